@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import show
 from pages.ui.model_choice import Chosen
 from tfm_core.inspect import activations
@@ -17,26 +17,20 @@ def view(chosen: Chosen) -> None:
     """Show every activation with its slope, this model's thick, and where its numbers lie."""
     name = getattr(chosen.model, "activation", None)
     if name is None:
-        st.info(_("This model has no feed-forward layer, so it has no activation in one."))
+        st.info(_("This model has no feed-forward layer, so it has no activation."))
         return
     label = _(ACTIVATIONS[name].label)
     st.markdown(
-        _(
-            "Between its two matrices the feed-forward layer applies **{name}** to each "
-            "hidden number. Without that nonlinearity the two matrices would be no more "
-            "than one. ReLU is 0 below 0, and so is its slope: no gradient passes for "
-            "that token, and the unit learns from the others. "
-            "GELU is u times the share of a normal distribution below u: smooth, a "
-            "little below 0 for small negative numbers, with a slope that fades instead "
-            "of stopping.",
+        paragraph(
+            "architecture/activation",
             name=label,
         )
     )
     curves = {each: activations.curve(each) for each in ACTIVATIONS}
     left, right = st.columns(2)
     for column, what, words, key in (
-        (left, "value", _("The curves; the thick one is this model's."), "curve"),
-        (right, "slope", _("Their slopes: what a gradient is multiplied by."), "slope"),
+        (left, "value", _("This model's curve is thick."), "curve"),
+        (right, "slope", _("The slopes: what a gradient is multiplied by."), "slope"),
     ):
         with column:
             series = {
@@ -47,7 +41,7 @@ def view(chosen: Chosen) -> None:
     if chosen.run is not None:
         _own(chosen.run, label)
     else:
-        st.caption(_("Choose a run, and the numbers that really go into it are shown here too."))
+        st.caption(_("Choose a run to see the numbers that go into it."))
 
 
 def _label(name: str) -> str:
@@ -63,8 +57,7 @@ def _own(run: Run, label: str) -> None:
         return
     show.figure(
         plots.histogram({one.layer: one.shares for one in layers}, activations.edges()),
-        _("The numbers that go into {name} in this run, over all {n} examples of its "
-          "probe; those beyond an edge are counted at the edge.",
+        _("What goes into {name}, over all {n} examples; the outer bars hold all beyond.",
               name=label, n=len(run.probe().items)),
         key="activation-given",
     )  # fmt: skip

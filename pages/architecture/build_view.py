@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
+from pages.architecture.table import example_size, published
 from pages.i18n import _
 from pages.ui import controls, drafts, free_sizes, show, state
 from pages.ui.fields import settings_of
 from pages.ui.model_choice import Chosen
-from tfm_core.config.shape import CaptionShape, ImageShape
 from tfm_core.facts.compute import macs
 
 _EDITOR = "build-editor"
@@ -20,38 +20,14 @@ def facts(chosen: Chosen) -> None:
 
     known = chosen.architecture
     total = parameter_table(chosen.model, chosen.shape).total
-    work = sum(
-        macs(chosen.model, chosen.shape, src_len=known.src_len, tgt_len=known.tgt_len).values()
-    )
-    words = _(
-        "**{n}** parameters · **{macs}** multiply-accumulates for {example}",
+    work = macs(chosen.model, chosen.shape, src_len=known.src_len, tgt_len=known.tgt_len)
+    size = _(
+        "**{n}** parameters · {example}: **{macs}** multiply-accumulates",
         n=f"{total:,}",
-        macs=show.count(work),
-        example=_example(chosen),
+        macs=show.count(sum(work.values())),
+        example=example_size(chosen),
     )
-    if known.n_parameters == total and known.source:
-        words += _(
-            " · :green[:material/check: the published count], {source}", source=_(known.source)
-        )
-    elif known.source:
-        words += f" · {_(known.source)}"
-    st.markdown(words)
-    if known.note:
-        st.caption(_(known.note))
-
-
-def _example(chosen: Chosen) -> str:
-    """Say what one example is: so many tokens, or a picture."""
-    known, shape = chosen.architecture, chosen.shape
-    if isinstance(shape, ImageShape):
-        return _("one picture")
-    if isinstance(shape, CaptionShape):
-        return _("one picture and its {tgt} tokens", tgt=known.tgt_len)
-    if not shape.has_source:
-        return _("one example of {tgt} tokens", tgt=known.tgt_len)
-    if shape.is_label or shape.head in ("pooler", "states"):
-        return _("one example of {src} tokens", src=known.src_len)
-    return _("one example of {src} + {tgt} tokens", src=known.src_len, tgt=known.tgt_len)
+    published(known, size, total)
 
 
 def editor(chosen: Chosen) -> None:

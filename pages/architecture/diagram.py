@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.components.diagram import diagram as component
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import page_table
 from pages.ui.model_choice import Chosen
 from tfm_core.facts.compute import layers
@@ -58,7 +58,7 @@ def _opened(chosen: Chosen) -> range:
             _("Draw block by block"),
             key=_UNFOLDED,
             persist_state="session",
-            help=_("Equal blocks are drawn once; or one by one."),
+            help=_("Off: equal blocks are drawn once."),
         )
         if not is_unfolded or n <= MANY:
             return range(n) if is_unfolded else range(0)
@@ -69,7 +69,7 @@ def _opened(chosen: Chosen) -> range:
             (1, 3),
             key=f"{_RANGE}-{n}",
             persist_state="session",
-            help=_("The others share a box; drawing all of them takes a moment."),
+            help=_("The others share a box."),
         )
     return range(first - 1, last)
 
@@ -101,42 +101,23 @@ def _view(chosen: Chosen, opened: range) -> None:
             on_pick=_remember,
             key="build-diagram",
         )
-        st.caption(_words(chosen).format(d=chosen.model.d_model))
+        st.caption(_words(chosen))
     with right:
         _close_up(chosen, nodes[name])
 
 
 def _words(chosen: Chosen) -> str:
-    """Say what to look for in the diagram."""
-    if not chosen.model.has_blocks:
-        return _(
-            "Click a block to look into it. B is the batch. Every step of the decoder needs the "
-            "one before it; the encoder’s states, {d} wide, are read again at each."
-        )
+    """Return what to look for in the diagram."""
     residual = RESIDUALS[getattr(chosen.model, "residual", "normal")]
-    if not residual.has_sum:
-        return _(
-            "Click a block to look into it. B is the batch. No dashed arrow leads past a layer: "
-            "there are no residuals, a mistake worth seeing. Follow the width, {d}: it never "
-            "changes inside the stack."
-        )
-    if residual.is_normed("self_attention"):
-        return _(
-            "Click a block to look into it. B is the batch. Dashed arrows are residuals: they "
-            "begin behind each norm, a mistake worth seeing, so nothing passes a layer unchanged. "
-            "Follow the width, {d}: it never changes inside the stack."
-        )
-    if residual.normed:
-        return _(
-            "Click a block to look into it. B is the batch. Dashed arrows are residuals. The one "
-            "past the feed-forward layer begins after the norm, a common mistake: nothing passes "
-            "that layer unchanged. Follow the width, {d}: it never changes inside the stack."
-        )
-    return _(
-        "Click a block to look into it. B is the batch. Dashed arrows are residuals: they "
-        "carry each token past a layer unchanged. Follow the width, {d}: it never changes "
-        "inside the stack."
-    )
+    if not chosen.model.has_blocks:
+        kind = "diagram-recurrent"
+    elif not residual.has_sum:
+        kind = "diagram-no-residuals"
+    elif residual.is_normed("self_attention"):
+        kind = "diagram-normed"
+    else:
+        kind = "diagram-normed-one" if residual.normed else "diagram"
+    return paragraph(f"architecture/{kind}", d=chosen.model.d_model)
 
 
 def _remember(name: str) -> None:
@@ -156,7 +137,7 @@ def _pick(nodes: Mapping[str, Node]) -> str:
         format_func=lambda name: _(nodes[name].title),
         key=_LIST,
         on_change=lambda: _remember(st.session_state[_LIST]),
-        help=_("The same as a click on a block of the diagram."),
+        help=_("Same as a click in the diagram."),
     )
     return str(name)
 
@@ -198,10 +179,10 @@ def _parameters(chosen: Chosen, one: Node) -> None:
             )
         ]
     for row in rows[:MAX_ROWS]:
-        tied = _(", tied to `{name}`", name=row.tied_to) if row.tied_to else ""
-        lines.append(f"- `{row.module or 'cls'}`: {row.formula} = **{row.n_parameters:,}**{tied}")
+        line = f"- `{row.module or 'cls'}`: {row.formula} = **{row.n_parameters:,}**"
+        lines.append(f"{line} ({_('tied to `{name}`', name=row.tied_to)})" if row.tied_to else line)
     if len(rows) > MAX_ROWS:
-        lines.append(_("- and {n} more; the Parameters page has them all",
+        lines.append(_("- and {n} more, on the Parameters page",
             n=len(rows) - MAX_ROWS))  # fmt: skip
     st.markdown("\n".join([lines[0], "", *lines[1:]]))
 
@@ -224,9 +205,9 @@ def _steps(chosen: Chosen, one: Node) -> None:
     if one.layer is not None:
         link["block"] = str(one.layer + 1)
     if chosen.experiment is None:  # a published model has no numbers here
-        st.markdown(_("**Walk through this**, by its shapes"))
+        st.markdown(_("**Walk through its shapes**"))
     else:
-        st.markdown(_("**Walk through this**, with the numbers"))
+        st.markdown(_("**Walk through its numbers**"))
     with st.container(horizontal=True, gap="xsmall"):
         for entry in entries:
             st.page_link(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import show
 from pages.ui.model_choice import Chosen
 from tfm_core.inspect.attention.trained import no_checkpoint
@@ -31,14 +31,10 @@ def structure(chosen: Chosen) -> None:
     )
     if opened.open:
         text = printed(chosen.model, chosen.shape)
-        words = _("As PyTorch prints the model of the file below: every module by its name.")
+        opened.code(text, language=None, height=420)
         many = re.search(r"\(0-(\d+)\): (\d+) x", text)
         if many is not None:
-            words += " " + _(
-                "`{folded}` stands for {n} modules that are alike.", folded=many[0], n=many[2]
-            )
-        opened.code(text, language=None, height=420)
-        opened.caption(words)
+            opened.caption(_("`{folded}`: {n} modules that are alike.", folded=many[0], n=many[2]))
 
 
 def view(chosen: Chosen) -> None:
@@ -84,39 +80,18 @@ def _form(chosen: Chosen) -> AttentionForm:
         default="written",
         key=_FORM,
         persist_state="session",
-        help=_(
-            "Written out: scores, mask, softmax and weighted sum, a line each, and every "
-            "layer's weights on request. Fused: one call of "
-            "`scaled_dot_product_attention`, faster, which never has the weights. Both "
-            "give the same answers."
-        ),
+        help=paragraph("architecture/attention-form"),
     )
     return picked or "written"
 
 
 def _words(chosen: Chosen, data: Carried | None, n_lines: int) -> str:
-    """Say what the file is."""
-    words = _(
-        "One file of {n} lines for exactly this model; it needs only torch. `python "
-        "model.py` builds it.",
-        n=n_lines,
-    )
-    if data is None:
-        if chosen.experiment is None:  # a published model has no run here
-            return words
-        return f"{words} " + _(
-            "Choose a trained run above, and the file also carries its vocabulary or "
-            "pixel statistics and answers sentences or pictures."
-        )
-    if data.classes:
-        more = _("It carries the mean and the deviation of the run's pixels and its classes.")
-    elif data.mean:
-        more = _("It carries the mean and the deviation of the run's pixels and its words.")
-    else:
-        more = _("It carries the run's vocabulary and its tokeniser.")
-    if data.mean:
-        more += " " + _("To open picture files it needs Pillow.")
-    return f"{words} {more}"
+    """Return what the file is and what it carries."""
+    if data is not None:
+        kind = "classes" if data.classes else "pixels" if data.mean else "vocabulary"
+    else:  # a published model has no run here
+        kind = "published" if chosen.experiment is None else "untrained"
+    return paragraph(f"architecture/file-{kind}", n=n_lines)
 
 
 def _carried_by(run: Run) -> Carried | None:

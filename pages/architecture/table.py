@@ -5,11 +5,12 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import page_table, recorded, show, state, visitors
 from pages.ui.model_choice import Chosen
 from pages.ui.typed import escape
-from tfm_core.config.shape import TextShape
+from tfm_core.config.shape import CaptionShape, ImageShape
+from tfm_core.facts.architecture import Architecture
 from tfm_core.facts.compute import macs
 from tfm_core.facts.differences import differences
 from tfm_core.facts.parameter_table import Row, most_in, parameter_table
@@ -22,14 +23,21 @@ def metrics(chosen: Chosen) -> None:
     """Show how many parameters there are, and whether that is the published number."""
     known = chosen.architecture
     total = parameter_table(chosen.model, chosen.shape).total
-    words = _("**{n}** parameters, {size} in fp32", n=f"{total:,}", size=show.size(4 * total))
+    size = _("**{n}** parameters, {size} in fp32", n=f"{total:,}", size=show.size(4 * total))
+    published(known, size, total)
+
+
+def published(known: Architecture, size: str, total: int) -> None:
+    """Show a model's size, its source, and whether that published the same count."""
     if known.n_parameters == total and known.source:
-        words += _(
-            " · :green[:material/check: the published count], {source}", source=_(known.source)
+        size = _(
+            "{size} · :green[:material/check: the published count], {source}",
+            size=size,
+            source=_(known.source),
         )
     elif known.source:
-        words += f" · {_(known.source)}"
-    st.markdown(words)
+        size += f" · {_(known.source)}"
+    st.markdown(size)
     if known.note:
         st.caption(_(known.note))
 
@@ -43,7 +51,7 @@ def compare(chosen: Chosen, other: Chosen) -> None:
             with column:
                 st.markdown(f"**{escape(_(one.label))}**")
                 st.metric(_("Parameters"), f"{parameter_table(one.model, one.shape).total:,}")
-                st.metric(_example(one), show.count(sum(work.values())) + " MAC")
+                st.metric(example_size(one), show.count(sum(work.values())) + " MAC")
         changes = differences(chosen.architecture, other.architecture)
         if changes:
             st.markdown("\n".join(f"- {_(sentence)}" for sentence in changes))
@@ -51,14 +59,18 @@ def compare(chosen: Chosen, other: Chosen) -> None:
             st.caption(_("Both are the same model."))
 
 
-def _example(one: Chosen) -> str:
-    """Say what an example is that the arithmetic is counted for."""
-    src, tgt = one.architecture.src_len, one.architecture.tgt_len
-    if not isinstance(one.shape, TextShape):
-        return _("One picture") if not tgt else _("One picture and {n} words", n=tgt)
-    if src and tgt:
-        return _("One example of {src} + {tgt} tokens", src=src, tgt=tgt)
-    return _("One example of {n} tokens", n=src or tgt)
+def example_size(chosen: Chosen) -> str:
+    """Return what an example is that the arithmetic is counted for."""
+    known, shape = chosen.architecture, chosen.shape
+    if isinstance(shape, ImageShape):
+        return _("One picture")
+    if isinstance(shape, CaptionShape):
+        return _("One picture and {n} tokens", n=known.tgt_len)
+    if not shape.has_source:
+        return _("One example of {n} tokens", n=known.tgt_len)
+    if shape.is_label or shape.head in ("pooler", "states"):
+        return _("One example of {n} tokens", n=known.src_len)
+    return _("One example of {src} + {tgt} tokens", src=known.src_len, tgt=known.tgt_len)
 
 
 def table(chosen: Chosen) -> None:
@@ -119,9 +131,7 @@ def table(chosen: Chosen) -> None:
         )
     show.figure(
         plots.treemap(known.folded, known.total, state.theme()),
-        _("Areas are parameters. {most} In wide models the feed-forward layers hold "
-          "most; in small ones with many words, the embeddings. Click an area to look "
-          "inside.",
+        paragraph("architecture/treemap",
             most=_(most_in(known.folded))
         ),
         key="parameters-treemap",
@@ -157,8 +167,9 @@ def weights(chosen: Chosen) -> None:
                 page_table.path_of("runs"), label=_("See all runs"), icon=":material/list:"
             )
             return
-        words = _("The model above has no trained weights, so these are those of **{name}**.")
-        st.caption(f"{recorded.badge(run)} {words.format(name=escape(run.meta.name))}".strip())
+        name = escape(run.meta.name)
+        words = _("The model above is untrained; these are the weights of **{name}**.", name=name)
+        st.caption(f"{recorded.badge(run)} {words}".strip())
     if not has_weights(run):
         st.info(_("This run has saved no weights yet; they are saved while it trains."))
         return
@@ -174,8 +185,7 @@ def weights(chosen: Chosen) -> None:
             {"before": (one.edges, one.before), "after": (one.edges, one.after)}, name
         ),
         _(
-            "Look for weights that have left their initial distribution: training moved "
-            "them. {words}",
+            "Look for weights that training moved. {words}",
             words=_(one.words),
         ),
         key="parameters-histogram",

@@ -67,8 +67,7 @@ def arithmetic(run: Run, example: Example, selection: Selection) -> None:
     if trace.step != example.step:
         st.info(
             _(
-                "The numbers below use the last checkpoint, step {last}; the map above is of "
-                "step {step}.",
+                "The arithmetic uses the last checkpoint, step {last}; the map shows step {step}.",
                 last=f"{trace.step:,}",
                 step=f"{example.step:,}",
             ),
@@ -132,11 +131,10 @@ def _product(cell: AttentionCell) -> None:
     number = st.column_config.NumberColumn
     if cell.is_tanh:
         st.markdown(
-            _("**1. v times tanh(query + key)**, dimension by dimension, and summed; the query is "
-              "the decoder’s state and the key the encoder’s, each through its matrix")
+            _("**1. Sum of v · tanh(query + key)**, each projected by its own matrix")
         )  # fmt: skip
     else:
-        st.markdown(_("**1. The query times the key**, dimension by dimension, and summed"))
+        st.markdown(_("**1. Dot product of query and key**"))
     st.dataframe(
         dims[["dimension", "query", "key", "product"]],
         hide_index=True,
@@ -157,16 +155,15 @@ def _score(cell: AttentionCell, position: str) -> None:
     kind = _(POSITIONS[position].label)
     bias = rf" {cell.bias:+.4f}\ (\text{{{kind}}})" if cell.bias else ""
     if cell.scale == 1:
-        st.markdown(_("**2. The mask**: this attention does not scale its scores"))
+        st.markdown(_("**2. Mask**: these scores are not scaled"))
         if bias:
             show.formula(f"{cell.dot:.4f}{bias} = {cell.score:.4f}")
     else:
         st.markdown(
-            _("**2. Scaled** by the square root of the head’s width, then the mask")
+            _("**2. Scale** by √d_head, then mask")
             if under_root == width
             else _(
-                "**2. Scaled** by the square root of d_model, {d_model}, where it should be the "
-                "head’s width, {width} (a mistake); then the mask",
+                "**2. Scale** by √d_model = √{d_model}, by mistake: √{width} is right; then mask",
                 d_model=under_root,
                 width=width,
             )
@@ -177,14 +174,14 @@ def _score(cell: AttentionCell, position: str) -> None:
         )
         show.formula(f"= {cell.score:.4f}")
     st.caption(
-        _("The mask lets this query read this key.")
+        _("The mask allows this pair.")
         if cell.may_attend
-        else _("The mask forbids this key: its score becomes minus infinity, its weight exactly 0.")
+        else _("The mask forbids this key: its score becomes −∞, its weight 0.")
     )
 
 
 def _softmax(cell: AttentionCell) -> None:
-    st.markdown(_("**3. Softmax** over the row: the exponential of each score, over their sum"))
+    st.markdown(_("**3. Softmax** over the row: each exponential over their sum"))
     number = st.column_config.NumberColumn
     rows = row_table(cell)
     if rows["may_attend"].all():  # a column that says one thing takes the room of the weights
@@ -210,7 +207,7 @@ def _softmax(cell: AttentionCell) -> None:
 
 
 def _output(cell: AttentionCell, row: str) -> None:
-    st.markdown(_("**4. Contribution**: the weight times the value of the key"))
+    st.markdown(_("**4. Contribution**: weight × value"))
     dims = dimensions_table(cell)
     number = st.column_config.NumberColumn
     st.dataframe(
@@ -226,14 +223,13 @@ def _output(cell: AttentionCell, row: str) -> None:
     )
     st.markdown(
         _(
-            "In the row “{row}”, **{share}** of this head’s output comes from “{key}”.",
+            "**{share}** of this head’s output in row “{row}” comes from “{key}”.",
             key=escape(cell.key_token),
             row=escape(row),
             share=f"{cell.share * 100:.1f} %",
         ),
         help=_(
-            "The part of the output along its direction (projection). By length alone it would "
-            "be {norm}.",
+            "The part of the output along its direction; by length alone, {norm}.",
             norm=f"{cell.norm_share * 100:.1f} %",
         ),
     )

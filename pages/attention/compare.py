@@ -11,7 +11,7 @@ import streamlit as st
 from pages.attention import selection as chosen
 from pages.attention.figures import one_head
 from pages.attention.selection_link import Offer, Selection, nearest_step
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import runs_access, show, state, visitors
 from pages.ui.typed import escape
 from tfm_core.data.own.sets import set_of
@@ -116,7 +116,7 @@ def _pickers(run: Run, other: Run, versus: Versus, selection: Selection) -> None
     steps = [] if is_own else other.snapshot_steps()
     same = _("The same step") if other.id == run.id else _("The nearest step")
     wanted: list[tuple[str, str, list[Any], Any, Any]] = [
-        (_("Compare with the run"), "run", list(runs), versus.run or _SAME_RUN, runs.get),
+        (_("Compare with"), "run", list(runs), versus.run or _SAME_RUN, runs.get),
         (_("Layer"), "layer", list(range(n_layers)), versus.layer, _from_one),
         (_("Head"), "head", list(range(other.experiment.model.n_heads)), versus.head, _from_one),
         (
@@ -207,17 +207,15 @@ def _maps(
         difference_map(left, right, state.theme(), names=(_("first"), _("second"))),
     )
     figures[2].data[0].colorbar.title.text = ""  # no room; the caption says it
-    captions = (*titles, _("The second minus the first"))
+    captions = (*titles, _("Second minus first"))
     for i, (column, figure) in enumerate(zip(st.columns(3), figures, strict=True)):
         with column:
             st.markdown(f"**{captions[i]}**")
             figure.update_layout(height=min(400, figure.layout.height))
             show.live_figure(figure, "", key=f"attention-compare-{i}")
     st.markdown(
-        _(
-            "The two heads put **{moved}** of their attention in different places; **{agreeing}** "
-            "of the rows have the same strongest key. In the difference, look for cells that only "
-            "one of them has.",
+        paragraph(
+            "attention/two-heads",
             moved=show.percent(both.moved),
             agreeing=show.percent(both.agreeing),
         )

@@ -120,10 +120,7 @@ def looks(run: Run, probe: Probe, selection: Selection) -> bool:
                 by,
                 "rows",
                 lambda rows: chosen.choose(run.id, rows=rows),
-                _(
-                    "Each row reads one token and writes the next: after <bos> the first word. "
-                    "For a fixed example that is the true token."
-                ),
+                _("Each row reads one token and writes the next."),
             )
         if selection.kind == "patches":
             segments(
@@ -132,7 +129,7 @@ def looks(run: Run, probe: Probe, selection: Selection) -> bool:
                 selection.small,
                 "small",
                 lambda small: chosen.choose(run.id, small=small),
-                _("Over the picture: what the chosen patch reads, in every head."),
+                _("What the chosen patch reads, in every head."),
             )
         attended.say(run, probe)
     return is_full
@@ -141,7 +138,7 @@ def looks(run: Run, probe: Probe, selection: Selection) -> bool:
 def _full_scale(kind: str) -> bool:
     """Choose what the darkest colour means; return whether it is a weight of 1."""
     key = _key(f"scale-{'patches' if kind in _PATCHES else 'text'}")
-    names = {True: _("0 to 1"), False: _("stretch to this map’s largest weight")}
+    names = {True: _("0 to 1"), False: _("this map’s maximum")}
     picked = st.segmented_control(
         _("Colours"),
         list(names),
@@ -149,10 +146,7 @@ def _full_scale(kind: str) -> bool:
         default=kind not in _PATCHES,
         key=key,
         persist_state="session",
-        help=_(
-            "“0 to 1” makes heads and steps comparable. Stretched colours show the pattern of "
-            "heads with small weights."
-        ),
+        help=_("“0 to 1” compares heads and steps; the other shows patterns of small weights."),
     )
     return kind not in _PATCHES if picked is None else picked
 

@@ -51,7 +51,7 @@ def map_in_words(
         if len(query_words) > MAX_ROWS:
             st.caption(
                 _(
-                    "The first {n} of {all} rows; “Export” has every number.",
+                    "The first {n} of {all} rows; “Export” has them all.",
                     n=MAX_ROWS,
                     all=len(query_words),
                 )
@@ -62,10 +62,10 @@ def lines(
     weights: npt.NDArray[Any], query_words: Sequence[str], key_tokens: Sequence[str]
 ) -> list[str]:
     """Return a sentence for each query, MAX_ROWS at most, safe in Markdown."""
-    rule = _("{query}: reads “{key}” ({place}) most, {weight}")
     best = np.asarray(weights).argmax(-1)
     return [
-        rule.format(
+        _(
+            "{query}: reads “{key}” ({place}) most, {weight}",
             query=escape(query),
             key=escape(key_tokens[best[i]]),
             place=best[i] + 1,
@@ -134,11 +134,9 @@ def heads(
         key="attention-heads",
         on_step=lambda step: controls.animation_left(run, selection, offer.steps, step),
     )
-    words = _("Each small map is one head; click one to see it large. {look_for}")
-    caption = words.format(look_for=_(kind.look_for))
+    st.caption(_("Click a head to see it large. {look_for}", look_for=_(kind.look_for)))
     if labels.n_examples > 1:
-        caption += " " + _("Labels: mean of {n} examples.", n=labels.n_examples)
-    st.caption(caption)
+        st.caption(_("Labels: mean of {n} examples.", n=labels.n_examples))
 
 
 def over_picture(run: Run, example: Example, selection: Selection) -> OverPicture | None:
@@ -212,7 +210,7 @@ def _explanation(view: MapView, truth: npt.NDArray[np.bool_], kind: str) -> None
     said = []
     if truth.any():
         said.append(
-            _("Orange frames: the patches of the digit that the word names.")
+            _("Orange frames: the digit that the word names.")
             if kind == "picture"
             else _("Orange frames: the true source of each token.")
         )

@@ -11,7 +11,7 @@ import streamlit as st
 from pages.attention import selection as chosen
 from pages.attention import statistics as look_statistics
 from pages.attention.selection_link import Offer, Selection
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import show
 from tfm_core.inspect.attention import head_statistics
 from tfm_core.inspect.attention.alignment import AlignmentScore
@@ -61,13 +61,7 @@ def table(run: Run, selection: Selection, offer: Offer, step: int) -> None:
         height=min(460, 38 + 35 * max(1, len(frame))),
         column_config=_columns(unit),
     )
-    st.caption(
-        words
-        + _(
-            " Click a column’s name to sort, or beside a row to open that head. Padding must be "
-            "0: the mask hides it."
-        )
-    )
+    st.caption(words)
 
 
 def _measured(
@@ -81,25 +75,21 @@ def _measured(
         st.toggle(
             _("Over the validation set"),
             key=_VALIDATION,
-            help=_(
-                "Off: the examples of each snapshot, at the current step. On: up to 1,000 "
-                "validation examples, with the last checkpoint."
-            ),
+            help=_("On: up to 1,000 validation examples, with the last checkpoint."),
         )
         if st.session_state.get(_VALIDATION):
             with st.spinner(_("Reading the validation set …")):
                 figures = look_statistics.over_validation(run)
-            sentence = _(
-                "Measured on {n} of {all} validation examples, with the weights of step {step}."
-            )
-            words = sentence.format(
-                n=f"{figures.n_examples:,}", all=f"{figures.n_all:,}", step=f"{figures.step:,}"
+            words = paragraph(
+                "attention/heads-validation",
+                n=f"{figures.n_examples:,}",
+                all=f"{figures.n_all:,}",
+                step=f"{figures.step:,}",
             )
             return figures.statistics, figures.alignment, words
     statistics = look_statistics.statistics(run, step)
-    sentence = _("Measured on the run’s {n} examples at step {step}.")
     n_examples = next(iter(statistics.values())).n_examples
-    words = sentence.format(n=n_examples, step=f"{step:,}")
+    words = paragraph("attention/heads-examples", n=n_examples, step=f"{step:,}")
     return statistics, look_statistics.alignments(run, step), words
 
 
@@ -126,13 +116,13 @@ def _filter(frame: pd.DataFrame, selection: Selection) -> None:
     names = [name for name in ("evenness", *ROLES) if name in shown and shown[name].notna().any()]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
-            _("Show only heads with a high share of"),
+            _("Show heads with a high share of"),
             names,
             index=None,
             format_func=lambda name: _label(name),
             key=_FIGURE,
             placeholder=_("all heads"),
-            help=_("The other heads fade in the grid above."),
+            help=_("Fades the other heads above."),
             width=320,
         )
         if st.session_state.get(_FIGURE):
@@ -157,23 +147,20 @@ def _columns(unit: str) -> dict[str, ColumnConfig | str | None]:
             format="percent",
             min_value=0,
             max_value=1,
-            help=_("Share of the attention on the tokens or patches that the answer comes from."),
+            help=_("Share of the attention on the true source."),
         ),
         "aer": None,
         "entropy": st.column_config.NumberColumn(
             _("Entropy (nats)"),
             format="%.2f",
-            help=_(
-                "0: each query reads a single key. A head that reads about n keys per row has "
-                "an entropy of log n."
-            ),
+            help=_("0: each query reads a single key; log n: about n keys."),
         ),
         "evenness": share(
             _("Even spread"),
             format="percent",
             min_value=0,
             max_value=1,
-            help=_("Entropy as a share of that of even attention: 100 % reads everything equally."),
+            help=_("100 %: reads everything equally."),
         ),
         "distance": st.column_config.NumberColumn(
             _("Distance ({unit})", unit=unit),

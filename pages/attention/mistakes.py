@@ -50,7 +50,7 @@ def pick(run: Run, selection: Selection) -> Example | None:
         _pictures(run, readings, wanted)
         return _example(run, known[wanted])
     index = st.selectbox(
-        _("Mistakes (most confident first), then the least certain right answers"),
+        _("Most confident mistakes first, then the least certain right answers"),
         list(known),
         format_func=lambda index: _name(known[index]),
         key=_KEY,
@@ -71,7 +71,7 @@ def _example(run: Run, reading: Reading) -> Example:
 def _pictures(run: Run, readings: Readings, wanted: int) -> None:
     """Show the pictures in a row, under each what the model takes it for."""
     shown = readings.found
-    st.caption(_("Mistakes (most confident first), then the least certain right answers"))
+    st.caption(_("Most confident mistakes first, then the least certain right answers"))
     thumbnails(
         [
             Thumbnail(
@@ -93,7 +93,7 @@ def _pictures(run: Run, readings: Readings, wanted: int) -> None:
 def _sentence(readings: Readings) -> str:
     words = {"n": f"{readings.n_read:,}", "wrong": f"{readings.n_wrong:,}"}
     if readings.n_wrong == 0:
-        return _("All of the first {n} validation examples were right.", **words)
+        return _("The first {n} validation examples are all right.", **words)
     share = show.percent(readings.n_wrong / readings.n_read)
     return _(
         "**{wrong}** of the first {n} validation examples are wrong ({share}).",
@@ -103,22 +103,20 @@ def _sentence(readings: Readings) -> str:
 
 
 def _name(reading: Reading) -> str:
-    sure = show.percent(reading.confidence)
-    words = {
+    values = {
         "said": reading.said or "–",
         "truth": reading.truth,
-        "sure": sure,
-        "n": reading.index + 1,
+        "sure": show.percent(reading.confidence),
     }
-    if reading.picture is not None:
-        rule = _("Picture {n}: {truth} taken for {said}, with {sure}")
+    if reading.picture is None:
+        source = reading.item["src_text"]
         if reading.is_right:
-            rule = _("Picture {n}: {truth}, right with {sure}")
-        return rule.format(**words)
-    rule = _("{source} → {said}, but it is {truth} ({sure})")
+            return _("{source} → {said}, right ({sure})", source=source, **values)
+        return _("{source} → {said}, but it is {truth} ({sure})", source=source, **values)
+    number = reading.index + 1
     if reading.is_right:
-        rule = _("{source} → {said}, right ({sure})")
-    return rule.format(source=reading.item["src_text"], **words)
+        return _("Picture {n}: {truth}, right with {sure}", n=number, **values)
+    return _("Picture {n}: {truth} taken for {said}, with {sure}", n=number, **values)
 
 
 @lru_cache(maxsize=4)

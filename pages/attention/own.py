@@ -13,7 +13,7 @@ from pages.attention import mistakes
 from pages.attention import selection as chosen
 from pages.attention.selection_link import MISTAKES, Selection
 from pages.components.digit_pad import digit_pad
-from pages.i18n import _, content
+from pages.i18n import _, content, paragraph
 from pages.ui import answer, page_table, show
 from pages.ui.task_panels import panels
 from tfm_core.config import CaptionTaskConfig, ImageTaskConfig
@@ -39,12 +39,7 @@ def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
         if run.status.is_active:
             st.info(_("The run has not saved its weights yet. Wait a moment."))
         else:
-            show.problem(
-                _(
-                    "This run has no checkpoint, so its model cannot read anything new. Its own "
-                    "examples are still here."
-                )
-            )
+            show.problem(_("This run has no checkpoint, so it cannot read new examples."))
         return None
     try:
         if selection.source == MISTAKES:
@@ -55,12 +50,12 @@ def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
         show.problem(error)
         return None
     if example is not None:
-        words = _("Read with the last checkpoint of the run, at step {step}.")
+        kind = "read"
         if is_language(example.item):
-            words += _(" The maps are over your text; what the model writes follows it.")
+            kind = "read-language"
         elif "tgt" in example.item and run.experiment.model.family != "encoder-only":
-            words += _(" The decoder sees only what it has written so far (no teacher forcing).")
-        st.caption(words.format(step=f"{example.step:,}"))
+            kind = "read-written"
+        st.caption(paragraph(f"attention/{kind}", step=f"{example.step:,}"))
     return example
 
 
@@ -84,11 +79,11 @@ def described(run: Run, probe: Probe, selection: Selection) -> Example:
         most,
         key=key,
         on_change=lambda: chosen.choose(run.id, own=f"test-{st.session_state[key]}"),
-        help=_("Composed of digits that the model never trained on."),
+        help=_("Made of test digits."),
     )
     st.page_link(
         page_table.path_of("captions"),
-        label=_("Compose a picture of your own"),
+        label=_("Compose a picture"),
         icon=":material/image_search:",
     )
     example = caption_look.look_at_unseen(run, int(number) - 1).example
@@ -143,15 +138,16 @@ def _since_when(run: Run, example: Example, found: Readings) -> None:
     best = int(example.probabilities.argmax())
     name = run.experiment.task_as(ImageTaskConfig).facts.class_names[best]
     since = read_from(found, best)
-    words = _("Only the last weights read your picture as **{name}**.")
-    if since is not None:
-        words = _("From step **{step}** it reads your picture as **{name}**.")
-    st.markdown(words.format(step=f"{since or 0:,}", name=name))
+    if since is None:
+        st.markdown(_("Only the last weights read your picture as **{name}**.", name=name))
+    else:
+        words = _("From step **{step}** it is read as **{name}**.", step=f"{since:,}", name=name)
+        st.markdown(words)
     key = "attention-own-step"
     if st.session_state.get(key) not in steps:
         st.session_state[key] = steps[-1]
     at = st.select_slider(
-        _("Read with the weights of step"), steps, format_func=lambda step: f"{step:,}", key=key
+        _("Weights of step"), steps, format_func=lambda step: f"{step:,}", key=key
     )
     then = example  # of whose step the weights are whole
     if at != example.step:
@@ -175,7 +171,7 @@ def _given(run: Run) -> bytes | npt.NDArray[np.uint8] | None:
         max_upload_size=own_picture.MAX_BYTES // 10**6,
         on_change=partial(_changed, run, UPLOADED),
         help=_(
-            "It is resized to {size} x {size} pixels, like the run's pictures.",
+            "It is resized to {size} × {size} pixels.",
             size=facts.image_size,
         ),
     )

@@ -36,7 +36,7 @@ def page() -> None:
     show.header("attention")
     run = opened.run_to_open()
     if run is None:
-        show.empty(_("There is no run to look into yet: train one."), _("Train a model"), "home")
+        show.empty(_("No run to look into yet."), _("Train a model"), "home")
         return
     is_live = run.status.is_active
     every = TICK if is_live else None
@@ -87,7 +87,7 @@ def _look(run: Run, was_live: bool) -> None:
         example = own.own(run, probe, chosen)
     elif not offer.steps:
         words = _("This run has no snapshot yet.")
-        gone = _("This run has no snapshot that can be read; train it again, or open another run.")
+        gone = _("This run has no readable snapshot; train it again, or open another run.")
         _not_yet(words if is_live else gone, is_live)
         return
     else:
@@ -106,7 +106,7 @@ def _of_step(run: Run, probe: Probe, step: int, index: int) -> Example | None:
     try:
         return example_of(run.experiment, probe, run.snapshot(step), index)
     except ValueError as error:
-        show.problem(_("{why} The other steps can still be looked at.", why=_(error)))
+        show.problem(_("{why} Choose another step.", why=_(error)))
         return None
 
 
@@ -190,7 +190,7 @@ def _bring_into_sight(chosen: Selection) -> None:
 def _not_yet(sentence: str, is_live: bool) -> None:
     if is_live:
         st.info(
-            _("{why} The first one appears here as soon as it is saved.", why=sentence),
+            _("{why} The first one appears as soon as it is saved.", why=sentence),
             icon=":material/hourglass_empty:",
         )
     else:

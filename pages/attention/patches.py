@@ -8,7 +8,7 @@ from pages.attention import selection as chosen
 from pages.attention.controls import MEAN
 from pages.attention.selection_link import Offer, Selection
 from pages.components import live_figure
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import page_table, show, state
 from tfm_core.config import Experiment
 from tfm_core.inspect.attention.example import Example
@@ -27,8 +27,13 @@ def words(run: Run, example: Example, selection: Selection) -> None:
     module = modules_by_kind(run.experiment)[selection.kind][selection.layer]
     weights = example.maps([module])[0, selection.head]  # (Q, patches)
     side = patches_per_side(run.experiment)
-    name = _("**Layer {layer}, head {head}, over the picture**")
-    st.markdown(name.format(layer=selection.layer + 1, head=selection.head + 1))
+    st.markdown(
+        _(
+            "**Layer {layer}, head {head}, over the picture**",
+            layer=selection.layer + 1,
+            head=selection.head + 1,
+        )
+    )
     figure = caption_strip(
         weights.reshape(len(weights), side, side),
         example.picture,
@@ -38,15 +43,12 @@ def words(run: Run, example: Example, selection: Selection) -> None:
     )
     show.figure(
         figure,
-        _(
-            "Where this head looks while each word is written. Outlined: the digit that the word "
-            "names. Look for heads whose orange jumps into the outline."
-        ),
+        paragraph("attention/words"),
         key="attention-words",
     )
     st.page_link(
         page_table.path_of("captions"),
-        label=_("Compose a picture of your own"),
+        label=_("Compose a picture"),
         icon=":material/image_search:",
     )
 
@@ -92,10 +94,7 @@ def _patch_picker(run: Run, selection: Selection, offer: Offer) -> None:
         format_func=lambda name: names.get(name) or _("Patch {place}", place=name),
         key=key,
         on_change=lambda: chosen.choose(run.id, patch=st.session_state[key]),
-        help=_(
-            "Or click on a patch of the picture; click it again for the average. 1,1 is the "
-            "top-left patch."
-        ),
+        help=_("Or click a patch; click again for the average. 1,1 is top left."),
         label_visibility="collapsed",
     )
 
@@ -103,21 +102,10 @@ def _patch_picker(run: Run, selection: Selection, offer: Offer) -> None:
 def _patch_words(
     experiment: Experiment, weights: plots.Floats, patch: str, query: int | None
 ) -> str:
+    if not experiment.has_cls:
+        return paragraph("attention/patches" if query is None else "attention/patch")
+    row = weights.mean(0) if query is None else weights[query]
+    share = show.percent(float(row[0]))
     if query is None:
-        words = _(
-            "How much attention each patch receives, on average over all queries. Look for "
-            "strokes that many patches read."
-        )
-    elif patch == CLS:
-        words = _("Where the CLS token, which the classifier reads, looks in the picture.")
-    else:
-        words = _(
-            "Where the outlined patch looks. Look for patches of the same stroke, or its "
-            "neighbours."
-        )
-    if experiment.has_cls:
-        row = weights.mean(0) if query is None else weights[query]
-        words += _(
-            " The CLS token, outside the picture, gets {share}.", share=show.percent(float(row[0]))
-        )
-    return words
+        return paragraph("attention/patches-and-cls", share=share)
+    return paragraph("attention/cls" if patch == CLS else "attention/patch-and-cls", share=share)

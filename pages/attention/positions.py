@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import paragraph
 from pages.ui import show, state
 from tfm_core.config import Experiment
 from tfm_core.inspect.positions.similarity import geometry, tiles_of
@@ -26,17 +26,13 @@ def positions(run: Run, steps: tuple[int, ...], step: int) -> None:
     except ValueError as error:
         show.problem(error)
         return
-    words = _(
-        "Each tile compares the position vector of one patch with those of all patches. Look "
-        "for its row and column; move through the training to see them form."
-    )
+    words = paragraph("attention/tiles")
     figure = position_tiles(tiles, state.theme())
     figure.update_layout(margin={"b": 48}).update_xaxes(title={"standoff": 24})
     show.live_figure(figure, words, key="attention-positions")
     st.markdown(
-        _(
-            "Patches of one row or column are more alike than others by **{now}** at step {step}; "
-            "at step {first_step} it was {then} (cosine similarity).",
+        paragraph(
+            "attention/share-a-line",
             now=f"{geometry(tiles):+.3f}",
             step=f"{step:,}",
             first_step=f"{steps[0]:,}",

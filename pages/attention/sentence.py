@@ -57,5 +57,5 @@ def _unread(run: Run, task: TextTask, text: str, error: ValueError, first: str) 
         )
     run_id, last = st.session_state.get(_READ, ("", ""))
     shown = last if run_id == run.id else first
-    st.caption(_("Shown below: “{text}”").format(text=escape(shown)))
+    st.caption(_("Shown below: “{text}”", text=escape(shown)))
     return own_example.look_at_text(run, shown)

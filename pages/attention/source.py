@@ -26,10 +26,7 @@ def source_picker(run: Run, selection: Selection) -> None:
         selection.source,
         "source",
         lambda source: _to_source(run, source),
-        _(
-            "Examples: unseen in training, the same at every step. Mistakes: unseen examples "
-            "that the model gets wrong. Your own: type, draw or upload one."
-        ),
+        _("Examples and mistakes are unseen in training."),
         label_visibility="collapsed",
     )
 

@@ -46,20 +46,20 @@ def take_away(
     with left:
         st.markdown(_("**All heads**"))
         _download(
-            _("Animation (HTML, works offline)"),
+            _("Animation (HTML, offline)"),
             partial(_page, run, example, selection, top, animation),
             f"{name}.html",
             "text/html",
-            _("All heads at every snapshot, and the lines of one."),
+            _("All heads at every snapshot, and one head’s lines."),
         )
         _download(
             _("Numbers (CSV)"),
             partial(_all_numbers, run, example, selection),
             f"{name}.csv",
             "text/csv",
-            _("Every weight of every head, one a line."),
+            _("One line per weight, for every head."),
         )
-        st.caption(_("PNG and SVG of the grid: the buttons below it."))
+        st.caption(_("For PNG and SVG, see below the grid."))
     with middle:
         st.markdown(_("**This head**"))
         _download(
@@ -67,20 +67,20 @@ def take_away(
             partial(_map_page, run, example, selection, top),
             f"{one}.html",
             "text/html",
-            _("The map with zoom and hover: works offline, 4.5 MB."),
+            _("The map with zoom and hover, offline, 4.5 MB."),
         )
         _download(
             "SVG",
             partial(_map, run, example, selection, top),
             f"{one}.svg",
             "image/svg+xml",
-            _("Sharp at any size, with all tokens."),
+            _("Sharp at any size."),
         )
         svg_as_png(
             _map(run, example, selection, top).decode(),
             name=one,
             label="PNG",
-            help_text=_("Twice the size, with all tokens and a title."),
+            help_text=_("Twice the size, with a title."),
             key="attention-take-png",
         )
         _download(
@@ -88,9 +88,9 @@ def take_away(
             partial(_one_numbers, run, example, selection),
             f"{one}.csv",
             "text/csv",
-            _("One line a cell: tokens and weight."),
+            _("One line per cell: tokens and weight."),
         )
-        st.caption(_("PNG and SVG of the lines: the buttons below them."))
+        st.caption(_("For PNG and SVG, see below the lines."))
     with right:
         st.markdown(_("**What heads do**"))
         _download(
@@ -98,9 +98,9 @@ def take_away(
             partial(_figures, run, step),
             f"heads-step-{step}.csv",
             "text/csv",
-            _("Every figure of every head, of all kinds."),
+            _("All figures of all heads."),
         )
-        st.markdown(_("**The link to this view**"))
+        st.markdown(_("**Link to this view**"))
         st.code(state.run_link(run.id), language=None, wrap_lines=True)
 
 

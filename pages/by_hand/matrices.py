@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.by_hand.link import LEARNED, MATRICES, RATE, RATES, SEED, WANTED
 from pages.by_hand.words import Given
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import show, view_link
 from tfm_core.inspect.by_hand import attention, learning
 from tfm_core.inspect.by_hand import text as by_hand_text
@@ -142,7 +142,7 @@ def lesson(
             unknown = view_link.receive(RATE)
             rate = st.select_slider(
                 _("Learning rate"), RATES, key=RATE.query,
-                help=_("How far each step goes; too far, and the loss jumps."),
+                help=_("Too large, and the loss jumps."),
             )  # fmt: skip
             view_link.warn(unknown)
             view_link.say(RATE, rate)
@@ -161,7 +161,7 @@ def lesson(
             st.button(
                 _("Go on from here"), key="hand-keep", disabled=step == 0,
                 on_click=_keep, args=(given.vectors.shape[1], seed, learned.matrices[step]),
-                help=_("Use these matrices in every stage of the page."),
+                help=_("Use these matrices on the whole page."),
             )  # fmt: skip
     return learned.matrices[step], lambda: _chart(given.typed, chosen, learned, step)
 
@@ -178,9 +178,7 @@ def _wanted(words: tuple[str, ...], pairs: dict[str, tuple[int, int]]) -> list[s
         _("Target attention"), list(pairs),
         format_func=lambda name: labels.get(name, name),
         key=key, persist_state="session",
-        help=_(
-            "Train them: which word should attend to which? The loss is −log of the "
-            "weight of these pairs."
+        help=paragraph("by_hand/target"
         ),
     )  # fmt: skip
     view_link.warn(unknown)
@@ -207,7 +205,7 @@ def _step(learned: learning.Lesson) -> int:
     unknown = view_link.receive(parameter)
     step = st.slider(
         _("Training step"), parameter.low, parameter.high, key=parameter.query,
-        help=_("0 is before training; each step follows the gradient of the loss above once."),
+        help=_("Each step follows the gradient of the loss once."),
     )  # fmt: skip
     view_link.warn(unknown)
     view_link.say(parameter, step)

@@ -31,8 +31,8 @@ TITLES = (
     N_("4 · Weighted sum of the values"),
 )
 SENTENCES = (
-    N_("Click a number to frame what it is computed from; its arithmetic appears below."),
-    N_("A sum of d products has a spread of √d, so it is divided by that. The mask forbids pairs."),
+    N_("Click a number to frame what it is computed from."),
+    N_("A sum of d products spreads by √d. The mask forbids pairs."),
     N_("Exponentials are positive; divided by their sum they add up to 1."),
     N_("Each word's output is the sum of all values, in those weights."),
 )
@@ -135,11 +135,12 @@ def forms(given: Given) -> None:
 def _table(made: tuple[by_hand_forms.Form, ...]) -> None:
     worst = max(form.difference for form in made)
     if by_hand_forms.agree(made):
-        words = _("All {n} give the same numbers: they differ by at most **{worst:.2g}**.")
-        st.success(words.format(n=len(made), worst=worst), icon=":material/check:")
+        values = {"n": len(made), "worst": worst}
+        words = _("All {n} agree: they differ by at most **{worst:.2g}**.", **values)
+        st.success(words, icon=":material/check:")
     elif not math.isfinite(worst) or any(math.isnan(form.difference) for form in made):
         st.warning(
-            _("One of them answers with NaN, because the mask leaves a query nothing to read."),
+            _("One gives NaN: the mask leaves a query nothing to read."),
             icon=":material/warning:",
         )
     show.facts(
@@ -176,10 +177,7 @@ def _attention(
     if not given.is_scaled:
         titles[1], sentences[1] = (
             _("2 · Not divided, and mask"),
-            _(
-                "A sum of d products has a spread of √d; here it is not divided. The mask "
-                "forbids pairs."
-            ),
+            _("A sum of d products spreads by √d. The mask forbids pairs."),
         )
     return plots.attention_lines(attended, given.words, pick, titles, sentences, (q, k, v), _)
 
@@ -200,15 +198,14 @@ def _projected(given: Given, matrices: Matrices, head: Attended, pick: Pick) -> 
 def _comparison(scaled: Attended, plain: Attended, given: Given) -> SheetLine:
     return plots.comparison_line(
         scaled, plain, given.words, _("With and without the scale"),
-        _("Without it rows are sharper; with long vectors they become one-hot, and the "
-          "gradients vanish."), _,
+        _("Without it rows are sharper; with long vectors, one-hot, and gradients vanish."), _,
     )  # fmt: skip
 
 
 def _overview(head: Attended, given: Given) -> SheetLine:
     return plots.overview_line(
         head, given.words, _("All stages at this step"),
-        _("Move the step above and watch; every stage is computed below."), _,
+        _("Move the step above; every stage below follows."), _,
     )  # fmt: skip
 
 

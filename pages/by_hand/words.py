@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from pages.by_hand.link import HEADS_WIDTH, MASK, ONE_WIDTH, SCALE, TURNED, VECTORS, WORDS
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import show, typed, view_link
 from tfm_core.inspect.by_hand import attention
 from tfm_core.inspect.by_hand import text as by_hand_text
@@ -80,7 +80,7 @@ def _words(stage: str) -> tuple[str, int]:
     text = st.text_input(
         _("Your words"),
         key=WORDS.query,
-        help=_("Two to six words, separated by spaces; each gets a vector in the table."),
+        help=_("Two to six words, separated by spaces."),
     )
     view_link.warn(cut)
     view_link.say(WORDS, text)
@@ -103,11 +103,7 @@ def _mask(stage: str) -> tuple[str, bool]:
     kind = view_link.choice(
         _("Mask"),
         MASK,
-        help=_(
-            "Causal hides the future. Padding puts `<pad>` behind your words, as filler whose "
-            "vector is all zeros, and hides it. Or click any cell of the mask below to forbid or "
-            "allow that pair."
-        ),
+        help=paragraph("by_hand/mask"),
     )
     is_scaled = True
     if stage != "forms":
@@ -126,7 +122,7 @@ def _vectors(words: tuple[str, ...], n_numbers: int) -> Floats:
         for word, row in zip(words, base.tolist(), strict=True)
     ]
     number = st.column_config.NumberColumn
-    st.markdown(_("**Their vectors**, one word a row: click a number and type another"))
+    st.markdown(_("**Vectors**, one word a row: click a number and type another"))
     edited = st.data_editor(
         rows,
         hide_index=True,
@@ -194,7 +190,7 @@ def _buttons(words: tuple[str, ...], n_numbers: int, version: int) -> None:
             key="hand-random",
             icon=":material/casino:",
             on_click=lambda: start_from(attention.random_vectors(n, n_numbers, version)),
-            help=_("Normally distributed numbers; press again for others."),
+            help=_("Normally distributed; press again for others."),
         )
 
 

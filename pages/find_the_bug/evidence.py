@@ -75,7 +75,7 @@ def _curves(pair: Pair) -> None:
     )
     show.live_figure(
         figure,
-        _("Sequences right with the truth before each token, loss, and length of the gradient."),
+        _("Sequences right given the true prefix, loss, and gradient norm."),
         key="bug-curves",
     )
 
@@ -117,7 +117,7 @@ def _grid(run: Run, name: str, kind: str) -> None:
 def _answers(played: Round) -> None:
     if not played.answers:
         st.info(
-            _("Press a probe: it runs both models now, and its numbers stand here."),
+            _("Press a probe: it runs both models now."),
             icon=":material/science:",
         )
         return

@@ -19,7 +19,7 @@ def page() -> None:
     pair = pairs.shown()
     pairs.bar(pair)
     if pair is None:
-        st.info(_("There is no pair here yet: one press trains it."), icon=":material/bug_report:")
+        st.info(_("No pair here yet: train one."), icon=":material/bug_report:")
         return
     is_live = comparison.is_live((pair.healthy, pair.twin))
     st.fragment(_look, run_every=comparison.TICK if is_live else None)(pair, is_live)

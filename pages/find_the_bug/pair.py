@@ -24,7 +24,7 @@ def shown() -> Pair | None:
     ids: tuple[str, str] = st.session_state[PAIR.key]
     pair = _pair(ids)
     if pair is None and ids != READY:
-        view_link.warn(_("The link asks for a pair that is not here; the ready one is shown."))
+        view_link.warn(_("The link's pair is not here; the ready one is shown."))
         st.session_state[PAIR.key] = ids = READY
         pair = _pair(ids)
     view_link.say(PAIR, ids)
@@ -38,28 +38,25 @@ def bar(pair: Pair | None) -> None:
             level = view_link.choice(
                 _("How well it hides"),
                 LEVEL,
-                help=_("Plain ones are seen in a curve or with one probe; subtle ones run well."),
+                help=_("Plain: one curve or probe shows it; subtle: the model runs well."),
             )
         healthy = _healthy()
         time = run_time.takes(basis())
-        words = _("Train a pair with a bug, {time} each") if healthy is None else (
-            _("Another one: train a twin, {time}")
-        )  # fmt: skip
-        if st.button(
-            words.format(time=time), type="primary", icon=":material/bug_report:", key="bug-train"
-        ):
+        if healthy is None:
+            words = _("Train a pair with a bug, {time} each", time=time)
+        else:
+            words = _("Another one: train a twin, {time}", time=time)
+        if st.button(words, type="primary", icon=":material/bug_report:", key="bug-train"):
             _train(int(level), healthy)
         if pair is not None:
-            st.caption(_said(pair), width="stretch")
+            st.caption(_description(pair), width="stretch")
 
 
-def _said(pair: Pair) -> str:
+def _description(pair: Pair) -> str:
     task = _(pair.healthy.experiment.task.facts.label)
     if pair.twin.meta.recorded:
-        words = _("**{task}**: this pair comes with the app. One of its two runs has a mistake.")
-    else:
-        words = _("**{task}**: two runs from one seed on the same data. One has a mistake.")
-    return words.format(task=task)
+        return _("**{task}**: this pair comes with the app. One run has a mistake.", task=task)
+    return _("**{task}**: two runs, one seed, the same data. One has a mistake.", task=task)
 
 
 def _pair(ids: tuple[str, str]) -> Pair | None:

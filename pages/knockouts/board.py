@@ -44,9 +44,9 @@ def board(run: Run, off: Sequence[Part], worth: Worth) -> None:
 
 
 def worth_words(found: Importance) -> str:
-    """Say what a head is worth: how the loss moves without it, and what is still right."""
-    words = _("without it the loss moves by {rise}, and {share} are right")
-    return words.format(rise=signed(found.rise), share=show.percent(found.score.accuracy))
+    """Return what a head is worth: how the loss moves without it, and what is still right."""
+    rise, share = signed(found.rise), show.percent(found.score.accuracy)
+    return _("Without it: loss {rise}, {share} right", rise=rise, share=share)
 
 
 def signed(change: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.components.thumbnails import Thumbnail, thumbnails
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.knockouts.link import ALL, EXAMPLE, HOW
 from pages.knockouts.outcome import Asked
 from pages.ui import view_link
@@ -26,17 +26,7 @@ def controls(run: Run, probe: Probe) -> Asked:
         index = _example(run, probe)
         how = view_link.choice(_("In its place"), HOW, is_labelled=False)
         with st.popover(_("Zero or mean?"), icon=":material/help:"):
-            st.markdown(
-                _(
-                    "**Zero**: the output of the part becomes zero. Later layers never saw that "
-                    "in training, so part of the loss is the surprise.\n\n**Mean**: its output "
-                    "becomes its mean over these validation examples. Later layers get familiar "
-                    "values and lose only what the part says about this example. That is "
-                    "usually gentler, but not always: a mean of many outputs can be further "
-                    "from each of them than zero.\n\nResidual connections, norms and masks have "
-                    "no output to average, so both are the same for them."
-                )
-            )
+            st.markdown(paragraph("knockouts/zero-or-mean"))
         if n_most > n_first:
             problem = problem or view_link.receive(ALL)
             st.toggle(

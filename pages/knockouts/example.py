@@ -68,14 +68,11 @@ def attention(run: Run, off: Sequence[Part], asked: Asked) -> None:
                 key=f"knockouts-map-{name}",
             )
     if off and changed is None:
-        st.caption(_("No attention map of this model changed: no attention reads what is off."))
+        st.caption(_("No attention map changed: no attention reads what is off."))
     gone = [part for part in off if part.module == module and part.kind in ("head", "sublayer")]
     if gone and (head == MEAN or any(part.head in (None, head) for part in gone)):
         st.caption(
-            _(
-                "A part that is off still computes its weights; only its output is dropped. "
-                "Look for changes in later layers."
-            )
+            _("A part that is off still computes its weights; look for changes in later layers.")
         )
 
 

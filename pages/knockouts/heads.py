@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.knockouts import outcome, state
 from pages.knockouts.outcome import Asked
 from tfm_core.inspect.knockouts import measure
@@ -26,37 +26,24 @@ def has_heads(run: Run) -> bool:
 
 def measured_heads(run: Run, asked: Asked, place: DeltaGenerator) -> dict[Part, Importance]:
     """Return what each head is worth, with a bar in its place while that is measured."""
-    heads = heads_of(run.experiment)
-    found: dict[Part, Importance] = {}
+    n_heads = len(heads_of(run.experiment))
+    worth: dict[Part, Importance] = {}
     for done, each in enumerate(measure.importances(run, asked.how, asked.n), 1):
-        found[each.part] = each
-        words = _("Head {done} of {all}, on {n} examples …")
-        said = words.format(done=done, all=len(heads), n=f"{asked.n:,}")
-        place.progress(done / len(heads), said)
+        worth[each.part] = each
+        words = _("Head {done} of {all}, on {n} examples …", done=done, all=n_heads, n=asked.n)
+        place.progress(done / n_heads, words)
     place.empty()
-    return found
+    return worth
 
 
 def offer(run: Run, asked: Asked, *, is_measured: bool) -> None:
     """Offer to measure every head, or say what the colours mean."""
     heads = heads_of(run.experiment)
     if not heads:
-        st.caption(
-            _(
-                "A recurrent network has no heads, residual connections or causal mask. You can "
-                "switch off the output of its attention, the summary that the decoder starts "
-                "with, and reading backwards."
-            )
-        )
+        st.caption(paragraph("knockouts/recurrent"))
         return
     if is_measured:
-        st.caption(
-            _(
-                "Numbers are heads; the stronger the colour, the more the loss rises without that "
-                "head alone. "
-                "“skip” is a residual connection."
-            )
-        )
+        st.caption(paragraph("knockouts/numbers-and-loss"))
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
@@ -67,7 +54,7 @@ def offer(run: Run, asked: Asked, *, is_measured: bool) -> None:
             on_click=state.ask_heads,
             args=(asked.of(run),),
             help=_(
-                "The model without each head alone, on the same {n} validation examples.",
+                "Without each head alone, on the same {n} validation examples.",
                 n=f"{asked.n:,}",
             ),
         )
@@ -125,22 +112,11 @@ def table(run: Run, off: Sequence[Part], asked: Asked, worth: Mapping[Part, Impo
                 format="percent",
                 min_value=0,
                 max_value=1,
-                help=_(
-                    "The mean of |∂L/∂ξ| over the same examples, where L is the mean loss of one "
-                    "example and ξ multiplies the head's output (Michel et al. 2019, Eq. 3), as a "
-                    "share of the largest: all heads in one backward pass, a linear estimate. The "
-                    "two orders differ where a head is missed little because others step in, or "
-                    "much because zeros are far from its usual output."
-                ),
+                help=paragraph("knockouts/by-gradient"),
             ),
         },
     )
-    words = _(
-        "Each head switched off alone ({how}), on {n} validation examples. Don't add rows up: "
-        "two heads with the same job look worthless alone."
-    )
-    how = _("zero in its place") if asked.how == "zero" else _("its mean in its place")
-    st.caption(words.format(how=how, n=f"{asked.n:,}"))
+    st.caption(paragraph(f"knockouts/heads-alone-{asked.how}", n=f"{asked.n:,}"))
     _chosen(run, [each.part for each in ordered], off)
 
 
@@ -148,10 +124,12 @@ def _chosen(run: Run, parts: list[Part], off: Sequence[Part]) -> None:
     """Lead from a chosen row to its head, and switch it off by one press."""
     chosen = st.session_state[_TABLE].selection.rows
     part = parts[chosen[0]] if chosen and chosen[0] < len(parts) else parts[0]
-    words = _("Switch on again: {part}") if part in off else _("Switch off: {part}")
+    name = _(name_of(part))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
-            words.format(part=_(name_of(part))),
+            _("Switch on again: {part}", part=name)
+            if part in off
+            else _("Switch off: {part}", part=name),
             icon=":material/power_settings_new:",
             key="knockouts-switch",
             help=_("Choose another head by its row in the table."),

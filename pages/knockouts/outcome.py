@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.knockouts import state
 from pages.knockouts.board import signed
 from pages.ui import page_table, show
@@ -51,20 +51,11 @@ def outcome(run: Run, off: Sequence[Part], asked: Asked) -> None:
     after = measure.measured(run, off, asked.how, asked.n)
     _figures(run, before, after)
     _chips(off)
-    words = _(
-        "{which} of {all} validation examples, each token given the true ones before it; weights "
-        "of step {step}. With everything on: {accuracy}, loss {loss}."
-    )
-    if run.experiment.task.kind in ("image", "own-pictures"):
-        words = _(
-            "{which} of {all} validation pictures; weights of step {step}. With everything on: "
-            "{accuracy}, loss {loss}."
-        )
-    count = f"{before.n:,}"
-    which = _("All") if before.n == measure.n_validation(run) else _("The first {n}")
+    is_image = run.experiment.task.kind in ("image", "own-pictures")
     st.caption(
-        words.format(
-            which=which.format(n=count),
+        paragraph(
+            f"knockouts/{'baseline-pictures' if is_image else 'baseline'}",
+            n=f"{before.n:,}",
             all=f"{measure.n_validation(run):,}",
             step=f"{model_of(run)[1]:,}",
             accuracy=show.percent(before.accuracy).replace(" ", "\u00a0"),
@@ -125,7 +116,7 @@ def _chips(off: Sequence[Part]) -> None:
             _("Undo"),
             icon=":material/undo:",
             key="knockouts-undo",
-            help=_("Take the last switch back"),
+            help=_("Undo the last switch"),
             disabled=not state.can_undo(),
             on_click=state.undo,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.knockouts import state
 from pages.knockouts.link import DRAWN
 from pages.knockouts.outcome import Asked
@@ -24,20 +24,17 @@ def pruning(run: Run, asked: Asked) -> None:
         return
     question = asked.of(run)
     if not state.pruning_asked(question):
-        words = _(
-            "Removes the least important head, then the next, down to none, and does the same "
-            "in {orders} random orders. {measurements} measurements on {n} validation examples."
-        )
         n_orders = measure.RANDOM_ORDERS
         st.markdown(
-            words.format(
+            paragraph(
+                "knockouts/remove-heads",
                 orders=n_orders,
                 measurements=len(heads) + measure.n_measurements(len(heads), n_orders),
                 n=f"{asked.n:,}",
             )
         )
         st.button(
-            _("Take the heads away"),
+            _("Remove the heads"),
             type="primary",
             icon=":material/content_cut:",
             key="knockouts-prune",
@@ -57,42 +54,36 @@ def pruning(run: Run, asked: Asked) -> None:
 def _measured(run: Run, asked: Asked) -> Pruning:
     place = st.empty()
     n_heads = len(heads_of(run.experiment))
-    whole = n_heads + measure.n_measurements(n_heads)
-    words = _("Measurement {done} of {all} …")
-    found = []
+    total = n_heads + measure.n_measurements(n_heads)
+
+    def progress(done: int) -> None:
+        words = _("Measurement {done} of {all} …", done=done, all=total)
+        place.progress(min(1.0, done / total), words)
+
+    worth = []
     for done, each in enumerate(measure.importances(run, asked.how, asked.n), 1):
-        found.append(each)
-        place.progress(done / whole, words.format(done=done, all=whole))
+        worth.append(each)
+        progress(done)
     curves = None
-    for step in measure.pruned(run, measure.least_first(found), asked.how, asked.n):
+    for step in measure.pruned(run, measure.least_first(worth), asked.how, asked.n):
         if isinstance(step, Pruning):
             curves = step
         else:
-            done = n_heads + step
-            place.progress(min(1.0, done / whole), words.format(done=done, all=whole))
+            progress(n_heads + step)
     place.empty()
     assert curves is not None
     return curves
 
 
 def _words(curves: Pruning) -> str:
-    """Say how many heads went before the accuracy fell by a point, in order and by chance."""
-    first, n = curves.ordered[0], curves.removed[-1]
-    kept = measure.heads_to_spare(curves)
-    words = _(
-        "Of {n} heads, {kept} could go in order of importance before accuracy fell by a point "
-        "below {accuracy}; in {orders} random orders {by_chance}. Measured on {examples} "
-        "examples; the order is of each head alone, taken once with all others there."
-    )
+    """Return how many heads went before the accuracy fell by a point, in order and by chance."""
     by_chance = sorted(set(measure.heads_to_spare_by_chance(curves)))
-    span = _("{low} to {high}", low=by_chance[0], high=by_chance[-1])
-    if len(by_chance) == 1:
-        span = str(by_chance[0])
-    return words.format(
-        n=n,
-        kept=kept,
-        accuracy=show.percent(first.accuracy),
+    return paragraph(
+        "knockouts/heads-to-spare",
+        n=curves.removed[-1],
+        spare=measure.heads_to_spare(curves),
+        accuracy=show.percent(curves.ordered[0].accuracy),
         orders=len(curves.by_chance),
-        by_chance=span,
-        examples=f"{first.n:,}",
+        by_chance="–".join(str(n) for n in dict.fromkeys((by_chance[0], by_chance[-1]))),
+        examples=f"{curves.ordered[0].n:,}",
     )

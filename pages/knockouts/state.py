@@ -29,8 +29,8 @@ def off(run: Run) -> tuple[Part, ...]:
     if asked is None or (is_other and lacking and not fitting):
         fitting = (first_to_go(run.experiment).code,)
     elif lacking and not is_other:
-        words = _("The model of this run has no {part}, so it is ignored.")
-        problem = problem or words.format(part=", ".join(lacking[:4]))
+        part = ", ".join(lacking[:4])
+        problem = problem or _("This model has no {part}, so it is ignored.", part=part)
     if is_other:
         st.session_state[_PAST] = []
     if problem:

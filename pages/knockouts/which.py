@@ -35,7 +35,7 @@ def _first() -> Run | None:
     able = [run for run in visitors.listed() if not run.problem and run.has_checkpoint]
     run = fitting_run.first_to_show(able, FIRST_RECORDED)
     if run is None:
-        show.empty(_("There is no trained model to take apart yet."), _("Train a model"), "home")
+        show.empty(_("No trained model to take apart yet."), _("Train a model"), "home")
     return run
 
 
@@ -53,7 +53,7 @@ def _offer_recorded() -> None:
     run = able.get(FIRST_RECORDED)
     if run is not None:
         st.button(
-            _("Take “{name}” apart instead", name=escape(run.meta.name)),
+            _("Take “{name}” apart", name=escape(run.meta.name)),
             icon=":material/inventory_2:",
             key="knockouts-recorded",
             on_click=state.set_current_run,

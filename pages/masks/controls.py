@@ -62,12 +62,12 @@ def choice(chosen: str) -> MaskChoice:
             0 if chosen in {"none", "causal"} else 2,
             key=f"{_PAD}-{chosen}",
             persist_state="session",
-            help=_("A batch is as long as its longest sentence; shorter ones are padded."),
+            help=_("A batch is as long as its longest sentence."),
         )
     tokens, note, is_run = _tokens(run, typed.within(text, MAX_TEXT), chosen)
     tokens, segments = lab.segments_of(tokens)
     if chosen != "packed" and segments[-1]:
-        note = _("The sign | separates sequences for the packed mask only; this mask ignores it.")
+        note = _("The sign | separates sequences for the packed mask only.")
     other = _target(run if is_run else None, tokens) if chosen == "cross" else ()
     if run is not None and is_run and scores.reads_target(run, chosen):
         other = _source(run)
@@ -97,14 +97,14 @@ def projected(choice: MaskChoice) -> Projected:
                 made = scores.of_run(choice.run, choice.kind, choice.tokens, choice.other, location)
                 words = _("Real projections: {origin}.", origin=typed.escape(_(made.origin)))
                 if scores.reads_target(choice.run, choice.kind):
-                    words += " " + _(
-                        "The tokens are what it writes for “{source}”.",
-                        source=typed.escape(" ".join(choice.other)),
+                    source = typed.escape(" ".join(choice.other))
+                    words = (
+                        f"{words} {_('The tokens are its answer to “{source}”.', source=source)}"
                     )
                 _say(words, choice.note)
                 return made
         except ValueError as error:
-            why = _("Not from the current run, because {why}.", why=typed.escape(_(error)))
+            why = _("Not from the current run: {why}", why=typed.escape(_(error)))
     query = ("<bos>", *choice.other) if choice.kind == "cross" else choice.tokens
     made = lab.seeded(query, choice.tokens)
     _say(_("The scores come from random embeddings and untrained projections."), why)
@@ -129,7 +129,7 @@ def _run() -> Run | None:
         placeholder=_("None: random embeddings"),
         persist_state="session",
         on_change=_take_run,
-        help=_("Any run on words that has saved weights; its sentences and scores are used."),
+        help=_("A run on words that has saved weights."),
     )
     state.name_run(picked)
     return None if picked is None else runs[picked]
@@ -164,8 +164,7 @@ def _text(run: Run | None, chosen: str) -> str:
         key=key,
         persist_state="session",
         help=_(
-            "Words separated by spaces or commas, at most {n}. | separates packed "
-            "sequences; {pad} is padding.",
+            "At most {n} words; | separates packed sequences, {pad} is padding.",
             n=lab.MAX_TOKENS,
             pad=PAD_TOKEN,
         ),
@@ -224,7 +223,7 @@ def _target(run: Run | None, tokens: tuple[str, ...]) -> tuple[str, ...]:
     text = st.text_input(
         _("What the decoder has written so far"),
         key=key,
-        help=_("The target holds the queries, so its tokens run down; <bos> stands before them."),
+        help=_("Its tokens are the queries; <bos> stands before them."),
     )
     return lab.read_tokens(typed.within(text, MAX_TEXT), "target")[: lab.MAX_TOKENS - 1]
 
@@ -240,10 +239,7 @@ def _sizes(chosen: str, length: int) -> tuple[int, int]:
             1,
             key="masks-window",
             persist_state="session",
-            help=_(
-                "0 leaves each token alone with itself; the cost grows with the "
-                "window, not with the length."
-            ),
+            help=_("0 leaves each token alone; the cost grows with the window only."),
         )
     if chosen == "prefix":
         prefix = st.slider(
@@ -253,7 +249,7 @@ def _sizes(chosen: str, length: int) -> tuple[int, int]:
             min(3, most),
             key="masks-prefix",
             persist_state="session",
-            help=_("0 gives a causal mask; all tokens, an encoder's."),
+            help=_("0: a causal mask; all tokens: an encoder's."),
         )
     return window, prefix
 
@@ -266,7 +262,7 @@ def _location(run: Run, chosen: str) -> scores.HeadLocation | None:
             _("Untrained instead"),
             key=_SEEDED,
             persist_state="session",
-            help=_("Random embeddings instead of the current run's model, to compare."),
+            help=_("Random embeddings instead of the run's model, to compare."),
         )
         if is_seeded:
             return None

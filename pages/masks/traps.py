@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 import streamlit as st
 
-from pages.i18n import _, content
+from pages.i18n import _, content, paragraph
 from pages.masks.controls import MaskChoice
 from pages.ui import show, state
 from tfm_core.inspect.masks import code as mask_code
@@ -75,9 +75,8 @@ def wrong_axis(
     if not found.leaked and found.leaked_alone:
         maps[_("Queries masked: padding half alone")] = found.alone
         captions.append(
-            _(
-                "The same mistake in an encoder, where nothing else in the mask hides "
-                "padding: real tokens spend {leaked} of their attention on it.",
+            paragraph(
+                "masks/leak-in-encoder",
                 leaked=show.percent(found.leaked_alone),
             )
         )
@@ -85,7 +84,7 @@ def wrong_axis(
     if choice.kind in {"none", "causal"}:
         st.caption(
             _(
-                "The mask “{mask}” ignores padding; the maps here add a padding mask to it.",
+                "“{mask}” ignores padding; the maps here add a padding mask.",
                 mask=_(MASKS[choice.kind].label),
             )
         )
@@ -100,10 +99,10 @@ def float_mask(projected: Projected, flow: MaskedAttention) -> None:
         st.info(_(error), icon=":material/info:")
         return
     maps = {_("Bool: right"): found.right, _("Float, added: wrong"): found.wrong}
-    words = _("Queries spend {leaked} of their attention on forbidden keys.")
+    leaked = show.percent(found.leaked)
     captions = [
         _("Forbidden keys have no weight."),
-        words.format(leaked=show.percent(found.leaked)),
+        _("Queries spend {leaked} of their attention on forbidden keys.", leaked=leaked),
     ]
     _side_by_side(maps, projected.query, projected.key, captions, "float")
 
@@ -117,16 +116,11 @@ def _explain(name: str) -> None:
 
 def _wrong_words(found: traps.WrongAxis) -> str:
     if found.leaked:
-        return _(
-            "Real tokens spend {leaked} of their attention on padding, and the rows of padding "
-            "are empty instead.",
+        return paragraph(
+            "masks/leak",
             leaked=show.percent(found.leaked),
         )
-    return _(
-        "Nothing leaks under this mask: the rest of it already hides the padding from "
-        "every real token. The rows of padding are empty instead, and the mistake goes "
-        "unnoticed."
-    )
+    return paragraph("masks/no-leak")
 
 
 def half_precision(projected: Projected, flow: MaskedAttention) -> None:
@@ -134,14 +128,10 @@ def half_precision(projected: Projected, flow: MaskedAttention) -> None:
     st.markdown(content("masks_precision"))
     query = traps.mixed_row(flow.allowed)
     allowed = np.arange(len(projected.key)) < (len(projected.key) + 1) // 2
-    whose = _("The scores of the first query, with its second half forbidden")
+    words = paragraph("masks/types-half")
     if query is not None:
         allowed = flow.allowed[query]
-        whose = _(
-            "The scores of query {n}, `{token}`, under the mask above",
-            n=query + 1,
-            token=projected.query[query],
-        )
+        words = paragraph("masks/types", n=query + 1, token=projected.query[query])
     results = traps.precision(projected.scores[query or 0], allowed)
     fills = {"lowest": _("the type's lowest number"), "-inf": "−∞", "-1e9": "−1e9", "-1e4": "−1e4"}
     st.table(
@@ -155,13 +145,7 @@ def half_precision(projected: Projected, flow: MaskedAttention) -> None:
         hide_index=True,
         border="horizontal",
     )
-    st.caption(
-        _(
-            "{whose}, computed in each type. This app fills once with the type's lowest "
-            "number and sets masked weights to 0 after the softmax.",
-            whose=whose,
-        )
-    )
+    st.caption(words)
     with st.expander(_("All the numbers")):
         _every_number(results, fills)
 
@@ -179,12 +163,7 @@ def _every_number(results: Sequence[traps.FillResult], fills: Mapping[str, str])
         for result in results
     ]
     st.dataframe(rows, hide_index=True, width="stretch", height="content")
-    st.caption(
-        _(
-            "Leak: the largest weight that a forbidden key gets. Forbidden twice: two additive "
-            "masks, summed."
-        )
-    )
+    st.caption(_("Leak: largest weight of a forbidden key. Forbidden twice: two masks added."))
 
 
 def blind_row(projected: Projected, flow: MaskedAttention) -> None:
@@ -203,10 +182,8 @@ def blind_row(projected: Projected, flow: MaskedAttention) -> None:
         [projected.query[query]],
         projected.key,
         [
-            _(
-                "0/0 is not a number. Here it fills {here} of {n} rows of the output, that of this "
-                "query; one layer on, {later} of {n}, even where the weight on this row is exactly "
-                "0: 0 · NaN is NaN.",
+            paragraph(
+                "masks/blind-row",
                 here=here,
                 later=later,
                 n=len(projected.query),
@@ -216,7 +193,7 @@ def blind_row(projected: Projected, flow: MaskedAttention) -> None:
         ],
         "blind",
     )
-    st.markdown(_("What PyTorch gives for such a row here:"))
+    st.markdown(_("PyTorch on such a row:"))
     st.dataframe(
         [
             {_("module"): name, _("row where nothing is allowed"): words}

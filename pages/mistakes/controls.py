@@ -32,8 +32,8 @@ def step(run: Run, steps: tuple[int, ...]) -> int:
     asked = int(st.session_state[STEP.key])
     chosen = steps[-1] if asked == LAST else min(steps, key=lambda known: abs(known - asked))
     if asked not in (LAST, chosen):
-        words = _("No weights at step {asked}; showing step {step}.")
-        problem = problem or words.format(asked=f"{asked:,}", step=f"{chosen:,}")
+        values = {"asked": f"{asked:,}", "step": f"{chosen:,}"}
+        problem = problem or _("No weights at step {asked}; showing step {step}.", **values)
     view_link.warn(problem)
     st.session_state[STEP.key] = chosen
     if len(steps) > 1:
@@ -43,9 +43,7 @@ def step(run: Run, steps: tuple[int, ...]) -> int:
             format_func=lambda one: f"{one:,}",
             key=STEP.key,
             persist_state="session",
-            help=_(
-                "Choose any step with saved weights. Attention reads examples with the last ones."
-            ),
+            help=_("Attention reads examples with the last weights."),
         )
     else:
         st.caption(_("Weights of step **{step}**, the only ones saved.", step=f"{chosen:,}"))

@@ -141,5 +141,5 @@ def answers(run: Run, step: int) -> Answers | None:
 def _progress(job: Job, step: int) -> None:
     if job.future.done():
         state.draw_anew()
-    words = _("The weights of step {step} answer the validation set …")
-    st.progress(job.share, words.format(step=f"{step:,}"))
+    words = _("The weights of step {step} answer the validation set …", step=f"{step:,}")
+    st.progress(job.share, words)

@@ -61,30 +61,31 @@ def _how_many(
     found: Answers, n: int, most: int, cell: Cell | None, order: str, *, all_right: bool
 ) -> str:
     if all_right:
-        words = _("Nothing went wrong with these weights; these {n} were the least sure.")
-        return words.format(n=f"{min(n, most):,}")
+        return _("No mistakes with these weights; the {n} least sure answers.", n=min(n, most))
+    values = {"n": min(n, most), "all": f"{n:,}"}
     if cell is None and found.is_language:
-        words = _("The {n} of {all} tokens that surprise it most.")
         if order == "sure":
-            words = _("The {n} most confident of {all} wrong tokens.")
-        return words.format(n=min(n, most), all=f"{n:,}")
+            return _("The {n} most confident of {all} wrong tokens.", **values)
+        return _("The {n} of {all} tokens with the highest loss.", **values)
     if n > most:
-        return _("The worst {n} of {all}.", n=most, all=f"{n:,}")
+        return _("The worst {n} of {all}.", **values)
     if n == 1:
         return _("The only one.")
     return _("All {n} of them.", n=f"{n:,}") if n else ""
 
 
 def _only(found: Answers, cell: Cell, n: int) -> None:
-    """Say which cell is chosen, and let go of it at a press."""
+    """Show which cell is chosen, and a button that lets go of it."""
     truth, said = (_("others") if one == OTHERS else _name(found, one) for one in cell)
-    words = _("**{truth}** taken for **{said}**: {n}")
+    values = {"truth": truth, "said": said, "n": f"{n:,}"}
     if cell[0] == cell[1] != OTHERS:
-        words = _("**{truth}**, right: {n}")
+        words = _("**{truth}**, right: {n}", **values)
+    else:
+        words = _("**{truth}** taken for **{said}**: {n}", **values)
     if found.written is not None:
-        words += " " + _("tokens, in these texts")
+        words = _("Tokens in these texts: {words}", words=words)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(words.format(truth=truth, said=said, n=f"{n:,}"), width="content")
+        st.markdown(words, width="content")
         st.button(
             _("All errors"),
             icon=":material/filter_alt_off:",
@@ -106,18 +107,19 @@ def _pictures(run: Run, found: Answers, places: Sequence[int]) -> None:
             example = int(found.example[place])
             with st.container(width=_WIDTH, gap=None, key=f"mistake-card-{example}"):
                 _picture(run, example)
-                words = _("{truth}, not {said} · {sure}")
-                if found.truth[place] == found.said[place]:
-                    words = _("{truth}, right · {sure}")
-                _link(
-                    run,
-                    example,
-                    words.format(
-                        truth=f"**{_name(found, int(found.truth[place]))}**",
-                        said=_name(found, int(found.said[place])),
-                        sure=show.percent(float(found.confidence[place])),
-                    ),
-                )
+                _link(run, example, _single(found, place))
+
+
+def _single(found: Answers, place: int) -> str:
+    """Return what a model took one example for, and how sure it was."""
+    values = {
+        "truth": f"**{_name(found, int(found.truth[place]))}**",
+        "said": _name(found, int(found.said[place])),
+        "sure": show.percent(float(found.confidence[place])),
+    }
+    if found.truth[place] == found.said[place]:
+        return _("{truth}, right · {sure}", **values)
+    return _("{truth}, not {said} · {sure}", **values)
 
 
 def _picture(run: Run, example: int) -> None:
@@ -132,16 +134,7 @@ def _labels(run: Run, found: Answers, places: Sequence[int]) -> None:
         example = int(found.example[place])
         with st.container(border=True, gap=None, key=f"mistake-card-{example}"):
             st.markdown(escape(examples.source_of(run, found, example)))
-            is_right = found.truth[place] == found.said[place]
-            words = _("{truth}, right with {sure}")
-            if not is_right:
-                words = _("**{truth}**, not {said}, which it is sure of with {sure}")
-            said = words.format(
-                truth=_name(found, int(found.truth[place])),
-                said=_name(found, int(found.said[place])),
-                sure=show.percent(float(found.confidence[place])),
-            )
-            _link(run, example, said)
+            _link(run, example, _single(found, place))
 
 
 def _texts(run: Run, found: Answers, places: Sequence[int]) -> None:
@@ -154,23 +147,20 @@ def _texts(run: Run, found: Answers, places: Sequence[int]) -> None:
                 st.markdown(escape(shown.source))
             else:
                 _picture(run, example)
-            if shown.differs_at is not None:
+            if shown.differs_at is None:
+                sure = show.percent(found.written[example].confidence)
+                words = _("Right, its least sure token with {sure}", sure=sure)
+            else:
                 st.markdown(f":orange[✗ {escape(shown.said) or '–'}]")
-            st.markdown(f":green[✓ {escape(shown.truth)}]")
-            words = _("Right, its least sure token with {sure}")
-            if shown.differs_at is not None:
-                words = _("Token {at}: {said}, not {meant} · {loss} nats a token")
-            _link(
-                run,
-                example,
-                words.format(
-                    at=(shown.differs_at or 0) + 1,
-                    said=escape(shown.said_token) or _("the end"),
-                    meant=escape(shown.meant_token) or _("the end"),
+                words = _(
+                    "Token {at}: {said}, not {meant} · {loss} nats a token",
+                    at=shown.differs_at + 1,
+                    said=escape(shown.said_token) or "<eos>",
+                    meant=escape(shown.meant_token) or "<eos>",
                     loss=f"{losses[example]:.2f}",
-                    sure=show.percent(found.written[example].confidence),
-                ),
-            )
+                )
+            st.markdown(f":green[✓ {escape(shown.truth)}]")
+            _link(run, example, words)
 
 
 def _surprises(run: Run, found: Answers, places: Sequence[int]) -> None:
@@ -179,13 +169,13 @@ def _surprises(run: Run, found: Answers, places: Sequence[int]) -> None:
         with st.container(border=True, gap=None, key=f"mistake-card-{place}"):
             token = _name(found, int(found.truth[place]))
             st.markdown(f"{escape(one.before)} **:orange[{token}]**")
-            words = _("{loss} nats; it expected {said} with {sure}")
-            said = words.format(
+            words = _(
+                "{loss} nats; expected {said} with {sure}",
                 loss=f"{float(found.loss[place]):.2f}",
                 said=_name(found, int(found.said[place])),
                 sure=show.percent(float(found.confidence[place])),
             )
-            _to_attention(run, said, {"text": one.text})
+            _to_attention(run, words, {"text": one.text})
 
 
 def _link(run: Run, example: int, label: str) -> None:
@@ -197,5 +187,5 @@ def _to_attention(run: Run, label: str, query: dict[str, str]) -> None:
         page_table.path_of("attention"),
         label=label,
         query_params={"run": run.id, "example": "own", **query},
-        help=_("Look inside: every head on this example, with the last weights of the run."),
+        help=_("Every head on this example, with the last weights of the run."),
     )

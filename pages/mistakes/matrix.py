@@ -42,20 +42,13 @@ def matrix(found: Answers, counted: Confusion, chosen: Cell | None) -> None:
 
 
 def _explained(found: Answers, counted: Confusion) -> str:
-    words = [
-        _("True down, predicted across; only errors are coloured. Press a cell for its examples.")
-    ]
+    words = [_("Rows: true; columns: predicted; errors coloured. Press a cell for examples.")]
     if found.unit == "token":
-        words.append(
-            _(
-                "Counted token by token after the true beginning (teacher forcing), so that each "
-                "has its truth."
-            )
-        )
+        words.append(_("Each token is predicted from the true ones before it (teacher forcing)."))
     if OTHERS in counted.numbers:
         words.append(
             _(
-                "Shown are the {n} most confused of {all} classes; … means all others.",
+                "Shown: the {n} most confused of {all} classes; … means all others.",
                 n=len(counted.numbers) - 1,
                 all=len(found.names),
             )

@@ -27,7 +27,7 @@ def page() -> None:
     show.header("mistakes")
     run = which.run()
     if run is None:
-        show.empty(_("There is no run to judge yet: train one."), _("Train a model"), "train")
+        show.empty(_("No run to judge yet: train one."), _("Train a model"), "train")
         return
     if run.problem:
         which.unfit(run, run.problem)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.mistakes.link import BY, SHOW
 from pages.ui import show, view_link
 from tfm_core.config import OwnTextTaskConfig
@@ -49,20 +49,18 @@ def groups(run: Run, found: Answers) -> None:
         st.caption(_("No example shows a known pattern."))
         return
     draw = plots.losses if found.is_language else plots.accuracies
-    words = _("Bars hold the true share with 95 % confidence.")
-    if found.is_language:
-        words = _("Bars hold the true mean with 95 % confidence.")
+    words = [_("Bars: 95 % confidence.")]
     if way.is_of_texts and found.written is not None:
-        words += " " + _("A text counts if the model, writing alone, gets all of it right.")
+        words.append(_("A text counts if the model, writing alone, gets all of it right."))
     elif found.unit == "token":
-        words += " " + _("Tokens count one by one, after the true beginning.")
+        words.append(_("Each token is predicted from the true ones before it."))
     if by == "pattern":
-        words += " " + _("An example may show several patterns.")
+        words.append(_("An example may show several patterns."))
     if by == "frequency":
-        words += " " + _("Frequency is the rank in training, 1 the most frequent.")
+        words.append(_("Frequency: rank in training, 1 the most frequent."))
     if getattr(run.experiment.task.facts, "hides", False):
-        words += " " + _("Several answers may fit: not even a perfect reader is always right.")
-    show.figure(draw(counted, _(way.label)), words, key="mistakes-groups")
+        words.append(_("Several answers may fit: no reader is always right."))
+    show.figure(draw(counted, _(way.label)), " ".join(words), key="mistakes-groups")
 
 
 def tokens(run: Run, found: Answers) -> None:
@@ -88,41 +86,29 @@ def tokens(run: Run, found: Answers) -> None:
             _("share of all loss"): st.column_config.NumberColumn(format="%.1f %%"),
         },
     )
-    st.caption(
-        _(
-            "Mean loss in nats after the true beginning, of tokens that are meant {n} times or "
-            "more; how often each is meant, here and in training.",
-            n=least,
-        )
-    )
+    st.caption(paragraph("mistakes/word-loss", n=least))
 
 
 def how_sure(run: Run, found: Answers) -> None:
     """Show the reliability diagram."""
     measured = calibration(found.confidence, found.is_right)
-    sure, right = show.percent(measured.confidence), show.percent(measured.accuracy)
-    words = _("As sure as it is right: {sure} in the mean, {right} right.")
+    kind = "calibrated"
     if measured.confidence > measured.accuracy + measured.error / 2:
-        words = _("Too sure of itself: {sure} in the mean, but only {right} right.")
+        kind = "too-sure"
     elif measured.confidence < measured.accuracy - measured.error / 2:
-        words = _("Less sure than it is right: {sure} in the mean, {right} right.")
-    what = {
-        "picture": _("pictures"),
-        "label": _("sentences"),
-        "token": _("tokens after the true beginning"),
-    }
+        kind = "not-sure-enough"
     st.markdown(
-        _(
-            "Expected calibration error **{error}** over {n} {what}. {words}",
+        paragraph(
+            f"mistakes/{kind}",
             error=show.percent(measured.error),
             n=f"{len(found.truth):,}",
-            what=what[found.unit],
-            words=words.format(sure=sure, right=right),
+            sure=show.percent(measured.confidence),
+            right=show.percent(measured.accuracy),
         )
     )
     show.figure(
         plots.reliability(measured),
-        _("Ten bins of equal width; the number in each is how many answers it holds."),
+        _("Ten bins of equal width; the number in each is its answers."),
         key="mistakes-calibration",
     )
 
@@ -149,24 +135,8 @@ def scores(run: Run, found: Answers) -> None:
                 help=_("sacrebleu’s signature: `{signature}`", signature=score.signature),
                 width="content",
             )
-    n = f"{found.n_examples:,}"
-    about = _("Over all {n} validation texts together, written greedily, with one truth each.")
-    if scored.bleu is not None:
-        more = _(
-            "The tokens are this task’s own words, separated by spaces and not cut again (tokenize "
-            "none), so these scores compare runs of this task with each other, never with "
-            "published ones."
-        )
-    elif not are_words:
-        more = _(
-            "No BLEU: it counts runs of words, and this task’s tokens are characters or pieces of "
-            "words. chrF counts runs of letters."
-        )
-    else:
-        more = _(
-            "No BLEU: it counts runs of four words, and {short} of these texts have fewer. chrF "
-            "counts runs of letters.",
-            short=f"{scored.n_short:,}",
-        )
-    st.caption(f"{about.format(n=n)} {more}")
+    kind = "words" if scored.bleu is not None else "short" if are_words else "pieces"
+    st.caption(
+        paragraph(f"mistakes/scores-{kind}", n=f"{found.n_examples:,}", short=f"{scored.n_short:,}")
+    )
     st.markdown("  \n".join(f"`{name} {score.signature}`" for name, score in shown))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pages.i18n import _, ngettext
+from pages.i18n import _, paragraph
 from pages.ui import recorded, runs_access, show
 from pages.ui.typed import escape
 from tfm_core.inspect.errors.answers import Answers
@@ -13,18 +13,21 @@ from tfm_core.runs.run import Run
 
 
 def summary(run: Run, found: Answers) -> str:
-    """Say how many answers are right, of how many, and of which data."""
-    said = _language(found) if found.is_language else _counted(found)
-    said = f"{recorded.badge(run)} {escape(run.meta.name)}: {said} {_split(found)}".strip()
+    """Return how many answers are right, of how many, and of which data."""
+    counts = _language(found) if found.is_language else _counted(found)
+    if found.n_examples < found.n_all:
+        data = _(
+            "The first {n} of {all} validation examples; the test set is not touched.",
+            n=f"{found.n_examples:,}",
+            all=f"{found.n_all:,}",
+        )
+    else:
+        data = _("The test set is not touched.")
+    words = f"{recorded.badge(run)} {escape(run.meta.name)}: {counts} {data}".strip()
     alike = n_alike(run, found)
     if not alike:
-        return said
-    words = ngettext(
-        "{n} of these texts looks like one in training, in which other words are hidden.",
-        "{n} of these texts look like one in training, in which other words are hidden.",
-        alike,
-    )
-    return f"{said} {words.format(n=f'{alike:,}')}"
+        return words
+    return f"{words} {paragraph('mistakes/alike', n=f'{alike:,}')}"
 
 
 def measured_then(run: Run, step: int) -> str:
@@ -33,8 +36,8 @@ def measured_then(run: Run, step: int) -> str:
     known = curve["step"] <= step
     if not known.any():
         return ""
-    words = _("While it trained, {share} of the answers were right, measured at step {at}.")
-    return words.format(
+    return _(
+        "During training, at step {at}: {share} of the answers right.",
         share=show.percent(float(curve["accuracy"][known][-1])),
         at=f"{int(curve['step'][known][-1]):,}",
     )
@@ -44,52 +47,26 @@ def _counted(found: Answers) -> str:
     is_right, _loss = of_examples(found)
     n, wrong = len(is_right), int((~is_right).sum())
     low, high = wilson(n - wrong, n)
-    numbers = {
-        "n": f"{n:,}",
-        "wrong": f"{wrong:,}",
-        "share": show.percent((n - wrong) / n),
-        "low": show.percent(low),
-        "high": show.percent(high),
-    }
-    if found.unit == "picture":
-        words = _(
-            "**{wrong} of {n}** validation pictures wrong: {share} right (95 % interval {low} to "
-            "{high})."
-        )
-        return words.format(**numbers)
-    if found.unit == "label":
-        words = _(
-            "**{wrong} of {n}** validation sentences wrong: {share} right (95 % interval {low} to "
-            "{high})."
-        )
-        return words.format(**numbers)
-    words = _(
-        "**{wrong} of {n}** validation texts go wrong when the model writes them alone: {share} "
-        "right (95 % interval {low} to {high}). After the true beginning {tokens} of {all} tokens "
-        "are right."
+    return paragraph(
+        f"mistakes/wrong-{found.unit}",
+        n=f"{n:,}",
+        wrong=f"{wrong:,}",
+        share=show.percent((n - wrong) / n),
+        low=show.percent(low),
+        high=show.percent(high),
+        tokens=show.percent(found.n_right / len(found.truth)),
+        all=f"{len(found.truth):,}",
     )
-    share = show.percent(found.n_right / len(found.truth))
-    return words.format(**numbers, tokens=share, all=f"{len(found.truth):,}")
 
 
 def _language(found: Answers) -> str:
-    words = _(
-        "**{loss} nats** a token in the mean of {n} validation tokens; the likeliest token is "
-        "right for {share} (95 % interval {low} to {high})."
-    )
     n = len(found.truth)
     low, high = wilson(found.n_right, n)
-    return words.format(
+    return paragraph(
+        "mistakes/language",
         loss=f"{float(found.loss.mean(dtype=float)):.3f}",
         n=f"{n:,}",
         share=show.percent(found.n_right / n),
         low=show.percent(low),
         high=show.percent(high),
     )
-
-
-def _split(found: Answers) -> str:
-    if found.n_examples < found.n_all:
-        words = _("The first {n} of {all} validation examples; the test set is not touched.")
-        return words.format(n=f"{found.n_examples:,}", all=f"{found.n_all:,}")
-    return _("The test set is not touched.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from pages.i18n import N_, _
+from pages.i18n import N_, _, paragraph
 from pages.positions.learned import step_of
 from pages.positions.waves import length
 from pages.ui import fitting_run, recorded, show, visitors
@@ -37,19 +37,13 @@ def view() -> None:
             _("bucket"),
             _("offset (key − query)"),
         ),
-        _(
-            "Each offset falls into one of 32 buckets: near offsets have a bucket each, "
-            "farther ones share buckets of growing size, and the last takes everything "
-            "beyond. An encoder splits them between left and right; a decoder spends "
-            "them all on the left. A bucket that no training sequence reaches keeps its "
-            "random start."
-        ),
+        paragraph("positions/buckets"),
         key="positions-buckets",
     )
     run = _run()
     if run is None:
         show.empty(
-            _("No run has this bias yet. What its heads learn for each offset is shown here."),
+            _("No run has this bias yet."),
             _("Train one with the T5 bias"),
             "train",
         )
@@ -74,9 +68,8 @@ def _learned(run: Run) -> None:
                 plots.lines_by_offset(
                     offsets, heads, _("added to the score"), _("offset (key − query)")
                 ),
-                _(
-                    "{stack} of “{name}” at step {step}: what each head adds for an offset, in all "
-                    "its layers. A peak at −1 reads the token before, one at 0 the token itself.",
+                paragraph(
+                    "positions/biases",
                     stack=_(_STACKS[stack]),
                     name=escape(run.meta.name),
                     step=f"{step:,}",

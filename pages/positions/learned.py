@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.positions.waves import base, width
 from pages.ui import fitting_run, recorded, show, state, visitors
 from pages.ui.typed import escape
@@ -26,7 +26,7 @@ def learned() -> None:
     run = fitting_run.current() or fitting_run.found(_has_table, WITH_TABLE)
     steps = [] if run is None else run.snapshot_steps()
     if run is None or not steps:
-        _none(_("There is no current run with snapshots. Its learned table is shown here."))
+        _none(_("No current run with snapshots. Its learned table appears here."))
         return
     try:
         names = positions.learned_names(run.snapshot(steps[-1]))
@@ -45,17 +45,16 @@ def _has_table(experiment: Experiment) -> bool:
 
 
 def _unlearned(model: ModelConfig) -> str:
-    """Say why a model has no table of positions."""
+    """Return why a model has no table of positions."""
     if not model.has_blocks:
         return _("The current run is an RNN: it reads in order and has no positions to learn.")
     kind = POSITIONS[model.position]
     if kind.acts_on == "nothing":
-        return _("The current run has no positions at all.")
+        return _("The current run has no positions.")
+    label = _(kind.label)
     if kind.is_learned:
-        rule = _("The current run learns no vectors: {kind} has a view of its own.")
-        return rule.format(kind=_(kind.label))
-    rule = _("The current run has {kind} positions: nothing is learned about them.")
-    return rule.format(kind=_(kind.label).lower())
+        return _("{kind}: the current run learns no vectors; see its own view.", kind=label)
+    return _("{kind}: the current run learns nothing about positions.", kind=label)
 
 
 def _table(run: Run, steps: list[int], names: list[str]) -> None:
@@ -90,47 +89,34 @@ def _table(run: Run, steps: list[int], names: list[str]) -> None:
             plots.lines_by_offset(
                 np.arange(len(table)), sizes, _("length of the vector"), _("position")
             ),
-            _(
-                "Every picture has all its patches, so every row is trained: see how the "
-                "rows grow with training."
-            )
+            _("Every picture has all patches, so every row is trained.")
             if is_of_patches
-            else _(
-                "Rows that no training sequence reaches are never trained: beyond them "
-                "the model reads noise."
-            ),
+            else paragraph("positions/untrained-rows"),
             key="positions-learned-norms",
         )
     show.figure(
         plots.matrix(table, _("dimension"), _("position"), state.theme()),
-        _("The table itself at step {n}.", n=f"{step:,}"),
+        _("The table at step {n}.", n=f"{step:,}"),
         key="positions-learned-table",
     )
     show.code(positions.source_of("positions:LearnedPositions"))
 
 
 def _alike(run: Run, table: positions.Array, step: int, *, is_of_patches: bool) -> str:
-    """Say what the map of cosines shows, in numbers of this table."""
+    """Return what the map of cosines shows, in numbers of this table."""
     rows = table[1:] if is_of_patches and run.experiment.has_cls else table
     side = round(len(rows) ** 0.5) if is_of_patches else None
     if side is None:
         rows = rows[: sequence_len(run.experiment)]  # no training reaches those behind
     near = positions.nearness(positions.cosines(rows), side)
-    if side is None:
-        words = _(
-            "How alike two positions are (cosine). At step {step} neighbours have {beside:.2f} on "
-            "average, all other pairs of trained rows {apart:.2f}: {verdict}"
-        )
-    else:
-        words = _(
-            "How alike two positions are (cosine). At step {step} neighbours in a row have "
-            "{beside:.2f} on average, neighbours in a column {below:.2f}, all other pairs "
-            "{apart:.2f}: {verdict}"
-        )
-    return words.format(
-        step=f"{step:,}", beside=near.beside, below=near.below, apart=near.apart,
+    return paragraph(
+        f"positions/{'cosines' if side is None else 'cosines-of-patches'}",
+        step=f"{step:,}",
+        beside=near.beside,
+        below=near.below,
+        others=near.apart,
         verdict=_(near.verdict),
-    )  # fmt: skip
+    )
 
 
 def patches() -> None:
@@ -144,14 +130,12 @@ def patches() -> None:
     own = _patch_run(run)
     with third:
         side = st.slider(
-            _("Patches to a side"),
+            _("Patches per side"),
             2,
             16,
             4 if own is None else own[1],
             key="positions-side",
-            help=_(
-                "28 pixels in patches of 7 make 4 to a side; 224 pixels in patches of 16 make 14."
-            ),
+            help=_("28 pixels in patches of 7: 4 per side; 224 in patches of 16: 14."),
         )
     names = [f"{row + 1},{column + 1}" for row in range(side) for column in range(side)]
     chosen = st.select_slider(
@@ -166,10 +150,8 @@ def patches() -> None:
         _("Waves numbered row after row: the patch below is far away."): flat,
     }
     if own is not None and own[1] == side:
-        words = _(
-            "Learned by the current run, at step {n}: it was never told about rows and columns."
-        )
-        tables[words.format(n=f"{own[2]:,}")] = own[0]
+        words = paragraph("positions/learned-patches", n=f"{own[2]:,}")
+        tables[words] = own[0]
     maps = [positions.cosines(table)[index].reshape(side, side) for table in tables.values()]
     span = min(0.0, *(float(like.min()) for like in maps)), 1.0
     columns = st.columns(len(tables))
@@ -187,7 +169,7 @@ def patches() -> None:
             show.figure(drawn, words, key=f"positions-patches-{n}")
     st.caption(
         _(
-            "Cosines with the chosen patch; all maps have one scale, from {least:.2f} to 1.",
+            "Cosines with the chosen patch, from {least:.2f} to 1.",
             least=span[0],
         )
     )

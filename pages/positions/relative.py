@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.positions.waves import base, length, width
 from pages.ui import show, state
 from tfm_core.inspect.positions import tables
@@ -30,10 +30,7 @@ def rotary() -> None:
     turns = tables.turns(shown, d_head, chosen_base)[:, :_CLOCKS]
     show.figure(
         plots.hands(turns, shown),
-        _(
-            "Each pair of dimensions is a hand that turns by its own angle per token: the first by "
-            "1 radian, each later one more slowly. Faint hands are the positions before."
-        ),
+        paragraph("positions/hands"),
         key="positions-hands",
     )
     left, right = st.columns(2)
@@ -47,9 +44,8 @@ def rotary() -> None:
     with left:
         show.figure(
             plots.lines_by_offset(offsets, lines, _("score"), _("offset (key − query)")),
-            _(
-                "The score against the offset. Wherever the two tokens stand, the same offset "
-                "gives the same score: the largest difference found is {spread}.",
+            paragraph(
+                "positions/offsets",
                 spread=f"{max(spreads):.1e}",
             ),
             key="positions-rotary-offset",
@@ -63,7 +59,7 @@ def rotary() -> None:
                 state.theme(),
                 is_square=True,
             ),
-            _("All scores of random pair 1: along every diagonal the colour is the same."),
+            _("Random pair 1: along every diagonal the colour is the same."),
             key="positions-rotary-matrix",
         )
     show.code(tables.source_of("relative:Rotation"))
@@ -87,10 +83,7 @@ def added(kind: Position) -> None:
             "weights",
             weights,
             _("weight"),
-            _(
-                "How the last query weights keys of equal score: steep heads read the last few "
-                "tokens, flat heads nearly all of them."
-            ),
+            _("The last query's weights for equal scores: steep heads read the last few tokens."),
         ),
     ):
         with column:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import runs_access, show, state, typed
 from pages.ui.typed import escape
 from tfm_core.config import ImageTaskConfig
@@ -32,7 +32,7 @@ def view() -> None:
         text = st.text_input(
             _("A sentence"),
             key=key,
-            help=_("Use the words of the current run's task to ask its model too."),
+            help=_("Use words of the current run's task to ask its model too."),
         )
     with right:
         _button("shuffle")
@@ -82,11 +82,7 @@ def _bars(
         bars[label] = (run.experiment.model.position, float(own[0].change.mean()))
     show.figure(
         plots.noticed(bars),
-        _(
-            "How much each word's vector moves when only the order changes: two untrained layers "
-            "with each kind of positions, from the same seed. Without positions an encoder sees a "
-            "bag of words; a causal mask alone already tells the order."
-        ),
+        paragraph("positions/moved"),
         key="positions-noticed",
     )
 
@@ -95,7 +91,7 @@ def _answers(answers: shuffle.ShuffledAnswers) -> None:
     with st.container(border=True):
         st.markdown(
             _(
-                "The current run's model answers “{before}”, and to the shuffled words “{after}”",
+                "The current run answers “{before}”, and to the shuffled words “{after}”",
                 before=escape(answers.before) or "∅",
                 after=escape(answers.after) or "∅",
             )
@@ -127,13 +123,7 @@ def _picture(run: Run) -> None:
             pixels = drawn[0] if len(drawn) == 1 else drawn.transpose(1, 2, 0)
             said = f"{names[best]}, {show.percent(float(probabilities[best]))}"
             st.image(pixels, caption=said, width=168, alt=said)
-    st.caption(
-        _(
-            "What the current run answers for the picture, and for the same patches in "
-            "another order. Without positions, and with the patches averaged, both "
-            "answers would be equal."
-        )
-    )
+    st.caption(paragraph("positions/patches-shuffled"))
 
 
 def _button(key: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import fitting_run, show, state
 from pages.ui.typed import escape
 from tfm_core.config import ConfigError, Experiment
@@ -27,10 +27,7 @@ def base(key: str) -> float:
             format_func=lambda value: f"{value:,.0f}",
             key=f"positions-base-{key}",
             persist_state="session",
-            help=_(
-                "The slowest wave takes almost 2π times this many tokens. A small base "
-                "makes far positions look near; with a large one most pairs barely move."
-            ),
+            help=paragraph("positions/base"),
         )
     )
 
@@ -59,7 +56,7 @@ def length(key: str, start: int = 96) -> int:
         step=8,
         key=f"positions-length-{key}",
         persist_state="session",
-        help=_("How many positions are shown; a model need not have seen so many."),
+        help=_("A model need not have seen so many."),
     )
 
 
@@ -71,15 +68,13 @@ def _trained() -> tuple[int, str] | None:
     """
     run = fitting_run.current()
     if run is not None:
-        rule = _("The dotted line is where the longest sequence of the run “{name}” ends.")
-        return sequence_len(run.experiment), rule.format(name=escape(run.meta.name))
+        name = escape(run.meta.name)
+        return sequence_len(run.experiment), _("Dotted: longest sequence of “{name}”.", name=name)
     try:
         edited = Experiment.parse(state.draft())
     except ConfigError:
         return None
-    return sequence_len(edited), _(
-        "The dotted line is where the longest sequence of the configuration being edited ends."
-    )
+    return sequence_len(edited), _("Dotted: longest sequence of the edited configuration.")
 
 
 def view() -> None:
@@ -100,18 +95,12 @@ def view() -> None:
     with right:
         show.figure(
             plots.matrix(table, _("dimension"), _("position"), state.theme(), limit=1.0),
-            _(
-                "The whole table. Each row is one position; fast waves on the left tell neighbours "
-                "apart, slow ones on the right tell the beginning from the end."
-            ),
+            _("Fast waves (left) tell neighbours apart, slow ones (right) start from end."),
             key="positions-matrix",
         )
         show.figure(
             plots.wavelengths(tables.wavelengths(d_model, chosen_base), n),
-            _(
-                "A pair whose wavelength is far above the line barely moves over the "
-                "whole sequence: it leaves room for the words."
-            ),
+            _("Pairs far above the line barely move: they leave room for the words."),
             key="positions-wavelengths",
         )
     _row(table)
@@ -127,9 +116,8 @@ def _formula(d_model: int, chosen_base: float) -> None:
         show.formula(rf"PE_{{(pos,\,2i+1)}} = \cos{angle}")
     with words:
         st.caption(
-            _(
-                "Everything counts from 0: even dimension 2i is a sine, odd dimension 2i + 1 the "
-                "cosine of the same speed; i goes from 0 to {last} (Vaswani et al. 2017, 3.5).",
+            paragraph(
+                "positions/formula",
                 last=d_model // 2 - 1,
             )
         )
@@ -143,12 +131,9 @@ def _waves(table: tables.Array) -> None:
         n_pairs - 1,
         min(4, n_pairs // 2),
         key=f"positions-pair-{n_pairs}",
-        help=_("Dimensions 2i and 2i + 1: one sine and one cosine of the same speed."),
+        help=_("Dimensions 2i and 2i + 1: sine and cosine of one speed."),
     )
-    caption = _(
-        "A pair is a sine and a cosine of one speed: pair 0 turns fast, each later one more "
-        "slowly. Where one of the two has the same value twice, the other tells which it is."
-    )
+    caption = paragraph("positions/pair")
     trained, whose = _trained() or (None, "")
     if trained is not None and trained < len(table):
         caption += f" {whose}"
@@ -170,10 +155,7 @@ def _products(table: tables.Array) -> None:
         lines[_("from position {n}", n=start)] = values
     show.figure(
         plots.lines_by_offset(offsets, lines, _("dot product")),
-        _(
-            "The dot product of two positions depends on their distance alone: the lines from "
-            "three positions lie on one another."
-        ),
+        _("The dot product depends only on the distance: the three lines coincide."),
         key="positions-products",
     )
 
@@ -189,6 +171,6 @@ def _row(table: tables.Array) -> None:
     )
     show.figure(
         plots.row(table, position),
-        _("The vector that is added to a token at this position, across its dimensions."),
+        _("The vector that this position adds to a token."),
         key="positions-row-figure",
     )

@@ -30,13 +30,13 @@ def view(runs: Runs) -> None:
     with left:
         show.figure(
             plots.confusion(evaluated, state.theme()),
-            _("Validation split: truth down, answer across; only errors are coloured."),
+            _("Validation split: rows true, columns predicted; only errors are coloured."),
             key="practice-confusion",
         )
     with right:
         show.figure(
             plots.by_class(evaluated),
-            _("Accuracy of each class; the bar holds the true share with 95 % confidence."),
+            _("Accuracy per class, with 95 % confidence."),
             key="practice-by-class",
         )
     _question(evaluated)
@@ -75,7 +75,7 @@ def _pictures(evaluated: Evaluation) -> None:
     indices = evaluated.wrong(_SHOWN)
     st.markdown(
         _(
-            "**{n}** of {all} went wrong, most confident first:",
+            "**{n}** of {all} wrong, most confident first:",
             n=len(evaluated.labels) - evaluated.n_right,
             all=f"{len(evaluated.labels):,}",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.practice import steps
 from pages.practice.steps import Runs
 from pages.ui import show
@@ -75,16 +75,14 @@ def _compare(done: RoundTrip) -> None:
     if done.difference("loaded") == 0:
         st.success(
             _(
-                "The fresh model gives **exactly** the same logits on all {n} pictures, "
-                "bit for bit.",
+                "The logits on all {n} pictures are **exactly** the same, bit for bit.",
                 n=len(done.trained),
             ),
             icon=":material/check_circle:",
         )
     st.caption(
-        _(
-            "Logits of the first validation picture; the difference is the largest of "
-            "{n} pictures. The careless load silently ignored {ignored} of {all} tensors.",
+        paragraph(
+            "practice/differences",
             n=len(done.trained),
             ignored=done.n_ignored,
             all=done.n_tensors,

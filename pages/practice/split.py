@@ -34,7 +34,7 @@ def view(runs: Runs) -> None:
         show.figure(
             plots.shares(splits),
             _(
-                "Every class keeps its share in every split. Pictures in two splits: {n}.",
+                "Every class keeps its share. Pictures in two splits: {n}.",
                 n=splits.shared,
             ),
             key="practice-shares",
@@ -71,18 +71,18 @@ def _width() -> None:
     low, high = intervals.wilson(round(0.9 * n), n)
     st.markdown(
         _(
-            "90 % right of {n} would mean: between **{low}** and **{high}**.",
+            "90 % right of {n} means **{low}** to **{high}**.",
             n=f"{n:,}",
             low=show.percent(low),
             high=show.percent(high),
         ),
-        help=_("The interval that holds the true share with 95 % confidence (Wilson 1927)."),
+        help=_("95 % confidence interval (Wilson 1927)."),
     )
 
 
 def _question() -> None:
     answer = st.radio(
-        _("Which split may decide after how many steps to stop?"),
+        _("Which split may decide when to stop?"),
         list(_ANSWERS),
         format_func=lambda name: _(_ANSWERS[name]),
         index=None,

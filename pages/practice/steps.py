@@ -7,7 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.i18n import N_, _, content
+from pages.i18n import N_, _, content, paragraph
 from pages.practice.link import STEP
 from pages.ui import (
     page_table,
@@ -95,7 +95,7 @@ def starter(kinds: list[Kind], label: str, runs: Runs) -> None:
     if all(kind in runs and runs[kind].meta.recorded for kind in kinds):
         st.caption(
             _(
-                "{badge} What you see was trained beforehand. Press the button to train it here.",
+                "{badge} Trained beforehand. Press the button to train it here.",
                 badge=recorded.badge(runs[kinds[0]]),
             )
         )
@@ -142,10 +142,8 @@ def chosen(runs: Runs) -> tuple[Kind, Run] | None:
         return None
     kind, step, loss = best
     st.markdown(
-        _(
-            "Validation chooses **{name}**, the weights of step **{step}**: with {loss} "
-            "nats the lowest validation loss of the {n} finished. A run with patience "
-            "counts with its best weights, one without it with its last.",
+        paragraph(
+            "practice/chosen",
             name=_(NAMES[kind]),
             step=f"{step:,}",
             loss=f"{loss:.3f}",
@@ -182,7 +180,8 @@ def _where(kind: Kind, run: Run) -> None:
     st.markdown(f"**{_(NAMES[kind])}** {run_words.badge(status)}")
     words = run_words.progress(status)
     if status.seconds:
-        words += _(" · trained {time}", time=show.duration(status.seconds))
+        time = show.duration(status.seconds)
+        words = _("{progress} · trained {time}", progress=words, time=time)
     st.caption(words)
     if status.reason:
         st.caption(escape(_(status.reason)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.practice import steps
 from pages.practice.steps import NAMES, Runs
 from pages.ui import show
@@ -28,7 +28,7 @@ def view(runs: Runs) -> None:
             key="practice-open",
             on_click=steps.mark,
             args=("test",),
-            help=_("Take the other steps first: after this, nothing may be changed any more."),
+            help=_("Take the other steps first: after this, change nothing any more."),
         )
         return
     try:
@@ -43,7 +43,7 @@ def view(runs: Runs) -> None:
     ]
     show.figure(
         plots.promises(rows),
-        _("The mark is what was measured; the line, where the truth lies with 95 % confidence."),
+        _("Mark: measured; line: 95 % confidence."),
         key="practice-promise",
     )
     st.markdown(f"**{_(NAMES[picked[0]])}** " + _verdict(promised, tested))
@@ -53,31 +53,23 @@ def view(runs: Runs) -> None:
 
 def _verdict(promised: Evaluation, tested: Evaluation) -> str:
     low, high = tested.interval
-    words = _(
-        "had **{promise}** in validation; the test says **{truth}** ({low} to {high}, "
-        "{n} pictures). ",
+    if promised.accuracy > high:
+        kind = "test-below"
+    else:
+        kind = "test-above" if promised.accuracy < low else "test-within"
+    return paragraph(
+        f"practice/{kind}",
         promise=show.percent(promised.accuracy),
         truth=show.percent(tested.accuracy),
         low=show.percent(low),
         high=show.percent(high),
         n=f"{len(tested.labels):,}",
     )
-    if low <= promised.accuracy <= high:
-        return words + _("The validation score lies within the interval: it was honest.")
-    if promised.accuracy > high:
-        return words + _(
-            "The validation score lies above the interval: it was too good to be true."
-        )
-    return words + _(
-        "The validation score lies below the interval: the test pictures were easier, "
-        "which {n} pictures can well be by chance.",
-        n=f"{len(promised.labels):,}",
-    )
 
 
 def _luck(tested: Evaluation) -> None:
     tries = st.select_slider(
-        _("If you had tried this many equally good models and reported the best on the test set"),
+        _("If you had reported the best of this many equally good models"),
         _TRIES,
         20,
         key="practice-tries",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import plotly.graph_objects as go
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.practice import steps
 from pages.practice.steps import NAMES, Runs
 from pages.ui import live_curves, runs_access, show
@@ -30,10 +30,8 @@ def augmentation(runs: Runs) -> None:
     """Put the run without and the run with augmentation side by side, from one seed."""
     kinds: list[Kind] = ["plain", "augmented"]
     st.markdown(
-        _(
-            "Two runs from one seed: the same first weights, the same pictures in the same order. "
-            "The second one moves them by up to {shift:g} pixels, turns them by up to "
-            "{rotation:g}° and scales them by up to {scale:.0%}.",
+        paragraph(
+            "practice/augment",
             **lesson.AUGMENTATION,
         )
     )
@@ -59,7 +57,7 @@ def curves_of(run: Run, column: str, *, name: str) -> None:
     if is_loss:
         figure.update_yaxes(range=[0, lesson.TOP_LOSS])
         _mark_turn(figure, curves)
-    words = _("Loss, lower is better; the ring marks the lowest validation loss.")
+    words = _("Loss; the ring marks the lowest validation loss.")
     if not is_loss:
         words = _("Accuracy at the same steps: does it turn where the loss does?")
     show.live_figure(figure, words, key=f"practice-{name}-{column}")
@@ -91,10 +89,8 @@ def _one(shown: Runs) -> None:
         st.caption(_("The first measurements are on their way."))
     elif turn.has_begun:
         st.markdown(
-            _(
-                "Overfitting begins at step **{step}**: from there to step {last} the training "
-                "loss falls from {a:.3f} to {b:.3f}, while the validation loss **rises** from "
-                "{c:.3f} to {d:.3f}.",
+            paragraph(
+                "practice/overfitting",
                 step=f"{turn.step:,}",
                 last=f"{turn.last_step:,}",
                 a=turn.train_best,
@@ -126,13 +122,8 @@ def _side_by_side(shown: Runs) -> None:
             )
     if gaps:
         st.markdown("  \n".join(gaps) + ".")
-        words = _("Accuracy at the last step, in percentage points.")
-        if is_harder:
-            words += " " + _(
-                "Below zero with augmentation: moved and turned training pictures are "
-                "harder than the validation pictures."
-            )
-        st.caption(words)
+        kind = "side-by-side-harder" if is_harder else "side-by-side"
+        st.caption(paragraph(f"practice/{kind}"))
 
 
 def _points(gap: float) -> str:
@@ -142,10 +133,8 @@ def _points(gap: float) -> str:
 def early(runs: Runs) -> None:
     """Train with patience and say what was saved by it."""
     st.markdown(
-        _(
-            "The guided run again, from the same seed, with `patience = {n}`: it may "
-            "wait {n} validations, which is {steps} steps. It is an advanced setting of "
-            "the Train page.",
+        paragraph(
+            "practice/patience",
             n=lesson.PATIENCE,
             steps=lesson.PATIENCE * lesson.guided("early").training.validate_every,
         )
@@ -169,10 +158,8 @@ def _draw_early(shown: Runs) -> None:
         return
     saved = 1 - status.step / status.total_steps if status.total_steps else 0.0
     st.markdown(
-        _(
-            "Stopped at step **{step}**, which saved **{saved}** of the steps. The best "
-            "weights are those of step **{best}**: {accuracy} of the validation pictures "
-            "right there, {last} at the end.",
+        paragraph(
+            "practice/stopped",
             step=f"{status.step:,}",
             saved=show.percent(saved),
             best=f"{int(curves.unseen['step'][best]):,}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.speed import state as speed_state
 from pages.speed.link import COMPARE
 from pages.speed.state import BenchmarkRequest
@@ -23,8 +23,7 @@ def pick() -> BenchmarkRequest | None:
         name = _compare()
     if chosen.experiment is None:
         st.info(
-            _("A published model has only shapes here. Choose the configuration being "
-              "edited, or a run, to measure its speed."),
+            paragraph("speed/published"),
             icon=":material/straighten:",
         )  # fmt: skip
         return None
@@ -42,7 +41,7 @@ def _compare() -> str:
         format_func=lambda name: _(COMPARE.labels[name]),
         key=COMPARE.key,
         persist_state="session",
-        help=_("Each is measured separately, in its own process."),
+        help=_("Each is measured in its own process."),
     )
     view_link.warn(unknown)
     view_link.say(COMPARE, picked)
@@ -78,17 +77,13 @@ def press(request: BenchmarkRequest) -> bool:
 
 
 def _expectation(seconds: int, request: BenchmarkRequest, *, needs_patience: bool) -> str:
-    words = _(
-        "{model}: about {n} s on {device}.",
-        n=seconds,
-        device=show.device(request.device),
-        model=request.label,
-    )
+    device = show.device(request.device)
+    words = [_("{model}: about {n} s on {device}.", n=seconds, device=device, model=request.label)]
     if needs_patience:
-        words += " " + _("Compiling keeps a core busy all that time.")
+        words.append(_("Compiling keeps a core busy all that time."))
     if any(run.problem is None and run.status.is_alive for run in runs_access.store().list()):
-        words += " " + _("A run is training: milliseconds will be longer, ratios should hold.")
-    return words
+        words.append(_("A run is training: times will be longer, ratios should hold."))
+    return " ".join(words)
 
 
 @st.cache_data(show_spinner=False, max_entries=256)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import _, ngettext
+from pages.i18n import _, ngettext, paragraph
 from pages.speed import words as speed_words
 from pages.ui import show
 from tfm_core.inspect.speed.cases import Equality
@@ -34,8 +34,7 @@ def result(report: Report) -> None:
             _pair(report, case, number)
     if report.peak_bytes:
         st.caption(
-            _("Medians of {n} rounds; whiskers run from the fastest to the slowest. The "
-              "measuring process used at most {size}.",
+            paragraph("speed/rounds",
                 n=len(timed[0].seconds[timed[0].reference]), size=show.size(report.peak_bytes)
             )
         )  # fmt: skip
@@ -50,10 +49,8 @@ def recorded_one(name: str) -> None:
     if found is None:
         return
     st.markdown(
-        _(
-            ":violet-badge[:material/inventory_2: Recorded] Measured on {day} with "
-            "PyTorch {torch} on a server's CPU, on “{preset}”. Your own measurement "
-            "replaces it.",
+        paragraph(
+            "speed/recorded",
             day=found.day,
             torch=found.torch,
             preset=_(PRESETS[PRESET].label),
@@ -64,18 +61,16 @@ def recorded_one(name: str) -> None:
 
 def _equal(equalities: list[Equality]) -> None:
     st.header(_("1 · The same numbers?"), anchor=False)
-    bad = [one for one in equalities if not one.is_equal]
     worst = max(equalities, key=lambda one: one.difference / (one.tolerance or 1.0))
-    rule = _(
-        "Nearest to its limit: {what}, {difference:.2g} apart; rounding explains {tolerance:.1e}."
-    )
-    words = rule.format(difference=worst.difference, what=_(worst.what), tolerance=worst.tolerance)
-    if worst.tolerance == 0 and not bad:
-        words = _("Every number is the same, bit for bit.")
-    if bad:
-        st.error(_("**Not the same.** ") + words, icon=":material/error:")
+    values = {
+        "difference": worst.difference, "what": _(worst.what), "tolerance": worst.tolerance
+    }  # fmt: skip
+    if not all(one.is_equal for one in equalities):
+        st.error(paragraph("speed/not-equal", **values), icon=":material/error:")
+    elif worst.tolerance == 0:
+        st.success(_("**Yes.** Every number is the same, bit for bit."), icon=":material/check:")
     else:
-        st.success(_("**Yes.** ") + words, icon=":material/check:")
+        st.success(paragraph("speed/equal", **values), icon=":material/check:")
     label = ngettext("The one check", "All {n} checks", len(equalities), n=len(equalities))
     with st.expander(label):
         frame = pd.DataFrame(
@@ -103,8 +98,7 @@ def _pair(report: Report, case: CaseReport, number: int) -> None:
     if any(case.n_bytes.values()):
         show.figure(
             plots.counted({labels[side]: case.n_bytes[side] for side in case.sides}, numbers),
-            _("Counted exactly: what autograd keeps between forward and backward, "
-              "without the weights. It is what limits batch size and length on a GPU."),
+            paragraph("speed/saved-bytes"),
             key=f"speed-bytes-{number}",
         )  # fmt: skip
 
@@ -142,8 +136,7 @@ def _curves(report: Report, timed: list[CaseReport]) -> None:
         figure = plots.curves(kept, x_title, _("saved for backward (MiB)"), "MiB")
         show.figure(
             figure,
-            _("Counted exactly. Where twice the length keeps twice the bytes, they grow with the "
-              "length; where it keeps four times as many, with its square."),
+            paragraph("speed/saved-lines"),
             "speed-kept",
         )  # fmt: skip
 

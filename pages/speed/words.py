@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from pages.i18n import _
-from pages.speed.rules import RULES, WHY_SLOWER
+from pages.i18n import _, paragraph
 from pages.ui import show
 from tfm_core.inspect.speed.paired import Spread
 from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import CaseReport, Report
 
+_EXPLAINED = ("attention", "precision", "threads", "data", "loops", "patches")
 NOTHING = 0.05
 """A ratio nearer to 1 than this is called no difference."""
 
@@ -49,26 +49,26 @@ def crossing(report: Report) -> float | None:
 
 
 def gain(report: Report, case: CaseReport) -> str:
-    """Say the ratios of an case, round by round, as the caption of its figure."""
+    """Return the ratios of a case, round by round, as the caption of its figure."""
     if len(case.sides) == 1:
-        return _("See what one more example costs: little at first, then its full share.")
-    parts = []
+        return _("One more example costs little at first, then its full share.")
+    words = [] if case.x is None else [_("At {x:,.0f}:", x=case.x)]
+    first = side_label(report.name, case.reference)
     for side in case.sides[1:]:
         ratio = case.gain(side)
-        label = side_label(report.name, side)
-        how = _("{ratio} as fast") if ratio.median >= 1 else _("only {ratio} as fast")
+        values = {
+            "label": side_label(report.name, side), "ratio": ratio.show("x"), "first": first
+        }  # fmt: skip
         if is_nothing(ratio):
-            how = _("no difference that stands out, {ratio}")
-        parts.append(f"“{label}” {how.format(ratio=ratio.show('x'))}")
-    where = "" if case.x is None else _(" at {x:,.0f}", x=case.x)
-    return _(
-        "Beside “{first}”{where}: ", first=side_label(report.name, case.reference), where=where
-    ) + "; ".join(parts)
+            words.append(_("“{label}”: no clear difference from “{first}”, {ratio}.", **values))
+        else:
+            words.append(_("“{label}”: {ratio} as fast as “{first}”.", **values))
+    return " ".join(words)
 
 
 def verdict(report: Report) -> list[str]:
     """Return sentences on when not to use it: first what this measurement says, then the rule."""
-    return [*_found(report), _(RULES[report.name])]
+    return [*_found(report), paragraph(f"speed/rule-{report.name}")]
 
 
 def _found(report: Report) -> list[str]:
@@ -89,21 +89,15 @@ def _found(report: Report) -> list[str]:
 
 
 def _one(report: Report, case: CaseReport, side: str) -> str:
-    ratio, label = case.gain(side), side_label(report.name, side)
+    ratio = case.gain(side)
+    values = {"label": side_label(report.name, side), "ratio": ratio.show("x")}
     if is_nothing(ratio):
-        return _(
-            "Here **{label}** made no difference that stands out ({ratio}).",
-            label=label,
-            ratio=ratio.show("x"),
-        )
+        return _("**{label}** made no clear difference here ({ratio}).", **values)
     if ratio.median > 1:
-        return _("Here **{label}** was {ratio} as fast.", label=label, ratio=ratio.show("x"))
-    return _(
-        "Here **{label}** was slower: {ratio} as fast. {why}",
-        label=label,
-        ratio=ratio.show("x"),
-        why=_(WHY_SLOWER.get(report.name, "")),
-    )
+        return _("**{label}** was {ratio} as fast here.", **values)
+    if report.name in _EXPLAINED:
+        return paragraph(f"speed/slower-{report.name}", **values)
+    return _("**{label}** was slower here: {ratio} as fast.", **values)
 
 
 def is_nothing(ratio: Spread) -> bool:
@@ -114,25 +108,21 @@ def is_nothing(ratio: Spread) -> bool:
 def _attention(report: Report) -> list[str]:
     alone = report.timed[0]
     facts = alone.facts
-    words = _(
-        "The kernel that ran was **{backend}**, on queries of shape (B, H, Q, D) = {shape}.",
-        backend=facts.get("backend"),
-        shape=facts.get("shape"),
-    )
-    by_letters = _(
-        "Two einsums, `nqhd,nkhd->nhqk` for the scores and `nhql,nlhd->nqhd` for the sum, are the "
-        "same products with the axes said in letters: {ratio} the speed of `@`.",
-        ratio=alone.gain("einsum").show("x"),
-    )
-    sentences = [words, _one(report, alone, "fused"), by_letters]
+    sentences = [
+        paragraph("speed/kernel", backend=facts.get("backend"), shape=facts.get("shape")),
+        _one(report, alone, "fused"),
+        paragraph("speed/einsum", ratio=alone.gain("einsum").show("x")),
+    ]
     if len(report.timed) > 1:
         whole = report.timed[1].gain("fused")
-        rule = (
-            _("Attention is only part of the whole pass, which gains less: {ratio}.")
-            if whole.median < alone.gain("fused").median
-            else _("The whole pass, of which attention is only a part: {ratio} as fast.")
-        )
-        sentences.append(rule.format(ratio=whole.show("x")))
+        ratio = whole.show("x")
+        if whole.median < alone.gain("fused").median:
+            words = _(
+                "The whole pass, of which attention is a part, gains less: {ratio}.", ratio=ratio
+            )
+        else:
+            words = _("The whole pass, of which attention is a part: {ratio} as fast.", ratio=ratio)
+        sentences.append(words)
     return sentences
 
 
@@ -140,7 +130,7 @@ def _compile(case: CaseReport) -> list[str]:
     first = float(case.facts["first_seconds"])
     eager, compiled = case.time("eager").median, case.time("compiled").median
     words = _(
-        "The first pass took **{first}**, a pass after it {after:.3g} ms.",
+        "The first pass took **{first}**, a later one {after:.3g} ms.",
         first=show.duration(first),
         after=1000 * compiled,
     )
@@ -149,16 +139,14 @@ def _compile(case: CaseReport) -> list[str]:
         return [words, _("It pays for itself after **{n:,} passes**.", n=n)]
     return [
         words,
-        _("Here it was **not faster** afterwards, so compiling never pays for itself: the time "
-          "goes into matrix products that are compiled already."),
+        paragraph("speed/never-pays"),
     ]  # fmt: skip
 
 
 def _checkpointing(case: CaseReport) -> list[str]:
     kept, slower = case.n_bytes, case.gain("checkpointed").median
     return [
-        _("Here it kept **{less:.1f} times fewer bytes** ({after} instead of {before}) and took "
-          "{longer:.2f} times as long.",
+        paragraph("speed/checkpointing",
             less=kept["plain"] / max(1, kept["checkpointed"]),
             after=show.size(kept["checkpointed"]),
             before=show.size(kept["plain"]),
@@ -172,8 +160,7 @@ def _batch(report: Report) -> list[str]:
     rates = [(case.x or 1.0) / case.time(case.reference).median for case in timed]
     best = max(range(len(rates)), key=rates.__getitem__)
     return [
-        _("Here {x:,.0f} at a time gave most: {rate:,.0f} examples a second, **{times:.1f} times "
-          "as many as one by one**.",
+        paragraph("speed/best-batch",
             x=timed[best].x or 0, rate=rates[best], times=rates[best] / rates[0]
         )
     ]  # fmt: skip
@@ -187,8 +174,7 @@ def _length(report: Report) -> list[str]:
     for side in timed[0].sides:
         before, after = timed[-2].time(side).median, timed[-1].time(side).median
         sentences.append(
-            _("From {a:,.0f} to {b:,.0f} tokens **{label}** takes {times:.1f} times as long, and "
-              "keeps {kept:.1f} times the bytes.",
+            paragraph("speed/longer",
                 a=timed[-2].x or 0, b=timed[-1].x or 0, label=side_label(report.name, side),
                 times=after / before,
                 kept=timed[-1].n_bytes[side] / max(1, timed[-2].n_bytes[side]),
@@ -200,6 +186,5 @@ def _length(report: Report) -> list[str]:
 def _gpu(report: Report) -> list[str]:
     crossed = crossing(report)
     if crossed is None:
-        return [_("Here the GPU was not faster at any size measured: by the time an "
-                  "operation is launched there, the CPU is done.")]  # fmt: skip
+        return [paragraph("speed/never-faster")]
     return [_("The GPU is faster from a batch of **{n:,.0f}** on.", n=crossed)]

@@ -96,7 +96,7 @@ def _source(chosen: TensorOperation) -> InputSpec:
     with right:
         prepared = _choice(
             _("x is then"), _named(chosen, "prepared"),
-            _("A transposed or cut tensor reads its memory in another order."),
+            _("A transposed or sliced tensor reads its memory in another order."),
         )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="bottom"):
         content = view_link.choice(_("Content"), _named(chosen, "content"))
@@ -144,12 +144,7 @@ def gallery() -> None:
     """Offer all the famous errors, one press each."""
     label = _("Try all {n} common errors", n=len(MISTAKES))
     with st.expander(label, icon=":material/error:"):
-        st.caption(
-            _(
-                "Each sets up a mistake that everybody makes once, and runs it to "
-                "show PyTorch's error."
-            )
-        )
+        st.caption(_("Each runs a common mistake and shows PyTorch's error."))
         _buttons(list(MISTAKES), "all")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.components.number_sheet import number_sheet
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import page_table, show
 from pages.ui.typed import escape
 from tfm_core.inspect.by_hand.arithmetic import product
@@ -64,8 +64,8 @@ def result(seen: OperationResult) -> None:
     is_new = kind in {"computes", "makes", "places"}
     output = Colours(sizes, with_origin and not is_new, is_new, index, used_indices)
     sentence = {
-        "moves": _("Follow a colour: pointing at an element lights it up wherever it went."),
-        "fills": _("Hatched elements are new; the others stayed in place."),
+        "moves": _("Point at an element to see wherever it went."),
+        "fills": _("Hatched elements are new."),
         "places": _("Every element keeps its place and gets a new number."),
         "computes": _("Click a number of y to frame what it is computed from."),
         "makes": _("Created from scratch, so there is no input."),
@@ -121,7 +121,7 @@ def _loops(seen: OperationResult) -> None:
     difference = abs(products.by_loops(equation, inputs) - seen.after.values).max(initial=0)
     names = ", ".join(f"**{letter}**" for letter in summed)
     st.markdown(
-        _("Summed over: {letters}, because the output does not name it.", letters=names)
+        _("Summed over: {letters}, absent from the output.", letters=names)
         if summed
         else _("Nothing is summed: every letter is in the output.")
     )
@@ -139,19 +139,13 @@ def memory(seen: OperationResult, after: TensorView, inputs: Colours, output: Co
     shared = any(seen.shares)
     name = _("The same memory, as y reads it") if shared else _("Memory of y")
     boards.append(plots.memory_board(after, name, output))
-    words = _(
-        "Memory is one long row. The small number says in which order a place is read; a "
-        "stride says how far to jump for one step along its axis."
-    )
+    words = paragraph("tensors/memory")
     number_sheet([SheetLine(_("In memory"), tuple(boards), words)], key="tensors-memory")
     looks = [*seen.before[:1], after] if after.values.size else list(seen.before[:1])
     if looks and seen.operation.kind == "moves":
         show.figure(
             plots.reading(looks),
-            _(
-                "A straight line is contiguous memory; jumps are strides; a line that "
-                "starts over, or stays level, reads the same places again."
-            ),
+            paragraph("tensors/strides"),
             key="tensors-reading",
         )
 
@@ -207,7 +201,7 @@ def _said(seen: OperationResult, cells: list[tuple[TensorView, Index]], made: fl
     if seen.operation.name == "mean":
         return f"({' + '.join(numbers)}) / {len(numbers)} = {made:.6g}"
     return _(
-        "{place}: of {numbers} the largest stands at place {place}",
+        "{place}: the largest of {numbers} is at {place}",
         place=int(made),
         numbers=", ".join(numbers),
     )

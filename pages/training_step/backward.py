@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.training_step import state as training_step_state
 from pages.training_step.state import ModelAtStep
 from pages.ui import show, state
@@ -36,8 +36,7 @@ def view(model_at: ModelAtStep) -> None:
     norms = np.array([np.linalg.norm(one) for one in gradients.values()], np.float32)
     show.figure(
         plots.gradient_norms(names, norms, [one.size for one in gradients.values()]),
-        _("One bar for each parameter, from the input down to the output. A parameter "
-          "without a bar learns nothing in this step."),
+        _("One bar per parameter, from input to output. No bar: it learns nothing in this step."),
         key="training-step-norms",
     )  # fmt: skip
     _heatmap(dict(zip(names, gradients.values(), strict=True)))
@@ -48,9 +47,7 @@ def _graph(model_at: ModelAtStep) -> None:
 
     graph: Graph = training_step_state.kept("graph", model_at, (), _make_graph)
     st.markdown(
-        _("`loss.backward()` walks this graph from the top: **{n} operations**, each "
-          "passing its gradient on to those that made its inputs. It was read from "
-          "`loss.grad_fn`.",
+        paragraph("training_step/graph",
             n=len(graph.operations)
         )
     )  # fmt: skip
@@ -60,7 +57,7 @@ def _graph(model_at: ModelAtStep) -> None:
         index=None,
         placeholder=_("nothing: one box for each part"),
         key="training-step-open",
-        help=_("Shows the operations inside one part; the others stay folded."),
+        help=_("Shows the operations inside one part."),
     )
     folded, theme = fold(graph, opened or ""), state.theme()
     dot = plots.graph(folded, ink=INKS[theme], line=LINES[theme], fills=FILLS[theme])
@@ -68,8 +65,7 @@ def _graph(model_at: ModelAtStep) -> None:
     with st.container(border=True, height=height, horizontal_alignment="center"):
         st.graphviz_chart(dot, width="content" if len(folded.groups) <= 30 else "stretch")
     st.caption(
-        _("On an arrow: norm and shape of the gradient that arrives. On boxes with "
-          "parameters: the norm of the gradient that ends there.")
+        _("On arrows: norm and shape of the gradient. On boxes: its norm at the parameters.")
     )  # fmt: skip
 
 
@@ -96,8 +92,7 @@ def _heatmap(gradients: dict[str, np.ndarray]) -> None:
     )
     show.figure(
         figure,
-        _("{rows} x {columns} of {shape} numbers, around the largest: {value:.3g} in row {row}, "
-          "column {column}.",
+        paragraph("training_step/window",
             rows=part.shape[0], columns=part.shape[1],
             shape=" x ".join(map(str, values.shape)), value=float(flat[row, column]),
             row=int(row) + 1, column=int(column) + 1,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.i18n import N_, _, ngettext
+from pages.i18n import N_, _, paragraph
 from pages.training_step import state
 from pages.training_step.link import LAST, WEIGHTS
 from pages.training_step.state import MAX_STEPS, ModelAtStep
@@ -29,8 +29,7 @@ def pick() -> Chosen | None:
     chosen = model_choice.chosen(is_trained=True, example=small)
     if chosen.experiment is None:
         st.info(
-            _("A published model has only shapes here. Choose the configuration being "
-              "edited, or a run, to take a step."),
+            paragraph("training_step/published"),
             icon=":material/straighten:",
         )  # fmt: skip
         return None
@@ -45,43 +44,32 @@ def is_last(chosen: Chosen) -> bool:
     picked = view_link.choice(
         _("Weights"),
         WEIGHTS,
-        help=_(
-            "A finished run has little left to learn: its losses and gradients are close "
-            "to 0, and so is what a mistake does to them."
-        ),
+        help=_("A finished run has little left to learn: its losses and gradients are close to 0."),
     )
     return picked == LAST
 
 
 def where(chosen: Chosen, model_at: ModelAtStep) -> None:
-    """Say which weights these are, and which step comes next. Raises ValueError."""
+    """Show which weights these are, and which step comes next. Raises ValueError."""
     step = state.with_trainer(model_at, lambda trainer: trainer.step)
-    n = len(model_at.rates)
-    if n:
+    upcoming = f"{step + 1:,}"
+    if model_at.rates:
         last = state.taken(model_at)
-        words = ngettext(
-            "{n} step taken here; the next is **step {next}**.",
-            "{n} steps taken here; the next is **step {next}**.",
-            n,
+        words = paragraph(
+            "training_step/steps-taken",
+            n=len(model_at.rates),
+            next=upcoming,
+            step=f"{step:,}",
+            before=last.loss_before,
+            after=last.loss_after,
         )
-        loss = _(
-            "On its own batch, step {step} changed the loss **{before:.4g} → {after:.4g}** nats."
-        )
-        st.markdown(
-            f"{words.format(n=n, next=f'{step + 1:,}')} "
-            + loss.format(step=f"{step:,}", before=last.loss_before, after=last.loss_after)
-        )
-        return
-    if model_at.checkpoint:
-        words = _("A copy of the run's last checkpoint; the next step is its **step {next}**.")
+    elif model_at.checkpoint:
+        words = _("A copy of the last checkpoint; next: **step {next}**.", next=upcoming)
     elif chosen.run is not None:
-        words = _(
-            "The run's first, random weights, with everything still to learn; the next "
-            "step is **step {next}**."
-        )
+        words = _("The run's first, random weights; next: **step {next}**.", next=upcoming)
     else:
-        words = _("The first weights of this configuration; the next step is **step {next}**.")
-    st.markdown(words.format(next=f"{step + 1:,}"))
+        words = _("The configuration's first weights; next: **step {next}**.", next=upcoming)
+    st.markdown(words)
 
 
 def rate(model_at: ModelAtStep) -> float:
@@ -95,7 +83,7 @@ def rate(model_at: ModelAtStep) -> float:
             key="training-step-follow",
             help=_("The schedule of this run has ended, so this is its peak.")
             if is_over
-            else _("What the training itself would take here; at first it is small: the warm-up."),
+            else _("What the training itself would take; small at first (warm-up)."),
         )
     with right:
         if not follows:
@@ -169,7 +157,6 @@ def history(model_at: ModelAtStep) -> None:
         after.append(step.loss_after)
     show.figure(
         plots.history(before, after),
-        _("Each step has its own batch, so the next dot starts elsewhere: what helps one "
-          "batch helps the others only partly."),
+        _("Each step has its own batch, so the next dot starts elsewhere."),
         key="training-step-history",
     )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.training_step import state
 from pages.training_step.state import ModelAtStep
 from pages.ui import show
@@ -25,18 +25,15 @@ _SHOWN = 64  # rows of the table
 def batch(model_at: ModelAtStep) -> None:
     """Show the rows of the next batch, and the loss of each."""
     rows, losses, loss = state.kept("batch", model_at, (), _batch)
-    st.markdown(
-        _("The loop drew **{n} examples** from the shuffled training set and sent them "
-          "through the model at once.", n=len(rows.indices))
-    )  # fmt: skip
+    n = len(rows.indices)
+    st.markdown(_("**{n} examples** of the shuffled training set pass the model at once.", n=n))
     if losses is None:
-        st.info(_("The loss of this model is not a cross-entropy, so it is one number only."))
+        st.info(_("The loss of this model is not a cross-entropy, so it is a single number."))
     else:
         names = _names(rows)
         show.figure(
             plots.example_losses(losses, names, loss),
-            _("Tall bars pull hardest: their gradients are the largest. The line is the "
-              "mean over all answers: the number that is differentiated."),
+            _("Tall bars have the largest gradients. The line is their mean, the loss."),
             key="training-step-losses",
         )  # fmt: skip
     _table(rows, losses)
@@ -117,23 +114,18 @@ def loss(model_at: ModelAtStep) -> None:
 
 def _arithmetic(answer: Answer) -> None:
     index = answer.names.index(answer.target)
-    logit, p = float(answer.logits[index]), float(answer.probabilities[index])
-    came = (
-        _("**Logits** come out of the model, and a mistake makes something else of them, which the "
-          "loss takes for logits; that of “{target}” is {logit:.4f}.")
-        if answer.is_changed
-        else _("**Logits** come out of the model; that of “{target}” is {logit:.4f}.")
-    )  # fmt: skip
-    rest = _(
-        "2. **log-softmax** subtracts the logarithm of the sum of all exponentials, "
-        "{log_sum:.4f}: {logit:.4f} - {log_sum:.4f} = {log_p:.4f}, so p = {p:.4f}.\n3. "
-        "**The loss** is what is missing from certainty: -log p = **{loss:.4f} nats**."
+    logit = float(answer.logits[index])
+    st.markdown(
+        paragraph(
+            f"training_step/{'cross-entropy-changed' if answer.is_changed else 'cross-entropy'}",
+            target=answer.target.replace("`", ""),
+            logit=logit,
+            log_sum=answer.log_sum,
+            log_p=-answer.loss,
+            p=float(answer.probabilities[index]),
+            loss=answer.loss,
+        )
     )
-    said = came.format(target=answer.target.replace("`", ""), logit=logit)
-    computed = rest.format(
-        log_sum=answer.log_sum, logit=logit, log_p=-answer.loss, p=p, loss=answer.loss
-    )
-    st.markdown(f"1. {said}\n{computed}")
     frame = pd.DataFrame({
         _("class"): answer.names,
         _("logit"): answer.logits,
@@ -145,10 +137,7 @@ def _arithmetic(answer: Answer) -> None:
     forms[_("p")] = st.column_config.NumberColumn(format="%.4g")  # small ones are not 0
     st.dataframe(frame, hide_index=True, column_config=forms)
     if answer.smoothing:
-        st.caption(
-            _("Label smoothing of {share} also asks for a little of every other class; "
-              "the batch's loss includes that part.", share=answer.smoothing)
-        )  # fmt: skip
+        st.caption(paragraph("training_step/smoothing", share=answer.smoothing))
 
 
 def _batch(trainer: Trainer) -> tuple[Rows, Floats | None, float]:

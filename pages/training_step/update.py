@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.training_step import state
 from pages.training_step.state import ModelAtStep
 from pages.ui import show
@@ -37,29 +37,27 @@ def one_weight(model_at: ModelAtStep, rate: float) -> None:
     name, at = _weight(taken, optimiser, state.own_names_of(model_at))
     lines, by_hand, real = lines_of(taken, name, at, optimiser)
     mover = optimiser.mover(taken.options[name])
+    kind = "update" if mover is optimiser else "update-mixed"
     st.markdown(
-        _("**{optimizer}**{why}, learning rate {rate:.3g}. All gradients together have the norm "
-          "{norm:.3g}{clipped}.",
-            optimizer=_(mover.label), rate=rate, norm=taken.norm,
-            why="" if mover is optimiser
-            else _(", as {optimizer} moves hidden matrices alone",
-                optimizer=_(optimiser.label)
-            ),
-            clipped=_(", so clipping multiplies them by {s:.3g}", s=taken.scale)
-            if taken.scale != 1 else "",
+        paragraph(
+            f"training_step/{kind if taken.scale == 1 else f'{kind}-clipped'}",
+            optimizer=_(mover.label),
+            other=_(optimiser.label),
+            rate=rate,
+            norm=taken.norm,
+            scale=taken.scale,
         )
-    )  # fmt: skip
+    )
     frame = pd.DataFrame(
         [(line.name, line.formula, f"{line.value + 0.0:.8g}") for line in lines],
         columns=[_("what"), _("how"), _("number")],
     )
     st.dataframe(frame, hide_index=True, height=38 + 35 * len(frame))
     difference = abs(by_hand - real)
-    words = _("The optimiser gives **{real:.8g}**; by hand it is {hand:.8g}: {d:.2g} apart.")
     is_same = difference <= 1e-6 + 1e-4 * abs(real)
     show_it = st.success if is_same else st.warning
     show_it(
-        words.format(real=real, hand=by_hand, d=difference),
+        paragraph("training_step/by-hand", real=real, hand=by_hand, d=difference),
         icon=":material/check:" if is_same else ":material/error:",
     )
     values = singular_values(taken, name, at, optimiser)
@@ -70,17 +68,10 @@ def one_weight(model_at: ModelAtStep, rate: float) -> None:
 def _orthogonal(values: Floats) -> None:
     """Show what the iterations do to the whole matrix behind one weight's line."""
     first, last = values[0], values[-1]
-    words = _(
-        "**One number needs its whole matrix.** The momentum of this one moves along {n} "
-        "directions, as far as its singular values say: {share:.0%} of its squared length lies "
-        "along the first alone (red). {k} iterations of Newton-Schulz multiply the small ones most "
-        "(green): {near} of {n} are then between 0.5 and 1.3, and the first has {after:.0%}. The "
-        "update's root mean square is {rms:.2g} times the learning rate; it would be 0.2, within "
-        "what is usual for AdamW, if all were 1."
-    )
     show.figure(
         plots.singular_values(values),
-        words.format(
+        paragraph(
+            "training_step/orthogonal",
             n=len(first),
             share=first[0] ** 2 / (first**2).sum() if first.any() else 0.0,
             after=last[0] ** 2 / (last**2).sum() if last.any() else 0.0,
@@ -145,10 +136,7 @@ def after(model_at: ModelAtStep, rate: float) -> None:
     losses = state.kept("rates", model_at, (), _losses)
     show.figure(
         plots.rates(TRIED, losses, taken.loss_before, rate),
-        _("The same gradient, followed further and further: a short step gains little, a "
-          "long one overshoots. With a rate of {rate:g} the loss is {loss:.3g}. The "
-          "dotted line is your rate; the best single step is rarely the best rate for a "
-          "training.",
+        paragraph("training_step/line",
             rate=TRIED[-1], loss=losses[-1]
         ),
         key="training-step-rates",
@@ -156,8 +144,7 @@ def after(model_at: ModelAtStep, rate: float) -> None:
     if taken.loss_after > taken.loss_before:
         best = TRIED[int(np.argmin(losses))]
         st.warning(
-            _("With {rate:.3g} the step **overshoots**: the loss of this very batch rises. Of the "
-              "rates tried {best:g} would have been best.", rate=rate, best=best),
+            paragraph("training_step/overshoots", rate=rate, best=best),
             icon=":material/trending_up:",
         )  # fmt: skip
 

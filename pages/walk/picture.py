@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import show, state
 from pages.ui.typed import escape
 from pages.walk import tensor
@@ -26,7 +26,7 @@ def cut(subject: Subject, example: int) -> None:
     figure = plots.cut_picture(subject.pictures[example], size, state.theme())
     show.live_figure(
         figure,
-        _("The patches in their order: row by row from the top left."),
+        _("The patches, row by row from the top left."),
         key="walk-picture",
     )
 
@@ -43,11 +43,7 @@ def looks(subject: Subject, step: WalkStep, example: int) -> None:
         maps.maps, subject.pictures[example], maps.words, maps.boxes, state.theme(),
         notes=maps.writes,
     )  # fmt: skip
-    words = _(
-        "The weights of head {n} over the picture: under each picture the word that attends, and "
-        "the one that is to be written next. Outlined: the digit that this next word names."
-    )
-    show.figure(figure, words.format(n=head + 1), key="walk-looks")
+    show.figure(figure, paragraph("walk/looks", n=head + 1), key="walk-looks")
 
 
 def written(subject: Subject, example: int) -> None:
