@@ -46,7 +46,7 @@ def page(chosen: Chosen) -> None:
             plots.bars(scaled, _("{unit}, one forward pass", unit=unit)),
             paragraph("architecture/macs-recurrent")
             if not chosen.model.has_blocks
-            else _("1 MAC is 2 FLOPs. Scores: queries × keys and weights × values."),
+            else _("1 MAC is 2 FLOPs. Scores: QKᵀ and weights × V."),
             key="costs-macs",
         )
     with right:
@@ -121,7 +121,7 @@ def _totals(chosen: Chosen, work: int, kept: Memory, left_out: int) -> None:
     passes, step = 3, [_("The backward pass costs about two forward passes.")]
     if _training(chosen).checkpointing:
         passes = 4
-        step.append(_("With gradient checkpointing the blocks run forward a second time."))
+        step.append(_("With checkpointing, blocks run forward twice."))
     if left_out:
         step.append(
             paragraph(
@@ -144,7 +144,6 @@ def _totals(chosen: Chosen, work: int, kept: Memory, left_out: int) -> None:
 
 def _time(chosen: Chosen) -> None:
     if chosen.experiment is None:
-        st.caption(_("Step time is measured for the edited configuration and for runs."))
         return
     device = state.device()
     run = chosen.run

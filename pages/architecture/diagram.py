@@ -69,7 +69,6 @@ def _opened(chosen: Chosen) -> range:
             (1, 3),
             key=f"{_RANGE}-{n}",
             persist_state="session",
-            help=_("The others share a box."),
         )
     return range(first - 1, last)
 
@@ -108,16 +107,17 @@ def _view(chosen: Chosen, opened: range) -> None:
 
 def _words(chosen: Chosen) -> str:
     """Return what to look for in the diagram."""
-    residual = RESIDUALS[getattr(chosen.model, "residual", "normal")]
     if not chosen.model.has_blocks:
-        kind = "diagram-recurrent"
-    elif not residual.has_sum:
-        kind = "diagram-no-residuals"
+        return paragraph("architecture/diagram-recurrent", d=chosen.model.d_model)
+    residual = RESIDUALS[getattr(chosen.model, "residual", "normal")]
+    if not residual.has_sum:
+        kind = "no-residuals"
     elif residual.is_normed("self_attention"):
-        kind = "diagram-normed"
+        kind = "residuals-behind-norms"
     else:
-        kind = "diagram-normed-one" if residual.normed else "diagram"
-    return paragraph(f"architecture/{kind}", d=chosen.model.d_model)
+        kind = "residual-behind-norm" if residual.normed else "residuals"
+    width = _("B is the batch; the width {d} never changes.", d=chosen.model.d_model)
+    return f"{width} {paragraph(f'architecture/diagram-{kind}')}"
 
 
 def _remember(name: str) -> None:
@@ -137,7 +137,6 @@ def _pick(nodes: Mapping[str, Node]) -> str:
         format_func=lambda name: _(nodes[name].title),
         key=_LIST,
         on_change=lambda: _remember(st.session_state[_LIST]),
-        help=_("Same as a click in the diagram."),
     )
     return str(name)
 

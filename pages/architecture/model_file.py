@@ -87,11 +87,14 @@ def _form(chosen: Chosen) -> AttentionForm:
 
 def _words(chosen: Chosen, data: Carried | None, n_lines: int) -> str:
     """Return what the file is and what it carries."""
-    if data is not None:
-        kind = "classes" if data.classes else "pixels" if data.mean else "vocabulary"
-    else:  # a published model has no run here
-        kind = "published" if chosen.experiment is None else "untrained"
-    return paragraph(f"architecture/file-{kind}", n=n_lines)
+    words = [_("One file of {n} lines; it needs torch alone.", n=n_lines)]
+    if data is None and chosen.experiment is not None:  # a published model has no run here
+        words.append(_("With a trained run chosen, it also answers."))
+    elif data is not None and data.mean:
+        words.append(_("It carries the run's pixel statistics; picture files need Pillow."))
+    elif data is not None:
+        words.append(_("It carries the run's vocabulary and tokeniser."))
+    return " ".join(words)
 
 
 def _carried_by(run: Run) -> Carried | None:

@@ -162,16 +162,16 @@ def weights(chosen: Chosen) -> None:
     if run is None:
         run = _run_with_weights(chosen)
         if run is None:
-            st.info(_("Only a run has weights to show. Choose one above, or train one."))
+            st.info(_("Choose a run above to see its weights."))
             st.page_link(
                 page_table.path_of("runs"), label=_("See all runs"), icon=":material/list:"
             )
             return
         name = escape(run.meta.name)
-        words = _("The model above is untrained; these are the weights of **{name}**.", name=name)
+        words = _("These are the weights of **{name}**.", name=name)
         st.caption(f"{recorded.badge(run)} {words}".strip())
     if not has_weights(run):
-        st.info(_("This run has saved no weights yet; they are saved while it trains."))
+        st.info(_("This run has saved no weights yet."))
         return
     try:
         histograms = _histograms(run.id, run.status.step, run)

@@ -36,7 +36,11 @@ def scores(run: Run, selection: Selection, step: int) -> None:
     left, right = st.columns([5, 4], gap="medium")
     with left:
         figure = score_lines(frame, chosen=(best.module, best.head), at_step=step)
-        show.live_figure(figure, _look_for(aligned), key="attention-alignment")
+        show.live_figure(
+            figure,
+            _("Attention on the true source; dotted: even attention."),
+            key="attention-alignment",
+        )
     with right:
         _table(run, frame[frame["step"] == step].reset_index(drop=True))
     if run.experiment.model.family == "decoder-only":
@@ -51,19 +55,8 @@ def true_cells(experiment: Experiment, example: Example, module: str) -> npt.NDA
         return np.zeros(example.attention[module].shape[1:], np.bool_)
 
 
-def _look_for(aligned: alignment.Aligned) -> str:
-    """Return the caption of the lines, which depends on how many of them rise."""
-    if not aligned.n:
-        return paragraph("attention/lines-none")
-    if aligned.n_heads > 1 and aligned.are_all:
-        return paragraph("attention/lines-all", step=f"{aligned.step:,}")
-    if aligned.n == 1:
-        return paragraph("attention/lines-one")
-    return paragraph("attention/lines-some", n=aligned.n)
-
-
 def _verdict(best: alignment.BestHead, formed: int | None, aligned: alignment.Aligned) -> str:
-    """Return which heads align, in a sentence."""
+    """Return which heads align, in a sentence or two."""
     values = {
         "layer": best.layer + 1,
         "head": best.head + 1,
@@ -72,19 +65,20 @@ def _verdict(best: alignment.BestHead, formed: int | None, aligned: alignment.Al
     }
     if not aligned.n:
         return paragraph("attention/no-head-aligns", **values)
-    if aligned.n == 1 and (aligned.n_heads == 1 or formed is None):
-        return paragraph("attention/one-head-aligns", **values)
     if aligned.n == 1:
-        return paragraph("attention/one-head-aligns-since", step=f"{formed:,}", **values)
-    values |= {
-        "n": aligned.n,
-        "n_heads": aligned.n_heads,
-        "low": show.percent(aligned.least),
-        "high": show.percent(aligned.most),
-    }
-    if aligned.are_all:
-        return paragraph("attention/all-heads-align", **values)
-    return paragraph("attention/some-heads-align", **values)
+        words, step = paragraph("attention/one-head-aligns", **values), formed
+    else:
+        values |= {
+            "n": aligned.n,
+            "n_heads": aligned.n_heads,
+            "low": show.percent(aligned.least),
+            "high": show.percent(aligned.most),
+        }
+        words = paragraph("attention/heads-align", **values)
+        step = aligned.step if aligned.are_all else None
+    if aligned.n_heads == 1 or step is None:
+        return words
+    return f"{words} {_('They do since step {step}.', step=f'{step:,}')}"
 
 
 def _table(run: Run, frame: pd.DataFrame) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pages.attention import statistics
+from pages.attention import heads
 from pages.attention.selection_link import Selection
 from pages.components.animation import Frame, SnapshotAnimation
 from pages.i18n import _
@@ -52,7 +52,7 @@ def film_of(
             maps.append(example.maps(modules))
         except ValueError:
             continue  # the page says what is wrong with it where that step is asked for
-        labels = statistics.labels(run, example, selection.kind)
+        labels = heads.labels(run, example, selection.kind)
         frames.append(_frame(experiment, example, labels.short))
         examples.append(example)
         said.append(labels)

@@ -176,12 +176,12 @@ def _score(cell: AttentionCell, position: str) -> None:
     st.caption(
         _("The mask allows this pair.")
         if cell.may_attend
-        else _("The mask forbids this key: its score becomes −∞, its weight 0.")
+        else _("The mask forbids this key: weight 0.")
     )
 
 
 def _softmax(cell: AttentionCell) -> None:
-    st.markdown(_("**3. Softmax** over the row: each exponential over their sum"))
+    st.markdown(_("**3. Softmax** over the row"))
     number = st.column_config.NumberColumn
     rows = row_table(cell)
     if rows["may_attend"].all():  # a column that says one thing takes the room of the weights
@@ -229,7 +229,7 @@ def _output(cell: AttentionCell, row: str) -> None:
             share=f"{cell.share * 100:.1f} %",
         ),
         help=_(
-            "The part of the output along its direction; by length alone, {norm}.",
+            "The part along the output's direction; by length alone, {norm}.",
             norm=f"{cell.norm_share * 100:.1f} %",
         ),
     )

@@ -168,7 +168,7 @@ def _their_example(
         return example
     steps = tuple(other.snapshot_steps())
     if selection.example is None or not steps:
-        raise ValueError(_("Your own example can only be compared between heads of this run."))
+        raise ValueError(_("Your own example can be compared only within this run."))
     theirs = probe if other.id == run.id else other.probe()
     index = same_example(probe, theirs, selection.example)
     step = nearest_step(example.step if versus.step is None else versus.step, steps)

@@ -56,7 +56,6 @@ def scrubber(run: Run, selection: Selection, steps: tuple[int, ...], *, live: bo
                 format_func=lambda value: f"{value:,}",
                 key=key,
                 on_change=lambda: _to_step(run, st.session_state[key]),
-                help=_("Snapshots are dense at the start, where most changes."),
             )
         else:
             st.markdown(_("Step {step}, the only snapshot so far", step=f"{step:,}"))
@@ -129,7 +128,6 @@ def looks(run: Run, probe: Probe, selection: Selection) -> bool:
                 selection.small,
                 "small",
                 lambda small: chosen.choose(run.id, small=small),
-                _("What the chosen patch reads, in every head."),
             )
         attended.say(run, probe)
     return is_full
@@ -198,7 +196,6 @@ def follow(run: Run, selection: Selection, step: int) -> None:
         _("Follow the newest"),
         key=key,
         on_change=turn,
-        help=_("Show each new snapshot when it is saved."),
     )
 
 

@@ -5,15 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.attention import alignment as look_alignment
-from pages.attention import (
-    arithmetic,
-    compare,
-    controls,
-    explain,
-    heads,
-    positions,
-    take,
-)
+from pages.attention import arithmetic, compare, controls, explain, heads, patches, take
 from pages.attention import selection as chosen
 from pages.attention.animation import Film
 from pages.attention.selection_link import ARITHMETIC, VIEWS, Offer, Selection
@@ -64,7 +56,7 @@ def deeper(
     elif asked == "explain":
         explain.explanations(run, example)
     elif asked == "positions":
-        positions.positions(run, offer.steps, step)
+        patches.positions(run, offer.steps, step)
     elif asked == "compare":
         compare.side_by_side(run, probe, example, selection, offer)
     elif asked == "take":
@@ -90,6 +82,6 @@ def _questions(run: Run, probe: Probe, example: Example, offer: Offer) -> dict[s
             names["alignment"] = _("Which head aligns")
     if example.probabilities is not None:
         names["explain"] = _("Explanations")
-    if offer.steps and positions.are_learned(run.experiment):
+    if offer.steps and patches.positions_are_learned(run.experiment):
         names["positions"] = _("Positions")
     return {**names, "take": _("Export")}

@@ -78,7 +78,6 @@ def _controls(names: tuple[str, ...]) -> tuple[int | None, str]:
         format_func=lambda name: _(FILLS[name].label),
         key=_FILL,
         persist_state="session",
-        help=_("The model never saw holes in training; try both."),
     )
     return target, fill
 

@@ -200,9 +200,9 @@ def one_map(run: Run, example: Example, selection: Selection, *, top: float | No
         key="attention-map",
         follows=True,
         on_pick=lambda query, key: chosen.choose(run.id, cell=(query, key), view="arithmetic"),
-        name=_("Map of the head: arrow keys move over the cells, Enter computes one"),
+        name=_("Map of the head: arrow keys move, Enter computes a cell"),
     )
-    st.caption(_("Click a cell for its arithmetic."))
+    st.caption(_("Click a cell to compute it."))
 
 
 def _explanation(view: MapView, truth: npt.NDArray[np.bool_], kind: str) -> None:

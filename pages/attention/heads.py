@@ -9,7 +9,6 @@ import pandas as pd
 import streamlit as st
 
 from pages.attention import selection as chosen
-from pages.attention import statistics as look_statistics
 from pages.attention.selection_link import Offer, Selection
 from pages.i18n import _, paragraph
 from pages.ui import show
@@ -22,6 +21,20 @@ from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
     from streamlit.elements.lib.column_types import ColumnConfig
+
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tfm_core.inspect.attention import alignment, head_labels
+from tfm_core.inspect.attention.example import Example
+from tfm_core.inspect.attention.head_labels import HeadLabels
+from tfm_core.inspect.attention.trained import checkpoint_mark
+from tfm_core.runs.snapshots import snapshot_path
+
+if TYPE_CHECKING:
+    from tfm_core.inspect.attention.validation import ValidationFigures
+
 
 _FIGURE, _MIN, _ALL = "attention-filter", "attention-least", "attention-all-kinds"
 _TABLE, _VALIDATION = "attention-heads-table", "attention-validation"
@@ -75,11 +88,11 @@ def _measured(
         st.toggle(
             _("Over the validation set"),
             key=_VALIDATION,
-            help=_("On: up to 1,000 validation examples, with the last checkpoint."),
+            help=_("Up to 1,000 validation examples, last checkpoint."),
         )
         if st.session_state.get(_VALIDATION):
             with st.spinner(_("Reading the validation set …")):
-                figures = look_statistics.over_validation(run)
+                figures = over_validation(run)
             words = paragraph(
                 "attention/heads-validation",
                 n=f"{figures.n_examples:,}",
@@ -87,10 +100,10 @@ def _measured(
                 step=f"{figures.step:,}",
             )
             return figures.statistics, figures.alignment, words
-    statistics = look_statistics.statistics(run, step)
+    statistics = statistics_at(run, step)
     n_examples = next(iter(statistics.values())).n_examples
     words = paragraph("attention/heads-examples", n=n_examples, step=f"{step:,}")
-    return statistics, look_statistics.alignments(run, step), words
+    return statistics, alignments(run, step), words
 
 
 def faded(run: Run, selection: Selection, step: int) -> list[bool]:
@@ -100,7 +113,7 @@ def faded(run: Run, selection: Selection, step: int) -> list[bool]:
     if not name or not least or selection.deeper != "heads":
         return []
     try:
-        figures = look_statistics.statistics(run, step)
+        figures = statistics_at(run, step)
     except ValueError:
         return []
     frame = head_statistics.table(run.experiment, figures)
@@ -122,7 +135,6 @@ def _filter(frame: pd.DataFrame, selection: Selection) -> None:
             format_func=lambda name: _label(name),
             key=_FIGURE,
             placeholder=_("all heads"),
-            help=_("Fades the other heads above."),
             width=320,
         )
         if st.session_state.get(_FIGURE):
@@ -153,7 +165,7 @@ def _columns(unit: str) -> dict[str, ColumnConfig | str | None]:
         "entropy": st.column_config.NumberColumn(
             _("Entropy (nats)"),
             format="%.2f",
-            help=_("0: each query reads a single key; log n: about n keys."),
+            help=_("0: one key per query; log n: about n keys."),
         ),
         "evenness": share(
             _("Even spread"),
@@ -177,3 +189,41 @@ def _columns(unit: str) -> dict[str, ColumnConfig | str | None]:
             help=_(role.help),
         )
     return columns
+
+
+def statistics_at(run: Run, step: int) -> Mapping[str, HeadStatistics]:
+    """Return the figures of every attention module on the run's examples. Raises ValueError."""
+    run.snapshot(step)  # says in a sentence what is wrong with it
+    return head_statistics.of_step(
+        run.folder, step, snapshot_path(run.folder, step).stat().st_mtime_ns
+    )
+
+
+def alignments(run: Run, step: int) -> Mapping[str, AlignmentScore]:
+    """Return the alignment scores of a step on the same examples; maybe none."""
+    run.snapshot(step)
+    return alignment.of_step(run.folder, step, snapshot_path(run.folder, step).stat().st_mtime_ns)
+
+
+def labels(run: Run, example: Example, kind: str, *, is_own: bool = False) -> HeadLabels:
+    """Return what each head of a kind of attention does, in the session's language.
+
+    is_own: the example is the visitor's, not one of the run's.
+    """
+    if is_own:
+        found = head_labels.of_example(run.experiment, example, kind)
+    else:
+        found = head_labels.of_step(run, example.step, kind)
+    return HeadLabels(tuple(map(_, found.short)), tuple(map(_, found.whole)), found.n_examples)
+
+
+def over_validation(run: Run) -> ValidationFigures:
+    """Return the figures over the validation set, by the last checkpoint. Raises ValueError."""
+    return _over_validation(run.folder, checkpoint_mark(run))
+
+
+@lru_cache(maxsize=8)
+def _over_validation(folder: Path, mark: int) -> ValidationFigures:
+    from tfm_core.inspect.attention.validation import measured_over_validation
+
+    return measured_over_validation(Run(folder))

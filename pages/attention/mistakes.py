@@ -50,7 +50,7 @@ def pick(run: Run, selection: Selection) -> Example | None:
         _pictures(run, readings, wanted)
         return _example(run, known[wanted])
     index = st.selectbox(
-        _("Most confident mistakes first, then the least certain right answers"),
+        _("Most confident mistakes first, then uncertain right answers"),
         list(known),
         format_func=lambda index: _name(known[index]),
         key=_KEY,
@@ -71,7 +71,7 @@ def _example(run: Run, reading: Reading) -> Example:
 def _pictures(run: Run, readings: Readings, wanted: int) -> None:
     """Show the pictures in a row, under each what the model takes it for."""
     shown = readings.found
-    st.caption(_("Most confident mistakes first, then the least certain right answers"))
+    st.caption(_("Most confident mistakes first, then uncertain right answers"))
     thumbnails(
         [
             Thumbnail(

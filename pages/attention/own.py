@@ -11,13 +11,15 @@ import streamlit as st
 
 from pages.attention import mistakes
 from pages.attention import selection as chosen
-from pages.attention.selection_link import MISTAKES, Selection
+from pages.attention.selection_link import MAX_TEXT, MISTAKES, Selection
 from pages.components.digit_pad import digit_pad
-from pages.i18n import _, content, paragraph
-from pages.ui import answer, page_table, show
+from pages.i18n import _, content
+from pages.ui import answer, page_table, sentence_field, show, typed
 from pages.ui.task_panels import panels
-from tfm_core.config import CaptionTaskConfig, ImageTaskConfig
+from pages.ui.typed import escape
+from tfm_core.config import CaptionTaskConfig, ImageTaskConfig, SequenceTaskConfig
 from tfm_core.data import own_picture
+from tfm_core.data.text import TextTask, text_task
 from tfm_core.inspect.attention import own_example
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.readings import Readings, read_from, readings
@@ -28,7 +30,8 @@ from tfm_core.runs.run import Run
 
 DRAWN, UPLOADED = "drawn", "uploaded"
 _LAST = "attention-last-picture"
-_READ = 76  # pixels to a side of the picture that is read
+_KEY, _TEXT, _READ = "attention", "attention-text", "attention-read"
+_SIDE = 76  # pixels to a side of the picture that is read
 
 
 def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
@@ -37,7 +40,7 @@ def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
         st.caption(content(panels(run.experiment).own_words))
     if not run.has_checkpoint:
         if run.status.is_active:
-            st.info(_("The run has not saved its weights yet. Wait a moment."))
+            st.info(_("The run has not saved its weights yet."))
         else:
             show.problem(_("This run has no checkpoint, so it cannot read new examples."))
         return None
@@ -50,12 +53,12 @@ def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
         show.problem(error)
         return None
     if example is not None:
-        kind = "read"
+        words = _("Read with the last checkpoint, step {step}.", step=f"{example.step:,}")
         if is_language(example.item):
-            kind = "read-language"
+            words = f"{words} {_('The maps are over your text, not its continuation.')}"
         elif "tgt" in example.item and run.experiment.model.family != "encoder-only":
-            kind = "read-written"
-        st.caption(paragraph(f"attention/{kind}", step=f"{example.step:,}"))
+            words = f"{words} {_('The decoder reads what it wrote (no teacher forcing).')}"
+        st.caption(words)
     return example
 
 
@@ -79,7 +82,6 @@ def described(run: Run, probe: Probe, selection: Selection) -> Example:
         most,
         key=key,
         on_change=lambda: chosen.choose(run.id, own=f"test-{st.session_state[key]}"),
-        help=_("Made of test digits."),
     )
     st.page_link(
         page_table.path_of("captions"),
@@ -104,7 +106,7 @@ def picture(run: Run, probe: Probe, selection: Selection) -> Example | None:
         return None
     if given is None:
         picture = own_picture.from_text(selection.own_of("picture"), facts)
-        st.caption(_("The picture from the link. Draw or upload another to replace it."))
+        st.caption(_("The picture from the link. Draw or upload another."))
     else:
         picture, notes = own_example.read_picture(run, given)
         if isinstance(given, bytes):
@@ -121,7 +123,7 @@ def _answer(run: Run, example: Example) -> None:
     """Show the picture as it is read, what the model makes of it, and since when."""
     assert example.picture is not None
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.image(np.moveaxis(example.picture, 0, -1).squeeze(), width=_READ)
+        st.image(np.moveaxis(example.picture, 0, -1).squeeze(), width=_SIDE)
         answer.verdict(run.experiment, (example,), example.step, name="")
     try:
         found = readings(run, example.picture)
@@ -194,3 +196,45 @@ def last_given(
 def _changed(run: Run, what: str) -> None:
     st.session_state[_LAST] = what
     chosen.choose(run.id, own="")
+
+
+def sentence(run: Run, probe: Probe, selection: Selection) -> Example:
+    """Ask for a sentence and read it; what was read last stays while the new one cannot be."""
+    first = str(probe.items[0]["src_text"])
+    st.session_state.setdefault(_TEXT, selection.text or first)
+    task = text_task(run.experiment.task_as(SequenceTaskConfig))
+
+    def read(text: str) -> None:
+        chosen.choose(run.id, text=text)
+
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        text = sentence_field.field(
+            task,
+            label=_("Your sentence"),
+            help=_("Use the words of the task, then press Enter."),
+            key=_KEY,
+            on_read=read,
+        )
+    groups = sentence_field.by_class(task)
+    if groups:
+        sentence_field.chips(task, groups, key=_KEY, on_read=read)
+    try:
+        example = own_example.look_at_text(run, typed.within(text, MAX_TEXT))
+    except ValueError as error:
+        return _unread(run, task, text, error, first)
+    st.session_state[_READ] = (run.id, text)
+    sentence_field.mark_unknown(task, text)
+    return example
+
+
+def _unread(run: Run, task: TextTask, text: str, error: ValueError, first: str) -> Example:
+    """Say why a text cannot be read and what comes nearest; show the last one that could be."""
+    st.warning(escape(_(error)), icon=":material/spellcheck:")
+    if len(text) <= MAX_TEXT:
+        sentence_field.suggest(
+            task, text, key=_KEY, on_read=lambda found: chosen.choose(run.id, text=found)
+        )
+    run_id, last = st.session_state.get(_READ, ("", ""))
+    shown = last if run_id == run.id else first
+    st.caption(_("Shown below: “{text}”", text=escape(shown)))
+    return own_example.look_at_text(run, shown)

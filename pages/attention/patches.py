@@ -12,11 +12,14 @@ from pages.i18n import _, paragraph
 from pages.ui import page_table, show, state
 from tfm_core.config import Experiment
 from tfm_core.inspect.attention.example import Example
+from tfm_core.inspect.positions.similarity import geometry, tiles_of
 from tfm_core.plots import attention as plots
 from tfm_core.plots import patches as patch_plots
 from tfm_core.plots.captions import caption_strip
+from tfm_core.plots.positions import position_tiles
 from tfm_core.probe.labels import CLS, axes, modules_by_kind, patches_per_side
 from tfm_core.runs.run import Run
+from tfm_core.variants.positions import POSITIONS
 
 _HIGH = 340  # pixels: the picture stands in the first screen
 
@@ -77,9 +80,7 @@ def patches(run: Run, example: Example, selection: Selection, offer: Offer) -> N
         figure,
         key="attention-patches",
         on_pick=picked,
-        name=_(
-            "Attention over the picture: arrow keys move between patches, Enter makes one the query"
-        ),
+        name=_("Attention over the picture: arrow keys move, Enter picks the query"),
     )
     st.caption(_patch_words(experiment, weights, selection.patch, query))
 
@@ -94,7 +95,7 @@ def _patch_picker(run: Run, selection: Selection, offer: Offer) -> None:
         format_func=lambda name: names.get(name) or _("Patch {place}", place=name),
         key=key,
         on_change=lambda: chosen.choose(run.id, patch=st.session_state[key]),
-        help=_("Or click a patch; click again for the average. 1,1 is top left."),
+        help=_("Or click a patch; again for the average. 1,1 is top left."),
         label_visibility="collapsed",
     )
 
@@ -102,10 +103,42 @@ def _patch_picker(run: Run, selection: Selection, offer: Offer) -> None:
 def _patch_words(
     experiment: Experiment, weights: plots.Floats, patch: str, query: int | None
 ) -> str:
+    if query is None:
+        words = _("Mean attention per patch. Look for strokes that many patches read.")
+    elif patch == CLS:
+        words = _("Where CLS, which the classifier reads, looks.")
+    else:
+        words = _("Where the outlined patch looks: the same stroke, or its neighbours?")
     if not experiment.has_cls:
-        return paragraph("attention/patches" if query is None else "attention/patch")
+        return words
     row = weights.mean(0) if query is None else weights[query]
     share = show.percent(float(row[0]))
-    if query is None:
-        return paragraph("attention/patches-and-cls", share=share)
-    return paragraph("attention/cls" if patch == CLS else "attention/patch-and-cls", share=share)
+    return f"{words} {_('CLS, outside the picture, gets {share}.', share=share)}"
+
+
+def positions_are_learned(experiment: Experiment) -> bool:
+    """Return whether the model has positions that the training changes."""
+    return experiment.patches_per_side > 0 and POSITIONS[experiment.model.position].has_table
+
+
+def positions(run: Run, steps: tuple[int, ...], step: int) -> None:
+    """Show how alike the position of each patch is to those of all others, at a step."""
+    try:
+        tiles = tiles_of(run.experiment, run.snapshot(step))
+        first = tiles_of(run.experiment, run.snapshot(steps[0]))
+    except ValueError as error:
+        show.problem(error)
+        return
+    words = paragraph("attention/tiles")
+    figure = position_tiles(tiles, state.theme())
+    figure.update_layout(margin={"b": 48}).update_xaxes(title={"standoff": 24})
+    show.live_figure(figure, words, key="attention-positions")
+    st.markdown(
+        paragraph(
+            "attention/share-a-line",
+            now=f"{geometry(tiles):+.3f}",
+            step=f"{step:,}",
+            first_step=f"{steps[0]:,}",
+            then=f"{geometry(first):+.3f}",
+        )
+    )

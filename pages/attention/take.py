@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from pages.attention import statistics
+from pages.attention import heads
 from pages.attention.figures import all_heads, one_head, over_picture
 from pages.attention.selection_link import Selection
 from pages.components.animation import SnapshotAnimation, single_frame
@@ -50,7 +50,7 @@ def take_away(
             partial(_page, run, example, selection, top, animation),
             f"{name}.html",
             "text/html",
-            _("All heads at every snapshot, and one head’s lines."),
+            _("All heads at every snapshot."),
         )
         _download(
             _("Numbers (CSV)"),
@@ -126,7 +126,7 @@ def _page(
     animation: SnapshotAnimation | None,
 ) -> bytes:
     kind = kinds_of(run.experiment)[selection.kind]
-    labels = statistics.labels(run, example, selection.kind, is_own=selection.example is None)
+    labels = heads.labels(run, example, selection.kind, is_own=selection.example is None)
     view = all_heads(run, example, selection)
     look = GridLook(
         chosen=(selection.layer, selection.head),
@@ -181,8 +181,8 @@ def _all_numbers(run: Run, example: Example, selection: Selection) -> bytes:
 
 
 def _figures(run: Run, step: int) -> bytes:
-    figures = statistics.statistics(run, step)
-    scores = statistics.alignments(run, step)
+    figures = heads.statistics_at(run, step)
+    scores = heads.alignments(run, step)
     return export.csv(head_statistics.table(run.experiment, figures, scores))
 
 

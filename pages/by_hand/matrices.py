@@ -27,7 +27,7 @@ def matrices(given: Given, *, with_out: bool) -> Matrices:
         unknown = view_link.receive(SEED)
         seed = st.number_input(
             _("Seed of the matrices"), SEED.low, SEED.high, key=SEED.query, width=180,
-            help=_("The same seed draws the same numbers on every machine."),
+            
         )  # fmt: skip
         st.button(
             _("Draw new ones"), icon=":material/casino:", key="hand-draw-new",
@@ -142,7 +142,7 @@ def lesson(
             unknown = view_link.receive(RATE)
             rate = st.select_slider(
                 _("Learning rate"), RATES, key=RATE.query,
-                help=_("Too large, and the loss jumps."),
+                
             )  # fmt: skip
             view_link.warn(unknown)
             view_link.say(RATE, rate)
@@ -161,7 +161,7 @@ def lesson(
             st.button(
                 _("Go on from here"), key="hand-keep", disabled=step == 0,
                 on_click=_keep, args=(given.vectors.shape[1], seed, learned.matrices[step]),
-                help=_("Use these matrices on the whole page."),
+                
             )  # fmt: skip
     return learned.matrices[step], lambda: _chart(given.typed, chosen, learned, step)
 
@@ -205,7 +205,7 @@ def _step(learned: learning.Lesson) -> int:
     unknown = view_link.receive(parameter)
     step = st.slider(
         _("Training step"), parameter.low, parameter.high, key=parameter.query,
-        help=_("Each step follows the gradient of the loss once."),
+        
     )  # fmt: skip
     view_link.warn(unknown)
     view_link.say(parameter, step)

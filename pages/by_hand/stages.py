@@ -27,14 +27,14 @@ from tfm_core.plots.sheet import SheetLine
 TITLES = (
     N_("1 · Scores: each query times each key"),
     N_("2 · Scale, and mask"),
-    N_("3 · Softmax: each row becomes weights that add up to 1"),
+    N_("3 · Softmax: each row adds up to 1"),
     N_("4 · Weighted sum of the values"),
 )
 SENTENCES = (
     N_("Click a number to frame what it is computed from."),
-    N_("A sum of d products spreads by √d. The mask forbids pairs."),
-    N_("Exponentials are positive; divided by their sum they add up to 1."),
-    N_("Each word's output is the sum of all values, in those weights."),
+    N_("A sum of d products spreads by √d."),
+    N_("Exponentials, divided by their sum."),
+    N_("Each output is the sum of all values, weighted."),
 )
 
 
@@ -100,7 +100,7 @@ def heads(given: Given) -> None:
     lines = [
         plots.heads_line(
             attended, given.words, _("The maps of all heads"),
-            _("Each head has its own part of Q and K, so it may attend elsewhere."), _,
+            _("Each head has its own part of Q and K."), _,
         ),
         *_attention(head, given, inside, letters),
         plots.joined_line(
@@ -123,9 +123,7 @@ def forms(given: Given) -> None:
     number_sheet([plots.forms_line(made, given.words, _("The outputs"), _)], key="hand-forms")
     with_mask = given.allowed.any(1).all()
     if not with_mask:
-        st.caption(
-            _("A query that may attend to nothing is NaN in nn.MultiheadAttention, zeros here.")
-        )
+        st.caption(_("A query without keys gives NaN in nn.MultiheadAttention, zeros here."))
     by_name = dict(zip(FORMS, made, strict=True))
     labels = {name: form.name for name, form in by_name.items()}
     picked = view_link.choice(_("The code of"), replace(FORM, labels=labels))
@@ -140,7 +138,7 @@ def _table(made: tuple[by_hand_forms.Form, ...]) -> None:
         st.success(words, icon=":material/check:")
     elif not math.isfinite(worst) or any(math.isnan(form.difference) for form in made):
         st.warning(
-            _("One gives NaN: the mask leaves a query nothing to read."),
+            _("One gives NaN: a query has nothing to read."),
             icon=":material/warning:",
         )
     show.facts(
@@ -161,7 +159,7 @@ def _n_heads(d_model: int) -> int:
     unknown = view_link.receive(parameter)
     picked = st.segmented_control(
         _("Heads"), parameter.options, required=True, key=parameter.query,
-        help=_("Each head gets d_model / heads numbers, which must be whole."),
+        
     )  # fmt: skip
     view_link.warn(unknown)
     n_heads = int(picked or parameter.first)
@@ -177,7 +175,7 @@ def _attention(
     if not given.is_scaled:
         titles[1], sentences[1] = (
             _("2 · Not divided, and mask"),
-            _("A sum of d products spreads by √d. The mask forbids pairs."),
+            _("A sum of d products spreads by √d."),
         )
     return plots.attention_lines(attended, given.words, pick, titles, sentences, (q, k, v), _)
 
@@ -198,7 +196,7 @@ def _projected(given: Given, matrices: Matrices, head: Attended, pick: Pick) -> 
 def _comparison(scaled: Attended, plain: Attended, given: Given) -> SheetLine:
     return plots.comparison_line(
         scaled, plain, given.words, _("With and without the scale"),
-        _("Without it rows are sharper; with long vectors, one-hot, and gradients vanish."), _,
+        _("Without it rows are sharper, and gradients vanish."), _,
     )  # fmt: skip
 
 

@@ -91,7 +91,7 @@ def _words(stage: str) -> tuple[str, int]:
         width.options,
         required=True,
         key=width.query,
-        help=_("The width d_model. Heads share it equally: 5 allows only 1 or 5 heads."),
+        help=_("d_model; heads share it equally."),
     )
     view_link.warn(unknown)
     n_numbers = int(picked or width.first)
@@ -122,7 +122,7 @@ def _vectors(words: tuple[str, ...], n_numbers: int) -> Floats:
         for word, row in zip(words, base.tolist(), strict=True)
     ]
     number = st.column_config.NumberColumn
-    st.markdown(_("**Vectors**, one word a row: click a number and type another"))
+    st.markdown(_("**Vectors**, one word a row; click a number to change it"))
     edited = st.data_editor(
         rows,
         hide_index=True,
@@ -183,14 +183,12 @@ def _buttons(words: tuple[str, ...], n_numbers: int, version: int) -> None:
             _("One-hot"),
             key="hand-one-hot",
             on_click=lambda: start_from(attention.one_hot(n, n_numbers)),
-            help=_("A single 1 for each word: all words are equally different."),
         )
         st.button(
             _("Random"),
             key="hand-random",
             icon=":material/casino:",
             on_click=lambda: start_from(attention.random_vectors(n, n_numbers, version)),
-            help=_("Normally distributed; press again for others."),
         )
 
 
@@ -227,7 +225,7 @@ def facts(given: Given) -> None:
     if blind:
         show.problem(
             _(
-                "{words} may attend to nothing: here such a query gets zeros.",
+                "{words} may attend to nothing and get zeros.",
                 words=", ".join(f"“{word}”" for word in blind),
             )
         )

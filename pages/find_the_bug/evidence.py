@@ -75,7 +75,7 @@ def _curves(pair: Pair) -> None:
     )
     show.live_figure(
         figure,
-        _("Sequences right given the true prefix, loss, and gradient norm."),
+        _("Sequences right (teacher forcing), loss, gradient norm."),
         key="bug-curves",
     )
 

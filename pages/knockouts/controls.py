@@ -32,7 +32,7 @@ def controls(run: Run, probe: Probe) -> Asked:
             st.toggle(
                 _("All {n} validation examples", n=f"{n_most:,}"),
                 key=ALL.key,
-                help=_("Off: the first {n}, for an immediate result.", n=n_first),
+                help=_("Off: the first {n}.", n=n_first),
             )
         view_link.warn(problem)
     view_link.say(EXAMPLE, index)

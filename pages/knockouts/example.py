@@ -71,9 +71,7 @@ def attention(run: Run, off: Sequence[Part], asked: Asked) -> None:
         st.caption(_("No attention map changed: no attention reads what is off."))
     gone = [part for part in off if part.module == module and part.kind in ("head", "sublayer")]
     if gone and (head == MEAN or any(part.head in (None, head) for part in gone)):
-        st.caption(
-            _("A part that is off still computes its weights; look for changes in later layers.")
-        )
+        st.caption(_("What is off still computes its weights; look at later layers."))
 
 
 def _both(run: Run, off: Sequence[Part], asked: Asked) -> tuple[Example, Example]:
@@ -137,7 +135,7 @@ def _moved(before: Example, after: Example, module: str, head: int) -> str:
     """Return a sentence on how much of the attention moved to other keys."""
     share = moved(before, after, module, None if head == MEAN else head)
     return _(
-        "{share} of the attention moved to other keys, on average over the rows.",
+        "{share} of the attention moved to other keys, on average.",
         share=show.percent(share),
     )
 

@@ -53,10 +53,6 @@ def offer(run: Run, asked: Asked, *, is_measured: bool) -> None:
             key="knockouts-measure",
             on_click=state.ask_heads,
             args=(asked.of(run),),
-            help=_(
-                "Without each head alone, on the same {n} validation examples.",
-                n=f"{asked.n:,}",
-            ),
         )
         st.caption(_("Numbers are heads; “skip” is a residual connection."), width="content")
 
@@ -64,7 +60,7 @@ def offer(run: Run, asked: Asked, *, is_measured: bool) -> None:
 def table(run: Run, off: Sequence[Part], asked: Asked, worth: Mapping[Part, Importance]) -> None:
     """Show every head in a row, the one that is missed most first, beside its gradient."""
     if not has_heads(run):
-        st.info(_("A recurrent network has no heads; switch off its parts above."))
+        st.info(_("A recurrent network has no heads."))
         return
     if not worth and run.meta.recorded and not asked.is_all:
         return  # it is being measured, and a bar says so
@@ -103,7 +99,7 @@ def table(run: Run, off: Sequence[Part], asked: Asked, worth: Mapping[Part, Impo
             "rise": st.column_config.NumberColumn(
                 _("Loss rises by"),
                 format="%.4f",
-                help=_("Loss without this head minus loss with all; below 0 the head does harm."),
+                help=_("Below 0, the head does harm."),
             ),
             "loss": st.column_config.NumberColumn(_("Loss without it"), format="%.4f"),
             "accuracy": st.column_config.NumberColumn(_("Right without it"), format="percent"),
@@ -116,7 +112,7 @@ def table(run: Run, off: Sequence[Part], asked: Asked, worth: Mapping[Part, Impo
             ),
         },
     )
-    st.caption(paragraph(f"knockouts/heads-alone-{asked.how}", n=f"{asked.n:,}"))
+    st.caption(paragraph("knockouts/heads-alone", n=f"{asked.n:,}"))
     _chosen(run, [each.part for each in ordered], off)
 
 
@@ -132,7 +128,6 @@ def _chosen(run: Run, parts: list[Part], off: Sequence[Part]) -> None:
             else _("Switch off: {part}", part=name),
             icon=":material/power_settings_new:",
             key="knockouts-switch",
-            help=_("Choose another head by its row in the table."),
             on_click=state.switch,
             args=(part.code,),
         )

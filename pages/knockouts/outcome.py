@@ -51,10 +51,9 @@ def outcome(run: Run, off: Sequence[Part], asked: Asked) -> None:
     after = measure.measured(run, off, asked.how, asked.n)
     _figures(run, before, after)
     _chips(off)
-    is_image = run.experiment.task.kind in ("image", "own-pictures")
     st.caption(
         paragraph(
-            f"knockouts/{'baseline-pictures' if is_image else 'baseline'}",
+            "knockouts/baseline",
             n=f"{before.n:,}",
             all=f"{measure.n_validation(run):,}",
             step=f"{model_of(run)[1]:,}",
@@ -100,7 +99,7 @@ def _chips(off: Sequence[Part]) -> None:
     """Show what is off, each with a press that switches it on again."""
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         if not off:
-            st.markdown(_("**Everything is on.** Press a part of the model to switch it off."))
+            st.markdown(_("**Everything is on.** Press a part to switch it off."))
         for part in off[:MAX_CHIPS]:
             st.button(
                 _(name_of(part)),

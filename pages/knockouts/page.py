@@ -5,17 +5,19 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.knockouts import board, controls, example, heads, outcome, pruning, state, which
+from pages.knockouts import board, controls, example, heads, outcome, pruning, state
 from pages.knockouts.link import VIEW
-from pages.ui import fitting_run, recorded, show, view_link
-from pages.ui.state import draw_anew
+from pages.ui import fitting_run, recorded, runs_access, show, view_link, visitors
+from pages.ui.state import current_run_id, draw_anew, set_current_run
+from pages.ui.typed import escape
+from tfm_core.inspect.attention.trained import no_checkpoint
 from tfm_core.runs.run import Run
 
 
 def page() -> None:
     """Show the board of the current run's model, or of one that comes with the app."""
     show.header("knockouts")
-    run = which.run_to_break()
+    run = run_to_break()
     if run is not None:
         st.fragment(_look)(run)
 
@@ -55,6 +57,57 @@ def _draw(run: Run) -> None:
         heads.measured_heads(run, asked, bar)
         state.ask_heads(question)
         draw_anew()
+
+
+FIRST_RECORDED = "recorded-korean"
+TICK = 2.0
+"""Seconds between two looks at a run that has saved no weights yet."""
+
+
+def run_to_break() -> Run | None:
+    """Return the run to show; None, after saying why and what would help, where it cannot be."""
+    run_id = current_run_id()
+    if run_id is None:
+        return _first()
+    run = runs_access.store().get(run_id)
+    if run.problem:
+        show.problem(run.problem)
+    elif run.has_checkpoint:
+        return run
+    else:
+        st.fragment(_wait, run_every=TICK if run.status.is_active else None)(run)
+    _offer_recorded()
+    return None
+
+
+def _first() -> Run | None:
+    able = [run for run in visitors.listed() if not run.problem and run.has_checkpoint]
+    run = fitting_run.first_to_show(able, FIRST_RECORDED)
+    if run is None:
+        show.empty(_("No trained model to take apart yet."), _("Train a model"), "home")
+    return run
+
+
+def _wait(run: Run) -> None:
+    if run.has_checkpoint:
+        draw_anew()
+    if run.status.is_active:
+        st.info(_(no_checkpoint(run)), icon=":material/hourglass_empty:")
+    else:
+        show.problem(no_checkpoint(run))
+
+
+def _offer_recorded() -> None:
+    able = {run.id: run for run in visitors.listed() if run.meta.recorded and run.has_checkpoint}
+    run = able.get(FIRST_RECORDED)
+    if run is not None:
+        st.button(
+            _("Take “{name}” apart", name=escape(run.meta.name)),
+            icon=":material/inventory_2:",
+            key="knockouts-recorded",
+            on_click=set_current_run,
+            args=(run.id,),
+        )
 
 
 page()

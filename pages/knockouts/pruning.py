@@ -20,7 +20,7 @@ def pruning(run: Run, asked: Asked) -> None:
     """Show the curve, or the press that measures it."""
     heads = heads_of(run.experiment)
     if not heads:
-        st.info(_("A recurrent network has no heads to remove."))
+        st.info(_("A recurrent network has no heads."))
         return
     question = asked.of(run)
     if not state.pruning_asked(question):

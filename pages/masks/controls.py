@@ -62,7 +62,6 @@ def choice(chosen: str) -> MaskChoice:
             0 if chosen in {"none", "causal"} else 2,
             key=f"{_PAD}-{chosen}",
             persist_state="session",
-            help=_("A batch is as long as its longest sentence."),
         )
     tokens, note, is_run = _tokens(run, typed.within(text, MAX_TEXT), chosen)
     tokens, segments = lab.segments_of(tokens)
@@ -107,7 +106,7 @@ def projected(choice: MaskChoice) -> Projected:
             why = _("Not from the current run: {why}", why=typed.escape(_(error)))
     query = ("<bos>", *choice.other) if choice.kind == "cross" else choice.tokens
     made = lab.seeded(query, choice.tokens)
-    _say(_("The scores come from random embeddings and untrained projections."), why)
+    _say(_("Scores from random embeddings, untrained."), why)
     return made
 
 
@@ -129,7 +128,6 @@ def _run() -> Run | None:
         placeholder=_("None: random embeddings"),
         persist_state="session",
         on_change=_take_run,
-        help=_("A run on words that has saved weights."),
     )
     state.name_run(picked)
     return None if picked is None else runs[picked]
@@ -223,7 +221,6 @@ def _target(run: Run | None, tokens: tuple[str, ...]) -> tuple[str, ...]:
     text = st.text_input(
         _("What the decoder has written so far"),
         key=key,
-        help=_("Its tokens are the queries; <bos> stands before them."),
     )
     return lab.read_tokens(typed.within(text, MAX_TEXT), "target")[: lab.MAX_TOKENS - 1]
 
@@ -239,7 +236,7 @@ def _sizes(chosen: str, length: int) -> tuple[int, int]:
             1,
             key="masks-window",
             persist_state="session",
-            help=_("0 leaves each token alone; the cost grows with the window only."),
+            help=_("The cost grows with the window only."),
         )
     if chosen == "prefix":
         prefix = st.slider(
@@ -262,7 +259,6 @@ def _location(run: Run, chosen: str) -> scores.HeadLocation | None:
             _("Untrained instead"),
             key=_SEEDED,
             persist_state="session",
-            help=_("Random embeddings instead of the run's model, to compare."),
         )
         if is_seeded:
             return None

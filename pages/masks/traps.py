@@ -163,7 +163,7 @@ def _every_number(results: Sequence[traps.FillResult], fills: Mapping[str, str])
         for result in results
     ]
     st.dataframe(rows, hide_index=True, width="stretch", height="content")
-    st.caption(_("Leak: largest weight of a forbidden key. Forbidden twice: two masks added."))
+    st.caption(_("Leak: largest weight of a forbidden key."))
 
 
 def blind_row(projected: Projected, flow: MaskedAttention) -> None:

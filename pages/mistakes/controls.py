@@ -43,7 +43,6 @@ def step(run: Run, steps: tuple[int, ...]) -> int:
             format_func=lambda one: f"{one:,}",
             key=STEP.key,
             persist_state="session",
-            help=_("Attention reads examples with the last weights."),
         )
     else:
         st.caption(_("Weights of step **{step}**, the only ones saved.", step=f"{chosen:,}"))

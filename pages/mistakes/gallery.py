@@ -187,5 +187,4 @@ def _to_attention(run: Run, label: str, query: dict[str, str]) -> None:
         page_table.path_of("attention"),
         label=label,
         query_params={"run": run.id, "example": "own", **query},
-        help=_("Every head on this example, with the last weights of the run."),
     )

@@ -7,9 +7,9 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.i18n import _
-from pages.mistakes import controls, evaluated, gallery, matrix, parts, which, words
+from pages.mistakes import controls, evaluated, gallery, parts, words
 from pages.mistakes.link import SHOW
-from pages.ui import fitting_run, recorded, show, view_link
+from pages.ui import fitting_run, recorded, runs_access, show, state, view_link, visitors
 from tfm_core.inspect.errors.answers import Answers, steps_of
 from tfm_core.inspect.errors.confusion import confusion
 from tfm_core.runs.run import Run
@@ -25,12 +25,12 @@ PARTS = {
 def page() -> None:
     """Judge the current run, or the first there is, on its validation set."""
     show.header("mistakes")
-    run = which.run()
+    run = run_to_judge()
     if run is None:
         show.empty(_("No run to judge yet: train one."), _("Train a model"), "train")
         return
     if run.problem:
-        which.unfit(run, run.problem)
+        unfit(run, run.problem)
         return
     if not run.meta.recorded:  # of one that is, the summary and the foot say so
         fitting_run.say(run)
@@ -43,7 +43,7 @@ def page() -> None:
             said = st.container(width="stretch")
         found = evaluated.answers(run, step)
     except ValueError as error:
-        which.unfit(run, error)
+        unfit(run, error)
         return
     if found is None:
         said.markdown(words.measured_then(run, step))
@@ -62,7 +62,7 @@ def _draw(run: Run, found: Answers) -> None:
     cell, counted = controls.cell(), confusion(found)
     left, right = st.columns([5, 6], gap="medium")
     with left:
-        matrix.matrix(found, counted, cell)
+        parts.matrix(found, counted, cell)
     with right:
         names = parts.offered(run, found)
         with st.container(horizontal=True, gap="small"):
@@ -73,6 +73,44 @@ def _draw(run: Run, found: Answers) -> None:
             gallery.gallery(run, found, counted, cell, order)
         else:
             PARTS[part](run, found)
+
+
+FIRST = "recorded-digits"
+_FITTING = {
+    "text": "recorded-korean",
+    "own": "recorded-korean",
+    "caption": "recorded-captions",
+    "corpus": "recorded-grammar",
+}
+"""The recorded run of each kind of task; of pictures it is the first."""
+
+
+def run_to_judge() -> Run | None:
+    """Return the run to judge; None only where there is none at all."""
+    run_id = state.current_run_id()
+    if run_id is not None:
+        return runs_access.store().get(run_id)
+    able = [run for run in visitors.listed() if not run.problem and run.has_checkpoint]
+    return fitting_run.first_to_show(able, FIRST)
+
+
+def unfit(run: Run, why: str | BaseException) -> None:
+    """Say why a run cannot be judged, and show a recorded one of its kind at one press."""
+    show.problem(why)
+    kind = "" if run.problem else run.experiment.task.kind
+    wanted = _FITTING.get(kind, FIRST)
+    fitting = {one.id: one for one in visitors.listed() if one.meta.recorded}
+    other = fitting.get(wanted)
+    if other is None or other.id == run.id:
+        return
+    st.button(
+        _("Show “{name}”", name=other.meta.name),
+        icon=":material/inventory_2:",
+        type="primary",
+        key="mistakes-recorded",
+        on_click=state.set_current_run,
+        args=(other.id,),
+    )
 
 
 page()

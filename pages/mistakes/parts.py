@@ -7,13 +7,16 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
+from pages.components import live_figure as component
 from pages.i18n import _, paragraph
-from pages.mistakes.link import BY, SHOW
-from pages.ui import show, view_link
+from pages.mistakes import controls
+from pages.mistakes.link import BY, SHOW, Cell
+from pages.ui import show, state, view_link
 from tfm_core.config import OwnTextTaskConfig
 from tfm_core.data.own.task import own_task
 from tfm_core.inspect.errors.answers import Answers
 from tfm_core.inspect.errors.calibration import calibration
+from tfm_core.inspect.errors.confusion import OTHERS, Confusion
 from tfm_core.inspect.errors.corpus_scores import corpus_scores
 from tfm_core.inspect.errors.groups import groupings
 from tfm_core.inspect.errors.worst import hard_tokens
@@ -21,6 +24,7 @@ from tfm_core.plots import errors as plots
 from tfm_core.plots.language import marked
 from tfm_core.runs.run import Run
 
+_HEIGHT, _ROW = 400, 22  # pixels: of the figure at least, and of a class
 _SCORED = ("english-korean", "own-pairs", "captions")
 """The tasks whose texts are translations or descriptions, which are scored as a whole."""
 _OF_WORDS = ("words", "spaces")
@@ -51,15 +55,15 @@ def groups(run: Run, found: Answers) -> None:
     draw = plots.losses if found.is_language else plots.accuracies
     words = [_("Bars: 95 % confidence.")]
     if way.is_of_texts and found.written is not None:
-        words.append(_("A text counts if the model, writing alone, gets all of it right."))
+        words.append(_("A text counts if all of it is right, written alone."))
     elif found.unit == "token":
-        words.append(_("Each token is predicted from the true ones before it."))
+        words.append(_("Each token follows the true ones (teacher forcing)."))
     if by == "pattern":
         words.append(_("An example may show several patterns."))
     if by == "frequency":
         words.append(_("Frequency: rank in training, 1 the most frequent."))
     if getattr(run.experiment.task.facts, "hides", False):
-        words.append(_("Several answers may fit: no reader is always right."))
+        words.append(_("Several answers may fit."))
     show.figure(draw(counted, _(way.label)), " ".join(words), key="mistakes-groups")
 
 
@@ -92,23 +96,22 @@ def tokens(run: Run, found: Answers) -> None:
 def how_sure(run: Run, found: Answers) -> None:
     """Show the reliability diagram."""
     measured = calibration(found.confidence, found.is_right)
-    kind = "calibrated"
+    values = {"sure": show.percent(measured.confidence), "right": show.percent(measured.accuracy)}
     if measured.confidence > measured.accuracy + measured.error / 2:
-        kind = "too-sure"
+        words = _("Too sure of itself: {sure} sure on average, {right} right.", **values)
     elif measured.confidence < measured.accuracy - measured.error / 2:
-        kind = "not-sure-enough"
-    st.markdown(
-        paragraph(
-            f"mistakes/{kind}",
-            error=show.percent(measured.error),
-            n=f"{len(found.truth):,}",
-            sure=show.percent(measured.confidence),
-            right=show.percent(measured.accuracy),
-        )
+        words = _("Not sure enough: {sure} sure on average, {right} right.", **values)
+    else:
+        words = _("As sure as it is right: {sure} sure on average, {right} right.", **values)
+    error = _(
+        "Expected calibration error: **{error}** over {n} predictions.",
+        error=show.percent(measured.error),
+        n=f"{len(found.truth):,}",
     )
+    st.markdown(f"{words} {error}")
     show.figure(
         plots.reliability(measured),
-        _("Ten bins of equal width; the number in each is its answers."),
+        _("The number in a bin is its answers."),
         key="mistakes-calibration",
     )
 
@@ -140,3 +143,43 @@ def scores(run: Run, found: Answers) -> None:
         paragraph(f"mistakes/scores-{kind}", n=f"{found.n_examples:,}", short=f"{scored.n_short:,}")
     )
     st.markdown("  \n".join(f"`{name} {score.signature}`" for name, score in shown))
+
+
+def matrix(found: Answers, counted: Confusion, chosen: Cell | None) -> None:
+    """Show what is said for what was meant."""
+    numbers = counted.numbers
+    told_apart = [place for place, number in enumerate(numbers) if number != OTHERS]
+    is_shown = chosen is not None and set(chosen) <= set(numbers)
+    figure = plots.confusion(
+        counted.counts,
+        counted.names,
+        state.theme(),
+        wrong=counted.n_wrong,
+        top=int(counted.n_wrong[told_apart][:, told_apart].max(initial=0)),
+        chosen=(numbers.index(chosen[0]), numbers.index(chosen[1]))
+        if chosen is not None and is_shown
+        else None,
+        height=max(_HEIGHT, _ROW * len(numbers)),
+    )
+    component.live_figure(
+        figure,
+        key="mistakes-matrix",
+        name=_("Predicted for each true class; press a cell for its examples"),
+        on_pick=lambda row, column: controls.choose_cell((numbers[row], numbers[column])),
+    )
+    st.caption(_explained(found, counted))
+
+
+def _explained(found: Answers, counted: Confusion) -> str:
+    words = [_("Rows: true; columns: predicted. Press a cell for examples.")]
+    if found.unit == "token":
+        words.append(_("Each token follows the true ones (teacher forcing)."))
+    if OTHERS in counted.numbers:
+        words.append(
+            _(
+                "The {n} most confused of {all} classes; … means all others.",
+                n=len(counted.numbers) - 1,
+                all=len(found.names),
+            )
+        )
+    return " ".join(words)

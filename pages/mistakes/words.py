@@ -47,16 +47,19 @@ def _counted(found: Answers) -> str:
     is_right, _loss = of_examples(found)
     n, wrong = len(is_right), int((~is_right).sum())
     low, high = wilson(n - wrong, n)
-    return paragraph(
-        f"mistakes/wrong-{found.unit}",
+    words = paragraph(
+        "mistakes/wrong",
         n=f"{n:,}",
         wrong=f"{wrong:,}",
         share=show.percent((n - wrong) / n),
         low=show.percent(low),
         high=show.percent(high),
-        tokens=show.percent(found.n_right / len(found.truth)),
-        all=f"{len(found.truth):,}",
     )
+    if found.unit != "token":
+        return words
+    tokens, total = show.percent(found.n_right / len(found.truth)), f"{len(found.truth):,}"
+    forced = _("With teacher forcing, {tokens} of {all} tokens.", tokens=tokens, all=total)
+    return f"{words} {forced}"
 
 
 def _language(found: Answers) -> str:

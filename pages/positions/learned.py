@@ -26,7 +26,7 @@ def learned() -> None:
     run = fitting_run.current() or fitting_run.found(_has_table, WITH_TABLE)
     steps = [] if run is None else run.snapshot_steps()
     if run is None or not steps:
-        _none(_("No current run with snapshots. Its learned table appears here."))
+        _none(_("No current run with snapshots."))
         return
     try:
         names = positions.learned_names(run.snapshot(steps[-1]))
@@ -47,7 +47,7 @@ def _has_table(experiment: Experiment) -> bool:
 def _unlearned(model: ModelConfig) -> str:
     """Return why a model has no table of positions."""
     if not model.has_blocks:
-        return _("The current run is an RNN: it reads in order and has no positions to learn.")
+        return _("The current run is an RNN: it has no positions to learn.")
     kind = POSITIONS[model.position]
     if kind.acts_on == "nothing":
         return _("The current run has no positions.")
@@ -89,7 +89,7 @@ def _table(run: Run, steps: list[int], names: list[str]) -> None:
             plots.lines_by_offset(
                 np.arange(len(table)), sizes, _("length of the vector"), _("position")
             ),
-            _("Every picture has all patches, so every row is trained.")
+            _("Every picture has all patches: all rows are trained.")
             if is_of_patches
             else paragraph("positions/untrained-rows"),
             key="positions-learned-norms",
@@ -135,7 +135,7 @@ def patches() -> None:
             16,
             4 if own is None else own[1],
             key="positions-side",
-            help=_("28 pixels in patches of 7: 4 per side; 224 in patches of 16: 14."),
+            help=_("28 pixels in patches of 7: 4 per side."),
         )
     names = [f"{row + 1},{column + 1}" for row in range(side) for column in range(side)]
     chosen = st.select_slider(
@@ -144,10 +144,8 @@ def patches() -> None:
     index = names.index(chosen)
     flat = positions.patch_table(side, d_model, chosen_base, is_2d=False)
     tables = {
-        _("2-D waves: a step down is as far as a step to the right."): positions.patch_table(
-            side, d_model, chosen_base
-        ),
-        _("Waves numbered row after row: the patch below is far away."): flat,
+        _("2-D waves: down is as far as right."): positions.patch_table(side, d_model, chosen_base),
+        _("Waves row after row: the patch below is far."): flat,
     }
     if own is not None and own[1] == side:
         words = paragraph("positions/learned-patches", n=f"{own[2]:,}")
@@ -206,7 +204,6 @@ def step_of(steps: list[int]) -> int:
         steps,
         format_func=lambda value: f"{value:,}",
         key=_STEP,
-        help=_("Move it to see the table being learned."),
     )
 
 

@@ -37,7 +37,7 @@ def view() -> None:
     races = position_race.races(visitors.with_lessons())
     if not races:
         st.info(
-            _("Train all kinds, or two runs that differ only in their positions."),
+            _("Train all kinds, or two runs that differ in positions."),
             icon=":material/info:",
         )  # fmt: skip
         return
@@ -64,7 +64,7 @@ def _press() -> None:
             min(FIRST_STEPS, max(100, experiment.training.steps // 100 * 100)),
             step=100,
             key=f"{_STEPS}-{experiment.task.name}",
-            help=_("All start from one seed and see the same batches."),
+            help=_("One seed, the same batches."),
         )
     with right:
         if st.button(
@@ -148,7 +148,7 @@ def _curves(race: Race) -> None:
         return
     show.live_figure(
         plots.race(series, _("step"), title),
-        _("Which kind learns the task, and how fast? Accuracy on unseen examples."),
+        _("Which kind learns the task, and how fast?"),
         key="positions-race-curves",
     )
     last = {label: float(shares[-1]) for label, _steps, shares in series.values()}
@@ -183,7 +183,7 @@ def _beyond(race: Race) -> None:
                 show.problem(error)
     if not lines:
         st.info(
-            _("Longer sequences are measured when a run has finished."),
+            _("Longer sequences follow when a run has finished."),
             icon=":material/hourglass_empty:",
         )
         return

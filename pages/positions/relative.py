@@ -59,7 +59,7 @@ def rotary() -> None:
                 state.theme(),
                 is_square=True,
             ),
-            _("Random pair 1: along every diagonal the colour is the same."),
+            _("Random pair 1: diagonals have one colour."),
             key="positions-rotary-matrix",
         )
     show.code(tables.source_of("relative:Rotation"))

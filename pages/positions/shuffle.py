@@ -32,7 +32,7 @@ def view() -> None:
         text = st.text_input(
             _("A sentence"),
             key=key,
-            help=_("Use words of the current run's task to ask its model too."),
+            help=_("With words of the current run's task, its model answers too."),
         )
     with right:
         _button("shuffle")
@@ -91,7 +91,7 @@ def _answers(answers: shuffle.ShuffledAnswers) -> None:
     with st.container(border=True):
         st.markdown(
             _(
-                "The current run answers “{before}”, and to the shuffled words “{after}”",
+                "The current run answers “{before}”, shuffled “{after}”",
                 before=escape(answers.before) or "∅",
                 after=escape(answers.after) or "∅",
             )

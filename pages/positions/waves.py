@@ -41,7 +41,6 @@ def width(label: str, start: int, key: str) -> int:
             start,
             key=f"positions-width-{key}",
             persist_state="session",
-            help=_("Half as many pairs of dimensions, each with its own speed."),
         )
     )
 
@@ -56,7 +55,6 @@ def length(key: str, start: int = 96) -> int:
         step=8,
         key=f"positions-length-{key}",
         persist_state="session",
-        help=_("A model need not have seen so many."),
     )
 
 
@@ -95,12 +93,12 @@ def view() -> None:
     with right:
         show.figure(
             plots.matrix(table, _("dimension"), _("position"), state.theme(), limit=1.0),
-            _("Fast waves (left) tell neighbours apart, slow ones (right) start from end."),
+            _("Fast waves (left) tell neighbours apart, slow ones start from end."),
             key="positions-matrix",
         )
         show.figure(
             plots.wavelengths(tables.wavelengths(d_model, chosen_base), n),
-            _("Pairs far above the line barely move: they leave room for the words."),
+            _("Pairs far above the line barely move."),
             key="positions-wavelengths",
         )
     _row(table)
@@ -131,7 +129,6 @@ def _waves(table: tables.Array) -> None:
         n_pairs - 1,
         min(4, n_pairs // 2),
         key=f"positions-pair-{n_pairs}",
-        help=_("Dimensions 2i and 2i + 1: sine and cosine of one speed."),
     )
     caption = paragraph("positions/pair")
     trained, whose = _trained() or (None, "")
@@ -155,7 +152,7 @@ def _products(table: tables.Array) -> None:
         lines[_("from position {n}", n=start)] = values
     show.figure(
         plots.lines_by_offset(offsets, lines, _("dot product")),
-        _("The dot product depends only on the distance: the three lines coincide."),
+        _("The dot product depends only on the distance."),
         key="positions-products",
     )
 
@@ -167,7 +164,6 @@ def _row(table: tables.Array) -> None:
         len(table) - 1,
         min(7, len(table) - 1),
         key="positions-row",
-        help=_("At position 0 every sine is 0 and every cosine is 1."),
     )
     show.figure(
         plots.row(table, position),

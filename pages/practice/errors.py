@@ -30,7 +30,7 @@ def view(runs: Runs) -> None:
     with left:
         show.figure(
             plots.confusion(evaluated, state.theme()),
-            _("Validation split: rows true, columns predicted; only errors are coloured."),
+            _("Validation split: rows true, columns predicted."),
             key="practice-confusion",
         )
     with right:
@@ -61,7 +61,7 @@ def _question(evaluated: Evaluation) -> None:
         return
     st.success(
         _(
-            "Yes: {right} of {n} pictures of a {digit} are classified correctly.",
+            "Yes: {right} of {n} pictures of a {digit} are right.",
             right=counts[index, index],
             n=counts[index].sum(),
             digit=answer,

@@ -75,7 +75,7 @@ def _compare(done: RoundTrip) -> None:
     if done.difference("loaded") == 0:
         st.success(
             _(
-                "The logits on all {n} pictures are **exactly** the same, bit for bit.",
+                "The logits on all {n} pictures are **exactly** the same.",
                 n=len(done.trained),
             ),
             icon=":material/check_circle:",

@@ -34,7 +34,7 @@ def view(runs: Runs) -> None:
         show.figure(
             plots.shares(splits),
             _(
-                "Every class keeps its share. Pictures in two splits: {n}.",
+                "Pictures in two splits: {n}.",
                 n=splits.shared,
             ),
             key="practice-shares",
@@ -76,7 +76,7 @@ def _width() -> None:
             low=show.percent(low),
             high=show.percent(high),
         ),
-        help=_("95 % confidence interval (Wilson 1927)."),
+        help=_("95 % confidence (Wilson 1927)."),
     )
 
 
@@ -94,9 +94,9 @@ def _question() -> None:
         st.success(_("Right: choosing is what it is for."), icon=":material/check_circle:")
         steps.mark_done("split")
     elif answer == "train":
-        st.info(_("No: its loss falls as long as there is anything left to memorise."))
+        st.info(_("No: its loss falls by memorising too."))
     elif answer == "test":
-        st.info(_("No: what was chosen with it can no longer be tested on it."))
+        st.info(_("No: what it chose, it can no longer test."))
 
 
 @st.cache_data(show_spinner=False)

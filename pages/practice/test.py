@@ -28,7 +28,7 @@ def view(runs: Runs) -> None:
             key="practice-open",
             on_click=steps.mark,
             args=("test",),
-            help=_("Take the other steps first: after this, change nothing any more."),
+            help=_("After this, change nothing any more."),
         )
         return
     try:
@@ -53,23 +53,26 @@ def view(runs: Runs) -> None:
 
 def _verdict(promised: Evaluation, tested: Evaluation) -> str:
     low, high = tested.interval
-    if promised.accuracy > high:
-        kind = "test-below"
-    else:
-        kind = "test-above" if promised.accuracy < low else "test-within"
-    return paragraph(
-        f"practice/{kind}",
+    words = paragraph(
+        "practice/tested",
         promise=show.percent(promised.accuracy),
         truth=show.percent(tested.accuracy),
         low=show.percent(low),
         high=show.percent(high),
         n=f"{len(tested.labels):,}",
     )
+    if promised.accuracy > high:
+        return f"{words} {_('Validation lies above the interval: too good to be true.')}"
+    if promised.accuracy < low:
+        return (
+            f"{words} {_('Validation lies below the interval: easier test pictures, by chance.')}"
+        )
+    return f"{words} {_('Validation lies within the interval: it was honest.')}"
 
 
 def _luck(tested: Evaluation) -> None:
     tries = st.select_slider(
-        _("If you had reported the best of this many equally good models"),
+        _("If you had reported the best of this many equal models"),
         _TRIES,
         20,
         key="practice-tries",
@@ -83,5 +86,5 @@ def _luck(tested: Evaluation) -> None:
             truth=show.percent(tested.accuracy),
             gain=100 * (expected - tested.accuracy),
         ),
-        help=_("The expected best of that many binomial draws, computed exactly."),
+        help=_("Expected best of that many binomial draws."),
     )

@@ -59,7 +59,7 @@ def curves_of(run: Run, column: str, *, name: str) -> None:
         _mark_turn(figure, curves)
     words = _("Loss; the ring marks the lowest validation loss.")
     if not is_loss:
-        words = _("Accuracy at the same steps: does it turn where the loss does?")
+        words = _("Accuracy: does it turn where the loss does?")
     show.live_figure(figure, words, key=f"practice-{name}-{column}")
 
 
@@ -122,8 +122,10 @@ def _side_by_side(shown: Runs) -> None:
             )
     if gaps:
         st.markdown("  \n".join(gaps) + ".")
-        kind = "side-by-side-harder" if is_harder else "side-by-side"
-        st.caption(paragraph(f"practice/{kind}"))
+        words = _("Accuracy at the last step, in percentage points.")
+        if is_harder:
+            words = f"{words} {_('Augmented pictures are harder, so the gap can be negative.')}"
+        st.caption(words)
 
 
 def _points(gap: float) -> str:

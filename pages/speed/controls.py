@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _, paragraph
+from pages.i18n import _
 from pages.speed import state as speed_state
 from pages.speed.link import COMPARE
 from pages.speed.state import BenchmarkRequest
@@ -23,7 +23,7 @@ def pick() -> BenchmarkRequest | None:
         name = _compare()
     if chosen.experiment is None:
         st.info(
-            paragraph("speed/published"),
+            _("A published model has only shapes. Choose another model."),
             icon=":material/straighten:",
         )  # fmt: skip
         return None
@@ -41,7 +41,6 @@ def _compare() -> str:
         format_func=lambda name: _(COMPARE.labels[name]),
         key=COMPARE.key,
         persist_state="session",
-        help=_("Each is measured in its own process."),
     )
     view_link.warn(unknown)
     view_link.say(COMPARE, picked)
@@ -70,19 +69,15 @@ def press(request: BenchmarkRequest) -> bool:
             on_click=speed_state.ask,
             args=(request,),
         )
-        st.caption(
-            _expectation(comparison.seconds, request, needs_patience=comparison.needs_consent)
-        )
+        st.caption(_expectation(comparison.seconds, request))
     return True
 
 
-def _expectation(seconds: int, request: BenchmarkRequest, *, needs_patience: bool) -> str:
+def _expectation(seconds: int, request: BenchmarkRequest) -> str:
     device = show.device(request.device)
     words = [_("{model}: about {n} s on {device}.", n=seconds, device=device, model=request.label)]
-    if needs_patience:
-        words.append(_("Compiling keeps a core busy all that time."))
     if any(run.problem is None and run.status.is_alive for run in runs_access.store().list()):
-        words.append(_("A run is training: times will be longer, ratios should hold."))
+        words.append(_("A run is training: times will be longer."))
     return " ".join(words)
 
 

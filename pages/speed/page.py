@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.speed import controls, guess, live, result, state, table
+from pages.speed import controls, live, result, state
 from pages.ui import show
 from tfm_core.inspect.speed.recorded import recorded
 
@@ -20,16 +20,16 @@ def page() -> None:
     live.live()
     report = state.result(request)
     if report is not None:
-        if guess.is_made(request.name, report):
+        if result.is_made(request.name, report):
             result.result(report)
     elif state.requested() is None:
         if is_offered:
             st.caption(_("Nothing measured yet for this model."))
         known = recorded(request.name)
-        if guess.is_made(request.name, None if known is None else known.report):
+        if result.is_made(request.name, None if known is None else known.report):
             result.recorded_one(request.name)
     result.code(request.name)
-    table.table()
+    result.table()
 
 
 page()

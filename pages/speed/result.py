@@ -5,15 +5,17 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import _, ngettext, paragraph
+from pages.i18n import N_, _, ngettext, paragraph
+from pages.speed import state, words
 from pages.speed import words as speed_words
-from pages.ui import show
+from pages.ui import question, show
 from tfm_core.inspect.speed.cases import Equality
 from tfm_core.inspect.speed.paired import Spread
 from tfm_core.inspect.speed.recorded import PRESET, recorded
 from tfm_core.inspect.speed.registry import COMPARISONS
-from tfm_core.inspect.speed.report import CaseReport, Report
+from tfm_core.inspect.speed.report import CaseReport, Report, to_csv
 from tfm_core.inspect.speed.source import source_of
+from tfm_core.inspect.walk.steps import Question
 from tfm_core.plots import speed as plots
 from tfm_core.presets import PRESETS
 
@@ -147,3 +149,78 @@ def code(name: str) -> None:
         for label, path in COMPARISONS[name].code.items():
             st.markdown(f"**{_(label)}** · `{path.replace(':', '.')}`")
             st.code(source_of(path), language="python")
+
+
+_ALIKE = N_("No noticeable difference")
+
+
+def is_made(name: str, report: Report | None) -> bool:
+    """Ask which side is fastest; return whether the result may be shown.
+
+    report: what was measured; None before that. A comparison with one side asks nothing.
+    """
+    case = report.timed[0] if report is not None and report.timed else None
+    if case is None or len(case.sides) < 2:
+        return True
+    labels = {side: words.side_label(name, side) for side in case.sides}
+    fastest = min(case.sides, key=lambda side: case.time(side).median)
+    gains = [case.gain(side) for side in case.sides[1:]]
+    alike = all(words.is_nothing(gain) for gain in gains)
+    asked = Question(
+        N_("Which one is fastest?"),
+        _ALIKE if alike else labels[fastest],
+        "",
+        (*labels.values(), _ALIKE),
+    )
+    return question.guess(asked, f"speed {name}")
+
+
+def table() -> None:
+    """Show one line for each measurement, and offer every round as CSV."""
+    timed = [(label, report) for label, report in state.results().values() if report.timed]
+    if not timed:
+        return
+    st.header(_("Measured in this session"), anchor=False)
+    rows = [row for label, report in timed for row in _rows(label, report)]
+    columns = [
+        _("comparison"),
+        _("times as fast"),
+        _("side"),
+        _("lowest"),
+        _("highest"),
+        _("model"),
+    ]
+    frame = pd.DataFrame(rows, columns=columns)
+    form = st.column_config.NumberColumn(format="%.2f x", width=80)
+    config = {
+        columns[0]: st.column_config.TextColumn(width=215),
+        columns[1]: st.column_config.NumberColumn(format="%.2f x", width=110),
+        **{name: form for name in columns[3:5]},
+    }
+    st.dataframe(frame, hide_index=True, column_config=config)
+    st.download_button(
+        _("Every round, as CSV"),
+        to_csv([report for _label, report in timed]),
+        "speed.csv",
+        "text/csv",
+        icon=":material/download:",
+        key="speed-csv",
+    )
+
+
+def _rows(label: str, report: Report) -> list[tuple[str, float, str, float, float, str]]:
+    case = report.timed[-1]
+    name = _(COMPARISONS[report.name].label)
+    if len(case.sides) == 1:
+        first = report.timed[0]
+        gain = (first.time(case.reference).median * (case.x or 1)) / case.time(
+            case.reference
+        ).median
+        side = _("{n:,.0f} at a time", n=case.x or 1)
+        return [(name, gain, side, gain, gain, label)]
+    rows = []
+    for side in case.sides[1:]:
+        ratio = case.gain(side)
+        words = speed_words.side_label(report.name, side)
+        rows.append((name, ratio.median, words, ratio.low, ratio.high, label))
+    return rows

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import math
 
-from pages.i18n import _, paragraph
+from pages.i18n import N_, _, paragraph
 from pages.ui import show
 from tfm_core.inspect.speed.paired import Spread
 from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import CaseReport, Report
 
-_EXPLAINED = ("attention", "precision", "threads", "data", "loops", "patches")
+_WHY_SLOWER = {
+    "attention": N_("On small maps, the kernel's tiles cost more than storing the map."),
+    "precision": N_("This processor has no fast 16-bit units, so products are converted twice."),
+    "threads": N_("Each operation ends before the other threads have started."),
+    "data": N_("The examples are too few and too small for any gain."),
+    "loops": N_("With one sequence and one head there is nothing to loop over."),
+    "patches": N_("With one patch there is nothing to loop over."),
+}
 NOTHING = 0.05
 """A ratio nearer to 1 than this is called no difference."""
 
@@ -95,9 +102,8 @@ def _one(report: Report, case: CaseReport, side: str) -> str:
         return _("**{label}** made no clear difference here ({ratio}).", **values)
     if ratio.median > 1:
         return _("**{label}** was {ratio} as fast here.", **values)
-    if report.name in _EXPLAINED:
-        return paragraph(f"speed/slower-{report.name}", **values)
-    return _("**{label}** was slower here: {ratio} as fast.", **values)
+    words = _("**{label}** was slower here: {ratio} as fast.", **values)
+    return f"{words} {_(_WHY_SLOWER.get(report.name, ''))}".strip()
 
 
 def is_nothing(ratio: Spread) -> bool:
@@ -117,11 +123,9 @@ def _attention(report: Report) -> list[str]:
         whole = report.timed[1].gain("fused")
         ratio = whole.show("x")
         if whole.median < alone.gain("fused").median:
-            words = _(
-                "The whole pass, of which attention is a part, gains less: {ratio}.", ratio=ratio
-            )
+            words = _("The whole pass gains less: {ratio}.", ratio=ratio)
         else:
-            words = _("The whole pass, of which attention is a part: {ratio} as fast.", ratio=ratio)
+            words = _("The whole pass was {ratio} as fast.", ratio=ratio)
         sentences.append(words)
     return sentences
 
@@ -187,4 +191,4 @@ def _gpu(report: Report) -> list[str]:
     crossed = crossing(report)
     if crossed is None:
         return [paragraph("speed/never-faster")]
-    return [_("The GPU is faster from a batch of **{n:,.0f}** on.", n=crossed)]
+    return [_("The GPU wins from a batch of **{n:,.0f}** on.", n=crossed)]

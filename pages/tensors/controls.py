@@ -104,7 +104,7 @@ def _source(chosen: TensorOperation) -> InputSpec:
     numbers = _numbers(chosen, shape) if content == OWN else None
     whole: Dtype = "int64" if dtype == "int64" else "float32"
     if whole == "int64" and numbers is not None and any(n != int(n) for n in numbers):
-        raise ValueError(_("int64 holds whole numbers only: write 2, not 2.5, or take float32."))
+        raise ValueError(_("int64 holds whole numbers only: take float32 for 2.5."))
     return InputSpec(shape, numbers, whole, prepared)
 
 
@@ -128,7 +128,7 @@ def _numbers(chosen: TensorOperation, shape: tuple[int, ...]) -> tuple[float, ..
     parameter = _written(chosen, "numbers")
     if shape != text.shape_of(chosen.shape) or not chosen.numbers:
         parameter = replace(parameter, first=counted)
-    words = _("As many as fit the shape, separated by commas or spaces.")
+    words = _("As many as fit the shape.")
     return text.numbers_of(_text(_("Numbers"), parameter, words), count)
 
 
@@ -144,7 +144,6 @@ def gallery() -> None:
     """Offer all the famous errors, one press each."""
     label = _("Try all {n} common errors", n=len(MISTAKES))
     with st.expander(label, icon=":material/error:"):
-        st.caption(_("Each runs a common mistake and shows PyTorch's error."))
         _buttons(list(MISTAKES), "all")
 
 

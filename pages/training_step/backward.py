@@ -36,7 +36,7 @@ def view(model_at: ModelAtStep) -> None:
     norms = np.array([np.linalg.norm(one) for one in gradients.values()], np.float32)
     show.figure(
         plots.gradient_norms(names, norms, [one.size for one in gradients.values()]),
-        _("One bar per parameter, from input to output. No bar: it learns nothing in this step."),
+        _("One bar per parameter, from input to output."),
         key="training-step-norms",
     )  # fmt: skip
     _heatmap(dict(zip(names, gradients.values(), strict=True)))
@@ -57,7 +57,6 @@ def _graph(model_at: ModelAtStep) -> None:
         index=None,
         placeholder=_("nothing: one box for each part"),
         key="training-step-open",
-        help=_("Shows the operations inside one part."),
     )
     folded, theme = fold(graph, opened or ""), state.theme()
     dot = plots.graph(folded, ink=INKS[theme], line=LINES[theme], fills=FILLS[theme])

@@ -29,7 +29,7 @@ def pick() -> Chosen | None:
     chosen = model_choice.chosen(is_trained=True, example=small)
     if chosen.experiment is None:
         st.info(
-            paragraph("training_step/published"),
+            _("A published model has only shapes. Choose another model."),
             icon=":material/straighten:",
         )  # fmt: skip
         return None
@@ -44,7 +44,7 @@ def is_last(chosen: Chosen) -> bool:
     picked = view_link.choice(
         _("Weights"),
         WEIGHTS,
-        help=_("A finished run has little left to learn: its losses and gradients are close to 0."),
+        help=_("Losses and gradients of a finished run are close to 0."),
     )
     return picked == LAST
 
@@ -81,9 +81,9 @@ def rate(model_at: ModelAtStep) -> float:
             _("The schedule's learning rate: {rate}", rate=f"{scheduled:.3g}"),
             value=True,
             key="training-step-follow",
-            help=_("The schedule of this run has ended, so this is its peak.")
+            help=_("The schedule has ended: this is its peak.")
             if is_over
-            else _("What the training itself would take; small at first (warm-up)."),
+            else _("What the training itself would take."),
         )
     with right:
         if not follows:
@@ -94,7 +94,6 @@ def rate(model_at: ModelAtStep) -> float:
                 format_func=lambda one: f"{one:g}",
                 key="training-step-rate",
                 persist_state="session",
-                help=_("From crawling to exploding: watch the loss after a step."),
             )
     chosen = scheduled if follows else picked
     with st.container(horizontal=True):
@@ -123,9 +122,7 @@ def _buttons(model_at: ModelAtStep, rate: float) -> None:
         on_click=state.push,
         args=(model_at, rate),
         disabled=n >= MAX_STEPS,
-        help=_("{n} steps at most; the Train page takes thousands.", n=MAX_STEPS)
-        if n >= MAX_STEPS
-        else None,
+        help=_("{n} steps at most.", n=MAX_STEPS) if n >= MAX_STEPS else None,
     )
     st.button(
         _("Undo"),
@@ -157,6 +154,6 @@ def history(model_at: ModelAtStep) -> None:
         after.append(step.loss_after)
     show.figure(
         plots.history(before, after),
-        _("Each step has its own batch, so the next dot starts elsewhere."),
+        _("Each step has its own batch."),
         key="training-step-history",
     )  # fmt: skip

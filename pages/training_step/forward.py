@@ -26,14 +26,14 @@ def batch(model_at: ModelAtStep) -> None:
     """Show the rows of the next batch, and the loss of each."""
     rows, losses, loss = state.kept("batch", model_at, (), _batch)
     n = len(rows.indices)
-    st.markdown(_("**{n} examples** of the shuffled training set pass the model at once.", n=n))
+    st.markdown(_("**{n} examples** of the shuffled training set.", n=n))
     if losses is None:
-        st.info(_("The loss of this model is not a cross-entropy, so it is a single number."))
+        st.info(_("This loss is not a cross-entropy: it is a single number."))
     else:
         names = _names(rows)
         show.figure(
             plots.example_losses(losses, names, loss),
-            _("Tall bars have the largest gradients. The line is their mean, the loss."),
+            _("Tall bars: large gradients. Line: their mean, the loss."),
             key="training-step-losses",
         )  # fmt: skip
     _table(rows, losses)
@@ -49,7 +49,7 @@ def _table(rows: Rows, losses: Floats | None) -> None:
     columns: dict[str, Sequence[object] | Floats] = {_("number"): rows.indices[:_SHOWN]}
     config = {
         _("number"): st.column_config.NumberColumn(
-            width="small", help=_("Its number in the training set, from 0.")
+            width="small",
         )
     }
     if losses is not None:  # before the sentences, which may be wider than the page
@@ -70,9 +70,7 @@ def loss(model_at: ModelAtStep) -> None:
     """Show one answer: logits, log-softmax, minus the log of the right one."""
     counted = state.kept("counted", model_at, (), _counted)
     if counted is None:
-        st.info(
-            _("The loss of this model is not a cross-entropy, so there are no classes to show.")
-        )
+        st.info(_("This loss is not a cross-entropy: no classes to show."))
         return
     rows, answers = counted
     names = _names(rows)
@@ -94,7 +92,7 @@ def loss(model_at: ModelAtStep) -> None:
             disabled=len(there) == 1,
         )
     if not there:
-        st.caption(_("No answer of this example counts in this step; choose another one."))
+        st.caption(_("No answer of this example counts; choose another."))
         return
     number = there[at or 0]
     answer = state.kept("answer", model_at, (number,), lambda trainer: _answer(trainer, number))
@@ -104,7 +102,7 @@ def loss(model_at: ModelAtStep) -> None:
     show.figure(
         plots.answer(answer),
         _(
-            "The likeliest of {n} classes; the green one, ticked, is right.",
+            "The likeliest of {n} classes; the ticked one is right.",
             n=f"{answer.n_classes:,}",
         ),
         key="training-step-answer",
@@ -115,9 +113,11 @@ def loss(model_at: ModelAtStep) -> None:
 def _arithmetic(answer: Answer) -> None:
     index = answer.names.index(answer.target)
     logit = float(answer.logits[index])
+    if answer.is_changed:
+        st.markdown(_("A mistake changes the logits before the loss."))
     st.markdown(
         paragraph(
-            f"training_step/{'cross-entropy-changed' if answer.is_changed else 'cross-entropy'}",
+            "training_step/cross-entropy",
             target=answer.target.replace("`", ""),
             logit=logit,
             log_sum=answer.log_sum,

@@ -37,17 +37,14 @@ def one_weight(model_at: ModelAtStep, rate: float) -> None:
     name, at = _weight(taken, optimiser, state.own_names_of(model_at))
     lines, by_hand, real = lines_of(taken, name, at, optimiser)
     mover = optimiser.mover(taken.options[name])
-    kind = "update" if mover is optimiser else "update-mixed"
-    st.markdown(
-        paragraph(
-            f"training_step/{kind if taken.scale == 1 else f'{kind}-clipped'}",
-            optimizer=_(mover.label),
-            other=_(optimiser.label),
-            rate=rate,
-            norm=taken.norm,
-            scale=taken.scale,
-        )
-    )
+    label = _(mover.label)
+    words = [_("**{optimizer}**, learning rate {rate:.3g}.", optimizer=label, rate=rate)]
+    if mover is not optimiser:
+        words.append(_("{other} moves hidden matrices only.", other=_(optimiser.label)))
+    words.append(_("Norm of all gradients: {norm:.3g}.", norm=taken.norm))
+    if taken.scale != 1:
+        words.append(_("Clipping multiplies them by {scale:.3g}.", scale=taken.scale))
+    st.markdown(" ".join(words))
     frame = pd.DataFrame(
         [(line.name, line.formula, f"{line.value + 0.0:.8g}") for line in lines],
         columns=[_("what"), _("how"), _("number")],

@@ -103,13 +103,13 @@ def mistakes(model_at: ModelAtStep) -> None:
     _mistake(model_at, 4, made.forgotten_eval, _eval)
     st.header(_("In the code of a block"), anchor=False)
     st.caption(
-        _("This model's first block on the next batch, beside a twin with the mistake. No dropout.")
+        _("The first block on the next batch, beside a twin with the mistake; no dropout.")
     )  # fmt: skip
     _mistake(model_at, 5, mm_on_four_axes, _four_axes)
     for number, (name, work) in enumerate(BLOCK_MISTAKES.items(), 6):
         _mistake(model_at, number, work, partial(_block, MISTAKES[name]))
     st.header(_("In the code of the model"), anchor=False)
-    st.caption(_("This model on the next batch, beside a twin with the mistake."))
+    st.caption(_("The model on the next batch, beside a twin with the mistake."))
     for number, name in enumerate(MODEL_MISTAKES, 6 + len(BLOCK_MISTAKES)):
         _mistake(model_at, number, partial(in_model, name=name), partial(_model, MISTAKES[name]))
 
@@ -219,11 +219,12 @@ def _block(mistake: Mistake, result: WrongBlock) -> None:
 def _eval(result: Noisy) -> None:
     st.subheader(_("Forgetting `model.eval()`"), anchor=False)
     st.code("first, second = model(batch), model(batch)  # still in model.train()", "python")
-    st.markdown(
-        paragraph(
-            f"training_step/{'eval-borrowed' if result.is_borrowed else 'eval'}",
-            share=result.dropout,
-            noisy=result.in_training,
-            quiet=result.in_eval,
-        )
+    words = paragraph(
+        "training_step/eval",
+        share=result.dropout,
+        noisy=result.in_training,
+        quiet=result.in_eval,
     )
+    if result.is_borrowed:
+        words = f"{words} {_('This model has no dropout; its copy was given some.')}"
+    st.markdown(words)

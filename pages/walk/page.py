@@ -7,7 +7,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import question, show, view_link, walk_state
 from pages.ui.body import body
-from pages.walk import functions, old_links, picture, source, tensor
+from pages.walk import link, picture, source, tensor
 
 
 def page() -> None:
@@ -35,7 +35,7 @@ def _walk() -> None:
         show.problem(error)
         return
     names = [step.name for step in steps]
-    number, problem = walk_state.current(names, old_links.steps_of(subject.config))
+    number, problem = walk_state.current(names, link.steps_of(subject.config))
     view_link.warn(problem)
     step = steps[number - 1]
     question.navigation(steps, number)
@@ -62,7 +62,7 @@ def _walk() -> None:
         if is_revealed and step.name == "cross-attention":
             with over:  # drawn last: it shows the head that is chosen for the map
                 picture.looks(subject, step, example)
-        functions.used(step)
+        picture.used(step)
 
 
 page()

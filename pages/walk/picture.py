@@ -59,3 +59,17 @@ def written(subject: Subject, example: int) -> None:
             st.markdown(f":green-badge[:material/check: {_('right')}]", width="content")
         else:
             st.markdown(f":orange-badge[:material/close: {_('wrong')}]", width="content")
+
+
+def used(step: WalkStep) -> None:
+    """Show each function of the step's code: what it does, and a call of it with its result."""
+    from tfm_core.inspect.walk import functions
+
+    shown = functions.used(step)
+    if not shown:
+        return
+    st.subheader(_("The functions used, each on a small example"), anchor=False)
+    for one in shown:
+        with st.container(gap="xsmall"):
+            st.markdown(f"`{one.function.name}` {_(one.function.says)}")
+            st.code(one.session, language="python", wrap_lines=True)

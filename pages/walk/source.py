@@ -44,7 +44,6 @@ def pick() -> tuple[str, Subject]:
             position = view_link.choice(
                 _("Its positions"),
                 POSITION,
-                help=_("A learned row for each position, or fixed waves."),
             )
             return f"{BOOK} {position}", _book(position)
         chosen = model_choice.chosen()
@@ -95,7 +94,7 @@ def _untrained(text: str) -> Subject:
     walked = subject(Experiment.model_validate_json(text))
     if walked.is_real:
         return with_note(walked, N_("This model is untrained: its numbers are random."))
-    return with_note(walked, N_("This model is large, so only its shapes are shown."))
+    return with_note(walked, N_("This model is large: shapes only."))
 
 
 @byte_cache.kept

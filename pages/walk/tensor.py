@@ -51,7 +51,6 @@ def layer_picker(subject: Subject) -> int:
             format_func=lambda index: str(index + 1),
             key=key,
             persist_state="session",
-            help=_("In a stack with fewer blocks, its last."),
         )
     view_link.warn(problem)
     view_link.say(block, index)

@@ -65,7 +65,7 @@ def test_the_example_of_the_texts_is_one_press_away(open_tab: OpenTab) -> None:
     tab = open_tab("walk?step=3")
     tab.choose("Textbook example")
     expect(tab.main.get_by_text("(128, 28)").first).to_be_visible()
-    expect(tab.main.get_by_text("the numbers are one pair").first).to_be_visible()
+    expect(tab.main.get_by_text("One pair's numbers").first).to_be_visible()
     expect(tab.page).to_have_url(re.compile("walk-source=book"))
 
 

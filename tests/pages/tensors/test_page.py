@@ -92,7 +92,7 @@ def test_einsum_says_what_is_summed_and_shows_loops(open_page):
     ("op", "words"),
     [
         ("mean", "y[0] = (2 + 7 + 1) / 3 = 3.33333"),
-        ("argmax", "y[0] = 1: of 2, 7, 1 the largest stands at place 1"),
+        ("argmax", "y[0] = 1: the largest of 2, 7, 1 is at 1"),
         ("broadcast", "y[0][0] = 0 + 0 = 0"),
         ("mm", "y[0][0] = "),
     ],
@@ -136,5 +136,5 @@ def test_the_link_to_the_walk_opens_its_example_at_that_step(open_page):
     app = open_page("walk/page.py", step=OPERATIONS["softmax"].step, source="book")
     assert not app.exception
     assert app.header[0].value == "10 · Softmax"
-    assert "the numbers are one pair's" in said(app)
+    assert "One pair's numbers" in said(app)
     assert "source" not in app.query_params

@@ -38,8 +38,8 @@ def test_unknown_words_are_marked_and_a_removed_set_changes_nothing(store):
 @pytest.mark.parametrize(
     ("unit", "names", "words"),
     [
-        ("characters", ["chrF"], "characters or pieces of words"),
-        ("words", ["chrF"], "runs of four words"),
+        ("characters", ["chrF"], "tokens are no words"),
+        ("words", ["chrF"], "under 4 words"),
     ],
 )
 def test_scores_of_own_pairs_hold_what_fits_their_tokens(store, unit, names, words):
