@@ -20,12 +20,7 @@ def view(chosen: Chosen) -> None:
         st.info(_("This model has no feed-forward layer, so it has no activation."))
         return
     label = _(ACTIVATIONS[name].label)
-    st.markdown(
-        paragraph(
-            "architecture/activation",
-            name=label,
-        )
-    )
+    st.markdown(paragraph("architecture/activation", name=label))
     curves = {each: activations.curve(each) for each in ACTIVATIONS}
     left, right = st.columns(2)
     for column, what, words, key in (
@@ -59,7 +54,7 @@ def _own(run: Run, label: str) -> None:
         plots.histogram({one.layer: one.shares for one in layers}, activations.edges()),
         _("What goes into {name}, over all {n} examples; the outer bars hold all beyond.",
               name=label, n=len(run.probe().items)),
-        key="activation-given",
+        key="activation-given"
     )  # fmt: skip
     show.facts(
         [(one.layer, f"{one.n:,}", f"{one.below:.0%}", f"{one.slope:.2f}") for one in layers],

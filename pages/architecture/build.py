@@ -13,10 +13,10 @@ from pages.ui.model_choice import Chosen
 from tfm_core.facts.compute import macs
 
 _EDITOR = "build-editor"
+chosen = model_choice.chosen(is_edited=True)
 
 
 def facts(chosen: Chosen) -> None:
-    """Show the size of the model in a few numbers."""
     from tfm_core.facts.parameter_table import parameter_table
 
     known = chosen.architecture
@@ -57,7 +57,6 @@ def editor(chosen: Chosen) -> None:
 
 
 show.header("build")
-chosen = model_choice.chosen(is_edited=True)
 facts(chosen)
 if chosen.name == model_choice.DRAFT:
     editor(chosen)

@@ -125,9 +125,7 @@ def _totals(chosen: Chosen, work: int, kept: Memory, left_out: int) -> None:
     if left_out:
         step.append(
             paragraph(
-                "architecture/cls-only",
-                n=show.count(left_out),
-                share=show.percent(left_out / work),
+                "architecture/cls-only", n=show.count(left_out), share=show.percent(left_out / work)
             )
         )
     with st.container(horizontal=True):

@@ -42,7 +42,6 @@ _FIRST = ("attention", "encoder.layers.0.self_attention", "decoder.layers.0.self
 
 
 def view(chosen: Chosen) -> None:
-    """Draw the diagram, and beside it the block that is picked."""
     opened = _opened(chosen)
     # a fragment: a click on a block draws the block alone
     st.fragment(_view)(chosen, opened)
@@ -106,7 +105,6 @@ def _view(chosen: Chosen, opened: range) -> None:
 
 
 def _words(chosen: Chosen) -> str:
-    """Return what to look for in the diagram."""
     if not chosen.model.has_blocks:
         return paragraph("architecture/diagram-recurrent", d=chosen.model.d_model)
     residual = RESIDUALS[getattr(chosen.model, "residual", "normal")]
@@ -187,7 +185,6 @@ def _parameters(chosen: Chosen, one: Node) -> None:
 
 
 def _steps(chosen: Chosen, one: Node) -> None:
-    """Link to the steps of the walk that go through this block."""
     from tfm_core.inspect.walk.subject import walk_index
 
     try:

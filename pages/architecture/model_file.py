@@ -38,7 +38,6 @@ def structure(chosen: Chosen) -> None:
 
 
 def view(chosen: Chosen) -> None:
-    """Offer the whole model as one file that runs with torch alone."""
     st.header(_("Show the code"), anchor=False)
     data = None if chosen.run is None else _carried_by(chosen.run)
     form = _form(chosen)
@@ -86,7 +85,6 @@ def _form(chosen: Chosen) -> AttentionForm:
 
 
 def _words(chosen: Chosen, data: Carried | None, n_lines: int) -> str:
-    """Return what the file is and what it carries."""
     words = [_("One file of {n} lines; it needs torch alone.", n=n_lines)]
     if data is None and chosen.experiment is not None:  # a published model has no run here
         words.append(_("With a trained run chosen, it also answers."))
@@ -116,7 +114,6 @@ def _checkpoint(run: Run) -> Path:
 
 
 def _more_to_take(run: Run, data: Carried) -> None:
-    """Offer the run's weights, and a picture to try them on."""
     if run.has_checkpoint:
         st.download_button(
             _("Weights ({size})", size=show.size(_checkpoint(run).stat().st_size)),
@@ -130,7 +127,7 @@ def _more_to_take(run: Run, data: Carried) -> None:
     if picture is not None:
         st.download_button(
             _("A picture to try"), picture, "picture.png", "image/png", icon=":material/image:",
-            on_click="ignore",
+            on_click="ignore"
         )  # fmt: skip
 
 

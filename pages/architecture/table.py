@@ -20,7 +20,6 @@ from tfm_core.runs.run import Run
 
 
 def metrics(chosen: Chosen) -> None:
-    """Show how many parameters there are, and whether that is the published number."""
     known = chosen.architecture
     total = parameter_table(chosen.model, chosen.shape).total
     size = _("**{n}** parameters, {size} in fp32", n=f"{total:,}", size=show.size(4 * total))
@@ -28,7 +27,6 @@ def metrics(chosen: Chosen) -> None:
 
 
 def published(known: Architecture, size: str, total: int) -> None:
-    """Show a model's size, its source, and whether that published the same count."""
     if known.n_parameters == total and known.source:
         size = _(
             "{size} · :green[:material/check: the published count], {source}",
@@ -43,7 +41,6 @@ def published(known: Architecture, size: str, total: int) -> None:
 
 
 def compare(chosen: Chosen, other: Chosen) -> None:
-    """Show two models side by side, and their differences in words."""
     with st.container(border=True):
         for column, one in zip(st.columns(2), (chosen, other), strict=True):
             known = one.architecture
@@ -60,7 +57,6 @@ def compare(chosen: Chosen, other: Chosen) -> None:
 
 
 def example_size(chosen: Chosen) -> str:
-    """Return what an example is that the arithmetic is counted for."""
     known, shape = chosen.architecture, chosen.shape
     if isinstance(shape, ImageShape):
         return _("One picture")
@@ -74,7 +70,6 @@ def example_size(chosen: Chosen) -> str:
 
 
 def table(chosen: Chosen) -> None:
-    """Show the per-layer table, searchable and to download, and the treemap."""
     known = parameter_table(chosen.model, chosen.shape)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         words = st.text_input(
@@ -134,7 +129,7 @@ def table(chosen: Chosen) -> None:
         paragraph("architecture/treemap",
             most=_(most_in(known.folded))
         ),
-        key="parameters-treemap",
+        key="parameters-treemap"
     )  # fmt: skip
 
 
@@ -157,7 +152,6 @@ def _frame(rows: list[Row]) -> pd.DataFrame:
 
 
 def weights(chosen: Chosen) -> None:
-    """Show the weights of a run before and after its training."""
     run = chosen.run
     if run is None:
         run = _run_with_weights(chosen)
@@ -184,10 +178,7 @@ def weights(chosen: Chosen) -> None:
         plots.histograms(
             {"before": (one.edges, one.before), "after": (one.edges, one.after)}, name
         ),
-        _(
-            "Look for weights that training moved. {words}",
-            words=_(one.words),
-        ),
+        _("Look for weights that training moved. {words}", words=_(one.words)),
         key="parameters-histogram",
     )
 

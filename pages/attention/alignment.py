@@ -56,7 +56,6 @@ def true_cells(experiment: Experiment, example: Example, module: str) -> npt.NDA
 
 
 def _verdict(best: alignment.BestHead, formed: int | None, aligned: alignment.Aligned) -> str:
-    """Return which heads align, in a sentence or two."""
     values = {
         "layer": best.layer + 1,
         "head": best.head + 1,

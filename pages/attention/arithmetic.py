@@ -45,7 +45,6 @@ def cell_at(example: Example, selection: Selection, module: str, names: Axes) ->
 
 
 def outline(figure: go.Figure, cell: tuple[int, int], names: Axes) -> None:
-    """Outline the cell on the map."""
     cells = np.zeros(names.shape, np.bool_)
     cells[cell] = True
     outline_cells(figure, cells, VERMILION, 3)

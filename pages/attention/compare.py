@@ -37,7 +37,6 @@ class Versus:
 
     @property
     def text(self) -> str:
-        """Return the words for the link."""
         step = "" if self.step is None else str(self.step)
         return f"{self.layer + 1}.{self.head + 1}.{step}.{self.run or ''}"
 

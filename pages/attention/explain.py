@@ -87,14 +87,8 @@ def _verdict(explained: Explained) -> str:
     area, random = explained.deletion.areas[best], explained.deletion.random_area
     words = {"name": _(EXPLANATIONS[best].label), "area": f"{area:.2f}", "random": f"{random:.2f}"}
     if area >= random:
-        return paragraph(
-            "attention/no-better",
-            **words,
-        )
-    return paragraph(
-        "attention/best",
-        **words,
-    )
+        return paragraph("attention/no-better", **words)
+    return paragraph("attention/best", **words)
 
 
 @lru_cache(maxsize=16)

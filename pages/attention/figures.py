@@ -76,18 +76,15 @@ def lines(
 
 
 def named_rows(run: Run, example: Example, selection: Selection, module: str) -> Rows:
-    """Return how the rows of a map are called, in the session's language."""
     found = rows(run.experiment, example.item, module, selection.row_names)
     return Rows(found.names, tuple(_(words) for words in found.words), _(found.title))
 
 
 def all_heads(run: Run, example: Example, selection: Selection) -> MapView:
-    """Return the maps of the chosen attention, in the session's language."""
     return map_view(run.experiment, example, kind=selection.kind, by=selection.row_names, say=_)
 
 
 def one_head(run: Run, example: Example, selection: Selection) -> MapView:
-    """Return the map of the chosen head, in the session's language."""
     return map_view(
         run.experiment, example, kind=selection.kind, layer=selection.layer, head=selection.head,
         by=selection.row_names, say=_,
@@ -224,13 +221,11 @@ def _explanation(view: MapView, truth: npt.NDArray[np.bool_], kind: str) -> None
 
 
 def in_words(run: Run, example: Example, selection: Selection) -> None:
-    """Offer the chosen head as a list of sentences."""
     view = one_head(run, example, selection)
     map_in_words(view.weights, view.query_words, view.key)
 
 
 def patch_by_patch(run: Run, example: Example, selection: Selection, *, top: float | None) -> None:
-    """Show the chosen head from patch to patch, as a map or as lines."""
     controls.segments(
         _("Patch by patch"),
         {"map": _("Map"), "lines": _("Lines")},

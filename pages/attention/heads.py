@@ -107,7 +107,6 @@ def _measured(
 
 
 def faded(run: Run, selection: Selection, step: int) -> list[bool]:
-    """Return the heads of the grid that the filter leaves out, row by row."""
     name = st.session_state.get(_FIGURE)
     least = st.session_state.get(_MIN, 0.0)
     if not name or not least or selection.deeper != "heads":
@@ -163,9 +162,7 @@ def _columns(unit: str) -> dict[str, ColumnConfig | str | None]:
         ),
         "aer": None,
         "entropy": st.column_config.NumberColumn(
-            _("Entropy (nats)"),
-            format="%.2f",
-            help=_("0: one key per query; log n: about n keys."),
+            _("Entropy (nats)"), format="%.2f", help=_("0: one key per query; log n: about n keys.")
         ),
         "evenness": share(
             _("Even spread"),

@@ -69,7 +69,6 @@ def _example(run: Run, reading: Reading) -> Example:
 
 
 def _pictures(run: Run, readings: Readings, wanted: int) -> None:
-    """Show the pictures in a row, under each what the model takes it for."""
     shown = readings.found
     st.caption(_("Most confident mistakes first, then uncertain right answers"))
     thumbnails(

@@ -63,12 +63,10 @@ def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
 
 
 def is_picture(run: Run) -> bool:
-    """Return whether one's own example is a picture to draw or to upload."""
     return bool(run.experiment.task.class_names)
 
 
 def described(run: Run, probe: Probe, selection: Selection) -> Example:
-    """Choose one of the unseen pictures, and let the model describe it."""
     key, most = "attention-test-picture", run.experiment.task_as(CaptionTaskConfig).n_test
     wanted = int(selection.own_of("test") or 1)
     if wanted > most:
@@ -84,9 +82,7 @@ def described(run: Run, probe: Probe, selection: Selection) -> Example:
         on_change=lambda: chosen.choose(run.id, own=f"test-{st.session_state[key]}"),
     )
     st.page_link(
-        page_table.path_of("captions"),
-        label=_("Compose a picture"),
-        icon=":material/image_search:",
+        page_table.path_of("captions"), label=_("Compose a picture"), icon=":material/image_search:"
     )
     example = caption_look.look_at_unseen(run, int(number) - 1).example
     if example.picture is not None:
@@ -172,10 +168,7 @@ def _given(run: Run) -> bytes | npt.NDArray[np.uint8] | None:
         key="attention-upload",
         max_upload_size=own_picture.MAX_BYTES // 10**6,
         on_change=partial(_changed, run, UPLOADED),
-        help=_(
-            "It is resized to {size} × {size} pixels.",
-            size=facts.image_size,
-        ),
+        help=_("It is resized to {size} × {size} pixels.", size=facts.image_size),
     )
     return last_given(
         drawn, None if uploaded is None else uploaded.getvalue(), st.session_state.get(_LAST)

@@ -16,7 +16,6 @@ from pages.attention import (
     patches,
     selection,
     selection_link,
-    source,
 )
 from pages.attention.animation import Film
 from pages.attention.selection_link import OWN, Offer, Selection
@@ -81,8 +80,8 @@ def _look(run: Run, was_live: bool) -> None:
     with st.container(
         key="attention-controls", horizontal=True, vertical_alignment="center", gap="small"
     ):
-        source.source_picker(run, chosen)
-        source.example_picker(run, probe, chosen)
+        controls.source_picker(run, chosen)
+        controls.example_picker(run, probe, chosen)
         controls.kind_picker(run, chosen, offer)
         top = 1.0 if controls.looks(run, probe, chosen) else None
     film = place = None

@@ -44,15 +44,9 @@ def words(run: Run, example: Example, selection: Selection) -> None:
         [*example.item["boxes"], None],
         state.theme(),
     )
-    show.figure(
-        figure,
-        paragraph("attention/words"),
-        key="attention-words",
-    )
+    show.figure(figure, paragraph("attention/words"), key="attention-words")
     st.page_link(
-        page_table.path_of("captions"),
-        label=_("Compose a picture"),
-        icon=":material/image_search:",
+        page_table.path_of("captions"), label=_("Compose a picture"), icon=":material/image_search:"
     )
 
 
@@ -117,7 +111,6 @@ def _patch_words(
 
 
 def positions_are_learned(experiment: Experiment) -> bool:
-    """Return whether the model has positions that the training changes."""
     return experiment.patches_per_side > 0 and POSITIONS[experiment.model.position].has_table
 
 

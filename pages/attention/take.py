@@ -39,7 +39,6 @@ def take_away(
     animation: SnapshotAnimation | None,
     step: int,
 ) -> None:
-    """Offer what is shown as files, and the link that opens it again."""
     name = f"attention-{selection.kind}-step-{example.step}"
     one = f"{name}-layer-{selection.layer + 1}-head-{selection.head + 1}"
     left, middle, right = st.columns(3, gap="medium")

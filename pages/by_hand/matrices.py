@@ -26,12 +26,12 @@ def matrices(given: Given, *, with_out: bool) -> Matrices:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         unknown = view_link.receive(SEED)
         seed = st.number_input(
-            _("Seed of the matrices"), SEED.low, SEED.high, key=SEED.query, width=180,
+            _("Seed of the matrices"), SEED.low, SEED.high, key=SEED.query, width=180
             
         )  # fmt: skip
         st.button(
             _("Draw new ones"), icon=":material/casino:", key="hand-draw-new",
-            on_click=lambda: st.session_state.update({SEED.query: (seed + 1) % (SEED.high + 1)}),
+            on_click=lambda: st.session_state.update({SEED.query: (seed + 1) % (SEED.high + 1)})
         )  # fmt: skip
     view_link.warn(unknown)
     view_link.say(SEED, seed)
@@ -80,7 +80,6 @@ def _editor(name: str, values: Floats, version: int) -> Floats:
 
 
 def _base(drawn: Matrices, seed: int, names: list[str]) -> tuple[Matrices, int]:
-    """Return what the editors start from, and a number that changes whenever that does."""
     d_model = len(drawn.query)
     signature = (d_model, seed)
     known, base, version = st.session_state.get(_BASE, (None, drawn, 0))
@@ -141,7 +140,7 @@ def lesson(
         with second:
             unknown = view_link.receive(RATE)
             rate = st.select_slider(
-                _("Learning rate"), RATES, key=RATE.query,
+                _("Learning rate"), RATES, key=RATE.query
                 
             )  # fmt: skip
             view_link.warn(unknown)
@@ -160,7 +159,7 @@ def lesson(
             seed = int(st.session_state.get(SEED.query, SEED.first))
             st.button(
                 _("Go on from here"), key="hand-keep", disabled=step == 0,
-                on_click=_keep, args=(given.vectors.shape[1], seed, learned.matrices[step]),
+                on_click=_keep, args=(given.vectors.shape[1], seed, learned.matrices[step])
                 
             )  # fmt: skip
     return learned.matrices[step], lambda: _chart(given.typed, chosen, learned, step)
@@ -179,7 +178,7 @@ def _wanted(words: tuple[str, ...], pairs: dict[str, tuple[int, int]]) -> list[s
         format_func=lambda name: labels.get(name, name),
         key=key, persist_state="session",
         help=paragraph("by_hand/target"
-        ),
+        )
     )  # fmt: skip
     view_link.warn(unknown)
     view_link.say(parameter, tuple(targets))
@@ -204,7 +203,7 @@ def _step(learned: learning.Lesson) -> int:
     parameter = replace(LEARNED, high=len(learned.losses) - 1)
     unknown = view_link.receive(parameter)
     step = st.slider(
-        _("Training step"), parameter.low, parameter.high, key=parameter.query,
+        _("Training step"), parameter.low, parameter.high, key=parameter.query
         
     )  # fmt: skip
     view_link.warn(unknown)

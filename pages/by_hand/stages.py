@@ -82,7 +82,6 @@ def projections(given: Given) -> None:
 
 
 def heads(given: Given) -> None:
-    """Two or more heads share the numbers of a word."""
     d_model = given.vectors.shape[1]
     n_heads = _n_heads(d_model)
     matrices = by_hand_matrices.matrices(given, with_out=True)
@@ -100,20 +99,19 @@ def heads(given: Given) -> None:
     lines = [
         plots.heads_line(
             attended, given.words, _("The maps of all heads"),
-            _("Each head has its own part of Q and K."), _,
+            _("Each head has its own part of Q and K."), _
         ),
         *_attention(head, given, inside, letters),
         plots.joined_line(
             attended, matrices.out, given.words, pick, _("5 · Concatenated, and mixed by W_O"),
             _("The heads’ outputs are concatenated; W_O mixes them."),
-            _,
+            _
         ),
     ]  # fmt: skip
     _sheet(lines, given)
 
 
 def forms(given: Given) -> None:
-    """The same multi-head attention, written in six ways."""
     n_heads = _n_heads(given.vectors.shape[1])
     matrices = by_hand_matrices.matrices(given, with_out=True)
     made = by_hand_forms.forms(given.vectors, matrices, n_heads, given.allowed)
@@ -137,10 +135,7 @@ def _table(made: tuple[by_hand_forms.Form, ...]) -> None:
         words = _("All {n} agree: they differ by at most **{worst:.2g}**.", **values)
         st.success(words, icon=":material/check:")
     elif not math.isfinite(worst) or any(math.isnan(form.difference) for form in made):
-        st.warning(
-            _("One gives NaN: a query has nothing to read."),
-            icon=":material/warning:",
-        )
+        st.warning(_("One gives NaN: a query has nothing to read."), icon=":material/warning:")
     show.facts(
         [
             (_(form.name), _difference(form.difference), _difference(form.weight_difference))
@@ -158,7 +153,7 @@ def _n_heads(d_model: int) -> int:
     parameter = N_HEADS[d_model]
     unknown = view_link.receive(parameter)
     picked = st.segmented_control(
-        _("Heads"), parameter.options, required=True, key=parameter.query,
+        _("Heads"), parameter.options, required=True, key=parameter.query
         
     )  # fmt: skip
     view_link.warn(unknown)
@@ -196,19 +191,18 @@ def _projected(given: Given, matrices: Matrices, head: Attended, pick: Pick) -> 
 def _comparison(scaled: Attended, plain: Attended, given: Given) -> SheetLine:
     return plots.comparison_line(
         scaled, plain, given.words, _("With and without the scale"),
-        _("Without it rows are sharper, and gradients vanish."), _,
+        _("Without it rows are sharper, and gradients vanish."), _
     )  # fmt: skip
 
 
 def _overview(head: Attended, given: Given) -> SheetLine:
     return plots.overview_line(
         head, given.words, _("All stages at this step"),
-        _("Move the step above; every stage below follows."), _,
+        _("Move the step above; every stage below follows."), _
     )  # fmt: skip
 
 
 def _safe(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return words as Markdown shows them as they stand."""
     return tuple(escape(word) for word in words)
 
 

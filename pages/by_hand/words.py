@@ -78,9 +78,7 @@ def _turned_in_link(kind: str, n_words: int) -> None:
 def _words(stage: str) -> tuple[str, int]:
     cut = view_link.receive(WORDS)
     text = st.text_input(
-        _("Your words"),
-        key=WORDS.query,
-        help=_("Two to six words, separated by spaces."),
+        _("Your words"), key=WORDS.query, help=_("Two to six words, separated by spaces.")
     )
     view_link.warn(cut)
     view_link.say(WORDS, text)
@@ -100,11 +98,7 @@ def _words(stage: str) -> tuple[str, int]:
 
 
 def _mask(stage: str) -> tuple[str, bool]:
-    kind = view_link.choice(
-        _("Mask"),
-        MASK,
-        help=paragraph("by_hand/mask"),
-    )
+    kind = view_link.choice(_("Mask"), MASK, help=paragraph("by_hand/mask"))
     is_scaled = True
     if stage != "forms":
         unknown = view_link.receive(SCALE)
@@ -148,7 +142,6 @@ def _filled(value: Any) -> float:
 
 
 def _base(words: tuple[str, ...], n_numbers: int) -> tuple[Floats, int]:
-    """Return what the table starts from, and a number that changes whenever that does."""
     signature = (words, n_numbers)
     known: tuple[Any, Floats, int, bool] | None = st.session_state.get(_BASE)
     asked = view_link.opened(VECTORS)
@@ -193,7 +186,6 @@ def _buttons(words: tuple[str, ...], n_numbers: int, version: int) -> None:
 
 
 def with_clicks(words: tuple[str, ...], kind: str) -> Bools:
-    """Return the mask of a kind with the user's clicks in it."""
     mask = attention.mask_of(kind, len(words))
     for query, key in _clicks(kind, len(words)):
         mask[query, key] = not mask[query, key]
@@ -201,7 +193,6 @@ def with_clicks(words: tuple[str, ...], kind: str) -> Bools:
 
 
 def turn(kind: str, n_words: int, query: int, key: int) -> None:
-    """Turn a cell of the mask over."""
     cells = set(_clicks(kind, n_words))
     cells ^= {(query, key)}
     st.session_state[_EDITS] = ((kind, n_words), tuple(sorted(cells)))
@@ -213,7 +204,6 @@ def _clicks(kind: str, n_words: int) -> tuple[tuple[int, int], ...]:
 
 
 def mask_kind() -> str:
-    """Return the kind of mask that is chosen."""
     return MASK.value(st.session_state.get(MASK.query)) or MASK.first
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.components.head_grid import GridLook, head_grid
-from pages.find_the_bug.state import Round
+from pages.find_the_bug.pair import Round
 from pages.i18n import N_, _
 from pages.ui import runs_access, show, state
 from tfm_core.inspect.attention.example import example_of
@@ -27,12 +27,10 @@ _WINDOW = 15  # steps that a thick line averages
 
 
 def names() -> tuple[str, str]:
-    """Return how the two runs are called."""
     return _("Healthy"), _("Suspect")
 
 
 def evidence(pair: Pair, played: Round) -> None:
-    """Choose what to look at, and show it of both runs."""
     st.session_state.setdefault(VIEW, CURVES)
     view = st.segmented_control(
         _("Evidence"),
@@ -74,9 +72,7 @@ def _curves(pair: Pair) -> None:
         [panel for panel in shown if panel.lines], _("step"), window=_WINDOW, height=380
     )
     show.live_figure(
-        figure,
-        _("Sequences right (teacher forcing), loss, gradient norm."),
-        key="bug-curves",
+        figure, _("Sequences right (teacher forcing), loss, gradient norm."), key="bug-curves"
     )
 
 
@@ -116,10 +112,7 @@ def _grid(run: Run, name: str, kind: str) -> None:
 
 def _answers(played: Round) -> None:
     if not played.answers:
-        st.info(
-            _("Press a probe: it runs both models now."),
-            icon=":material/science:",
-        )
+        st.info(_("Press a probe: it runs both models now."), icon=":material/science:")
         return
     healthy, suspect = names()
     with st.container(height=400, border=False):

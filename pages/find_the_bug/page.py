@@ -7,14 +7,13 @@ import streamlit as st
 from pages.find_the_bug import pair as pairs
 from pages.find_the_bug import verdict
 from pages.find_the_bug.evidence import evidence
-from pages.find_the_bug.state import round_of
+from pages.find_the_bug.pair import round_of
 from pages.i18n import _
 from pages.ui import comparison, show, state
 from tfm_core.inspect.bugs.round import Pair
 
 
 def page() -> None:
-    """Show the pair, what can be measured of it, and ask for the mistake."""
     show.header("find-the-bug")
     pair = pairs.shown()
     pairs.bar(pair)

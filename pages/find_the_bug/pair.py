@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import dataclass, field
 
 import streamlit as st
 
-from pages.find_the_bug import state as played
 from pages.find_the_bug.link import LEVEL, PAIR, READY
 from pages.i18n import _
-from pages.ui import run_time, runs_access, show, starts, state, view_link, visitors
+from pages.ui import run_time, runs_access, show, starts, state, suspects, view_link, visitors
 from pages.ui.run_actions import Start
 from tfm_core.inspect.bugs.bugs import Bug, basis, of_level, with_bug
 from tfm_core.inspect.bugs.probes import can_probe
-from tfm_core.inspect.bugs.round import Pair
+from tfm_core.inspect.bugs.round import Compared, Pair
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
+
+_ROUNDS = "find-the-bug-rounds"
+_SOLVED = "find-the-bug-solved"
 
 
 def shown() -> Pair | None:
@@ -32,7 +35,6 @@ def shown() -> Pair | None:
 
 
 def bar(pair: Pair | None) -> None:
-    """Ask for the level, and offer a new pair."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         with st.container(width="content"):
             level = view_link.choice(
@@ -107,5 +109,48 @@ def _train(level: int, healthy: Run | None) -> None:
 def _hidden(level: int) -> Bug:
     """Draw a mistake of a level, one that this session has not seen, while there is one."""
     bugs = [bug for bug in of_level(level) if bug.level == level]
-    fresh = [bug for bug in bugs if bug.name not in played.seen()]
+    fresh = [bug for bug in bugs if bug.name not in seen()]
     return secrets.choice(fresh or bugs)
+
+
+@dataclass
+class Round:
+    """answers: of each probe that was pressed, the newest last; wanted: those still to be asked.
+
+    wrong: the guesses that were; hint: on the last of them, or what kept a probe from an answer.
+
+    is_over: the mistake was named, or shown; is_won: it was named.
+    """
+
+    answers: dict[str, tuple[Compared, ...]] = field(default_factory=dict)
+    wanted: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    hint: str = ""
+    is_over: bool = False
+    is_won: bool = False
+
+
+def round_of(pair: Pair) -> Round:
+    rounds: dict[str, Round] = st.session_state.setdefault(_ROUNDS, {})
+    return rounds.setdefault(pair.twin.id, Round())
+
+
+def end(pair: Pair, played: Round, name: str, *, is_won: bool) -> None:
+    """End a round, whose mistake is not hidden again before the others were.
+
+    Raises OSError where it could not be noted that the twin hides nothing any more.
+    """
+    suspects.reveal(pair.twin, may_change=not visitors.watches(pair.twin))
+    played.is_over, played.is_won, played.hint = True, is_won, ""
+    if name not in seen():
+        seen().append(name)
+
+
+def seen() -> list[str]:
+    found: list[str] = st.session_state.setdefault(_SOLVED, [])
+    return found
+
+
+def n_won() -> int:
+    rounds: dict[str, Round] = st.session_state.get(_ROUNDS, {})
+    return sum(played.is_won for played in rounds.values())

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.find_the_bug import state as rounds
 from pages.find_the_bug.evidence import ANSWERS, VIEW
-from pages.find_the_bug.state import Round
+from pages.find_the_bug.pair import Round
 from pages.i18n import _
 from pages.ui import comparison, page_table
 from tfm_core.config import ConfigError
@@ -21,7 +20,6 @@ _NEXT = "find-the-bug-next"  # the evidence to turn to
 
 
 def probes(pair: Pair, played: Round) -> None:
-    """Offer the probes, which both models answer now."""
     is_ready = pair.healthy.has_checkpoint and pair.twin.has_checkpoint
     is_live = pair.healthy.status.is_active or pair.twin.status.is_active
     with st.container(gap=None, key="bug-probes"):
@@ -90,7 +88,7 @@ def verdict(pair: Pair, played: Round) -> None:
             is_shown = st.form_submit_button(_("Show the answer"))
             st.caption(score(played), width="content")
     if is_shown or (is_named and guess == bug.name):
-        rounds.end(pair, played, bug.name, is_won=not is_shown)
+        pair.end(pair, played, bug.name, is_won=not is_shown)
         st.rerun()
     if is_named and guess is not None:
         _wrong(pair, played, BUGS[guess])
@@ -101,7 +99,6 @@ def verdict(pair: Pair, played: Round) -> None:
 
 
 def _can_be(pair: Pair, bug: Bug) -> bool:
-    """Return whether a mistake could be hidden in the twin of this healthy run."""
     try:
         return bug_of(pair.healthy.experiment, with_bug(pair.healthy.experiment, bug)) is not None
     except (ConfigError, KeyError):
@@ -118,7 +115,6 @@ def _wrong(pair: Pair, played: Round, guess: Bug) -> None:
 
 
 def score(played: Round) -> str:
-    """Return how many probes and wrong guesses a round has taken."""
     n, wrong = len(played.answers), len(played.wrong)
     return _("Probes: {n} of {par} · wrong guesses: {wrong}", n=n, par=PAR, wrong=wrong)
 
@@ -129,7 +125,7 @@ def solution(pair: Pair, played: Round) -> None:
     assert bug is not None
     label = _(bug.label)
     if played.is_won:
-        words = _("Found in this session: {n}", n=rounds.n_won())
+        words = _("Found in this session: {n}", n=pair.n_won())
         st.success(
             f"**{label}**. {_(bug.means)}  \n{score(played)} · {words}",
             icon=":material/bug_report:",

@@ -50,7 +50,6 @@ def worth_words(found: Importance) -> str:
 
 
 def signed(change: float) -> str:
-    """Return a change of the loss, with its sign."""
     return f"{change:+.4f}" if abs(change) < 0.1 else f"{change:+.2f}"
 
 
@@ -87,7 +86,6 @@ def _whole_groups(parts: Sequence[Part], cell: Draw) -> tuple[Group, ...]:
 
 
 def _text(part: Part) -> str:
-    """Return what stands on a button."""
     if part.head is not None:
         return str(part.head + 1)
     if part.layer is not None:

@@ -45,7 +45,6 @@ def answers(run: Run, off: Sequence[Part], asked: Asked) -> None:
 
 
 def attention(run: Run, off: Sequence[Part], asked: Asked) -> None:
-    """Show one head, or the mean of a layer's, before and after."""
     before, after = _both(run, off, asked)
     kinds = modules_by_kind(run.experiment)
     changed = most_moved(before, after)
@@ -132,12 +131,8 @@ def _chosen(
 
 
 def _moved(before: Example, after: Example, module: str, head: int) -> str:
-    """Return a sentence on how much of the attention moved to other keys."""
     share = moved(before, after, module, None if head == MEAN else head)
-    return _(
-        "{share} of the attention moved to other keys, on average.",
-        share=show.percent(share),
-    )
+    return _("{share} of the attention moved to other keys, on average.", share=show.percent(share))
 
 
 def _truth(run: Run, example: Example) -> str:

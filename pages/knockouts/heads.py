@@ -10,17 +10,19 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.i18n import _, paragraph
 from pages.knockouts import outcome, state
+from pages.knockouts.link import DRAWN
 from pages.knockouts.outcome import Asked
+from pages.ui import show, view_link
 from tfm_core.inspect.knockouts import measure
-from tfm_core.inspect.knockouts.measure import Importance
+from tfm_core.inspect.knockouts.measure import Importance, Pruning
 from tfm_core.inspect.knockouts.parts import STACKS, SUBLAYERS, Part, heads_of, name_of
+from tfm_core.plots import knockouts as plots
 from tfm_core.runs.run import Run
 
 _TABLE = "knockouts-table"
 
 
 def has_heads(run: Run) -> bool:
-    """Return whether the model of a run has heads at all."""
     return bool(heads_of(run.experiment))
 
 
@@ -37,7 +39,6 @@ def measured_heads(run: Run, asked: Asked, place: DeltaGenerator) -> dict[Part, 
 
 
 def offer(run: Run, asked: Asked, *, is_measured: bool) -> None:
-    """Offer to measure every head, or say what the colours mean."""
     heads = heads_of(run.experiment)
     if not heads:
         st.caption(paragraph("knockouts/recurrent"))
@@ -97,9 +98,7 @@ def table(run: Run, off: Sequence[Part], asked: Asked, worth: Mapping[Part, Impo
             "layer": st.column_config.NumberColumn(_("Layer"), width="small"),
             "head": st.column_config.NumberColumn(_("Head"), width="small"),
             "rise": st.column_config.NumberColumn(
-                _("Loss rises by"),
-                format="%.4f",
-                help=_("Below 0, the head does harm."),
+                _("Loss rises by"), format="%.4f", help=_("Below 0, the head does harm.")
             ),
             "loss": st.column_config.NumberColumn(_("Loss without it"), format="%.4f"),
             "accuracy": st.column_config.NumberColumn(_("Right without it"), format="percent"),
@@ -132,3 +131,75 @@ def _chosen(run: Run, parts: list[Part], off: Sequence[Part]) -> None:
             args=(part.code,),
         )
         outcome.attention_link(run, part)
+
+
+def pruning(run: Run, asked: Asked) -> None:
+    heads = heads_of(run.experiment)
+    if not heads:
+        st.info(_("A recurrent network has no heads."))
+        return
+    question = asked.of(run)
+    if not state.pruning_asked(question):
+        n_orders = measure.RANDOM_ORDERS
+        st.markdown(
+            paragraph(
+                "knockouts/remove-heads",
+                orders=n_orders,
+                measurements=len(heads) + measure.n_measurements(len(heads), n_orders),
+                n=f"{asked.n:,}",
+            )
+        )
+        st.button(
+            _("Remove the heads"),
+            type="primary",
+            icon=":material/content_cut:",
+            key="knockouts-prune",
+            on_click=state.ask_pruning,
+            args=(question,),
+        )
+        return
+    curves = _measured(run, asked)
+    shown = view_link.choice(_("What is drawn"), DRAWN, is_labelled=False)
+    show.figure(
+        plots.pruning_curve(curves, shown),
+        _words(curves),
+        key=f"knockouts-pruning-{run.id}",
+    )
+
+
+def _measured(run: Run, asked: Asked) -> Pruning:
+    place = st.empty()
+    n_heads = len(heads_of(run.experiment))
+    total = n_heads + measure.n_measurements(n_heads)
+
+    def progress(done: int) -> None:
+        words = _("Measurement {done} of {all} …", done=done, all=total)
+        place.progress(min(1.0, done / total), words)
+
+    worth = []
+    for done, each in enumerate(measure.importances(run, asked.how, asked.n), 1):
+        worth.append(each)
+        progress(done)
+    curves = None
+    for step in measure.pruned(run, measure.least_first(worth), asked.how, asked.n):
+        if isinstance(step, Pruning):
+            curves = step
+        else:
+            progress(n_heads + step)
+    place.empty()
+    assert curves is not None
+    return curves
+
+
+def _words(curves: Pruning) -> str:
+    """Return how many heads went before the accuracy fell by a point, in order and by chance."""
+    by_chance = sorted(set(measure.heads_to_spare_by_chance(curves)))
+    return paragraph(
+        "knockouts/heads-to-spare",
+        n=curves.removed[-1],
+        spare=measure.heads_to_spare(curves),
+        accuracy=show.percent(curves.ordered[0].accuracy),
+        orders=len(curves.by_chance),
+        by_chance="–".join(str(n) for n in dict.fromkeys((by_chance[0], by_chance[-1]))),
+        examples=f"{curves.ordered[0].n:,}",
+    )

@@ -41,7 +41,6 @@ class Asked:
     mark: int
 
     def of(self, run: Run) -> state.Question:
-        """Return what is to be measured of a run."""
         return run.id, self.mark, self.how, self.n
 
 
@@ -96,7 +95,6 @@ def _points(change: float) -> str:
 
 
 def _chips(off: Sequence[Part]) -> None:
-    """Show what is off, each with a press that switches it on again."""
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         if not off:
             st.markdown(_("**Everything is on.** Press a part to switch it off."))
@@ -129,7 +127,6 @@ def _chips(off: Sequence[Part]) -> None:
 
 
 def last_in_words(run: Run, off: Sequence[Part], asked: Asked) -> None:
-    """Say what switching the newest part off does, and lead to its attention."""
     if not off:
         return
     part = off[-1]

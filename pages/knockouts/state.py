@@ -46,19 +46,16 @@ def off(run: Run) -> tuple[Part, ...]:
 
 
 def switch(*codes: str) -> None:
-    """Switch parts off that are on, and on that are off."""
     now: Codes = st.session_state.get(OFF.key) or ()
     kept = tuple(code for code in now if code not in codes)
     _change((*kept, *(code for code in codes if code not in now)))
 
 
 def clear() -> None:
-    """Switch everything on again."""
     _change(())
 
 
 def undo() -> None:
-    """Take the last change back, if there is one."""
     past: list[Codes] = st.session_state.get(_PAST, [])
     if past:
         st.session_state[OFF.key] = past[-1]
@@ -66,27 +63,22 @@ def undo() -> None:
 
 
 def can_undo() -> bool:
-    """Return whether there is a change to take back."""
     return bool(st.session_state.get(_PAST))
 
 
 def ask_heads(question: Question) -> None:
-    """Remember that all heads are to be measured."""
     st.session_state.setdefault(_MEASURED, set()).add(question)
 
 
 def heads_asked(question: Question) -> bool:
-    """Return whether all heads are measured, or being so."""
     return question in st.session_state.get(_MEASURED, set())
 
 
 def ask_pruning(question: Question) -> None:
-    """Remember that heads are to be taken away one after the other."""
     st.session_state.setdefault(_PRUNED, set()).add(question)
 
 
 def pruning_asked(question: Question) -> bool:
-    """Return whether the curve of taking heads away is asked for."""
     return question in st.session_state.get(_PRUNED, set())
 
 

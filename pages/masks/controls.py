@@ -197,7 +197,6 @@ def _source(run: Run) -> tuple[str, ...]:
 
 
 def _tokens(run: Run | None, text: str, chosen: str) -> tuple[tuple[str, ...], str, bool]:
-    """Return the tokens, a note, and whether the run's task knows them all."""
     if run is not None and PAD_TOKEN not in text:
         try:
             return scores.words_of(run, text, chosen), "", True
@@ -218,10 +217,7 @@ def _target(run: Run | None, tokens: tuple[str, ...]) -> tuple[str, ...]:
         default = " ".join(scores.answer(run, tokens)) or default
         key += "-" + " ".join(tokens)
     st.session_state.setdefault(key, default)
-    text = st.text_input(
-        _("What the decoder has written so far"),
-        key=key,
-    )
+    text = st.text_input(_("What the decoder has written so far"), key=key)
     return lab.read_tokens(typed.within(text, MAX_TEXT), "target")[: lab.MAX_TOKENS - 1]
 
 
@@ -255,11 +251,7 @@ def _location(run: Run, chosen: str) -> scores.HeadLocation | None:
     modules = scores.module_of(run, chosen)
     n_heads = run.experiment.model.n_heads
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        is_seeded = st.toggle(
-            _("Untrained instead"),
-            key=_SEEDED,
-            persist_state="session",
-        )
+        is_seeded = st.toggle(_("Untrained instead"), key=_SEEDED, persist_state="session")
         if is_seeded:
             return None
         layer = _number(_("Layer"), len(modules), f"{_LAYER}-{len(modules)}")

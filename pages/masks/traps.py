@@ -74,12 +74,7 @@ def wrong_axis(
     captions = [_("The columns of padding are empty."), _wrong_words(found)]
     if not found.leaked and found.leaked_alone:
         maps[_("Queries masked: padding half alone")] = found.alone
-        captions.append(
-            paragraph(
-                "masks/leak-in-encoder",
-                leaked=show.percent(found.leaked_alone),
-            )
-        )
+        captions.append(paragraph("masks/leak-in-encoder", leaked=show.percent(found.leaked_alone)))
     _side_by_side(maps, projected.query, projected.key, captions, "axis")
     if choice.kind in {"none", "causal"}:
         st.caption(
@@ -116,15 +111,11 @@ def _explain(name: str) -> None:
 
 def _wrong_words(found: traps.WrongAxis) -> str:
     if found.leaked:
-        return paragraph(
-            "masks/leak",
-            leaked=show.percent(found.leaked),
-        )
+        return paragraph("masks/leak", leaked=show.percent(found.leaked))
     return paragraph("masks/no-leak")
 
 
 def half_precision(projected: Projected, flow: MaskedAttention) -> None:
-    """Show what each number type does with the values that people mask with."""
     st.markdown(content("masks_precision"))
     query = traps.mixed_row(flow.allowed)
     allowed = np.arange(len(projected.key)) < (len(projected.key) + 1) // 2
@@ -163,7 +154,7 @@ def _every_number(results: Sequence[traps.FillResult], fills: Mapping[str, str])
         for result in results
     ]
     st.dataframe(rows, hide_index=True, width="stretch", height="content")
-    st.caption(_("Leak: largest weight of a forbidden key."))
+    st.caption(_("Leak: largest weight of a forbidden key. Twice: two masks added."))
 
 
 def blind_row(projected: Projected, flow: MaskedAttention) -> None:
@@ -182,12 +173,7 @@ def blind_row(projected: Projected, flow: MaskedAttention) -> None:
         [projected.query[query]],
         projected.key,
         [
-            paragraph(
-                "masks/blind-row",
-                here=here,
-                later=later,
-                n=len(projected.query),
-            ),
+            paragraph("masks/blind-row", here=here, later=later, n=len(projected.query)),
             _("A large negative number averages everything that is forbidden."),
             _("Zeros: the token takes nothing from any other."),
         ],

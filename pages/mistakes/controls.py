@@ -51,7 +51,6 @@ def step(run: Run, steps: tuple[int, ...]) -> int:
 
 
 def cell() -> Cell | None:
-    """Return the cell that is chosen, truth and said by number."""
     view_link.warn(view_link.receive(CELL))
     found: Cell | None = st.session_state.get(CELL.key)
     view_link.say(CELL, found)

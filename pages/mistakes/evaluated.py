@@ -38,7 +38,6 @@ class Job:
     is_ahead: bool = False
 
     def heard(self, share: float) -> None:
-        """Note how much is done."""
         self.share = share
 
 
@@ -71,7 +70,6 @@ class Evaluations:
             return self._begin(key, run, step, is_ahead=False)
 
     def ask_ahead(self, run: Run, steps: tuple[int, ...]) -> None:
-        """Ask these steps, too, while nobody waits for anything."""
         with self._lock:
             if any(not job.future.done() for job in self._jobs.values()):
                 return
@@ -109,7 +107,6 @@ class Evaluations:
 
 @st.cache_resource(show_spinner=False)
 def evaluations() -> Evaluations:
-    """Return those of this process."""
     return Evaluations()
 
 

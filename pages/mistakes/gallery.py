@@ -32,7 +32,6 @@ def order() -> str:
 
 
 def gallery(run: Run, found: Answers, counted: Confusion, cell: Cell | None, order: str) -> None:
-    """Show the worst errors, or those of one cell of the matrix."""
     chosen = None if cell is None else in_cell(found, counted, cell)
     is_text = found.written is not None
     worst = worst_texts if is_text else worst_answers
@@ -75,7 +74,6 @@ def _how_many(
 
 
 def _only(found: Answers, cell: Cell, n: int) -> None:
-    """Show which cell is chosen, and a button that lets go of it."""
     truth, said = (_("others") if one == OTHERS else _name(found, one) for one in cell)
     values = {"truth": truth, "said": said, "n": f"{n:,}"}
     if cell[0] == cell[1] != OTHERS:
@@ -111,7 +109,6 @@ def _pictures(run: Run, found: Answers, places: Sequence[int]) -> None:
 
 
 def _single(found: Answers, place: int) -> str:
-    """Return what a model took one example for, and how sure it was."""
     values = {
         "truth": f"**{_name(found, int(found.truth[place]))}**",
         "said": _name(found, int(found.said[place])),

@@ -34,7 +34,6 @@ _OFTEN = 5
 
 
 def offered(run: Run, found: Answers) -> tuple[str, ...]:
-    """Return which parts fit the answers."""
     fitting = {
         "tokens": found.unit == "token",
         "scores": found.written is not None and run.experiment.task.name in _SCORED,
@@ -43,7 +42,6 @@ def offered(run: Run, found: Answers) -> tuple[str, ...]:
 
 
 def groups(run: Run, found: Answers) -> None:
-    """Show the share right by group, or of a language model the loss."""
     ways = groupings(found, run.experiment)
     names = tuple(ways)
     by = view_link.choice(_("Grouped by"), replace(BY, names=names, first=names[0]))
@@ -94,7 +92,6 @@ def tokens(run: Run, found: Answers) -> None:
 
 
 def how_sure(run: Run, found: Answers) -> None:
-    """Show the reliability diagram."""
     measured = calibration(found.confidence, found.is_right)
     values = {"sure": show.percent(measured.confidence), "right": show.percent(measured.accuracy)}
     if measured.confidence > measured.accuracy + measured.error / 2:
@@ -117,7 +114,6 @@ def how_sure(run: Run, found: Answers) -> None:
 
 
 def scores(run: Run, found: Answers) -> None:
-    """Show BLEU and chrF of all texts together."""
     assert found.written is not None
     task = run.experiment.task
     own = own_task(task) if isinstance(task, OwnTextTaskConfig) else None
@@ -146,7 +142,6 @@ def scores(run: Run, found: Answers) -> None:
 
 
 def matrix(found: Answers, counted: Confusion, chosen: Cell | None) -> None:
-    """Show what is said for what was meant."""
     numbers = counted.numbers
     told_apart = [place for place, number in enumerate(numbers) if number != OTHERS]
     is_shown = chosen is not None and set(chosen) <= set(numbers)

@@ -22,7 +22,6 @@ WITH_TABLE = "recorded-notebook-vit"
 
 
 def learned() -> None:
-    """Show how the rows of the current run's table come to differ."""
     run = fitting_run.current() or fitting_run.found(_has_table, WITH_TABLE)
     steps = [] if run is None else run.snapshot_steps()
     if run is None or not steps:
@@ -45,7 +44,6 @@ def _has_table(experiment: Experiment) -> bool:
 
 
 def _unlearned(model: ModelConfig) -> str:
-    """Return why a model has no table of positions."""
     if not model.has_blocks:
         return _("The current run is an RNN: it has no positions to learn.")
     kind = POSITIONS[model.position]
@@ -103,7 +101,6 @@ def _table(run: Run, steps: list[int], names: list[str]) -> None:
 
 
 def _alike(run: Run, table: positions.Array, step: int, *, is_of_patches: bool) -> str:
-    """Return what the map of cosines shows, in numbers of this table."""
     rows = table[1:] if is_of_patches and run.experiment.has_cls else table
     side = round(len(rows) ** 0.5) if is_of_patches else None
     if side is None:
@@ -165,12 +162,7 @@ def patches() -> None:
                 names=[str(i + 1) for i in range(side)],
             )
             show.figure(drawn, words, key=f"positions-patches-{n}")
-    st.caption(
-        _(
-            "Cosines with the chosen patch, from {least:.2f} to 1.",
-            least=span[0],
-        )
-    )
+    st.caption(_("Cosines with the chosen patch, from {least:.2f} to 1.", least=span[0]))
     show.code(positions.source_of("positions:sinusoidal_2d"))
 
 
@@ -194,16 +186,12 @@ def _patch_run(run: Run | None) -> tuple[positions.Array, int, int] | None:
 
 
 def step_of(steps: list[int]) -> int:
-    """Choose one of the steps that were kept."""
     if st.session_state.get(_STEP) not in steps:
         st.session_state[_STEP] = steps[-1]
     if len(steps) == 1:
         return steps[0]
     return st.select_slider(
-        _("Step of the training"),
-        steps,
-        format_func=lambda value: f"{value:,}",
-        key=_STEP,
+        _("Step of the training"), steps, format_func=lambda value: f"{value:,}", key=_STEP
     )
 
 

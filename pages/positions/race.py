@@ -32,13 +32,12 @@ _STEPS, _RACE = "positions-steps", "positions-race"
 
 
 def view() -> None:
-    """Offer the press, and draw what was trained before."""
     _press()
     races = position_race.races(visitors.with_lessons())
     if not races:
         st.info(
             _("Train all kinds, or two runs that differ in positions."),
-            icon=":material/info:",
+            icon=":material/info:"
         )  # fmt: skip
         return
     race = comparison.picked(races, _name, key=_RACE)
@@ -183,8 +182,7 @@ def _beyond(race: Race) -> None:
                 show.problem(error)
     if not lines:
         st.info(
-            _("Longer sequences follow when a run has finished."),
-            icon=":material/hourglass_empty:",
+            _("Longer sequences follow when a run has finished."), icon=":material/hourglass_empty:"
         )
         return
     series = {
@@ -193,10 +191,7 @@ def _beyond(race: Race) -> None:
     trained = next(iter(lines.values())).trained
     show.live_figure(
         plots.race(series, _("source length (tokens)"), _("tokens right"), trained=trained),
-        paragraph(
-            "positions/beyond",
-            n=position_race.PER_LENGTH,
-        ),
+        paragraph("positions/beyond", n=position_race.PER_LENGTH),
         key="positions-race-beyond",
     )
     at = {

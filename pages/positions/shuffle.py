@@ -20,7 +20,6 @@ _TEXT, _SEED = "positions-text", "positions-shuffle"
 
 
 def view() -> None:
-    """Ask for a sentence, shuffle it, and show which models notice."""
     pictured = _current()
     if pictured is not None and pictured.experiment.task.class_names:
         _picture(pictured)
@@ -80,11 +79,7 @@ def _bars(
             kind = _("reads in order")
         label = _("Current run: {kind}", kind=kind)
         bars[label] = (run.experiment.model.position, float(own[0].change.mean()))
-    show.figure(
-        plots.noticed(bars),
-        paragraph("positions/moved"),
-        key="positions-noticed",
-    )
+    show.figure(plots.noticed(bars), paragraph("positions/moved"), key="positions-noticed")
 
 
 def _answers(answers: shuffle.ShuffledAnswers) -> None:
@@ -149,7 +144,6 @@ def _far_from_30(text: str) -> int:
 
 
 def _run() -> Run | None:
-    """Return the current run if it can read words now."""
     run = _current()
     return None if run is None or run.experiment.task.class_names else run
 

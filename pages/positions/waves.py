@@ -18,7 +18,6 @@ WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512)
 
 
 def base(key: str) -> float:
-    """Choose the base frequency."""
     return float(
         st.select_slider(
             _("Base"),
@@ -33,7 +32,6 @@ def base(key: str) -> float:
 
 
 def width(label: str, start: int, key: str) -> int:
-    """Choose a number of dimensions."""
     return int(
         st.select_slider(
             label,
@@ -46,7 +44,6 @@ def width(label: str, start: int, key: str) -> int:
 
 
 def length(key: str, start: int = 96) -> int:
-    """Choose how many positions are shown."""
     return st.slider(
         _("Positions"),
         8,
@@ -76,7 +73,6 @@ def _trained() -> tuple[int, str] | None:
 
 
 def view() -> None:
-    """Show the waves from all sides."""
     first, second, third = st.columns(3)
     with first:
         d_model = width(_("d_model"), 64, "waves")
@@ -113,22 +109,13 @@ def _formula(d_model: int, chosen_base: float) -> None:
     with odd:
         show.formula(rf"PE_{{(pos,\,2i+1)}} = \cos{angle}")
     with words:
-        st.caption(
-            paragraph(
-                "positions/formula",
-                last=d_model // 2 - 1,
-            )
-        )
+        st.caption(paragraph("positions/formula", last=d_model // 2 - 1))
 
 
 def _waves(table: tables.Array) -> None:
     n_pairs = table.shape[1] // 2
     pair = st.slider(
-        _("Pair i"),
-        0,
-        n_pairs - 1,
-        min(4, n_pairs // 2),
-        key=f"positions-pair-{n_pairs}",
+        _("Pair i"), 0, n_pairs - 1, min(4, n_pairs // 2), key=f"positions-pair-{n_pairs}"
     )
     caption = paragraph("positions/pair")
     trained, whose = _trained() or (None, "")
@@ -159,11 +146,7 @@ def _products(table: tables.Array) -> None:
 
 def _row(table: tables.Array) -> None:
     position = st.slider(
-        _("One position"),
-        0,
-        len(table) - 1,
-        min(7, len(table) - 1),
-        key="positions-row",
+        _("One position"), 0, len(table) - 1, min(7, len(table) - 1), key="positions-row"
     )
     show.figure(
         plots.row(table, position),

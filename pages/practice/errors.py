@@ -17,7 +17,6 @@ _SHOWN = 20
 
 
 def view(runs: Runs) -> None:
-    """Judge the chosen model on the validation split."""
     picked = steps.chosen(runs)
     if picked is None:
         return

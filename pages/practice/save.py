@@ -18,7 +18,6 @@ _MODEL_WIDTH, _DIFFERENCE_WIDTH, _DIGIT_WIDTH = 220, 110, 64  # pixels: all ten 
 
 
 def view(runs: Runs) -> None:
-    """Save and load on press, and compare."""
     picked = steps.chosen(runs)
     if picked is None:
         return
@@ -74,18 +73,12 @@ def _compare(done: RoundTrip) -> None:
     )
     if done.difference("loaded") == 0:
         st.success(
-            _(
-                "The logits on all {n} pictures are **exactly** the same.",
-                n=len(done.trained),
-            ),
+            _("The logits on all {n} pictures are **exactly** the same.", n=len(done.trained)),
             icon=":material/check_circle:",
         )
     st.caption(
         paragraph(
-            "practice/differences",
-            n=len(done.trained),
-            ignored=done.n_ignored,
-            all=done.n_tensors,
+            "practice/differences", n=len(done.trained), ignored=done.n_ignored, all=done.n_tensors
         )
     )
 

@@ -22,7 +22,6 @@ _ANSWERS = {
 
 
 def view(runs: Runs) -> None:
-    """Count the splits, say who sees which, ask one question."""
     try:
         with st.spinner(_("Counting the pictures …")):
             splits = _splits()
@@ -33,10 +32,7 @@ def view(runs: Runs) -> None:
     with left:
         show.figure(
             plots.shares(splits),
-            _(
-                "Pictures in two splits: {n}.",
-                n=splits.shared,
-            ),
+            _("Pictures in two splits: {n}.", n=splits.shared),
             key="practice-shares",
         )
     with right:

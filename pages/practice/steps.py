@@ -60,12 +60,10 @@ def choose(runs: Runs) -> str:
 
 
 def why(name: str) -> None:
-    """Say why the step is worth taking."""
     st.markdown(content(f"practice_{name}").partition("\n---\n")[0])
 
 
 def mistake(name: str) -> None:
-    """Say what often goes wrong at this step."""
     words = content(f"practice_{name}").partition("\n---\n")[2].strip()
     st.warning(f"**{_('The common mistake.')}** {words}", icon=":material/report:")
 
@@ -76,14 +74,12 @@ def mark(name: str) -> None:
 
 
 def mark_done(name: str) -> None:
-    """Mark a step as done, and rerun the page to show the mark."""
     if not is_marked(name):
         mark(name)
         st.rerun()
 
 
 def is_marked(name: str) -> bool:
-    """Return whether this session has taken a step."""
     return name in st.session_state.get(_DONE, set())
 
 
@@ -112,7 +108,6 @@ def starter(kinds: list[Kind], label: str, runs: Runs) -> None:
 
 
 def live(kinds: list[Kind], runs: Runs, draw: Callable[[Runs], None]) -> None:
-    """Draw runs that are there, again and again while one of them trains."""
     shown = {kind: runs[kind] for kind in kinds if kind in runs}
     is_live = any(run.status.is_active for run in shown.values())
 

@@ -16,7 +16,6 @@ _TRIES = (1, 2, 5, 10, 20, 50, 100)
 
 
 def view(runs: Runs) -> None:
-    """Open the test split for the one model that validation chose."""
     picked = steps.chosen(runs)
     if picked is None:
         return
@@ -42,9 +41,7 @@ def view(runs: Runs) -> None:
         for label, evaluated in ((_("validation"), promised), (_("test"), tested))
     ]
     show.figure(
-        plots.promises(rows),
-        _("Mark: measured; line: 95 % confidence."),
-        key="practice-promise",
+        plots.promises(rows), _("Mark: measured; line: 95 % confidence."), key="practice-promise"
     )
     st.markdown(f"**{_(NAMES[picked[0]])}** " + _verdict(promised, tested))
     _luck(tested)

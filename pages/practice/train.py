@@ -29,19 +29,13 @@ def view(runs: Runs) -> None:
 def augmentation(runs: Runs) -> None:
     """Put the run without and the run with augmentation side by side, from one seed."""
     kinds: list[Kind] = ["plain", "augmented"]
-    st.markdown(
-        paragraph(
-            "practice/augment",
-            **lesson.AUGMENTATION,
-        )
-    )
+    st.markdown(paragraph("practice/augment", **lesson.AUGMENTATION))
     steps.starter(kinds, _("Train with augmentation"), runs)
     if any(kind in runs for kind in kinds):
         steps.live(kinds, runs, _side_by_side)
 
 
 def curves_of(run: Run, column: str, *, name: str) -> None:
-    """Draw one quantity of training and validation together, the best validation ringed."""
     curves = runs_access.curves(run)
     is_loss = column == "loss"
     figure = learning_curve(
@@ -133,7 +127,6 @@ def _points(gap: float) -> str:
 
 
 def early(runs: Runs) -> None:
-    """Train with patience and say what was saved by it."""
     st.markdown(
         paragraph(
             "practice/patience",

@@ -24,7 +24,7 @@ def pick() -> BenchmarkRequest | None:
     if chosen.experiment is None:
         st.info(
             _("A published model has only shapes. Choose another model."),
-            icon=":material/straighten:",
+            icon=":material/straighten:"
         )  # fmt: skip
         return None
     device = state.device()

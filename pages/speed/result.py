@@ -19,9 +19,10 @@ from tfm_core.inspect.walk.steps import Question
 from tfm_core.plots import speed as plots
 from tfm_core.presets import PRESETS
 
+_ALIKE = N_("No noticeable difference")
+
 
 def result(report: Report) -> None:
-    """Show a report, complete or not."""
     if report.problem is not None:
         st.warning(_(report.problem), icon=":material/stop_circle:")
     timed = report.timed
@@ -52,10 +53,7 @@ def recorded_one(name: str) -> None:
         return
     st.markdown(
         paragraph(
-            "speed/recorded",
-            day=found.day,
-            torch=found.torch,
-            preset=_(PRESETS[PRESET].label),
+            "speed/recorded", day=found.day, torch=found.torch, preset=_(PRESETS[PRESET].label)
         )
     )
     result(found.report)
@@ -101,7 +99,7 @@ def _pair(report: Report, case: CaseReport, number: int) -> None:
         show.figure(
             plots.counted({labels[side]: case.n_bytes[side] for side in case.sides}, numbers),
             paragraph("speed/saved-bytes"),
-            key=f"speed-bytes-{number}",
+            key=f"speed-bytes-{number}"
         )  # fmt: skip
 
 
@@ -139,19 +137,15 @@ def _curves(report: Report, timed: list[CaseReport]) -> None:
         show.figure(
             figure,
             paragraph("speed/saved-lines"),
-            "speed-kept",
+            "speed-kept"
         )  # fmt: skip
 
 
 def code(name: str) -> None:
-    """Show the source of both sides."""
     with st.expander(_("The code of each side"), icon=":material/code:"):
         for label, path in COMPARISONS[name].code.items():
             st.markdown(f"**{_(label)}** · `{path.replace(':', '.')}`")
             st.code(source_of(path), language="python")
-
-
-_ALIKE = N_("No noticeable difference")
 
 
 def is_made(name: str, report: Report | None) -> bool:
@@ -176,7 +170,6 @@ def is_made(name: str, report: Report | None) -> bool:
 
 
 def table() -> None:
-    """Show one line for each measurement, and offer every round as CSV."""
     timed = [(label, report) for label, report in state.results().values() if report.timed]
     if not timed:
         return

@@ -23,7 +23,6 @@ NOTHING = 0.05
 
 
 def side_label(name: str, side: str) -> str:
-    """Return what a side is called."""
     if name == "threads":
         return _("1 thread") if side == "1" else _("{n} threads", n=side)
     return _(COMPARISONS[name].sides[side])
@@ -36,7 +35,6 @@ def indices(name: str, case: CaseReport) -> list[int]:
 
 
 def scaled(spread: Spread, factor: float) -> Spread:
-    """Return a spread in another unit."""
     return Spread(spread.median * factor, spread.low * factor, spread.high * factor)
 
 
@@ -46,7 +44,6 @@ def rate(seconds: Spread, count: float) -> Spread:
 
 
 def crossing(report: Report) -> float | None:
-    """Return the batch size from which on the GPU is faster."""
     from tfm_core.inspect.speed.accelerator import crossover
 
     cpu, gpu = (
@@ -154,7 +151,7 @@ def _checkpointing(case: CaseReport) -> list[str]:
             less=kept["plain"] / max(1, kept["checkpointed"]),
             after=show.size(kept["checkpointed"]),
             before=show.size(kept["plain"]),
-            longer=1 / slower,
+            longer=1 / slower
         )
     ]  # fmt: skip
 
@@ -181,7 +178,7 @@ def _length(report: Report) -> list[str]:
             paragraph("speed/longer",
                 a=timed[-2].x or 0, b=timed[-1].x or 0, label=side_label(report.name, side),
                 times=after / before,
-                kept=timed[-1].n_bytes[side] / max(1, timed[-2].n_bytes[side]),
+                kept=timed[-1].n_bytes[side] / max(1, timed[-2].n_bytes[side])
             )
         )  # fmt: skip
     return sentences

@@ -96,7 +96,7 @@ def _source(chosen: TensorOperation) -> InputSpec:
     with right:
         prepared = _choice(
             _("x is then"), _named(chosen, "prepared"),
-            _("A transposed or sliced tensor reads its memory in another order."),
+            _("A transposed or sliced tensor reads its memory in another order.")
         )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="bottom"):
         content = view_link.choice(_("Content"), _named(chosen, "content"))
@@ -133,7 +133,6 @@ def _numbers(chosen: TensorOperation, shape: tuple[int, ...]) -> tuple[float, ..
 
 
 def own_mistakes(chosen: TensorOperation) -> None:
-    """Offer the famous errors of one operation, one press each."""
     names = [name for name, one in MISTAKES.items() if one.operation == chosen.name]
     if names:
         st.caption(_("Common errors"))
@@ -141,7 +140,6 @@ def own_mistakes(chosen: TensorOperation) -> None:
 
 
 def gallery() -> None:
-    """Offer all the famous errors, one press each."""
     label = _("Try all {n} common errors", n=len(MISTAKES))
     with st.expander(label, icon=":material/error:"):
         _buttons(list(MISTAKES), "all")
@@ -152,7 +150,7 @@ def _buttons(names: list[str], where: str) -> None:
         for name in names:
             st.button(
                 _(MISTAKES[name].title), key=f"mistake-{where}-{name}", on_click=_set_up,
-                args=(MISTAKES[name],),
+                args=(MISTAKES[name],)
             )  # fmt: skip
 
 

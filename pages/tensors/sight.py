@@ -40,10 +40,8 @@ def used(operation: TensorOperation) -> None:
 
 
 def refused(seen: OperationResult) -> None:
-    """Show what PyTorch said, word for word, and what it means here."""
     st.error(
-        _("**PyTorch refuses.** {why}", why=escape(_(seen.explanation))),
-        icon=":material/block:",
+        _("**PyTorch refuses.** {why}", why=escape(_(seen.explanation))), icon=":material/block:"
     )
     st.code(f"{seen.error_type}: {seen.error}", language=None, wrap_lines=True)
     colours = Colours(tuple(look.storage.size for look in seen.before), len(seen.before) > 1)
@@ -64,7 +62,7 @@ def result(seen: OperationResult) -> None:
     is_new = kind in {"computes", "makes", "places"}
     output = Colours(sizes, with_origin and not is_new, is_new, index, used_indices)
     sentence = {
-        "moves": _("Point at an element to see wherever it went."),
+        "moves": _("Point at an element to see where it went."),
         "fills": _("Hatched elements are new."),
         "places": _("Every element keeps its place and gets a new number."),
         "computes": _("Click a number of y to frame what it is computed from."),
@@ -143,11 +141,7 @@ def memory(seen: OperationResult, after: TensorView, inputs: Colours, output: Co
     number_sheet([SheetLine(_("In memory"), tuple(boards), words)], key="tensors-memory")
     looks = [*seen.before[:1], after] if after.values.size else list(seen.before[:1])
     if looks and seen.operation.kind == "moves":
-        show.figure(
-            plots.reading(looks),
-            paragraph("tensors/strides"),
-            key="tensors-reading",
-        )
+        show.figure(plots.reading(looks), paragraph("tensors/strides"), key="tensors-reading")
 
 
 def _picked(
@@ -193,7 +187,6 @@ def _cells_of(
 
 
 def _said(seen: OperationResult, cells: list[tuple[TensorView, Index]], made: float) -> str:
-    """Write how an element of a mean, an argmax or a broadcast came about."""
     numbers = [f"{float(look.values[cell]):g}" for look, cell in cells]
     if seen.operation.name == "broadcast":
         sign = f" {seen.values['sign']} "
@@ -216,7 +209,6 @@ def _remember(after: TensorView, row: int, column: int) -> None:
 
 
 def numpy() -> None:
-    """Show what NumPy and PyTorch share, tried out now."""
     st.header(_("NumPy and PyTorch"), anchor=False)
     rows = [(f"`{fact.code}`", f"`{fact.found}`", _(fact.meaning)) for fact in notes.numpy_facts()]
     show.facts(rows, [_("code"), _("gives here"), _("so")])

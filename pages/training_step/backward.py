@@ -28,7 +28,6 @@ _WINDOW = 32  # rows and columns of the heatmap
 
 
 def view(model_at: ModelAtStep) -> None:
-    """Show the graph, then every parameter's gradient, then one of them."""
     _graph(model_at)
     gradients = training_step_state.kept("gradients", model_at, (), _gradients)
     own_name = training_step_state.own_names_of(model_at)
@@ -37,7 +36,7 @@ def view(model_at: ModelAtStep) -> None:
     show.figure(
         plots.gradient_norms(names, norms, [one.size for one in gradients.values()]),
         _("One bar per parameter, from input to output."),
-        key="training-step-norms",
+        key="training-step-norms"
     )  # fmt: skip
     _heatmap(dict(zip(names, gradients.values(), strict=True)))
 
@@ -94,9 +93,9 @@ def _heatmap(gradients: dict[str, np.ndarray]) -> None:
         paragraph("training_step/window",
             rows=part.shape[0], columns=part.shape[1],
             shape=" x ".join(map(str, values.shape)), value=float(flat[row, column]),
-            row=int(row) + 1, column=int(column) + 1,
+            row=int(row) + 1, column=int(column) + 1
         ),
-        key="training-step-gradient",
+        key="training-step-gradient"
     )  # fmt: skip
 
 

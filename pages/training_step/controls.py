@@ -30,7 +30,7 @@ def pick() -> Chosen | None:
     if chosen.experiment is None:
         st.info(
             _("A published model has only shapes. Choose another model."),
-            icon=":material/straighten:",
+            icon=":material/straighten:"
         )  # fmt: skip
         return None
     return chosen
@@ -42,9 +42,7 @@ def is_last(chosen: Chosen) -> bool:
         view_link.forget([WEIGHTS])
         return False
     picked = view_link.choice(
-        _("Weights"),
-        WEIGHTS,
-        help=_("Losses and gradients of a finished run are close to 0."),
+        _("Weights"), WEIGHTS, help=_("Losses and gradients of a finished run are close to 0.")
     )
     return picked == LAST
 
@@ -102,7 +100,6 @@ def rate(model_at: ModelAtStep) -> float:
 
 
 def nearest(rate: float) -> float:
-    """Return the rate of the slider that is nearest to one, as ratios go."""
     return min(RATES, key=lambda one: abs(math.log(one / max(rate, 1e-9))))
 
 
@@ -143,7 +140,6 @@ def _buttons(model_at: ModelAtStep, rate: float) -> None:
 
 
 def history(model_at: ModelAtStep) -> None:
-    """Show the losses of the steps taken here."""
     if not model_at.rates:
         return
     before, after = [], []
@@ -155,5 +151,5 @@ def history(model_at: ModelAtStep) -> None:
     show.figure(
         plots.history(before, after),
         _("Each step has its own batch."),
-        key="training-step-history",
+        key="training-step-history"
     )  # fmt: skip

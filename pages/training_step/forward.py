@@ -23,7 +23,6 @@ _SHOWN = 64  # rows of the table
 
 
 def batch(model_at: ModelAtStep) -> None:
-    """Show the rows of the next batch, and the loss of each."""
     rows, losses, loss = state.kept("batch", model_at, (), _batch)
     n = len(rows.indices)
     st.markdown(_("**{n} examples** of the shuffled training set.", n=n))
@@ -34,7 +33,7 @@ def batch(model_at: ModelAtStep) -> None:
         show.figure(
             plots.example_losses(losses, names, loss),
             _("Tall bars: large gradients. Line: their mean, the loss."),
-            key="training-step-losses",
+            key="training-step-losses"
         )  # fmt: skip
     _table(rows, losses)
 
@@ -101,10 +100,7 @@ def loss(model_at: ModelAtStep) -> None:
         st.image(picture_url(rows.pictures[example]), width=84, caption=named, alt=named)
     show.figure(
         plots.answer(answer),
-        _(
-            "The likeliest of {n} classes; the ticked one is right.",
-            n=f"{answer.n_classes:,}",
-        ),
+        _("The likeliest of {n} classes; the ticked one is right.", n=f"{answer.n_classes:,}"),
         key="training-step-answer",
     )
     _arithmetic(answer)

@@ -43,7 +43,6 @@ class ModelAtStep:
 
     @property
     def subject(self) -> str:
-        """What tells one model from another."""
         return f"{self.checkpoint} {self.mark} {self.text}"
 
 
@@ -69,12 +68,10 @@ def model_at_step(chosen: Chosen, *, is_last: bool) -> ModelAtStep:
 
 
 def push(model_at: ModelAtStep, rate: float) -> None:
-    """Take a step."""
     _taken()[model_at.subject] = [*model_at.rates, rate][:MAX_STEPS]
 
 
 def pop(model_at: ModelAtStep) -> None:
-    """Undo the last step."""
     _taken()[model_at.subject] = list(model_at.rates[:-1])
 
 
@@ -101,7 +98,6 @@ def taken(model_at: ModelAtStep) -> Taken:
 
 
 def after(model_at: ModelAtStep, rate: float) -> ModelAtStep:
-    """Return the model one more step on."""
     return ModelAtStep(model_at.text, model_at.checkpoint, model_at.mark, (*model_at.rates, rate))
 
 

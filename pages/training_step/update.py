@@ -28,7 +28,6 @@ TRIED = (*tuple(float(f"{digit}e{power}") for power in range(-5, 1) for digit in
 
 
 def one_weight(model_at: ModelAtStep, rate: float) -> None:
-    """Show the optimiser's lines for one weight, and its real result beside them."""
     from tfm_core.inspect.training_step.update import one_weight as lines_of
     from tfm_core.inspect.training_step.update import singular_values
 
@@ -63,7 +62,6 @@ def one_weight(model_at: ModelAtStep, rate: float) -> None:
 
 
 def _orthogonal(values: Floats) -> None:
-    """Show what the iterations do to the whole matrix behind one weight's line."""
     first, last = values[0], values[-1]
     show.figure(
         plots.singular_values(values),
@@ -136,13 +134,13 @@ def after(model_at: ModelAtStep, rate: float) -> None:
         paragraph("training_step/line",
             rate=TRIED[-1], loss=losses[-1]
         ),
-        key="training-step-rates",
+        key="training-step-rates"
     )  # fmt: skip
     if taken.loss_after > taken.loss_before:
         best = TRIED[int(np.argmin(losses))]
         st.warning(
             paragraph("training_step/overshoots", rate=rate, best=best),
-            icon=":material/trending_up:",
+            icon=":material/trending_up:"
         )  # fmt: skip
 
 

@@ -34,7 +34,6 @@ T = TypeVar("T")
 
 
 def one_layer() -> None:
-    """Show a layer as a module and as a function, and what both print."""
     from tfm_core.inspect.training_step import plain
 
     st.header(_("One layer, in plain PyTorch"), anchor=False)
@@ -48,7 +47,6 @@ def one_layer() -> None:
 
 
 def two_ways(model_at: ModelAtStep, rate: float) -> None:
-    """Show both codes of a whole step, and that both make the same numbers."""
     from tfm_core.inspect.training_step import functional as code
 
     one_layer()
@@ -158,7 +156,7 @@ def _softmax(result: Softmaxed) -> None:
     st.markdown(
         paragraph("training_step/loss-input",
             wrong=result.wrong_loss, right=result.right_loss, floor=result.floor,
-            n=f"{result.n_classes:,}", wrong_norm=result.wrong_norm, right_norm=result.right_norm,
+            n=f"{result.n_classes:,}", wrong_norm=result.wrong_norm, right_norm=result.right_norm
         )
     )  # fmt: skip
 
@@ -189,7 +187,7 @@ def _model(mistake: Mistake, result: WrongModel) -> None:
     st.markdown(
         paragraph("training_step/model",
             wrong=result.wrong, right=result.right, share=result.dropout,
-            wrong_there=result.wrong_in_training, right_there=result.right_in_training,
+            wrong_there=result.wrong_in_training, right_there=result.right_in_training
         )
     )  # fmt: skip
 
@@ -220,10 +218,7 @@ def _eval(result: Noisy) -> None:
     st.subheader(_("Forgetting `model.eval()`"), anchor=False)
     st.code("first, second = model(batch), model(batch)  # still in model.train()", "python")
     words = paragraph(
-        "training_step/eval",
-        share=result.dropout,
-        noisy=result.in_training,
-        quiet=result.in_eval,
+        "training_step/eval", share=result.dropout, noisy=result.in_training, quiet=result.in_eval
     )
     if result.is_borrowed:
         words = f"{words} {_('This model has no dropout; its copy was given some.')}"

@@ -11,7 +11,6 @@ from pages.walk import link, picture, source, tensor
 
 
 def page() -> None:
-    """Show one step of the chosen model's forward pass."""
     show.header("walk")
     body(_walk)
 

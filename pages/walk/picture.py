@@ -19,16 +19,11 @@ if TYPE_CHECKING:
 
 
 def cut(subject: Subject, example: int) -> None:
-    """Show how the picture is cut."""
     if subject.pictures is None:
         return
     size = getattr(subject.config, "patch_size", 1)
     figure = plots.cut_picture(subject.pictures[example], size, state.theme())
-    show.live_figure(
-        figure,
-        _("The patches, row by row from the top left."),
-        key="walk-picture",
-    )
+    show.live_figure(figure, _("The patches, row by row from the top left."), key="walk-picture")
 
 
 def looks(subject: Subject, step: WalkStep, example: int) -> None:
@@ -47,7 +42,6 @@ def looks(subject: Subject, step: WalkStep, example: int) -> None:
 
 
 def written(subject: Subject, example: int) -> None:
-    """Show the caption that the model writes by itself, beside the true one."""
     if subject.described is None or subject.pictures is None:
         return
     said, truth = subject.described.said[example], subject.described.truth[example]

@@ -41,10 +41,7 @@ def pick() -> tuple[str, Subject]:
     view_link.say(SOURCE, picked or MINE)
     with right:
         if picked == BOOK:
-            position = view_link.choice(
-                _("Its positions"),
-                POSITION,
-            )
+            position = view_link.choice(_("Its positions"), POSITION)
             return f"{BOOK} {position}", _book(position)
         chosen = model_choice.chosen()
     return _of(chosen)
@@ -112,8 +109,5 @@ def _trained(folder: str, changed: int) -> Subject:
         walked = subject(run.experiment, model)
     note = N_("The last checkpoint of the run, step {step:,}.", step=step)
     if run.experiment.training.ema_decay:
-        note = N_(
-            "The averaged weights of the run's last checkpoint, step {step:,}.",
-            step=step,
-        )
+        note = N_("The averaged weights of the run's last checkpoint, step {step:,}.", step=step)
     return with_note(walked, note)

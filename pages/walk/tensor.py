@@ -78,8 +78,7 @@ def tensor(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool)
     chosen = every[name]
     if not chosen.has_values:
         st.info(
-            _("Shapes only: this model is too large for numbers."),
-            icon=":material/straighten:",
+            _("Shapes only: this model is too large for numbers."), icon=":material/straighten:"
         )
         return
     cut = _slice(chosen, subject, example)
