@@ -29,7 +29,8 @@ def view(chosen: Chosen) -> None:
     ):
         with column:
             series = {
-                each: (_label(each), one.u, getattr(one, what)) for each, one in curves.items()
+                each: (_label(each), curve.u, getattr(curve, what))
+                for each, curve in curves.items()
             }
             title = _("output") if what == "value" else _("slope")
             show.figure(plots.lines(series, name, title), words, key=f"activation-{key}")
@@ -40,8 +41,12 @@ def view(chosen: Chosen) -> None:
 
 
 def _label(name: str) -> str:
-    one = ACTIVATIONS[name]
-    return _("SiLU, in {name}", name=_(one.label)) if one.is_gated else _(one.label)
+    activation = ACTIVATIONS[name]
+    return (
+        _("SiLU, in {name}", name=_(activation.label))
+        if activation.is_gated
+        else _(activation.label)
+    )
 
 
 def _own(run: Run, label: str) -> None:
@@ -51,12 +56,15 @@ def _own(run: Run, label: str) -> None:
         st.info(_(error), icon=":material/info:")
         return
     show.figure(
-        plots.histogram({one.layer: one.shares for one in layers}, activations.edges()),
+        plots.histogram({layer.layer: layer.shares for layer in layers}, activations.edges()),
         _("What goes into {name}, over all {n} examples; the outer bars hold all beyond.",
               name=label, n=len(run.probe().items)),
         key="activation-given"
     )  # fmt: skip
     show.facts(
-        [(one.layer, f"{one.n:,}", f"{one.below:.0%}", f"{one.slope:.2f}") for one in layers],
+        [
+            (layer.layer, f"{layer.n:,}", f"{layer.below:.0%}", f"{layer.slope:.2f}")
+            for layer in layers
+        ],
         [_("layer"), _("numbers"), _("below 0"), _("mean slope")],
     )

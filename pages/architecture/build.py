@@ -19,16 +19,18 @@ chosen = model_choice.chosen(is_edited=True)
 def facts(chosen: Chosen) -> None:
     from tfm_core.facts.parameter_table import parameter_table
 
-    known = chosen.architecture
+    architecture = chosen.architecture
     total = parameter_table(chosen.model, chosen.shape).total
-    work = macs(chosen.model, chosen.shape, src_len=known.src_len, tgt_len=known.tgt_len)
+    work = macs(
+        chosen.model, chosen.shape, src_len=architecture.src_len, tgt_len=architecture.tgt_len
+    )
     size = _(
         "**{n}** parameters · {example}: **{macs}** multiply-accumulates",
         n=f"{total:,}",
         macs=show.count(sum(work.values())),
         example=example_size(chosen),
     )
-    published(known, size, total)
+    published(architecture, size, total)
 
 
 def editor(chosen: Chosen) -> None:

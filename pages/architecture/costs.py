@@ -26,7 +26,7 @@ def page(chosen: Chosen) -> None:
     work = macs(chosen.model, chosen.shape, batch=batch, src_len=src, tgt_len=tgt)
     total = parameter_table(chosen.model, chosen.shape).total
     training = _training(chosen)
-    kept = memory(
+    memory_of_step = memory(
         chosen.model,
         chosen.shape,
         total,
@@ -36,7 +36,7 @@ def page(chosen: Chosen) -> None:
         tgt_len=tgt,
     )
     left_out = batch * unasked(chosen.model, chosen.shape)
-    _totals(chosen, sum(work.values()), kept, left_out)
+    _totals(chosen, sum(work.values()), memory_of_step, left_out)
     _time(chosen)
     left, right = st.columns(2)
     with left:
@@ -52,7 +52,7 @@ def page(chosen: Chosen) -> None:
     with right:
         show.figure(
             plots.bars(
-                _mib(kept),
+                _mib(memory_of_step),
                 _(
                     "MiB, one training step in {precision}",
                     precision=PRECISIONS[training.precision].name,
@@ -65,7 +65,7 @@ def page(chosen: Chosen) -> None:
 
 
 def _sizes(chosen: Chosen) -> tuple[int, int, int]:
-    known = chosen.architecture
+    architecture = chosen.architecture
     columns = st.columns(3)
     first = chosen.experiment.training.batch_size if chosen.experiment else 1
     name = f"costs-{chosen.name}"
@@ -76,7 +76,11 @@ def _sizes(chosen: Chosen) -> tuple[int, int, int]:
     if isinstance(chosen.shape, CaptionShape):
         with columns[1]:
             tgt = st.number_input(
-                _("Words with <bos>"), 1, chosen.shape.tgt_len, known.tgt_len, key=f"{name}-words"
+                _("Words with <bos>"),
+                1,
+                chosen.shape.tgt_len,
+                architecture.tgt_len,
+                key=f"{name}-words",
             )
         return int(batch), 0, int(tgt)
     limit = getattr(chosen.model, "max_len", 8192)
@@ -84,7 +88,11 @@ def _sizes(chosen: Chosen) -> tuple[int, int, int]:
     with columns[1]:
         src = (
             st.number_input(
-                _("Source tokens"), 1, 8192, known.src_len, key=f"{name}-src-{known.src_len}"
+                _("Source tokens"),
+                1,
+                8192,
+                architecture.src_len,
+                key=f"{name}-src-{architecture.src_len}",
             )
             if has_source
             else 0
@@ -94,14 +102,12 @@ def _sizes(chosen: Chosen) -> tuple[int, int, int]:
             _("Target tokens") if has_source else _("Tokens"),
             1,
             8192,
-            known.tgt_len,
-            key=f"{name}-tgt-{known.tgt_len}",
+            architecture.tgt_len,
+            key=f"{name}-tgt-{architecture.tgt_len}",
         )
     longest = chosen.model.joined_len(int(src), int(tgt))
     if POSITIONS[chosen.model.position].has_table and longest > limit:
-        st.caption(
-            paragraph("architecture/too-long", limit=limit, n=longest)
-        )  # fmt: skip
+        st.caption(paragraph("architecture/too-long", limit=limit, n=longest))
     return int(batch), int(src), int(tgt)
 
 
@@ -110,11 +116,11 @@ def _training(chosen: Chosen) -> TrainingConfig:
     return TrainingConfig() if chosen.experiment is None else chosen.experiment.training
 
 
-def _totals(chosen: Chosen, work: int, kept: Memory, left_out: int) -> None:
+def _totals(chosen: Chosen, work: int, memory_of_step: Memory, left_out: int) -> None:
     state_words = _(OPTIMISERS[_training(chosen).optimizer].memory_words)
     memory = [_("Weights, gradients, {state} and the activations.", state=state_words)]
-    if kept.watched > kept.activations:
-        memory.append(paragraph("architecture/fused-memory", n=show.size(kept.watched)))
+    if memory_of_step.watched > memory_of_step.activations:
+        memory.append(paragraph("architecture/fused-memory", n=show.size(memory_of_step.watched)))
     elif chosen.model.has_blocks:
         memory.append(paragraph("architecture/unfused-memory"))
     memory.append(_("The process itself takes about {n} more.", n=show.size(PROCESS_BYTES)))
@@ -137,7 +143,12 @@ def _totals(chosen: Chosen, work: int, kept: Memory, left_out: int) -> None:
             help=" ".join(step),
             border=True,
         )
-        st.metric(_("Memory of a step"), show.size(kept.total), help=" ".join(memory), border=True)
+        st.metric(
+            _("Memory of a step"),
+            show.size(memory_of_step.total),
+            help=" ".join(memory),
+            border=True,
+        )
 
 
 def _time(chosen: Chosen) -> None:
@@ -178,12 +189,12 @@ def _estimate(chosen: Chosen, device: str) -> None:
     )
 
 
-def _mib(kept: Memory) -> dict[str, float]:
+def _mib(memory_of_step: Memory) -> dict[str, float]:
     parts = {
-        "weights": kept.weights,
-        "gradients": kept.gradients,
-        "optimiser": kept.optimizer,
-        "activations": kept.activations,
+        "weights": memory_of_step.weights,
+        "gradients": memory_of_step.gradients,
+        "optimiser": memory_of_step.optimizer,
+        "activations": memory_of_step.activations,
     }
     return {name: value / 2**20 for name, value in parts.items()}
 
@@ -204,8 +215,8 @@ def _growth(chosen: Chosen, batch: int, src: int, tgt: int) -> None:
     for factor in FACTORS:
         model, shape = grown(chosen.model, chosen.shape, axis, factor)
         long = factor if axis == "length" else 1
-        seen = lengths(model, shape, src * long, tgt * long)
-        xs.append(max(seen.encoder, seen.decoder) if axis == "length" else factor)
+        sizes = lengths(model, shape, src * long, tgt * long)
+        xs.append(max(sizes.encoder, sizes.decoder) if axis == "length" else factor)
         work = macs(model, shape, batch=batch, src_len=src * long, tgt_len=tgt * long)
         for name, value in work.items():
             series.setdefault(name, []).append(value)

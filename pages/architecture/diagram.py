@@ -73,27 +73,27 @@ def _opened(chosen: Chosen) -> range:
 
 
 def _view(chosen: Chosen, opened: range) -> None:
-    known = chosen.architecture
+    architecture = chosen.architecture
     looks: dict[str, dict[str, str]] = {
         theme: {**FILLS[theme], "ink": INKS[theme], "line": LINES[theme]} for theme in INKS
     }
-    drawn = drawing.diagram(
+    diagram = drawing.diagram(
         chosen.model,
         chosen.shape,
         DiagramColours(INKS["light"], LINES["light"], FILLS["light"]),
-        src_len=known.src_len,
-        tgt_len=known.tgt_len,
+        src_len=architecture.src_len,
+        tgt_len=architecture.tgt_len,
         opened=opened,
     )
-    nodes = drawn.nodes
+    nodes = diagram.nodes
     left, right = st.columns([5, 4], gap="medium")
     with right:  # first: what is picked in the list is marked in the diagram
         name = _pick(nodes)
     with left:
         component(
-            drawn.dot,
+            diagram.dot,
             {name: _(node.title) for name, node in nodes.items()},
-            across=drawn.across,
+            across=diagram.across,
             chosen=name,
             looks=looks,
             on_pick=_remember,
@@ -139,52 +139,52 @@ def _pick(nodes: Mapping[str, Node]) -> str:
     return str(name)
 
 
-def _close_up(chosen: Chosen, one: Node) -> None:
+def _close_up(chosen: Chosen, node: Node) -> None:
     """Show a block's equations, parameters and code, and lead to its steps of the walk."""
     from tfm_core.inspect.diagram.parts import code_of
 
-    known = equations(chosen.model, chosen.shape)
-    for name in one.equations:
-        equation = known[name]
+    by_module = equations(chosen.model, chosen.shape)
+    for name in node.equations:
+        equation = by_module[name]
         st.markdown(f"**{_(equation.title)}** · {equation.source}")
         st.latex(equation.latex)
-    _parameters(chosen, one)
-    _steps(chosen, one)
+    _parameters(chosen, node)
+    _steps(chosen, node)
     st.header(_("Its code, as in the whole file"), anchor=False)
     st.code(
-        code_of(one, chosen.model, chosen.shape), language="python", height=420, wrap_lines=True
+        code_of(node, chosen.model, chosen.shape), language="python", height=420, wrap_lines=True
     )
 
 
-def _parameters(chosen: Chosen, one: Node) -> None:
+def _parameters(chosen: Chosen, node: Node) -> None:
     from tfm_core.inspect.diagram.parts import parameters_of
 
-    rows = parameters_of(one, chosen.model, chosen.shape)
+    rows = parameters_of(node, chosen.model, chosen.shape)
     if not rows:
         st.markdown(_("**No parameters** of its own."))
         return
     total = sum(row.n_parameters for row in rows)
     lines = [_("**{n} parameters**", n=f"{total:,}")]
-    if one.n_blocks > 1:
-        each = sum(row.n_parameters for row in rows if "–" in row.module) // one.n_blocks
+    if node.n_blocks > 1:
+        each = sum(row.n_parameters for row in rows if "–" in row.module) // node.n_blocks
         lines = [
             _(
                 "**{n} parameters** in all {blocks} blocks, {each} in each",
                 n=f"{total:,}",
-                blocks=one.n_blocks,
+                blocks=node.n_blocks,
                 each=f"{each:,}",
             )
         ]
     for row in rows[:MAX_ROWS]:
         line = f"- `{row.module or 'cls'}`: {row.formula} = **{row.n_parameters:,}**"
-        lines.append(f"{line} ({_('tied to `{name}`', name=row.tied_to)})" if row.tied_to else line)
+        tied = _(" (tied to `{name}`)", name=row.tied_to) if row.tied_to else ""
+        lines.append(line + tied)
     if len(rows) > MAX_ROWS:
-        lines.append(_("- and {n} more, on the Parameters page",
-            n=len(rows) - MAX_ROWS))  # fmt: skip
+        lines.append(_("- and {n} more, on the Parameters page", n=len(rows) - MAX_ROWS))
     st.markdown("\n".join([lines[0], "", *lines[1:]]))
 
 
-def _steps(chosen: Chosen, one: Node) -> None:
+def _steps(chosen: Chosen, node: Node) -> None:
     from tfm_core.inspect.walk.subject import walk_index
 
     try:
@@ -192,14 +192,14 @@ def _steps(chosen: Chosen, one: Node) -> None:
     except ValueError as error:
         st.caption(_(error))
         return
-    entries = [entry for entry in index if entry.name in one.steps]
+    entries = [entry for entry in index if entry.name in node.steps]
     if not entries:
         return
     link = {"show": chosen.name, "walk-source": "mine"} | (
         {"run": chosen.run.id} if chosen.run else {}
     )
-    if one.layer is not None:
-        link["block"] = str(one.layer + 1)
+    if node.layer is not None:
+        link["block"] = str(node.layer + 1)
     if chosen.experiment is None:  # a published model has no numbers here
         st.markdown(_("**Walk through its shapes**"))
     else:

@@ -156,12 +156,14 @@ def _command(run: Run, data: Carried, *, has_weights: bool) -> None:
     st.markdown(_("**With this run's weights** it answers by itself:"))
     file = path.as_posix()  # on Windows too: Python reads it, and no shell takes it apart
     st.code(command(data, file), language="bash", wrap_lines=True)
-    seen = "\nattention_weights(model)  # of every layer, from the last pass" if has_weights else ""
+    attention_lines = (
+        "\nattention_weights(model)  # of every layer, from the last pass" if has_weights else ""
+    )
     st.code(
         f"from model import Model, {'attention_weights, ' if has_weights else ''}load\n\n"
         "model = Model()\n"
         f"model.load_state_dict(load({file!r}))\n"
-        f"print(model.{data.verb}({tried!r})){seen}",
+        f"print(model.{data.verb}({tried!r})){attention_lines}",
         language="python",
         wrap_lines=True,
     )

@@ -20,35 +20,37 @@ from tfm_core.runs.run import Run
 
 
 def metrics(chosen: Chosen) -> None:
-    known = chosen.architecture
+    architecture = chosen.architecture
     total = parameter_table(chosen.model, chosen.shape).total
     size = _("**{n}** parameters, {size} in fp32", n=f"{total:,}", size=show.size(4 * total))
-    published(known, size, total)
+    published(architecture, size, total)
 
 
-def published(known: Architecture, size: str, total: int) -> None:
-    if known.n_parameters == total and known.source:
+def published(architecture: Architecture, size: str, total: int) -> None:
+    if architecture.n_parameters == total and architecture.source:
         size = _(
             "{size} · :green[:material/check: the published count], {source}",
             size=size,
-            source=_(known.source),
+            source=_(architecture.source),
         )
-    elif known.source:
-        size += f" · {_(known.source)}"
+    elif architecture.source:
+        size += f" · {_(architecture.source)}"
     st.markdown(size)
-    if known.note:
-        st.caption(_(known.note))
+    if architecture.note:
+        st.caption(_(architecture.note))
 
 
 def compare(chosen: Chosen, other: Chosen) -> None:
     with st.container(border=True):
-        for column, one in zip(st.columns(2), (chosen, other), strict=True):
-            known = one.architecture
-            work = macs(one.model, one.shape, src_len=known.src_len, tgt_len=known.tgt_len)
+        for column, model in zip(st.columns(2), (chosen, other), strict=True):
+            architecture = model.architecture
+            work = macs(
+                model.model, model.shape, src_len=architecture.src_len, tgt_len=architecture.tgt_len
+            )
             with column:
-                st.markdown(f"**{escape(_(one.label))}**")
-                st.metric(_("Parameters"), f"{parameter_table(one.model, one.shape).total:,}")
-                st.metric(example_size(one), show.count(sum(work.values())) + " MAC")
+                st.markdown(f"**{escape(_(model.label))}**")
+                st.metric(_("Parameters"), f"{parameter_table(model.model, model.shape).total:,}")
+                st.metric(example_size(model), show.count(sum(work.values())) + " MAC")
         changes = differences(chosen.architecture, other.architecture)
         if changes:
             st.markdown("\n".join(f"- {_(sentence)}" for sentence in changes))
@@ -57,20 +59,22 @@ def compare(chosen: Chosen, other: Chosen) -> None:
 
 
 def example_size(chosen: Chosen) -> str:
-    known, shape = chosen.architecture, chosen.shape
+    architecture, shape = chosen.architecture, chosen.shape
     if isinstance(shape, ImageShape):
         return _("One picture")
     if isinstance(shape, CaptionShape):
-        return _("One picture and {n} tokens", n=known.tgt_len)
+        return _("One picture and {n} tokens", n=architecture.tgt_len)
     if not shape.has_source:
-        return _("One example of {n} tokens", n=known.tgt_len)
+        return _("One example of {n} tokens", n=architecture.tgt_len)
     if shape.is_label or shape.head in ("pooler", "states"):
-        return _("One example of {n} tokens", n=known.src_len)
-    return _("One example of {src} + {tgt} tokens", src=known.src_len, tgt=known.tgt_len)
+        return _("One example of {n} tokens", n=architecture.src_len)
+    return _(
+        "One example of {src} + {tgt} tokens", src=architecture.src_len, tgt=architecture.tgt_len
+    )
 
 
 def table(chosen: Chosen) -> None:
-    known = parameter_table(chosen.model, chosen.shape)
+    parameters = parameter_table(chosen.model, chosen.shape)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         words = st.text_input(
             _("Search"),
@@ -82,7 +86,7 @@ def table(chosen: Chosen) -> None:
         is_folded = st.toggle(
             _("Fold equal blocks"), value=True, key="parameters-fold", persist_state="session"
         )
-    rows = known.folded if is_folded else known.rows
+    rows = parameters.folded if is_folded else parameters.rows
     matching = [row for row in rows if words.strip().lower() in f"{row.module} {row.kind}".lower()]
     if not matching:
         st.caption(_("No module has “{words}” in its name.", words=words.strip()[:40]))
@@ -113,7 +117,7 @@ def table(chosen: Chosen) -> None:
             _(
                 "Shown: **{n}** of {total} parameters",
                 n=f"{sum(row.n_parameters for row in matching):,}",
-                total=f"{known.total:,}",
+                total=f"{parameters.total:,}",
             ),
             width="content",
         )
@@ -125,12 +129,10 @@ def table(chosen: Chosen) -> None:
             icon=":material/download:",
         )
     show.figure(
-        plots.treemap(known.folded, known.total, state.theme()),
-        paragraph("architecture/treemap",
-            most=_(most_in(known.folded))
-        ),
-        key="parameters-treemap"
-    )  # fmt: skip
+        plots.treemap(parameters.folded, parameters.total, state.theme()),
+        paragraph("architecture/treemap", most=_(most_in(parameters.folded))),
+        key="parameters-treemap",
+    )
 
 
 def _frame(rows: list[Row]) -> pd.DataFrame:
@@ -173,12 +175,16 @@ def weights(chosen: Chosen) -> None:
         show.problem(error)
         return
     name = st.selectbox(_("Which weights"), list(histograms), key="parameters-weights")
-    one = histograms[name]
+    histogram = histograms[name]
     show.figure(
         plots.histograms(
-            {"before": (one.edges, one.before), "after": (one.edges, one.after)}, name
+            {
+                "before": (histogram.edges, histogram.before),
+                "after": (histogram.edges, histogram.after),
+            },
+            name,
         ),
-        _("Look for weights that training moved. {words}", words=_(one.words)),
+        _("Look for weights that training moved. {words}", words=_(histogram.words)),
         key="parameters-histogram",
     )
 

@@ -77,7 +77,7 @@ def _verdict(best: alignment.BestHead, formed: int | None, aligned: alignment.Al
         step = aligned.step if aligned.are_all else None
     if aligned.n_heads == 1 or step is None:
         return words
-    return f"{words} {_('They do since step {step}.', step=f'{step:,}')}"
+    return words + " " + _("Aligned from step {step} on.", step=f"{step:,}")
 
 
 def _table(run: Run, frame: pd.DataFrame) -> None:

@@ -129,9 +129,7 @@ def _product(cell: AttentionCell) -> None:
     dims = dimensions_table(cell)
     number = st.column_config.NumberColumn
     if cell.is_tanh:
-        st.markdown(
-            _("**1. Sum of v · tanh(query + key)**, each projected by its own matrix")
-        )  # fmt: skip
+        st.markdown(_("**1. Sum of v · tanh(query + key)**, each projected by its own matrix"))
     else:
         st.markdown(_("**1. Dot product of query and key**"))
     st.dataframe(
@@ -162,7 +160,7 @@ def _score(cell: AttentionCell, position: str) -> None:
             _("**2. Scale** by √d_head, then mask")
             if under_root == width
             else _(
-                "**2. Scale** by √d_model = √{d_model}, by mistake: √{width} is right; then mask",
+                "**2. Scale** by √d_model = √{d_model} (mistake: √{width} is right), then mask",
                 d_model=under_root,
                 width=width,
             )

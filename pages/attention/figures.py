@@ -76,8 +76,8 @@ def lines(
 
 
 def named_rows(run: Run, example: Example, selection: Selection, module: str) -> Rows:
-    found = rows(run.experiment, example.item, module, selection.row_names)
-    return Rows(found.names, tuple(_(words) for words in found.words), _(found.title))
+    named = rows(run.experiment, example.item, module, selection.row_names)
+    return Rows(named.names, tuple(_(words) for words in named.words), _(named.title))
 
 
 def all_heads(run: Run, example: Example, selection: Selection) -> MapView:
@@ -114,7 +114,7 @@ def heads(
     """Show all heads of the chosen attention; a click picks one."""
     kind = kinds_of(run.experiment)[selection.kind]
     view = all_heads(run, example, selection)
-    look = GridLook(
+    style = GridLook(
         chosen=(selection.layer, selection.head),
         theme=state.theme(),
         top=top,
@@ -126,7 +126,7 @@ def heads(
     )
     head_grid(
         view,
-        look,
+        style,
         on_pick=lambda layer, head: chosen.choose(run.id, layer=layer, head=head),
         key="attention-heads",
         on_step=lambda step: controls.animation_left(run, selection, offer.steps, step),
@@ -204,9 +204,9 @@ def one_map(run: Run, example: Example, selection: Selection, *, top: float | No
 
 def _explanation(view: MapView, truth: npt.NDArray[np.bool_], kind: str) -> None:
     """Say in words what the frames mean and what the clearest row of the map reads."""
-    said = []
+    sentences = []
     if truth.any():
-        said.append(
+        sentences.append(
             _("Orange frames: the digit that the word names.")
             if kind == "picture"
             else _("Orange frames: the true source of each token.")
@@ -215,9 +215,9 @@ def _explanation(view: MapView, truth: npt.NDArray[np.bool_], kind: str) -> None
     if row is not None:
         only = slice(row, row + 1)
         (line,) = lines(view.weights[only], view.query_words[only], view.key)
-        said.append(_("For example, row {reading}.", reading=line))
-    if said:
-        st.caption(" ".join(said))
+        sentences.append(_("For example, row {reading}.", reading=line))
+    if sentences:
+        st.caption(" ".join(sentences))
 
 
 def in_words(run: Run, example: Example, selection: Selection) -> None:

@@ -53,7 +53,7 @@ def table(run: Run, selection: Selection, offer: Offer, step: int) -> None:
     if not st.session_state.get(_ALL) and len(offer.kinds) > 1:
         frame = frame[frame["kind"] == selection.kind]
     frame = frame.dropna(axis=1, how="all").reset_index(drop=True)
-    said = ["module", "kind"] if frame["kind"].nunique() == 1 else ["module"]  # above, already
+    repeated = ["module", "kind"] if frame["kind"].nunique() == 1 else ["module"]  # above, already
 
     def picked() -> None:
         rows = st.session_state[_TABLE].selection.rows
@@ -64,7 +64,7 @@ def table(run: Run, selection: Selection, offer: Offer, step: int) -> None:
             )
 
     st.dataframe(
-        frame.drop(columns=said).replace(
+        frame.drop(columns=repeated).replace(
             {"kind": {name: _(kind.label) for name, kind in KINDS.items()}}
         ),
         key=_TABLE,
@@ -208,10 +208,12 @@ def labels(run: Run, example: Example, kind: str, *, is_own: bool = False) -> He
     is_own: the example is the visitor's, not one of the run's.
     """
     if is_own:
-        found = head_labels.of_example(run.experiment, example, kind)
+        measured = head_labels.of_example(run.experiment, example, kind)
     else:
-        found = head_labels.of_step(run, example.step, kind)
-    return HeadLabels(tuple(map(_, found.short)), tuple(map(_, found.whole)), found.n_examples)
+        measured = head_labels.of_step(run, example.step, kind)
+    return HeadLabels(
+        tuple(map(_, measured.short)), tuple(map(_, measured.whole)), measured.n_examples
+    )
 
 
 def over_validation(run: Run) -> ValidationFigures:

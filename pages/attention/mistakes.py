@@ -35,28 +35,28 @@ def pick(run: Run, selection: Selection) -> Example | None:
     st.markdown(_sentence(readings))
     if not readings.found:
         return None
-    known = {reading.index: reading for reading in readings.found}
-    wanted = int(selection.own_of("validation") or next(iter(known)) + 1) - 1
-    if wanted not in known:  # a link may name any of them
+    by_index = {reading.index: reading for reading in readings.found}
+    wanted = int(selection.own_of("validation") or next(iter(by_index)) + 1) - 1
+    if wanted not in by_index:  # a link may name any of them
         try:
-            asked = read_one(run, wanted)
-            known = {wanted: asked, **known}
-            readings = dataclasses.replace(readings, found=tuple(known.values()))
+            reading_asked = read_one(run, wanted)
+            by_index = {wanted: reading_asked, **by_index}
+            readings = dataclasses.replace(readings, found=tuple(by_index.values()))
         except ValueError as error:
             show.problem(error)
-            wanted = next(iter(known))
+            wanted = next(iter(by_index))
     st.session_state[_KEY] = wanted
     if readings.found[0].picture is not None:
         _pictures(run, readings, wanted)
-        return _example(run, known[wanted])
+        return _example(run, by_index[wanted])
     index = st.selectbox(
-        _("Most confident mistakes first, then uncertain right answers"),
-        list(known),
-        format_func=lambda index: _name(known[index]),
+        _("Confident mistakes first, then uncertain right answers"),
+        list(by_index),
+        format_func=lambda index: _name(by_index[index]),
         key=_KEY,
         on_change=lambda: chosen.choose(run.id, own=f"validation-{st.session_state[_KEY] + 1}"),
     )
-    return _example(run, known[index])
+    return _example(run, by_index[index])
 
 
 def _example(run: Run, reading: Reading) -> Example:
@@ -70,7 +70,7 @@ def _example(run: Run, reading: Reading) -> Example:
 
 def _pictures(run: Run, readings: Readings, wanted: int) -> None:
     shown = readings.found
-    st.caption(_("Most confident mistakes first, then uncertain right answers"))
+    st.caption(_("Confident mistakes first, then uncertain right answers"))
     thumbnails(
         [
             Thumbnail(

@@ -55,9 +55,9 @@ def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
     if example is not None:
         words = _("Read with the last checkpoint, step {step}.", step=f"{example.step:,}")
         if is_language(example.item):
-            words = f"{words} {_('The maps are over your text, not its continuation.')}"
+            words = words + " " + _("The maps are over your text, not its continuation.")
         elif "tgt" in example.item and run.experiment.model.family != "encoder-only":
-            words = f"{words} {_('The decoder reads what it wrote (no teacher forcing).')}"
+            words = words + " " + _("The decoder reads what it wrote (no teacher forcing).")
         st.caption(words)
     return example
 
@@ -122,22 +122,22 @@ def _answer(run: Run, example: Example) -> None:
         st.image(np.moveaxis(example.picture, 0, -1).squeeze(), width=_SIDE)
         answer.verdict(run.experiment, (example,), example.step, name="")
     try:
-        found = readings(run, example.picture)
+        steps_and_shares = readings(run, example.picture)
     except ValueError:  # the run kept no weights of the time in which it learned
         answer.details(run.experiment, (example,), example.step, name="")
         return
-    _since_when(run, example, found)
+    _since_when(run, example, steps_and_shares)
 
 
-def _since_when(run: Run, example: Example, found: Readings) -> None:
+def _since_when(run: Run, example: Example, steps_and_shares: Readings) -> None:
     """Say from which step on the picture was read as it is now, and show it step by step."""
     assert example.probabilities is not None
-    steps, shares = found
+    steps, shares = steps_and_shares
     best = int(example.probabilities.argmax())
     name = run.experiment.task_as(ImageTaskConfig).facts.class_names[best]
-    since = read_from(found, best)
+    since = read_from(steps_and_shares, best)
     if since is None:
-        st.markdown(_("Only the last weights read your picture as **{name}**.", name=name))
+        st.markdown(_("Only the last weights read it as **{name}**.", name=name))
     else:
         words = _("From step **{step}** it is read as **{name}**.", step=f"{since:,}", name=name)
         st.markdown(words)
@@ -225,7 +225,7 @@ def _unread(run: Run, task: TextTask, text: str, error: ValueError, first: str) 
     st.warning(escape(_(error)), icon=":material/spellcheck:")
     if len(text) <= MAX_TEXT:
         sentence_field.suggest(
-            task, text, key=_KEY, on_read=lambda found: chosen.choose(run.id, text=found)
+            task, text, key=_KEY, on_read=lambda nearest: chosen.choose(run.id, text=nearest)
         )
     run_id, last = st.session_state.get(_READ, ("", ""))
     shown = last if run_id == run.id else first

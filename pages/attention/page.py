@@ -189,10 +189,10 @@ def _draw(
 
 def _bring_into_sight(chosen: Selection) -> None:
     """Scroll to what a press has changed, where that lies beyond the edge of the screen."""
-    asked = f"cell {chosen.cell}" if chosen.view == "arithmetic" else chosen.deeper
+    opened = f"cell {chosen.cell}" if chosen.view == "arithmetic" else chosen.deeper
     reveal(
         {
-            "attention-questions": asked,
+            "attention-questions": opened,
             "attention-one": f"{chosen.kind} {chosen.layer} {chosen.head}",
         },
         key="attention-reveal",
@@ -217,8 +217,8 @@ def run_to_open() -> Run | None:
     run_id = state.current_run_id()
     if run_id is not None:
         return runs_access.store().get(run_id)
-    seen = [run for run in visitors.listed() if not run.problem and run.snapshot_steps()]
-    return fitting_run.first_to_show(seen, FIRST_RECORDED)
+    able = [run for run in visitors.listed() if not run.problem and run.snapshot_steps()]
+    return fitting_run.first_to_show(able, FIRST_RECORDED)
 
 
 page()

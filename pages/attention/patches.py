@@ -107,7 +107,7 @@ def _patch_words(
         return words
     row = weights.mean(0) if query is None else weights[query]
     share = show.percent(float(row[0]))
-    return f"{words} {_('CLS, outside the picture, gets {share}.', share=share)}"
+    return words + " " + _("CLS, outside the picture, gets {share}.", share=share)
 
 
 def positions_are_learned(experiment: Experiment) -> bool:

@@ -71,7 +71,7 @@ class SnapshotStep(Parameter[int | None]):
 
 def nearest_step(step: int | None, steps: tuple[int, ...]) -> int:
     """Return the step of ``steps`` that is nearest; the newest for None."""
-    return steps[-1] if step is None else min(steps, key=lambda known: abs(known - step))
+    return steps[-1] if step is None else min(steps, key=lambda snapshot: abs(snapshot - step))
 
 
 def _cell_of(text: str) -> tuple[int, int] | None:
@@ -191,8 +191,8 @@ class Selection:
 
     def own_of(self, kind: str) -> str:
         """Return what follows the kind in ``own``; empty where it is of another kind."""
-        said, _dash, rest = self.own.partition("-")
-        return rest if said == kind else ""
+        prefix, _dash, rest = self.own.partition("-")
+        return rest if prefix == kind else ""
 
 
 NAMES = tuple(parameter.query for parameter in view_link.parameters(Selection).values())
@@ -206,8 +206,8 @@ def to_query(selection: Selection) -> dict[str, str]:
 def resolve(query: Mapping[str, str], offer: Offer) -> tuple[Selection, tuple[str, ...]]:
     """Return the nearest view there is to what a link asks for, and a sentence for each change."""
     kinds = tuple(offer.kinds)
-    asked = query.get(KIND.query, "")
-    kind = asked if asked in offer.kinds else kinds[0]
+    kind_text = query.get(KIND.query, "")
+    kind = kind_text if kind_text in offer.kinds else kinds[0]
     is_said = LAYER.query in query or HEAD.query in query
     layer, head = (0, 0) if is_said else offer.first_head(kind)
     fitting: dict[str, Parameter[Any]] = {

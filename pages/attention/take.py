@@ -127,7 +127,7 @@ def _page(
     kind = kinds_of(run.experiment)[selection.kind]
     labels = heads.labels(run, example, selection.kind, is_own=selection.example is None)
     view = all_heads(run, example, selection)
-    look = GridLook(
+    style = GridLook(
         chosen=(selection.layer, selection.head),
         theme="light",
         top=top,
@@ -136,10 +136,10 @@ def _page(
         over=over_picture(run, example, selection),
         says=True,
     )
-    one = view.head(selection.layer, selection.head)
+    head = view.head(selection.layer, selection.head)
     return standalone(
-        pack(view, look),
-        pack_lines(one, ink=COLOURS["cross"], pin=selection.pin),
+        pack(view, style),
+        pack_lines(head, ink=COLOURS["cross"], pin=selection.pin),
         title=f"{_(kind.label)}: {run.meta.name}",
         words=f"{_(kind.help)} {_(kind.look_for)}",
         which=_("Layer {layer}, head {head}", layer=selection.layer + 1, head=selection.head + 1),

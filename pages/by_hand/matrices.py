@@ -27,17 +27,16 @@ def matrices(given: Given, *, with_out: bool) -> Matrices:
         unknown = view_link.receive(SEED)
         seed = st.number_input(
             _("Seed of the matrices"), SEED.low, SEED.high, key=SEED.query, width=180
-            
-        )  # fmt: skip
+        )
         st.button(
             _("Draw new ones"), icon=":material/casino:", key="hand-draw-new",
             on_click=lambda: st.session_state.update({SEED.query: (seed + 1) % (SEED.high + 1)})
         )  # fmt: skip
     view_link.warn(unknown)
     view_link.say(SEED, seed)
-    drawn = attention.drawn(d_model, seed)
+    seeded = attention.drawn(d_model, seed)
     names = [name for name in LETTERS if with_out or name != "out"]
-    base, version = _base(drawn, seed, names)
+    base, version = _base(seeded, seed, names)
     with st.expander(_("Change the matrices by hand"), icon=":material/edit:"):
         made = {}
         for column, name in zip(_columns(len(names)), names, strict=True):
@@ -45,14 +44,14 @@ def matrices(given: Given, *, with_out: bool) -> Matrices:
                 made[name] = _editor(name, getattr(base, name), version)
     changed = replace(base, **made)
     _made()[d_model] = (seed, changed)
-    _say_in_link(changed, drawn, names)
+    _say_in_link(changed, seeded, names)
     return changed
 
 
-def _say_in_link(made: Matrices, drawn: Matrices, names: list[str]) -> None:
+def _say_in_link(made: Matrices, seeded: Matrices, names: list[str]) -> None:
     """Put those of the matrices that are shown and differ from the drawn ones into the link."""
     for name, parameter in MATRICES.items():
-        values, usual = getattr(made, name), getattr(drawn, name)
+        values, usual = getattr(made, name), getattr(seeded, name)
         is_said = name in names and (values != usual).any()
         view_link.say(parameter, by_hand_text.text_of(values) if is_said else "")
 
@@ -79,32 +78,32 @@ def _editor(name: str, values: Floats, version: int) -> Floats:
     return by_hand_text.checked(numbers)
 
 
-def _base(drawn: Matrices, seed: int, names: list[str]) -> tuple[Matrices, int]:
-    d_model = len(drawn.query)
+def _base(seeded: Matrices, seed: int, names: list[str]) -> tuple[Matrices, int]:
+    d_model = len(seeded.query)
     signature = (d_model, seed)
-    known, base, version = st.session_state.get(_BASE, (None, drawn, 0))
-    asked = _asked(d_model, names)
+    signature_before, base, version = st.session_state.get(_BASE, (None, seeded, 0))
+    linked = _asked(d_model, names)
     is_on_page = f"hand-query-{version}" in st.session_state
-    if known == signature and is_on_page and not asked:
+    if signature_before == signature and is_on_page and not linked:
         return base, version
-    kept_seed, kept = _made().get(d_model, (None, drawn))
-    base = replace(kept if kept_seed == seed else drawn, **asked)
+    kept_seed, edited = _made().get(d_model, (None, seeded))
+    base = replace(edited if kept_seed == seed else seeded, **linked)
     st.session_state[_BASE] = (signature, base, version + 1)
     return base, version + 1
 
 
 def _asked(d_model: int, names: list[str]) -> dict[str, Floats]:
     """Return the matrices of a link that was opened just now; say which of them cannot be."""
-    asked = {}
+    linked = {}
     for name in names:
         text = view_link.opened(MATRICES[name])
         if not text:
             continue
         try:
-            asked[name] = by_hand_text.matrix_of(text, LETTERS[name], d_model)
+            linked[name] = by_hand_text.matrix_of(text, LETTERS[name], d_model)
         except ValueError as error:
-            view_link.warn(f"{_(error)} {_('The matrix of the seed is used instead.')}")
-    return asked
+            view_link.warn(_(error) + " " + _("The matrix of the seed is used instead."))
+    return linked
 
 
 def _made() -> dict[int, tuple[int, Matrices]]:
@@ -139,10 +138,7 @@ def lesson(
             targets = _wanted(given.typed, pairs)
         with second:
             unknown = view_link.receive(RATE)
-            rate = st.select_slider(
-                _("Learning rate"), RATES, key=RATE.query
-                
-            )  # fmt: skip
+            rate = st.select_slider(_("Learning rate"), RATES, key=RATE.query)
             view_link.warn(unknown)
             view_link.say(RATE, rate)
         wanted = [pairs[name] for name in targets]
@@ -202,10 +198,7 @@ def _chart(
 def _step(learned: learning.Lesson) -> int:
     parameter = replace(LEARNED, high=len(learned.losses) - 1)
     unknown = view_link.receive(parameter)
-    step = st.slider(
-        _("Training step"), parameter.low, parameter.high, key=parameter.query
-        
-    )  # fmt: skip
+    step = st.slider(_("Training step"), parameter.low, parameter.high, key=parameter.query)
     view_link.warn(unknown)
     view_link.say(parameter, step)
     return step

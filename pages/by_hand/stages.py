@@ -47,11 +47,11 @@ def one_hot(given: Given) -> None:
     scaled, plain = (
         attention.attend(x, x, x, given.allowed, is_scaled=is_scaled) for is_scaled in (True, False)
     )
-    asked = questions.about_scale(
+    question = questions.about_scale(
         scaled, plain, _safe(given.words), pick.query, is_scaled=given.is_scaled
     )
     numbers = f"{x.tobytes()!r} {given.allowed.tobytes()!r} {given.is_scaled}"
-    if _question(asked, f"hand {given.words} {numbers} {pick.query}"):
+    if _question(question, f"hand {given.words} {numbers} {pick.query}"):
         number_sheet([_comparison(scaled, plain, given)], key="hand-comparison")
     else:
         st.caption(_("Answer to see both side by side."))
@@ -62,9 +62,9 @@ def projections(given: Given) -> None:
     bar, overview = by_hand_matrices.lesson_bar(), st.container()
     left, right = st.columns(2, gap="medium")
     with right:
-        drawn = by_hand_matrices.matrices(given, with_out=False)
+        made = by_hand_matrices.matrices(given, with_out=False)
     # the lesson starts from the matrices, and stands above them
-    matrices, chart = by_hand_matrices.lesson(given, drawn, bar)
+    matrices, chart = by_hand_matrices.lesson(given, made, bar)
     attended = attention.multi_head(
         given.vectors, matrices, 1, given.allowed, is_scaled=given.is_scaled
     )
@@ -74,8 +74,8 @@ def projections(given: Given) -> None:
     with left:
         chart()
     with right:
-        asked = questions.about_symmetry(head, _safe(given.typed))
-        _question(asked, f"hand symmetry {given.typed} {head.products.tobytes()!r}")
+        question = questions.about_symmetry(head, _safe(given.typed))
+        _question(question, f"hand symmetry {given.typed} {head.products.tobytes()!r}")
     pick = by_hand_pick.pickers(given, given.vectors.shape[1])
     lines = _projected(given, matrices, head, pick)
     _sheet([*lines, *_attention(head, given, pick)], given)
@@ -152,10 +152,7 @@ def _difference(value: float | None) -> str:
 def _n_heads(d_model: int) -> int:
     parameter = N_HEADS[d_model]
     unknown = view_link.receive(parameter)
-    picked = st.segmented_control(
-        _("Heads"), parameter.options, required=True, key=parameter.query
-        
-    )  # fmt: skip
+    picked = st.segmented_control(_("Heads"), parameter.options, required=True, key=parameter.query)
     view_link.warn(unknown)
     n_heads = int(picked or parameter.first)
     view_link.say(parameter, n_heads)

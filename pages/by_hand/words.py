@@ -65,12 +65,12 @@ def _frame(stage: str) -> st.delta_generator.DeltaGenerator:
 
 def _turned_in_link(kind: str, n_words: int) -> None:
     """Turn over the cells of the mask that an opened link lists; list those that are turned."""
-    asked = view_link.opened(TURNED)
-    if asked is not None:
+    linked = view_link.opened(TURNED)
+    if linked is not None:
         try:
-            st.session_state[_EDITS] = ((kind, n_words), by_hand_text.pairs_of(asked, n_words))
+            st.session_state[_EDITS] = ((kind, n_words), by_hand_text.pairs_of(linked, n_words))
         except ValueError as error:
-            view_link.warn(f"{_(error)} {_('The mask stays as it is.')}")
+            view_link.warn(_(error) + " " + _("The mask stays as it is."))
     pairs = map(by_hand_text.text_of_indices, _clicks(kind, n_words))
     view_link.say(TURNED, ",".join(pairs))
 
@@ -130,8 +130,8 @@ def _vectors(words: tuple[str, ...], n_numbers: int) -> Floats:
     _buttons(words, n_numbers, version)
     values = [[_filled(row[name]) for name in names] for row in edited]
     vectors = by_hand_text.checked(values)
-    kept = dict(zip(attention.named(words), vectors.tolist(), strict=True))
-    st.session_state.setdefault(_KEPT, {}).update(kept)
+    by_word = dict(zip(attention.named(words), vectors.tolist(), strict=True))
+    st.session_state.setdefault(_KEPT, {}).update(by_word)
     is_usual = (vectors == attention.first_vectors(*vectors.shape)).all()
     view_link.say(VECTORS, "" if is_usual else by_hand_text.text_of(vectors))
     return vectors
@@ -143,18 +143,18 @@ def _filled(value: Any) -> float:
 
 def _base(words: tuple[str, ...], n_numbers: int) -> tuple[Floats, int]:
     signature = (words, n_numbers)
-    known: tuple[Any, Floats, int, bool] | None = st.session_state.get(_BASE)
-    asked = view_link.opened(VECTORS)
-    is_on_page = known is not None and f"{_EDITOR}-{known[2]}" in st.session_state
-    if not asked and known is not None and known[0] == signature and (is_on_page or known[3]):
-        st.session_state[_BASE] = (*known[:3], False)
-        return known[1], known[2]
+    stored: tuple[Any, Floats, int, bool] | None = st.session_state.get(_BASE)
+    linked = view_link.opened(VECTORS)
+    is_on_page = stored is not None and f"{_EDITOR}-{stored[2]}" in st.session_state
+    if not linked and stored is not None and stored[0] == signature and (is_on_page or stored[3]):
+        st.session_state[_BASE] = (*stored[:3], False)
+        return stored[1], stored[2]
     made = attention.with_kept(words, n_numbers, st.session_state.get(_KEPT, {}))
-    if asked:
+    if linked:
         try:
-            made = by_hand_text.vectors_of(asked, len(words), n_numbers)
+            made = by_hand_text.vectors_of(linked, len(words), n_numbers)
         except ValueError as error:
-            view_link.warn(f"{_(error)} {_('The first vectors are used instead.')}")
+            view_link.warn(_(error) + " " + _("The first vectors are used instead."))
     return _start_from(signature, made)
 
 

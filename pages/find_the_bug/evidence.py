@@ -106,8 +106,8 @@ def _grid(run: Run, name: str, kind: str) -> None:
         show.problem(error)
         return
     title = _("{name}, step {step}", name=name, step=f"{steps[-1]:,}")
-    look = GridLook(chosen=(0, 0), theme=state.theme(), title=title)
-    head_grid(view, look, on_pick=_nothing, key=f"bug-heads-{name}-{kind}")
+    style = GridLook(chosen=(0, 0), theme=state.theme(), title=title)
+    head_grid(view, style, on_pick=_nothing, key=f"bug-heads-{name}-{kind}")
 
 
 def _answers(played: Round) -> None:
@@ -120,8 +120,8 @@ def _answers(played: Round) -> None:
             probe = PROBES[name]
             st.markdown(f"**{_(probe.question)}**")
             table = [
-                (_(one.label), one.healthy, f"**{one.twin}** ≠" if one.is_apart else one.twin)
-                for one in answer
+                (_(part.label), part.healthy, f"**{part.twin}** ≠" if part.is_apart else part.twin)
+                for part in answer
             ]
             show.facts(table, [_("measured"), healthy, suspect])
             st.caption(_("A sound model: {words}", words=_(probe.healthy)))

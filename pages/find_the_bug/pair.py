@@ -147,8 +147,8 @@ def end(pair: Pair, played: Round, name: str, *, is_won: bool) -> None:
 
 
 def seen() -> list[str]:
-    found: list[str] = st.session_state.setdefault(_SOLVED, [])
-    return found
+    solved: list[str] = st.session_state.setdefault(_SOLVED, [])
+    return solved
 
 
 def n_won() -> int:

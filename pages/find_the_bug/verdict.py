@@ -109,8 +109,8 @@ def _wrong(pair: Pair, played: Round, guess: Bug) -> None:
     if guess.name not in played.wrong:
         played.wrong.append(guess.name)
     with st.spinner(_("Comparing the guess with the suspect …")):
-        said = hint(pair, guess, tuple(played.answers))
-    played.hint = _("Not “{guess}”. {hint}", guess=_(guess.label), hint=_(said))
+        words = hint(pair, guess, tuple(played.answers))
+    played.hint = _("Not “{guess}”. {hint}", guess=_(guess.label), hint=_(words))
     st.rerun()
 
 

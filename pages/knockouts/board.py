@@ -21,10 +21,10 @@ def board(run: Run, off: Sequence[Part], worth: Worth) -> None:
     largest = max((each.rise for each in worth.values()), default=0.0)
 
     def cell(part: Part) -> Cell:
-        found = worth.get(part)
+        importance = worth.get(part)
         heat = None
-        if found is not None:
-            heat = max(0.0, found.rise / largest) if largest > 0 else 0.0
+        if importance is not None:
+            heat = max(0.0, importance.rise / largest) if largest > 0 else 0.0
         return Cell(
             part.code,
             _text(part),
@@ -32,7 +32,7 @@ def board(run: Run, off: Sequence[Part], worth: Worth) -> None:
             part in off,
             part.kind == "head",
             heat,
-            "" if found is None else worth_words(found),
+            "" if importance is None else worth_words(importance),
         )
 
     parts = parts_of(run.experiment)
@@ -43,9 +43,9 @@ def board(run: Run, off: Sequence[Part], worth: Worth) -> None:
     knock_board(rows, on_pick=state.switch, key=f"knockouts-board-{run.id}")
 
 
-def worth_words(found: Importance) -> str:
+def worth_words(importance: Importance) -> str:
     """Return what a head is worth: how the loss moves without it, and what is still right."""
-    rise, share = signed(found.rise), show.percent(found.score.accuracy)
+    rise, share = signed(importance.rise), show.percent(importance.score.accuracy)
     return _("Without it: loss {rise}, {share} right", rise=rise, share=share)
 
 

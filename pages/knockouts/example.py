@@ -9,7 +9,7 @@ import streamlit as st
 from pages.components.moving import Tree, moving
 from pages.i18n import _
 from pages.knockouts import outcome
-from pages.knockouts.outcome import Asked
+from pages.knockouts.outcome import Measurement
 from pages.ui import answer, show, state
 from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.attention.example import Example
@@ -24,9 +24,9 @@ from tfm_core.runs.run import Run
 MEAN = -1
 
 
-def answers(run: Run, off: Sequence[Part], asked: Asked) -> None:
+def answers(run: Run, off: Sequence[Part], measurement: Measurement) -> None:
     """Show what the model answers with everything on, and without what is off."""
-    before, after = _both(run, off, asked)
+    before, after = _both(run, off, measurement)
     item = before.item
     lines: list[Tree] = []
     if "src_text" in item:
@@ -41,11 +41,11 @@ def answers(run: Run, off: Sequence[Part], asked: Asked) -> None:
     if before.probabilities is not None:
         lines.append(answer.classes(run.experiment, after if off else before))
     moving({0: ["div", "", *lines]}, 0, animation="", key="knockouts-answers")
-    outcome.last_in_words(run, off, asked)
+    outcome.last_in_words(run, off, measurement)
 
 
-def attention(run: Run, off: Sequence[Part], asked: Asked) -> None:
-    before, after = _both(run, off, asked)
+def attention(run: Run, off: Sequence[Part], measurement: Measurement) -> None:
+    before, after = _both(run, off, measurement)
     kinds = modules_by_kind(run.experiment)
     changed = most_moved(before, after)
     kind, layer, head = _chosen(
@@ -73,9 +73,9 @@ def attention(run: Run, off: Sequence[Part], asked: Asked) -> None:
         st.caption(_("What is off still computes its weights; look at later layers."))
 
 
-def _both(run: Run, off: Sequence[Part], asked: Asked) -> tuple[Example, Example]:
-    before = example_without(run, asked.example, (), asked.how, asked.n)
-    return before, example_without(run, asked.example, off, asked.how, asked.n)
+def _both(run: Run, off: Sequence[Part], measurement: Measurement) -> tuple[Example, Example]:
+    before = example_without(run, measurement.example, (), measurement.how, measurement.n)
+    return before, example_without(run, measurement.example, off, measurement.how, measurement.n)
 
 
 def _chosen(
@@ -151,7 +151,7 @@ def _said(run: Run, who: str, example: Example) -> Tree:
     line = _line(who, said)
     if is_right is None:
         return line
-    mark = f" ✓ {_('right')}" if is_right else f" ✗ {_('wrong')}"
+    mark = _(" ✓ right") if is_right else _(" ✗ wrong")
     return [*line, ["span", "good" if is_right else "bad", mark]]
 
 
@@ -164,7 +164,7 @@ def _answer(run: Run, example: Example) -> tuple[str, bool | None]:
         share = show.percent(float(example.probabilities[best]))
         words = _("{name}, with {share}", name=names[best], share=share)
         return words, None if item.get("label") is None else best == item["label"]
-    told = tuple(example.answer or ())
+    tokens = tuple(example.answer or ())
     if is_language(item):
         return example.answer_text or "–", None
-    return example.answer_text or "–", told == tuple(item.get("truth", item["tgt"]))
+    return example.answer_text or "–", tokens == tuple(item.get("truth", item["tgt"]))

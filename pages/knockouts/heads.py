@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.i18n import _, paragraph
 from pages.knockouts import outcome, state
 from pages.knockouts.link import DRAWN
-from pages.knockouts.outcome import Asked
+from pages.knockouts.outcome import Measurement
 from pages.ui import show, view_link
 from tfm_core.inspect.knockouts import measure
 from tfm_core.inspect.knockouts.measure import Importance, Pruning
@@ -26,19 +26,23 @@ def has_heads(run: Run) -> bool:
     return bool(heads_of(run.experiment))
 
 
-def measured_heads(run: Run, asked: Asked, place: DeltaGenerator) -> dict[Part, Importance]:
+def measured_heads(
+    run: Run, measurement: Measurement, place: DeltaGenerator
+) -> dict[Part, Importance]:
     """Return what each head is worth, with a bar in its place while that is measured."""
     n_heads = len(heads_of(run.experiment))
     worth: dict[Part, Importance] = {}
-    for done, each in enumerate(measure.importances(run, asked.how, asked.n), 1):
+    for done, each in enumerate(measure.importances(run, measurement.how, measurement.n), 1):
         worth[each.part] = each
-        words = _("Head {done} of {all}, on {n} examples …", done=done, all=n_heads, n=asked.n)
+        words = _(
+            "Head {done} of {all}, on {n} examples …", done=done, all=n_heads, n=measurement.n
+        )
         place.progress(done / n_heads, words)
     place.empty()
     return worth
 
 
-def offer(run: Run, asked: Asked, *, is_measured: bool) -> None:
+def offer(run: Run, measurement: Measurement, *, is_measured: bool) -> None:
     heads = heads_of(run.experiment)
     if not heads:
         st.caption(paragraph("knockouts/recurrent"))
@@ -53,22 +57,24 @@ def offer(run: Run, asked: Asked, *, is_measured: bool) -> None:
             icon=":material/grid_view:",
             key="knockouts-measure",
             on_click=state.ask_heads,
-            args=(asked.of(run),),
+            args=(measurement.of(run),),
         )
         st.caption(_("Numbers are heads; “skip” is a residual connection."), width="content")
 
 
-def table(run: Run, off: Sequence[Part], asked: Asked, worth: Mapping[Part, Importance]) -> None:
+def table(
+    run: Run, off: Sequence[Part], measurement: Measurement, worth: Mapping[Part, Importance]
+) -> None:
     """Show every head in a row, the one that is missed most first, beside its gradient."""
     if not has_heads(run):
         st.info(_("A recurrent network has no heads."))
         return
-    if not worth and run.meta.recorded and not asked.is_all:
+    if not worth and run.meta.recorded and not measurement.is_all:
         return  # it is being measured, and a bar says so
     if not worth:
         st.info(_("Press “Measure every head” first."))
         return
-    slopes = measure.gradient_importances(run, asked.n)
+    slopes = measure.gradient_importances(run, measurement.n)
     steepest = max(slopes.values()) or 1.0
     ordered = sorted(worth.values(), key=lambda each: -each.rise)
     rows = [
@@ -111,7 +117,7 @@ def table(run: Run, off: Sequence[Part], asked: Asked, worth: Mapping[Part, Impo
             ),
         },
     )
-    st.caption(paragraph("knockouts/heads-alone", n=f"{asked.n:,}"))
+    st.caption(paragraph("knockouts/heads-alone", n=f"{measurement.n:,}"))
     _chosen(run, [each.part for each in ordered], off)
 
 
@@ -133,12 +139,12 @@ def _chosen(run: Run, parts: list[Part], off: Sequence[Part]) -> None:
         outcome.attention_link(run, part)
 
 
-def pruning(run: Run, asked: Asked) -> None:
+def pruning(run: Run, measurement: Measurement) -> None:
     heads = heads_of(run.experiment)
     if not heads:
         st.info(_("A recurrent network has no heads."))
         return
-    question = asked.of(run)
+    question = measurement.of(run)
     if not state.pruning_asked(question):
         n_orders = measure.RANDOM_ORDERS
         st.markdown(
@@ -146,7 +152,7 @@ def pruning(run: Run, asked: Asked) -> None:
                 "knockouts/remove-heads",
                 orders=n_orders,
                 measurements=len(heads) + measure.n_measurements(len(heads), n_orders),
-                n=f"{asked.n:,}",
+                n=f"{measurement.n:,}",
             )
         )
         st.button(
@@ -158,7 +164,7 @@ def pruning(run: Run, asked: Asked) -> None:
             args=(question,),
         )
         return
-    curves = _measured(run, asked)
+    curves = _measured(run, measurement)
     shown = view_link.choice(_("What is drawn"), DRAWN, is_labelled=False)
     show.figure(
         plots.pruning_curve(curves, shown),
@@ -167,7 +173,7 @@ def pruning(run: Run, asked: Asked) -> None:
     )
 
 
-def _measured(run: Run, asked: Asked) -> Pruning:
+def _measured(run: Run, measurement: Measurement) -> Pruning:
     place = st.empty()
     n_heads = len(heads_of(run.experiment))
     total = n_heads + measure.n_measurements(n_heads)
@@ -177,11 +183,11 @@ def _measured(run: Run, asked: Asked) -> Pruning:
         place.progress(min(1.0, done / total), words)
 
     worth = []
-    for done, each in enumerate(measure.importances(run, asked.how, asked.n), 1):
+    for done, each in enumerate(measure.importances(run, measurement.how, measurement.n), 1):
         worth.append(each)
         progress(done)
     curves = None
-    for step in measure.pruned(run, measure.least_first(worth), asked.how, asked.n):
+    for step in measure.pruned(run, measure.least_first(worth), measurement.how, measurement.n):
         if isinstance(step, Pruning):
             curves = step
         else:

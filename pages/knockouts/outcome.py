@@ -28,7 +28,7 @@ MAX_CHIPS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Measurement:
     """How parts are switched off, on the first n validation examples, and the example looked at.
 
     mark: of the checkpoint; what was measured with another is measured anew only when asked for.
@@ -44,10 +44,10 @@ class Asked:
         return run.id, self.mark, self.how, self.n
 
 
-def outcome(run: Run, off: Sequence[Part], asked: Asked) -> None:
+def outcome(run: Run, off: Sequence[Part], measurement: Measurement) -> None:
     """Show the figures with what is off, how far they moved, and what that is."""
-    before = measure.measured(run, (), asked.how, asked.n)
-    after = measure.measured(run, off, asked.how, asked.n)
+    before = measure.measured(run, (), measurement.how, measurement.n)
+    after = measure.measured(run, off, measurement.how, measurement.n)
     _figures(run, before, after)
     _chips(off)
     st.caption(
@@ -60,7 +60,7 @@ def outcome(run: Run, off: Sequence[Part], asked: Asked) -> None:
             loss=f"{before.loss:.4f}",
         )
     )
-    both = measure.together(run, off, asked.how, asked.n)
+    both = measure.together(run, off, measurement.how, measurement.n)
     if both is not None:
         st.caption(_(measure.in_words(*both)))
 
@@ -126,14 +126,16 @@ def _chips(off: Sequence[Part]) -> None:
             )
 
 
-def last_in_words(run: Run, off: Sequence[Part], asked: Asked) -> None:
+def last_in_words(run: Run, off: Sequence[Part], measurement: Measurement) -> None:
     if not off:
         return
     part = off[-1]
     is_recurrent = part.kind == "sublayer" and part.layer is None
     words = _(WITHOUT_CONTEXT if is_recurrent else KINDS[part.kind])
-    if asked.how == "mean" and part.kind in HAS_MEAN:
-        words = _("Its output is replaced by its mean over these {n} examples.", n=f"{asked.n:,}")
+    if measurement.how == "mean" and part.kind in HAS_MEAN:
+        words = _(
+            "Its output is replaced by its mean over these {n} examples.", n=f"{measurement.n:,}"
+        )
     name = _(name_of(part))
     st.caption(f"**{name[:1].upper()}{name[1:]}**: {words}")
     attention_link(run, part)

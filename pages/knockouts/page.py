@@ -8,7 +8,7 @@ from pages.components.thumbnails import Thumbnail, thumbnails
 from pages.i18n import _, paragraph
 from pages.knockouts import board, example, heads, outcome, state
 from pages.knockouts.link import ALL, EXAMPLE, HOW, VIEW
-from pages.knockouts.outcome import Asked
+from pages.knockouts.outcome import Measurement
 from pages.ui import fitting_run, recorded, runs_access, show, view_link, visitors
 from pages.ui.state import current_run_id, draw_anew, set_current_run
 from pages.ui.task_panels import example_name
@@ -41,29 +41,33 @@ def _look(run: Run) -> None:
 def _draw(run: Run) -> None:
     fitting_run.say(run)
     off = state.off(run)
-    asked = controls(run, run.probe())
-    question = asked.of(run)
+    measurement = controls(run, run.probe())
+    question = measurement.of(run)
     left, right = st.columns([13, 9], gap="medium")
-    is_next = run.meta.recorded and not asked.is_all and heads.has_heads(run)
+    is_next = run.meta.recorded and not measurement.is_all and heads.has_heads(run)
     with left:
-        worth = heads.measured_heads(run, asked, st.empty()) if state.heads_asked(question) else {}
+        worth = (
+            heads.measured_heads(run, measurement, st.empty())
+            if state.heads_asked(question)
+            else {}
+        )
         board.board(run, off, worth)
         bar = st.empty()
         if worth or not is_next:
-            heads.offer(run, asked, is_measured=bool(worth))
+            heads.offer(run, measurement, is_measured=bool(worth))
     with right:
-        outcome.outcome(run, off, asked)
-        example.answers(run, off, asked)
+        outcome.outcome(run, off, measurement)
+        example.answers(run, off, measurement)
     view = view_link.choice(_("Look closer"), VIEW, is_labelled=False)
     if view == "heads":
-        heads.table(run, off, asked, worth)
+        heads.table(run, off, measurement, worth)
     elif view == "pruning":
-        heads.pruning(run, asked)
+        heads.pruning(run, measurement)
     else:
-        example.attention(run, off, asked)
+        example.attention(run, off, measurement)
     recorded.note(run, key="knockouts")
     if is_next and not worth:  # what stands above is seen meanwhile
-        heads.measured_heads(run, asked, bar)
+        heads.measured_heads(run, measurement, bar)
         state.ask_heads(question)
         draw_anew()
 
@@ -114,7 +118,7 @@ def _offer_recorded() -> None:
         )
 
 
-def controls(run: Run, probe: Probe) -> Asked:
+def controls(run: Run, probe: Probe) -> Measurement:
     """Choose how parts are switched off, on how many examples that is measured, and the example."""
     n_first, n_most = measure.n_first(run), measure.n_most(run)
     count = len(probe.items)
@@ -136,7 +140,7 @@ def controls(run: Run, probe: Probe) -> Asked:
     view_link.say(EXAMPLE, index)
     is_all = n_most > n_first and bool(st.session_state[ALL.key])
     view_link.say(ALL, is_all)
-    return Asked(
+    return Measurement(
         how="mean" if how == "mean" else "zero",
         n=n_most if is_all else n_first,
         is_all=is_all,

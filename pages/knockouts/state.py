@@ -20,13 +20,13 @@ Question = tuple[str, int, str, int]
 def off(run: Run) -> tuple[Part, ...]:
     """Return what is switched off in a run's model, the newest last, and say so in the link."""
     problem = view_link.receive(OFF)
-    known = {part.code: part for part in parts_of(run.experiment)}
-    asked: Codes | None = st.session_state[OFF.key]
+    by_code = {part.code: part for part in parts_of(run.experiment)}
+    requested: Codes | None = st.session_state[OFF.key]
     before = st.session_state.get(_RUN)
     is_other = before is not None and before != run.id
-    fitting = tuple(code for code in asked or () if code in known)
-    lacking = [code for code in asked or () if code not in known]
-    if asked is None or (is_other and lacking and not fitting):
+    fitting = tuple(code for code in requested or () if code in by_code)
+    lacking = [code for code in requested or () if code not in by_code]
+    if requested is None or (is_other and lacking and not fitting):
         fitting = (first_to_go(run.experiment).code,)
     elif lacking and not is_other:
         part = ", ".join(lacking[:4])
@@ -42,13 +42,13 @@ def off(run: Run) -> tuple[Part, ...]:
     st.session_state[OFF.key] = fitting
     view_link.warn(problem)
     view_link.say(OFF, fitting)
-    return tuple(known[code] for code in fitting)
+    return tuple(by_code[code] for code in fitting)
 
 
 def switch(*codes: str) -> None:
     now: Codes = st.session_state.get(OFF.key) or ()
-    kept = tuple(code for code in now if code not in codes)
-    _change((*kept, *(code for code in codes if code not in now)))
+    remaining = tuple(code for code in now if code not in codes)
+    _change((*remaining, *(code for code in codes if code not in now)))
 
 
 def clear() -> None:

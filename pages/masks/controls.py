@@ -98,7 +98,7 @@ def projected(choice: MaskChoice) -> Projected:
                 if scores.reads_target(choice.run, choice.kind):
                     source = typed.escape(" ".join(choice.other))
                     words = (
-                        f"{words} {_('The tokens are its answer to “{source}”.', source=source)}"
+                        words + " " + _("The tokens are its answer to “{source}”.", source=source)
                     )
                 _say(words, choice.note)
                 return made

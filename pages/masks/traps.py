@@ -66,15 +66,17 @@ def wrong_axis(
         if len(projected.query) != len(projected.key):
             raise ValueError(_("This needs self-attention: choose any mask but cross-attention."))
         is_padding = np.array([token == PAD_TOKEN for token in projected.key])
-        found = traps.wrong_axis(projected, is_padding, rest, clicked)
+        result = traps.wrong_axis(projected, is_padding, rest, clicked)
     except ValueError as error:
         st.info(_(error), icon=":material/info:")
         return
-    maps = {_("Keys masked: right"): found.right, _("Queries masked: wrong"): found.wrong}
-    captions = [_("The columns of padding are empty."), _wrong_words(found)]
-    if not found.leaked and found.leaked_alone:
-        maps[_("Queries masked: padding half alone")] = found.alone
-        captions.append(paragraph("masks/leak-in-encoder", leaked=show.percent(found.leaked_alone)))
+    maps = {_("Keys masked: right"): result.right, _("Queries masked: wrong"): result.wrong}
+    captions = [_("The columns of padding are empty."), _wrong_words(result)]
+    if not result.leaked and result.leaked_alone:
+        maps[_("Queries masked: padding half alone")] = result.alone
+        captions.append(
+            paragraph("masks/leak-in-encoder", leaked=show.percent(result.leaked_alone))
+        )
     _side_by_side(maps, projected.query, projected.key, captions, "axis")
     if choice.kind in {"none", "causal"}:
         st.caption(
@@ -89,12 +91,12 @@ def float_mask(projected: Projected, flow: MaskedAttention) -> None:
     """Show a mask as bool, and by mistake as numbers, which are added to the scores."""
     _explain("float-mask")
     try:
-        found = traps.float_mask(projected, flow.allowed)
+        result = traps.float_mask(projected, flow.allowed)
     except ValueError as error:
         st.info(_(error), icon=":material/info:")
         return
-    maps = {_("Bool: right"): found.right, _("Float, added: wrong"): found.wrong}
-    leaked = show.percent(found.leaked)
+    maps = {_("Bool: right"): result.right, _("Float, added: wrong"): result.wrong}
+    leaked = show.percent(result.leaked)
     captions = [
         _("Forbidden keys have no weight."),
         _("Queries spend {leaked} of their attention on forbidden keys.", leaked=leaked),
@@ -109,9 +111,9 @@ def _explain(name: str) -> None:
     st.code(f"{mistake.right}  # right\n{mistake.wrong}", "python", wrap_lines=True)
 
 
-def _wrong_words(found: traps.WrongAxis) -> str:
-    if found.leaked:
-        return paragraph("masks/leak", leaked=show.percent(found.leaked))
+def _wrong_words(result: traps.WrongAxis) -> str:
+    if result.leaked:
+        return paragraph("masks/leak", leaked=show.percent(result.leaked))
     return paragraph("masks/no-leak")
 
 
@@ -119,10 +121,11 @@ def half_precision(projected: Projected, flow: MaskedAttention) -> None:
     st.markdown(content("masks_precision"))
     query = traps.mixed_row(flow.allowed)
     allowed = np.arange(len(projected.key)) < (len(projected.key) + 1) // 2
-    words = paragraph("masks/types-half")
+    words = _("Scores of the first query, half of its keys forbidden, in each type.")
     if query is not None:
         allowed = flow.allowed[query]
-        words = paragraph("masks/types", n=query + 1, token=projected.query[query])
+        token = projected.query[query]
+        words = _("Scores of query {n}, `{token}`, in each type.", n=query + 1, token=token)
     results = traps.precision(projected.scores[query or 0], allowed)
     fills = {"lowest": _("the type's lowest number"), "-inf": "−∞", "-1e9": "−1e9", "-1e4": "−1e4"}
     st.table(
@@ -136,7 +139,7 @@ def half_precision(projected: Projected, flow: MaskedAttention) -> None:
         hide_index=True,
         border="horizontal",
     )
-    st.caption(words)
+    st.caption(words + " " + paragraph("masks/types"))
     with st.expander(_("All the numbers")):
         _every_number(results, fills)
 
@@ -199,8 +202,8 @@ def _side_by_side(
 ) -> None:
     for index, (column, title) in enumerate(zip(st.columns(len(maps)), maps, strict=True)):
         with column:
-            drawn = plots.weight_map(maps[title], query, key, title, state.theme())
-            show.figure(drawn, captions[index], key=f"masks-{name}-{index}")
+            figure = plots.weight_map(maps[title], query, key, title, state.theme())
+            show.figure(figure, captions[index], key=f"masks-{name}-{index}")
 
 
 def _short(value: float) -> str:

@@ -29,10 +29,14 @@ def begin(run: Run) -> None:
 def step(run: Run, steps: tuple[int, ...]) -> int:
     """Choose the step whose weights answer; the link says it unless it is the newest."""
     problem = view_link.receive(STEP)
-    asked = int(st.session_state[STEP.key])
-    chosen = steps[-1] if asked == LAST else min(steps, key=lambda known: abs(known - asked))
-    if asked not in (LAST, chosen):
-        values = {"asked": f"{asked:,}", "step": f"{chosen:,}"}
+    requested = int(st.session_state[STEP.key])
+    chosen = (
+        steps[-1]
+        if requested == LAST
+        else min(steps, key=lambda step_with_weights: abs(step_with_weights - requested))
+    )
+    if requested not in (LAST, chosen):
+        values = {"asked": f"{requested:,}", "step": f"{chosen:,}"}
         problem = problem or _("No weights at step {asked}; showing step {step}.", **values)
     view_link.warn(problem)
     st.session_state[STEP.key] = chosen
@@ -40,7 +44,7 @@ def step(run: Run, steps: tuple[int, ...]) -> int:
         st.select_slider(
             _("Weights of step"),
             steps,
-            format_func=lambda one: f"{one:,}",
+            format_func=lambda n: f"{n:,}",
             key=STEP.key,
             persist_state="session",
         )
@@ -52,9 +56,9 @@ def step(run: Run, steps: tuple[int, ...]) -> int:
 
 def cell() -> Cell | None:
     view_link.warn(view_link.receive(CELL))
-    found: Cell | None = st.session_state.get(CELL.key)
-    view_link.say(CELL, found)
-    return found
+    chosen: Cell | None = st.session_state.get(CELL.key)
+    view_link.say(CELL, chosen)
+    return chosen
 
 
 def choose_cell(cell: Cell | None) -> None:

@@ -116,23 +116,23 @@ def answers(run: Run, step: int) -> Answers | None:
     Raises ValueError, in a sentence, where there are no such weights or no data.
     """
     wanted = (run.id, step)
-    asked: Job | None
-    before, asked = st.session_state.pop(_ASKED, (None, None))
-    if asked is not None and before == wanted and asked.future.done():
-        job = asked  # also one that failed: begun anew it would fail for ever
+    job_before: Job | None
+    before, job_before = st.session_state.pop(_ASKED, (None, None))
+    if job_before is not None and before == wanted and job_before.future.done():
+        job = job_before  # also one that failed: begun anew it would fail for ever
     else:
         job = evaluations().ask(run, step)
-        if asked is not None and asked is not job:
-            evaluations().leave(asked)
+        if job_before is not None and job_before is not job:
+            evaluations().leave(job_before)
     try:
-        found = job.future.result(timeout=AT_ONCE)
+        evaluated = job.future.result(timeout=AT_ONCE)
     except TimeoutError:
         st.session_state[_ASKED] = (wanted, job)
         st.fragment(_progress, run_every=_TICK)(job, step)
         return None
     except CancelledError:  # another session of this visitor looks at something else
         state.draw_anew()
-    return found
+    return evaluated
 
 
 def _progress(job: Job, step: int) -> None:

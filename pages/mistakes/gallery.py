@@ -31,38 +31,38 @@ def order() -> str:
     return view_link.choice(_("Order"), ORDER, is_labelled=False)
 
 
-def gallery(run: Run, found: Answers, counted: Confusion, cell: Cell | None, order: str) -> None:
-    chosen = None if cell is None else in_cell(found, counted, cell)
-    is_text = found.written is not None
+def gallery(run: Run, answers: Answers, counted: Confusion, cell: Cell | None, order: str) -> None:
+    chosen = None if cell is None else in_cell(answers, counted, cell)
+    is_text = answers.written is not None
     worst = worst_texts if is_text else worst_answers
-    places = worst(found, "sure" if order == "sure" else "loss", chosen)
+    places = worst(answers, "sure" if order == "sure" else "loss", chosen)
     if cell is not None:
-        _only(found, cell, 0 if chosen is None else len(chosen))
+        _only(answers, cell, 0 if chosen is None else len(chosen))
     is_picture = examples.picture_of(run, 0) is not None
     most = _MAX_PICTURES if is_picture and not is_text else _MAX_TEXTS
     all_right = cell is None and not len(places)
     if all_right:
-        places = least_sure(found, most)
-    st.caption(_how_many(found, len(places), most, cell, order, all_right=all_right))
+        places = least_sure(answers, most)
+    st.caption(_how_many(answers, len(places), most, cell, order, all_right=all_right))
     shown = places[:most].tolist()
     with st.container(height=_HEIGHT, border=False, key="mistakes-gallery"):
-        if found.is_language:
-            _surprises(run, found, shown)
+        if answers.is_language:
+            _surprises(run, answers, shown)
         elif is_text:
-            _texts(run, found, shown)
-        elif found.unit == "label":
-            _labels(run, found, shown)
+            _texts(run, answers, shown)
+        elif answers.unit == "label":
+            _labels(run, answers, shown)
         else:
-            _pictures(run, found, shown)
+            _pictures(run, answers, shown)
 
 
 def _how_many(
-    found: Answers, n: int, most: int, cell: Cell | None, order: str, *, all_right: bool
+    answers: Answers, n: int, most: int, cell: Cell | None, order: str, *, all_right: bool
 ) -> str:
     if all_right:
         return _("No mistakes with these weights; the {n} least sure answers.", n=min(n, most))
     values = {"n": min(n, most), "all": f"{n:,}"}
-    if cell is None and found.is_language:
+    if cell is None and answers.is_language:
         if order == "sure":
             return _("The {n} most confident of {all} wrong tokens.", **values)
         return _("The {n} of {all} tokens with the highest loss.", **values)
@@ -73,14 +73,16 @@ def _how_many(
     return _("All {n} of them.", n=f"{n:,}") if n else ""
 
 
-def _only(found: Answers, cell: Cell, n: int) -> None:
-    truth, said = (_("others") if one == OTHERS else _name(found, one) for one in cell)
-    values = {"truth": truth, "said": said, "n": f"{n:,}"}
+def _only(answers: Answers, cell: Cell, n: int) -> None:
+    truth, predicted = (
+        _("others") if number == OTHERS else _name(answers, number) for number in cell
+    )
+    values = {"truth": truth, "said": predicted, "n": f"{n:,}"}
     if cell[0] == cell[1] != OTHERS:
         words = _("**{truth}**, right: {n}", **values)
     else:
         words = _("**{truth}** taken for **{said}**: {n}", **values)
-    if found.written is not None:
+    if answers.written is not None:
         words = _("Tokens in these texts: {words}", words=words)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(words, width="content")
@@ -93,28 +95,28 @@ def _only(found: Answers, cell: Cell, n: int) -> None:
         )
 
 
-def _name(found: Answers, number: int) -> str:
-    if not 0 <= number < len(found.names):
+def _name(answers: Answers, number: int) -> str:
+    if not 0 <= number < len(answers.names):
         return f"{number}"
-    return escape(marked(found.names[number]))
+    return escape(marked(answers.names[number]))
 
 
-def _pictures(run: Run, found: Answers, places: Sequence[int]) -> None:
+def _pictures(run: Run, answers: Answers, places: Sequence[int]) -> None:
     with st.container(horizontal=True, gap="small"):
         for place in places:
-            example = int(found.example[place])
+            example = int(answers.example[place])
             with st.container(width=_WIDTH, gap=None, key=f"mistake-card-{example}"):
                 _picture(run, example)
-                _link(run, example, _single(found, place))
+                _link(run, example, _single(answers, place))
 
 
-def _single(found: Answers, place: int) -> str:
+def _single(answers: Answers, place: int) -> str:
     values = {
-        "truth": f"**{_name(found, int(found.truth[place]))}**",
-        "said": _name(found, int(found.said[place])),
-        "sure": show.percent(float(found.confidence[place])),
+        "truth": f"**{_name(answers, int(answers.truth[place]))}**",
+        "said": _name(answers, int(answers.said[place])),
+        "sure": show.percent(float(answers.confidence[place])),
     }
-    if found.truth[place] == found.said[place]:
+    if answers.truth[place] == answers.said[place]:
         return _("{truth}, right · {sure}", **values)
     return _("{truth}, not {said} · {sure}", **values)
 
@@ -126,26 +128,26 @@ def _picture(run: Run, example: int) -> None:
         st.html(f'<img class="mistake" alt="{name}" src="{picture_url(picture)}">')
 
 
-def _labels(run: Run, found: Answers, places: Sequence[int]) -> None:
+def _labels(run: Run, answers: Answers, places: Sequence[int]) -> None:
     for place in places:
-        example = int(found.example[place])
+        example = int(answers.example[place])
         with st.container(border=True, gap=None, key=f"mistake-card-{example}"):
-            st.markdown(escape(examples.source_of(run, found, example)))
-            _link(run, example, _single(found, place))
+            st.markdown(escape(examples.source_of(run, answers, example)))
+            _link(run, example, _single(answers, place))
 
 
-def _texts(run: Run, found: Answers, places: Sequence[int]) -> None:
-    assert found.written is not None
-    _is_right, losses = of_examples(found)
+def _texts(run: Run, answers: Answers, places: Sequence[int]) -> None:
+    assert answers.written is not None
+    _is_right, losses = of_examples(answers)
     for example in places:
-        shown = examples.text_of(run, found, example)
+        shown = examples.text_of(run, answers, example)
         with st.container(border=True, gap=None, key=f"mistake-card-{example}"):
             if shown.source:
                 st.markdown(escape(shown.source))
             else:
                 _picture(run, example)
             if shown.differs_at is None:
-                sure = show.percent(found.written[example].confidence)
+                sure = show.percent(answers.written[example].confidence)
                 words = _("Right, its least sure token with {sure}", sure=sure)
             else:
                 st.markdown(f":orange[✗ {escape(shown.said) or '–'}]")
@@ -160,19 +162,19 @@ def _texts(run: Run, found: Answers, places: Sequence[int]) -> None:
             _link(run, example, words)
 
 
-def _surprises(run: Run, found: Answers, places: Sequence[int]) -> None:
+def _surprises(run: Run, answers: Answers, places: Sequence[int]) -> None:
     for place in places:
-        one = examples.surprise_of(run, found, place)
+        surprise = examples.surprise_of(run, answers, place)
         with st.container(border=True, gap=None, key=f"mistake-card-{place}"):
-            token = _name(found, int(found.truth[place]))
-            st.markdown(f"{escape(one.before)} **:orange[{token}]**")
+            token = _name(answers, int(answers.truth[place]))
+            st.markdown(f"{escape(surprise.before)} **:orange[{token}]**")
             words = _(
                 "{loss} nats; expected {said} with {sure}",
-                loss=f"{float(found.loss[place]):.2f}",
-                said=_name(found, int(found.said[place])),
-                sure=show.percent(float(found.confidence[place])),
+                loss=f"{float(answers.loss[place]):.2f}",
+                said=_name(answers, int(answers.said[place])),
+                sure=show.percent(float(answers.confidence[place])),
             )
-            _to_attention(run, words, {"text": one.text})
+            _to_attention(run, words, {"text": surprise.text})
 
 
 def _link(run: Run, example: int, label: str) -> None:

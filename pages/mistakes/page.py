@@ -52,39 +52,39 @@ def page() -> None:
         with st.container(key="mistakes-step-area", horizontal=True, vertical_alignment="center"):
             with st.container(width=360):
                 step = controls.step(run, steps)
-            said = st.container(width="stretch")
-        found = evaluated.answers(run, step)
+            summary_place = st.container(width="stretch")
+        answers = evaluated.answers(run, step)
     except ValueError as error:
         unfit(run, error)
         return
-    if found is None:
-        said.markdown(measured_then(run, step))
+    if answers is None:
+        summary_place.markdown(measured_then(run, step))
         return
-    said.markdown(summary(run, found))
-    _draw(run, found)
+    summary_place.markdown(summary(run, answers))
+    _draw(run, answers)
     recorded.note(run, key="mistakes")
     if step != steps[-1]:  # somebody looks back: the other steps are asked meanwhile
         at = steps.index(step)
         evaluated.evaluations().ask_ahead(
-            run, tuple(sorted(steps, key=lambda one: abs(steps.index(one) - at)))
+            run, tuple(sorted(steps, key=lambda other: abs(steps.index(other) - at)))
         )
 
 
-def _draw(run: Run, found: Answers) -> None:
-    cell, counted = controls.cell(), confusion(found)
+def _draw(run: Run, answers: Answers) -> None:
+    cell, counted = controls.cell(), confusion(answers)
     left, right = st.columns([5, 6], gap="medium")
     with left:
-        parts.matrix(found, counted, cell)
+        parts.matrix(answers, counted, cell)
     with right:
-        names = parts.offered(run, found)
+        names = parts.offered(run, answers)
         with st.container(horizontal=True, gap="small"):
             offered = replace(SHOW, names=names)
             part = view_link.choice(_("What is shown"), offered, is_labelled=False)
             order = gallery.order() if part == "worst" else ""
         if part == "worst":
-            gallery.gallery(run, found, counted, cell, order)
+            gallery.gallery(run, answers, counted, cell, order)
         else:
-            PARTS[part](run, found)
+            PARTS[part](run, answers)
 
 
 def run_to_judge() -> Run | None:
@@ -101,7 +101,11 @@ def unfit(run: Run, why: str | BaseException) -> None:
     show.problem(why)
     kind = "" if run.problem else run.experiment.task.kind
     wanted = _FITTING.get(kind, FIRST)
-    fitting = {one.id: one for one in visitors.listed() if one.meta.recorded}
+    fitting = {
+        recorded_run.id: recorded_run
+        for recorded_run in visitors.listed()
+        if recorded_run.meta.recorded
+    }
     other = fitting.get(wanted)
     if other is None or other.id == run.id:
         return
@@ -115,18 +119,18 @@ def unfit(run: Run, why: str | BaseException) -> None:
     )
 
 
-def summary(run: Run, found: Answers) -> str:
-    counts = _language(found) if found.is_language else _counted(found)
-    if found.n_examples < found.n_all:
+def summary(run: Run, answers: Answers) -> str:
+    counts = _language(answers) if answers.is_language else _counted(answers)
+    if answers.n_examples < answers.n_all:
         data = _(
             "The first {n} of {all} validation examples; the test set is not touched.",
-            n=f"{found.n_examples:,}",
-            all=f"{found.n_all:,}",
+            n=f"{answers.n_examples:,}",
+            all=f"{answers.n_all:,}",
         )
     else:
         data = _("The test set is not touched.")
     words = f"{recorded.badge(run)} {escape(run.meta.name)}: {counts} {data}".strip()
-    alike = n_alike(run, found)
+    alike = n_alike(run, answers)
     if not alike:
         return words
     return f"{words} {paragraph('mistakes/alike', n=f'{alike:,}')}"
@@ -135,18 +139,18 @@ def summary(run: Run, found: Answers) -> str:
 def measured_then(run: Run, step: int) -> str:
     """Return what was measured on the validation set while the run trained, at or before a step."""
     curve = runs_access.curves(run).validation
-    known = curve["step"] <= step
-    if not known.any():
+    is_past = curve["step"] <= step
+    if not is_past.any():
         return ""
     return _(
         "During training, at step {at}: {share} of the answers right.",
-        share=show.percent(float(curve["accuracy"][known][-1])),
-        at=f"{int(curve['step'][known][-1]):,}",
+        share=show.percent(float(curve["accuracy"][is_past][-1])),
+        at=f"{int(curve['step'][is_past][-1]):,}",
     )
 
 
-def _counted(found: Answers) -> str:
-    is_right, _loss = of_examples(found)
+def _counted(answers: Answers) -> str:
+    is_right, _loss = of_examples(answers)
     n, wrong = len(is_right), int((~is_right).sum())
     low, high = wilson(n - wrong, n)
     words = paragraph(
@@ -157,21 +161,23 @@ def _counted(found: Answers) -> str:
         low=show.percent(low),
         high=show.percent(high),
     )
-    if found.unit != "token":
+    if answers.unit != "token":
         return words
-    tokens, total = show.percent(found.n_right / len(found.truth)), f"{len(found.truth):,}"
-    forced = _("With teacher forcing, {tokens} of {all} tokens.", tokens=tokens, all=total)
+    tokens, total = show.percent(answers.n_right / len(answers.truth)), f"{len(answers.truth):,}"
+    forced = _(
+        "With teacher forcing, {tokens} of {all} tokens are right.", tokens=tokens, all=total
+    )
     return f"{words} {forced}"
 
 
-def _language(found: Answers) -> str:
-    n = len(found.truth)
-    low, high = wilson(found.n_right, n)
+def _language(answers: Answers) -> str:
+    n = len(answers.truth)
+    low, high = wilson(answers.n_right, n)
     return paragraph(
         "mistakes/language",
-        loss=f"{float(found.loss.mean(dtype=float)):.3f}",
+        loss=f"{float(answers.loss.mean(dtype=float)):.3f}",
         n=f"{n:,}",
-        share=show.percent(found.n_right / n),
+        share=show.percent(answers.n_right / n),
         low=show.percent(low),
         high=show.percent(high),
     )

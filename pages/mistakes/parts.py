@@ -33,29 +33,29 @@ _OFTEN = 5
 """Times that a token is meant before its mean loss says something."""
 
 
-def offered(run: Run, found: Answers) -> tuple[str, ...]:
+def offered(run: Run, answers: Answers) -> tuple[str, ...]:
     fitting = {
-        "tokens": found.unit == "token",
-        "scores": found.written is not None and run.experiment.task.name in _SCORED,
+        "tokens": answers.unit == "token",
+        "scores": answers.written is not None and run.experiment.task.name in _SCORED,
     }
     return tuple(name for name in SHOW.names if fitting.get(name, True))
 
 
-def groups(run: Run, found: Answers) -> None:
-    ways = groupings(found, run.experiment)
+def groups(run: Run, answers: Answers) -> None:
+    ways = groupings(answers, run.experiment)
     names = tuple(ways)
     by = view_link.choice(_("Grouped by"), replace(BY, names=names, first=names[0]))
     way = ways[by]
-    counted = way.groups(found, run.experiment)
+    counted = way.groups(answers, run.experiment)
     if not counted:
         st.caption(_("No example shows a known pattern."))
         return
-    draw = plots.losses if found.is_language else plots.accuracies
+    draw = plots.losses if answers.is_language else plots.accuracies
     words = [_("Bars: 95 % confidence.")]
-    if way.is_of_texts and found.written is not None:
+    if way.is_of_texts and answers.written is not None:
         words.append(_("A text counts if all of it is right, written alone."))
-    elif found.unit == "token":
-        words.append(_("Each token follows the true ones (teacher forcing)."))
+    elif answers.unit == "token":
+        words.append(_("Each token is predicted from the true prefix (teacher forcing)."))
     if by == "pattern":
         words.append(_("An example may show several patterns."))
     if by == "frequency":
@@ -65,19 +65,19 @@ def groups(run: Run, found: Answers) -> None:
     show.figure(draw(counted, _(way.label)), " ".join(words), key="mistakes-groups")
 
 
-def tokens(run: Run, found: Answers) -> None:
+def tokens(run: Run, answers: Answers) -> None:
     """Show the tokens with the highest mean loss, of those that are meant often enough."""
-    least = _OFTEN if hard_tokens(found, least=_OFTEN) else 1
+    least = _OFTEN if hard_tokens(answers, least=_OFTEN) else 1
     rows = [
         {
-            _("token"): marked(found.names[one.number]),
-            _("loss"): one.loss,
-            _("share of all loss"): 100 * one.share,
-            _("meant"): one.n,
-            _("in training"): one.often,
-            _("said instead"): "" if one.instead is None else marked(found.names[one.instead]),
+            _("token"): marked(answers.names[hard.number]),
+            _("loss"): hard.loss,
+            _("share of all loss"): 100 * hard.share,
+            _("meant"): hard.n,
+            _("in training"): hard.often,
+            _("said instead"): "" if hard.instead is None else marked(answers.names[hard.instead]),
         }
-        for one in hard_tokens(found, least=least)
+        for hard in hard_tokens(answers, least=least)
     ]
     st.dataframe(
         pd.DataFrame(rows),
@@ -91,8 +91,8 @@ def tokens(run: Run, found: Answers) -> None:
     st.caption(paragraph("mistakes/word-loss", n=least))
 
 
-def how_sure(run: Run, found: Answers) -> None:
-    measured = calibration(found.confidence, found.is_right)
+def how_sure(run: Run, answers: Answers) -> None:
+    measured = calibration(answers.confidence, answers.is_right)
     values = {"sure": show.percent(measured.confidence), "right": show.percent(measured.accuracy)}
     if measured.confidence > measured.accuracy + measured.error / 2:
         words = _("Too sure of itself: {sure} sure on average, {right} right.", **values)
@@ -103,25 +103,25 @@ def how_sure(run: Run, found: Answers) -> None:
     error = _(
         "Expected calibration error: **{error}** over {n} predictions.",
         error=show.percent(measured.error),
-        n=f"{len(found.truth):,}",
+        n=f"{len(answers.truth):,}",
     )
     st.markdown(f"{words} {error}")
     show.figure(
         plots.reliability(measured),
-        _("The number in a bin is its answers."),
+        _("Numbers: answers per bin."),
         key="mistakes-calibration",
     )
 
 
-def scores(run: Run, found: Answers) -> None:
-    assert found.written is not None
+def scores(run: Run, answers: Answers) -> None:
+    assert answers.written is not None
     task = run.experiment.task
     own = own_task(task) if isinstance(task, OwnTextTaskConfig) else None
     are_words = own is None or own.cutters[1].unit in _OF_WORDS
     join = " ".join if own is None or are_words else own.join_tgt
     scored = corpus_scores(
-        [join(one.tokens) for one in found.written],
-        [join(item["tgt"]) for item in found.items],
+        [join(text.tokens) for text in answers.written],
+        [join(item["tgt"]) for item in answers.items],
         are_words=are_words,
     )
     named = [("BLEU", scored.bleu), ("chrF", scored.chrf)]
@@ -136,12 +136,14 @@ def scores(run: Run, found: Answers) -> None:
             )
     kind = "words" if scored.bleu is not None else "short" if are_words else "pieces"
     st.caption(
-        paragraph(f"mistakes/scores-{kind}", n=f"{found.n_examples:,}", short=f"{scored.n_short:,}")
+        paragraph(
+            f"mistakes/scores-{kind}", n=f"{answers.n_examples:,}", short=f"{scored.n_short:,}"
+        )
     )
     st.markdown("  \n".join(f"`{name} {score.signature}`" for name, score in shown))
 
 
-def matrix(found: Answers, counted: Confusion, chosen: Cell | None) -> None:
+def matrix(answers: Answers, counted: Confusion, chosen: Cell | None) -> None:
     numbers = counted.numbers
     told_apart = [place for place, number in enumerate(numbers) if number != OTHERS]
     is_shown = chosen is not None and set(chosen) <= set(numbers)
@@ -162,19 +164,19 @@ def matrix(found: Answers, counted: Confusion, chosen: Cell | None) -> None:
         name=_("Predicted for each true class; press a cell for its examples"),
         on_pick=lambda row, column: controls.choose_cell((numbers[row], numbers[column])),
     )
-    st.caption(_explained(found, counted))
+    st.caption(_explained(answers, counted))
 
 
-def _explained(found: Answers, counted: Confusion) -> str:
+def _explained(answers: Answers, counted: Confusion) -> str:
     words = [_("Rows: true; columns: predicted. Press a cell for examples.")]
-    if found.unit == "token":
-        words.append(_("Each token follows the true ones (teacher forcing)."))
+    if answers.unit == "token":
+        words.append(_("Each token is predicted from the true prefix (teacher forcing)."))
     if OTHERS in counted.numbers:
         words.append(
             _(
                 "The {n} most confused of {all} classes; … means all others.",
                 n=len(counted.numbers) - 1,
-                all=len(found.names),
+                all=len(answers.names),
             )
         )
     return " ".join(words)

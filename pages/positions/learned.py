@@ -152,7 +152,7 @@ def patches() -> None:
     columns = st.columns(len(tables))
     for n, (column, words, like) in enumerate(zip(columns, tables, maps, strict=True)):
         with column:
-            drawn = plots.matrix(
+            figure = plots.matrix(
                 like,
                 _("column"),
                 _("row"),
@@ -161,7 +161,7 @@ def patches() -> None:
                 span=span,
                 names=[str(i + 1) for i in range(side)],
             )
-            show.figure(drawn, words, key=f"positions-patches-{n}")
+            show.figure(figure, words, key=f"positions-patches-{n}")
     st.caption(_("Cosines with the chosen patch, from {least:.2f} to 1.", least=span[0]))
     show.code(positions.source_of("positions:sinusoidal_2d"))
 

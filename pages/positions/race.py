@@ -35,10 +35,7 @@ def view() -> None:
     _press()
     races = position_race.races(visitors.with_lessons())
     if not races:
-        st.info(
-            _("Train all kinds, or two runs that differ in positions."),
-            icon=":material/info:"
-        )  # fmt: skip
+        st.info(_("Train all kinds, or two runs that differ in positions."), icon=":material/info:")
         return
     race = comparison.picked(races, _name, key=_RACE)
     if len(races) == 1:

@@ -128,9 +128,9 @@ def buckets() -> None:
 
 def _learned(run: Run) -> None:
     step = step_of(run.snapshot_steps())
-    found = tables.learned_biases(run.snapshot(step), sequence_len(run.experiment) - 1)
+    by_stack = tables.learned_biases(run.snapshot(step), sequence_len(run.experiment) - 1)
     for column, (stack, (offsets, biases)) in zip(
-        st.columns(len(found)), found.items(), strict=True
+        st.columns(len(by_stack)), by_stack.items(), strict=True
     ):
         heads = {_("head {n}", n=i + 1): row for i, row in enumerate(biases)}
         with column:

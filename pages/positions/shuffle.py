@@ -116,8 +116,8 @@ def _picture(run: Run) -> None:
         for drawn, probabilities in ((picture, result.before), (result.moved, result.after)):
             best = int(probabilities.argmax())
             pixels = drawn[0] if len(drawn) == 1 else drawn.transpose(1, 2, 0)
-            said = f"{names[best]}, {show.percent(float(probabilities[best]))}"
-            st.image(pixels, caption=said, width=168, alt=said)
+            answer = f"{names[best]}, {show.percent(float(probabilities[best]))}"
+            st.image(pixels, caption=answer, width=168, alt=answer)
     st.caption(paragraph("positions/patches-shuffled"))
 
 

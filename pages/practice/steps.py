@@ -65,7 +65,7 @@ def why(name: str) -> None:
 
 def mistake(name: str) -> None:
     words = content(f"practice_{name}").partition("\n---\n")[2].strip()
-    st.warning(f"**{_('The common mistake.')}** {words}", icon=":material/report:")
+    st.warning(_("**The common mistake.** {words}", words=words), icon=":material/report:")
 
 
 def mark(name: str) -> None:
@@ -95,10 +95,10 @@ def starter(kinds: list[Kind], label: str, runs: Runs) -> None:
                 badge=recorded.badge(runs[kinds[0]]),
             )
         )
-    found = run_time.in_sequence(
+    time = run_time.in_sequence(
         [lesson.guided(kind) for kind in missing], usual=[lesson.SECONDS[kind] for kind in missing]
     )
-    label = _("{label} ({time})", label=label, time=run_time.words(found))
+    label = _("{label} ({time})", label=label, time=run_time.words(time))
     if st.button(label, type="primary", icon=":material/play_arrow:", key=f"practice-{kinds[-1]}"):
         for kind in missing:
             name = _("Practice: {what}", what=_(NAMES[kind]))

@@ -43,15 +43,16 @@ def view(runs: Runs) -> None:
     show.figure(
         plots.promises(rows), _("Mark: measured; line: 95 % confidence."), key="practice-promise"
     )
-    st.markdown(f"**{_(NAMES[picked[0]])}** " + _verdict(promised, tested))
+    st.markdown(_verdict(_(NAMES[picked[0]]), promised, tested))
     _luck(tested)
     show.code(intervals.best_of)
 
 
-def _verdict(promised: Evaluation, tested: Evaluation) -> str:
+def _verdict(name: str, promised: Evaluation, tested: Evaluation) -> str:
     low, high = tested.interval
     words = paragraph(
         "practice/tested",
+        name=name,
         promise=show.percent(promised.accuracy),
         truth=show.percent(tested.accuracy),
         low=show.percent(low),
@@ -59,17 +60,17 @@ def _verdict(promised: Evaluation, tested: Evaluation) -> str:
         n=f"{len(tested.labels):,}",
     )
     if promised.accuracy > high:
-        return f"{words} {_('Validation lies above the interval: too good to be true.')}"
+        return words + " " + _("Validation lies above the interval: too good to be true.")
     if promised.accuracy < low:
         return (
-            f"{words} {_('Validation lies below the interval: easier test pictures, by chance.')}"
+            words + " " + _("Validation lies below the interval: easier test pictures, by chance.")
         )
-    return f"{words} {_('Validation lies within the interval: it was honest.')}"
+    return words + " " + _("Validation lies within the interval: it was honest.")
 
 
 def _luck(tested: Evaluation) -> None:
     tries = st.select_slider(
-        _("If you had reported the best of this many equal models"),
+        _("Report the best of this many equal models"),
         _TRIES,
         20,
         key="practice-tries",
@@ -78,7 +79,7 @@ def _luck(tested: Evaluation) -> None:
     expected = intervals.best_of(tries, tested.accuracy, n)
     st.markdown(
         _(
-            "you would report about **{best}** instead of {truth}: {gain:+.1f} points of luck.",
+            "You would report about **{best}** instead of {truth}: {gain:+.1f} points of luck.",
             best=show.percent(expected),
             truth=show.percent(tested.accuracy),
             gain=100 * (expected - tested.accuracy),

@@ -118,7 +118,7 @@ def _side_by_side(shown: Runs) -> None:
         st.markdown("  \n".join(gaps) + ".")
         words = _("Accuracy at the last step, in percentage points.")
         if is_harder:
-            words = f"{words} {_('Augmented pictures are harder, so the gap can be negative.')}"
+            words = words + " " + _("Augmented pictures are harder, so the gap can be negative.")
         st.caption(words)
 
 

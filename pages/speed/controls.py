@@ -24,8 +24,8 @@ def pick() -> BenchmarkRequest | None:
     if chosen.experiment is None:
         st.info(
             _("A published model has only shapes. Choose another model."),
-            icon=":material/straighten:"
-        )  # fmt: skip
+            icon=":material/straighten:",
+        )
         return None
     device = state.device()
     label = escape(chosen.label)

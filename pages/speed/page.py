@@ -28,8 +28,10 @@ def page() -> None:
     elif speed_state.requested() is None:
         if is_offered:
             st.caption(_("Nothing measured yet for this model."))
-        known = recorded(request.name)
-        if result.is_made(request.name, None if known is None else known.report):
+        recorded_result = recorded(request.name)
+        if result.is_made(
+            request.name, None if recorded_result is None else recorded_result.report
+        ):
             result.recorded_one(request.name)
     result.code(request.name)
     result.table()

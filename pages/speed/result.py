@@ -28,7 +28,7 @@ def result(report: Report) -> None:
     timed = report.timed
     if not timed:
         return
-    _equal([one for case in timed for one in case.equalities])
+    _equal([equality for case in timed for equality in case.equalities])
     st.header(_("2 · What is gained"), anchor=False)
     if COMPARISONS[report.name].x_title:
         _curves(report, timed)
@@ -48,24 +48,22 @@ def result(report: Report) -> None:
 
 def recorded_one(name: str) -> None:
     """Show what was measured when the app was made, on a preset, where that was recorded."""
-    found = recorded(name)
-    if found is None:
+    record = recorded(name)
+    if record is None:
         return
     st.markdown(
         paragraph(
-            "speed/recorded", day=found.day, torch=found.torch, preset=_(PRESETS[PRESET].label)
+            "speed/recorded", day=record.day, torch=record.torch, preset=_(PRESETS[PRESET].label)
         )
     )
-    result(found.report)
+    result(record.report)
 
 
 def _equal(equalities: list[Equality]) -> None:
     st.header(_("1 · The same numbers?"), anchor=False)
-    worst = max(equalities, key=lambda one: one.difference / (one.tolerance or 1.0))
-    values = {
-        "difference": worst.difference, "what": _(worst.what), "tolerance": worst.tolerance
-    }  # fmt: skip
-    if not all(one.is_equal for one in equalities):
+    worst = max(equalities, key=lambda equality: equality.difference / (equality.tolerance or 1.0))
+    values = {"difference": worst.difference, "what": _(worst.what), "tolerance": worst.tolerance}
+    if not all(equality.is_equal for equality in equalities):
         st.error(paragraph("speed/not-equal", **values), icon=":material/error:")
     elif worst.tolerance == 0:
         st.success(_("**Yes.** Every number is the same, bit for bit."), icon=":material/check:")
@@ -74,7 +72,10 @@ def _equal(equalities: list[Equality]) -> None:
     label = ngettext("The one check", "All {n} checks", len(equalities), n=len(equalities))
     with st.expander(label):
         frame = pd.DataFrame(
-            [(_(one.what), one.side, one.difference, one.tolerance) for one in equalities],
+            [
+                (_(equality.what), equality.side, equality.difference, equality.tolerance)
+                for equality in equalities
+            ],
             columns=[_("result"), _("side"), _("largest difference"), _("tolerance")],
         )
         form = st.column_config.NumberColumn(format="%.2e")
@@ -99,8 +100,8 @@ def _pair(report: Report, case: CaseReport, number: int) -> None:
         show.figure(
             plots.counted({labels[side]: case.n_bytes[side] for side in case.sides}, numbers),
             paragraph("speed/saved-bytes"),
-            key=f"speed-bytes-{number}"
-        )  # fmt: skip
+            key=f"speed-bytes-{number}",
+        )
 
 
 def _curves(report: Report, timed: list[CaseReport]) -> None:
@@ -126,19 +127,15 @@ def _curves(report: Report, timed: list[CaseReport]) -> None:
             figure, _("Where the line flattens, larger batches gain nothing."), "speed-rate"
         )
     if any(timed[0].n_bytes.values()):
-        kept = {
+        saved = {
             speed_words.side_label(report.name, side): (
                 x,
                 [Spread.of([case.n_bytes[side] / 2**20]) for case in timed],
             )
             for side in timed[0].sides
         }
-        figure = plots.curves(kept, x_title, _("saved for backward (MiB)"), "MiB")
-        show.figure(
-            figure,
-            paragraph("speed/saved-lines"),
-            "speed-kept"
-        )  # fmt: skip
+        figure = plots.curves(saved, x_title, _("saved for backward (MiB)"), "MiB")
+        show.figure(figure, paragraph("speed/saved-lines"), "speed-kept")
 
 
 def code(name: str) -> None:

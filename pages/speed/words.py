@@ -30,8 +30,8 @@ def side_label(name: str, side: str) -> str:
 
 def indices(name: str, case: CaseReport) -> list[int]:
     """Return where the sides of an case stand among all of their comparison."""
-    known = list(COMPARISONS[name].sides)
-    return [known.index(side) if side in known else i for i, side in enumerate(case.sides)]
+    sides = list(COMPARISONS[name].sides)
+    return [sides.index(side) if side in sides else i for i, side in enumerate(case.sides)]
 
 
 def scaled(spread: Spread, factor: float) -> Spread:
@@ -60,9 +60,7 @@ def gain(report: Report, case: CaseReport) -> str:
     first = side_label(report.name, case.reference)
     for side in case.sides[1:]:
         ratio = case.gain(side)
-        values = {
-            "label": side_label(report.name, side), "ratio": ratio.show("x"), "first": first
-        }  # fmt: skip
+        values = {"label": side_label(report.name, side), "ratio": ratio.show("x"), "first": first}
         if is_nothing(ratio):
             words.append(_("“{label}”: no clear difference from “{first}”, {ratio}.", **values))
         else:
@@ -141,16 +139,16 @@ def _compile(case: CaseReport) -> list[str]:
     return [
         words,
         paragraph("speed/never-pays"),
-    ]  # fmt: skip
+    ]
 
 
 def _checkpointing(case: CaseReport) -> list[str]:
-    kept, slower = case.n_bytes, case.gain("checkpointed").median
+    saved, slower = case.n_bytes, case.gain("checkpointed").median
     return [
         paragraph("speed/checkpointing",
-            less=kept["plain"] / max(1, kept["checkpointed"]),
-            after=show.size(kept["checkpointed"]),
-            before=show.size(kept["plain"]),
+            less=saved["plain"] / max(1, saved["checkpointed"]),
+            after=show.size(saved["checkpointed"]),
+            before=show.size(saved["plain"]),
             longer=1 / slower
         )
     ]  # fmt: skip
@@ -161,10 +159,10 @@ def _batch(report: Report) -> list[str]:
     rates = [(case.x or 1.0) / case.time(case.reference).median for case in timed]
     best = max(range(len(rates)), key=rates.__getitem__)
     return [
-        paragraph("speed/best-batch",
-            x=timed[best].x or 0, rate=rates[best], times=rates[best] / rates[0]
+        paragraph(
+            "speed/best-batch", x=timed[best].x or 0, rate=rates[best], times=rates[best] / rates[0]
         )
-    ]  # fmt: skip
+    ]
 
 
 def _length(report: Report) -> list[str]:

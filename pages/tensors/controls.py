@@ -52,17 +52,17 @@ def _typed(chosen: TensorOperation) -> dict[str, str]:
     typed = {}
     for start in range(0, len(chosen.parameters), 2):
         pair = chosen.parameters[start : start + 2]
-        for column, one in zip(st.columns(len(pair)), pair, strict=True):
+        for column, part in zip(st.columns(len(pair)), pair, strict=True):
             with column:
-                typed[one.name] = _parameter(chosen, one)
+                typed[part.name] = _parameter(chosen, part)
     return typed
 
 
-def _parameter(chosen: TensorOperation, one: Parameter) -> str:
-    told = TOLD[chosen.name][one.name]
-    if isinstance(told, Choice):
-        return _choice(_(one.label), told)
-    return _text(_(one.label), told, _(one.help))
+def _parameter(chosen: TensorOperation, parameter: Parameter) -> str:
+    choice = TOLD[chosen.name][parameter.name]
+    if isinstance(choice, Choice):
+        return _choice(_(parameter.label), choice)
+    return _text(_(parameter.label), choice, _(parameter.help))
 
 
 def _choice(label: str, parameter: Choice, help: str | None = None) -> str:
@@ -109,15 +109,15 @@ def _source(chosen: TensorOperation) -> InputSpec:
 
 
 def _named(chosen: TensorOperation, name: str) -> Choice:
-    found = TOLD[chosen.name][name]
-    assert isinstance(found, Choice)
-    return found
+    choice = TOLD[chosen.name][name]
+    assert isinstance(choice, Choice)
+    return choice
 
 
 def _written(chosen: TensorOperation, name: str) -> Text:
-    found = TOLD[chosen.name][name]
-    assert isinstance(found, Text)
-    return found
+    choice = TOLD[chosen.name][name]
+    assert isinstance(choice, Text)
+    return choice
 
 
 def _numbers(chosen: TensorOperation, shape: tuple[int, ...]) -> tuple[float, ...]:
@@ -133,7 +133,7 @@ def _numbers(chosen: TensorOperation, shape: tuple[int, ...]) -> tuple[float, ..
 
 
 def own_mistakes(chosen: TensorOperation) -> None:
-    names = [name for name, one in MISTAKES.items() if one.operation == chosen.name]
+    names = [name for name, mistake in MISTAKES.items() if mistake.operation == chosen.name]
     if names:
         st.caption(_("Common errors"))
         _buttons(names, "own")
@@ -156,11 +156,13 @@ def _buttons(names: list[str], where: str) -> None:
 
 def _set_up(mistake: Mistake) -> None:
     chosen = OPERATIONS[mistake.operation]
-    settings = {one.name: one.default for one in chosen.parameters}
+    settings = {parameter.name: parameter.default for parameter in chosen.parameters}
     settings |= {"shape": mistake.shape, "prepared": mistake.prepared, "content": "arange"}
     settings |= {"dtype": mistake.dtype, **mistake.texts}
     if chosen.kind == "makes":
-        settings = {name: settings[name] for name in (one.name for one in chosen.parameters)}
+        settings = {
+            name: settings[name] for name in (parameter.name for parameter in chosen.parameters)
+        }
     if chosen.second is not None:
         settings["second"] = mistake.second or chosen.second
     st.session_state[OPERATION.query] = chosen.name

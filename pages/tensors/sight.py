@@ -19,10 +19,10 @@ from tfm_core.plots.tensor_ops import Colours, Index
 _PICK = "tensors-pick"
 
 
-def code(seen: OperationResult) -> None:
+def code(run: OperationResult) -> None:
     """Show the lines that ran, and where the models have them."""
-    st.code(seen.code, language="python", wrap_lines=True)
-    used(seen.operation)
+    st.code(run.code, language="python", wrap_lines=True)
+    used(run.operation)
 
 
 def used(operation: TensorOperation) -> None:
@@ -39,25 +39,27 @@ def used(operation: TensorOperation) -> None:
         )
 
 
-def refused(seen: OperationResult) -> None:
+def refused(run: OperationResult) -> None:
     st.error(
-        _("**PyTorch refuses.** {why}", why=escape(_(seen.explanation))), icon=":material/block:"
+        _("**PyTorch refuses.** {why}", why=escape(_(run.explanation))), icon=":material/block:"
     )
-    st.code(f"{seen.error_type}: {seen.error}", language=None, wrap_lines=True)
-    colours = Colours(tuple(look.storage.size for look in seen.before), len(seen.before) > 1)
-    boards = tuple(plots.tensor_board(one, one.name, colours) for one in seen.before)
+    st.code(f"{run.error_type}: {run.error}", language=None, wrap_lines=True)
+    colours = Colours(tuple(tensor.storage.size for tensor in run.before), len(run.before) > 1)
+    boards = tuple(
+        plots.tensor_board(board_tensor, board_tensor.name, colours) for board_tensor in run.before
+    )
     if boards:
         number_sheet([SheetLine(_("What it was given"), boards)], key="tensors-given")
 
 
-def result(seen: OperationResult) -> None:
+def result(run: OperationResult) -> None:
     """Show the tensors before and after, the memory behind them, and the order of reading."""
-    after = seen.after
+    after = run.after
     assert after is not None
-    kind = seen.operation.kind
-    index, used_indices, told = _picked(seen, after)
-    sizes = tuple(look.storage.size for look in seen.before)
-    with_origin = len(sizes) > 1 or any(_is_own(look) for look in seen.before)
+    kind = run.operation.kind
+    index, used_indices, arithmetic = _picked(run, after)
+    sizes = tuple(tensor.storage.size for tensor in run.before)
+    with_origin = len(sizes) > 1 or any(_is_own(tensor) for tensor in run.before)
     inputs = Colours(sizes, with_origin, used=used_indices)
     is_new = kind in {"computes", "makes", "places"}
     output = Colours(sizes, with_origin and not is_new, is_new, index, used_indices)
@@ -68,55 +70,55 @@ def result(seen: OperationResult) -> None:
         "computes": _("Click a number of y to frame what it is computed from."),
         "makes": _("Created from scratch, so there is no input."),
     }[kind]
-    boards = [plots.tensor_board(one, one.name, inputs) for one in seen.before]
+    boards = [plots.tensor_board(before, before.name, inputs) for before in run.before]
     boards.append(
         plots.tensor_board(
             after, "y", output, name="y" if index is not None else "", sign="→" if boards else "",
-            extra=_sharing(seen),
+            extra=_sharing(run),
         )
     )  # fmt: skip
-    title = _("Before and after") if seen.before else _("What was made")
+    title = _("Before and after") if run.before else _("What was made")
     number_sheet(
-        [SheetLine(title, tuple(boards), sentence, told)], key="tensors-sheet",
+        [SheetLine(title, tuple(boards), sentence, arithmetic)], key="tensors-sheet",
         on_pick=lambda _board, row, column: _remember(after, row, column),
     )  # fmt: skip
-    _say(seen)
-    if seen.operation.name == "einsum":
-        _loops(seen)
-    memory(seen, after, inputs, output)
+    _say(run)
+    if run.operation.name == "einsum":
+        _loops(run)
+    memory(run, after, inputs, output)
 
 
-def _is_own(look: TensorView) -> bool:
+def _is_own(tensor: TensorView) -> bool:
     """Say whether the numbers differ from their places, so that places must be written too."""
-    return bool((look.storage != look.storage_origins).any())
+    return bool((tensor.storage != tensor.storage_origins).any())
 
 
-def _sharing(seen: OperationResult) -> tuple[str, ...]:
+def _sharing(run: OperationResult) -> tuple[str, ...]:
     return tuple(
-        _("shares memory with {name}", name=look.name)
+        _("shares memory with {name}", name=tensor.name)
         if shared
-        else _("memory of its own, not {name}’s", name=look.name)
-        for look, shared in zip(seen.before, seen.shares, strict=True)
+        else _("memory of its own, not {name}’s", name=tensor.name)
+        for tensor, shared in zip(run.before, run.shares, strict=True)
     )
 
 
-def _say(seen: OperationResult) -> None:
-    said = notes.note(seen)
-    if said:
-        st.info(_(said), icon=":material/lightbulb:")
-    if seen.operation.name == "softmax":
-        sums = " · ".join(f"{value:.4f}" for value in notes.sums(seen))
-        st.markdown(_("Sums along axis {dim}: **{sums}**", dim=seen.values["dim"], sums=sums))
-    elif seen.operation.name in {"rand", "randn"}:
-        st.markdown(_("Measured: {found}.", found=_(notes.statistics(seen))))
+def _say(run: OperationResult) -> None:
+    note = notes.note(run)
+    if note:
+        st.info(_(note), icon=":material/lightbulb:")
+    if run.operation.name == "softmax":
+        sums = " · ".join(f"{value:.4f}" for value in notes.sums(run))
+        st.markdown(_("Sums along axis {dim}: **{sums}**", dim=run.values["dim"], sums=sums))
+    elif run.operation.name in {"rand", "randn"}:
+        st.markdown(_("Measured: {found}.", found=_(notes.statistics(run))))
 
 
-def _loops(seen: OperationResult) -> None:
-    equation = seen.values["equation"]
+def _loops(run: OperationResult) -> None:
+    equation = run.values["equation"]
     _parts, _out, summed = products.letters(equation)
-    inputs = [look.values for look in seen.before]
-    assert seen.after is not None
-    difference = abs(products.by_loops(equation, inputs) - seen.after.values).max(initial=0)
+    inputs = [tensor.values for tensor in run.before]
+    assert run.after is not None
+    difference = abs(products.by_loops(equation, inputs) - run.after.values).max(initial=0)
     names = ", ".join(f"**{letter}**" for letter in summed)
     st.markdown(
         _("Summed over: {letters}, absent from the output.", letters=names)
@@ -129,44 +131,45 @@ def _loops(seen: OperationResult) -> None:
     st.code(products.loops_code(equation, inputs), language="python")
 
 
-def memory(seen: OperationResult, after: TensorView, inputs: Colours, output: Colours) -> None:
+def memory(run: OperationResult, after: TensorView, inputs: Colours, output: Colours) -> None:
     """Show the flat memory of each tensor and the order in which it is read."""
     boards: list[Board] = [
-        plots.memory_board(one, _("Memory of {name}", name=one.name), inputs) for one in seen.before
+        plots.memory_board(tensor, _("Memory of {name}", name=tensor.name), inputs)
+        for tensor in run.before
     ]
-    shared = any(seen.shares)
+    shared = any(run.shares)
     name = _("The same memory, as y reads it") if shared else _("Memory of y")
     boards.append(plots.memory_board(after, name, output))
     words = paragraph("tensors/memory")
     number_sheet([SheetLine(_("In memory"), tuple(boards), words)], key="tensors-memory")
-    looks = [*seen.before[:1], after] if after.values.size else list(seen.before[:1])
-    if looks and seen.operation.kind == "moves":
+    looks = [*run.before[:1], after] if after.values.size else list(run.before[:1])
+    if looks and run.operation.kind == "moves":
         show.figure(plots.reading(looks), paragraph("tensors/strides"), key="tensors-reading")
 
 
 def _picked(
-    seen: OperationResult, after: TensorView
+    run: OperationResult, after: TensorView
 ) -> tuple[Index | None, frozenset[int], tuple[str, ...]]:
     """Return the element of a product that is looked at, what it is made of, and its arithmetic."""
-    if seen.operation.kind != "computes" or after.values.size == 0:
+    if run.operation.kind != "computes" or after.values.size == 0:
         return None, frozenset(), ()
-    kept: Index = st.session_state.get(_PICK, ())
-    index = kept if len(kept) == len(after.shape) else (0,) * len(after.shape)
+    stored: Index = st.session_state.get(_PICK, ())
+    index = stored if len(stored) == len(after.shape) else (0,) * len(after.shape)
     index = tuple(min(i, size - 1) for i, size in zip(index, after.shape, strict=True))
-    shapes = [look.shape for look in seen.before]
+    shapes = [tensor.shape for tensor in run.before]
     at = "".join(f"[{i}]" for i in index)
-    if seen.operation.name not in {"matmul", "mm", "einsum"}:
-        cells = _cells_of(seen, shapes, index)
-        used = frozenset(int(look.origins[cell]) for look, cell in cells)
-        return index, used, (f"y{at} = " + _said(seen, cells, float(after.values[index])),)
-    terms = products.terms(seen.operation.name, seen.values, shapes, index)
+    if run.operation.name not in {"matmul", "mm", "einsum"}:
+        cells = _cells_of(run, shapes, index)
+        used = frozenset(int(tensor.origins[cell]) for tensor, cell in cells)
+        return index, used, (f"y{at} = " + _said(run, cells, float(after.values[index])),)
+    terms = products.terms(run.operation.name, run.values, shapes, index)
     used_indices = frozenset(
-        int(look.origins[at])
+        int(tensor.origins[at])
         for term in terms
-        for look, at in zip(seen.before, term, strict=False)
-    )  # fmt: skip
+        for tensor, at in zip(run.before, term, strict=False)
+    )
     factors = [
-        [float(look.values[at]) for look, at in zip(seen.before, term, strict=False)]
+        [float(tensor.values[at]) for tensor, at in zip(run.before, term, strict=False)]
         for term in terms
     ]
     pairs = [(row[0], row[1] if len(row) > 1 else 1.0) for row in factors]
@@ -175,23 +178,23 @@ def _picked(
 
 
 def _cells_of(
-    seen: OperationResult, shapes: list[Index], index: Index
+    run: OperationResult, shapes: list[Index], index: Index
 ) -> list[tuple[TensorView, Index]]:
-    if seen.operation.name == "broadcast":
+    if run.operation.name == "broadcast":
         return [
-            (look, products.stretched(shape, index))
-            for look, shape in zip(seen.before, shapes, strict=True)
+            (tensor, products.stretched(shape, index))
+            for tensor, shape in zip(run.before, shapes, strict=True)
         ]
-    look = seen.before[0]
-    return [(look, cell) for cell in products.along(seen.values, shapes[0], index)]
+    tensor = run.before[0]
+    return [(tensor, cell) for cell in products.along(run.values, shapes[0], index)]
 
 
-def _said(seen: OperationResult, cells: list[tuple[TensorView, Index]], made: float) -> str:
-    numbers = [f"{float(look.values[cell]):g}" for look, cell in cells]
-    if seen.operation.name == "broadcast":
-        sign = f" {seen.values['sign']} "
+def _said(run: OperationResult, cells: list[tuple[TensorView, Index]], made: float) -> str:
+    numbers = [f"{float(tensor.values[cell]):g}" for tensor, cell in cells]
+    if run.operation.name == "broadcast":
+        sign = f" {run.values['sign']} "
         return f"{sign.join(numbers)} = {made:g}"
-    if seen.operation.name == "mean":
+    if run.operation.name == "mean":
         return f"({' + '.join(numbers)}) / {len(numbers)} = {made:.6g}"
     return _(
         "{place}: the largest of {numbers} is at {place}",

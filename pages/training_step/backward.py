@@ -32,12 +32,12 @@ def view(model_at: ModelAtStep) -> None:
     gradients = training_step_state.kept("gradients", model_at, (), _gradients)
     own_name = training_step_state.own_names_of(model_at)
     names = [own_name(name) for name in gradients]
-    norms = np.array([np.linalg.norm(one) for one in gradients.values()], np.float32)
+    norms = np.array([np.linalg.norm(gradient) for gradient in gradients.values()], np.float32)
     show.figure(
-        plots.gradient_norms(names, norms, [one.size for one in gradients.values()]),
+        plots.gradient_norms(names, norms, [gradient.size for gradient in gradients.values()]),
         _("One bar per parameter, from input to output."),
-        key="training-step-norms"
-    )  # fmt: skip
+        key="training-step-norms",
+    )
     _heatmap(dict(zip(names, gradients.values(), strict=True)))
 
 
@@ -45,11 +45,7 @@ def _graph(model_at: ModelAtStep) -> None:
     from tfm_core.inspect.training_step.fold import fold, groups_of
 
     graph: Graph = training_step_state.kept("graph", model_at, (), _make_graph)
-    st.markdown(
-        paragraph("training_step/graph",
-            n=len(graph.operations)
-        )
-    )  # fmt: skip
+    st.markdown(paragraph("training_step/graph", n=len(graph.operations)))
     opened = st.selectbox(
         _("Open"),
         groups_of(graph),
@@ -64,13 +60,13 @@ def _graph(model_at: ModelAtStep) -> None:
         st.graphviz_chart(dot, width="content" if len(folded.groups) <= 30 else "stretch")
     st.caption(
         _("On arrows: norm and shape of the gradient. On boxes: its norm at the parameters.")
-    )  # fmt: skip
+    )
 
 
 def _heatmap(gradients: dict[str, np.ndarray]) -> None:
     name = st.selectbox(
         _("One gradient as a map"),
-        [name for name, one in gradients.items() if one.ndim >= 1],
+        [name for name, gradient in gradients.items() if gradient.ndim >= 1],
         key="training-step-parameter",
     )
     values = gradients[name]
@@ -108,4 +104,4 @@ def _make_graph(trainer: Trainer) -> Graph:
 def _gradients(trainer: Trainer) -> dict[str, np.ndarray]:
     from tfm_core.inspect.training_step.step import gradients
 
-    return {name: one.numpy() for name, one in gradients(trainer)[1].items()}
+    return {name: gradient.numpy() for name, gradient in gradients(trainer)[1].items()}

@@ -30,8 +30,8 @@ def pick() -> Chosen | None:
     if chosen.experiment is None:
         st.info(
             _("A published model has only shapes. Choose another model."),
-            icon=":material/straighten:"
-        )  # fmt: skip
+            icon=":material/straighten:",
+        )
         return None
     return chosen
 
@@ -89,7 +89,7 @@ def rate(model_at: ModelAtStep) -> float:
                 _("Learning rate"),
                 RATES,
                 value=nearest(scheduled),
-                format_func=lambda one: f"{one:g}",
+                format_func=lambda shown_rate: f"{shown_rate:g}",
                 key="training-step-rate",
                 persist_state="session",
             )
@@ -100,7 +100,7 @@ def rate(model_at: ModelAtStep) -> float:
 
 
 def nearest(rate: float) -> float:
-    return min(RATES, key=lambda one: abs(math.log(one / max(rate, 1e-9))))
+    return min(RATES, key=lambda shown_rate: abs(math.log(shown_rate / max(rate, 1e-9))))
 
 
 def _scheduled(trainer: Trainer) -> tuple[float, bool]:
@@ -149,7 +149,5 @@ def history(model_at: ModelAtStep) -> None:
         before.append(step.loss_before)
         after.append(step.loss_after)
     show.figure(
-        plots.history(before, after),
-        _("Each step has its own batch."),
-        key="training-step-history"
-    )  # fmt: skip
+        plots.history(before, after), _("Each step has its own batch."), key="training-step-history"
+    )

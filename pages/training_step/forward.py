@@ -33,15 +33,15 @@ def batch(model_at: ModelAtStep) -> None:
         show.figure(
             plots.example_losses(losses, names, loss),
             _("Tall bars: large gradients. Line: their mean, the loss."),
-            key="training-step-losses"
-        )  # fmt: skip
+            key="training-step-losses",
+        )
     _table(rows, losses)
 
 
 def _names(rows: Rows) -> list[str]:
     """Return what each example is: input and target; a text that is written on has one of them."""
     pairs = zip(rows.inputs, rows.targets, strict=True)
-    return [f"{one} → {other}" if one else other for one, other in pairs]
+    return [f"{source} → {other}" if source else other for source, other in pairs]
 
 
 def _table(rows: Rows, losses: Floats | None) -> None:
@@ -55,7 +55,7 @@ def _table(rows: Rows, losses: Floats | None) -> None:
         columns[_("loss (nats)")] = losses[:_SHOWN]
         config[_("loss (nats)")] = st.column_config.NumberColumn(format="%.4g", width="small")
     if rows.pictures is not None:
-        columns[_("picture")] = [picture_url(one) for one in rows.pictures[:_SHOWN]]
+        columns[_("picture")] = [picture_url(picture) for picture in rows.pictures[:_SHOWN]]
         config[_("picture")] = st.column_config.ImageColumn()
     else:
         columns[_("input")] = rows.inputs[:_SHOWN]

@@ -32,17 +32,17 @@ def one_weight(model_at: ModelAtStep, rate: float) -> None:
     from tfm_core.inspect.training_step.update import singular_values
 
     optimiser = OPTIMISERS[Experiment.model_validate_json(model_at.text).training.optimizer]
-    taken = state.taken(state.after(model_at, rate))
-    name, at = _weight(taken, optimiser, state.own_names_of(model_at))
-    lines, by_hand, real = lines_of(taken, name, at, optimiser)
-    mover = optimiser.mover(taken.options[name])
+    result = state.taken(state.after(model_at, rate))
+    name, at = _weight(result, optimiser, state.own_names_of(model_at))
+    lines, by_hand, real = lines_of(result, name, at, optimiser)
+    mover = optimiser.mover(result.options[name])
     label = _(mover.label)
     words = [_("**{optimizer}**, learning rate {rate:.3g}.", optimizer=label, rate=rate)]
     if mover is not optimiser:
         words.append(_("{other} moves hidden matrices only.", other=_(optimiser.label)))
-    words.append(_("Norm of all gradients: {norm:.3g}.", norm=taken.norm))
-    if taken.scale != 1:
-        words.append(_("Clipping multiplies them by {scale:.3g}.", scale=taken.scale))
+    words.append(_("Norm of all gradients: {norm:.3g}.", norm=result.norm))
+    if result.scale != 1:
+        words.append(_("Clipping multiplies them by {scale:.3g}.", scale=result.scale))
     st.markdown(" ".join(words))
     frame = pd.DataFrame(
         [(line.name, line.formula, f"{line.value + 0.0:.8g}") for line in lines],
@@ -56,7 +56,7 @@ def one_weight(model_at: ModelAtStep, rate: float) -> None:
         paragraph("training_step/by-hand", real=real, hand=by_hand, d=difference),
         icon=":material/check:" if is_same else ":material/error:",
     )
-    values = singular_values(taken, name, at, optimiser)
+    values = singular_values(result, name, at, optimiser)
     if values is not None:
         _orthogonal(values.numpy())
 
@@ -79,13 +79,13 @@ def _orthogonal(values: Floats) -> None:
 
 
 def _weight(
-    taken: Taken, optimiser: Optimiser, own_name: Callable[[str], str]
+    result: Taken, optimiser: Optimiser, own_name: Callable[[str], str]
 ) -> tuple[str, tuple[int, ...]]:
     """Choose a weight; first the one of the largest gradient that the optimiser itself moves."""
-    names = list(taken.gradients)
+    names = list(result.gradients)
     sizes = [
-        float(one.abs().max()) if optimiser.mover(taken.options[name]) is optimiser else 0.0
-        for name, one in taken.gradients.items()
+        float(gradient.abs().max()) if optimiser.mover(result.options[name]) is optimiser else 0.0
+        for name, gradient in result.gradients.items()
     ]
     left, middle, right = st.columns([3, 1, 1], vertical_alignment="bottom")
     with left:
@@ -96,8 +96,8 @@ def _weight(
             format_func=own_name,
             key="training-step-weight",
         )
-    shape = tuple(taken.gradients[name].shape)
-    largest = int(taken.gradients[name].abs().argmax())
+    shape = tuple(result.gradients[name].shape)
+    largest = int(result.gradients[name].abs().argmax())
     first = tuple(int(i) for i in np.unravel_index(largest, shape))
     index = list(first)
     for number, (column, size) in enumerate(zip((middle, right), shape, strict=False)):
@@ -117,31 +117,29 @@ def _weight(
 
 def after(model_at: ModelAtStep, rate: float) -> None:
     """Show the loss of the same batch after the step, for this rate and for others."""
-    taken = state.taken(state.after(model_at, rate))
+    result = state.taken(state.after(model_at, rate))
     left, middle, right = st.columns(3)
-    left.metric(_("Loss before (nats)"), f"{taken.loss_before:.4g}")
-    change = taken.loss_after - taken.loss_before
+    left.metric(_("Loss before (nats)"), f"{result.loss_before:.4g}")
+    change = result.loss_after - result.loss_before
     middle.metric(
         _("Loss after, same batch (nats)"),
-        f"{taken.loss_after:.4g}",
+        f"{result.loss_after:.4g}",
         f"{change:+.2g}" if math.isfinite(change) else None,
         delta_color="inverse",
     )
     right.metric(_("Learning rate"), f"{rate:.3g}")
     losses = state.kept("rates", model_at, (), _losses)
     show.figure(
-        plots.rates(TRIED, losses, taken.loss_before, rate),
-        paragraph("training_step/line",
-            rate=TRIED[-1], loss=losses[-1]
-        ),
-        key="training-step-rates"
-    )  # fmt: skip
-    if taken.loss_after > taken.loss_before:
+        plots.rates(TRIED, losses, result.loss_before, rate),
+        paragraph("training_step/line", rate=TRIED[-1], loss=losses[-1]),
+        key="training-step-rates",
+    )
+    if result.loss_after > result.loss_before:
         best = TRIED[int(np.argmin(losses))]
         st.warning(
             paragraph("training_step/overshoots", rate=rate, best=best),
-            icon=":material/trending_up:"
-        )  # fmt: skip
+            icon=":material/trending_up:",
+        )
 
 
 def _losses(trainer: Trainer) -> list[float]:

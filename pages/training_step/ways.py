@@ -54,9 +54,9 @@ def two_ways(model_at: ModelAtStep, rate: float) -> None:
 
     chosen = Experiment.model_validate_json(model_at.text).training.optimizer
     rules = OPTIMISERS[chosen].arithmetic
-    taken = state.taken(state.after(model_at, rate))
+    result = state.taken(state.after(model_at, rate))
     both: TwoWays = state.kept(
-        "ways", model_at, (rate,), lambda trainer: code.two_ways(trainer, taken)
+        "ways", model_at, (rate,), lambda trainer: code.two_ways(trainer, result)
     )
     words = paragraph(
         "training_step/both-run",
@@ -100,9 +100,7 @@ def mistakes(model_at: ModelAtStep) -> None:
     _mistake(model_at, 3, made.softmax_before_loss, _softmax)
     _mistake(model_at, 4, made.forgotten_eval, _eval)
     st.header(_("In the code of a block"), anchor=False)
-    st.caption(
-        _("The first block on the next batch, beside a twin with the mistake; no dropout.")
-    )  # fmt: skip
+    st.caption(_("The first block on the next batch, beside a twin with the mistake; no dropout."))
     _mistake(model_at, 5, mm_on_four_axes, _four_axes)
     for number, (name, work) in enumerate(BLOCK_MISTAKES.items(), 6):
         _mistake(model_at, number, work, partial(_block, MISTAKES[name]))
@@ -125,10 +123,7 @@ def _mistake(
 def _argmax(result: Argmax) -> None:
     st.subheader(_("argmax before the loss"), anchor=False)
     st.code("wrong = (logits.argmax(-1) != targets).float().mean()\nwrong.backward()", "python")
-    st.markdown(
-        paragraph("training_step/argmax",
-              share=result.wrong_share, grad_fn=result.grad_fn)
-    )  # fmt: skip
+    st.markdown(paragraph("training_step/argmax", share=result.wrong_share, grad_fn=result.grad_fn))
     st.code(f"RuntimeError: {result.error}", None, wrap_lines=True)
 
 
@@ -165,10 +160,8 @@ def _four_axes(result: FourAxes) -> None:
     st.subheader(_("`mm` on tensors of four axes"), anchor=False)
     st.code("scores = torch.mm(q, k.transpose(-2, -1))", "python")
     st.markdown(
-        paragraph("training_step/mm",
-            query=result.query, key=result.key, scores=result.scores
-        )
-    )  # fmt: skip
+        paragraph("training_step/mm", query=result.query, key=result.key, scores=result.scores)
+    )
     st.code(f"RuntimeError: {result.error}", None, wrap_lines=True)
 
 
@@ -221,5 +214,5 @@ def _eval(result: Noisy) -> None:
         "training_step/eval", share=result.dropout, noisy=result.in_training, quiet=result.in_eval
     )
     if result.is_borrowed:
-        words = f"{words} {_('This model has no dropout; its copy was given some.')}"
+        words = words + " " + _("This model has no dropout; its copy was given some.")
     st.markdown(words)

@@ -41,15 +41,15 @@ def _walk() -> None:
     st.header(f"{number} · {_(step.title)}", anchor=False)
     if step.block:
         st.caption(_("Inside `{block}`", block=step.block))
-    told, seen = st.columns(2, gap="medium")
-    with told:
+    left, right = st.columns(2, gap="medium")
+    with left:
         above = st.container()
         question.question(step, name, example)
         is_revealed = question.is_revealed(step, name, example)
         with above:  # drawn last: an answer just given reveals what it asked for
             question.shapes(step, subject, example, is_revealed=is_revealed)
             question.words(step, subject, names, is_revealed=is_revealed)
-    with seen:
+    with right:
         if is_revealed and step.name == "patches":
             picture.cut(subject, example)
         if is_revealed and step.name == "whole":

@@ -44,15 +44,17 @@ def looks(subject: Subject, step: WalkStep, example: int) -> None:
 def written(subject: Subject, example: int) -> None:
     if subject.described is None or subject.pictures is None:
         return
-    said, truth = subject.described.said[example], subject.described.truth[example]
+    caption, truth = subject.described.said[example], subject.described.truth[example]
     with st.container(border=True, horizontal=True, gap="medium", vertical_alignment="center"):
         st.image(subject.pictures[example][0], width=98, alt=truth)
-        st.markdown(f":grey[{_('Model')}]  \n**{escape(said or '–')}**", width="content")
-        st.markdown(f":grey[{_('Truth')}]  \n**{escape(truth)}**", width="content")
-        if said == truth:
-            st.markdown(f":green-badge[:material/check: {_('right')}]", width="content")
+        st.markdown(
+            _(":grey[Model]  \n**{caption}**", caption=escape(caption or "–")), width="content"
+        )
+        st.markdown(_(":grey[Truth]  \n**{caption}**", caption=escape(truth)), width="content")
+        if caption == truth:
+            st.markdown(_(":green-badge[:material/check: right]"), width="content")
         else:
-            st.markdown(f":orange-badge[:material/close: {_('wrong')}]", width="content")
+            st.markdown(_(":orange-badge[:material/close: wrong]"), width="content")
 
 
 def used(step: WalkStep) -> None:
@@ -63,7 +65,7 @@ def used(step: WalkStep) -> None:
     if not shown:
         return
     st.subheader(_("The functions used, each on a small example"), anchor=False)
-    for one in shown:
+    for function in shown:
         with st.container(gap="xsmall"):
-            st.markdown(f"`{one.function.name}` {_(one.function.says)}")
-            st.code(one.session, language="python", wrap_lines=True)
+            st.markdown(f"`{function.function.name}` {_(function.function.says)}")
+            st.code(function.session, language="python", wrap_lines=True)

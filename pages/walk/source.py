@@ -72,13 +72,13 @@ def _book(position: str) -> Subject:
     return with_note(book_example(position, with_numbers=True), note)
 
 
-def _of_architecture(key: str, known: Architecture) -> Subject:
+def _of_architecture(key: str, architecture: Architecture) -> Subject:
     from tfm_core.inspect.walk.forward import with_note
     from tfm_core.inspect.walk.subject import of_architecture
 
     def walked() -> Subject:
-        made = of_architecture(known)
-        return with_note(made, known.note) if known.note else made
+        made = of_architecture(architecture)
+        return with_note(made, architecture.note) if architecture.note else made
 
     return byte_cache.SHARED.get(("walk of", key), walked)
 

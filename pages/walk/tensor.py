@@ -60,9 +60,9 @@ def layer_picker(subject: Subject) -> int:
 def tensor(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool) -> None:
     """Show one tensor of the step, cut as the user likes; not what is still to be predicted."""
     hidden = frozenset[str]() if is_revealed else step.hidden
-    every = {one.name: one for one in step.tensors if one.name not in hidden}
-    if hidden & {one.name for one in step.tensors}:
-        waiting = ", ".join(f"`{one.name}`" for one in step.tensors if one.name in hidden)
+    every = {each.name: each for each in step.tensors if each.name not in hidden}
+    if hidden & {each.name for each in step.tensors}:
+        waiting = ", ".join(f"`{each.name}`" for each in step.tensors if each.name in hidden)
         st.caption(_("Predict first: {names} appears once you have answered.", names=waiting))
     if not every:
         return
@@ -72,7 +72,7 @@ def tensor(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool)
         _("Tensor"),
         names,
         index=names.index(first),
-        format_func=lambda one: _titled(one, _(every[one].label)),
+        format_func=lambda each: _titled(each, _(every[each].label)),
         key=f"walk-tensor-{step.name}-{len(names)}-{is_revealed}",
     )
     chosen = every[name]
@@ -112,8 +112,8 @@ def _words(chosen: Seen, cut: Slice, subject: Subject) -> list[list[str]] | None
         return None
     (first, start), (n, size) = cut.starts, cut.values.shape
     lists = [subject.tokens(chosen.words[1], index) for index in range(first, first + n)]
-    known = [list(words[start : start + size]) for words in lists if words is not None]
-    return known if len(known) == n else None
+    by_sequence = [list(words[start : start + size]) for words in lists if words is not None]
+    return by_sequence if len(by_sequence) == n else None
 
 
 def _axis_title(axis: str, subject: Subject) -> str:
@@ -201,7 +201,7 @@ def mistake(subject: Subject, step: WalkStep, example: int) -> None:
     else:
         kind, heading = "by-d-model", _("A mistake worth seeing: dividing by sqrt(d_model)")
     st.subheader(heading, anchor=False)
-    weights = next(one for one in step.after if one.name == "weights")
+    weights = next(each for each in step.after if each.name == "weights")
     names = subject.tokens(weights.words[-2], example) or map(str, range(weights.shape[-2]))
     figure = plots.entropies(
         both.right_bits.numpy(),
@@ -219,7 +219,7 @@ def mistake(subject: Subject, step: WalkStep, example: int) -> None:
         large=subject.config.d_model**0.5,
     )
     if both.is_own:
-        words = f"{words} {_('This model makes the mistake.')}"
+        words = words + " " + _("This model makes the mistake.")
     show.live_figure(figure, words, key="walk-mistake")
 
 

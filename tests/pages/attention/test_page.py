@@ -212,7 +212,7 @@ def test_where_all_heads_align_the_page_says_so(store):
     run = aligned_run(store, (0, 1, 2), (0, 1, 2))
     at = opened(run, deeper="alignment")
     assert "**9 of 9 heads align**: 100 % to 100 %" in said(at)
-    assert "They do since step 11" in said(at)
+    assert "Aligned from step 11 on" in said(at)
 
 
 def add_snapshot(run, step):

@@ -38,7 +38,7 @@ def test_unknown_words_are_marked_and_a_removed_set_changes_nothing(store):
 @pytest.mark.parametrize(
     ("unit", "names", "words"),
     [
-        ("characters", ["chrF"], "tokens are no words"),
+        ("characters", ["chrF"], "tokens aren’t words"),
         ("words", ["chrF"], "under 4 words"),
     ],
 )
