@@ -236,11 +236,11 @@ def _trace(run: Run, example: Example, module: str) -> Trace:
     picture = None if example.picture is None else example.picture.tobytes()
     shape = () if example.picture is None else example.picture.shape
     item = json.dumps({name: list(example.item.get(name, ())) for name in ("src", "tgt")})
-    return _kept(run.folder, trained.checkpoint_mark(run), item, module, picture, shape)
+    return _traced(run.folder, trained.checkpoint_mark(run), item, module, picture, shape)
 
 
 @byte_cache.kept
-def _kept(
+def _traced(
     folder: Path, mark: int, item: str, module: str, picture: bytes | None, shape: tuple[int, ...]
 ) -> Trace:
     pixels = None if picture is None else np.frombuffer(picture, np.uint8).reshape(shape)

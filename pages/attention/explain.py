@@ -27,7 +27,7 @@ def explanations(run: Run, example: Example) -> None:
     names = run.experiment.task_as(ImageTaskConfig).facts.class_names
     target, fill = _controls(names)
     try:
-        explained = _kept(
+        explained = _explained(
             run.folder,
             trained.checkpoint_mark(run),
             example.picture.tobytes(),
@@ -92,7 +92,7 @@ def _verdict(explained: Explained) -> str:
 
 
 @lru_cache(maxsize=16)
-def _kept(
+def _explained(
     folder: Path, mark: int, picture: bytes, shape: tuple[int, ...], target: int | None, fill: str
 ) -> Explained:
     pixels = np.frombuffer(picture, np.uint8).reshape(shape)

@@ -31,7 +31,7 @@ _SHORT = 6  # letters of an answer that stand below a small picture
 def pick(run: Run, selection: Selection) -> Example | None:
     """Offer what went wrong, and look at the chosen one. Raises ValueError without weights."""
     with st.spinner(_("Reading the validation set …")):
-        readings = _kept(run.folder, trained.checkpoint_mark(run))
+        readings = _readings(run.folder, trained.checkpoint_mark(run))
     st.markdown(_sentence(readings))
     if not readings.found:
         return None
@@ -119,7 +119,7 @@ def _name(reading: Reading) -> str:
 
 
 @lru_cache(maxsize=4)
-def _kept(folder: Path, mark: int) -> Readings:
+def _readings(folder: Path, mark: int) -> Readings:
     from tfm_core.inspect.attention.mistakes import what_went_wrong
 
     return what_went_wrong(Run(folder))

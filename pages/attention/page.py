@@ -52,10 +52,10 @@ def page() -> None:
     every = TICK if is_live else None
     if selection.playing_since() is not None:
         every = controls.FRAME_SECONDS
-    st.fragment(_look, run_every=every)(run, is_live)
+    st.fragment(_view, run_every=every)(run, is_live)
 
 
-def _look(run: Run, was_live: bool) -> None:
+def _view(run: Run, was_live: bool) -> None:
     is_live = run.status.is_active
     if was_live and not is_live:
         state.draw_anew()  # once: the page then makes a fragment that does not tick

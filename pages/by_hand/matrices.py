@@ -52,8 +52,8 @@ def _say_in_link(made: Matrices, seeded: Matrices, names: list[str]) -> None:
     """Put those of the matrices that are shown and differ from the drawn ones into the link."""
     for name, parameter in MATRICES.items():
         values, usual = getattr(made, name), getattr(seeded, name)
-        is_said = name in names and (values != usual).any()
-        view_link.say(parameter, by_hand_text.text_of(values) if is_said else "")
+        is_in_link = name in names and (values != usual).any()
+        view_link.say(parameter, by_hand_text.text_of(values) if is_in_link else "")
 
 
 def _columns(n: int) -> list[st.delta_generator.DeltaGenerator]:
@@ -82,7 +82,7 @@ def _base(seeded: Matrices, seed: int, names: list[str]) -> tuple[Matrices, int]
     d_model = len(seeded.query)
     signature = (d_model, seed)
     signature_before, base, version = st.session_state.get(_BASE, (None, seeded, 0))
-    linked = _asked(d_model, names)
+    linked = _linked(d_model, names)
     is_on_page = f"hand-query-{version}" in st.session_state
     if signature_before == signature and is_on_page and not linked:
         return base, version
@@ -92,7 +92,7 @@ def _base(seeded: Matrices, seed: int, names: list[str]) -> tuple[Matrices, int]
     return base, version + 1
 
 
-def _asked(d_model: int, names: list[str]) -> dict[str, Floats]:
+def _linked(d_model: int, names: list[str]) -> dict[str, Floats]:
     """Return the matrices of a link that was opened just now; say which of them cannot be."""
     linked = {}
     for name in names:
@@ -151,7 +151,7 @@ def lesson(
         with third:
             step = _step(learned)
         with fourth:
-            _said(learned, step)
+            _loss_line(learned, step)
             seed = int(st.session_state.get(SEED.query, SEED.first))
             st.button(
                 _("Go on from here"), key="hand-keep", disabled=step == 0,
@@ -204,7 +204,7 @@ def _step(learned: learning.Lesson) -> int:
     return step
 
 
-def _said(learned: learning.Lesson, step: int) -> None:
+def _loss_line(learned: learning.Lesson, step: int) -> None:
     st.markdown(
         _(
             "Loss **{now:.4f}**, {first:.4f} before",

@@ -21,10 +21,10 @@ def page() -> None:
         st.info(_("No pair here yet: train one."), icon=":material/bug_report:")
         return
     is_live = comparison.is_live((pair.healthy, pair.twin))
-    st.fragment(_look, run_every=comparison.TICK if is_live else None)(pair, is_live)
+    st.fragment(_view, run_every=comparison.TICK if is_live else None)(pair, is_live)
 
 
-def _look(pair: Pair, was_live: bool) -> None:
+def _view(pair: Pair, was_live: bool) -> None:
     is_live = comparison.is_live((pair.healthy, pair.twin))
     if was_live and not is_live:
         state.draw_anew()  # once: drawn anew, it no longer ticks

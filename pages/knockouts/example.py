@@ -35,9 +35,11 @@ def answers(run: Run, off: Sequence[Part], measurement: Measurement) -> None:
     truth = _truth(run, before)
     if truth:
         lines.append(_line(_("Truth"), truth))
-    lines.append(_said(run, _("Everything on"), before))
+    lines.append(_answer_line(run, _("Everything on"), before))
     if off:
-        lines.append(_said(run, _("Without it") if len(off) == 1 else _("Without them"), after))
+        lines.append(
+            _answer_line(run, _("Without it") if len(off) == 1 else _("Without them"), after)
+        )
     if before.probabilities is not None:
         lines.append(answer.classes(run.experiment, after if off else before))
     moving({0: ["div", "", *lines]}, 0, animation="", key="knockouts-answers")
@@ -146,7 +148,7 @@ def _line(who: str, what: str) -> Tree:
     return ["p", "", ["span", "who", f"{who} "], ["strong", "", what]]
 
 
-def _said(run: Run, who: str, example: Example) -> Tree:
+def _answer_line(run: Run, who: str, example: Example) -> Tree:
     said, is_right = _answer(run, example)
     line = _line(who, said)
     if is_right is None:

@@ -28,10 +28,10 @@ def page() -> None:
     show.header("knockouts")
     run = run_to_break()
     if run is not None:
-        st.fragment(_look)(run)
+        st.fragment(_view)(run)
 
 
-def _look(run: Run) -> None:
+def _view(run: Run) -> None:
     try:
         _draw(run)
     except ValueError as error:

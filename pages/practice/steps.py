@@ -142,7 +142,7 @@ def chosen(runs: Runs) -> tuple[Kind, Run] | None:
             name=_(NAMES[kind]),
             step=f"{step:,}",
             loss=f"{loss:.3f}",
-            n=_("one run") if len(ready) == 1 else _("{n} runs", n=len(ready)),
+            n=len(ready),
         )
     )
     return kind, runs[kind]

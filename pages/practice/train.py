@@ -57,6 +57,12 @@ def curves_of(run: Run, column: str, *, name: str) -> None:
     show.live_figure(figure, words, key=f"practice-{name}-{column}")
 
 
+def _loss_and_accuracy(run: Run, name: str) -> None:
+    for place, column in zip(st.columns(2), ("loss", "accuracy"), strict=True):
+        with place:
+            curves_of(run, column, name=name)
+
+
 def _mark_turn(figure: go.Figure, curves: Curves) -> None:
     turn = lesson.overfitting(curves)
     if turn is None or not turn.has_begun:
@@ -73,11 +79,7 @@ def _mark_turn(figure: go.Figure, curves: Curves) -> None:
 
 def _one(shown: Runs) -> None:
     run = shown["plain"]
-    left, right = st.columns(2)
-    with left:
-        curves_of(run, "loss", name="plain")
-    with right:
-        curves_of(run, "accuracy", name="plain")
+    _loss_and_accuracy(run, "plain")
     turn = lesson.overfitting(runs_access.curves(run))
     if turn is None:
         st.caption(_("The first measurements are on their way."))
@@ -118,7 +120,7 @@ def _side_by_side(shown: Runs) -> None:
         st.markdown("  \n".join(gaps) + ".")
         words = _("Accuracy at the last step, in percentage points.")
         if is_harder:
-            words = words + " " + _("Augmented pictures are harder, so the gap can be negative.")
+            words += " " + _("Augmented pictures are harder, so the gap can be negative.")
         st.caption(words)
 
 
@@ -142,11 +144,7 @@ def early(runs: Runs) -> None:
 
 def _draw_early(shown: Runs) -> None:
     run = shown["early"]
-    left, right = st.columns(2)
-    with left:
-        curves_of(run, "loss", name="early")
-    with right:
-        curves_of(run, "accuracy", name="early")
+    _loss_and_accuracy(run, "early")
     curves = runs_access.curves(run)
     best, status = curves.best_validation(), run.status
     if best is None or status.is_active:

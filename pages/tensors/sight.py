@@ -19,10 +19,10 @@ from tfm_core.plots.tensor_ops import Colours, Index
 _PICK = "tensors-pick"
 
 
-def code(run: OperationResult) -> None:
+def code(outcome: OperationResult) -> None:
     """Show the lines that ran, and where the models have them."""
-    st.code(run.code, language="python", wrap_lines=True)
-    used(run.operation)
+    st.code(outcome.code, language="python", wrap_lines=True)
+    used(outcome.operation)
 
 
 def used(operation: TensorOperation) -> None:
@@ -39,27 +39,30 @@ def used(operation: TensorOperation) -> None:
         )
 
 
-def refused(run: OperationResult) -> None:
+def refused(outcome: OperationResult) -> None:
     st.error(
-        _("**PyTorch refuses.** {why}", why=escape(_(run.explanation))), icon=":material/block:"
+        _("**PyTorch refuses.** {why}", why=escape(_(outcome.explanation))), icon=":material/block:"
     )
-    st.code(f"{run.error_type}: {run.error}", language=None, wrap_lines=True)
-    colours = Colours(tuple(tensor.storage.size for tensor in run.before), len(run.before) > 1)
+    st.code(f"{outcome.error_type}: {outcome.error}", language=None, wrap_lines=True)
+    colours = Colours(
+        tuple(tensor.storage.size for tensor in outcome.before), len(outcome.before) > 1
+    )
     boards = tuple(
-        plots.tensor_board(board_tensor, board_tensor.name, colours) for board_tensor in run.before
+        plots.tensor_board(board_tensor, board_tensor.name, colours)
+        for board_tensor in outcome.before
     )
     if boards:
         number_sheet([SheetLine(_("What it was given"), boards)], key="tensors-given")
 
 
-def result(run: OperationResult) -> None:
+def result(outcome: OperationResult) -> None:
     """Show the tensors before and after, the memory behind them, and the order of reading."""
-    after = run.after
+    after = outcome.after
     assert after is not None
-    kind = run.operation.kind
-    index, used_indices, arithmetic = _picked(run, after)
-    sizes = tuple(tensor.storage.size for tensor in run.before)
-    with_origin = len(sizes) > 1 or any(_is_own(tensor) for tensor in run.before)
+    kind = outcome.operation.kind
+    index, used_indices, arithmetic = _picked(outcome, after)
+    sizes = tuple(tensor.storage.size for tensor in outcome.before)
+    with_origin = len(sizes) > 1 or any(_is_own(tensor) for tensor in outcome.before)
     inputs = Colours(sizes, with_origin, used=used_indices)
     is_new = kind in {"computes", "makes", "places"}
     output = Colours(sizes, with_origin and not is_new, is_new, index, used_indices)
@@ -70,22 +73,22 @@ def result(run: OperationResult) -> None:
         "computes": _("Click a number of y to frame what it is computed from."),
         "makes": _("Created from scratch, so there is no input."),
     }[kind]
-    boards = [plots.tensor_board(before, before.name, inputs) for before in run.before]
+    boards = [plots.tensor_board(before, before.name, inputs) for before in outcome.before]
     boards.append(
         plots.tensor_board(
             after, "y", output, name="y" if index is not None else "", sign="→" if boards else "",
-            extra=_sharing(run),
+            extra=_sharing(outcome),
         )
     )  # fmt: skip
-    title = _("Before and after") if run.before else _("What was made")
+    title = _("Before and after") if outcome.before else _("What was made")
     number_sheet(
         [SheetLine(title, tuple(boards), sentence, arithmetic)], key="tensors-sheet",
         on_pick=lambda _board, row, column: _remember(after, row, column),
     )  # fmt: skip
-    _say(run)
-    if run.operation.name == "einsum":
-        _loops(run)
-    memory(run, after, inputs, output)
+    _say(outcome)
+    if outcome.operation.name == "einsum":
+        _loops(outcome)
+    memory(outcome, after, inputs, output)
 
 
 def _is_own(tensor: TensorView) -> bool:
@@ -93,32 +96,32 @@ def _is_own(tensor: TensorView) -> bool:
     return bool((tensor.storage != tensor.storage_origins).any())
 
 
-def _sharing(run: OperationResult) -> tuple[str, ...]:
+def _sharing(outcome: OperationResult) -> tuple[str, ...]:
     return tuple(
         _("shares memory with {name}", name=tensor.name)
         if shared
         else _("memory of its own, not {name}’s", name=tensor.name)
-        for tensor, shared in zip(run.before, run.shares, strict=True)
+        for tensor, shared in zip(outcome.before, outcome.shares, strict=True)
     )
 
 
-def _say(run: OperationResult) -> None:
-    note = notes.note(run)
+def _say(outcome: OperationResult) -> None:
+    note = notes.note(outcome)
     if note:
         st.info(_(note), icon=":material/lightbulb:")
-    if run.operation.name == "softmax":
-        sums = " · ".join(f"{value:.4f}" for value in notes.sums(run))
-        st.markdown(_("Sums along axis {dim}: **{sums}**", dim=run.values["dim"], sums=sums))
-    elif run.operation.name in {"rand", "randn"}:
-        st.markdown(_("Measured: {found}.", found=_(notes.statistics(run))))
+    if outcome.operation.name == "softmax":
+        sums = " · ".join(f"{value:.4f}" for value in notes.sums(outcome))
+        st.markdown(_("Sums along axis {dim}: **{sums}**", dim=outcome.values["dim"], sums=sums))
+    elif outcome.operation.name in {"rand", "randn"}:
+        st.markdown(_("Measured: {found}.", found=_(notes.statistics(outcome))))
 
 
-def _loops(run: OperationResult) -> None:
-    equation = run.values["equation"]
+def _loops(outcome: OperationResult) -> None:
+    equation = outcome.values["equation"]
     _parts, _out, summed = products.letters(equation)
-    inputs = [tensor.values for tensor in run.before]
-    assert run.after is not None
-    difference = abs(products.by_loops(equation, inputs) - run.after.values).max(initial=0)
+    inputs = [tensor.values for tensor in outcome.before]
+    assert outcome.after is not None
+    difference = abs(products.by_loops(equation, inputs) - outcome.after.values).max(initial=0)
     names = ", ".join(f"**{letter}**" for letter in summed)
     st.markdown(
         _("Summed over: {letters}, absent from the output.", letters=names)
@@ -131,45 +134,45 @@ def _loops(run: OperationResult) -> None:
     st.code(products.loops_code(equation, inputs), language="python")
 
 
-def memory(run: OperationResult, after: TensorView, inputs: Colours, output: Colours) -> None:
+def memory(outcome: OperationResult, after: TensorView, inputs: Colours, output: Colours) -> None:
     """Show the flat memory of each tensor and the order in which it is read."""
     boards: list[Board] = [
         plots.memory_board(tensor, _("Memory of {name}", name=tensor.name), inputs)
-        for tensor in run.before
+        for tensor in outcome.before
     ]
-    shared = any(run.shares)
+    shared = any(outcome.shares)
     name = _("The same memory, as y reads it") if shared else _("Memory of y")
     boards.append(plots.memory_board(after, name, output))
     words = paragraph("tensors/memory")
     number_sheet([SheetLine(_("In memory"), tuple(boards), words)], key="tensors-memory")
-    looks = [*run.before[:1], after] if after.values.size else list(run.before[:1])
-    if looks and run.operation.kind == "moves":
+    looks = [*outcome.before[:1], after] if after.values.size else list(outcome.before[:1])
+    if looks and outcome.operation.kind == "moves":
         show.figure(plots.reading(looks), paragraph("tensors/strides"), key="tensors-reading")
 
 
 def _picked(
-    run: OperationResult, after: TensorView
+    outcome: OperationResult, after: TensorView
 ) -> tuple[Index | None, frozenset[int], tuple[str, ...]]:
     """Return the element of a product that is looked at, what it is made of, and its arithmetic."""
-    if run.operation.kind != "computes" or after.values.size == 0:
+    if outcome.operation.kind != "computes" or after.values.size == 0:
         return None, frozenset(), ()
     stored: Index = st.session_state.get(_PICK, ())
     index = stored if len(stored) == len(after.shape) else (0,) * len(after.shape)
     index = tuple(min(i, size - 1) for i, size in zip(index, after.shape, strict=True))
-    shapes = [tensor.shape for tensor in run.before]
+    shapes = [tensor.shape for tensor in outcome.before]
     at = "".join(f"[{i}]" for i in index)
-    if run.operation.name not in {"matmul", "mm", "einsum"}:
-        cells = _cells_of(run, shapes, index)
+    if outcome.operation.name not in {"matmul", "mm", "einsum"}:
+        cells = _cells_of(outcome, shapes, index)
         used = frozenset(int(tensor.origins[cell]) for tensor, cell in cells)
-        return index, used, (f"y{at} = " + _said(run, cells, float(after.values[index])),)
-    terms = products.terms(run.operation.name, run.values, shapes, index)
+        return index, used, (f"y{at} = " + _reduction(outcome, cells, float(after.values[index])),)
+    terms = products.terms(outcome.operation.name, outcome.values, shapes, index)
     used_indices = frozenset(
         int(tensor.origins[at])
         for term in terms
-        for tensor, at in zip(run.before, term, strict=False)
+        for tensor, at in zip(outcome.before, term, strict=False)
     )
     factors = [
-        [float(tensor.values[at]) for tensor, at in zip(run.before, term, strict=False)]
+        [float(tensor.values[at]) for tensor, at in zip(outcome.before, term, strict=False)]
         for term in terms
     ]
     pairs = [(row[0], row[1] if len(row) > 1 else 1.0) for row in factors]
@@ -178,23 +181,23 @@ def _picked(
 
 
 def _cells_of(
-    run: OperationResult, shapes: list[Index], index: Index
+    outcome: OperationResult, shapes: list[Index], index: Index
 ) -> list[tuple[TensorView, Index]]:
-    if run.operation.name == "broadcast":
+    if outcome.operation.name == "broadcast":
         return [
             (tensor, products.stretched(shape, index))
-            for tensor, shape in zip(run.before, shapes, strict=True)
+            for tensor, shape in zip(outcome.before, shapes, strict=True)
         ]
-    tensor = run.before[0]
-    return [(tensor, cell) for cell in products.along(run.values, shapes[0], index)]
+    tensor = outcome.before[0]
+    return [(tensor, cell) for cell in products.along(outcome.values, shapes[0], index)]
 
 
-def _said(run: OperationResult, cells: list[tuple[TensorView, Index]], made: float) -> str:
+def _reduction(outcome: OperationResult, cells: list[tuple[TensorView, Index]], made: float) -> str:
     numbers = [f"{float(tensor.values[cell]):g}" for tensor, cell in cells]
-    if run.operation.name == "broadcast":
-        sign = f" {run.values['sign']} "
+    if outcome.operation.name == "broadcast":
+        sign = f" {outcome.values['sign']} "
         return f"{sign.join(numbers)} = {made:g}"
-    if run.operation.name == "mean":
+    if outcome.operation.name == "mean":
         return f"({' + '.join(numbers)}) / {len(numbers)} = {made:.6g}"
     return _(
         "{place}: the largest of {numbers} is at {place}",

@@ -29,7 +29,7 @@ _WINDOW = 32  # rows and columns of the heatmap
 
 def view(model_at: ModelAtStep) -> None:
     _graph(model_at)
-    gradients = training_step_state.kept("gradients", model_at, (), _gradients)
+    gradients = training_step_state.cached("gradients", model_at, (), _gradients)
     own_name = training_step_state.own_names_of(model_at)
     names = [own_name(name) for name in gradients]
     norms = np.array([np.linalg.norm(gradient) for gradient in gradients.values()], np.float32)
@@ -44,7 +44,7 @@ def view(model_at: ModelAtStep) -> None:
 def _graph(model_at: ModelAtStep) -> None:
     from tfm_core.inspect.training_step.fold import fold, groups_of
 
-    graph: Graph = training_step_state.kept("graph", model_at, (), _make_graph)
+    graph: Graph = training_step_state.cached("graph", model_at, (), _make_graph)
     st.markdown(paragraph("training_step/graph", n=len(graph.operations)))
     opened = st.selectbox(
         _("Open"),

@@ -52,7 +52,7 @@ def where(chosen: Chosen, model_at: ModelAtStep) -> None:
     step = state.with_trainer(model_at, lambda trainer: trainer.step)
     upcoming = f"{step + 1:,}"
     if model_at.rates:
-        last = state.taken(model_at)
+        last = state.last_step(model_at)
         words = paragraph(
             "training_step/steps-taken",
             n=len(model_at.rates),
@@ -145,7 +145,7 @@ def history(model_at: ModelAtStep) -> None:
     before, after = [], []
     for count in range(1, len(model_at.rates) + 1):
         at = ModelAtStep(model_at.text, model_at.checkpoint, model_at.mark, model_at.rates[:count])
-        step = state.taken(at)
+        step = state.last_step(at)
         before.append(step.loss_before)
         after.append(step.loss_after)
     show.figure(

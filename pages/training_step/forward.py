@@ -23,7 +23,7 @@ _SHOWN = 64  # rows of the table
 
 
 def batch(model_at: ModelAtStep) -> None:
-    rows, losses, loss = state.kept("batch", model_at, (), _batch)
+    rows, losses, loss = state.cached("batch", model_at, (), _batch)
     n = len(rows.indices)
     st.markdown(_("**{n} examples** of the shuffled training set.", n=n))
     if losses is None:
@@ -67,7 +67,7 @@ def _table(rows: Rows, losses: Floats | None) -> None:
 
 def loss(model_at: ModelAtStep) -> None:
     """Show one answer: logits, log-softmax, minus the log of the right one."""
-    counted = state.kept("counted", model_at, (), _counted)
+    counted = state.cached("counted", model_at, (), _counted)
     if counted is None:
         st.info(_("This loss is not a cross-entropy: no classes to show."))
         return
@@ -94,7 +94,7 @@ def loss(model_at: ModelAtStep) -> None:
         st.caption(_("No answer of this example counts; choose another."))
         return
     number = there[at or 0]
-    answer = state.kept("answer", model_at, (number,), lambda trainer: _answer(trainer, number))
+    answer = state.cached("answer", model_at, (number,), lambda trainer: _answer(trainer, number))
     if rows.pictures is not None:
         named = rows.targets[example]
         st.image(picture_url(rows.pictures[example]), width=84, caption=named, alt=named)

@@ -89,7 +89,7 @@ def with_trainer(model_at: ModelAtStep, work: Callable[[Trainer], T]) -> T:
         return work(_at(model_at)[0])
 
 
-def taken(model_at: ModelAtStep) -> Taken:
+def last_step(model_at: ModelAtStep) -> Taken:
     """Return the step last taken from a model that has some rates. Raises ValueError."""
     with _lock:
         step = _at(model_at)[1]
@@ -101,7 +101,9 @@ def after(model_at: ModelAtStep, rate: float) -> ModelAtStep:
     return ModelAtStep(model_at.text, model_at.checkpoint, model_at.mark, (*model_at.rates, rate))
 
 
-def kept(name: str, model_at: ModelAtStep, key: tuple[Any, ...], work: Callable[[Trainer], T]) -> T:
+def cached(
+    name: str, model_at: ModelAtStep, key: tuple[Any, ...], work: Callable[[Trainer], T]
+) -> T:
     """Return what a piece of work found, computed once for a model and a key."""
     with _lock:
         whole = ("training step", name, model_at, key)

@@ -32,7 +32,7 @@ def one_weight(model_at: ModelAtStep, rate: float) -> None:
     from tfm_core.inspect.training_step.update import singular_values
 
     optimiser = OPTIMISERS[Experiment.model_validate_json(model_at.text).training.optimizer]
-    result = state.taken(state.after(model_at, rate))
+    result = state.last_step(state.after(model_at, rate))
     name, at = _weight(result, optimiser, state.own_names_of(model_at))
     lines, by_hand, real = lines_of(result, name, at, optimiser)
     mover = optimiser.mover(result.options[name])
@@ -117,7 +117,7 @@ def _weight(
 
 def after(model_at: ModelAtStep, rate: float) -> None:
     """Show the loss of the same batch after the step, for this rate and for others."""
-    result = state.taken(state.after(model_at, rate))
+    result = state.last_step(state.after(model_at, rate))
     left, middle, right = st.columns(3)
     left.metric(_("Loss before (nats)"), f"{result.loss_before:.4g}")
     change = result.loss_after - result.loss_before
@@ -128,7 +128,7 @@ def after(model_at: ModelAtStep, rate: float) -> None:
         delta_color="inverse",
     )
     right.metric(_("Learning rate"), f"{rate:.3g}")
-    losses = state.kept("rates", model_at, (), _losses)
+    losses = state.cached("rates", model_at, (), _losses)
     show.figure(
         plots.rates(TRIED, losses, result.loss_before, rate),
         paragraph("training_step/line", rate=TRIED[-1], loss=losses[-1]),

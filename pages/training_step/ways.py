@@ -54,8 +54,8 @@ def two_ways(model_at: ModelAtStep, rate: float) -> None:
 
     chosen = Experiment.model_validate_json(model_at.text).training.optimizer
     rules = OPTIMISERS[chosen].arithmetic
-    result = state.taken(state.after(model_at, rate))
-    both: TwoWays = state.kept(
+    result = state.last_step(state.after(model_at, rate))
+    both: TwoWays = state.cached(
         "ways", model_at, (rate,), lambda trainer: code.two_ways(trainer, result)
     )
     words = paragraph(
@@ -115,7 +115,7 @@ def _mistake(
 ) -> None:
     with st.container(border=True):
         try:
-            draw(state.kept(f"mistake {number}", model_at, (), work))
+            draw(state.cached(f"mistake {number}", model_at, (), work))
         except ValueError as error:
             st.info(_(error), icon=":material/info:")
 

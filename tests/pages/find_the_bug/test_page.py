@@ -170,7 +170,7 @@ def suspect(ready: RunStore) -> Run:
     return ready.create(twin, name="Suspect 7f3a", state="finished", is_suspect=True)
 
 
-OF_RUNS = ["train", "runs", "attention", "build", "compare", "walk", "knockouts"]
+OF_RUNS = ["train", "attention", "build", "compare"]
 
 
 @pytest.mark.parametrize("name", OF_RUNS)

@@ -153,7 +153,7 @@ def test_without_any_run_it_leads_to_where_one_is_trained(open_page):
     assert app.button(key="empty-home")
 
 
-@pytest.mark.parametrize("off", ["decoder.1.cross", "encoder.1.self", "decoder.2.cross"])
+@pytest.mark.parametrize("off", ["decoder.1.cross", "encoder.1.self"])
 def test_attention_before_and_after_opens_where_most_changed(recorded, open_page, off):
     run = recorded.get("recorded-korean")
     part = next(one for one in parts_of(run.experiment) if one.code == off)

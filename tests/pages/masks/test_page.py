@@ -105,21 +105,18 @@ def test_what_is_no_click_on_this_mask_is_dropped():
     assert valid_edit({"version": "v", "cells": [[1, 2], [1, 2]]}, "v", (2, 3)) == ((1, 2),)
 
 
-@pytest.mark.parametrize(
-    ("section", "words"),
-    [
+def test_every_trap_and_the_code_are_shown(open_page):
+    app = open_page(PAGE)
+    for section, words in (
         ("axis", "Nothing leaks: this mask"),
         ("float", "of their attention on forbidden keys"),
         ("precision", "Scores of query 1, `the`"),
         ("blind", "PyTorch on such a row"),
         ("code", "True = forbidden"),
-    ],
-)
-def test_every_trap_and_the_code_are_shown(open_page, section, words):
-    app = open_page(PAGE)
-    app.button_group(key="masks-section").set_value(section).run()
-    assert not app.exception
-    assert words in " ".join([said(app), *(header.value for header in app.header)])
+    ):
+        app.button_group(key="masks-section").set_value(section).run()
+        assert not app.exception
+        assert words in " ".join([said(app), *(header.value for header in app.header)])
 
 
 def test_the_wrong_axis_leaks_where_no_other_half_hides_the_padding(open_page):
