@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import show
 from pages.ui.model_choice import Chosen
 from tfm_core.inspect import activations
@@ -17,42 +17,36 @@ def view(chosen: Chosen) -> None:
     """Show every activation with its slope, this model's thick, and where its numbers lie."""
     name = getattr(chosen.model, "activation", None)
     if name is None:
-        st.info(_("This model has no feed-forward layer, so it has no activation in one."))
+        st.info(_("This model has no feed-forward layer, so it has no activation."))
         return
     label = _(ACTIVATIONS[name].label)
-    st.markdown(
-        _(
-            "Between its two matrices the feed-forward layer applies **{name}** to each "
-            "hidden number. Without that nonlinearity the two matrices would be no more "
-            "than one. ReLU is 0 below 0, and so is its slope: no gradient passes for "
-            "that token, and the unit learns from the others. "
-            "GELU is u times the share of a normal distribution below u: smooth, a "
-            "little below 0 for small negative numbers, with a slope that fades instead "
-            "of stopping.",
-            name=label,
-        )
-    )
+    st.markdown(paragraph("architecture/activation", name=label))
     curves = {each: activations.curve(each) for each in ACTIVATIONS}
     left, right = st.columns(2)
     for column, what, words, key in (
-        (left, "value", _("The curves; the thick one is this model's."), "curve"),
-        (right, "slope", _("Their slopes: what a gradient is multiplied by."), "slope"),
+        (left, "value", _("This model's curve is thick."), "curve"),
+        (right, "slope", _("The slopes: what a gradient is multiplied by."), "slope"),
     ):
         with column:
             series = {
-                each: (_label(each), one.u, getattr(one, what)) for each, one in curves.items()
+                each: (_label(each), curve.u, getattr(curve, what))
+                for each, curve in curves.items()
             }
             title = _("output") if what == "value" else _("slope")
             show.figure(plots.lines(series, name, title), words, key=f"activation-{key}")
     if chosen.run is not None:
         _own(chosen.run, label)
     else:
-        st.caption(_("Choose a run, and the numbers that really go into it are shown here too."))
+        st.caption(_("Choose a run to see the numbers that go into it."))
 
 
 def _label(name: str) -> str:
-    one = ACTIVATIONS[name]
-    return _("SiLU, in {name}", name=_(one.label)) if one.is_gated else _(one.label)
+    activation = ACTIVATIONS[name]
+    return (
+        _("SiLU, in {name}", name=_(activation.label))
+        if activation.is_gated
+        else _(activation.label)
+    )
 
 
 def _own(run: Run, label: str) -> None:
@@ -62,13 +56,15 @@ def _own(run: Run, label: str) -> None:
         st.info(_(error), icon=":material/info:")
         return
     show.figure(
-        plots.histogram({one.layer: one.shares for one in layers}, activations.edges()),
-        _("The numbers that go into {name} in this run, over all {n} examples of its "
-          "probe; those beyond an edge are counted at the edge.",
+        plots.histogram({layer.layer: layer.shares for layer in layers}, activations.edges()),
+        _("What goes into {name}, over all {n} examples; the outer bars hold all beyond.",
               name=label, n=len(run.probe().items)),
-        key="activation-given",
+        key="activation-given"
     )  # fmt: skip
     show.facts(
-        [(one.layer, f"{one.n:,}", f"{one.below:.0%}", f"{one.slope:.2f}") for one in layers],
+        [
+            (layer.layer, f"{layer.n:,}", f"{layer.below:.0%}", f"{layer.slope:.2f}")
+            for layer in layers
+        ],
         [_("layer"), _("numbers"), _("below 0"), _("mean slope")],
     )

@@ -1,13 +1,67 @@
 """Build: the diagram, equations and code of exactly one model."""
 
-from pages.architecture import build_view, diagram, model_file
-from pages.ui import model_choice, show
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.architecture import diagram, model_file
+from pages.architecture.table import example_size, published
+from pages.i18n import _
+from pages.ui import controls, drafts, model_choice, show, state
+from pages.ui.fields import settings_of
+from pages.ui.model_choice import Chosen
+from tfm_core.facts.compute import macs
+
+_EDITOR = "build-editor"
+chosen = model_choice.chosen(is_edited=True)
+
+
+def facts(chosen: Chosen) -> None:
+    from tfm_core.facts.parameter_table import parameter_table
+
+    architecture = chosen.architecture
+    total = parameter_table(chosen.model, chosen.shape).total
+    work = macs(
+        chosen.model, chosen.shape, src_len=architecture.src_len, tgt_len=architecture.tgt_len
+    )
+    size = _(
+        "**{n}** parameters · {example}: **{macs}** multiply-accumulates",
+        n=f"{total:,}",
+        macs=show.count(sum(work.values())),
+        example=example_size(chosen),
+    )
+    published(architecture, size, total)
+
+
+def editor(chosen: Chosen) -> None:
+    """Draw the architecture's settings; what does not fit together stands beside its control."""
+    draft = state.current_draft()
+    checked = drafts.check(draft)
+    if checked.experiment is None:  # what does not fit must not stay folded away
+        st.session_state[_EDITOR] = True
+    folded = st.expander(
+        _("Change the model"), icon=":material/tune:", key=_EDITOR, on_change="rerun"
+    )
+    if not folded.open:  # it is as much to draw as all the rest of the page
+        return
+    with folded:
+        first, second = st.columns([3, 2])
+        with first:
+            controls.family(draft)
+        with second:
+            controls.task(draft)
+        for sentence in (*checked.at("task.name"), *checked.at("model.family"), *checked.at("")):
+            controls.complaint(sentence)
+        settings = settings_of(drafts.family_of(draft.values), drafts.task_of(draft.values))
+        controls.group(_("Architecture"), [s for s in settings if s.section == "model"], checked)
+        if chosen.by_task is not None:
+            model_choice.sizes_editor(chosen.by_task, chosen.problem)
+
 
 show.header("build")
-chosen = model_choice.chosen(is_edited=True)
-build_view.facts(chosen)
+facts(chosen)
 if chosen.name == model_choice.DRAFT:
-    build_view.editor(chosen)
+    editor(chosen)
 diagram.view(chosen)
 model_file.structure(chosen)
 model_file.view(chosen)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import N_, _
+from pages.i18n import _, paragraph
 from pages.ui import run_time, show, state
 from pages.ui.model_choice import Chosen
 from tfm_core.config import TrainingConfig
@@ -26,7 +26,7 @@ def page(chosen: Chosen) -> None:
     work = macs(chosen.model, chosen.shape, batch=batch, src_len=src, tgt_len=tgt)
     total = parameter_table(chosen.model, chosen.shape).total
     training = _training(chosen)
-    kept = memory(
+    memory_of_step = memory(
         chosen.model,
         chosen.shape,
         total,
@@ -36,7 +36,7 @@ def page(chosen: Chosen) -> None:
         tgt_len=tgt,
     )
     left_out = batch * unasked(chosen.model, chosen.shape)
-    _totals(chosen, sum(work.values()), kept, left_out)
+    _totals(chosen, sum(work.values()), memory_of_step, left_out)
     _time(chosen)
     left, right = st.columns(2)
     with left:
@@ -44,31 +44,28 @@ def page(chosen: Chosen) -> None:
         scaled = {name: value / divisor for name, value in work.items()}
         show.figure(
             plots.bars(scaled, _("{unit}, one forward pass", unit=unit)),
-            _(
-                "1 MAC is 2 FLOPs. Cross-attention is all that the attention computes: scores, "
-                "matrices and contexts."
-            )
+            paragraph("architecture/macs-recurrent")
             if not chosen.model.has_blocks
-            else _("1 MAC is 2 FLOPs. Scores are queries times keys and weights times values."),
+            else _("1 MAC is 2 FLOPs. Scores: QKᵀ and weights × V."),
             key="costs-macs",
         )
     with right:
         show.figure(
             plots.bars(
-                _mib(kept),
+                _mib(memory_of_step),
                 _(
                     "MiB, one training step in {precision}",
                     precision=PRECISIONS[training.precision].name,
                 ),
             ),
-            _("Activations grow with the batch size; the rest depends on the parameters alone."),
+            _("Only activations grow with the batch size."),
             key="costs-memory",
         )
     _growth(chosen, batch, src, tgt)
 
 
 def _sizes(chosen: Chosen) -> tuple[int, int, int]:
-    known = chosen.architecture
+    architecture = chosen.architecture
     columns = st.columns(3)
     first = chosen.experiment.training.batch_size if chosen.experiment else 1
     name = f"costs-{chosen.name}"
@@ -79,7 +76,11 @@ def _sizes(chosen: Chosen) -> tuple[int, int, int]:
     if isinstance(chosen.shape, CaptionShape):
         with columns[1]:
             tgt = st.number_input(
-                _("Words with <bos>"), 1, chosen.shape.tgt_len, known.tgt_len, key=f"{name}-words"
+                _("Words with <bos>"),
+                1,
+                chosen.shape.tgt_len,
+                architecture.tgt_len,
+                key=f"{name}-words",
             )
         return int(batch), 0, int(tgt)
     limit = getattr(chosen.model, "max_len", 8192)
@@ -87,7 +88,11 @@ def _sizes(chosen: Chosen) -> tuple[int, int, int]:
     with columns[1]:
         src = (
             st.number_input(
-                _("Source tokens"), 1, 8192, known.src_len, key=f"{name}-src-{known.src_len}"
+                _("Source tokens"),
+                1,
+                8192,
+                architecture.src_len,
+                key=f"{name}-src-{architecture.src_len}",
             )
             if has_source
             else 0
@@ -97,15 +102,12 @@ def _sizes(chosen: Chosen) -> tuple[int, int, int]:
             _("Target tokens") if has_source else _("Tokens"),
             1,
             8192,
-            known.tgt_len,
-            key=f"{name}-tgt-{known.tgt_len}",
+            architecture.tgt_len,
+            key=f"{name}-tgt-{architecture.tgt_len}",
         )
     longest = chosen.model.joined_len(int(src), int(tgt))
     if POSITIONS[chosen.model.position].has_table and longest > limit:
-        st.caption(
-            _(":red[:material/error: The learned position table has {limit} rows, and this is a "
-              "sequence of {n}; the model could not read it.]", limit=limit, n=longest)
-        )  # fmt: skip
+        st.caption(paragraph("architecture/too-long", limit=limit, n=longest))
     return int(batch), int(src), int(tgt)
 
 
@@ -114,32 +116,23 @@ def _training(chosen: Chosen) -> TrainingConfig:
     return TrainingConfig() if chosen.experiment is None else chosen.experiment.training
 
 
-def _totals(chosen: Chosen, work: int, kept: Memory, left_out: int) -> None:
+def _totals(chosen: Chosen, work: int, memory_of_step: Memory, left_out: int) -> None:
     state_words = _(OPTIMISERS[_training(chosen).optimizer].memory_words)
-    words = _("Weights, gradients, {state} and the activations.", state=state_words)
-    if kept.watched > kept.activations:
-        words += " " + _(
-            "Activations with a fused attention kernel; keeping every attention weight "
-            "would take {n}.",
-            n=show.size(kept.watched),
-        )
+    memory = [_("Weights, gradients, {state} and the activations.", state=state_words)]
+    if memory_of_step.watched > memory_of_step.activations:
+        memory.append(paragraph("architecture/fused-memory", n=show.size(memory_of_step.watched)))
     elif chosen.model.has_blocks:
-        words += " " + _(
-            "Every attention weight is kept: with dropout, or a trained bias in the scores, "
-            "PyTorch has no fused attention on a CPU."
-        )
-    words += " " + _("The process itself takes about {n} more.", n=show.size(PROCESS_BYTES))
-    passes, step = 3, _("The backward pass costs about two forward passes.")
+        memory.append(paragraph("architecture/unfused-memory"))
+    memory.append(_("The process itself takes about {n} more.", n=show.size(PROCESS_BYTES)))
+    passes, step = 3, [_("The backward pass costs about two forward passes.")]
     if _training(chosen).checkpointing:
         passes = 4
-        step += " " + _("With gradient checkpointing the blocks run forward a second time.")
+        step.append(_("With checkpointing, blocks run forward twice."))
     if left_out:
-        step += " " + _(
-            "Only the CLS token is read after the last block, so training and answering "
-            "skip {n} MAC of the forward pass, {share} of it; where attention is "
-            "recorded, all of it is computed.",
-            n=show.count(left_out),
-            share=show.percent(left_out / work),
+        step.append(
+            paragraph(
+                "architecture/cls-only", n=show.count(left_out), share=show.percent(left_out / work)
+            )
         )
     with st.container(horizontal=True):
         st.metric(_("Forward"), f"{show.count(work)} MAC", border=True)
@@ -147,20 +140,19 @@ def _totals(chosen: Chosen, work: int, kept: Memory, left_out: int) -> None:
         st.metric(
             _("Training step, in FLOPs"),
             show.count(2 * passes * (work - left_out)),
-            help=step,
+            help=" ".join(step),
             border=True,
         )
         st.metric(
             _("Memory of a step"),
-            show.size(kept.total),
-            help=words,
+            show.size(memory_of_step.total),
+            help=" ".join(memory),
             border=True,
         )
 
 
 def _time(chosen: Chosen) -> None:
     if chosen.experiment is None:
-        st.caption(_("Step time is measured for the configuration being edited and for runs."))
         return
     device = state.device()
     run = chosen.run
@@ -168,7 +160,7 @@ def _time(chosen: Chosen) -> None:
         status = run.status
         st.markdown(
             _(
-                "Measured in this run: **{ms} ms** a step on {device}.",
+                "This run took **{ms} ms** a step on {device}.",
                 ms=f"{1000 * status.seconds / status.step:.1f}",
                 device=show.device(status.device),
             )
@@ -197,12 +189,12 @@ def _estimate(chosen: Chosen, device: str) -> None:
     )
 
 
-def _mib(kept: Memory) -> dict[str, float]:
+def _mib(memory_of_step: Memory) -> dict[str, float]:
     parts = {
-        "weights": kept.weights,
-        "gradients": kept.gradients,
-        "optimiser": kept.optimizer,
-        "activations": kept.activations,
+        "weights": memory_of_step.weights,
+        "gradients": memory_of_step.gradients,
+        "optimiser": memory_of_step.optimizer,
+        "activations": memory_of_step.activations,
     }
     return {name: value / 2**20 for name, value in parts.items()}
 
@@ -223,8 +215,8 @@ def _growth(chosen: Chosen, batch: int, src: int, tgt: int) -> None:
     for factor in FACTORS:
         model, shape = grown(chosen.model, chosen.shape, axis, factor)
         long = factor if axis == "length" else 1
-        seen = lengths(model, shape, src * long, tgt * long)
-        xs.append(max(seen.encoder, seen.decoder) if axis == "length" else factor)
+        sizes = lengths(model, shape, src * long, tgt * long)
+        xs.append(max(sizes.encoder, sizes.decoder) if axis == "length" else factor)
         work = macs(model, shape, batch=batch, src_len=src * long, tgt_len=tgt * long)
         for name, value in work.items():
             series.setdefault(name, []).append(value)
@@ -236,9 +228,13 @@ def _growth(chosen: Chosen, batch: int, src: int, tgt: int) -> None:
         else _("times d_model"),
         "depth": _("times the layers"),
     }
-    words = (_WORDS if chosen.model.has_blocks else _RECURRENT)[axis]
+    kind = "growth" if chosen.model.has_blocks else "growth-recurrent"
     scaled = {name: [value / divisor for value in values] for name, values in series.items()}
-    show.figure(plots.growth(xs, scaled, titles[axis], unit), _(words), key="costs-growth")
+    show.figure(
+        plots.growth(xs, scaled, titles[axis], unit),
+        paragraph(f"architecture/{kind}-{axis}"),
+        key="costs-growth",
+    )
 
 
 def _unit(most: float) -> tuple[str, float]:
@@ -247,21 +243,3 @@ def _unit(most: float) -> tuple[str, float]:
         if most >= divisor:
             return unit, divisor
     return "kMAC", 1e3
-
-
-_WORDS = {
-    "length": N_("Look for the curve that bends: scores grow with the square of the "
-                 "number of tokens, in cross-attention too; everything else grows in "
-                 "proportion."),
-    "width": N_("Matrices from width to width grow with its square; scores, embeddings "
-                "and the output layer only in proportion."),
-    "depth": N_("Everything inside the blocks grows in proportion; embedding and output stay."),
-}  # fmt: skip
-_RECURRENT = {
-    "length": N_("Look for the curve that bends: every target token attends to every source "
-                 "token, so "
-                "the attention grows with the product of both lengths; the recurrence in "
-                "proportion, but step after step."),
-    "width": N_("Matrices grow with the square of the width; the scores of words in proportion."),
-    "depth": N_("The recurrence grows in proportion; attention and output stay."),
-}  # fmt: skip

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.components.diagram import diagram as component
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import page_table
 from pages.ui.model_choice import Chosen
 from tfm_core.facts.compute import layers
@@ -42,7 +42,6 @@ _FIRST = ("attention", "encoder.layers.0.self_attention", "decoder.layers.0.self
 
 
 def view(chosen: Chosen) -> None:
-    """Draw the diagram, and beside it the block that is picked."""
     opened = _opened(chosen)
     # a fragment: a click on a block draws the block alone
     st.fragment(_view)(chosen, opened)
@@ -58,7 +57,7 @@ def _opened(chosen: Chosen) -> range:
             _("Draw block by block"),
             key=_UNFOLDED,
             persist_state="session",
-            help=_("Equal blocks are drawn once; or one by one."),
+            help=_("Off: equal blocks are drawn once."),
         )
         if not is_unfolded or n <= MANY:
             return range(n) if is_unfolded else range(0)
@@ -69,74 +68,54 @@ def _opened(chosen: Chosen) -> range:
             (1, 3),
             key=f"{_RANGE}-{n}",
             persist_state="session",
-            help=_("The others share a box; drawing all of them takes a moment."),
         )
     return range(first - 1, last)
 
 
 def _view(chosen: Chosen, opened: range) -> None:
-    known = chosen.architecture
+    architecture = chosen.architecture
     looks: dict[str, dict[str, str]] = {
         theme: {**FILLS[theme], "ink": INKS[theme], "line": LINES[theme]} for theme in INKS
     }
-    drawn = drawing.diagram(
+    diagram = drawing.diagram(
         chosen.model,
         chosen.shape,
         DiagramColours(INKS["light"], LINES["light"], FILLS["light"]),
-        src_len=known.src_len,
-        tgt_len=known.tgt_len,
+        src_len=architecture.src_len,
+        tgt_len=architecture.tgt_len,
         opened=opened,
     )
-    nodes = drawn.nodes
+    nodes = diagram.nodes
     left, right = st.columns([5, 4], gap="medium")
     with right:  # first: what is picked in the list is marked in the diagram
         name = _pick(nodes)
     with left:
         component(
-            drawn.dot,
+            diagram.dot,
             {name: _(node.title) for name, node in nodes.items()},
-            across=drawn.across,
+            across=diagram.across,
             chosen=name,
             looks=looks,
             on_pick=_remember,
             key="build-diagram",
         )
-        st.caption(_words(chosen).format(d=chosen.model.d_model))
+        st.caption(_words(chosen))
     with right:
         _close_up(chosen, nodes[name])
 
 
 def _words(chosen: Chosen) -> str:
-    """Say what to look for in the diagram."""
     if not chosen.model.has_blocks:
-        return _(
-            "Click a block to look into it. B is the batch. Every step of the decoder needs the "
-            "one before it; the encoder’s states, {d} wide, are read again at each."
-        )
+        return paragraph("architecture/diagram-recurrent", d=chosen.model.d_model)
     residual = RESIDUALS[getattr(chosen.model, "residual", "normal")]
     if not residual.has_sum:
-        return _(
-            "Click a block to look into it. B is the batch. No dashed arrow leads past a layer: "
-            "there are no residuals, a mistake worth seeing. Follow the width, {d}: it never "
-            "changes inside the stack."
-        )
-    if residual.is_normed("self_attention"):
-        return _(
-            "Click a block to look into it. B is the batch. Dashed arrows are residuals: they "
-            "begin behind each norm, a mistake worth seeing, so nothing passes a layer unchanged. "
-            "Follow the width, {d}: it never changes inside the stack."
-        )
-    if residual.normed:
-        return _(
-            "Click a block to look into it. B is the batch. Dashed arrows are residuals. The one "
-            "past the feed-forward layer begins after the norm, a common mistake: nothing passes "
-            "that layer unchanged. Follow the width, {d}: it never changes inside the stack."
-        )
-    return _(
-        "Click a block to look into it. B is the batch. Dashed arrows are residuals: they "
-        "carry each token past a layer unchanged. Follow the width, {d}: it never changes "
-        "inside the stack."
-    )
+        kind = "no-residuals"
+    elif residual.is_normed("self_attention"):
+        kind = "residuals-behind-norms"
+    else:
+        kind = "residual-behind-norm" if residual.normed else "residuals"
+    width = _("B is the batch; the width {d} never changes.", d=chosen.model.d_model)
+    return f"{width} {paragraph(f'architecture/diagram-{kind}')}"
 
 
 def _remember(name: str) -> None:
@@ -156,58 +135,56 @@ def _pick(nodes: Mapping[str, Node]) -> str:
         format_func=lambda name: _(nodes[name].title),
         key=_LIST,
         on_change=lambda: _remember(st.session_state[_LIST]),
-        help=_("The same as a click on a block of the diagram."),
     )
     return str(name)
 
 
-def _close_up(chosen: Chosen, one: Node) -> None:
+def _close_up(chosen: Chosen, node: Node) -> None:
     """Show a block's equations, parameters and code, and lead to its steps of the walk."""
     from tfm_core.inspect.diagram.parts import code_of
 
-    known = equations(chosen.model, chosen.shape)
-    for name in one.equations:
-        equation = known[name]
+    by_module = equations(chosen.model, chosen.shape)
+    for name in node.equations:
+        equation = by_module[name]
         st.markdown(f"**{_(equation.title)}** · {equation.source}")
         st.latex(equation.latex)
-    _parameters(chosen, one)
-    _steps(chosen, one)
+    _parameters(chosen, node)
+    _steps(chosen, node)
     st.header(_("Its code, as in the whole file"), anchor=False)
     st.code(
-        code_of(one, chosen.model, chosen.shape), language="python", height=420, wrap_lines=True
+        code_of(node, chosen.model, chosen.shape), language="python", height=420, wrap_lines=True
     )
 
 
-def _parameters(chosen: Chosen, one: Node) -> None:
+def _parameters(chosen: Chosen, node: Node) -> None:
     from tfm_core.inspect.diagram.parts import parameters_of
 
-    rows = parameters_of(one, chosen.model, chosen.shape)
+    rows = parameters_of(node, chosen.model, chosen.shape)
     if not rows:
         st.markdown(_("**No parameters** of its own."))
         return
     total = sum(row.n_parameters for row in rows)
     lines = [_("**{n} parameters**", n=f"{total:,}")]
-    if one.n_blocks > 1:
-        each = sum(row.n_parameters for row in rows if "–" in row.module) // one.n_blocks
+    if node.n_blocks > 1:
+        each = sum(row.n_parameters for row in rows if "–" in row.module) // node.n_blocks
         lines = [
             _(
                 "**{n} parameters** in all {blocks} blocks, {each} in each",
                 n=f"{total:,}",
-                blocks=one.n_blocks,
+                blocks=node.n_blocks,
                 each=f"{each:,}",
             )
         ]
     for row in rows[:MAX_ROWS]:
-        tied = _(", tied to `{name}`", name=row.tied_to) if row.tied_to else ""
-        lines.append(f"- `{row.module or 'cls'}`: {row.formula} = **{row.n_parameters:,}**{tied}")
+        line = f"- `{row.module or 'cls'}`: {row.formula} = **{row.n_parameters:,}**"
+        tied = _(" (tied to `{name}`)", name=row.tied_to) if row.tied_to else ""
+        lines.append(line + tied)
     if len(rows) > MAX_ROWS:
-        lines.append(_("- and {n} more; the Parameters page has them all",
-            n=len(rows) - MAX_ROWS))  # fmt: skip
+        lines.append(_("- and {n} more, on the Parameters page", n=len(rows) - MAX_ROWS))
     st.markdown("\n".join([lines[0], "", *lines[1:]]))
 
 
-def _steps(chosen: Chosen, one: Node) -> None:
-    """Link to the steps of the walk that go through this block."""
+def _steps(chosen: Chosen, node: Node) -> None:
     from tfm_core.inspect.walk.subject import walk_index
 
     try:
@@ -215,18 +192,18 @@ def _steps(chosen: Chosen, one: Node) -> None:
     except ValueError as error:
         st.caption(_(error))
         return
-    entries = [entry for entry in index if entry.name in one.steps]
+    entries = [entry for entry in index if entry.name in node.steps]
     if not entries:
         return
     link = {"show": chosen.name, "walk-source": "mine"} | (
         {"run": chosen.run.id} if chosen.run else {}
     )
-    if one.layer is not None:
-        link["block"] = str(one.layer + 1)
+    if node.layer is not None:
+        link["block"] = str(node.layer + 1)
     if chosen.experiment is None:  # a published model has no numbers here
-        st.markdown(_("**Walk through this**, by its shapes"))
+        st.markdown(_("**Walk through its shapes**"))
     else:
-        st.markdown(_("**Walk through this**, with the numbers"))
+        st.markdown(_("**Walk through its numbers**"))
     with st.container(horizontal=True, gap="xsmall"):
         for entry in entries:
             st.page_link(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import show
 from pages.ui.model_choice import Chosen
 from tfm_core.inspect.attention.trained import no_checkpoint
@@ -31,18 +31,13 @@ def structure(chosen: Chosen) -> None:
     )
     if opened.open:
         text = printed(chosen.model, chosen.shape)
-        words = _("As PyTorch prints the model of the file below: every module by its name.")
+        opened.code(text, language=None, height=420)
         many = re.search(r"\(0-(\d+)\): (\d+) x", text)
         if many is not None:
-            words += " " + _(
-                "`{folded}` stands for {n} modules that are alike.", folded=many[0], n=many[2]
-            )
-        opened.code(text, language=None, height=420)
-        opened.caption(words)
+            opened.caption(_("`{folded}`: {n} modules that are alike.", folded=many[0], n=many[2]))
 
 
 def view(chosen: Chosen) -> None:
-    """Offer the whole model as one file that runs with torch alone."""
     st.header(_("Show the code"), anchor=False)
     data = None if chosen.run is None else _carried_by(chosen.run)
     form = _form(chosen)
@@ -84,39 +79,20 @@ def _form(chosen: Chosen) -> AttentionForm:
         default="written",
         key=_FORM,
         persist_state="session",
-        help=_(
-            "Written out: scores, mask, softmax and weighted sum, a line each, and every "
-            "layer's weights on request. Fused: one call of "
-            "`scaled_dot_product_attention`, faster, which never has the weights. Both "
-            "give the same answers."
-        ),
+        help=paragraph("architecture/attention-form"),
     )
     return picked or "written"
 
 
 def _words(chosen: Chosen, data: Carried | None, n_lines: int) -> str:
-    """Say what the file is."""
-    words = _(
-        "One file of {n} lines for exactly this model; it needs only torch. `python "
-        "model.py` builds it.",
-        n=n_lines,
-    )
-    if data is None:
-        if chosen.experiment is None:  # a published model has no run here
-            return words
-        return f"{words} " + _(
-            "Choose a trained run above, and the file also carries its vocabulary or "
-            "pixel statistics and answers sentences or pictures."
-        )
-    if data.classes:
-        more = _("It carries the mean and the deviation of the run's pixels and its classes.")
-    elif data.mean:
-        more = _("It carries the mean and the deviation of the run's pixels and its words.")
-    else:
-        more = _("It carries the run's vocabulary and its tokeniser.")
-    if data.mean:
-        more += " " + _("To open picture files it needs Pillow.")
-    return f"{words} {more}"
+    words = [_("One file of {n} lines; it needs torch alone.", n=n_lines)]
+    if data is None and chosen.experiment is not None:  # a published model has no run here
+        words.append(_("With a trained run chosen, it also answers."))
+    elif data is not None and data.mean:
+        words.append(_("It carries the run's pixel statistics; picture files need Pillow."))
+    elif data is not None:
+        words.append(_("It carries the run's vocabulary and tokeniser."))
+    return " ".join(words)
 
 
 def _carried_by(run: Run) -> Carried | None:
@@ -138,7 +114,6 @@ def _checkpoint(run: Run) -> Path:
 
 
 def _more_to_take(run: Run, data: Carried) -> None:
-    """Offer the run's weights, and a picture to try them on."""
     if run.has_checkpoint:
         st.download_button(
             _("Weights ({size})", size=show.size(_checkpoint(run).stat().st_size)),
@@ -152,7 +127,7 @@ def _more_to_take(run: Run, data: Carried) -> None:
     if picture is not None:
         st.download_button(
             _("A picture to try"), picture, "picture.png", "image/png", icon=":material/image:",
-            on_click="ignore",
+            on_click="ignore"
         )  # fmt: skip
 
 
@@ -181,12 +156,14 @@ def _command(run: Run, data: Carried, *, has_weights: bool) -> None:
     st.markdown(_("**With this run's weights** it answers by itself:"))
     file = path.as_posix()  # on Windows too: Python reads it, and no shell takes it apart
     st.code(command(data, file), language="bash", wrap_lines=True)
-    seen = "\nattention_weights(model)  # of every layer, from the last pass" if has_weights else ""
+    attention_lines = (
+        "\nattention_weights(model)  # of every layer, from the last pass" if has_weights else ""
+    )
     st.code(
         f"from model import Model, {'attention_weights, ' if has_weights else ''}load\n\n"
         "model = Model()\n"
         f"model.load_state_dict(load({file!r}))\n"
-        f"print(model.{data.verb}({tried!r})){seen}",
+        f"print(model.{data.verb}({tried!r})){attention_lines}",
         language="python",
         wrap_lines=True,
     )

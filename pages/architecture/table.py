@@ -5,11 +5,12 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import page_table, show, shown_run, state, visitors
 from pages.ui.model_choice import Chosen
 from pages.ui.typed import escape
-from tfm_core.config.shape import TextShape
+from tfm_core.config.shape import CaptionShape, ImageShape
+from tfm_core.facts.architecture import Architecture
 from tfm_core.facts.compute import macs
 from tfm_core.facts.differences import differences
 from tfm_core.facts.parameter_table import Row, most_in, parameter_table
@@ -19,31 +20,37 @@ from tfm_core.runs.run import Run
 
 
 def metrics(chosen: Chosen) -> None:
-    """Show how many parameters there are, and whether that is the published number."""
-    known = chosen.architecture
+    architecture = chosen.architecture
     total = parameter_table(chosen.model, chosen.shape).total
-    words = _("**{n}** parameters, {size} in fp32", n=f"{total:,}", size=show.size(4 * total))
-    if known.n_parameters == total and known.source:
-        words += _(
-            " · :green[:material/check: the published count], {source}", source=_(known.source)
+    size = _("**{n}** parameters, {size} in fp32", n=f"{total:,}", size=show.size(4 * total))
+    published(architecture, size, total)
+
+
+def published(architecture: Architecture, size: str, total: int) -> None:
+    if architecture.n_parameters == total and architecture.source:
+        size = _(
+            "{size} · :green[:material/check: the published count], {source}",
+            size=size,
+            source=_(architecture.source),
         )
-    elif known.source:
-        words += f" · {_(known.source)}"
-    st.markdown(words)
-    if known.note:
-        st.caption(_(known.note))
+    elif architecture.source:
+        size += f" · {_(architecture.source)}"
+    st.markdown(size)
+    if architecture.note:
+        st.caption(_(architecture.note))
 
 
 def compare(chosen: Chosen, other: Chosen) -> None:
-    """Show two models side by side, and their differences in words."""
     with st.container(border=True):
-        for column, one in zip(st.columns(2), (chosen, other), strict=True):
-            known = one.architecture
-            work = macs(one.model, one.shape, src_len=known.src_len, tgt_len=known.tgt_len)
+        for column, model in zip(st.columns(2), (chosen, other), strict=True):
+            architecture = model.architecture
+            work = macs(
+                model.model, model.shape, src_len=architecture.src_len, tgt_len=architecture.tgt_len
+            )
             with column:
-                st.markdown(f"**{escape(_(one.label))}**")
-                st.metric(_("Parameters"), f"{parameter_table(one.model, one.shape).total:,}")
-                st.metric(_example(one), show.count(sum(work.values())) + " MAC")
+                st.markdown(f"**{escape(_(model.label))}**")
+                st.metric(_("Parameters"), f"{parameter_table(model.model, model.shape).total:,}")
+                st.metric(example_size(model), show.count(sum(work.values())) + " MAC")
         changes = differences(chosen.architecture, other.architecture)
         if changes:
             st.markdown("\n".join(f"- {_(sentence)}" for sentence in changes))
@@ -51,19 +58,23 @@ def compare(chosen: Chosen, other: Chosen) -> None:
             st.caption(_("Both are the same model."))
 
 
-def _example(one: Chosen) -> str:
-    """Say what an example is that the arithmetic is counted for."""
-    src, tgt = one.architecture.src_len, one.architecture.tgt_len
-    if not isinstance(one.shape, TextShape):
-        return _("One picture") if not tgt else _("One picture and {n} words", n=tgt)
-    if src and tgt:
-        return _("One example of {src} + {tgt} tokens", src=src, tgt=tgt)
-    return _("One example of {n} tokens", n=src or tgt)
+def example_size(chosen: Chosen) -> str:
+    architecture, shape = chosen.architecture, chosen.shape
+    if isinstance(shape, ImageShape):
+        return _("One picture")
+    if isinstance(shape, CaptionShape):
+        return _("One picture and {n} tokens", n=architecture.tgt_len)
+    if not shape.has_source:
+        return _("One example of {n} tokens", n=architecture.tgt_len)
+    if shape.is_label or shape.head in ("pooler", "states"):
+        return _("One example of {n} tokens", n=architecture.src_len)
+    return _(
+        "One example of {src} + {tgt} tokens", src=architecture.src_len, tgt=architecture.tgt_len
+    )
 
 
 def table(chosen: Chosen) -> None:
-    """Show the per-layer table, searchable and to download, and the treemap."""
-    known = parameter_table(chosen.model, chosen.shape)
+    parameters = parameter_table(chosen.model, chosen.shape)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         words = st.text_input(
             _("Search"),
@@ -75,7 +86,7 @@ def table(chosen: Chosen) -> None:
         is_folded = st.toggle(
             _("Fold equal blocks"), value=True, key="parameters-fold", persist_state="session"
         )
-    rows = known.folded if is_folded else known.rows
+    rows = parameters.folded if is_folded else parameters.rows
     matching = [row for row in rows if words.strip().lower() in f"{row.module} {row.kind}".lower()]
     if not matching:
         st.caption(_("No module has “{words}” in its name.", words=words.strip()[:40]))
@@ -106,7 +117,7 @@ def table(chosen: Chosen) -> None:
             _(
                 "Shown: **{n}** of {total} parameters",
                 n=f"{sum(row.n_parameters for row in matching):,}",
-                total=f"{known.total:,}",
+                total=f"{parameters.total:,}",
             ),
             width="content",
         )
@@ -118,14 +129,10 @@ def table(chosen: Chosen) -> None:
             icon=":material/download:",
         )
     show.figure(
-        plots.treemap(known.folded, known.total, state.theme()),
-        _("Areas are parameters. {most} In wide models the feed-forward layers hold "
-          "most; in small ones with many words, the embeddings. Click an area to look "
-          "inside.",
-            most=_(most_in(known.folded))
-        ),
+        plots.treemap(parameters.folded, parameters.total, state.theme()),
+        paragraph("architecture/treemap", most=_(most_in(parameters.folded))),
         key="parameters-treemap",
-    )  # fmt: skip
+    )
 
 
 def _frame(rows: list[Row]) -> pd.DataFrame:
@@ -147,22 +154,20 @@ def _frame(rows: list[Row]) -> pd.DataFrame:
 
 
 def weights(chosen: Chosen) -> None:
-    """Show the weights of a run before and after its training."""
     run = chosen.run
     if run is None:
         run = _run_with_weights(chosen)
         if run is None:
-            st.info(_("Only a run has weights to show. Choose one above, or train one."))
+            st.info(_("Choose a run above to see its weights."))
             st.page_link(
                 page_table.path_of("runs"), label=_("See all runs"), icon=":material/list:"
             )
             return
-        words = _("The model above has no trained weights, so these are those of **{name}**.")
-        st.caption(
-            f"{shown_run.origin_badge(run)} {words.format(name=escape(run.meta.name))}".strip()
-        )
+        name = escape(run.meta.name)
+        words = _("These are the weights of **{name}**.", name=name)
+        st.caption(f"{shown_run.origin_badge(run)} {words}".strip())
     if not run.has_checkpoint:
-        st.info(_("This run has saved no weights yet; they are saved while it trains."))
+        st.info(_("This run has saved no weights yet."))
         return
     try:
         histograms = _histograms(run.id, run.status.step, run)
@@ -170,16 +175,16 @@ def weights(chosen: Chosen) -> None:
         show.problem(error)
         return
     name = st.selectbox(_("Which weights"), list(histograms), key="parameters-weights")
-    one = histograms[name]
+    histogram = histograms[name]
     show.figure(
         plots.histograms(
-            {"before": (one.edges, one.before), "after": (one.edges, one.after)}, name
+            {
+                "before": (histogram.edges, histogram.before),
+                "after": (histogram.edges, histogram.after),
+            },
+            name,
         ),
-        _(
-            "Look for weights that have left their initial distribution: training moved "
-            "them. {words}",
-            words=_(one.words),
-        ),
+        _("Look for weights that training moved. {words}", words=_(histogram.words)),
         key="parameters-histogram",
     )
 

@@ -11,7 +11,7 @@ import streamlit as st
 
 from pages.attention import selection as chosen
 from pages.attention.selection_link import Selection
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import show
 from tfm_core import byte_cache
 from tfm_core.config import Experiment
@@ -32,27 +32,19 @@ def scores(run: Run, selection: Selection, step: int) -> None:
         return
     formed = alignment.formed_at(frame, best.module, best.head)
     aligned = alignment.aligned(frame, step)
-    truth = _truth(run.experiment)
-    st.markdown(_sentence(best, formed, aligned, truth))
+    st.markdown(_verdict(best, formed, aligned))
     left, right = st.columns([5, 4], gap="medium")
     with left:
         figure = score_lines(frame, chosen=(best.module, best.head), at_step=step)
-        words = _(
-            "The share of each head’s attention that lies on {truth}. Dotted: what even attention "
-            "would have.",
-            truth=truth,
+        show.live_figure(
+            figure,
+            _("Attention on the true source; dotted: even attention."),
+            key="attention-alignment",
         )
-        show.live_figure(figure, f"{words} {_look_for(aligned)}", key="attention-alignment")
     with right:
         _table(run, frame[frame["step"] == step].reset_index(drop=True))
     if run.experiment.model.family == "decoder-only":
-        st.caption(
-            _(
-                "In a single sequence a head can also attend to `<bos>` and to the text so far: "
-                "shares count all its attention, and the error rate uses its strongest source "
-                "token."
-            )
-        )
+        st.caption(paragraph("attention/single-sequence"))
 
 
 def true_cells(experiment: Experiment, example: Example, module: str) -> npt.NDArray[np.bool_]:
@@ -63,64 +55,29 @@ def true_cells(experiment: Experiment, example: Example, module: str) -> npt.NDA
         return np.zeros(example.attention[module].shape[1:], np.bool_)
 
 
-def _truth(experiment: Experiment) -> str:
-    """Return what a head should attend to, worded for a sentence."""
-    if experiment.task.describes_pictures:
-        return _("the digit that the next word names")
-    return _("the true source words")
-
-
-def _look_for(aligned: alignment.Aligned) -> str:
-    """Return what to look for in the lines, which depends on how many of them rise."""
+def _verdict(best: alignment.BestHead, formed: int | None, aligned: alignment.Aligned) -> str:
+    values = {
+        "layer": best.layer + 1,
+        "head": best.head + 1,
+        "share": show.percent(best.share),
+        "aer": f"{best.aer:.3f}",
+    }
     if not aligned.n:
-        return _("Here no line has risen above a half.")
-    step = f"{aligned.step:,}"
-    if aligned.n_heads > 1 and aligned.are_all:
-        return _("Look for how close together the lines rise: from step {step} on all of them "
-                 "align.", step=step)  # fmt: skip
+        return paragraph("attention/no-head-aligns", **values)
     if aligned.n == 1:
-        return _("Look for the step where one line leaves the others.")
-    return _("Look for the steps at which {n} lines leave the others.", n=aligned.n)
-
-
-def _sentence(
-    best: alignment.BestHead, formed: int | None, aligned: alignment.Aligned, truth: str
-) -> str:
-    which = {"layer": best.layer + 1, "head": best.head + 1}
-    figures = {"share": show.percent(best.share), "aer": f"{best.aer:.3f}", "truth": truth}
-    if not aligned.n:
-        words = _(
-            "No head has learned to align. The closest is layer {layer}, head {head}: {share} "
-            "of its attention lies on {truth}; alignment error rate {aer}."
-        )
-        return words.format(**which, **figures)
-    if aligned.n == 1:
-        words = _(
-            "**Layer {layer}, head {head}** learned to align: {share} of its attention lies on "
-            "{truth}; alignment error rate {aer}.",
-            **which,
-            **figures,
-        )
-        if aligned.n_heads == 1 or formed is None:
-            return words
-        return words + _(" It has done so from step {step} on.", step=f"{formed:,}")
-    rule = _(
-        "**{n} of the {n_heads} heads align**: {least} to {most} of their attention lies on "
-        "{truth}. Best is layer {layer}, head {head}, with {share}."
-    )
-    if aligned.are_all:
-        rule = _(
-            "**All {n_heads} heads align**: {least} to {most} of their attention lies on {truth}. "
-            "Best is layer {layer}, head {head}, with {share}."
-        )
-    return rule.format(
-        n=aligned.n,
-        n_heads=aligned.n_heads,
-        least=show.percent(aligned.least),
-        most=show.percent(aligned.most),
-        **which,
-        **figures,
-    )
+        words, step = paragraph("attention/one-head-aligns", **values), formed
+    else:
+        values |= {
+            "n": aligned.n,
+            "n_heads": aligned.n_heads,
+            "low": show.percent(aligned.least),
+            "high": show.percent(aligned.most),
+        }
+        words = paragraph("attention/heads-align", **values)
+        step = aligned.step if aligned.are_all else None
+    if aligned.n_heads == 1 or step is None:
+        return words
+    return words + " " + _("Aligned from step {step} on.", step=f"{step:,}")
 
 
 def _table(run: Run, frame: pd.DataFrame) -> None:
@@ -150,13 +107,12 @@ def _table(run: Run, frame: pd.DataFrame) -> None:
                 _("Error rate"),
                 format="%.3f",
                 help=_(
-                    "Alignment error rate (Och & Ney 2003). 0: the strongest cell of every row is "
-                    "a true one."
+                    "Alignment error rate (Och & Ney 2003); 0: every row’s strongest cell is true."
                 ),
             ),
         },
     )
-    st.caption(_("Click beside a row to open that head; the true cells are outlined on its map."))
+    st.caption(_("Click beside a row to open that head."))
 
 
 @byte_cache.kept

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pages.attention import statistics
+from pages.attention import heads
 from pages.attention.selection_link import Selection
 from pages.components.heads import Frame, SnapshotAnimation
 from pages.i18n import _
@@ -45,22 +45,22 @@ def film_of(
     n_cells = math.prod(axes(experiment, item, modules[0]).shape)
     if len(steps) * len(modules) * experiment.model.n_heads * n_cells > MAX_VALUES:
         return None
-    frames, maps, examples, said = [], [], [], []
+    frames, maps, examples, all_labels = [], [], [], []
     for moment in steps:
         try:
             example = example_of(experiment, probe, run.snapshot(moment), selection.example)
             maps.append(example.maps(modules))
         except ValueError:
             continue  # the page says what is wrong with it where that step is asked for
-        labels = statistics.labels(run, example, selection.kind)
+        labels = heads.labels(run, example, selection.kind)
         frames.append(_frame(experiment, example, labels.short))
         examples.append(example)
-        said.append(labels)
+        all_labels.append(labels)
     if step not in [frame.step for frame in frames]:
         return None
     name = f"{run.id} {selection.kind} {selection.example}"
     animation = SnapshotAnimation(name, frames, np.stack(maps), _curve(run))
-    return Film(animation, tuple(examples), tuple(said))
+    return Film(animation, tuple(examples), tuple(all_labels))
 
 
 def _frame(experiment: Experiment, example: Example, labels: tuple[str, ...]) -> Frame:
@@ -82,8 +82,8 @@ def _curve(run: Run) -> tuple[list[int], list[float], str, str] | None:
     """Return the training loss, its points as dense at the start as the snapshots are."""
     points = runs_access.curves(run).steps
     steps, loss = np.asarray(points["step"]), np.asarray(points["loss"])
-    known = np.isfinite(loss)
-    steps, loss = steps[known], loss[known]
+    is_finite = np.isfinite(loss)
+    steps, loss = steps[is_finite], loss[is_finite]
     if len(steps) < 2:
         return None
     chosen = np.unique(np.geomspace(1, len(steps), MAX_POINTS).astype(int) - 1)

@@ -45,7 +45,6 @@ def cell_at(example: Example, selection: Selection, module: str, names: Axes) ->
 
 
 def outline(figure: go.Figure, cell: tuple[int, int], names: Axes) -> None:
-    """Outline the cell on the map."""
     cells = np.zeros(names.shape, np.bool_)
     cells[cell] = True
     outline_cells(figure, cells, VERMILION, 3)
@@ -67,8 +66,7 @@ def arithmetic(run: Run, example: Example, selection: Selection) -> None:
     if trace.step != example.step:
         st.info(
             _(
-                "The numbers below use the last checkpoint, step {last}; the map above is of "
-                "step {step}.",
+                "The arithmetic uses the last checkpoint, step {last}; the map shows step {step}.",
                 last=f"{trace.step:,}",
                 step=f"{example.step:,}",
             ),
@@ -131,12 +129,9 @@ def _product(cell: AttentionCell) -> None:
     dims = dimensions_table(cell)
     number = st.column_config.NumberColumn
     if cell.is_tanh:
-        st.markdown(
-            _("**1. v times tanh(query + key)**, dimension by dimension, and summed; the query is "
-              "the decoder’s state and the key the encoder’s, each through its matrix")
-        )  # fmt: skip
+        st.markdown(_("**1. Sum of v · tanh(query + key)**, each projected by its own matrix"))
     else:
-        st.markdown(_("**1. The query times the key**, dimension by dimension, and summed"))
+        st.markdown(_("**1. Dot product of query and key**"))
     st.dataframe(
         dims[["dimension", "query", "key", "product"]],
         hide_index=True,
@@ -157,16 +152,15 @@ def _score(cell: AttentionCell, position: str) -> None:
     kind = _(POSITIONS[position].label)
     bias = rf" {cell.bias:+.4f}\ (\text{{{kind}}})" if cell.bias else ""
     if cell.scale == 1:
-        st.markdown(_("**2. The mask**: this attention does not scale its scores"))
+        st.markdown(_("**2. Mask**: these scores are not scaled"))
         if bias:
             show.formula(f"{cell.dot:.4f}{bias} = {cell.score:.4f}")
     else:
         st.markdown(
-            _("**2. Scaled** by the square root of the head’s width, then the mask")
+            _("**2. Scale** by √d_head, then mask")
             if under_root == width
             else _(
-                "**2. Scaled** by the square root of d_model, {d_model}, where it should be the "
-                "head’s width, {width} (a mistake); then the mask",
+                "**2. Scale** by √d_model = √{d_model} (mistake: √{width} is right), then mask",
                 d_model=under_root,
                 width=width,
             )
@@ -177,14 +171,14 @@ def _score(cell: AttentionCell, position: str) -> None:
         )
         show.formula(f"= {cell.score:.4f}")
     st.caption(
-        _("The mask lets this query read this key.")
+        _("The mask allows this pair.")
         if cell.may_attend
-        else _("The mask forbids this key: its score becomes minus infinity, its weight exactly 0.")
+        else _("The mask forbids this key: weight 0.")
     )
 
 
 def _softmax(cell: AttentionCell) -> None:
-    st.markdown(_("**3. Softmax** over the row: the exponential of each score, over their sum"))
+    st.markdown(_("**3. Softmax** over the row"))
     number = st.column_config.NumberColumn
     rows = row_table(cell)
     if rows["may_attend"].all():  # a column that says one thing takes the room of the weights
@@ -210,7 +204,7 @@ def _softmax(cell: AttentionCell) -> None:
 
 
 def _output(cell: AttentionCell, row: str) -> None:
-    st.markdown(_("**4. Contribution**: the weight times the value of the key"))
+    st.markdown(_("**4. Contribution**: weight × value"))
     dims = dimensions_table(cell)
     number = st.column_config.NumberColumn
     st.dataframe(
@@ -226,14 +220,13 @@ def _output(cell: AttentionCell, row: str) -> None:
     )
     st.markdown(
         _(
-            "In the row “{row}”, **{share}** of this head’s output comes from “{key}”.",
+            "**{share}** of this head’s output in row “{row}” comes from “{key}”.",
             key=escape(cell.key_token),
             row=escape(row),
             share=f"{cell.share * 100:.1f} %",
         ),
         help=_(
-            "The part of the output along its direction (projection). By length alone it would "
-            "be {norm}.",
+            "The part along the output's direction; by length alone, {norm}.",
             norm=f"{cell.norm_share * 100:.1f} %",
         ),
     )
@@ -243,11 +236,11 @@ def _trace(run: Run, example: Example, module: str) -> Trace:
     picture = None if example.picture is None else example.picture.tobytes()
     shape = () if example.picture is None else example.picture.shape
     item = json.dumps({name: list(example.item.get(name, ())) for name in ("src", "tgt")})
-    return _kept(run.folder, trained.checkpoint_mark(run), item, module, picture, shape)
+    return _traced(run.folder, trained.checkpoint_mark(run), item, module, picture, shape)
 
 
 @byte_cache.kept
-def _kept(
+def _traced(
     folder: Path, mark: int, item: str, module: str, picture: bytes | None, shape: tuple[int, ...]
 ) -> Trace:
     pixels = None if picture is None else np.frombuffer(picture, np.uint8).reshape(shape)

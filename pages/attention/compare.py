@@ -11,7 +11,7 @@ import streamlit as st
 from pages.attention import selection as chosen
 from pages.attention.figures import one_head
 from pages.attention.selection_link import Offer, Selection, nearest_step
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import runs_access, show, state, visitors
 from pages.ui.typed import escape
 from tfm_core.data.own.sets import set_of
@@ -36,7 +36,6 @@ class Versus:
 
     @property
     def text(self) -> str:
-        """Return the words for the link."""
         step = "" if self.step is None else str(self.step)
         return f"{self.layer + 1}.{self.head + 1}.{step}.{self.run or ''}"
 
@@ -115,7 +114,7 @@ def _pickers(run: Run, other: Run, versus: Versus, selection: Selection) -> None
     steps = [] if is_own else other.snapshot_steps()
     same = _("The same step") if other.id == run.id else _("The nearest step")
     wanted: list[tuple[str, str, list[Any], Any, Any]] = [
-        (_("Compare with the run"), "run", list(runs), versus.run or _SAME_RUN, runs.get),
+        (_("Compare with"), "run", list(runs), versus.run or _SAME_RUN, runs.get),
         (_("Layer"), "layer", list(range(n_layers)), versus.layer, _from_one),
         (_("Head"), "head", list(range(other.experiment.model.n_heads)), versus.head, _from_one),
         (
@@ -167,7 +166,7 @@ def _their_example(
         return example
     steps = tuple(other.snapshot_steps())
     if selection.example is None or not steps:
-        raise ValueError(_("Your own example can only be compared between heads of this run."))
+        raise ValueError(_("Your own example can be compared only within this run."))
     theirs = probe if other.id == run.id else other.probe()
     index = same_example(probe, theirs, selection.example)
     step = nearest_step(example.step if versus.step is None else versus.step, steps)
@@ -206,17 +205,15 @@ def _maps(
         difference_map(left, right, state.theme(), names=(_("first"), _("second"))),
     )
     figures[2].data[0].colorbar.title.text = ""  # no room; the caption says it
-    captions = (*titles, _("The second minus the first"))
+    captions = (*titles, _("Second minus first"))
     for i, (column, figure) in enumerate(zip(st.columns(3), figures, strict=True)):
         with column:
             st.markdown(f"**{captions[i]}**")
             figure.update_layout(height=min(400, figure.layout.height))
             show.live_figure(figure, "", key=f"attention-compare-{i}")
     st.markdown(
-        _(
-            "The two heads put **{moved}** of their attention in different places; **{agreeing}** "
-            "of the rows have the same strongest key. In the difference, look for cells that only "
-            "one of them has.",
+        paragraph(
+            "attention/two-heads",
             moved=show.percent(both.moved),
             agreeing=show.percent(both.agreeing),
         )

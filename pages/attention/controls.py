@@ -10,13 +10,16 @@ import streamlit as st
 
 from pages.attention import selection as chosen
 from pages.attention import selection_link
-from pages.attention.selection_link import Offer, Selection
+from pages.attention.selection_link import MISTAKES, OWN, Offer, Selection
+from pages.components.pickers import Thumbnail, thumbnails
 from pages.i18n import _
 from pages.ui import run_words
+from pages.ui.task_panels import example_name
 from tfm_core.inspect.attention.head_labels import first_heads
 from tfm_core.probe.labels import KINDS, axes, kinds_of, modules_by_kind
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
+from tfm_core.variants.tasks import TASK_KINDS
 
 MEAN = "mean"
 _PATCHES = ("patches", "picture")  # kinds of attention that share themselves out thinly
@@ -24,7 +27,6 @@ FRAME_SECONDS = 0.7  # how long a snapshot stands while the training plays
 
 
 def offer_of(run: Run, probe: Probe) -> Offer:
-    """Return what there is to look at in a run."""
     experiment = run.experiment
     modules = modules_by_kind(experiment)
     kinds = {name: len(names) for name, names in modules.items()}
@@ -56,7 +58,6 @@ def scrubber(run: Run, selection: Selection, steps: tuple[int, ...], *, live: bo
                 format_func=lambda value: f"{value:,}",
                 key=key,
                 on_change=lambda: _to_step(run, st.session_state[key]),
-                help=_("Snapshots are dense at the start, where most changes."),
             )
         else:
             st.markdown(_("Step {step}, the only snapshot so far", step=f"{step:,}"))
@@ -97,12 +98,7 @@ def kind_picker(run: Run, selection: Selection, offer: Offer) -> None:
             chosen.choose(run.id, kind=kind, layer=layer, head=head)
 
         segments(
-            _("Attention"),
-            names,
-            selection.kind,
-            "kind",
-            picked,
-            label_visibility="collapsed",
+            _("Attention"), names, selection.kind, "kind", picked, label_visibility="collapsed"
         )
 
 
@@ -120,10 +116,7 @@ def looks(run: Run, probe: Probe, selection: Selection) -> bool:
                 by,
                 "rows",
                 lambda rows: chosen.choose(run.id, rows=rows),
-                _(
-                    "Each row reads one token and writes the next: after <bos> the first word. "
-                    "For a fixed example that is the true token."
-                ),
+                _("Each row reads one token and writes the next."),
             )
         if selection.kind == "patches":
             segments(
@@ -132,7 +125,6 @@ def looks(run: Run, probe: Probe, selection: Selection) -> bool:
                 selection.small,
                 "small",
                 lambda small: chosen.choose(run.id, small=small),
-                _("Over the picture: what the chosen patch reads, in every head."),
             )
         run_words.attended_caption(run, probe)
     return is_full
@@ -141,7 +133,7 @@ def looks(run: Run, probe: Probe, selection: Selection) -> bool:
 def _full_scale(kind: str) -> bool:
     """Choose what the darkest colour means; return whether it is a weight of 1."""
     key = _key(f"scale-{'patches' if kind in _PATCHES else 'text'}")
-    names = {True: _("0 to 1"), False: _("stretch to this map’s largest weight")}
+    names = {True: _("0 to 1"), False: _("this map’s maximum")}
     picked = st.segmented_control(
         _("Colours"),
         list(names),
@@ -149,10 +141,7 @@ def _full_scale(kind: str) -> bool:
         default=kind not in _PATCHES,
         key=key,
         persist_state="session",
-        help=_(
-            "“0 to 1” makes heads and steps comparable. Stretched colours show the pattern of "
-            "heads with small weights."
-        ),
+        help=_("“0 to 1” compares heads and steps; the other shows patterns of small weights."),
     )
     return kind not in _PATCHES if picked is None else picked
 
@@ -193,19 +182,13 @@ def _play(run: Run, steps: tuple[int, ...]) -> None:
 
 
 def follow(run: Run, selection: Selection, step: int) -> None:
-    """Choose whether new snapshots of a run that trains are shown as they come."""
     key = _key("follow")
     st.session_state[key] = selection.step is None
 
     def turn() -> None:
         chosen.choose(run.id, step=None if st.session_state[key] else step)
 
-    st.toggle(
-        _("Follow the newest"),
-        key=key,
-        on_change=turn,
-        help=_("Show each new snapshot when it is saved."),
-    )
+    st.toggle(_("Follow the newest"), key=key, on_change=turn)
 
 
 def _to_step(run: Run, step: int | None) -> None:
@@ -247,3 +230,63 @@ def segments(
 
 def _key(name: str) -> str:
     return f"attention-{name}"
+
+
+def source_picker(run: Run, selection: Selection) -> None:
+    names = {"probe": _("Examples"), MISTAKES: _("Mistakes"), OWN: _("Your own")}
+    if TASK_KINDS[run.experiment.task.kind].mistakes is None:
+        del names[MISTAKES]  # a text may go on in many ways
+    segments(
+        _("What the model looks at"),
+        names,
+        selection.source,
+        "source",
+        lambda source: _to_source(run, source),
+        _("Examples and mistakes are unseen in training."),
+        label_visibility="collapsed",
+    )
+
+
+def example_picker(run: Run, probe: Probe, selection: Selection) -> None:
+    """Choose one of the run's examples: a picture by itself, a text by its words."""
+    if selection.example is None:
+        return
+    if probe.images is not None:
+        pictures = [
+            Thumbnail(image, example_name(run.experiment, item, number))
+            for number, (image, item) in enumerate(
+                zip(probe.images, probe.attended, strict=False), 1
+            )
+        ]
+        thumbnails(
+            pictures,
+            chosen=selection.example,
+            label=_("Example"),
+            on_pick=lambda example: _to_example(run, example),
+            key="attention-pictures",
+        )
+        return
+    key = "attention-example"
+    st.session_state[key] = selection.example
+    st.selectbox(
+        _("Example"),
+        range(len(probe.attended)),
+        format_func=lambda index: example_name(run.experiment, probe.items[index], index + 1),
+        key=key,
+        on_change=lambda: _to_example(run, st.session_state[key]),
+        label_visibility="collapsed",
+        width=320,
+    )
+
+
+def _to_source(run: Run, source: str) -> None:
+    chosen.set_playing(None)
+    example = 0 if source == "probe" else None
+    chosen.choose(run.id, example=example, own=MISTAKES if source == MISTAKES else "")
+
+
+def _to_example(run: Run, example: int) -> None:
+    # While the page is drawn with one's own example, the browser still sends the value of the list
+    # that is about to go; with whatever is typed meanwhile that would lead back to the examples.
+    if not chosen.is_own():
+        chosen.choose(run.id, example=example)

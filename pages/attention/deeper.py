@@ -5,15 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.attention import alignment as look_alignment
-from pages.attention import (
-    arithmetic,
-    compare,
-    controls,
-    explain,
-    heads,
-    positions,
-    take,
-)
+from pages.attention import arithmetic, compare, controls, explain, heads, patches, take
 from pages.attention import selection as chosen
 from pages.attention.animation import Film
 from pages.attention.selection_link import ARITHMETIC, VIEWS, Offer, Selection
@@ -37,37 +29,37 @@ def deeper(
 ) -> None:
     """Offer the questions that fit this run in one row, and answer the chosen one below it."""
     names = _questions(run, probe, example, offer)
-    asked = selection.deeper if selection.deeper in names else ""
+    question = selection.deeper if selection.deeper in names else ""
     if selection.view == ARITHMETIC:
-        asked = ARITHMETIC
+        question = ARITHMETIC
     st.header(_("Look deeper"), anchor=False)
     controls.segments(
         _("Look deeper"),
         names,
-        asked or None,
+        question or None,
         "deeper",
         lambda name: _ask(run, selection, name),
         label_visibility="collapsed",
     )
     step = example.step if selection.example is not None else max(offer.steps, default=0)
     animation = None if film is None else film.animation
-    if asked == ARITHMETIC:
+    if question == ARITHMETIC:
         arithmetic.arithmetic(run, example, selection)
-    elif asked == "answer":
+    elif question == "answer":
         examples = (example,) if film is None else film.examples
         name = "" if animation is None else animation.name
         answer.details(run.experiment, examples, example.step, name=name)
-    elif asked == "heads":
+    elif question == "heads":
         heads.table(run, selection, offer, step)
-    elif asked == "alignment":
+    elif question == "alignment":
         look_alignment.scores(run, selection, step)
-    elif asked == "explain":
+    elif question == "explain":
         explain.explanations(run, example)
-    elif asked == "positions":
-        positions.positions(run, offer.steps, step)
-    elif asked == "compare":
+    elif question == "positions":
+        patches.positions(run, offer.steps, step)
+    elif question == "compare":
         compare.side_by_side(run, probe, example, selection, offer)
-    elif asked == "take":
+    elif question == "take":
         take.take_away(run, example, selection, top=top, animation=animation, step=step)
 
 
@@ -90,6 +82,6 @@ def _questions(run: Run, probe: Probe, example: Example, offer: Offer) -> dict[s
             names["alignment"] = _("Which head aligns")
     if example.probabilities is not None:
         names["explain"] = _("Explanations")
-    if offer.steps and positions.are_learned(run.experiment):
+    if offer.steps and patches.positions_are_learned(run.experiment):
         names["positions"] = _("Positions")
     return {**names, "take": _("Export")}

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from pages.i18n import _, content
+from pages.i18n import _, content, paragraph
 from pages.ui import show, state
 from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.attention import trained
@@ -27,7 +27,7 @@ def explanations(run: Run, example: Example) -> None:
     names = run.experiment.task_as(ImageTaskConfig).facts.class_names
     target, fill = _controls(names)
     try:
-        explained = _kept(
+        explained = _explained(
             run.folder,
             trained.checkpoint_mark(run),
             example.picture.tobytes(),
@@ -42,7 +42,7 @@ def explanations(run: Run, example: Example) -> None:
     share = show.percent(float(explained.probabilities[explained.target]))
     st.markdown(
         _(
-            "What supports **{name}**, which the model of step {step} gives {share}?",
+            "What supports **{name}** ({share} at step {step})?",
             name=name,
             step=f"{explained.step:,}",
             share=share,
@@ -54,10 +54,7 @@ def explanations(run: Run, example: Example) -> None:
             figure = patch_overlay(values, example.picture, theme=state.theme())
             figure.update_layout(height=300, margin={"l": 4, "r": 4, "t": 44, "b": 4})
             show.live_figure(figure, _(EXPLANATIONS[kind].help), key=f"attention-explain-{kind}")
-    words = _(
-        "Patches are removed, the most important first. The faster the curve falls, the better "
-        "the explanation; grey is a random order."
-    )
+    words = paragraph("attention/deletion")
     show.live_figure(
         deletion_curves(explained.deletion, class_name=name), words, key="attention-deletion"
     )
@@ -70,18 +67,17 @@ def _controls(names: tuple[str, ...]) -> tuple[int | None, str]:
     target = left.selectbox(
         _("The class to explain"),
         [None, *range(len(names))],
-        format_func=lambda index: _("The one it predicts") if index is None else names[index],
+        format_func=lambda index: _("The predicted class") if index is None else names[index],
         key=_CLASS,
         persist_state="session",
-        help=_("Rollout and attention are the same for every class; relevance is not."),
+        help=_("Only relevance depends on the class."),
     )
     fill = right.selectbox(
-        _("Removed patches are filled with"),
+        _("Fill removed patches with"),
         list(FILLS),
         format_func=lambda name: _(FILLS[name].label),
         key=_FILL,
         persist_state="session",
-        help=_("The model never saw pictures with holes in training; try both."),
     )
     return target, fill
 
@@ -91,20 +87,12 @@ def _verdict(explained: Explained) -> str:
     area, random = explained.deletion.areas[best], explained.deletion.random_area
     words = {"name": _(EXPLANATIONS[best].label), "area": f"{area:.2f}", "random": f"{random:.2f}"}
     if area >= random:
-        return _(
-            "On this picture no explanation beats a random order (closest: {name}, an area of "
-            "{area} against {random}).",
-            **words,
-        )
-    return _(
-        "On this picture **{name}** is the best explanation: its curve has an area of {area}, a "
-        "random order {random}.",
-        **words,
-    )
+        return paragraph("attention/no-better", **words)
+    return paragraph("attention/best", **words)
 
 
 @lru_cache(maxsize=16)
-def _kept(
+def _explained(
     folder: Path, mark: int, picture: bytes, shape: tuple[int, ...], target: int | None, fill: str
 ) -> Explained:
     pixels = np.frombuffer(picture, np.uint8).reshape(shape)

@@ -33,14 +33,7 @@ from tfm_core.inspect.attention.map_view import MapView, map_view
 from tfm_core.plots import attention as plots
 from tfm_core.plots.attention import outline_cells
 from tfm_core.plots.palette import COLOURS, ORANGE
-from tfm_core.probe.labels import (
-    CLS,
-    Rows,
-    axes,
-    kinds_of,
-    modules_by_kind,
-    rows,
-)
+from tfm_core.probe.labels import CLS, Rows, axes, kinds_of, modules_by_kind, rows
 from tfm_core.runs.run import Run
 
 MAX_ROWS = 64
@@ -56,7 +49,7 @@ def map_in_words(
         if len(query_words) > MAX_ROWS:
             st.caption(
                 _(
-                    "The first {n} of {all} rows; “Export” has every number.",
+                    "The first {n} of {all} rows; “Export” has them all.",
                     n=MAX_ROWS,
                     all=len(query_words),
                 )
@@ -67,10 +60,10 @@ def lines(
     weights: npt.NDArray[Any], query_words: Sequence[str], key_tokens: Sequence[str]
 ) -> list[str]:
     """Return a sentence for each query, MAX_ROWS at most, safe in Markdown."""
-    rule = _("{query}: reads “{key}” ({place}) most, {weight}")
     best = np.asarray(weights).argmax(-1)
     return [
-        rule.format(
+        _(
+            "{query}: reads “{key}” ({place}) most, {weight}",
             query=escape(query),
             key=escape(key_tokens[best[i]]),
             place=best[i] + 1,
@@ -81,18 +74,15 @@ def lines(
 
 
 def named_rows(run: Run, example: Example, selection: Selection, module: str) -> Rows:
-    """Return how the rows of a map are called, in the session's language."""
-    found = rows(run.experiment, example.item, module, selection.row_names)
-    return Rows(found.names, tuple(_(words) for words in found.words), _(found.title))
+    named = rows(run.experiment, example.item, module, selection.row_names)
+    return Rows(named.names, tuple(_(words) for words in named.words), _(named.title))
 
 
 def all_heads(run: Run, example: Example, selection: Selection) -> MapView:
-    """Return the maps of the chosen attention, in the session's language."""
     return map_view(run.experiment, example, kind=selection.kind, by=selection.row_names, say=_)
 
 
 def one_head(run: Run, example: Example, selection: Selection) -> MapView:
-    """Return the map of the chosen head, in the session's language."""
     return map_view(
         run.experiment, example, kind=selection.kind, layer=selection.layer, head=selection.head,
         by=selection.row_names, say=_,
@@ -122,7 +112,7 @@ def heads(
     """Show all heads of the chosen attention; a click picks one."""
     kind = kinds_of(run.experiment)[selection.kind]
     view = all_heads(run, example, selection)
-    look = GridStyle(
+    style = GridStyle(
         chosen=(selection.layer, selection.head),
         theme=state.theme(),
         top=top,
@@ -134,16 +124,14 @@ def heads(
     )
     head_grid(
         view,
-        look,
+        style,
         on_pick=lambda layer, head: chosen.choose(run.id, layer=layer, head=head),
         key="attention-heads",
         on_step=lambda step: controls.animation_left(run, selection, offer.steps, step),
     )
-    words = _("Each small map is one head; click one to see it large. {look_for}")
-    caption = words.format(look_for=_(kind.look_for))
+    st.caption(_("Click a head to see it large. {look_for}", look_for=_(kind.look_for)))
     if labels.n_examples > 1:
-        caption += " " + _("Labels: mean of {n} examples.", n=labels.n_examples)
-    st.caption(caption)
+        st.caption(_("Labels: mean of {n} examples.", n=labels.n_examples))
 
 
 def over_picture(run: Run, example: Example, selection: Selection) -> OverPicture | None:
@@ -207,17 +195,17 @@ def one_map(run: Run, example: Example, selection: Selection, *, top: float | No
         key="attention-map",
         follows=True,
         on_pick=lambda query, key: chosen.choose(run.id, cell=(query, key), view="arithmetic"),
-        name=_("Map of the head: arrow keys move over the cells, Enter computes one"),
+        name=_("Map of the head: arrow keys move, Enter computes a cell"),
     )
-    st.caption(_("Click a cell for its arithmetic."))
+    st.caption(_("Click a cell to compute it."))
 
 
 def _explanation(view: MapView, truth: npt.NDArray[np.bool_], kind: str) -> None:
     """Say in words what the frames mean and what the clearest row of the map reads."""
-    said = []
+    sentences = []
     if truth.any():
-        said.append(
-            _("Orange frames: the patches of the digit that the word names.")
+        sentences.append(
+            _("Orange frames: the digit that the word names.")
             if kind == "picture"
             else _("Orange frames: the true source of each token.")
         )
@@ -225,19 +213,17 @@ def _explanation(view: MapView, truth: npt.NDArray[np.bool_], kind: str) -> None
     if row is not None:
         only = slice(row, row + 1)
         (line,) = lines(view.weights[only], view.query_words[only], view.key)
-        said.append(_("For example, row {reading}.", reading=line))
-    if said:
-        st.caption(" ".join(said))
+        sentences.append(_("For example, row {reading}.", reading=line))
+    if sentences:
+        st.caption(" ".join(sentences))
 
 
 def in_words(run: Run, example: Example, selection: Selection) -> None:
-    """Offer the chosen head as a list of sentences."""
     view = one_head(run, example, selection)
     map_in_words(view.weights, view.query_words, view.key)
 
 
 def patch_by_patch(run: Run, example: Example, selection: Selection, *, top: float | None) -> None:
-    """Show the chosen head from patch to patch, as a map or as lines."""
     controls.segments(
         _("Patch by patch"),
         {"map": _("Map"), "lines": _("Lines")},

@@ -9,9 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from pages.attention import selection as chosen
-from pages.attention import statistics as look_statistics
 from pages.attention.selection_link import Offer, Selection
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import show
 from tfm_core.inspect.attention import head_statistics
 from tfm_core.inspect.attention.alignment import AlignmentScore
@@ -22,6 +21,20 @@ from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
     from streamlit.elements.lib.column_types import ColumnConfig
+
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tfm_core.inspect.attention import alignment, head_labels
+from tfm_core.inspect.attention.example import Example
+from tfm_core.inspect.attention.head_labels import HeadLabels
+from tfm_core.inspect.attention.trained import checkpoint_mark
+from tfm_core.runs.record.snapshots import snapshot_path
+
+if TYPE_CHECKING:
+    from tfm_core.inspect.attention.validation import ValidationFigures
+
 
 _FIGURE, _MIN, _ALL = "attention-filter", "attention-least", "attention-all-kinds"
 _TABLE, _VALIDATION = "attention-heads-table", "attention-validation"
@@ -40,7 +53,7 @@ def table(run: Run, selection: Selection, offer: Offer, step: int) -> None:
     if not st.session_state.get(_ALL) and len(offer.kinds) > 1:
         frame = frame[frame["kind"] == selection.kind]
     frame = frame.dropna(axis=1, how="all").reset_index(drop=True)
-    said = ["module", "kind"] if frame["kind"].nunique() == 1 else ["module"]  # above, already
+    repeated = ["module", "kind"] if frame["kind"].nunique() == 1 else ["module"]  # above, already
 
     def picked() -> None:
         rows = st.session_state[_TABLE].selection.rows
@@ -51,7 +64,7 @@ def table(run: Run, selection: Selection, offer: Offer, step: int) -> None:
             )
 
     st.dataframe(
-        frame.drop(columns=said).replace(
+        frame.drop(columns=repeated).replace(
             {"kind": {name: _(kind.label) for name, kind in KINDS.items()}}
         ),
         key=_TABLE,
@@ -61,13 +74,7 @@ def table(run: Run, selection: Selection, offer: Offer, step: int) -> None:
         height=min(460, 38 + 35 * max(1, len(frame))),
         column_config=_columns(unit),
     )
-    st.caption(
-        words
-        + _(
-            " Click a column’s name to sort, or beside a row to open that head. Padding must be "
-            "0: the mask hides it."
-        )
-    )
+    st.caption(words)
 
 
 def _measured(
@@ -81,36 +88,31 @@ def _measured(
         st.toggle(
             _("Over the validation set"),
             key=_VALIDATION,
-            help=_(
-                "Off: the examples of each snapshot, at the current step. On: up to 1,000 "
-                "validation examples, with the last checkpoint."
-            ),
+            help=_("Up to 1,000 validation examples, last checkpoint."),
         )
         if st.session_state.get(_VALIDATION):
             with st.spinner(_("Reading the validation set …")):
-                figures = look_statistics.over_validation(run)
-            sentence = _(
-                "Measured on {n} of {all} validation examples, with the weights of step {step}."
-            )
-            words = sentence.format(
-                n=f"{figures.n_examples:,}", all=f"{figures.n_all:,}", step=f"{figures.step:,}"
+                figures = over_validation(run)
+            words = paragraph(
+                "attention/heads-validation",
+                n=f"{figures.n_examples:,}",
+                all=f"{figures.n_all:,}",
+                step=f"{figures.step:,}",
             )
             return figures.statistics, figures.alignment, words
-    statistics = look_statistics.statistics(run, step)
-    sentence = _("Measured on the run’s {n} examples at step {step}.")
+    statistics = statistics_at(run, step)
     n_examples = next(iter(statistics.values())).n_examples
-    words = sentence.format(n=n_examples, step=f"{step:,}")
-    return statistics, look_statistics.alignments(run, step), words
+    words = paragraph("attention/heads-examples", n=n_examples, step=f"{step:,}")
+    return statistics, alignments(run, step), words
 
 
 def faded(run: Run, selection: Selection, step: int) -> list[bool]:
-    """Return the heads of the grid that the filter leaves out, row by row."""
     name = st.session_state.get(_FIGURE)
     least = st.session_state.get(_MIN, 0.0)
     if not name or not least or selection.deeper != "heads":
         return []
     try:
-        figures = look_statistics.statistics(run, step)
+        figures = statistics_at(run, step)
     except ValueError:
         return []
     frame = head_statistics.table(run.experiment, figures)
@@ -126,13 +128,12 @@ def _filter(frame: pd.DataFrame, selection: Selection) -> None:
     names = [name for name in ("evenness", *ROLES) if name in shown and shown[name].notna().any()]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
-            _("Show only heads with a high share of"),
+            _("Show heads with a high share of"),
             names,
             index=None,
             format_func=lambda name: _label(name),
             key=_FIGURE,
             placeholder=_("all heads"),
-            help=_("The other heads fade in the grid above."),
             width=320,
         )
         if st.session_state.get(_FIGURE):
@@ -157,23 +158,18 @@ def _columns(unit: str) -> dict[str, ColumnConfig | str | None]:
             format="percent",
             min_value=0,
             max_value=1,
-            help=_("Share of the attention on the tokens or patches that the answer comes from."),
+            help=_("Share of the attention on the true source."),
         ),
         "aer": None,
         "entropy": st.column_config.NumberColumn(
-            _("Entropy (nats)"),
-            format="%.2f",
-            help=_(
-                "0: each query reads a single key. A head that reads about n keys per row has "
-                "an entropy of log n."
-            ),
+            _("Entropy (nats)"), format="%.2f", help=_("0: one key per query; log n: about n keys.")
         ),
         "evenness": share(
             _("Even spread"),
             format="percent",
             min_value=0,
             max_value=1,
-            help=_("Entropy as a share of that of even attention: 100 % reads everything equally."),
+            help=_("100 %: reads everything equally."),
         ),
         "distance": st.column_config.NumberColumn(
             _("Distance ({unit})", unit=unit),
@@ -190,3 +186,43 @@ def _columns(unit: str) -> dict[str, ColumnConfig | str | None]:
             help=_(role.help),
         )
     return columns
+
+
+def statistics_at(run: Run, step: int) -> Mapping[str, HeadStatistics]:
+    """Return the figures of every attention module on the run's examples. Raises ValueError."""
+    run.snapshot(step)  # says in a sentence what is wrong with it
+    return head_statistics.of_step(
+        run.folder, step, snapshot_path(run.folder, step).stat().st_mtime_ns
+    )
+
+
+def alignments(run: Run, step: int) -> Mapping[str, AlignmentScore]:
+    """Return the alignment scores of a step on the same examples; maybe none."""
+    run.snapshot(step)
+    return alignment.of_step(run.folder, step, snapshot_path(run.folder, step).stat().st_mtime_ns)
+
+
+def labels(run: Run, example: Example, kind: str, *, is_own: bool = False) -> HeadLabels:
+    """Return what each head of a kind of attention does, in the session's language.
+
+    is_own: the example is the visitor's, not one of the run's.
+    """
+    if is_own:
+        measured = head_labels.of_example(run.experiment, example, kind)
+    else:
+        measured = head_labels.of_step(run, example.step, kind)
+    return HeadLabels(
+        tuple(map(_, measured.short)), tuple(map(_, measured.whole)), measured.n_examples
+    )
+
+
+def over_validation(run: Run) -> ValidationFigures:
+    """Return the figures over the validation set, by the last checkpoint. Raises ValueError."""
+    return _over_validation(run.folder, checkpoint_mark(run))
+
+
+@lru_cache(maxsize=8)
+def _over_validation(folder: Path, mark: int) -> ValidationFigures:
+    from tfm_core.inspect.attention.validation import measured_over_validation
+
+    return measured_over_validation(Run(folder))

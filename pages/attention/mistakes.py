@@ -31,32 +31,32 @@ _SHORT = 6  # letters of an answer that stand below a small picture
 def pick(run: Run, selection: Selection) -> Example | None:
     """Offer what went wrong, and look at the chosen one. Raises ValueError without weights."""
     with st.spinner(_("Reading the validation set …")):
-        readings = _kept(run.folder, trained.checkpoint_mark(run))
+        readings = _readings(run.folder, trained.checkpoint_mark(run))
     st.markdown(_sentence(readings))
     if not readings.examples:
         return None
-    known = {reading.index: reading for reading in readings.examples}
-    wanted = int(selection.own_of("validation") or next(iter(known)) + 1) - 1
-    if wanted not in known:  # a link may name any of them
+    by_index = {reading.index: reading for reading in readings.examples}
+    wanted = int(selection.own_of("validation") or next(iter(by_index)) + 1) - 1
+    if wanted not in by_index:  # a link may name any of them
         try:
-            asked = read_one(run, wanted)
-            known = {wanted: asked, **known}
-            readings = dataclasses.replace(readings, found=tuple(known.values()))
+            reading_asked = read_one(run, wanted)
+            by_index = {wanted: reading_asked, **by_index}
+            readings = dataclasses.replace(readings, found=tuple(by_index.values()))
         except ValueError as error:
             show.problem(error)
-            wanted = next(iter(known))
+            wanted = next(iter(by_index))
     st.session_state[_KEY] = wanted
     if readings.examples[0].picture is not None:
         _pictures(run, readings, wanted)
-        return _example(run, known[wanted])
+        return _example(run, by_index[wanted])
     index = st.selectbox(
-        _("Mistakes (most confident first), then the least certain right answers"),
-        list(known),
-        format_func=lambda index: _name(known[index]),
+        _("Confident mistakes first, then uncertain right answers"),
+        list(by_index),
+        format_func=lambda index: _name(by_index[index]),
         key=_KEY,
         on_change=lambda: chosen.choose(run.id, own=f"validation-{st.session_state[_KEY] + 1}"),
     )
-    return _example(run, known[index])
+    return _example(run, by_index[index])
 
 
 def _example(run: Run, reading: Reading) -> Example:
@@ -69,9 +69,8 @@ def _example(run: Run, reading: Reading) -> Example:
 
 
 def _pictures(run: Run, readings: Readings, wanted: int) -> None:
-    """Show the pictures in a row, under each what the model takes it for."""
     shown = readings.examples
-    st.caption(_("Mistakes (most confident first), then the least certain right answers"))
+    st.caption(_("Confident mistakes first, then uncertain right answers"))
     thumbnails(
         [
             Thumbnail(
@@ -93,7 +92,7 @@ def _pictures(run: Run, readings: Readings, wanted: int) -> None:
 def _sentence(readings: Readings) -> str:
     words = {"n": f"{readings.n_read:,}", "wrong": f"{readings.n_wrong:,}"}
     if readings.n_wrong == 0:
-        return _("All of the first {n} validation examples were right.", **words)
+        return _("The first {n} validation examples are all right.", **words)
     share = show.percent(readings.n_wrong / readings.n_read)
     return _(
         "**{wrong}** of the first {n} validation examples are wrong ({share}).",
@@ -103,26 +102,24 @@ def _sentence(readings: Readings) -> str:
 
 
 def _name(reading: Reading) -> str:
-    sure = show.percent(reading.confidence)
-    words = {
+    values = {
         "said": reading.predicted or "–",
         "truth": reading.truth,
-        "sure": sure,
-        "n": reading.index + 1,
+        "sure": show.percent(reading.confidence),
     }
-    if reading.picture is not None:
-        rule = _("Picture {n}: {truth} taken for {said}, with {sure}")
+    if reading.picture is None:
+        source = reading.item["src_text"]
         if reading.is_right:
-            rule = _("Picture {n}: {truth}, right with {sure}")
-        return rule.format(**words)
-    rule = _("{source} → {said}, but it is {truth} ({sure})")
+            return _("{source} → {said}, right ({sure})", source=source, **values)
+        return _("{source} → {said}, but it is {truth} ({sure})", source=source, **values)
+    number = reading.index + 1
     if reading.is_right:
-        rule = _("{source} → {said}, right ({sure})")
-    return rule.format(source=reading.item["src_text"], **words)
+        return _("Picture {n}: {truth}, right with {sure}", n=number, **values)
+    return _("Picture {n}: {truth} taken for {said}, with {sure}", n=number, **values)
 
 
 @lru_cache(maxsize=4)
-def _kept(folder: Path, mark: int) -> Readings:
+def _readings(folder: Path, mark: int) -> Readings:
     from tfm_core.inspect.errors.validation_errors import wrong_examples
 
     return wrong_examples(Run(folder))

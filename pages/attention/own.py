@@ -11,13 +11,15 @@ import streamlit as st
 
 from pages.attention import mistakes
 from pages.attention import selection as chosen
-from pages.attention.selection_link import MISTAKES, Selection
+from pages.attention.selection_link import MAX_TEXT, MISTAKES, Selection
 from pages.components.digits import digit_pad
 from pages.i18n import _, content
-from pages.ui import answer, page_table, show
+from pages.ui import answer, page_table, sentence_field, show, typed
 from pages.ui.task_panels import panels
-from tfm_core.config import CaptionTaskConfig, ImageTaskConfig
+from pages.ui.typed import escape
+from tfm_core.config import CaptionTaskConfig, ImageTaskConfig, SequenceTaskConfig
 from tfm_core.data import own_picture
+from tfm_core.data.text import TextTask, text_task
 from tfm_core.inspect.attention import own_example
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.progress.pictures import Readings, read_from, readings
@@ -28,7 +30,8 @@ from tfm_core.runs.run import Run
 
 DRAWN, UPLOADED = "drawn", "uploaded"
 _LAST = "attention-last-picture"
-_READ = 76  # pixels to a side of the picture that is read
+_KEY, _TEXT, _READ = "attention", "attention-text", "attention-read"
+_SIDE = 76  # pixels to a side of the picture that is read
 
 
 def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
@@ -37,14 +40,9 @@ def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
         st.caption(content(panels(run.experiment).own_words))
     if not run.has_checkpoint:
         if run.status.is_active:
-            st.info(_("The run has not saved its weights yet. Wait a moment."))
+            st.info(_("The run has not saved its weights yet."))
         else:
-            show.problem(
-                _(
-                    "This run has no checkpoint, so its model cannot read anything new. Its own "
-                    "examples are still here."
-                )
-            )
+            show.problem(_("This run has no checkpoint, so it cannot read new examples."))
         return None
     try:
         if selection.source == MISTAKES:
@@ -55,22 +53,20 @@ def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
         show.problem(error)
         return None
     if example is not None:
-        words = _("Read with the last checkpoint of the run, at step {step}.")
+        words = _("Read with the last checkpoint, step {step}.", step=f"{example.step:,}")
         if is_language(example.item):
-            words += _(" The maps are over your text; what the model writes follows it.")
+            words = words + " " + _("The maps are over your text, not its continuation.")
         elif "tgt" in example.item and run.experiment.model.family != "encoder-only":
-            words += _(" The decoder sees only what it has written so far (no teacher forcing).")
-        st.caption(words.format(step=f"{example.step:,}"))
+            words = words + " " + _("The decoder reads what it wrote (no teacher forcing).")
+        st.caption(words)
     return example
 
 
 def is_picture(run: Run) -> bool:
-    """Return whether one's own example is a picture to draw or to upload."""
     return bool(run.experiment.task.class_names)
 
 
 def described(run: Run, probe: Probe, selection: Selection) -> Example:
-    """Choose one of the unseen pictures, and let the model describe it."""
     key, most = "attention-test-picture", run.experiment.task_as(CaptionTaskConfig).n_test
     wanted = int(selection.own_of("test") or 1)
     if wanted > most:
@@ -84,12 +80,9 @@ def described(run: Run, probe: Probe, selection: Selection) -> Example:
         most,
         key=key,
         on_change=lambda: chosen.choose(run.id, own=f"test-{st.session_state[key]}"),
-        help=_("Composed of digits that the model never trained on."),
     )
     st.page_link(
-        page_table.path_of("captions"),
-        label=_("Compose a picture of your own"),
-        icon=":material/image_search:",
+        page_table.path_of("captions"), label=_("Compose a picture"), icon=":material/image_search:"
     )
     example = caption_look.look_at_unseen(run, int(number) - 1).example
     if example.picture is not None:
@@ -109,7 +102,7 @@ def picture(run: Run, probe: Probe, selection: Selection) -> Example | None:
         return None
     if given is None:
         picture = own_picture.from_text(selection.own_of("picture"), facts)
-        st.caption(_("The picture from the link. Draw or upload another to replace it."))
+        st.caption(_("The picture from the link. Draw or upload another."))
     else:
         picture, notes = own_example.read_picture(run, given)
         if isinstance(given, bytes):
@@ -126,32 +119,33 @@ def _answer(run: Run, example: Example) -> None:
     """Show the picture as it is read, what the model makes of it, and since when."""
     assert example.picture is not None
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.image(np.moveaxis(example.picture, 0, -1).squeeze(), width=_READ)
+        st.image(np.moveaxis(example.picture, 0, -1).squeeze(), width=_SIDE)
         answer.verdict(run.experiment, (example,), example.step, name="")
     try:
-        found = readings(run, example.picture)
+        steps_and_shares = readings(run, example.picture)
     except ValueError:  # the run kept no weights of the time in which it learned
         answer.details(run.experiment, (example,), example.step, name="")
         return
-    _since_when(run, example, found)
+    _since_when(run, example, steps_and_shares)
 
 
-def _since_when(run: Run, example: Example, found: Readings) -> None:
+def _since_when(run: Run, example: Example, steps_and_shares: Readings) -> None:
     """Say from which step on the picture was read as it is now, and show it step by step."""
     assert example.probabilities is not None
-    steps, shares = found
+    steps, shares = steps_and_shares
     best = int(example.probabilities.argmax())
     name = run.experiment.task_as(ImageTaskConfig).facts.class_names[best]
-    since = read_from(found, best)
-    words = _("Only the last weights read your picture as **{name}**.")
-    if since is not None:
-        words = _("From step **{step}** it reads your picture as **{name}**.")
-    st.markdown(words.format(step=f"{since or 0:,}", name=name))
+    since = read_from(steps_and_shares, best)
+    if since is None:
+        st.markdown(_("Only the last weights read it as **{name}**.", name=name))
+    else:
+        words = _("From step **{step}** it is read as **{name}**.", step=f"{since:,}", name=name)
+        st.markdown(words)
     key = "attention-own-step"
     if st.session_state.get(key) not in steps:
         st.session_state[key] = steps[-1]
     at = st.select_slider(
-        _("Read with the weights of step"), steps, format_func=lambda step: f"{step:,}", key=key
+        _("Weights of step"), steps, format_func=lambda step: f"{step:,}", key=key
     )
     then = example  # of whose step the weights are whole
     if at != example.step:
@@ -174,10 +168,7 @@ def _given(run: Run) -> bytes | npt.NDArray[np.uint8] | None:
         key="attention-upload",
         max_upload_size=own_picture.MAX_BYTES // 10**6,
         on_change=partial(_changed, run, UPLOADED),
-        help=_(
-            "It is resized to {size} x {size} pixels, like the run's pictures.",
-            size=facts.image_size,
-        ),
+        help=_("It is resized to {size} × {size} pixels.", size=facts.image_size),
     )
     return last_given(
         drawn, None if uploaded is None else uploaded.getvalue(), st.session_state.get(_LAST)
@@ -198,3 +189,45 @@ def last_given(
 def _changed(run: Run, what: str) -> None:
     st.session_state[_LAST] = what
     chosen.choose(run.id, own="")
+
+
+def sentence(run: Run, probe: Probe, selection: Selection) -> Example:
+    """Ask for a sentence and read it; what was read last stays while the new one cannot be."""
+    first = str(probe.items[0]["src_text"])
+    st.session_state.setdefault(_TEXT, selection.text or first)
+    task = text_task(run.experiment.task_as(SequenceTaskConfig))
+
+    def read(text: str) -> None:
+        chosen.choose(run.id, text=text)
+
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        text = sentence_field.field(
+            task,
+            label=_("Your sentence"),
+            help=_("Use the words of the task, then press Enter."),
+            key=_KEY,
+            on_read=read,
+        )
+    groups = sentence_field.by_class(task)
+    if groups:
+        sentence_field.chips(task, groups, key=_KEY, on_read=read)
+    try:
+        example = own_example.look_at_text(run, typed.within(text, MAX_TEXT))
+    except ValueError as error:
+        return _unread(run, task, text, error, first)
+    st.session_state[_READ] = (run.id, text)
+    sentence_field.mark_unknown(task, text)
+    return example
+
+
+def _unread(run: Run, task: TextTask, text: str, error: ValueError, first: str) -> Example:
+    """Say why a text cannot be read and what comes nearest; show the last one that could be."""
+    st.warning(escape(_(error)), icon=":material/spellcheck:")
+    if len(text) <= MAX_TEXT:
+        sentence_field.suggest(
+            task, text, key=_KEY, on_read=lambda nearest: chosen.choose(run.id, text=nearest)
+        )
+    run_id, last = st.session_state.get(_READ, ("", ""))
+    shown = last if run_id == run.id else first
+    st.caption(_("Shown below: “{text}”", text=escape(shown)))
+    return own_example.look_at_text(run, shown)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import streamlit as st
 
 from pages.attention import animation as attention_animation
@@ -10,42 +12,50 @@ from pages.attention import (
     deeper,
     figures,
     heads,
-    opened,
     own,
     patches,
     selection,
     selection_link,
-    source,
-    statistics,
 )
 from pages.attention.animation import Film
 from pages.attention.selection_link import OWN, Offer, Selection
 from pages.components.effects import reveal
 from pages.i18n import _
-from pages.ui import answer, page_table, show, shown_run, state, view_link, walk_steps
+from pages.ui import (
+    answer,
+    page_table,
+    runs_access,
+    show,
+    shown_run,
+    state,
+    view_link,
+    visitors,
+    walk_steps,
+)
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
 
 TICK = 2.0  # seconds between two looks at a run that is training
+FIRST_RECORDED = "recorded-korean"
 MANY_HEADS = 4  # more of them side by side need the width
 
 
 def page() -> None:
     """Show the current run, or the first there is to look into."""
     show.header("attention")
-    run = opened.run_to_open()
+    run = run_to_open()
     if run is None:
-        show.empty(_("There is no run to look into yet: train one."), _("Train a model"), "home")
+        show.empty(_("No run to look into yet."), _("Train a model"), "home")
         return
     is_live = run.status.is_active
     every = TICK if is_live else None
     if selection.playing_since() is not None:
         every = controls.FRAME_SECONDS
-    st.fragment(_look, run_every=every)(run, is_live)
+    st.fragment(_view, run_every=every)(run, is_live)
 
 
-def _look(run: Run, was_live: bool) -> None:
+def _view(run: Run, was_live: bool) -> None:
     is_live = run.status.is_active
     if was_live and not is_live:
         state.draw_anew()  # once: the page then makes a fragment that does not tick
@@ -70,44 +80,46 @@ def _look(run: Run, was_live: bool) -> None:
     with st.container(
         key="attention-controls", horizontal=True, vertical_alignment="center", gap="small"
     ):
-        source.source_picker(run, chosen)
-        source.example_picker(run, probe, chosen)
+        controls.source_picker(run, chosen)
+        controls.example_picker(run, probe, chosen)
         controls.kind_picker(run, chosen, offer)
         top = 1.0 if controls.looks(run, probe, chosen) else None
-    if chosen.source == OWN and own.is_picture(run):
-        beside, rest = st.columns([3, 8], gap="medium")
+    film = place = None
+    if chosen.example is not None:
+        film, example = _of_run(run, probe, chosen, offer, is_live=is_live)
+    elif chosen.source == OWN and own.is_picture(run):
+        beside, place = st.columns([3, 8], gap="medium")
         with beside:
             example = own.own(run, probe, chosen)
-        with rest:
-            if example is not None:
-                _draw(run, probe, example, chosen, offer, None, top)
-        return
-    film = None
-    if chosen.example is None:
-        example = own.own(run, probe, chosen)
-    elif not offer.steps:
-        words = _("This run has no snapshot yet.")
-        gone = _("This run has no snapshot that can be read; train it again, or open another run.")
-        _not_yet(words if is_live else gone, is_live)
-        return
     else:
-        step = selection_link.nearest_step(chosen.step, offer.steps)
-        film = attention_animation.film_of(run, probe, chosen, offer.steps, step)
-        if film is None:
-            step = controls.scrubber(run, chosen, offer.steps, live=is_live)
-        elif is_live:
-            controls.follow(run, chosen, step)
-        example = _of_step(run, probe, step, chosen.example)
+        example = own.own(run, probe, chosen)
     if example is not None:
-        _draw(run, probe, example, chosen, offer, film, top)
+        with place or nullcontext():
+            _draw(run, probe, example, chosen, offer, film, top)
 
 
-def _of_step(run: Run, probe: Probe, step: int, index: int) -> Example | None:
+def _of_run(
+    run: Run, probe: Probe, chosen: Selection, offer: Offer, *, is_live: bool
+) -> tuple[Film | None, Example | None]:
+    """Return the film of the chosen example, if it is small enough, and the example at its step."""
+    assert chosen.example is not None
+    if not offer.steps:
+        if is_live:
+            _not_yet(_("This run has no snapshot yet."), is_live)
+        else:
+            _not_yet(_("This run has no readable snapshot."), is_live)
+        return None, None
+    step = selection_link.nearest_step(chosen.step, offer.steps)
+    film = attention_animation.film_of(run, probe, chosen, offer.steps, step)
+    if film is None:
+        step = controls.scrubber(run, chosen, offer.steps, live=is_live)
+    elif is_live:
+        controls.follow(run, chosen, step)
     try:
-        return example_of(run.experiment, probe, run.snapshot(step), index)
+        return film, example_of(run.experiment, probe, run.snapshot(step), chosen.example)
     except ValueError as error:
-        show.problem(_("{why} The other steps can still be looked at.", why=_(error)))
-        return None
+        show.problem(_("{why} Choose another step.", why=_(error)))
+        return film, None
 
 
 def _draw(
@@ -126,7 +138,7 @@ def _draw(
     if not is_beside:
         answer.verdict(run.experiment, examples, example.step, name=name)
     try:
-        labels = statistics.labels(run, example, chosen.kind, is_own=chosen.example is None)
+        labels = heads.labels(run, example, chosen.kind, is_own=chosen.example is None)
         frames = [(example.step, labels.whole)]
         if film is not None:
             frames = [
@@ -177,10 +189,10 @@ def _draw(
 
 def _bring_into_sight(chosen: Selection) -> None:
     """Scroll to what a press has changed, where that lies beyond the edge of the screen."""
-    asked = f"cell {chosen.cell}" if chosen.view == "arithmetic" else chosen.deeper
+    opened = f"cell {chosen.cell}" if chosen.view == "arithmetic" else chosen.deeper
     reveal(
         {
-            "attention-questions": asked,
+            "attention-questions": opened,
             "attention-one": f"{chosen.kind} {chosen.layer} {chosen.head}",
         },
         key="attention-reveal",
@@ -190,11 +202,23 @@ def _bring_into_sight(chosen: Selection) -> None:
 def _not_yet(sentence: str, is_live: bool) -> None:
     if is_live:
         st.info(
-            _("{why} The first one appears here as soon as it is saved.", why=sentence),
+            _("{why} The first one appears as soon as it is saved.", why=sentence),
             icon=":material/hourglass_empty:",
         )
     else:
         show.problem(sentence)
+
+
+def run_to_open() -> Run | None:
+    """Return the current run, else the visitor's newest with snapshots, else a recorded one.
+
+    None only where nothing at all can be looked into.
+    """
+    run_id = state.current_run_id()
+    if run_id is not None:
+        return runs_access.store().get(run_id)
+    able = [run for run in visitors.listed() if not run.problem and run.snapshot_steps()]
+    return shown_run.first_to_show(able, FIRST_RECORDED)
 
 
 page()

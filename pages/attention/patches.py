@@ -8,15 +8,18 @@ from pages.attention import selection as chosen
 from pages.attention.controls import MEAN
 from pages.attention.selection_link import Offer, Selection
 from pages.components import live_figure
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import page_table, show, state
 from tfm_core.config import Experiment
 from tfm_core.inspect.attention.example import Example
+from tfm_core.inspect.positions.similarity import geometry, tiles_of
 from tfm_core.plots import attention as plots
 from tfm_core.plots import patches as patch_plots
 from tfm_core.plots.captions import caption_strip
+from tfm_core.plots.positions import position_tiles
 from tfm_core.probe.labels import CLS, axes, modules_by_kind, patches_per_side
 from tfm_core.runs.run import Run
+from tfm_core.variants.positions import POSITIONS
 
 _HIGH = 340  # pixels: the picture stands in the first screen
 
@@ -27,8 +30,13 @@ def words(run: Run, example: Example, selection: Selection) -> None:
     module = modules_by_kind(run.experiment)[selection.kind][selection.layer]
     weights = example.maps([module])[0, selection.head]  # (Q, patches)
     side = patches_per_side(run.experiment)
-    name = _("**Layer {layer}, head {head}, over the picture**")
-    st.markdown(name.format(layer=selection.layer + 1, head=selection.head + 1))
+    st.markdown(
+        _(
+            "**Layer {layer}, head {head}, over the picture**",
+            layer=selection.layer + 1,
+            head=selection.head + 1,
+        )
+    )
     figure = caption_strip(
         weights.reshape(len(weights), side, side),
         example.picture,
@@ -36,18 +44,9 @@ def words(run: Run, example: Example, selection: Selection) -> None:
         [*example.item["boxes"], None],
         state.theme(),
     )
-    show.figure(
-        figure,
-        _(
-            "Where this head looks while each word is written. Outlined: the digit that the word "
-            "names. Look for heads whose orange jumps into the outline."
-        ),
-        key="attention-words",
-    )
+    show.figure(figure, paragraph("attention/words"), key="attention-words")
     st.page_link(
-        page_table.path_of("captions"),
-        label=_("Compose a picture of your own"),
-        icon=":material/image_search:",
+        page_table.path_of("captions"), label=_("Compose a picture"), icon=":material/image_search:"
     )
 
 
@@ -75,9 +74,7 @@ def patches(run: Run, example: Example, selection: Selection, offer: Offer) -> N
         figure,
         key="attention-patches",
         on_pick=picked,
-        name=_(
-            "Attention over the picture: arrow keys move between patches, Enter makes one the query"
-        ),
+        name=_("Attention over the picture: arrow keys move, Enter picks the query"),
     )
     st.caption(_patch_words(experiment, weights, selection.patch, query))
 
@@ -92,10 +89,7 @@ def _patch_picker(run: Run, selection: Selection, offer: Offer) -> None:
         format_func=lambda name: names.get(name) or _("Patch {place}", place=name),
         key=key,
         on_change=lambda: chosen.choose(run.id, patch=st.session_state[key]),
-        help=_(
-            "Or click on a patch of the picture; click it again for the average. 1,1 is the "
-            "top-left patch."
-        ),
+        help=_("Or click a patch; again for the average. 1,1 is top left."),
         label_visibility="collapsed",
     )
 
@@ -104,20 +98,40 @@ def _patch_words(
     experiment: Experiment, weights: plots.Floats, patch: str, query: int | None
 ) -> str:
     if query is None:
-        words = _(
-            "How much attention each patch receives, on average over all queries. Look for "
-            "strokes that many patches read."
-        )
+        words = _("Mean attention per patch. Look for strokes that many patches read.")
     elif patch == CLS:
-        words = _("Where the CLS token, which the classifier reads, looks in the picture.")
+        words = _("Where CLS, which the classifier reads, looks.")
     else:
-        words = _(
-            "Where the outlined patch looks. Look for patches of the same stroke, or its "
-            "neighbours."
+        words = _("Where the outlined patch looks: the same stroke, or its neighbours?")
+    if not experiment.has_cls:
+        return words
+    row = weights.mean(0) if query is None else weights[query]
+    share = show.percent(float(row[0]))
+    return words + " " + _("CLS, outside the picture, gets {share}.", share=share)
+
+
+def positions_are_learned(experiment: Experiment) -> bool:
+    return experiment.patches_per_side > 0 and POSITIONS[experiment.model.position].has_table
+
+
+def positions(run: Run, steps: tuple[int, ...], step: int) -> None:
+    """Show how alike the position of each patch is to those of all others, at a step."""
+    try:
+        tiles = tiles_of(run.experiment, run.snapshot(step))
+        first = tiles_of(run.experiment, run.snapshot(steps[0]))
+    except ValueError as error:
+        show.problem(error)
+        return
+    words = paragraph("attention/tiles")
+    figure = position_tiles(tiles, state.theme())
+    figure.update_layout(margin={"b": 48}).update_xaxes(title={"standoff": 24})
+    show.live_figure(figure, words, key="attention-positions")
+    st.markdown(
+        paragraph(
+            "attention/share-a-line",
+            now=f"{geometry(tiles):+.3f}",
+            step=f"{step:,}",
+            first_step=f"{steps[0]:,}",
+            then=f"{geometry(first):+.3f}",
         )
-    if experiment.has_cls:
-        row = weights.mean(0) if query is None else weights[query]
-        words += _(
-            " The CLS token, outside the picture, gets {share}.", share=show.percent(float(row[0]))
-        )
-    return words
+    )

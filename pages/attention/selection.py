@@ -29,7 +29,7 @@ _PLAYING = "attention-playing"
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _Stored:
     """What was shown last, the sentences that go with it, and what the link said then."""
 
     run_id: str
@@ -41,16 +41,16 @@ class _Kept:
 def current(run_id: str, offer: Offer) -> tuple[Selection, tuple[str, ...]]:
     """Return what to show of a run, and what in the link could not be followed, in sentences."""
     link = _linked()
-    kept: _Kept | None = st.session_state.get(_KEY)
+    stored: _Stored | None = st.session_state.get(_KEY)
     problems: tuple[str, ...] = ()
-    if kept is not None and kept.run_id != run_id and link in ({}, kept.link):
+    if stored is not None and stored.run_id != run_id and link in ({}, stored.link):
         fresh = dataclasses.replace(  # what the link says is of another run
-            kept.selection, example=0, step=None, text="", versus="", own=""
+            stored.selection, example=0, step=None, text="", versus="", own=""
         )
         query = to_query(fresh)
         selection = resolve({name: query[name] for name in query if name not in _PLACE}, offer)[0]
-    elif kept is not None and link in ({}, kept.link):
-        selection, problems = resolve(to_query(kept.selection), offer)[0], kept.problems
+    elif stored is not None and link in ({}, stored.link):
+        selection, problems = resolve(to_query(stored.selection), offer)[0], stored.problems
     else:  # a link was opened, or the browser went back
         selection, problems = resolve(link, offer)
     _keep(run_id, selection, problems, say=bool(link) and not _is_playing())
@@ -59,15 +59,15 @@ def current(run_id: str, offer: Offer) -> tuple[Selection, tuple[str, ...]]:
 
 def choose(run_id: str, **changes: Any) -> None:
     """Show something else of a run, and say so in the link."""
-    kept: _Kept = st.session_state[_KEY]
-    selection = dataclasses.replace(kept.selection, **changes)
+    stored: _Stored = st.session_state[_KEY]
+    selection = dataclasses.replace(stored.selection, **changes)
     _keep(run_id, selection, say=not _is_playing())
 
 
 def is_own() -> bool:
     """Return whether an example of the user's own is looked at, none of the run's."""
-    kept: _Kept | None = st.session_state.get(_KEY)
-    return kept is not None and kept.selection.example is None
+    stored: _Stored | None = st.session_state.get(_KEY)
+    return stored is not None and stored.selection.example is None
 
 
 def playing_since() -> float | None:
@@ -99,4 +99,4 @@ def _keep(run_id: str, selection: Selection, problems: tuple[str, ...] = (), *, 
     if say and link != wanted:
         view_link.put({state.RUN_QUERY: run_id, **dict.fromkeys(NAMES), **wanted})
         link = wanted
-    st.session_state[_KEY] = _Kept(run_id, selection, problems, link)
+    st.session_state[_KEY] = _Stored(run_id, selection, problems, link)

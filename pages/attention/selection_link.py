@@ -41,11 +41,9 @@ class Example(Parameter[int | None]):
         return Number(self.query, first=0, low=0, high=most, offset=1).parse(text)
 
     def fits(self, state: object) -> bool:
-        """Return whether it is an example that there is."""
         return state is None or (isinstance(state, int) and 0 <= state < self.count)
 
     def text(self, value: int | None) -> str:
-        """Return its number from 1."""
         return OWN if value is None else str(value + 1)
 
 
@@ -65,21 +63,18 @@ class SnapshotStep(Parameter[int | None]):
         return step
 
     def fits(self, state: object) -> bool:
-        """Return whether there is a snapshot of it."""
         return state is None or state in self.steps
 
     def words(self, value: int | None) -> str:
-        """Return the step as a sentence says it."""
         return _("the newest") if value is None else f"{value:,}"
 
 
 def nearest_step(step: int | None, steps: tuple[int, ...]) -> int:
     """Return the step of ``steps`` that is nearest; the newest for None."""
-    return steps[-1] if step is None else min(steps, key=lambda known: abs(known - step))
+    return steps[-1] if step is None else min(steps, key=lambda snapshot: abs(snapshot - step))
 
 
 def _cell_of(text: str) -> tuple[int, int] | None:
-    """Return query and key of "3,5". Too large ones end at the edge."""
     positions = [_position_of(part) for part in text.split(",")]
     if len(positions) != 2:
         raise Unfit(_("two positions, such as 3,5"))
@@ -149,7 +144,6 @@ class Offer:
     first_heads: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def first_head(self, kind: str) -> tuple[int, int]:
-        """Return the layer and head of a kind to open on."""
         layer, head = self.first_heads.get(kind, (0, 0))
         return min(layer, max(self.kinds[kind] - 1, 0)), min(head, max(self.n_heads - 1, 0))
 
@@ -197,15 +191,14 @@ class Selection:
 
     def own_of(self, kind: str) -> str:
         """Return what follows the kind in ``own``; empty where it is of another kind."""
-        said, _dash, rest = self.own.partition("-")
-        return rest if said == kind else ""
+        prefix, _dash, rest = self.own.partition("-")
+        return rest if prefix == kind else ""
 
 
 NAMES = tuple(parameter.query for parameter in view_link.parameters(Selection).values())
 
 
 def to_query(selection: Selection) -> dict[str, str]:
-    """Return the part of a link that reopens this view."""
     is_own = selection.example is None
     return view_link.write(selection if is_own else dataclasses.replace(selection, own=""))
 
@@ -213,8 +206,8 @@ def to_query(selection: Selection) -> dict[str, str]:
 def resolve(query: Mapping[str, str], offer: Offer) -> tuple[Selection, tuple[str, ...]]:
     """Return the nearest view there is to what a link asks for, and a sentence for each change."""
     kinds = tuple(offer.kinds)
-    asked = query.get(KIND.query, "")
-    kind = asked if asked in offer.kinds else kinds[0]
+    kind_text = query.get(KIND.query, "")
+    kind = kind_text if kind_text in offer.kinds else kinds[0]
     is_said = LAYER.query in query or HEAD.query in query
     layer, head = (0, 0) if is_said else offer.first_head(kind)
     fitting: dict[str, Parameter[Any]] = {

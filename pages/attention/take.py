@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from pages.attention import statistics
+from pages.attention import heads
 from pages.attention.figures import all_heads, one_head, over_picture
 from pages.attention.selection_link import Selection
 from pages.components.buttons import svg_as_png
@@ -43,27 +43,26 @@ def take_away(
     animation: SnapshotAnimation | None,
     step: int,
 ) -> None:
-    """Offer what is shown as files, and the link that opens it again."""
     name = f"attention-{selection.kind}-step-{example.step}"
     one = f"{name}-layer-{selection.layer + 1}-head-{selection.head + 1}"
     left, middle, right = st.columns(3, gap="medium")
     with left:
         st.markdown(_("**All heads**"))
         _download(
-            _("Animation (HTML, works offline)"),
+            _("Animation (HTML, offline)"),
             partial(_page, run, example, selection, top, animation),
             f"{name}.html",
             "text/html",
-            _("All heads at every snapshot, and the lines of one."),
+            _("All heads at every snapshot."),
         )
         _download(
             _("Numbers (CSV)"),
             partial(_all_numbers, run, example, selection),
             f"{name}.csv",
             "text/csv",
-            _("Every weight of every head, one a line."),
+            _("One line per weight, for every head."),
         )
-        st.caption(_("PNG and SVG of the grid: the buttons below it."))
+        st.caption(_("For PNG and SVG, see below the grid."))
     with middle:
         st.markdown(_("**This head**"))
         _download(
@@ -71,20 +70,20 @@ def take_away(
             partial(_map_page, run, example, selection, top),
             f"{one}.html",
             "text/html",
-            _("The map with zoom and hover: works offline, 4.5 MB."),
+            _("The map with zoom and hover, offline, 4.5 MB."),
         )
         _download(
             "SVG",
             partial(_map, run, example, selection, top),
             f"{one}.svg",
             "image/svg+xml",
-            _("Sharp at any size, with all tokens."),
+            _("Sharp at any size."),
         )
         svg_as_png(
             _map(run, example, selection, top).decode(),
             name=one,
             label="PNG",
-            help_text=_("Twice the size, with all tokens and a title."),
+            help_text=_("Twice the size, with a title."),
             key="attention-take-png",
         )
         _download(
@@ -92,9 +91,9 @@ def take_away(
             partial(_one_numbers, run, example, selection),
             f"{one}.csv",
             "text/csv",
-            _("One line a cell: tokens and weight."),
+            _("One line per cell: tokens and weight."),
         )
-        st.caption(_("PNG and SVG of the lines: the buttons below them."))
+        st.caption(_("For PNG and SVG, see below the lines."))
     with right:
         st.markdown(_("**What heads do**"))
         _download(
@@ -102,9 +101,9 @@ def take_away(
             partial(_figures, run, step),
             f"heads-step-{step}.csv",
             "text/csv",
-            _("Every figure of every head, of all kinds."),
+            _("All figures of all heads."),
         )
-        st.markdown(_("**The link to this view**"))
+        st.markdown(_("**Link to this view**"))
         st.code(state.run_link(run.id), language=None, wrap_lines=True)
 
 
@@ -130,9 +129,9 @@ def _page(
     animation: SnapshotAnimation | None,
 ) -> bytes:
     kind = kinds_of(run.experiment)[selection.kind]
-    labels = statistics.labels(run, example, selection.kind, is_own=selection.example is None)
+    labels = heads.labels(run, example, selection.kind, is_own=selection.example is None)
     view = all_heads(run, example, selection)
-    look = GridStyle(
+    style = GridStyle(
         chosen=(selection.layer, selection.head),
         theme="light",
         top=top,
@@ -141,10 +140,10 @@ def _page(
         over=over_picture(run, example, selection),
         says=True,
     )
-    one = view.head(selection.layer, selection.head)
+    head = view.head(selection.layer, selection.head)
     return standalone(
-        pack_grid(view, look),
-        pack_lines(one, ink=COLOURS["cross"], pin=selection.pin),
+        pack_grid(view, style),
+        pack_lines(head, ink=COLOURS["cross"], pin=selection.pin),
         title=f"{_(kind.label)}: {run.meta.name}",
         words=f"{_(kind.help)} {_(kind.look_for)}",
         which=_("Layer {layer}, head {head}", layer=selection.layer + 1, head=selection.head + 1),
@@ -185,8 +184,8 @@ def _all_numbers(run: Run, example: Example, selection: Selection) -> bytes:
 
 
 def _figures(run: Run, step: int) -> bytes:
-    figures = statistics.statistics(run, step)
-    scores = statistics.alignments(run, step)
+    figures = heads.statistics_at(run, step)
+    scores = heads.alignments(run, step)
     return export.csv(head_statistics.table(run.experiment, figures, scores))
 
 

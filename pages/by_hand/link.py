@@ -93,7 +93,6 @@ _Shown = tuple[Parameter[Any], ...]
 
 
 def elsewhere(stage: str) -> Iterator[Parameter[Any]]:
-    """Return the parameters that other stages show, and this one does not."""
     one: _Shown = (ONE_WIDTH, SCALE, AT)
     heads: _Shown = (HEADS_WIDTH, SEED, *MATRICES.values(), *N_HEADS.values())
     shown: dict[str, _Shown] = {

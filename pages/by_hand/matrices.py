@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.by_hand.link import LEARNED, MATRICES, RATE, RATES, SEED, WANTED
 from pages.by_hand.words import Given
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import show, view_link
 from tfm_core.inspect.by_hand import attention, learning
 from tfm_core.inspect.by_hand import text as by_hand_text
@@ -26,18 +26,17 @@ def matrices(given: Given, *, with_out: bool) -> Matrices:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         unknown = view_link.receive(SEED)
         seed = st.number_input(
-            _("Seed of the matrices"), SEED.low, SEED.high, key=SEED.query, width=180,
-            help=_("The same seed draws the same numbers on every machine."),
-        )  # fmt: skip
+            _("Seed of the matrices"), SEED.low, SEED.high, key=SEED.query, width=180
+        )
         st.button(
             _("Draw new ones"), icon=":material/casino:", key="hand-draw-new",
-            on_click=lambda: st.session_state.update({SEED.query: (seed + 1) % (SEED.high + 1)}),
+            on_click=lambda: st.session_state.update({SEED.query: (seed + 1) % (SEED.high + 1)})
         )  # fmt: skip
     view_link.warn(unknown)
     view_link.say(SEED, seed)
-    drawn = attention.drawn(d_model, seed)
+    seeded = attention.drawn(d_model, seed)
     names = [name for name in LETTERS if with_out or name != "out"]
-    base, version = _base(drawn, seed, names)
+    base, version = _base(seeded, seed, names)
     with st.expander(_("Change the matrices by hand"), icon=":material/edit:"):
         made = {}
         for column, name in zip(_columns(len(names)), names, strict=True):
@@ -45,16 +44,16 @@ def matrices(given: Given, *, with_out: bool) -> Matrices:
                 made[name] = _editor(name, getattr(base, name), version)
     changed = replace(base, **made)
     _made()[d_model] = (seed, changed)
-    _say_in_link(changed, drawn, names)
+    _say_in_link(changed, seeded, names)
     return changed
 
 
-def _say_in_link(made: Matrices, drawn: Matrices, names: list[str]) -> None:
+def _say_in_link(made: Matrices, seeded: Matrices, names: list[str]) -> None:
     """Put those of the matrices that are shown and differ from the drawn ones into the link."""
     for name, parameter in MATRICES.items():
-        values, usual = getattr(made, name), getattr(drawn, name)
-        is_said = name in names and (values != usual).any()
-        view_link.say(parameter, by_hand_text.text_of(values) if is_said else "")
+        values, usual = getattr(made, name), getattr(seeded, name)
+        is_in_link = name in names and (values != usual).any()
+        view_link.say(parameter, by_hand_text.text_of(values) if is_in_link else "")
 
 
 def _columns(n: int) -> list[st.delta_generator.DeltaGenerator]:
@@ -79,33 +78,32 @@ def _editor(name: str, values: Floats, version: int) -> Floats:
     return by_hand_text.checked(numbers)
 
 
-def _base(drawn: Matrices, seed: int, names: list[str]) -> tuple[Matrices, int]:
-    """Return what the editors start from, and a number that changes whenever that does."""
-    d_model = len(drawn.query)
+def _base(seeded: Matrices, seed: int, names: list[str]) -> tuple[Matrices, int]:
+    d_model = len(seeded.query)
     signature = (d_model, seed)
-    known, base, version = st.session_state.get(_BASE, (None, drawn, 0))
-    asked = _asked(d_model, names)
+    signature_before, base, version = st.session_state.get(_BASE, (None, seeded, 0))
+    linked = _linked(d_model, names)
     is_on_page = f"hand-query-{version}" in st.session_state
-    if known == signature and is_on_page and not asked:
+    if signature_before == signature and is_on_page and not linked:
         return base, version
-    kept_seed, kept = _made().get(d_model, (None, drawn))
-    base = replace(kept if kept_seed == seed else drawn, **asked)
+    kept_seed, edited = _made().get(d_model, (None, seeded))
+    base = replace(edited if kept_seed == seed else seeded, **linked)
     st.session_state[_BASE] = (signature, base, version + 1)
     return base, version + 1
 
 
-def _asked(d_model: int, names: list[str]) -> dict[str, Floats]:
+def _linked(d_model: int, names: list[str]) -> dict[str, Floats]:
     """Return the matrices of a link that was opened just now; say which of them cannot be."""
-    asked = {}
+    linked = {}
     for name in names:
         text = view_link.opened(MATRICES[name])
         if not text:
             continue
         try:
-            asked[name] = by_hand_text.matrix_of(text, LETTERS[name], d_model)
+            linked[name] = by_hand_text.matrix_of(text, LETTERS[name], d_model)
         except ValueError as error:
-            view_link.warn(f"{_(error)} {_('The matrix of the seed is used instead.')}")
-    return asked
+            view_link.warn(_(error) + " " + _("The matrix of the seed is used instead."))
+    return linked
 
 
 def _made() -> dict[int, tuple[int, Matrices]]:
@@ -140,10 +138,7 @@ def lesson(
             targets = _wanted(given.typed, pairs)
         with second:
             unknown = view_link.receive(RATE)
-            rate = st.select_slider(
-                _("Learning rate"), RATES, key=RATE.query,
-                help=_("How far each step goes; too far, and the loss jumps."),
-            )  # fmt: skip
+            rate = st.select_slider(_("Learning rate"), RATES, key=RATE.query)
             view_link.warn(unknown)
             view_link.say(RATE, rate)
         wanted = [pairs[name] for name in targets]
@@ -156,12 +151,12 @@ def lesson(
         with third:
             step = _step(learned)
         with fourth:
-            _said(learned, step)
+            _loss_line(learned, step)
             seed = int(st.session_state.get(SEED.query, SEED.first))
             st.button(
                 _("Go on from here"), key="hand-keep", disabled=step == 0,
-                on_click=_keep, args=(given.vectors.shape[1], seed, learned.matrices[step]),
-                help=_("Use these matrices in every stage of the page."),
+                on_click=_keep, args=(given.vectors.shape[1], seed, learned.matrices[step])
+                
             )  # fmt: skip
     return learned.matrices[step], lambda: _chart(given.typed, chosen, learned, step)
 
@@ -178,10 +173,8 @@ def _wanted(words: tuple[str, ...], pairs: dict[str, tuple[int, int]]) -> list[s
         _("Target attention"), list(pairs),
         format_func=lambda name: labels.get(name, name),
         key=key, persist_state="session",
-        help=_(
-            "Train them: which word should attend to which? The loss is −log of the "
-            "weight of these pairs."
-        ),
+        help=paragraph("by_hand/target"
+        )
     )  # fmt: skip
     view_link.warn(unknown)
     view_link.say(parameter, tuple(targets))
@@ -205,16 +198,13 @@ def _chart(
 def _step(learned: learning.Lesson) -> int:
     parameter = replace(LEARNED, high=len(learned.losses) - 1)
     unknown = view_link.receive(parameter)
-    step = st.slider(
-        _("Training step"), parameter.low, parameter.high, key=parameter.query,
-        help=_("0 is before training; each step follows the gradient of the loss above once."),
-    )  # fmt: skip
+    step = st.slider(_("Training step"), parameter.low, parameter.high, key=parameter.query)
     view_link.warn(unknown)
     view_link.say(parameter, step)
     return step
 
 
-def _said(learned: learning.Lesson, step: int) -> None:
+def _loss_line(learned: learning.Lesson, step: int) -> None:
     st.markdown(
         _(
             "Loss **{now:.4f}**, {first:.4f} before",

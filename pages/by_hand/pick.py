@@ -21,14 +21,14 @@ def pickers(given: Given, n_numbers: int) -> Pick:
     """Show which query, key and number are written out; clicks on the tables choose them too."""
     n = len(given.words)
     first = _first(given)
-    asked = view_link.opened(AT)
-    if asked is not None:
+    linked = view_link.opened(AT)
+    if linked is not None:
         try:
-            st.session_state[_PICK] = Pick(*text.indices_of(asked, (n, n, n_numbers)))
+            st.session_state[_PICK] = Pick(*text.indices_of(linked, (n, n, n_numbers)))
         except ValueError as error:
-            view_link.warn(f"{_(error)} {_('Another number is written out instead.')}")
-    kept: Pick = st.session_state.get(_PICK, first)
-    pick = kept.within(n, n_numbers)
+            view_link.warn(_(error) + " " + _("Another number is written out instead."))
+    stored: Pick = st.session_state.get(_PICK, first)
+    pick = stored.within(n, n_numbers)
     view_link.say(AT, "" if pick == first else text.text_of_indices(_places(pick)))
     with st.container(horizontal=True):
         query = _select(_("Query"), "query", given.words, pick.query)

@@ -27,14 +27,14 @@ from tfm_core.plots.sheet import SheetLine
 TITLES = (
     N_("1 · Scores: each query times each key"),
     N_("2 · Scale, and mask"),
-    N_("3 · Softmax: each row becomes weights that add up to 1"),
+    N_("3 · Softmax: each row adds up to 1"),
     N_("4 · Weighted sum of the values"),
 )
 SENTENCES = (
-    N_("Click a number to frame what it is computed from; its arithmetic appears below."),
-    N_("A sum of d products has a spread of √d, so it is divided by that. The mask forbids pairs."),
-    N_("Exponentials are positive; divided by their sum they add up to 1."),
-    N_("Each word's output is the sum of all values, in those weights."),
+    N_("Click a number to frame what it is computed from."),
+    N_("A sum of d products spreads by √d."),
+    N_("Exponentials, divided by their sum."),
+    N_("Each output is the sum of all values, weighted."),
 )
 
 
@@ -47,11 +47,11 @@ def one_hot(given: Given) -> None:
     scaled, plain = (
         attention.attend(x, x, x, given.allowed, is_scaled=is_scaled) for is_scaled in (True, False)
     )
-    asked = questions.about_scale(
+    question = questions.about_scale(
         scaled, plain, _safe(given.words), pick.query, is_scaled=given.is_scaled
     )
     numbers = f"{x.tobytes()!r} {given.allowed.tobytes()!r} {given.is_scaled}"
-    if _question(asked, f"hand {given.words} {numbers} {pick.query}"):
+    if _question(question, f"hand {given.words} {numbers} {pick.query}"):
         number_sheet([_comparison(scaled, plain, given)], key="hand-comparison")
     else:
         st.caption(_("Answer to see both side by side."))
@@ -62,9 +62,9 @@ def projections(given: Given) -> None:
     bar, overview = by_hand_matrices.lesson_bar(), st.container()
     left, right = st.columns(2, gap="medium")
     with right:
-        drawn = by_hand_matrices.matrices(given, with_out=False)
+        made = by_hand_matrices.matrices(given, with_out=False)
     # the lesson starts from the matrices, and stands above them
-    matrices, chart = by_hand_matrices.lesson(given, drawn, bar)
+    matrices, chart = by_hand_matrices.lesson(given, made, bar)
     attended = attention.multi_head(
         given.vectors, matrices, 1, given.allowed, is_scaled=given.is_scaled
     )
@@ -74,15 +74,14 @@ def projections(given: Given) -> None:
     with left:
         chart()
     with right:
-        asked = questions.about_symmetry(head, _safe(given.typed))
-        _question(asked, f"hand symmetry {given.typed} {head.products.tobytes()!r}")
+        question = questions.about_symmetry(head, _safe(given.typed))
+        _question(question, f"hand symmetry {given.typed} {head.products.tobytes()!r}")
     pick = by_hand_pick.pickers(given, given.vectors.shape[1])
     lines = _projected(given, matrices, head, pick)
     _sheet([*lines, *_attention(head, given, pick)], given)
 
 
 def heads(given: Given) -> None:
-    """Two or more heads share the numbers of a word."""
     d_model = given.vectors.shape[1]
     n_heads = _n_heads(d_model)
     matrices = by_hand_matrices.matrices(given, with_out=True)
@@ -100,20 +99,19 @@ def heads(given: Given) -> None:
     lines = [
         plots.heads_line(
             attended, given.words, _("The maps of all heads"),
-            _("Each head has its own part of Q and K, so it may attend elsewhere."), _,
+            _("Each head has its own part of Q and K."), _
         ),
         *_attention(head, given, inside, letters),
         plots.joined_line(
             attended, matrices.out, given.words, pick, _("5 · Concatenated, and mixed by W_O"),
             _("The heads’ outputs are concatenated; W_O mixes them."),
-            _,
+            _
         ),
     ]  # fmt: skip
     _sheet(lines, given)
 
 
 def forms(given: Given) -> None:
-    """The same multi-head attention, written in six ways."""
     n_heads = _n_heads(given.vectors.shape[1])
     matrices = by_hand_matrices.matrices(given, with_out=True)
     made = by_hand_forms.forms(given.vectors, matrices, n_heads, given.allowed)
@@ -123,9 +121,7 @@ def forms(given: Given) -> None:
     number_sheet([plots.forms_line(made, given.words, _("The outputs"), _)], key="hand-forms")
     with_mask = given.allowed.any(1).all()
     if not with_mask:
-        st.caption(
-            _("A query that may attend to nothing is NaN in nn.MultiheadAttention, zeros here.")
-        )
+        st.caption(_("A query without keys gives NaN in nn.MultiheadAttention, zeros here."))
     by_name = dict(zip(FORMS, made, strict=True))
     labels = {name: form.name for name, form in by_name.items()}
     picked = view_link.choice(_("The code of"), replace(FORM, labels=labels))
@@ -135,13 +131,11 @@ def forms(given: Given) -> None:
 def _table(made: tuple[by_hand_forms.Form, ...]) -> None:
     worst = max(form.difference for form in made)
     if by_hand_forms.agree(made):
-        words = _("All {n} give the same numbers: they differ by at most **{worst:.2g}**.")
-        st.success(words.format(n=len(made), worst=worst), icon=":material/check:")
+        values = {"n": len(made), "worst": worst}
+        words = _("All {n} agree: they differ by at most **{worst:.2g}**.", **values)
+        st.success(words, icon=":material/check:")
     elif not math.isfinite(worst) or any(math.isnan(form.difference) for form in made):
-        st.warning(
-            _("One of them answers with NaN, because the mask leaves a query nothing to read."),
-            icon=":material/warning:",
-        )
+        st.warning(_("One gives NaN: a query has nothing to read."), icon=":material/warning:")
     show.facts(
         [
             (_(form.name), _difference(form.difference), _difference(form.weight_difference))
@@ -158,10 +152,7 @@ def _difference(value: float | None) -> str:
 def _n_heads(d_model: int) -> int:
     parameter = N_HEADS[d_model]
     unknown = view_link.receive(parameter)
-    picked = st.segmented_control(
-        _("Heads"), parameter.options, required=True, key=parameter.query,
-        help=_("Each head gets d_model / heads numbers, which must be whole."),
-    )  # fmt: skip
+    picked = st.segmented_control(_("Heads"), parameter.options, required=True, key=parameter.query)
     view_link.warn(unknown)
     n_heads = int(picked or parameter.first)
     view_link.say(parameter, n_heads)
@@ -176,10 +167,7 @@ def _attention(
     if not given.is_scaled:
         titles[1], sentences[1] = (
             _("2 · Not divided, and mask"),
-            _(
-                "A sum of d products has a spread of √d; here it is not divided. The mask "
-                "forbids pairs."
-            ),
+            _("A sum of d products spreads by √d."),
         )
     return plots.attention_lines(attended, given.words, pick, titles, sentences, (q, k, v), _)
 
@@ -200,20 +188,18 @@ def _projected(given: Given, matrices: Matrices, head: Attended, pick: Pick) -> 
 def _comparison(scaled: Attended, plain: Attended, given: Given) -> SheetLine:
     return plots.comparison_line(
         scaled, plain, given.words, _("With and without the scale"),
-        _("Without it rows are sharper; with long vectors they become one-hot, and the "
-          "gradients vanish."), _,
+        _("Without it rows are sharper, and gradients vanish."), _
     )  # fmt: skip
 
 
 def _overview(head: Attended, given: Given) -> SheetLine:
     return plots.overview_line(
         head, given.words, _("All stages at this step"),
-        _("Move the step above and watch; every stage is computed below."), _,
+        _("Move the step above; every stage below follows."), _
     )  # fmt: skip
 
 
 def _safe(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return words as Markdown shows them as they stand."""
     return tuple(escape(word) for word in words)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from pages.by_hand.link import HEADS_WIDTH, MASK, ONE_WIDTH, SCALE, TURNED, VECTORS, WORDS
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import show, typed, view_link
 from tfm_core.inspect.by_hand import attention
 from tfm_core.inspect.by_hand import text as by_hand_text
@@ -65,12 +65,12 @@ def _frame(stage: str) -> st.delta_generator.DeltaGenerator:
 
 def _turned_in_link(kind: str, n_words: int) -> None:
     """Turn over the cells of the mask that an opened link lists; list those that are turned."""
-    asked = view_link.opened(TURNED)
-    if asked is not None:
+    linked = view_link.opened(TURNED)
+    if linked is not None:
         try:
-            st.session_state[_EDITS] = ((kind, n_words), by_hand_text.pairs_of(asked, n_words))
+            st.session_state[_EDITS] = ((kind, n_words), by_hand_text.pairs_of(linked, n_words))
         except ValueError as error:
-            view_link.warn(f"{_(error)} {_('The mask stays as it is.')}")
+            view_link.warn(_(error) + " " + _("The mask stays as it is."))
     pairs = map(by_hand_text.text_of_indices, _clicks(kind, n_words))
     view_link.say(TURNED, ",".join(pairs))
 
@@ -78,9 +78,7 @@ def _turned_in_link(kind: str, n_words: int) -> None:
 def _words(stage: str) -> tuple[str, int]:
     cut = view_link.receive(WORDS)
     text = st.text_input(
-        _("Your words"),
-        key=WORDS.query,
-        help=_("Two to six words, separated by spaces; each gets a vector in the table."),
+        _("Your words"), key=WORDS.query, help=_("Two to six words, separated by spaces.")
     )
     view_link.warn(cut)
     view_link.say(WORDS, text)
@@ -91,7 +89,7 @@ def _words(stage: str) -> tuple[str, int]:
         width.options,
         required=True,
         key=width.query,
-        help=_("The width d_model. Heads share it equally: 5 allows only 1 or 5 heads."),
+        help=_("d_model; heads share it equally."),
     )
     view_link.warn(unknown)
     n_numbers = int(picked or width.first)
@@ -100,15 +98,7 @@ def _words(stage: str) -> tuple[str, int]:
 
 
 def _mask(stage: str) -> tuple[str, bool]:
-    kind = view_link.choice(
-        _("Mask"),
-        MASK,
-        help=_(
-            "Causal hides the future. Padding puts `<pad>` behind your words, as filler whose "
-            "vector is all zeros, and hides it. Or click any cell of the mask below to forbid or "
-            "allow that pair."
-        ),
-    )
+    kind = view_link.choice(_("Mask"), MASK, help=paragraph("by_hand/mask"))
     is_scaled = True
     if stage != "forms":
         unknown = view_link.receive(SCALE)
@@ -126,7 +116,7 @@ def _vectors(words: tuple[str, ...], n_numbers: int) -> Floats:
         for word, row in zip(words, base.tolist(), strict=True)
     ]
     number = st.column_config.NumberColumn
-    st.markdown(_("**Their vectors**, one word a row: click a number and type another"))
+    st.markdown(_("**Vectors**, one word a row; click a number to change it"))
     edited = st.data_editor(
         rows,
         hide_index=True,
@@ -140,8 +130,8 @@ def _vectors(words: tuple[str, ...], n_numbers: int) -> Floats:
     _buttons(words, n_numbers, version)
     values = [[_filled(row[name]) for name in names] for row in edited]
     vectors = by_hand_text.checked(values)
-    kept = dict(zip(attention.named(words), vectors.tolist(), strict=True))
-    st.session_state.setdefault(_KEPT, {}).update(kept)
+    by_word = dict(zip(attention.named(words), vectors.tolist(), strict=True))
+    st.session_state.setdefault(_KEPT, {}).update(by_word)
     is_usual = (vectors == attention.first_vectors(*vectors.shape)).all()
     view_link.say(VECTORS, "" if is_usual else by_hand_text.text_of(vectors))
     return vectors
@@ -152,20 +142,19 @@ def _filled(value: Any) -> float:
 
 
 def _base(words: tuple[str, ...], n_numbers: int) -> tuple[Floats, int]:
-    """Return what the table starts from, and a number that changes whenever that does."""
     signature = (words, n_numbers)
-    known: tuple[Any, Floats, int, bool] | None = st.session_state.get(_BASE)
-    asked = view_link.opened(VECTORS)
-    is_on_page = known is not None and f"{_EDITOR}-{known[2]}" in st.session_state
-    if not asked and known is not None and known[0] == signature and (is_on_page or known[3]):
-        st.session_state[_BASE] = (*known[:3], False)
-        return known[1], known[2]
+    stored: tuple[Any, Floats, int, bool] | None = st.session_state.get(_BASE)
+    linked = view_link.opened(VECTORS)
+    is_on_page = stored is not None and f"{_EDITOR}-{stored[2]}" in st.session_state
+    if not linked and stored is not None and stored[0] == signature and (is_on_page or stored[3]):
+        st.session_state[_BASE] = (*stored[:3], False)
+        return stored[1], stored[2]
     made = attention.with_kept(words, n_numbers, st.session_state.get(_KEPT, {}))
-    if asked:
+    if linked:
         try:
-            made = by_hand_text.vectors_of(asked, len(words), n_numbers)
+            made = by_hand_text.vectors_of(linked, len(words), n_numbers)
         except ValueError as error:
-            view_link.warn(f"{_(error)} {_('The first vectors are used instead.')}")
+            view_link.warn(_(error) + " " + _("The first vectors are used instead."))
     return _start_from(signature, made)
 
 
@@ -187,19 +176,16 @@ def _buttons(words: tuple[str, ...], n_numbers: int, version: int) -> None:
             _("One-hot"),
             key="hand-one-hot",
             on_click=lambda: start_from(attention.one_hot(n, n_numbers)),
-            help=_("A single 1 for each word: all words are equally different."),
         )
         st.button(
             _("Random"),
             key="hand-random",
             icon=":material/casino:",
             on_click=lambda: start_from(attention.random_vectors(n, n_numbers, version)),
-            help=_("Normally distributed numbers; press again for others."),
         )
 
 
 def with_clicks(words: tuple[str, ...], kind: str) -> Bools:
-    """Return the mask of a kind with the user's clicks in it."""
     mask = attention.mask_of(kind, len(words))
     for query, key in _clicks(kind, len(words)):
         mask[query, key] = not mask[query, key]
@@ -207,7 +193,6 @@ def with_clicks(words: tuple[str, ...], kind: str) -> Bools:
 
 
 def turn(kind: str, n_words: int, query: int, key: int) -> None:
-    """Turn a cell of the mask over."""
     cells = set(_clicks(kind, n_words))
     cells ^= {(query, key)}
     st.session_state[_EDITS] = ((kind, n_words), tuple(sorted(cells)))
@@ -219,7 +204,6 @@ def _clicks(kind: str, n_words: int) -> tuple[tuple[int, int], ...]:
 
 
 def mask_kind() -> str:
-    """Return the kind of mask that is chosen."""
     return MASK.value(st.session_state.get(MASK.query)) or MASK.first
 
 
@@ -231,7 +215,7 @@ def facts(given: Given) -> None:
     if blind:
         show.problem(
             _(
-                "{words} may attend to nothing: here such a query gets zeros.",
+                "{words} may attend to nothing and get zeros.",
                 words=", ".join(f"“{word}”" for word in blind),
             )
         )

@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.components.heads import GridStyle, head_grid
-from pages.find_the_bug.state import Round
+from pages.find_the_bug.pair import Round
 from pages.i18n import N_, _
 from pages.ui import runs_access, show, state
 from tfm_core.inspect.attention.example import example_of
@@ -27,12 +27,10 @@ _WINDOW = 15  # steps that a thick line averages
 
 
 def names() -> tuple[str, str]:
-    """Return how the two runs are called."""
     return _("Healthy"), _("Suspect")
 
 
 def evidence(pair: Pair, played: Round) -> None:
-    """Choose what to look at, and show it of both runs."""
     st.session_state.setdefault(VIEW, CURVES)
     view = st.segmented_control(
         _("Evidence"),
@@ -74,9 +72,7 @@ def _curves(pair: Pair) -> None:
         [panel for panel in shown if panel.lines], _("step"), window=_WINDOW, height=380
     )
     show.live_figure(
-        figure,
-        _("Sequences right with the truth before each token, loss, and length of the gradient."),
-        key="bug-curves",
+        figure, _("Sequences right (teacher forcing), loss, gradient norm."), key="bug-curves"
     )
 
 
@@ -110,16 +106,13 @@ def _grid(run: Run, name: str, kind: str) -> None:
         show.problem(error)
         return
     title = _("{name}, step {step}", name=name, step=f"{steps[-1]:,}")
-    look = GridStyle(chosen=(0, 0), theme=state.theme(), title=title)
-    head_grid(view, look, on_pick=_nothing, key=f"bug-heads-{name}-{kind}")
+    style = GridStyle(chosen=(0, 0), theme=state.theme(), title=title)
+    head_grid(view, style, on_pick=_nothing, key=f"bug-heads-{name}-{kind}")
 
 
 def _answers(played: Round) -> None:
     if not played.answers:
-        st.info(
-            _("Press a probe: it runs both models now, and its numbers stand here."),
-            icon=":material/science:",
-        )
+        st.info(_("Press a probe: it runs both models now."), icon=":material/science:")
         return
     healthy, suspect = names()
     with st.container(height=400, border=False):
@@ -127,8 +120,8 @@ def _answers(played: Round) -> None:
             probe = PROBES[name]
             st.markdown(f"**{_(probe.question)}**")
             table = [
-                (_(one.label), one.healthy, f"**{one.twin}** ≠" if one.is_apart else one.twin)
-                for one in answer
+                (_(part.label), part.healthy, f"**{part.twin}** ≠" if part.is_apart else part.twin)
+                for part in answer
             ]
             show.facts(table, [_("measured"), healthy, suspect])
             st.caption(_("A sound model: {words}", words=_(probe.healthy)))

@@ -15,7 +15,7 @@ READY = ("recorded-many-heads", "recorded-one-head")
 
 def _pair_of(text: str) -> tuple[str, str]:
     if not re.fullmatch(r"[\w-]{1,64}\.[\w-]{1,64}", text):
-        raise Unfit(_("two runs, parted by a dot"))
+        raise Unfit(_("two runs, separated by a dot"))
     healthy, _dot, twin = text.partition(".")
     return healthy, twin
 

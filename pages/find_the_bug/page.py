@@ -7,25 +7,24 @@ import streamlit as st
 from pages.find_the_bug import pair as pairs
 from pages.find_the_bug import verdict
 from pages.find_the_bug.evidence import evidence
-from pages.find_the_bug.state import round_of
+from pages.find_the_bug.pair import round_of
 from pages.i18n import _
 from pages.ui import comparison, show, state
 from tfm_core.inspect.bugs.round import Pair
 
 
 def page() -> None:
-    """Show the pair, what can be measured of it, and ask for the mistake."""
     show.header("find-the-bug")
     pair = pairs.shown()
     pairs.bar(pair)
     if pair is None:
-        st.info(_("There is no pair here yet: one press trains it."), icon=":material/bug_report:")
+        st.info(_("No pair here yet: train one."), icon=":material/bug_report:")
         return
     is_live = comparison.is_live((pair.healthy, pair.twin))
-    st.fragment(_look, run_every=comparison.TICK if is_live else None)(pair, is_live)
+    st.fragment(_view, run_every=comparison.TICK if is_live else None)(pair, is_live)
 
 
-def _look(pair: Pair, was_live: bool) -> None:
+def _view(pair: Pair, was_live: bool) -> None:
     is_live = comparison.is_live((pair.healthy, pair.twin))
     if was_live and not is_live:
         state.draw_anew()  # once: drawn anew, it no longer ticks

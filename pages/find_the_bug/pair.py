@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import dataclass, field
 
 import streamlit as st
 
-from pages.find_the_bug import state as played
 from pages.find_the_bug.link import LEVEL, PAIR, READY
 from pages.i18n import _
 from pages.ui import comparison, run_time, runs_access, show, state, view_link, visitors
 from pages.ui.run_actions import Start
 from tfm_core.inspect.bugs.bugs import Bug, basis, of_level, with_bug
 from tfm_core.inspect.bugs.probes import can_probe
-from tfm_core.inspect.bugs.round import Pair
+from tfm_core.inspect.bugs.round import Compared, Pair
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
+
+_ROUNDS = "find-the-bug-rounds"
+_SOLVED = "find-the-bug-solved"
 
 
 def shown() -> Pair | None:
@@ -24,7 +27,7 @@ def shown() -> Pair | None:
     ids: tuple[str, str] = st.session_state[PAIR.key]
     pair = _pair(ids)
     if pair is None and ids != READY:
-        view_link.warn(_("The link asks for a pair that is not here; the ready one is shown."))
+        view_link.warn(_("The link's pair is not here; the ready one is shown."))
         st.session_state[PAIR.key] = ids = READY
         pair = _pair(ids)
     view_link.say(PAIR, ids)
@@ -32,34 +35,30 @@ def shown() -> Pair | None:
 
 
 def bar(pair: Pair | None) -> None:
-    """Ask for the level, and offer a new pair."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         with st.container(width="content"):
             level = view_link.choice(
                 _("How well it hides"),
                 LEVEL,
-                help=_("Plain ones are seen in a curve or with one probe; subtle ones run well."),
+                help=_("Plain: one curve or probe shows it; subtle: the model runs well."),
             )
         healthy = _healthy()
         time = run_time.takes(basis())
-        words = _("Train a pair with a bug, {time} each") if healthy is None else (
-            _("Another one: train a twin, {time}")
-        )  # fmt: skip
-        if st.button(
-            words.format(time=time), type="primary", icon=":material/bug_report:", key="bug-train"
-        ):
+        if healthy is None:
+            words = _("Train a pair with a bug, {time} each", time=time)
+        else:
+            words = _("Another one: train a twin, {time}", time=time)
+        if st.button(words, type="primary", icon=":material/bug_report:", key="bug-train"):
             _train(int(level), healthy)
         if pair is not None:
-            st.caption(_said(pair), width="stretch")
+            st.caption(_description(pair), width="stretch")
 
 
-def _said(pair: Pair) -> str:
+def _description(pair: Pair) -> str:
     task = _(pair.healthy.experiment.task.facts.label)
     if pair.twin.meta.recorded:
-        words = _("**{task}**: this pair comes with the app. One of its two runs has a mistake.")
-    else:
-        words = _("**{task}**: two runs from one seed on the same data. One has a mistake.")
-    return words.format(task=task)
+        return _("**{task}**: this pair comes with the app. One run has a mistake.", task=task)
+    return _("**{task}**: two runs, one seed, the same data. One has a mistake.", task=task)
 
 
 def _pair(ids: tuple[str, str]) -> Pair | None:
@@ -110,5 +109,48 @@ def _train(level: int, healthy: Run | None) -> None:
 def _hidden(level: int) -> Bug:
     """Draw a mistake of a level, one that this session has not seen, while there is one."""
     bugs = [bug for bug in of_level(level) if bug.level == level]
-    fresh = [bug for bug in bugs if bug.name not in played.seen()]
+    fresh = [bug for bug in bugs if bug.name not in seen()]
     return secrets.choice(fresh or bugs)
+
+
+@dataclass
+class Round:
+    """answers: of each probe that was pressed, the newest last; wanted: those still to be asked.
+
+    wrong: the guesses that were; hint: on the last of them, or what kept a probe from an answer.
+
+    is_over: the mistake was named, or shown; is_won: it was named.
+    """
+
+    answers: dict[str, tuple[Compared, ...]] = field(default_factory=dict)
+    wanted: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    hint: str = ""
+    is_over: bool = False
+    is_won: bool = False
+
+
+def round_of(pair: Pair) -> Round:
+    rounds: dict[str, Round] = st.session_state.setdefault(_ROUNDS, {})
+    return rounds.setdefault(pair.twin.id, Round())
+
+
+def end(pair: Pair, played: Round, name: str, *, is_won: bool) -> None:
+    """End a round, whose mistake is not hidden again before the others were.
+
+    Raises OSError where it could not be noted that the twin hides nothing any more.
+    """
+    runs_access.reveal(pair.twin, may_change=not visitors.watches(pair.twin))
+    played.is_over, played.is_won, played.hint = True, is_won, ""
+    if name not in seen():
+        seen().append(name)
+
+
+def seen() -> list[str]:
+    solved: list[str] = st.session_state.setdefault(_SOLVED, [])
+    return solved
+
+
+def n_won() -> int:
+    rounds: dict[str, Round] = st.session_state.get(_ROUNDS, {})
+    return sum(played.is_won for played in rounds.values())

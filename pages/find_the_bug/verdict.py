@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.find_the_bug import state as rounds
 from pages.find_the_bug.evidence import ANSWERS, VIEW
-from pages.find_the_bug.state import Round
-from pages.i18n import _, ngettext
+from pages.find_the_bug.pair import Round
+from pages.i18n import _
 from pages.ui import comparison, page_table
 from tfm_core.config import ConfigError
 from tfm_core.inspect.bugs.bugs import BUGS, Bug, bug_of, with_bug
@@ -21,13 +20,12 @@ _NEXT = "find-the-bug-next"  # the evidence to turn to
 
 
 def probes(pair: Pair, played: Round) -> None:
-    """Offer the probes, which both models answer now."""
     is_ready = pair.healthy.has_checkpoint and pair.twin.has_checkpoint
     is_live = pair.healthy.status.is_active or pair.twin.status.is_active
     with st.container(gap=None, key="bug-probes"):
         if is_live or not is_ready:
-            words = _("Probes open when both have ended their training.")
-            st.caption(words if is_live else _("One of the two has no weights to ask any more."))
+            words = _("Probes open when both runs have finished.")
+            st.caption(words if is_live else _("One of the two has no weights to probe."))
         for name, probe in PROBES.items():
             st.button(
                 _(probe.question),
@@ -49,7 +47,7 @@ def _want(played: Round, name: str) -> None:
 
 
 def _ask(pair: Pair, played: Round) -> None:
-    with st.spinner(_("Both models are asked …")):
+    with st.spinner(_("Both models run …")):
         while played.wanted:
             name = played.wanted[0]
             try:
@@ -86,11 +84,11 @@ def verdict(pair: Pair, played: Round) -> None:
             placeholder=_("Name the mistake"),
         )
         with st.container(horizontal=True, vertical_alignment="center"):
-            is_named = st.form_submit_button(_("That is it"), type="primary")
-            is_shown = st.form_submit_button(_("Show me"))
+            is_named = st.form_submit_button(_("Submit"), type="primary")
+            is_shown = st.form_submit_button(_("Show the answer"))
             st.caption(score(played), width="content")
     if is_shown or (is_named and guess == bug.name):
-        rounds.end(pair, played, bug.name, is_won=not is_shown)
+        pair.end(pair, played, bug.name, is_won=not is_shown)
         st.rerun()
     if is_named and guess is not None:
         _wrong(pair, played, BUGS[guess])
@@ -101,7 +99,6 @@ def verdict(pair: Pair, played: Round) -> None:
 
 
 def _can_be(pair: Pair, bug: Bug) -> bool:
-    """Return whether a mistake could be hidden in the twin of this healthy run."""
     try:
         return bug_of(pair.healthy.experiment, with_bug(pair.healthy.experiment, bug)) is not None
     except (ConfigError, KeyError):
@@ -111,18 +108,15 @@ def _can_be(pair: Pair, bug: Bug) -> bool:
 def _wrong(pair: Pair, played: Round, guess: Bug) -> None:
     if guess.name not in played.wrong:
         played.wrong.append(guess.name)
-    with st.spinner(_("The guess is compared with the suspect …")):
-        said = hint(pair, guess, tuple(played.answers))
-    played.hint = _("Not “{guess}”. {hint}", guess=_(guess.label), hint=_(said))
+    with st.spinner(_("Comparing the guess with the suspect …")):
+        words = hint(pair, guess, tuple(played.answers))
+    played.hint = _("Not “{guess}”. {hint}", guess=_(guess.label), hint=_(words))
     st.rerun()
 
 
 def score(played: Round) -> str:
-    """Say how many probes and wrong guesses a round has taken."""
     n, wrong = len(played.answers), len(played.wrong)
-    probes = ngettext("{n} probe of {par} used", "{n} probes of {par} used", n)
-    guesses = ngettext("{n} wrong guess", "{n} wrong guesses", wrong)
-    return f"{probes.format(n=n, par=PAR)} · {guesses.format(n=wrong)}"
+    return _("Probes: {n} of {par} · wrong guesses: {wrong}", n=n, par=PAR, wrong=wrong)
 
 
 def solution(pair: Pair, played: Round) -> None:
@@ -131,17 +125,16 @@ def solution(pair: Pair, played: Round) -> None:
     assert bug is not None
     label = _(bug.label)
     if played.is_won:
-        n = rounds.n_won()
-        words = ngettext("{n} bug found in this session.", "{n} bugs found in this session.", n)
+        words = _("Found in this session: {n}", n=pair.n_won())
         st.success(
-            f"**{label}**. {_(bug.means)}  \n{score(played)} · {words.format(n=n)}",
+            f"**{label}**. {_(bug.means)}  \n{score(played)} · {words}",
             icon=":material/bug_report:",
         )
     else:
         st.info(f"**{label}**. {_(bug.means)}  \n{score(played)}", icon=":material/visibility:")
     probe = PROBES[bug.probe]
-    st.caption(_("The probe that tells it at once: {question}", question=_(probe.question)))
-    st.markdown(_("In the generated code: − the healthy run, + its twin"))
+    st.caption(_("The probe that shows it at once: {question}", question=_(probe.question)))
+    st.markdown(_("Generated code: − healthy, + twin"))
     st.code(difference(pair), language="diff", height=300, wrap_lines=True)
     st.page_link(
         page_table.path_of("compare"),

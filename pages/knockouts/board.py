@@ -21,10 +21,10 @@ def board(run: Run, off: Sequence[Part], worth: Worth) -> None:
     largest = max((each.rise for each in worth.values()), default=0.0)
 
     def cell(part: Part) -> PartButton:
-        found = worth.get(part)
+        importance = worth.get(part)
         heat = None
-        if found is not None:
-            heat = max(0.0, found.rise / largest) if largest > 0 else 0.0
+        if importance is not None:
+            heat = max(0.0, importance.rise / largest) if largest > 0 else 0.0
         return PartButton(
             part.code,
             _text(part),
@@ -32,7 +32,7 @@ def board(run: Run, off: Sequence[Part], worth: Worth) -> None:
             part in off,
             part.kind == "head",
             heat,
-            "" if found is None else worth_words(found),
+            "" if importance is None else worth_words(importance),
         )
 
     parts = parts_of(run.experiment)
@@ -43,14 +43,13 @@ def board(run: Run, off: Sequence[Part], worth: Worth) -> None:
     knock_board(rows, on_pick=state.switch, key=f"knockouts-board-{run.id}")
 
 
-def worth_words(found: Importance) -> str:
-    """Say what a head is worth: how the loss moves without it, and what is still right."""
-    words = _("without it the loss moves by {rise}, and {share} are right")
-    return words.format(rise=signed(found.rise), share=show.percent(found.score.accuracy))
+def worth_words(importance: Importance) -> str:
+    """Return what a head is worth: how the loss moves without it, and what is still right."""
+    rise, share = signed(importance.rise), show.percent(importance.score.accuracy)
+    return _("Without it: loss {rise}, {share} right", rise=rise, share=share)
 
 
 def signed(change: float) -> str:
-    """Return a change of the loss, with its sign."""
     return f"{change:+.4f}" if abs(change) < 0.1 else f"{change:+.2f}"
 
 
@@ -87,7 +86,6 @@ def _whole_groups(parts: Sequence[Part], cell: Draw) -> tuple[PartGroup, ...]:
 
 
 def _text(part: Part) -> str:
-    """Return what stands on a button."""
     if part.head is not None:
         return str(part.head + 1)
     if part.layer is not None:

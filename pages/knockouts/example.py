@@ -9,7 +9,7 @@ import streamlit as st
 from pages.components.effects import Tree, moving
 from pages.i18n import _
 from pages.knockouts import outcome
-from pages.knockouts.outcome import Asked
+from pages.knockouts.outcome import Measurement
 from pages.ui import answer, show, state
 from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.attention.example import Example
@@ -24,9 +24,9 @@ from tfm_core.runs.run import Run
 MEAN = -1
 
 
-def answers(run: Run, off: Sequence[Part], asked: Asked) -> None:
+def answers(run: Run, off: Sequence[Part], measurement: Measurement) -> None:
     """Show what the model answers with everything on, and without what is off."""
-    before, after = _both(run, off, asked)
+    before, after = _both(run, off, measurement)
     item = before.item
     lines: list[Tree] = []
     if "src_text" in item:
@@ -35,18 +35,19 @@ def answers(run: Run, off: Sequence[Part], asked: Asked) -> None:
     truth = _truth(run, before)
     if truth:
         lines.append(_line(_("Truth"), truth))
-    lines.append(_said(run, _("Everything on"), before))
+    lines.append(_answer_line(run, _("Everything on"), before))
     if off:
-        lines.append(_said(run, _("Without it") if len(off) == 1 else _("Without them"), after))
+        lines.append(
+            _answer_line(run, _("Without it") if len(off) == 1 else _("Without them"), after)
+        )
     if before.probabilities is not None:
         lines.append(answer.classes(run.experiment, after if off else before))
     moving({0: ["div", "", *lines]}, 0, animation="", key="knockouts-answers")
-    outcome.last_in_words(run, off, asked)
+    outcome.last_in_words(run, off, measurement)
 
 
-def attention(run: Run, off: Sequence[Part], asked: Asked) -> None:
-    """Show one head, or the mean of a layer's, before and after."""
-    before, after = _both(run, off, asked)
+def attention(run: Run, off: Sequence[Part], measurement: Measurement) -> None:
+    before, after = _both(run, off, measurement)
     kinds = modules_by_kind(run.experiment)
     changed = most_moved(before, after)
     kind, layer, head = _chosen(
@@ -68,20 +69,15 @@ def attention(run: Run, off: Sequence[Part], asked: Asked) -> None:
                 key=f"knockouts-map-{name}",
             )
     if off and changed is None:
-        st.caption(_("No attention map of this model changed: no attention reads what is off."))
+        st.caption(_("No attention map changed: no attention reads what is off."))
     gone = [part for part in off if part.module == module and part.kind in ("head", "sublayer")]
     if gone and (head == MEAN or any(part.head in (None, head) for part in gone)):
-        st.caption(
-            _(
-                "A part that is off still computes its weights; only its output is dropped. "
-                "Look for changes in later layers."
-            )
-        )
+        st.caption(_("What is off still computes its weights; look at later layers."))
 
 
-def _both(run: Run, off: Sequence[Part], asked: Asked) -> tuple[Example, Example]:
-    before = example_without(run, asked.example, (), asked.how, asked.n)
-    return before, example_without(run, asked.example, off, asked.how, asked.n)
+def _both(run: Run, off: Sequence[Part], measurement: Measurement) -> tuple[Example, Example]:
+    before = example_without(run, measurement.example, (), measurement.how, measurement.n)
+    return before, example_without(run, measurement.example, off, measurement.how, measurement.n)
 
 
 def _chosen(
@@ -137,12 +133,8 @@ def _chosen(
 
 
 def _moved(before: Example, after: Example, module: str, head: int) -> str:
-    """Return a sentence on how much of the attention moved to other keys."""
     share = moved(before, after, module, None if head == MEAN else head)
-    return _(
-        "{share} of the attention moved to other keys, on average over the rows.",
-        share=show.percent(share),
-    )
+    return _("{share} of the attention moved to other keys, on average.", share=show.percent(share))
 
 
 def _truth(run: Run, example: Example) -> str:
@@ -156,12 +148,12 @@ def _line(who: str, what: str) -> Tree:
     return ["p", "", ["span", "who", f"{who} "], ["strong", "", what]]
 
 
-def _said(run: Run, who: str, example: Example) -> Tree:
+def _answer_line(run: Run, who: str, example: Example) -> Tree:
     said, is_right = _answer(run, example)
     line = _line(who, said)
     if is_right is None:
         return line
-    mark = f" ✓ {_('right')}" if is_right else f" ✗ {_('wrong')}"
+    mark = _(" ✓ right") if is_right else _(" ✗ wrong")
     return [*line, ["span", "good" if is_right else "bad", mark]]
 
 
@@ -174,7 +166,7 @@ def _answer(run: Run, example: Example) -> tuple[str, bool | None]:
         share = show.percent(float(example.probabilities[best]))
         words = _("{name}, with {share}", name=names[best], share=share)
         return words, None if item.get("label") is None else best == item["label"]
-    told = tuple(example.answer or ())
+    tokens = tuple(example.answer or ())
     if is_language(item):
         return example.answer_text or "–", None
-    return example.answer_text or "–", told == tuple(item.get("truth", item["tgt"]))
+    return example.answer_text or "–", tokens == tuple(item.get("truth", item["tgt"]))

@@ -8,55 +8,47 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.knockouts import outcome, state
-from pages.knockouts.outcome import Asked
+from pages.knockouts.link import DRAWN
+from pages.knockouts.outcome import Measurement
+from pages.ui import show, view_link
 from tfm_core.inspect.knockouts import measure
-from tfm_core.inspect.knockouts.measure import Importance
+from tfm_core.inspect.knockouts.measure import Importance, Pruning
 from tfm_core.inspect.knockouts.parts import STACKS, SUBLAYERS, Part, heads_of, name_of
+from tfm_core.plots import knockouts as plots
 from tfm_core.runs.run import Run
 
 _TABLE = "knockouts-table"
 
 
 def has_heads(run: Run) -> bool:
-    """Return whether the model of a run has heads at all."""
     return bool(heads_of(run.experiment))
 
 
-def measured_heads(run: Run, asked: Asked, place: DeltaGenerator) -> dict[Part, Importance]:
+def measured_heads(
+    run: Run, measurement: Measurement, place: DeltaGenerator
+) -> dict[Part, Importance]:
     """Return what each head is worth, with a bar in its place while that is measured."""
-    heads = heads_of(run.experiment)
-    found: dict[Part, Importance] = {}
-    for done, each in enumerate(measure.importances(run, asked.how, asked.n), 1):
-        found[each.part] = each
-        words = _("Head {done} of {all}, on {n} examples …")
-        said = words.format(done=done, all=len(heads), n=f"{asked.n:,}")
-        place.progress(done / len(heads), said)
+    n_heads = len(heads_of(run.experiment))
+    worth: dict[Part, Importance] = {}
+    for done, each in enumerate(measure.importances(run, measurement.how, measurement.n), 1):
+        worth[each.part] = each
+        words = _(
+            "Head {done} of {all}, on {n} examples …", done=done, all=n_heads, n=measurement.n
+        )
+        place.progress(done / n_heads, words)
     place.empty()
-    return found
+    return worth
 
 
-def offer(run: Run, asked: Asked, *, is_measured: bool) -> None:
-    """Offer to measure every head, or say what the colours mean."""
+def offer(run: Run, measurement: Measurement, *, is_measured: bool) -> None:
     heads = heads_of(run.experiment)
     if not heads:
-        st.caption(
-            _(
-                "A recurrent network has no heads, residual connections or causal mask. You can "
-                "switch off the output of its attention, the summary that the decoder starts "
-                "with, and reading backwards."
-            )
-        )
+        st.caption(paragraph("knockouts/recurrent"))
         return
     if is_measured:
-        st.caption(
-            _(
-                "Numbers are heads; the stronger the colour, the more the loss rises without that "
-                "head alone. "
-                "“skip” is a residual connection."
-            )
-        )
+        st.caption(paragraph("knockouts/numbers-and-loss"))
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
@@ -65,26 +57,24 @@ def offer(run: Run, asked: Asked, *, is_measured: bool) -> None:
             icon=":material/grid_view:",
             key="knockouts-measure",
             on_click=state.ask_heads,
-            args=(asked.of(run),),
-            help=_(
-                "The model without each head alone, on the same {n} validation examples.",
-                n=f"{asked.n:,}",
-            ),
+            args=(measurement.of(run),),
         )
         st.caption(_("Numbers are heads; “skip” is a residual connection."), width="content")
 
 
-def table(run: Run, off: Sequence[Part], asked: Asked, worth: Mapping[Part, Importance]) -> None:
+def table(
+    run: Run, off: Sequence[Part], measurement: Measurement, worth: Mapping[Part, Importance]
+) -> None:
     """Show every head in a row, the one that is missed most first, beside its gradient."""
     if not has_heads(run):
-        st.info(_("A recurrent network has no heads; switch off its parts above."))
+        st.info(_("A recurrent network has no heads."))
         return
-    if not worth and run.meta.recorded and not asked.is_all:
+    if not worth and run.meta.recorded and not measurement.is_all:
         return  # it is being measured, and a bar says so
     if not worth:
         st.info(_("Press “Measure every head” first."))
         return
-    slopes = measure.gradient_importances(run, asked.n)
+    slopes = measure.gradient_importances(run, measurement.n)
     steepest = max(slopes.values()) or 1.0
     ordered = sorted(worth.values(), key=lambda each: -each.rise)
     rows = [
@@ -114,9 +104,7 @@ def table(run: Run, off: Sequence[Part], asked: Asked, worth: Mapping[Part, Impo
             "layer": st.column_config.NumberColumn(_("Layer"), width="small"),
             "head": st.column_config.NumberColumn(_("Head"), width="small"),
             "rise": st.column_config.NumberColumn(
-                _("Loss rises by"),
-                format="%.4f",
-                help=_("Loss without this head minus loss with all; below 0 the head does harm."),
+                _("Loss rises by"), format="%.4f", help=_("Below 0, the head does harm.")
             ),
             "loss": st.column_config.NumberColumn(_("Loss without it"), format="%.4f"),
             "accuracy": st.column_config.NumberColumn(_("Right without it"), format="percent"),
@@ -125,22 +113,11 @@ def table(run: Run, off: Sequence[Part], asked: Asked, worth: Mapping[Part, Impo
                 format="percent",
                 min_value=0,
                 max_value=1,
-                help=_(
-                    "The mean of |∂L/∂ξ| over the same examples, where L is the mean loss of one "
-                    "example and ξ multiplies the head's output (Michel et al. 2019, Eq. 3), as a "
-                    "share of the largest: all heads in one backward pass, a linear estimate. The "
-                    "two orders differ where a head is missed little because others step in, or "
-                    "much because zeros are far from its usual output."
-                ),
+                help=paragraph("knockouts/by-gradient"),
             ),
         },
     )
-    words = _(
-        "Each head switched off alone ({how}), on {n} validation examples. Don't add rows up: "
-        "two heads with the same job look worthless alone."
-    )
-    how = _("zero in its place") if asked.how == "zero" else _("its mean in its place")
-    st.caption(words.format(how=how, n=f"{asked.n:,}"))
+    st.caption(paragraph("knockouts/heads-alone", n=f"{measurement.n:,}"))
     _chosen(run, [each.part for each in ordered], off)
 
 
@@ -148,14 +125,87 @@ def _chosen(run: Run, parts: list[Part], off: Sequence[Part]) -> None:
     """Lead from a chosen row to its head, and switch it off by one press."""
     chosen = st.session_state[_TABLE].selection.rows
     part = parts[chosen[0]] if chosen and chosen[0] < len(parts) else parts[0]
-    words = _("Switch on again: {part}") if part in off else _("Switch off: {part}")
+    name = _(name_of(part))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
-            words.format(part=_(name_of(part))),
+            _("Switch on again: {part}", part=name)
+            if part in off
+            else _("Switch off: {part}", part=name),
             icon=":material/power_settings_new:",
             key="knockouts-switch",
-            help=_("Choose another head by its row in the table."),
             on_click=state.switch,
             args=(part.code,),
         )
         outcome.attention_link(run, part)
+
+
+def pruning(run: Run, measurement: Measurement) -> None:
+    heads = heads_of(run.experiment)
+    if not heads:
+        st.info(_("A recurrent network has no heads."))
+        return
+    question = measurement.of(run)
+    if not state.pruning_asked(question):
+        n_orders = measure.RANDOM_ORDERS
+        st.markdown(
+            paragraph(
+                "knockouts/remove-heads",
+                orders=n_orders,
+                measurements=len(heads) + measure.n_measurements(len(heads), n_orders),
+                n=f"{measurement.n:,}",
+            )
+        )
+        st.button(
+            _("Remove the heads"),
+            type="primary",
+            icon=":material/content_cut:",
+            key="knockouts-prune",
+            on_click=state.ask_pruning,
+            args=(question,),
+        )
+        return
+    curves = _measured(run, measurement)
+    shown = view_link.choice(_("What is drawn"), DRAWN, is_labelled=False)
+    show.figure(
+        plots.pruning_curve(curves, shown),
+        _words(curves),
+        key=f"knockouts-pruning-{run.id}",
+    )
+
+
+def _measured(run: Run, measurement: Measurement) -> Pruning:
+    place = st.empty()
+    n_heads = len(heads_of(run.experiment))
+    total = n_heads + measure.n_measurements(n_heads)
+
+    def progress(done: int) -> None:
+        words = _("Measurement {done} of {all} …", done=done, all=total)
+        place.progress(min(1.0, done / total), words)
+
+    worth = []
+    for done, each in enumerate(measure.importances(run, measurement.how, measurement.n), 1):
+        worth.append(each)
+        progress(done)
+    curves = None
+    for step in measure.pruned(run, measure.least_first(worth), measurement.how, measurement.n):
+        if isinstance(step, Pruning):
+            curves = step
+        else:
+            progress(n_heads + step)
+    place.empty()
+    assert curves is not None
+    return curves
+
+
+def _words(curves: Pruning) -> str:
+    """Return how many heads went before the accuracy fell by a point, in order and by chance."""
+    by_chance = sorted(set(measure.heads_to_spare_by_chance(curves)))
+    return paragraph(
+        "knockouts/heads-to-spare",
+        n=curves.removed[-1],
+        spare=measure.heads_to_spare(curves),
+        accuracy=show.percent(curves.ordered[0].accuracy),
+        orders=len(curves.by_chance),
+        by_chance="–".join(str(n) for n in dict.fromkeys((by_chance[0], by_chance[-1]))),
+        examples=f"{curves.ordered[0].n:,}",
+    )

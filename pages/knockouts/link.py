@@ -20,13 +20,13 @@ def _codes_of(text: str) -> Codes | None:
         return ()
     codes = tuple(dict.fromkeys(text.split(",")))
     if len(codes) > MAX_OFF or not all(_CODE.fullmatch(code) for code in codes):
-        raise Unfit(_("parts such as decoder.1.cross.2, parted by commas, or none"))
+        raise Unfit(_("parts such as decoder.1.cross.2, separated by commas, or none"))
     return codes
 
 
 def _text_of(codes: Codes | None) -> str:
     if codes is None:
-        return _("what the page begins with")
+        return _("the page's first choice")
     return ",".join(codes) or NOTHING
 
 
@@ -43,7 +43,7 @@ VIEW = parameters.named(
     {
         "attention": N_("Attention before and after"),
         "heads": N_("Every head"),
-        "pruning": N_("Taking heads away"),
+        "pruning": N_("Removing heads"),
     },
     key="knockouts-view",
 )

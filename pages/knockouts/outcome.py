@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.knockouts import state
 from pages.knockouts.board import signed
 from pages.ui import page_table, show
@@ -28,7 +28,7 @@ MAX_CHIPS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Measurement:
     """How parts are switched off, on the first n validation examples, and the example looked at.
 
     mark: of the checkpoint; what was measured with another is measured anew only when asked for.
@@ -41,37 +41,26 @@ class Asked:
     mark: int
 
     def of(self, run: Run) -> state.Question:
-        """Return what is to be measured of a run."""
         return run.id, self.mark, self.how, self.n
 
 
-def outcome(run: Run, off: Sequence[Part], asked: Asked) -> None:
+def outcome(run: Run, off: Sequence[Part], measurement: Measurement) -> None:
     """Show the figures with what is off, how far they moved, and what that is."""
-    before = measure.measured(run, (), asked.how, asked.n)
-    after = measure.measured(run, off, asked.how, asked.n)
+    before = measure.measured(run, (), measurement.how, measurement.n)
+    after = measure.measured(run, off, measurement.how, measurement.n)
     _figures(run, before, after)
     _chips(off)
-    words = _(
-        "{which} of {all} validation examples, each token given the true ones before it; weights "
-        "of step {step}. With everything on: {accuracy}, loss {loss}."
-    )
-    if run.experiment.task.kind in ("image", "own-pictures"):
-        words = _(
-            "{which} of {all} validation pictures; weights of step {step}. With everything on: "
-            "{accuracy}, loss {loss}."
-        )
-    count = f"{before.n:,}"
-    which = _("All") if before.n == measure.n_validation(run) else _("The first {n}")
     st.caption(
-        words.format(
-            which=which.format(n=count),
+        paragraph(
+            "knockouts/baseline",
+            n=f"{before.n:,}",
             all=f"{measure.n_validation(run):,}",
             step=f"{model_of(run)[1]:,}",
             accuracy=show.percent(before.accuracy).replace(" ", "\u00a0"),
             loss=f"{before.loss:.4f}",
         )
     )
-    both = measure.together(run, off, asked.how, asked.n)
+    both = measure.together(run, off, measurement.how, measurement.n)
     if both is not None:
         st.caption(_(measure.in_words(*both)))
 
@@ -106,10 +95,9 @@ def _points(change: float) -> str:
 
 
 def _chips(off: Sequence[Part]) -> None:
-    """Show what is off, each with a press that switches it on again."""
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         if not off:
-            st.markdown(_("**Everything is on.** Press a part of the model to switch it off."))
+            st.markdown(_("**Everything is on.** Press a part to switch it off."))
         for part in off[:MAX_CHIPS]:
             st.button(
                 _(name_of(part)),
@@ -125,7 +113,7 @@ def _chips(off: Sequence[Part]) -> None:
             _("Undo"),
             icon=":material/undo:",
             key="knockouts-undo",
-            help=_("Take the last switch back"),
+            help=_("Undo the last switch"),
             disabled=not state.can_undo(),
             on_click=state.undo,
         )
@@ -138,15 +126,16 @@ def _chips(off: Sequence[Part]) -> None:
             )
 
 
-def last_in_words(run: Run, off: Sequence[Part], asked: Asked) -> None:
-    """Say what switching the newest part off does, and lead to its attention."""
+def last_in_words(run: Run, off: Sequence[Part], measurement: Measurement) -> None:
     if not off:
         return
     part = off[-1]
     is_recurrent = part.kind == "sublayer" and part.layer is None
     words = _(WITHOUT_CONTEXT if is_recurrent else KINDS[part.kind])
-    if asked.how == "mean" and part.kind in HAS_MEAN:
-        words = _("Its output is replaced by its mean over these {n} examples.", n=f"{asked.n:,}")
+    if measurement.how == "mean" and part.kind in HAS_MEAN:
+        words = _(
+            "Its output is replaced by its mean over these {n} examples.", n=f"{measurement.n:,}"
+        )
     name = _(name_of(part))
     st.caption(f"**{name[:1].upper()}{name[1:]}**: {words}")
     attention_link(run, part)

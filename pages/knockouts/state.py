@@ -20,17 +20,17 @@ Question = tuple[str, int, str, int]
 def off(run: Run) -> tuple[Part, ...]:
     """Return what is switched off in a run's model, the newest last, and say so in the link."""
     problem = view_link.receive(OFF)
-    known = {part.code: part for part in parts_of(run.experiment)}
-    asked: Codes | None = st.session_state[OFF.key]
+    by_code = {part.code: part for part in parts_of(run.experiment)}
+    requested: Codes | None = st.session_state[OFF.key]
     before = st.session_state.get(_RUN)
     is_other = before is not None and before != run.id
-    fitting = tuple(code for code in asked or () if code in known)
-    lacking = [code for code in asked or () if code not in known]
-    if asked is None or (is_other and lacking and not fitting):
+    fitting = tuple(code for code in requested or () if code in by_code)
+    lacking = [code for code in requested or () if code not in by_code]
+    if requested is None or (is_other and lacking and not fitting):
         fitting = (first_to_go(run.experiment).code,)
     elif lacking and not is_other:
-        words = _("The model of this run has no {part}, so it is ignored.")
-        problem = problem or words.format(part=", ".join(lacking[:4]))
+        part = ", ".join(lacking[:4])
+        problem = problem or _("This model has no {part}, so it is ignored.", part=part)
     if is_other:
         st.session_state[_PAST] = []
     if problem:
@@ -42,23 +42,20 @@ def off(run: Run) -> tuple[Part, ...]:
     st.session_state[OFF.key] = fitting
     view_link.warn(problem)
     view_link.say(OFF, fitting)
-    return tuple(known[code] for code in fitting)
+    return tuple(by_code[code] for code in fitting)
 
 
 def switch(*codes: str) -> None:
-    """Switch parts off that are on, and on that are off."""
     now: Codes = st.session_state.get(OFF.key) or ()
-    kept = tuple(code for code in now if code not in codes)
-    _change((*kept, *(code for code in codes if code not in now)))
+    remaining = tuple(code for code in now if code not in codes)
+    _change((*remaining, *(code for code in codes if code not in now)))
 
 
 def clear() -> None:
-    """Switch everything on again."""
     _change(())
 
 
 def undo() -> None:
-    """Take the last change back, if there is one."""
     past: list[Codes] = st.session_state.get(_PAST, [])
     if past:
         st.session_state[OFF.key] = past[-1]
@@ -66,27 +63,22 @@ def undo() -> None:
 
 
 def can_undo() -> bool:
-    """Return whether there is a change to take back."""
     return bool(st.session_state.get(_PAST))
 
 
 def ask_heads(question: Question) -> None:
-    """Remember that all heads are to be measured."""
     st.session_state.setdefault(_MEASURED, set()).add(question)
 
 
 def heads_asked(question: Question) -> bool:
-    """Return whether all heads are measured, or being so."""
     return question in st.session_state.get(_MEASURED, set())
 
 
 def ask_pruning(question: Question) -> None:
-    """Remember that heads are to be taken away one after the other."""
     st.session_state.setdefault(_PRUNED, set()).add(question)
 
 
 def pruning_asked(question: Question) -> bool:
-    """Return whether the curve of taking heads away is asked for."""
     return question in st.session_state.get(_PRUNED, set())
 
 

@@ -62,12 +62,11 @@ def choice(chosen: str) -> MaskChoice:
             0 if chosen in {"none", "causal"} else 2,
             key=f"{_PAD}-{chosen}",
             persist_state="session",
-            help=_("A batch is as long as its longest sentence; shorter ones are padded."),
         )
     tokens, note, is_run = _tokens(run, typed.within(text, MAX_TEXT), chosen)
     tokens, segments = lab.segments_of(tokens)
     if chosen != "packed" and segments[-1]:
-        note = _("The sign | separates sequences for the packed mask only; this mask ignores it.")
+        note = _("The sign | separates sequences for the packed mask only.")
     other = _target(run if is_run else None, tokens) if chosen == "cross" else ()
     if run is not None and is_run and scores.reads_target(run, chosen):
         other = _source(run)
@@ -97,17 +96,17 @@ def projected(choice: MaskChoice) -> Projected:
                 made = scores.of_run(choice.run, choice.kind, choice.tokens, choice.other, location)
                 words = _("Real projections: {origin}.", origin=typed.escape(_(made.origin)))
                 if scores.reads_target(choice.run, choice.kind):
-                    words += " " + _(
-                        "The tokens are what it writes for “{source}”.",
-                        source=typed.escape(" ".join(choice.other)),
+                    source = typed.escape(" ".join(choice.other))
+                    words = (
+                        words + " " + _("The tokens are its answer to “{source}”.", source=source)
                     )
                 _say(words, choice.note)
                 return made
         except ValueError as error:
-            why = _("Not from the current run, because {why}.", why=typed.escape(_(error)))
+            why = _("Not from the current run: {why}", why=typed.escape(_(error)))
     query = ("<bos>", *choice.other) if choice.kind == "cross" else choice.tokens
     made = lab.seeded(query, choice.tokens)
-    _say(_("The scores come from random embeddings and untrained projections."), why)
+    _say(_("Scores from random embeddings, untrained."), why)
     return made
 
 
@@ -129,7 +128,6 @@ def _run() -> Run | None:
         placeholder=_("None: random embeddings"),
         persist_state="session",
         on_change=_take_run,
-        help=_("Any run on words that has saved weights; its sentences and scores are used."),
     )
     state.name_run(picked)
     return None if picked is None else runs[picked]
@@ -164,8 +162,7 @@ def _text(run: Run | None, chosen: str) -> str:
         key=key,
         persist_state="session",
         help=_(
-            "Words separated by spaces or commas, at most {n}. | separates packed "
-            "sequences; {pad} is padding.",
+            "At most {n} words; | separates packed sequences, {pad} is padding.",
             n=lab.MAX_TOKENS,
             pad=PAD_TOKEN,
         ),
@@ -200,7 +197,6 @@ def _source(run: Run) -> tuple[str, ...]:
 
 
 def _tokens(run: Run | None, text: str, chosen: str) -> tuple[tuple[str, ...], str, bool]:
-    """Return the tokens, a note, and whether the run's task knows them all."""
     if run is not None and PAD_TOKEN not in text:
         try:
             return scores.words_of(run, text, chosen), "", True
@@ -221,11 +217,7 @@ def _target(run: Run | None, tokens: tuple[str, ...]) -> tuple[str, ...]:
         default = " ".join(scores.answer(run, tokens)) or default
         key += "-" + " ".join(tokens)
     st.session_state.setdefault(key, default)
-    text = st.text_input(
-        _("What the decoder has written so far"),
-        key=key,
-        help=_("The target holds the queries, so its tokens run down; <bos> stands before them."),
-    )
+    text = st.text_input(_("What the decoder has written so far"), key=key)
     return lab.read_tokens(typed.within(text, MAX_TEXT), "target")[: lab.MAX_TOKENS - 1]
 
 
@@ -240,10 +232,7 @@ def _sizes(chosen: str, length: int) -> tuple[int, int]:
             1,
             key="masks-window",
             persist_state="session",
-            help=_(
-                "0 leaves each token alone with itself; the cost grows with the "
-                "window, not with the length."
-            ),
+            help=_("The cost grows with the window only."),
         )
     if chosen == "prefix":
         prefix = st.slider(
@@ -253,7 +242,7 @@ def _sizes(chosen: str, length: int) -> tuple[int, int]:
             min(3, most),
             key="masks-prefix",
             persist_state="session",
-            help=_("0 gives a causal mask; all tokens, an encoder's."),
+            help=_("0: a causal mask; all tokens: an encoder's."),
         )
     return window, prefix
 
@@ -262,12 +251,7 @@ def _location(run: Run, chosen: str) -> scores.HeadLocation | None:
     modules = scores.module_of(run, chosen)
     n_heads = run.experiment.model.n_heads
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        is_seeded = st.toggle(
-            _("Untrained instead"),
-            key=_SEEDED,
-            persist_state="session",
-            help=_("Random embeddings instead of the current run's model, to compare."),
-        )
+        is_seeded = st.toggle(_("Untrained instead"), key=_SEEDED, persist_state="session")
         if is_seeded:
             return None
         layer = _number(_("Layer"), len(modules), f"{_LAYER}-{len(modules)}")

@@ -7,7 +7,7 @@ import hashlib
 import streamlit as st
 
 from pages.components.mask_editor import SheetCell, mask_editor
-from pages.i18n import _, ngettext
+from pages.i18n import _
 from pages.masks.controls import MaskChoice
 from tfm_core.inspect.masks import lab
 from tfm_core.inspect.masks.lab import Bools, MaskedAttention, Projected
@@ -38,18 +38,13 @@ def _facts(
     flow: MaskedAttention, projected: Projected, edited: tuple[SheetCell, ...], version: str
 ) -> None:
     n, total = int(flow.allowed.sum()), flow.allowed.size
-    words = _("**{n}** of {total} pairs are allowed.", n=n, total=total)
+    words = [_("**{n}** of {total} pairs are allowed.", n=n, total=total)]
     blind = [projected.query[query] for query in flow.blind]
     if blind:
-        words += " " + ngettext(
-            "**{n} query may attend to nothing** and gets zeros: {which}.",
-            "**{n} queries may attend to nothing** and get zeros: {which}.",
-            len(blind),
-            n=len(blind),
-            which=", ".join(f"`{token}`" for token in dict.fromkeys(blind)),
-        )
+        which = ", ".join(f"`{token}`" for token in dict.fromkeys(blind))
+        words.append(_("Queries that may attend to nothing get zeros: {which}.", which=which))
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(words, width="content")
+        st.markdown(" ".join(words), width="content")
         if edited:
             st.button(
                 _("Undo my clicks ({n})", n=len(edited)),

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 import streamlit as st
 
-from pages.i18n import _, content
+from pages.i18n import _, content, paragraph
 from pages.masks.controls import MaskChoice
 from pages.ui import show, state
 from tfm_core.inspect.masks import code as mask_code
@@ -66,26 +66,22 @@ def wrong_axis(
         if len(projected.query) != len(projected.key):
             raise ValueError(_("This needs self-attention: choose any mask but cross-attention."))
         is_padding = np.array([token == PAD_TOKEN for token in projected.key])
-        found = traps.wrong_axis(projected, is_padding, rest, clicked)
+        result = traps.wrong_axis(projected, is_padding, rest, clicked)
     except ValueError as error:
         st.info(_(error), icon=":material/info:")
         return
-    maps = {_("Keys masked: right"): found.right, _("Queries masked: wrong"): found.wrong}
-    captions = [_("The columns of padding are empty."), _wrong_words(found)]
-    if not found.leaked and found.leaked_alone:
-        maps[_("Queries masked: padding half alone")] = found.alone
+    maps = {_("Keys masked: right"): result.right, _("Queries masked: wrong"): result.wrong}
+    captions = [_("The columns of padding are empty."), _wrong_words(result)]
+    if not result.leaked and result.leaked_alone:
+        maps[_("Queries masked: padding half alone")] = result.alone
         captions.append(
-            _(
-                "The same mistake in an encoder, where nothing else in the mask hides "
-                "padding: real tokens spend {leaked} of their attention on it.",
-                leaked=show.percent(found.leaked_alone),
-            )
+            paragraph("masks/leak-in-encoder", leaked=show.percent(result.leaked_alone))
         )
     _side_by_side(maps, projected.query, projected.key, captions, "axis")
     if choice.kind in {"none", "causal"}:
         st.caption(
             _(
-                "The mask “{mask}” ignores padding; the maps here add a padding mask to it.",
+                "“{mask}” ignores padding; the maps here add a padding mask.",
                 mask=_(MASKS[choice.kind].label),
             )
         )
@@ -95,15 +91,15 @@ def float_mask(projected: Projected, flow: MaskedAttention) -> None:
     """Show a mask as bool, and by mistake as numbers, which are added to the scores."""
     _explain("float-mask")
     try:
-        found = traps.float_mask(projected, flow.allowed)
+        result = traps.float_mask(projected, flow.allowed)
     except ValueError as error:
         st.info(_(error), icon=":material/info:")
         return
-    maps = {_("Bool: right"): found.right, _("Float, added: wrong"): found.wrong}
-    words = _("Queries spend {leaked} of their attention on forbidden keys.")
+    maps = {_("Bool: right"): result.right, _("Float, added: wrong"): result.wrong}
+    leaked = show.percent(result.leaked)
     captions = [
         _("Forbidden keys have no weight."),
-        words.format(leaked=show.percent(found.leaked)),
+        _("Queries spend {leaked} of their attention on forbidden keys.", leaked=leaked),
     ]
     _side_by_side(maps, projected.query, projected.key, captions, "float")
 
@@ -115,33 +111,21 @@ def _explain(name: str) -> None:
     st.code(f"{mistake.right}  # right\n{mistake.wrong}", "python", wrap_lines=True)
 
 
-def _wrong_words(found: traps.WrongAxis) -> str:
-    if found.leaked:
-        return _(
-            "Real tokens spend {leaked} of their attention on padding, and the rows of padding "
-            "are empty instead.",
-            leaked=show.percent(found.leaked),
-        )
-    return _(
-        "Nothing leaks under this mask: the rest of it already hides the padding from "
-        "every real token. The rows of padding are empty instead, and the mistake goes "
-        "unnoticed."
-    )
+def _wrong_words(result: traps.WrongAxis) -> str:
+    if result.leaked:
+        return paragraph("masks/leak", leaked=show.percent(result.leaked))
+    return paragraph("masks/no-leak")
 
 
 def half_precision(projected: Projected, flow: MaskedAttention) -> None:
-    """Show what each number type does with the values that people mask with."""
     st.markdown(content("masks_precision"))
     query = traps.mixed_row(flow.allowed)
     allowed = np.arange(len(projected.key)) < (len(projected.key) + 1) // 2
-    whose = _("The scores of the first query, with its second half forbidden")
+    words = _("Scores of the first query, half of its keys forbidden, in each type.")
     if query is not None:
         allowed = flow.allowed[query]
-        whose = _(
-            "The scores of query {n}, `{token}`, under the mask above",
-            n=query + 1,
-            token=projected.query[query],
-        )
+        token = projected.query[query]
+        words = _("Scores of query {n}, `{token}`, in each type.", n=query + 1, token=token)
     results = traps.precision(projected.scores[query or 0], allowed)
     fills = {"lowest": _("the type's lowest number"), "-inf": "−∞", "-1e9": "−1e9", "-1e4": "−1e4"}
     st.table(
@@ -155,13 +139,7 @@ def half_precision(projected: Projected, flow: MaskedAttention) -> None:
         hide_index=True,
         border="horizontal",
     )
-    st.caption(
-        _(
-            "{whose}, computed in each type. This app fills once with the type's lowest "
-            "number and sets masked weights to 0 after the softmax.",
-            whose=whose,
-        )
-    )
+    st.caption(words + " " + paragraph("masks/types"))
     with st.expander(_("All the numbers")):
         _every_number(results, fills)
 
@@ -179,12 +157,7 @@ def _every_number(results: Sequence[traps.FillResult], fills: Mapping[str, str])
         for result in results
     ]
     st.dataframe(rows, hide_index=True, width="stretch", height="content")
-    st.caption(
-        _(
-            "Leak: the largest weight that a forbidden key gets. Forbidden twice: two additive "
-            "masks, summed."
-        )
-    )
+    st.caption(_("Leak: largest weight of a forbidden key. Twice: two masks added."))
 
 
 def blind_row(projected: Projected, flow: MaskedAttention) -> None:
@@ -203,20 +176,13 @@ def blind_row(projected: Projected, flow: MaskedAttention) -> None:
         [projected.query[query]],
         projected.key,
         [
-            _(
-                "0/0 is not a number. Here it fills {here} of {n} rows of the output, that of this "
-                "query; one layer on, {later} of {n}, even where the weight on this row is exactly "
-                "0: 0 · NaN is NaN.",
-                here=here,
-                later=later,
-                n=len(projected.query),
-            ),
+            paragraph("masks/blind-row", here=here, later=later, n=len(projected.query)),
             _("A large negative number averages everything that is forbidden."),
             _("Zeros: the token takes nothing from any other."),
         ],
         "blind",
     )
-    st.markdown(_("What PyTorch gives for such a row here:"))
+    st.markdown(_("PyTorch on such a row:"))
     st.dataframe(
         [
             {_("module"): name, _("row where nothing is allowed"): words}
@@ -236,8 +202,8 @@ def _side_by_side(
 ) -> None:
     for index, (column, title) in enumerate(zip(st.columns(len(maps)), maps, strict=True)):
         with column:
-            drawn = plots.weight_map(maps[title], query, key, title, state.theme())
-            show.figure(drawn, captions[index], key=f"masks-{name}-{index}")
+            figure = plots.weight_map(maps[title], query, key, title, state.theme())
+            show.figure(figure, captions[index], key=f"masks-{name}-{index}")
 
 
 def _short(value: float) -> str:

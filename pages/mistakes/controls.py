@@ -29,23 +29,24 @@ def begin(run: Run) -> None:
 def step(run: Run, steps: tuple[int, ...]) -> int:
     """Choose the step whose weights answer; the link says it unless it is the newest."""
     problem = view_link.receive(STEP)
-    asked = int(st.session_state[STEP.key])
-    chosen = steps[-1] if asked == LAST else min(steps, key=lambda known: abs(known - asked))
-    if asked not in (LAST, chosen):
-        words = _("No weights at step {asked}; showing step {step}.")
-        problem = problem or words.format(asked=f"{asked:,}", step=f"{chosen:,}")
+    requested = int(st.session_state[STEP.key])
+    chosen = (
+        steps[-1]
+        if requested == LAST
+        else min(steps, key=lambda step_with_weights: abs(step_with_weights - requested))
+    )
+    if requested not in (LAST, chosen):
+        values = {"asked": f"{requested:,}", "step": f"{chosen:,}"}
+        problem = problem or _("No weights at step {asked}; showing step {step}.", **values)
     view_link.warn(problem)
     st.session_state[STEP.key] = chosen
     if len(steps) > 1:
         st.select_slider(
             _("Weights of step"),
             steps,
-            format_func=lambda one: f"{one:,}",
+            format_func=lambda n: f"{n:,}",
             key=STEP.key,
             persist_state="session",
-            help=_(
-                "Choose any step with saved weights. Attention reads examples with the last ones."
-            ),
         )
     else:
         st.caption(_("Weights of step **{step}**, the only ones saved.", step=f"{chosen:,}"))
@@ -54,11 +55,10 @@ def step(run: Run, steps: tuple[int, ...]) -> int:
 
 
 def cell() -> Cell | None:
-    """Return the cell that is chosen, truth and said by number."""
     view_link.warn(view_link.receive(CELL))
-    found: Cell | None = st.session_state.get(CELL.key)
-    view_link.say(CELL, found)
-    return found
+    chosen: Cell | None = st.session_state.get(CELL.key)
+    view_link.say(CELL, chosen)
+    return chosen
 
 
 def choose_cell(cell: Cell | None) -> None:

@@ -38,7 +38,6 @@ class Job:
     is_ahead: bool = False
 
     def heard(self, share: float) -> None:
-        """Note how much is done."""
         self.share = share
 
 
@@ -71,7 +70,6 @@ class Evaluations:
             return self._begin(key, run, step, is_ahead=False)
 
     def ask_ahead(self, run: Run, steps: tuple[int, ...]) -> None:
-        """Ask these steps, too, while nobody waits for anything."""
         with self._lock:
             if any(not job.future.done() for job in self._jobs.values()):
                 return
@@ -109,7 +107,6 @@ class Evaluations:
 
 @st.cache_resource(show_spinner=False)
 def evaluations() -> Evaluations:
-    """Return those of this process."""
     return Evaluations()
 
 
@@ -119,27 +116,27 @@ def answers(run: Run, step: int) -> Answers | None:
     Raises ValueError, in a sentence, where there are no such weights or no data.
     """
     wanted = (run.id, step)
-    asked: Job | None
-    before, asked = st.session_state.pop(_ASKED, (None, None))
-    if asked is not None and before == wanted and asked.future.done():
-        job = asked  # also one that failed: begun anew it would fail for ever
+    job_before: Job | None
+    before, job_before = st.session_state.pop(_ASKED, (None, None))
+    if job_before is not None and before == wanted and job_before.future.done():
+        job = job_before  # also one that failed: begun anew it would fail for ever
     else:
         job = evaluations().ask(run, step)
-        if asked is not None and asked is not job:
-            evaluations().leave(asked)
+        if job_before is not None and job_before is not job:
+            evaluations().leave(job_before)
     try:
-        found = job.future.result(timeout=AT_ONCE)
+        evaluated = job.future.result(timeout=AT_ONCE)
     except TimeoutError:
         st.session_state[_ASKED] = (wanted, job)
         st.fragment(_progress, run_every=_TICK)(job, step)
         return None
     except CancelledError:  # another session of this visitor looks at something else
         state.draw_anew()
-    return found
+    return evaluated
 
 
 def _progress(job: Job, step: int) -> None:
     if job.future.done():
         state.draw_anew()
-    words = _("The weights of step {step} answer the validation set …")
-    st.progress(job.share, words.format(step=f"{step:,}"))
+    words = _("The weights of step {step} answer the validation set …", step=f"{step:,}")
+    st.progress(job.share, words)

@@ -31,60 +31,61 @@ def order() -> str:
     return view_link.choice(_("Order"), ORDER, is_labelled=False)
 
 
-def gallery(run: Run, found: Answers, counted: Confusion, cell: Cell | None, order: str) -> None:
-    """Show the worst errors, or those of one cell of the matrix."""
-    chosen = None if cell is None else in_cell(found, counted, cell)
-    is_text = found.written is not None
+def gallery(run: Run, answers: Answers, counted: Confusion, cell: Cell | None, order: str) -> None:
+    chosen = None if cell is None else in_cell(answers, counted, cell)
+    is_text = answers.written is not None
     worst = worst_texts if is_text else worst_answers
-    places = worst(found, "sure" if order == "sure" else "loss", chosen)
+    places = worst(answers, "sure" if order == "sure" else "loss", chosen)
     if cell is not None:
-        _only(found, cell, 0 if chosen is None else len(chosen))
+        _only(answers, cell, 0 if chosen is None else len(chosen))
     is_picture = examples.picture_of(run, 0) is not None
     most = _MAX_PICTURES if is_picture and not is_text else _MAX_TEXTS
     all_right = cell is None and not len(places)
     if all_right:
-        places = least_sure(found, most)
-    st.caption(_how_many(found, len(places), most, cell, order, all_right=all_right))
+        places = least_sure(answers, most)
+    st.caption(_how_many(answers, len(places), most, cell, order, all_right=all_right))
     shown = places[:most].tolist()
     with st.container(height=_HEIGHT, border=False, key="mistakes-gallery"):
-        if found.is_language:
-            _surprises(run, found, shown)
+        if answers.is_language:
+            _surprises(run, answers, shown)
         elif is_text:
-            _texts(run, found, shown)
-        elif found.unit == "label":
-            _labels(run, found, shown)
+            _texts(run, answers, shown)
+        elif answers.unit == "label":
+            _labels(run, answers, shown)
         else:
-            _pictures(run, found, shown)
+            _pictures(run, answers, shown)
 
 
 def _how_many(
-    found: Answers, n: int, most: int, cell: Cell | None, order: str, *, all_right: bool
+    answers: Answers, n: int, most: int, cell: Cell | None, order: str, *, all_right: bool
 ) -> str:
     if all_right:
-        words = _("Nothing went wrong with these weights; these {n} were the least sure.")
-        return words.format(n=f"{min(n, most):,}")
-    if cell is None and found.is_language:
-        words = _("The {n} of {all} tokens that surprise it most.")
+        return _("No mistakes with these weights; the {n} least sure answers.", n=min(n, most))
+    values = {"n": min(n, most), "all": f"{n:,}"}
+    if cell is None and answers.is_language:
         if order == "sure":
-            words = _("The {n} most confident of {all} wrong tokens.")
-        return words.format(n=min(n, most), all=f"{n:,}")
+            return _("The {n} most confident of {all} wrong tokens.", **values)
+        return _("The {n} of {all} tokens with the highest loss.", **values)
     if n > most:
-        return _("The worst {n} of {all}.", n=most, all=f"{n:,}")
+        return _("The worst {n} of {all}.", **values)
     if n == 1:
         return _("The only one.")
     return _("All {n} of them.", n=f"{n:,}") if n else ""
 
 
-def _only(found: Answers, cell: Cell, n: int) -> None:
-    """Say which cell is chosen, and let go of it at a press."""
-    truth, said = (_("others") if one == OTHERS else _name(found, one) for one in cell)
-    words = _("**{truth}** taken for **{said}**: {n}")
+def _only(answers: Answers, cell: Cell, n: int) -> None:
+    truth, predicted = (
+        _("others") if number == OTHERS else _name(answers, number) for number in cell
+    )
+    values = {"truth": truth, "said": predicted, "n": f"{n:,}"}
     if cell[0] == cell[1] != OTHERS:
-        words = _("**{truth}**, right: {n}")
-    if found.written is not None:
-        words += " " + _("tokens, in these texts")
+        words = _("**{truth}**, right: {n}", **values)
+    else:
+        words = _("**{truth}** taken for **{said}**: {n}", **values)
+    if answers.written is not None:
+        words = _("Tokens in these texts: {words}", words=words)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(words.format(truth=truth, said=said, n=f"{n:,}"), width="content")
+        st.markdown(words, width="content")
         st.button(
             _("All errors"),
             icon=":material/filter_alt_off:",
@@ -94,30 +95,30 @@ def _only(found: Answers, cell: Cell, n: int) -> None:
         )
 
 
-def _name(found: Answers, number: int) -> str:
-    if not 0 <= number < len(found.names):
+def _name(answers: Answers, number: int) -> str:
+    if not 0 <= number < len(answers.names):
         return f"{number}"
-    return escape(marked(found.names[number]))
+    return escape(marked(answers.names[number]))
 
 
-def _pictures(run: Run, found: Answers, places: Sequence[int]) -> None:
+def _pictures(run: Run, answers: Answers, places: Sequence[int]) -> None:
     with st.container(horizontal=True, gap="small"):
         for place in places:
-            example = int(found.example[place])
+            example = int(answers.example[place])
             with st.container(width=_WIDTH, gap=None, key=f"mistake-card-{example}"):
                 _picture(run, example)
-                words = _("{truth}, not {said} · {sure}")
-                if found.truth[place] == found.predicted[place]:
-                    words = _("{truth}, right · {sure}")
-                _link(
-                    run,
-                    example,
-                    words.format(
-                        truth=f"**{_name(found, int(found.truth[place]))}**",
-                        said=_name(found, int(found.predicted[place])),
-                        sure=show.percent(float(found.confidence[place])),
-                    ),
-                )
+                _link(run, example, _single(answers, place))
+
+
+def _single(answers: Answers, place: int) -> str:
+    values = {
+        "truth": f"**{_name(answers, int(answers.truth[place]))}**",
+        "said": _name(answers, int(answers.predicted[place])),
+        "sure": show.percent(float(answers.confidence[place])),
+    }
+    if answers.truth[place] == answers.predicted[place]:
+        return _("{truth}, right · {sure}", **values)
+    return _("{truth}, not {said} · {sure}", **values)
 
 
 def _picture(run: Run, example: int) -> None:
@@ -127,65 +128,53 @@ def _picture(run: Run, example: int) -> None:
         st.html(f'<img class="mistake" alt="{name}" src="{picture_url(picture)}">')
 
 
-def _labels(run: Run, found: Answers, places: Sequence[int]) -> None:
+def _labels(run: Run, answers: Answers, places: Sequence[int]) -> None:
     for place in places:
-        example = int(found.example[place])
+        example = int(answers.example[place])
         with st.container(border=True, gap=None, key=f"mistake-card-{example}"):
-            st.markdown(escape(examples.source_of(run, found, example)))
-            is_right = found.truth[place] == found.predicted[place]
-            words = _("{truth}, right with {sure}")
-            if not is_right:
-                words = _("**{truth}**, not {said}, which it is sure of with {sure}")
-            said = words.format(
-                truth=_name(found, int(found.truth[place])),
-                said=_name(found, int(found.predicted[place])),
-                sure=show.percent(float(found.confidence[place])),
-            )
-            _link(run, example, said)
+            st.markdown(escape(examples.source_of(run, answers, example)))
+            _link(run, example, _single(answers, place))
 
 
-def _texts(run: Run, found: Answers, places: Sequence[int]) -> None:
-    assert found.written is not None
-    _is_right, losses = of_examples(found)
+def _texts(run: Run, answers: Answers, places: Sequence[int]) -> None:
+    assert answers.written is not None
+    _is_right, losses = of_examples(answers)
     for example in places:
-        shown = examples.text_of(run, found, example)
+        shown = examples.text_of(run, answers, example)
         with st.container(border=True, gap=None, key=f"mistake-card-{example}"):
             if shown.source:
                 st.markdown(escape(shown.source))
             else:
                 _picture(run, example)
-            if shown.differs_at is not None:
+            if shown.differs_at is None:
+                sure = show.percent(answers.written[example].confidence)
+                words = _("Right, its least sure token with {sure}", sure=sure)
+            else:
                 st.markdown(f":orange[✗ {escape(shown.predicted) or '–'}]")
-            st.markdown(f":green[✓ {escape(shown.truth)}]")
-            words = _("Right, its least sure token with {sure}")
-            if shown.differs_at is not None:
-                words = _("Token {at}: {said}, not {meant} · {loss} nats a token")
-            _link(
-                run,
-                example,
-                words.format(
-                    at=(shown.differs_at or 0) + 1,
-                    said=escape(shown.predicted_token) or _("the end"),
-                    meant=escape(shown.true_token) or _("the end"),
+                words = _(
+                    "Token {at}: {said}, not {meant} · {loss} nats a token",
+                    at=shown.differs_at + 1,
+                    said=escape(shown.predicted_token) or "<eos>",
+                    meant=escape(shown.true_token) or "<eos>",
                     loss=f"{losses[example]:.2f}",
-                    sure=show.percent(found.written[example].confidence),
-                ),
-            )
+                )
+            st.markdown(f":green[✓ {escape(shown.truth)}]")
+            _link(run, example, words)
 
 
-def _surprises(run: Run, found: Answers, places: Sequence[int]) -> None:
+def _surprises(run: Run, answers: Answers, places: Sequence[int]) -> None:
     for place in places:
-        one = examples.surprise_of(run, found, place)
+        surprise = examples.surprise_of(run, answers, place)
         with st.container(border=True, gap=None, key=f"mistake-card-{place}"):
-            token = _name(found, int(found.truth[place]))
-            st.markdown(f"{escape(one.before)} **:orange[{token}]**")
-            words = _("{loss} nats; it expected {said} with {sure}")
-            said = words.format(
-                loss=f"{float(found.loss[place]):.2f}",
-                said=_name(found, int(found.predicted[place])),
-                sure=show.percent(float(found.confidence[place])),
+            token = _name(answers, int(answers.truth[place]))
+            st.markdown(f"{escape(surprise.before)} **:orange[{token}]**")
+            words = _(
+                "{loss} nats; expected {said} with {sure}",
+                loss=f"{float(answers.loss[place]):.2f}",
+                said=_name(answers, int(answers.predicted[place])),
+                sure=show.percent(float(answers.confidence[place])),
             )
-            _to_attention(run, said, {"text": one.text})
+            _to_attention(run, words, {"text": surprise.text})
 
 
 def _link(run: Run, example: int, label: str) -> None:
@@ -197,5 +186,4 @@ def _to_attention(run: Run, label: str, query: dict[str, str]) -> None:
         page_table.path_of("attention"),
         label=label,
         query_params={"run": run.id, "example": "own", **query},
-        help=_("Look inside: every head on this example, with the last weights of the run."),
     )

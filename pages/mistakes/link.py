@@ -16,10 +16,10 @@ Cell = tuple[int, int]
 def _cell_of(text: str) -> Cell | None:
     """Return truth and said of "4,9"; -1 stands for all that are not told apart."""
     numbers = [whole(part) for part in text.split(",")]
-    found = tuple(n for n in numbers if n is not None and -1 <= n <= _MAX)
-    if len(numbers) != 2 or len(found) != 2:
+    pair = tuple(n for n in numbers if n is not None and -1 <= n <= _MAX)
+    if len(numbers) != 2 or len(pair) != 2:
         raise Unfit(_("the numbers of two classes, such as 4,9"))
-    return found[0], found[1]
+    return pair[0], pair[1]
 
 
 def _cell_text(cell: Cell | None) -> str:

@@ -7,19 +7,22 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import _
-from pages.mistakes.link import BY, SHOW
-from pages.ui import show, view_link
+from pages.components import live_figure as component
+from pages.i18n import _, paragraph
+from pages.mistakes import controls
+from pages.mistakes.link import BY, SHOW, Cell
+from pages.ui import show, state, view_link
 from tfm_core.config import OwnTextTaskConfig
 from tfm_core.data.own.task import own_task
 from tfm_core.inspect.errors.answers import Answers
 from tfm_core.inspect.errors.examples import hard_tokens
 from tfm_core.inspect.errors.groups import groupings
-from tfm_core.inspect.errors.scores import calibration, corpus_scores
+from tfm_core.inspect.errors.scores import OTHERS, Confusion, calibration, corpus_scores
 from tfm_core.plots import errors as plots
 from tfm_core.plots.writing import marked
 from tfm_core.runs.run import Run
 
+_HEIGHT, _ROW = 400, 22  # pixels: of the figure at least, and of a class
 _SCORED = ("english-korean", "own-pairs", "captions")
 """The tasks whose texts are translations or descriptions, which are scored as a whole."""
 _OF_WORDS = ("words", "spaces")
@@ -28,55 +31,51 @@ _OFTEN = 5
 """Times that a token is meant before its mean loss says something."""
 
 
-def offered(run: Run, found: Answers) -> tuple[str, ...]:
-    """Return which parts fit the answers."""
+def offered(run: Run, answers: Answers) -> tuple[str, ...]:
     fitting = {
-        "tokens": found.unit == "token",
-        "scores": found.written is not None and run.experiment.task.name in _SCORED,
+        "tokens": answers.unit == "token",
+        "scores": answers.written is not None and run.experiment.task.name in _SCORED,
     }
     return tuple(name for name in SHOW.names if fitting.get(name, True))
 
 
-def groups(run: Run, found: Answers) -> None:
-    """Show the share right by group, or of a language model the loss."""
-    ways = groupings(found, run.experiment)
+def groups(run: Run, answers: Answers) -> None:
+    ways = groupings(answers, run.experiment)
     names = tuple(ways)
     by = view_link.choice(_("Grouped by"), replace(BY, names=names, first=names[0]))
     way = ways[by]
-    counted = way.groups(found, run.experiment)
+    counted = way.groups(answers, run.experiment)
     if not counted:
         st.caption(_("No example shows a known pattern."))
         return
-    draw = plots.losses if found.is_language else plots.accuracies
-    words = _("Bars hold the true share with 95 % confidence.")
-    if found.is_language:
-        words = _("Bars hold the true mean with 95 % confidence.")
-    if way.is_of_texts and found.written is not None:
-        words += " " + _("A text counts if the model, writing alone, gets all of it right.")
-    elif found.unit == "token":
-        words += " " + _("Tokens count one by one, after the true beginning.")
+    draw = plots.losses if answers.is_language else plots.accuracies
+    words = [_("Bars: 95 % confidence.")]
+    if way.is_of_texts and answers.written is not None:
+        words.append(_("A text counts if all of it is right, written alone."))
+    elif answers.unit == "token":
+        words.append(_("Each token is predicted from the true prefix (teacher forcing)."))
     if by == "pattern":
-        words += " " + _("An example may show several patterns.")
+        words.append(_("An example may show several patterns."))
     if by == "frequency":
-        words += " " + _("Frequency is the rank in training, 1 the most frequent.")
+        words.append(_("Frequency: rank in training, 1 the most frequent."))
     if getattr(run.experiment.task.facts, "hides", False):
-        words += " " + _("Several answers may fit: not even a perfect reader is always right.")
-    show.figure(draw(counted, _(way.label)), words, key="mistakes-groups")
+        words.append(_("Several answers may fit."))
+    show.figure(draw(counted, _(way.label)), " ".join(words), key="mistakes-groups")
 
 
-def tokens(run: Run, found: Answers) -> None:
+def tokens(run: Run, answers: Answers) -> None:
     """Show the tokens with the highest mean loss, of those that are meant often enough."""
-    least = _OFTEN if hard_tokens(found, least=_OFTEN) else 1
+    least = _OFTEN if hard_tokens(answers, least=_OFTEN) else 1
     rows = [
         {
-            _("token"): marked(found.names[one.number]),
-            _("loss"): one.loss,
-            _("share of all loss"): 100 * one.share,
-            _("meant"): one.n,
-            _("in training"): one.train_count,
-            _("said instead"): "" if one.instead is None else marked(found.names[one.instead]),
+            _("token"): marked(answers.names[hard.number]),
+            _("loss"): hard.loss,
+            _("share of all loss"): 100 * hard.share,
+            _("meant"): hard.n,
+            _("in training"): hard.train_count,
+            _("said instead"): "" if hard.instead is None else marked(answers.names[hard.instead]),
         }
-        for one in hard_tokens(found, least=least)
+        for hard in hard_tokens(answers, least=least)
     ]
     st.dataframe(
         pd.DataFrame(rows),
@@ -87,55 +86,40 @@ def tokens(run: Run, found: Answers) -> None:
             _("share of all loss"): st.column_config.NumberColumn(format="%.1f %%"),
         },
     )
-    st.caption(
-        _(
-            "Mean loss in nats after the true beginning, of tokens that are meant {n} times or "
-            "more; how often each is meant, here and in training.",
-            n=least,
-        )
-    )
+    st.caption(paragraph("mistakes/word-loss", n=least))
 
 
-def how_sure(run: Run, found: Answers) -> None:
-    """Show the reliability diagram."""
-    measured = calibration(found.confidence, found.is_right)
-    sure, right = show.percent(measured.confidence), show.percent(measured.accuracy)
-    words = _("As sure as it is right: {sure} in the mean, {right} right.")
+def how_sure(run: Run, answers: Answers) -> None:
+    measured = calibration(answers.confidence, answers.is_right)
+    values = {"sure": show.percent(measured.confidence), "right": show.percent(measured.accuracy)}
     if measured.confidence > measured.accuracy + measured.error / 2:
-        words = _("Too sure of itself: {sure} in the mean, but only {right} right.")
+        words = _("Too sure of itself: {sure} sure on average, {right} right.", **values)
     elif measured.confidence < measured.accuracy - measured.error / 2:
-        words = _("Less sure than it is right: {sure} in the mean, {right} right.")
-    what = {
-        "picture": _("pictures"),
-        "label": _("sentences"),
-        "token": _("tokens after the true beginning"),
-    }
-    st.markdown(
-        _(
-            "Expected calibration error **{error}** over {n} {what}. {words}",
-            error=show.percent(measured.error),
-            n=f"{len(found.truth):,}",
-            what=what[found.unit],
-            words=words.format(sure=sure, right=right),
-        )
+        words = _("Not sure enough: {sure} sure on average, {right} right.", **values)
+    else:
+        words = _("As sure as it is right: {sure} sure on average, {right} right.", **values)
+    error = _(
+        "Expected calibration error: **{error}** over {n} predictions.",
+        error=show.percent(measured.error),
+        n=f"{len(answers.truth):,}",
     )
+    st.markdown(f"{words} {error}")
     show.figure(
         plots.reliability(measured),
-        _("Ten bins of equal width; the number in each is how many answers it holds."),
+        _("Numbers: answers per bin."),
         key="mistakes-calibration",
     )
 
 
-def scores(run: Run, found: Answers) -> None:
-    """Show BLEU and chrF of all texts together."""
-    assert found.written is not None
+def scores(run: Run, answers: Answers) -> None:
+    assert answers.written is not None
     task = run.experiment.task
     own = own_task(task) if isinstance(task, OwnTextTaskConfig) else None
     are_words = own is None or own.cutters[1].unit in _OF_WORDS
     join = " ".join if own is None or are_words else own.join_tgt
     scored = corpus_scores(
-        [join(one.tokens) for one in found.written],
-        [join(item["tgt"]) for item in found.items],
+        [join(text.tokens) for text in answers.written],
+        [join(item["tgt"]) for item in answers.items],
         are_words=are_words,
     )
     named = [("BLEU", scored.bleu), ("chrF", scored.chrf)]
@@ -148,24 +132,49 @@ def scores(run: Run, found: Answers) -> None:
                 help=_("sacrebleu’s signature: `{signature}`", signature=score.signature),
                 width="content",
             )
-    n = f"{found.n_examples:,}"
-    about = _("Over all {n} validation texts together, written greedily, with one truth each.")
-    if scored.bleu is not None:
-        more = _(
-            "The tokens are this task’s own words, separated by spaces and not cut again (tokenize "
-            "none), so these scores compare runs of this task with each other, never with "
-            "published ones."
+    kind = "words" if scored.bleu is not None else "short" if are_words else "pieces"
+    st.caption(
+        paragraph(
+            f"mistakes/scores-{kind}", n=f"{answers.n_examples:,}", short=f"{scored.n_short:,}"
         )
-    elif not are_words:
-        more = _(
-            "No BLEU: it counts runs of words, and this task’s tokens are characters or pieces of "
-            "words. chrF counts runs of letters."
-        )
-    else:
-        more = _(
-            "No BLEU: it counts runs of four words, and {short} of these texts have fewer. chrF "
-            "counts runs of letters.",
-            short=f"{scored.n_short:,}",
-        )
-    st.caption(f"{about.format(n=n)} {more}")
+    )
     st.markdown("  \n".join(f"`{name} {score.signature}`" for name, score in shown))
+
+
+def matrix(answers: Answers, counted: Confusion, chosen: Cell | None) -> None:
+    numbers = counted.numbers
+    told_apart = [place for place, number in enumerate(numbers) if number != OTHERS]
+    is_shown = chosen is not None and set(chosen) <= set(numbers)
+    figure = plots.confusion(
+        counted.counts,
+        counted.names,
+        state.theme(),
+        wrong=counted.n_wrong,
+        top=int(counted.n_wrong[told_apart][:, told_apart].max(initial=0)),
+        chosen=(numbers.index(chosen[0]), numbers.index(chosen[1]))
+        if chosen is not None and is_shown
+        else None,
+        height=max(_HEIGHT, _ROW * len(numbers)),
+    )
+    component.live_figure(
+        figure,
+        key="mistakes-matrix",
+        name=_("Predicted for each true class; press a cell for its examples"),
+        on_pick=lambda row, column: controls.choose_cell((numbers[row], numbers[column])),
+    )
+    st.caption(_explained(answers, counted))
+
+
+def _explained(answers: Answers, counted: Confusion) -> str:
+    words = [_("Rows: true; columns: predicted. Press a cell for examples.")]
+    if answers.unit == "token":
+        words.append(_("Each token is predicted from the true prefix (teacher forcing)."))
+    if OTHERS in counted.numbers:
+        words.append(
+            _(
+                "The {n} most confused of {all} classes; … means all others.",
+                n=len(counted.numbers) - 1,
+                all=len(answers.names),
+            )
+        )
+    return " ".join(words)

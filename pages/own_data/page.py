@@ -72,7 +72,7 @@ def _offer(own: OwnSet, proposal: Proposal, *, is_first: bool) -> None:
         icon=":material/play_arrow:",
         width="stretch",
     ):
-        run = run_actions.begin(experiment, name=own.name)
+        run = run_actions.start(experiment, name=own.name)
         if run is not None:
             run_actions.watch(run)
     steps = f"{experiment.training.steps:,}"

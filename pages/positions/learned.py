@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.positions.waves import base, width
 from pages.ui import show, shown_run, state, visitors
 from pages.ui.typed import escape
@@ -22,11 +22,10 @@ WITH_TABLE = "recorded-notebook-vit"
 
 
 def learned() -> None:
-    """Show how the rows of the current run's table come to differ."""
     run = shown_run.current_run() or shown_run.fitting_run(_has_table, WITH_TABLE)
     steps = [] if run is None else run.snapshot_steps()
     if run is None or not steps:
-        _none(_("There is no current run with snapshots. Its learned table is shown here."))
+        _none(_("No current run with snapshots."))
         return
     try:
         names = positions.learned_names(run.snapshot(steps[-1]))
@@ -45,17 +44,15 @@ def _has_table(experiment: Experiment) -> bool:
 
 
 def _unlearned(model: ModelConfig) -> str:
-    """Say why a model has no table of positions."""
     if not model.has_blocks:
-        return _("The current run is an RNN: it reads in order and has no positions to learn.")
+        return _("The current run is an RNN: it has no positions to learn.")
     kind = POSITIONS[model.position]
     if kind.acts_on == "nothing":
-        return _("The current run has no positions at all.")
+        return _("The current run has no positions.")
+    label = _(kind.label)
     if kind.is_learned:
-        rule = _("The current run learns no vectors: {kind} has a view of its own.")
-        return rule.format(kind=_(kind.label))
-    rule = _("The current run has {kind} positions: nothing is learned about them.")
-    return rule.format(kind=_(kind.label).lower())
+        return _("{kind}: the current run learns no vectors; see its own view.", kind=label)
+    return _("{kind}: the current run learns nothing about positions.", kind=label)
 
 
 def _table(run: Run, steps: list[int], names: list[str]) -> None:
@@ -90,47 +87,33 @@ def _table(run: Run, steps: list[int], names: list[str]) -> None:
             plots.lines_by_offset(
                 np.arange(len(table)), sizes, _("length of the vector"), _("position")
             ),
-            _(
-                "Every picture has all its patches, so every row is trained: see how the "
-                "rows grow with training."
-            )
+            _("Every picture has all patches: all rows are trained.")
             if is_of_patches
-            else _(
-                "Rows that no training sequence reaches are never trained: beyond them "
-                "the model reads noise."
-            ),
+            else paragraph("positions/untrained-rows"),
             key="positions-learned-norms",
         )
     show.figure(
         plots.matrix(table, _("dimension"), _("position"), state.theme()),
-        _("The table itself at step {n}.", n=f"{step:,}"),
+        _("The table at step {n}.", n=f"{step:,}"),
         key="positions-learned-table",
     )
     show.code(positions.source_of("positions:LearnedPositions"))
 
 
 def _alike(run: Run, table: positions.Array, step: int, *, is_of_patches: bool) -> str:
-    """Say what the map of cosines shows, in numbers of this table."""
     rows = table[1:] if is_of_patches and run.experiment.has_cls else table
     side = round(len(rows) ** 0.5) if is_of_patches else None
     if side is None:
         rows = rows[: sequence_len(run.experiment)]  # no training reaches those behind
     near = positions.nearness(positions.cosines(rows), side)
-    if side is None:
-        words = _(
-            "How alike two positions are (cosine). At step {step} neighbours have {beside:.2f} on "
-            "average, all other pairs of trained rows {apart:.2f}: {verdict}"
-        )
-    else:
-        words = _(
-            "How alike two positions are (cosine). At step {step} neighbours in a row have "
-            "{beside:.2f} on average, neighbours in a column {below:.2f}, all other pairs "
-            "{apart:.2f}: {verdict}"
-        )
-    return words.format(
-        step=f"{step:,}", beside=near.beside, below=near.below, apart=near.apart,
+    return paragraph(
+        f"positions/{'cosines' if side is None else 'cosines-of-patches'}",
+        step=f"{step:,}",
+        beside=near.beside,
+        below=near.below,
+        others=near.apart,
         verdict=_(near.verdict),
-    )  # fmt: skip
+    )
 
 
 def patches() -> None:
@@ -144,14 +127,12 @@ def patches() -> None:
     own = _patch_run(run)
     with third:
         side = st.slider(
-            _("Patches to a side"),
+            _("Patches per side"),
             2,
             16,
             4 if own is None else own[1],
             key="positions-side",
-            help=_(
-                "28 pixels in patches of 7 make 4 to a side; 224 pixels in patches of 16 make 14."
-            ),
+            help=_("28 pixels in patches of 7: 4 per side."),
         )
     names = [f"{row + 1},{column + 1}" for row in range(side) for column in range(side)]
     chosen = st.select_slider(
@@ -160,22 +141,18 @@ def patches() -> None:
     index = names.index(chosen)
     flat = positions.patch_table(side, d_model, chosen_base, is_2d=False)
     tables = {
-        _("2-D waves: a step down is as far as a step to the right."): positions.patch_table(
-            side, d_model, chosen_base
-        ),
-        _("Waves numbered row after row: the patch below is far away."): flat,
+        _("2-D waves: down is as far as right."): positions.patch_table(side, d_model, chosen_base),
+        _("Waves row after row: the patch below is far."): flat,
     }
     if own is not None and own[1] == side:
-        words = _(
-            "Learned by the current run, at step {n}: it was never told about rows and columns."
-        )
-        tables[words.format(n=f"{own[2]:,}")] = own[0]
+        words = paragraph("positions/learned-patches", n=f"{own[2]:,}")
+        tables[words] = own[0]
     maps = [positions.cosines(table)[index].reshape(side, side) for table in tables.values()]
     span = min(0.0, *(float(like.min()) for like in maps)), 1.0
     columns = st.columns(len(tables))
     for n, (column, words, like) in enumerate(zip(columns, tables, maps, strict=True)):
         with column:
-            drawn = plots.matrix(
+            figure = plots.matrix(
                 like,
                 _("column"),
                 _("row"),
@@ -184,13 +161,8 @@ def patches() -> None:
                 span=span,
                 names=[str(i + 1) for i in range(side)],
             )
-            show.figure(drawn, words, key=f"positions-patches-{n}")
-    st.caption(
-        _(
-            "Cosines with the chosen patch; all maps have one scale, from {least:.2f} to 1.",
-            least=span[0],
-        )
-    )
+            show.figure(figure, words, key=f"positions-patches-{n}")
+    st.caption(_("Cosines with the chosen patch, from {least:.2f} to 1.", least=span[0]))
     show.code(positions.source_of("positions:sinusoidal_2d"))
 
 
@@ -214,17 +186,12 @@ def _patch_run(run: Run | None) -> tuple[positions.Array, int, int] | None:
 
 
 def step_of(steps: list[int]) -> int:
-    """Choose one of the steps that were kept."""
     if st.session_state.get(_STEP) not in steps:
         st.session_state[_STEP] = steps[-1]
     if len(steps) == 1:
         return steps[0]
     return st.select_slider(
-        _("Step of the training"),
-        steps,
-        format_func=lambda value: f"{value:,}",
-        key=_STEP,
-        help=_("Move it to see the table being learned."),
+        _("Step of the training"), steps, format_func=lambda value: f"{value:,}", key=_STEP
     )
 
 

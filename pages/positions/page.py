@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from pages.i18n import _
-from pages.positions import buckets, learned, race, relative, shuffle, waves
+from pages.positions import learned, race, relative, shuffle, waves
 from pages.positions.link import OF_KINDS, VIEW
 from pages.ui import show, view_link
 from pages.ui.state import body
@@ -20,7 +20,7 @@ VIEWS: dict[str, Callable[[], None]] = {
     "sinusoidal": waves.view,
     "learned": learned.learned,
     "rotary": relative.rotary,
-    "t5-bias": buckets.view,
+    "t5-bias": relative.buckets,
     "patches": learned.patches,
     "shuffle": shuffle.view,
     "race": race.view,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import (
     comparison,
     page_table,
@@ -31,15 +31,10 @@ _STEPS, _RACE = "positions-steps", "positions-race"
 
 
 def view() -> None:
-    """Offer the press, and draw what was trained before."""
     _press()
     races = position_race.races(visitors.with_lessons())
     if not races:
-        st.info(
-            _("Nothing to compare yet: press the button, or train two runs that differ "
-              "only in their positions."),
-            icon=":material/info:",
-        )  # fmt: skip
+        st.info(_("Train all kinds, or two runs that differ in positions."), icon=":material/info:")
         return
     race = comparison.choose_group(races, _name, key=_RACE)
     if len(races) == 1:
@@ -64,7 +59,7 @@ def _press() -> None:
             min(FIRST_STEPS, max(100, experiment.training.steps // 100 * 100)),
             step=100,
             key=f"{_STEPS}-{experiment.task.name}",
-            help=_("All start from one seed and see the same batches in the same order."),
+            help=_("One seed, the same batches."),
         )
     with right:
         if st.button(
@@ -78,19 +73,18 @@ def _press() -> None:
 
 
 def _experiment() -> tuple[Experiment | None, str]:
-    """Return what to train, from the current run or else the draft, and say which."""
+    """Return what to train, from the current run or else the draft, and a sentence about it."""
     run_id = state.current_run_id()
     run = None if run_id is None else runs_access.store().get(run_id)
     if run is not None and run.problem is None:
-        words = _("The task and sizes of the current run, **{name}**, with each kind of positions.")
-        return run.experiment, words.format(name=escape(run.meta.name))
+        name = escape(run.meta.name)
+        return run.experiment, _("Task and sizes: current run, **{name}**.", name=name)
     try:
         experiment = Experiment.parse(state.draft())
     except ConfigError as error:
-        words = _("The configuration on the Train page is not valid: {why}")
-        return None, words.format(why=_(error))
-    words = _("The configuration of the Train page, **{task}**, with each kind of positions.")
-    return experiment, words.format(task=_(experiment.task.facts.label))
+        return None, _("The configuration on the Train page is not valid: {why}", why=_(error))
+    task = _(experiment.task.facts.label)
+    return experiment, _("Task and sizes: Train page, **{task}**.", task=task)
 
 
 def _start(experiment: Experiment, steps: int) -> None:
@@ -149,7 +143,7 @@ def _curves(race: Race) -> None:
         return
     show.live_figure(
         plots.race(series, _("step"), title),
-        _("Accuracy on unseen examples during training: which kind learns the task, and how fast?"),
+        _("Which kind learns the task, and how fast?"),
         key="positions-race-curves",
     )
     last = {label: float(shares[-1]) for label, _steps, shares in series.values()}
@@ -184,8 +178,7 @@ def _beyond(race: Race) -> None:
                 show.problem(error)
     if not lines:
         st.info(
-            _("How far each goes beyond its trained length is measured when it has finished."),
-            icon=":material/hourglass_empty:",
+            _("Longer sequences follow when a run has finished."), icon=":material/hourglass_empty:"
         )
         return
     series = {
@@ -194,13 +187,7 @@ def _beyond(race: Race) -> None:
     trained = next(iter(lines.values())).trained
     show.live_figure(
         plots.race(series, _("source length (tokens)"), _("tokens right"), trained=trained),
-        _(
-            "Right of the line no model was trained: answers written token by token to {n} "
-            "sequences "
-            "of each length. An answer that stops at the trained length still has half of its "
-            "tokens right at twice that length. Which kind falls first, and which last?",
-            n=position_race.PER_LENGTH,
-        ),
+        paragraph("positions/beyond", n=position_race.PER_LENGTH),
         key="positions-race-beyond",
     )
     at = {

@@ -5,15 +5,21 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import N_, _, paragraph
+from pages.positions.learned import step_of
 from pages.positions.waves import base, length, width
-from pages.ui import show, state
+from pages.ui import show, shown_run, state, visitors
+from pages.ui.typed import escape
+from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.positions import tables
 from tfm_core.plots import positions as plots
+from tfm_core.runs.run import Run
 from tfm_core.variants.positions import Position
+from tfm_core.variants.positions.inside import T5_BIAS
 
 _CLOCKS = 6
 _SEEDS = (0, 1)
+_STACKS = {"encoder": N_("Encoder"), "decoder": N_("Decoder")}
 
 
 def rotary() -> None:
@@ -28,14 +34,7 @@ def rotary() -> None:
     position = st.slider(_("Position of the token"), 0, n - 1, min(5, n - 1), key="positions-turn")
     shown = list(range(max(0, position - 3), position + 1))
     turns = tables.turns(shown, d_head, chosen_base)[:, :_CLOCKS]
-    show.figure(
-        plots.hands(turns, shown),
-        _(
-            "Each pair of dimensions is a hand that turns by its own angle per token: the first by "
-            "1 radian, each later one more slowly. Faint hands are the positions before."
-        ),
-        key="positions-hands",
-    )
+    show.figure(plots.hands(turns, shown), paragraph("positions/hands"), key="positions-hands")
     left, right = st.columns(2)
     lines, spreads = {}, []
     for seed in (None, *_SEEDS):
@@ -47,11 +46,7 @@ def rotary() -> None:
     with left:
         show.figure(
             plots.lines_by_offset(offsets, lines, _("score"), _("offset (key − query)")),
-            _(
-                "The score against the offset. Wherever the two tokens stand, the same offset "
-                "gives the same score: the largest difference found is {spread}.",
-                spread=f"{max(spreads):.1e}",
-            ),
+            paragraph("positions/offsets", spread=f"{max(spreads):.1e}"),
             key="positions-rotary-offset",
         )
     with right:
@@ -63,7 +58,7 @@ def rotary() -> None:
                 state.theme(),
                 is_square=True,
             ),
-            _("All scores of random pair 1: along every diagonal the colour is the same."),
+            _("Random pair 1: diagonals have one colour."),
             key="positions-rotary-matrix",
         )
     show.code(tables.source_of("relative:Rotation"))
@@ -87,10 +82,7 @@ def added(kind: Position) -> None:
             "weights",
             weights,
             _("weight"),
-            _(
-                "How the last query weights keys of equal score: steep heads read the last few "
-                "tokens, flat heads nearly all of them."
-            ),
+            _("The last query's weights for equal scores: steep heads read the last few tokens."),
         ),
     ):
         with column:
@@ -99,3 +91,68 @@ def added(kind: Position) -> None:
             )
             show.figure(figure, words, key=f"positions-{kind.name}-{name}")
     show.code(kind.functions[-1].source)
+
+
+def buckets() -> None:
+    """Show which offsets share a bucket, then the biases of the current run or the newest."""
+    n = length("buckets", 48)
+    offsets = np.arange(1 - n, n)
+    both, causal = (
+        tables.bucket_of(offsets, is_causal=is_causal).astype(np.float32)
+        for is_causal in (False, True)
+    )
+    show.figure(
+        plots.lines_by_offset(
+            offsets,
+            {
+                _("both directions (encoder)"): both,
+                _("only what stands before (decoder)"): np.where(offsets <= 0, causal, np.nan),
+            },
+            _("bucket"),
+            _("offset (key − query)"),
+        ),
+        paragraph("positions/buckets"),
+        key="positions-buckets",
+    )
+    run = _run()
+    if run is None:
+        show.empty(_("No run has this bias yet."), _("Train one with the T5 bias"), "train")
+    else:
+        shown_run.recorded_note(run, key="positions")
+        try:
+            _learned(run)
+        except ValueError as error:
+            show.problem(error)
+    show.code(tables.source_of("relative:bucket"))
+
+
+def _learned(run: Run) -> None:
+    step = step_of(run.snapshot_steps())
+    by_stack = tables.learned_biases(run.snapshot(step), sequence_len(run.experiment) - 1)
+    for column, (stack, (offsets, biases)) in zip(
+        st.columns(len(by_stack)), by_stack.items(), strict=True
+    ):
+        heads = {_("head {n}", n=i + 1): row for i, row in enumerate(biases)}
+        with column:
+            show.figure(
+                plots.lines_by_offset(
+                    offsets, heads, _("added to the score"), _("offset (key − query)")
+                ),
+                paragraph(
+                    "positions/biases",
+                    stack=_(_STACKS[stack]),
+                    name=escape(run.meta.name),
+                    step=f"{step:,}",
+                ),
+                key=f"positions-biases-{stack}",
+            )
+
+
+def _run() -> Run | None:
+    """Return the current run where it has this bias, else the newest that has it and snapshots."""
+    current = shown_run.current_run()
+    for run in [*([] if current is None else [current]), *visitors.at_hand()]:
+        is_biased = run.problem is None and run.experiment.model.position == T5_BIAS.name
+        if is_biased and run.snapshot_steps():
+            return run
+    return None

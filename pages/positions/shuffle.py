@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import runs_access, show, state, typed
 from pages.ui.typed import escape
 from tfm_core.config import ImageTaskConfig
@@ -20,7 +20,6 @@ _TEXT, _SEED = "positions-text", "positions-shuffle"
 
 
 def view() -> None:
-    """Ask for a sentence, shuffle it, and show which models notice."""
     pictured = _current()
     if pictured is not None and pictured.experiment.task.class_names:
         _picture(pictured)
@@ -32,7 +31,7 @@ def view() -> None:
         text = st.text_input(
             _("A sentence"),
             key=key,
-            help=_("Use the words of the current run's task to ask its model too."),
+            help=_("With words of the current run's task, its model answers too."),
         )
     with right:
         _button("shuffle")
@@ -80,22 +79,14 @@ def _bars(
             kind = _("reads in order")
         label = _("Current run: {kind}", kind=kind)
         bars[label] = (run.experiment.model.position, float(own[0].change.mean()))
-    show.figure(
-        plots.noticed(bars),
-        _(
-            "How much each word's vector moves when only the order changes: two untrained layers "
-            "with each kind of positions, from the same seed. Without positions an encoder sees a "
-            "bag of words; a causal mask alone already tells the order."
-        ),
-        key="positions-noticed",
-    )
+    show.figure(plots.noticed(bars), paragraph("positions/moved"), key="positions-noticed")
 
 
 def _answers(answers: shuffle.ShuffledAnswers) -> None:
     with st.container(border=True):
         st.markdown(
             _(
-                "The current run's model answers “{before}”, and to the shuffled words “{after}”",
+                "The current run answers “{before}”, shuffled “{after}”",
                 before=escape(answers.before) or "∅",
                 after=escape(answers.after) or "∅",
             )
@@ -125,15 +116,9 @@ def _picture(run: Run) -> None:
         for drawn, probabilities in ((picture, result.before), (result.moved, result.after)):
             best = int(probabilities.argmax())
             pixels = drawn[0] if len(drawn) == 1 else drawn.transpose(1, 2, 0)
-            said = f"{names[best]}, {show.percent(float(probabilities[best]))}"
-            st.image(pixels, caption=said, width=168, alt=said)
-    st.caption(
-        _(
-            "What the current run answers for the picture, and for the same patches in "
-            "another order. Without positions, and with the patches averaged, both "
-            "answers would be equal."
-        )
-    )
+            answer = f"{names[best]}, {show.percent(float(probabilities[best]))}"
+            st.image(pixels, caption=answer, width=168, alt=answer)
+    st.caption(paragraph("positions/patches-shuffled"))
 
 
 def _button(key: str) -> None:
@@ -159,7 +144,6 @@ def _far_from_30(text: str) -> int:
 
 
 def _run() -> Run | None:
-    """Return the current run if it can read words now."""
     run = _current()
     return None if run is None or run.experiment.task.class_names else run
 

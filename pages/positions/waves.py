@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import show, shown_run, state
 from pages.ui.typed import escape
 from tfm_core.config import ConfigError, Experiment
@@ -18,7 +18,6 @@ WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512)
 
 
 def base(key: str) -> float:
-    """Choose the base frequency."""
     return float(
         st.select_slider(
             _("Base"),
@@ -27,16 +26,12 @@ def base(key: str) -> float:
             format_func=lambda value: f"{value:,.0f}",
             key=f"positions-base-{key}",
             persist_state="session",
-            help=_(
-                "The slowest wave takes almost 2π times this many tokens. A small base "
-                "makes far positions look near; with a large one most pairs barely move."
-            ),
+            help=paragraph("positions/base"),
         )
     )
 
 
 def width(label: str, start: int, key: str) -> int:
-    """Choose a number of dimensions."""
     return int(
         st.select_slider(
             label,
@@ -44,13 +39,11 @@ def width(label: str, start: int, key: str) -> int:
             start,
             key=f"positions-width-{key}",
             persist_state="session",
-            help=_("Half as many pairs of dimensions, each with its own speed."),
         )
     )
 
 
 def length(key: str, start: int = 96) -> int:
-    """Choose how many positions are shown."""
     return st.slider(
         _("Positions"),
         8,
@@ -59,7 +52,6 @@ def length(key: str, start: int = 96) -> int:
         step=8,
         key=f"positions-length-{key}",
         persist_state="session",
-        help=_("How many positions are shown; a model need not have seen so many."),
     )
 
 
@@ -71,19 +63,16 @@ def _trained() -> tuple[int, str] | None:
     """
     run = shown_run.current_run()
     if run is not None:
-        rule = _("The dotted line is where the longest sequence of the run “{name}” ends.")
-        return sequence_len(run.experiment), rule.format(name=escape(run.meta.name))
+        name = escape(run.meta.name)
+        return sequence_len(run.experiment), _("Dotted: longest sequence of “{name}”.", name=name)
     try:
         edited = Experiment.parse(state.draft())
     except ConfigError:
         return None
-    return sequence_len(edited), _(
-        "The dotted line is where the longest sequence of the configuration being edited ends."
-    )
+    return sequence_len(edited), _("Dotted: longest sequence of the edited configuration.")
 
 
 def view() -> None:
-    """Show the waves from all sides."""
     first, second, third = st.columns(3)
     with first:
         d_model = width(_("d_model"), 64, "waves")
@@ -100,18 +89,12 @@ def view() -> None:
     with right:
         show.figure(
             plots.matrix(table, _("dimension"), _("position"), state.theme(), limit=1.0),
-            _(
-                "The whole table. Each row is one position; fast waves on the left tell neighbours "
-                "apart, slow ones on the right tell the beginning from the end."
-            ),
+            _("Fast waves (left) tell neighbours apart, slow ones start from end."),
             key="positions-matrix",
         )
         show.figure(
             plots.wavelengths(tables.wavelengths(d_model, chosen_base), n),
-            _(
-                "A pair whose wavelength is far above the line barely moves over the "
-                "whole sequence: it leaves room for the words."
-            ),
+            _("Pairs far above the line barely move."),
             key="positions-wavelengths",
         )
     _row(table)
@@ -126,29 +109,15 @@ def _formula(d_model: int, chosen_base: float) -> None:
     with odd:
         show.formula(rf"PE_{{(pos,\,2i+1)}} = \cos{angle}")
     with words:
-        st.caption(
-            _(
-                "Everything counts from 0: even dimension 2i is a sine, odd dimension 2i + 1 the "
-                "cosine of the same speed; i goes from 0 to {last} (Vaswani et al. 2017, 3.5).",
-                last=d_model // 2 - 1,
-            )
-        )
+        st.caption(paragraph("positions/formula", last=d_model // 2 - 1))
 
 
 def _waves(table: tables.Array) -> None:
     n_pairs = table.shape[1] // 2
     pair = st.slider(
-        _("Pair i"),
-        0,
-        n_pairs - 1,
-        min(4, n_pairs // 2),
-        key=f"positions-pair-{n_pairs}",
-        help=_("Dimensions 2i and 2i + 1: one sine and one cosine of the same speed."),
+        _("Pair i"), 0, n_pairs - 1, min(4, n_pairs // 2), key=f"positions-pair-{n_pairs}"
     )
-    caption = _(
-        "A pair is a sine and a cosine of one speed: pair 0 turns fast, each later one more "
-        "slowly. Where one of the two has the same value twice, the other tells which it is."
-    )
+    caption = paragraph("positions/pair")
     trained, whose = _trained() or (None, "")
     if trained is not None and trained < len(table):
         caption += f" {whose}"
@@ -170,25 +139,17 @@ def _products(table: tables.Array) -> None:
         lines[_("from position {n}", n=start)] = values
     show.figure(
         plots.lines_by_offset(offsets, lines, _("dot product")),
-        _(
-            "The dot product of two positions depends on their distance alone: the lines from "
-            "three positions lie on one another."
-        ),
+        _("The dot product depends only on the distance."),
         key="positions-products",
     )
 
 
 def _row(table: tables.Array) -> None:
     position = st.slider(
-        _("One position"),
-        0,
-        len(table) - 1,
-        min(7, len(table) - 1),
-        key="positions-row",
-        help=_("At position 0 every sine is 0 and every cosine is 1."),
+        _("One position"), 0, len(table) - 1, min(7, len(table) - 1), key="positions-row"
     )
     show.figure(
         plots.row(table, position),
-        _("The vector that is added to a token at this position, across its dimensions."),
+        _("The vector that this position adds to a token."),
         key="positions-row-figure",
     )

@@ -17,7 +17,6 @@ _SHOWN = 20
 
 
 def view(runs: Runs) -> None:
-    """Judge the chosen model on the validation split."""
     picked = steps.chosen(runs)
     if picked is None:
         return
@@ -30,13 +29,13 @@ def view(runs: Runs) -> None:
     with left:
         show.figure(
             plots.confusion(evaluated, state.theme()),
-            _("Validation split: truth down, answer across; only errors are coloured."),
+            _("Validation split: rows true, columns predicted."),
             key="practice-confusion",
         )
     with right:
         show.figure(
             plots.by_class(evaluated),
-            _("Accuracy of each class; the bar holds the true share with 95 % confidence."),
+            _("Accuracy per class, with 95 % confidence."),
             key="practice-by-class",
         )
     _question(evaluated)
@@ -61,7 +60,7 @@ def _question(evaluated: Evaluation) -> None:
         return
     st.success(
         _(
-            "Yes: {right} of {n} pictures of a {digit} are classified correctly.",
+            "Yes: {right} of {n} pictures of a {digit} are right.",
             right=counts[index, index],
             n=counts[index].sum(),
             digit=answer,
@@ -75,7 +74,7 @@ def _pictures(evaluated: Evaluation) -> None:
     indices = evaluated.wrong(_SHOWN)
     st.markdown(
         _(
-            "**{n}** of {all} went wrong, most confident first:",
+            "**{n}** of {all} wrong, most confident first:",
             n=len(evaluated.labels) - evaluated.n_right,
             all=f"{len(evaluated.labels):,}",
         )

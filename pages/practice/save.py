@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.practice import steps
 from pages.practice.steps import Runs
 from pages.ui import show
@@ -18,7 +18,6 @@ _MODEL_WIDTH, _DIFFERENCE_WIDTH, _DIGIT_WIDTH = 220, 110, 64  # pixels: all ten 
 
 
 def view(runs: Runs) -> None:
-    """Save and load on press, and compare."""
     picked = steps.chosen(runs)
     if picked is None:
         return
@@ -74,20 +73,12 @@ def _compare(done: RoundTrip) -> None:
     )
     if done.difference("loaded") == 0:
         st.success(
-            _(
-                "The fresh model gives **exactly** the same logits on all {n} pictures, "
-                "bit for bit.",
-                n=len(done.trained),
-            ),
+            _("The logits on all {n} pictures are **exactly** the same.", n=len(done.trained)),
             icon=":material/check_circle:",
         )
     st.caption(
-        _(
-            "Logits of the first validation picture; the difference is the largest of "
-            "{n} pictures. The careless load silently ignored {ignored} of {all} tensors.",
-            n=len(done.trained),
-            ignored=done.n_ignored,
-            all=done.n_tensors,
+        paragraph(
+            "practice/differences", n=len(done.trained), ignored=done.n_ignored, all=done.n_tensors
         )
     )
 

@@ -23,7 +23,6 @@ _ANSWERS = {
 
 
 def view(runs: Runs) -> None:
-    """Count the splits, say who sees which, ask one question."""
     try:
         with st.spinner(_("Counting the pictures …")):
             splits = _splits()
@@ -34,10 +33,7 @@ def view(runs: Runs) -> None:
     with left:
         show.figure(
             plots.shares(splits),
-            _(
-                "Every class keeps its share in every split. Pictures in two splits: {n}.",
-                n=splits.shared,
-            ),
+            _("Pictures in two splits: {n}.", n=splits.shared),
             key="practice-shares",
         )
     with right:
@@ -72,18 +68,18 @@ def _width() -> None:
     low, high = conclusions.wilson(round(0.9 * n), n)
     st.markdown(
         _(
-            "90 % right of {n} would mean: between **{low}** and **{high}**.",
+            "90 % right of {n} means **{low}** to **{high}**.",
             n=f"{n:,}",
             low=show.percent(low),
             high=show.percent(high),
         ),
-        help=_("The interval that holds the true share with 95 % confidence (Wilson 1927)."),
+        help=_("95 % confidence (Wilson 1927)."),
     )
 
 
 def _question() -> None:
     answer = st.radio(
-        _("Which split may decide after how many steps to stop?"),
+        _("Which split may decide when to stop?"),
         list(_ANSWERS),
         format_func=lambda name: _(_ANSWERS[name]),
         index=None,
@@ -95,9 +91,9 @@ def _question() -> None:
         st.success(_("Right: choosing is what it is for."), icon=":material/check_circle:")
         steps.mark_done("split")
     elif answer == "train":
-        st.info(_("No: its loss falls as long as there is anything left to memorise."))
+        st.info(_("No: its loss falls by memorising too."))
     elif answer == "test":
-        st.info(_("No: what was chosen with it can no longer be tested on it."))
+        st.info(_("No: what it chose, it can no longer test."))
 
 
 @st.cache_data(show_spinner=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.i18n import N_, _, content
+from pages.i18n import N_, _, content, paragraph
 from pages.practice.link import STEP
 from pages.ui import (
     page_table,
@@ -59,14 +59,12 @@ def choose(runs: Runs) -> str:
 
 
 def why(name: str) -> None:
-    """Say why the step is worth taking."""
     st.markdown(content(f"practice_{name}").partition("\n---\n")[0])
 
 
 def mistake(name: str) -> None:
-    """Say what often goes wrong at this step."""
     words = content(f"practice_{name}").partition("\n---\n")[2].strip()
-    st.warning(f"**{_('The common mistake.')}** {words}", icon=":material/report:")
+    st.warning(_("**The common mistake.** {words}", words=words), icon=":material/report:")
 
 
 def mark(name: str) -> None:
@@ -75,14 +73,12 @@ def mark(name: str) -> None:
 
 
 def mark_done(name: str) -> None:
-    """Mark a step as done, and rerun the page to show the mark."""
     if not is_marked(name):
         mark(name)
         st.rerun()
 
 
 def is_marked(name: str) -> bool:
-    """Return whether this session has taken a step."""
     return name in st.session_state.get(_DONE, set())
 
 
@@ -94,14 +90,14 @@ def starter(kinds: list[Kind], label: str, runs: Runs) -> None:
     if all(kind in runs and runs[kind].meta.recorded for kind in kinds):
         st.caption(
             _(
-                "{badge} What you see was trained beforehand. Press the button to train it here.",
+                "{badge} Trained beforehand. Press the button to train it here.",
                 badge=shown_run.origin_badge(runs[kinds[0]]),
             )
         )
-    found = run_time.in_sequence(
+    time = run_time.in_sequence(
         [lesson.guided(kind) for kind in missing], usual=[lesson.SECONDS[kind] for kind in missing]
     )
-    label = _("{label} ({time})", label=label, time=run_time.words(found))
+    label = _("{label} ({time})", label=label, time=run_time.words(time))
     if st.button(label, type="primary", icon=":material/play_arrow:", key=f"practice-{kinds[-1]}"):
         for kind in missing:
             name = _("Practice: {what}", what=_(NAMES[kind]))
@@ -111,7 +107,6 @@ def starter(kinds: list[Kind], label: str, runs: Runs) -> None:
 
 
 def live(kinds: list[Kind], runs: Runs, draw: Callable[[Runs], None]) -> None:
-    """Draw runs that are there, again and again while one of them trains."""
     shown = {kind: runs[kind] for kind in kinds if kind in runs}
     is_live = any(run.status.is_active for run in shown.values())
 
@@ -141,14 +136,12 @@ def chosen(runs: Runs) -> tuple[Kind, Run] | None:
         return None
     kind, step, loss = best
     st.markdown(
-        _(
-            "Validation chooses **{name}**, the weights of step **{step}**: with {loss} "
-            "nats the lowest validation loss of the {n} finished. A run with patience "
-            "counts with its best weights, one without it with its last.",
+        paragraph(
+            "practice/chosen",
             name=_(NAMES[kind]),
             step=f"{step:,}",
             loss=f"{loss:.3f}",
-            n=_("one run") if len(ready) == 1 else _("{n} runs", n=len(ready)),
+            n=len(ready),
         )
     )
     return kind, runs[kind]
@@ -181,7 +174,8 @@ def _where(kind: Kind, run: Run) -> None:
     st.markdown(f"**{_(NAMES[kind])}** {run_words.badge(status)}")
     words = run_words.progress(status)
     if status.seconds:
-        words += _(" · trained {time}", time=show.duration(status.seconds))
+        time = show.duration(status.seconds)
+        words = _("{progress} · trained {time}", progress=words, time=time)
     st.caption(words)
     if status.reason:
         st.caption(escape(_(status.reason)))

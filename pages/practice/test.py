@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.practice import steps
 from pages.practice.steps import NAMES, Runs
 from pages.ui import show
@@ -16,7 +16,6 @@ _TRIES = (1, 2, 5, 10, 20, 50, 100)
 
 
 def view(runs: Runs) -> None:
-    """Open the test split for the one model that validation chose."""
     picked = steps.chosen(runs)
     if picked is None:
         return
@@ -28,7 +27,7 @@ def view(runs: Runs) -> None:
             key="practice-open",
             on_click=steps.mark,
             args=("test",),
-            help=_("Take the other steps first: after this, nothing may be changed any more."),
+            help=_("After this, change nothing any more."),
         )
         return
     try:
@@ -42,42 +41,36 @@ def view(runs: Runs) -> None:
         for label, evaluated in ((_("validation"), promised), (_("test"), tested))
     ]
     show.figure(
-        plots.promises(rows),
-        _("The mark is what was measured; the line, where the truth lies with 95 % confidence."),
-        key="practice-promise",
+        plots.promises(rows), _("Mark: measured; line: 95 % confidence."), key="practice-promise"
     )
-    st.markdown(f"**{_(NAMES[picked[0]])}** " + _verdict(promised, tested))
+    st.markdown(_verdict(_(NAMES[picked[0]]), promised, tested))
     _luck(tested)
     show.code(conclusions.best_of)
 
 
-def _verdict(promised: Evaluation, tested: Evaluation) -> str:
+def _verdict(name: str, promised: Evaluation, tested: Evaluation) -> str:
     low, high = tested.interval
-    words = _(
-        "had **{promise}** in validation; the test says **{truth}** ({low} to {high}, "
-        "{n} pictures). ",
+    words = paragraph(
+        "practice/tested",
+        name=name,
         promise=show.percent(promised.accuracy),
         truth=show.percent(tested.accuracy),
         low=show.percent(low),
         high=show.percent(high),
         n=f"{len(tested.labels):,}",
     )
-    if low <= promised.accuracy <= high:
-        return words + _("The validation score lies within the interval: it was honest.")
     if promised.accuracy > high:
-        return words + _(
-            "The validation score lies above the interval: it was too good to be true."
+        return words + " " + _("Validation lies above the interval: too good to be true.")
+    if promised.accuracy < low:
+        return (
+            words + " " + _("Validation lies below the interval: easier test pictures, by chance.")
         )
-    return words + _(
-        "The validation score lies below the interval: the test pictures were easier, "
-        "which {n} pictures can well be by chance.",
-        n=f"{len(promised.labels):,}",
-    )
+    return words + " " + _("Validation lies within the interval: it was honest.")
 
 
 def _luck(tested: Evaluation) -> None:
     tries = st.select_slider(
-        _("If you had tried this many equally good models and reported the best on the test set"),
+        _("Report the best of this many equal models"),
         _TRIES,
         20,
         key="practice-tries",
@@ -86,10 +79,10 @@ def _luck(tested: Evaluation) -> None:
     expected = conclusions.best_of(tries, tested.accuracy, n)
     st.markdown(
         _(
-            "you would report about **{best}** instead of {truth}: {gain:+.1f} points of luck.",
+            "You would report about **{best}** instead of {truth}: {gain:+.1f} points of luck.",
             best=show.percent(expected),
             truth=show.percent(tested.accuracy),
             gain=100 * (expected - tested.accuracy),
         ),
-        help=_("The expected best of that many binomial draws, computed exactly."),
+        help=_("Expected best of that many binomial draws."),
     )

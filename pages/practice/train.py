@@ -5,7 +5,7 @@ from __future__ import annotations
 import plotly.graph_objects as go
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.practice import steps
 from pages.practice.steps import NAMES, Runs
 from pages.ui import live_curves, runs_access, show
@@ -29,21 +29,13 @@ def view(runs: Runs) -> None:
 def augmentation(runs: Runs) -> None:
     """Put the run without and the run with augmentation side by side, from one seed."""
     kinds: list[Kind] = ["plain", "augmented"]
-    st.markdown(
-        _(
-            "Two runs from one seed: the same first weights, the same pictures in the same order. "
-            "The second one moves them by up to {shift:g} pixels, turns them by up to "
-            "{rotation:g}° and scales them by up to {scale:.0%}.",
-            **lesson.AUGMENTATION,
-        )
-    )
+    st.markdown(paragraph("practice/augment", **lesson.AUGMENTATION))
     steps.starter(kinds, _("Train with augmentation"), runs)
     if any(kind in runs for kind in kinds):
         steps.live(kinds, runs, _side_by_side)
 
 
 def curves_of(run: Run, column: str, *, name: str) -> None:
-    """Draw one quantity of training and validation together, the best validation ringed."""
     curves = runs_access.curves(run)
     is_loss = column == "loss"
     figure = learning_curve(
@@ -60,10 +52,16 @@ def curves_of(run: Run, column: str, *, name: str) -> None:
     if is_loss:
         figure.update_yaxes(range=[0, lesson.TOP_LOSS])
         _mark_turn(figure, curves)
-    words = _("Loss, lower is better; the ring marks the lowest validation loss.")
+    words = _("Loss; the ring marks the lowest validation loss.")
     if not is_loss:
-        words = _("Accuracy at the same steps: does it turn where the loss does?")
+        words = _("Accuracy: does it turn where the loss does?")
     show.live_figure(figure, words, key=f"practice-{name}-{column}")
+
+
+def _loss_and_accuracy(run: Run, name: str) -> None:
+    for place, column in zip(st.columns(2), ("loss", "accuracy"), strict=True):
+        with place:
+            curves_of(run, column, name=name)
 
 
 def _mark_turn(figure: go.Figure, curves: Curves) -> None:
@@ -82,20 +80,14 @@ def _mark_turn(figure: go.Figure, curves: Curves) -> None:
 
 def _one(shown: Runs) -> None:
     run = shown["plain"]
-    left, right = st.columns(2)
-    with left:
-        curves_of(run, "loss", name="plain")
-    with right:
-        curves_of(run, "accuracy", name="plain")
+    _loss_and_accuracy(run, "plain")
     turn = lesson.overfitting(runs_access.curves(run))
     if turn is None:
         st.caption(_("The first measurements are on their way."))
     elif turn.has_begun:
         st.markdown(
-            _(
-                "Overfitting begins at step **{step}**: from there to step {last} the training "
-                "loss falls from {a:.3f} to {b:.3f}, while the validation loss **rises** from "
-                "{c:.3f} to {d:.3f}.",
+            paragraph(
+                "practice/overfitting",
                 step=f"{turn.step:,}",
                 last=f"{turn.last_step:,}",
                 a=turn.train_best,
@@ -129,10 +121,7 @@ def _side_by_side(shown: Runs) -> None:
         st.markdown("  \n".join(gaps) + ".")
         words = _("Accuracy at the last step, in percentage points.")
         if is_harder:
-            words += " " + _(
-                "Below zero with augmentation: moved and turned training pictures are "
-                "harder than the validation pictures."
-            )
+            words += " " + _("Augmented pictures are harder, so the gap can be negative.")
         st.caption(words)
 
 
@@ -141,12 +130,9 @@ def _points(gap: float) -> str:
 
 
 def early(runs: Runs) -> None:
-    """Train with patience and say what was saved by it."""
     st.markdown(
-        _(
-            "The guided run again, from the same seed, with `patience = {n}`: it may "
-            "wait {n} validations, which is {steps} steps. It is an advanced setting of "
-            "the Train page.",
+        paragraph(
+            "practice/patience",
             n=lesson.PATIENCE,
             steps=lesson.PATIENCE * lesson.guided("early").training.validate_every,
         )
@@ -159,21 +145,15 @@ def early(runs: Runs) -> None:
 
 def _draw_early(shown: Runs) -> None:
     run = shown["early"]
-    left, right = st.columns(2)
-    with left:
-        curves_of(run, "loss", name="early")
-    with right:
-        curves_of(run, "accuracy", name="early")
+    _loss_and_accuracy(run, "early")
     curves = runs_access.curves(run)
     best, status = curves.best_validation(), run.status
     if best is None or status.is_active:
         return
     saved = 1 - status.step / status.total_steps if status.total_steps else 0.0
     st.markdown(
-        _(
-            "Stopped at step **{step}**, which saved **{saved}** of the steps. The best "
-            "weights are those of step **{best}**: {accuracy} of the validation pictures "
-            "right there, {last} at the end.",
+        paragraph(
+            "practice/stopped",
             step=f"{status.step:,}",
             saved=show.percent(saved),
             best=f"{int(curves.unseen['step'][best]):,}",

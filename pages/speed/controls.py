@@ -23,10 +23,9 @@ def pick() -> BenchmarkRequest | None:
         name = _compare()
     if chosen.experiment is None:
         st.info(
-            _("A published model has only shapes here. Choose the configuration being "
-              "edited, or a run, to measure its speed."),
+            _("A published model has only shapes. Choose another model."),
             icon=":material/straighten:",
-        )  # fmt: skip
+        )
         return None
     device = state.device()
     label = escape(chosen.label)
@@ -42,7 +41,6 @@ def _compare() -> str:
         format_func=lambda name: _(COMPARE.labels[name]),
         key=COMPARE.key,
         persist_state="session",
-        help=_("Each is measured separately, in its own process."),
     )
     view_link.warn(unknown)
     view_link.say(COMPARE, picked)
@@ -71,24 +69,16 @@ def press(request: BenchmarkRequest) -> bool:
             on_click=speed_state.ask,
             args=(request,),
         )
-        st.caption(
-            _expectation(comparison.seconds, request, needs_patience=comparison.needs_consent)
-        )
+        st.caption(_expectation(comparison.seconds, request))
     return True
 
 
-def _expectation(seconds: int, request: BenchmarkRequest, *, needs_patience: bool) -> str:
-    words = _(
-        "{model}: about {n} s on {device}.",
-        n=seconds,
-        device=show.device(request.device),
-        model=request.label,
-    )
-    if needs_patience:
-        words += " " + _("Compiling keeps a core busy all that time.")
+def _expectation(seconds: int, request: BenchmarkRequest) -> str:
+    device = show.device(request.device)
+    words = [_("{model}: about {n} s on {device}.", n=seconds, device=device, model=request.label)]
     if any(run.problem is None and run.status.is_alive for run in runs_access.store().list()):
-        words += " " + _("A run is training: milliseconds will be longer, ratios should hold.")
-    return words
+        words.append(_("A run is training: times will be longer."))
+    return " ".join(words)
 
 
 @st.cache_data(show_spinner=False, max_entries=256)

@@ -5,31 +5,93 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.speed import controls, guess, live, result, state, table
-from pages.ui import show
+from pages.speed import controls, result
+from pages.speed import state as speed_state
+from pages.ui import show, state
+from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import recorded
+
+TICK = 0.7  # seconds between two looks
 
 
 def page() -> None:
-    """Choose a comparison, run it, read the result."""
     show.header("speed")
     request = controls.pick()
     if request is None:
         return
     is_offered = controls.press(request)
-    live.live()
-    report = state.result(request)
+    live()
+    report = speed_state.result(request)
     if report is not None:
-        if guess.is_made(request.name, report):
+        if result.is_made(request.name, report):
             result.result(report)
-    elif state.requested() is None:
+    elif speed_state.requested() is None:
         if is_offered:
             st.caption(_("Nothing measured yet for this model."))
-        known = recorded(request.name)
-        if guess.is_made(request.name, None if known is None else known.report):
+        recorded_result = recorded(request.name)
+        if result.is_made(
+            request.name, None if recorded_result is None else recorded_result.report
+        ):
             result.recorded_one(request.name)
     result.code(request.name)
-    table.table()
+    result.table()
+
+
+def live() -> None:
+    """Show the running measurement of this session, if any; redrawn by a timer."""
+    if speed_state.requested() is not None:
+        st.fragment(_progress, run_every=TICK)()
+
+
+def _progress() -> None:
+    request = speed_state.requested()
+    if request is None:  # stopped from a tick before
+        return
+    measurement = speed_state.running()
+    with st.container(border=True):
+        st.markdown(f"**{_(COMPARISONS[request.name].label)}** · {request.label}")
+        if measurement is None:
+            _begin()
+        else:
+            report = measurement.poll()
+            if not measurement.is_running:
+                speed_state.keep(report)
+                state.draw_anew()
+            share = report.done / report.total if report.total else 0.0
+            words = _(
+                "{doing} · {seconds}",
+                doing=_(report.doing or "Starting"),
+                seconds=show.duration(measurement.seconds),
+            )
+            st.progress(share, text=words)
+        if st.button(_("Stop"), icon=":material/stop:", key="speed-stop"):
+            _stop()
+            st.rerun()
+
+
+def _begin() -> None:
+    request = speed_state.requested()
+    assert request is not None
+    try:
+        measurement = speed_state.runner().begin(request.name, request.experiment, request.device)
+    except ValueError as error:
+        st.progress(0.0, text=_("Waiting"))
+        st.caption(_(error))
+        return
+    except OSError as error:
+        speed_state.forget()
+        show.problem(_("The measuring process could not start: {why}", why=_(error)))
+        return
+    speed_state.begun(measurement)
+    st.progress(0.0, text=_("Starting"))
+
+
+def _stop() -> None:
+    measurement = speed_state.running()
+    if measurement is not None:
+        measurement.stop(_("Stopped by you."))
+        speed_state.keep(measurement.wait(2.0))
+    speed_state.forget()
 
 
 page()

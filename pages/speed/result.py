@@ -5,25 +5,28 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import _, ngettext
+from pages.i18n import N_, _, ngettext, paragraph
+from pages.speed import state, words
 from pages.speed import words as speed_words
-from pages.ui import show
+from pages.ui import show, walk_steps
 from tfm_core.inspect.speed.paired import Spread
 from tfm_core.inspect.speed.registry import COMPARISONS
-from tfm_core.inspect.speed.report import PRESET, CaseReport, Equality, Report, recorded
+from tfm_core.inspect.speed.report import PRESET, CaseReport, Equality, Report, recorded, to_csv
 from tfm_core.inspect.syntax import source_of
+from tfm_core.inspect.walk.steps import Question
 from tfm_core.plots import speed as plots
 from tfm_core.presets import PRESETS
 
+_ALIKE = N_("No noticeable difference")
+
 
 def result(report: Report) -> None:
-    """Show a report, complete or not."""
     if report.problem is not None:
         st.warning(_(report.problem), icon=":material/stop_circle:")
     timed = report.timed
     if not timed:
         return
-    _equal([one for case in timed for one in case.equalities])
+    _equal([equality for case in timed for equality in case.equalities])
     st.header(_("2 · What is gained"), anchor=False)
     if COMPARISONS[report.name].x_title:
         _curves(report, timed)
@@ -32,8 +35,7 @@ def result(report: Report) -> None:
             _pair(report, case, number)
     if report.peak_bytes:
         st.caption(
-            _("Medians of {n} rounds; whiskers run from the fastest to the slowest. The "
-              "measuring process used at most {size}.",
+            paragraph("speed/rounds",
                 n=len(timed[0].seconds[timed[0].reference]), size=show.size(report.peak_bytes)
             )
         )  # fmt: skip
@@ -44,40 +46,34 @@ def result(report: Report) -> None:
 
 def recorded_one(name: str) -> None:
     """Show what was measured when the app was made, on a preset, where that was recorded."""
-    found = recorded(name)
-    if found is None:
+    record = recorded(name)
+    if record is None:
         return
     st.markdown(
-        _(
-            ":violet-badge[:material/inventory_2: Recorded] Measured on {day} with "
-            "PyTorch {torch} on a server's CPU, on “{preset}”. Your own measurement "
-            "replaces it.",
-            day=found.day,
-            torch=found.torch,
-            preset=_(PRESETS[PRESET].label),
+        paragraph(
+            "speed/recorded", day=record.day, torch=record.torch, preset=_(PRESETS[PRESET].label)
         )
     )
-    result(found.report)
+    result(record.report)
 
 
 def _equal(equalities: list[Equality]) -> None:
     st.header(_("1 · The same numbers?"), anchor=False)
-    bad = [one for one in equalities if not one.is_equal]
-    worst = max(equalities, key=lambda one: one.difference / (one.tolerance or 1.0))
-    rule = _(
-        "Nearest to its limit: {what}, {difference:.2g} apart; rounding explains {tolerance:.1e}."
-    )
-    words = rule.format(difference=worst.difference, what=_(worst.what), tolerance=worst.tolerance)
-    if worst.tolerance == 0 and not bad:
-        words = _("Every number is the same, bit for bit.")
-    if bad:
-        st.error(_("**Not the same.** ") + words, icon=":material/error:")
+    worst = max(equalities, key=lambda equality: equality.difference / (equality.tolerance or 1.0))
+    values = {"difference": worst.difference, "what": _(worst.what), "tolerance": worst.tolerance}
+    if not all(equality.is_equal for equality in equalities):
+        st.error(paragraph("speed/not-equal", **values), icon=":material/error:")
+    elif worst.tolerance == 0:
+        st.success(_("**Yes.** Every number is the same, bit for bit."), icon=":material/check:")
     else:
-        st.success(_("**Yes.** ") + words, icon=":material/check:")
+        st.success(paragraph("speed/equal", **values), icon=":material/check:")
     label = ngettext("The one check", "All {n} checks", len(equalities), n=len(equalities))
     with st.expander(label):
         frame = pd.DataFrame(
-            [(_(one.what), one.side, one.difference, one.tolerance) for one in equalities],
+            [
+                (_(equality.what), equality.side, equality.difference, equality.tolerance)
+                for equality in equalities
+            ],
             columns=[_("result"), _("side"), _("largest difference"), _("tolerance")],
         )
         form = st.column_config.NumberColumn(format="%.2e")
@@ -101,10 +97,9 @@ def _pair(report: Report, case: CaseReport, number: int) -> None:
     if any(case.n_bytes.values()):
         show.figure(
             plots.counted({labels[side]: case.n_bytes[side] for side in case.sides}, numbers),
-            _("Counted exactly: what autograd keeps between forward and backward, "
-              "without the weights. It is what limits batch size and length on a GPU."),
+            paragraph("speed/saved-bytes"),
             key=f"speed-bytes-{number}",
-        )  # fmt: skip
+        )
 
 
 def _curves(report: Report, timed: list[CaseReport]) -> None:
@@ -130,25 +125,90 @@ def _curves(report: Report, timed: list[CaseReport]) -> None:
             figure, _("Where the line flattens, larger batches gain nothing."), "speed-rate"
         )
     if any(timed[0].n_bytes.values()):
-        kept = {
+        saved = {
             speed_words.side_label(report.name, side): (
                 x,
                 [Spread.of([case.n_bytes[side] / 2**20]) for case in timed],
             )
             for side in timed[0].sides
         }
-        figure = plots.curves(kept, x_title, _("saved for backward (MiB)"), "MiB")
-        show.figure(
-            figure,
-            _("Counted exactly. Where twice the length keeps twice the bytes, they grow with the "
-              "length; where it keeps four times as many, with its square."),
-            "speed-kept",
-        )  # fmt: skip
+        figure = plots.curves(saved, x_title, _("saved for backward (MiB)"), "MiB")
+        show.figure(figure, paragraph("speed/saved-lines"), "speed-kept")
 
 
 def code(name: str) -> None:
-    """Show the source of both sides."""
     with st.expander(_("The code of each side"), icon=":material/code:"):
         for label, path in COMPARISONS[name].code.items():
             st.markdown(f"**{_(label)}** · `{path.replace(':', '.')}`")
             st.code(source_of(path), language="python")
+
+
+def is_made(name: str, report: Report | None) -> bool:
+    """Ask which side is fastest; return whether the result may be shown.
+
+    report: what was measured; None before that. A comparison with one side asks nothing.
+    """
+    case = report.timed[0] if report is not None and report.timed else None
+    if case is None or len(case.sides) < 2:
+        return True
+    labels = {side: words.side_label(name, side) for side in case.sides}
+    fastest = min(case.sides, key=lambda side: case.time(side).median)
+    gains = [case.gain(side) for side in case.sides[1:]]
+    alike = all(words.is_nothing(gain) for gain in gains)
+    asked = Question(
+        N_("Which one is fastest?"),
+        _ALIKE if alike else labels[fastest],
+        "",
+        (*labels.values(), _ALIKE),
+    )
+    return walk_steps.guess(asked, f"speed {name}")
+
+
+def table() -> None:
+    timed = [(label, report) for label, report in state.results().values() if report.timed]
+    if not timed:
+        return
+    st.header(_("Measured in this session"), anchor=False)
+    rows = [row for label, report in timed for row in _rows(label, report)]
+    columns = [
+        _("comparison"),
+        _("times as fast"),
+        _("side"),
+        _("lowest"),
+        _("highest"),
+        _("model"),
+    ]
+    frame = pd.DataFrame(rows, columns=columns)
+    form = st.column_config.NumberColumn(format="%.2f x", width=80)
+    config = {
+        columns[0]: st.column_config.TextColumn(width=215),
+        columns[1]: st.column_config.NumberColumn(format="%.2f x", width=110),
+        **{name: form for name in columns[3:5]},
+    }
+    st.dataframe(frame, hide_index=True, column_config=config)
+    st.download_button(
+        _("Every round, as CSV"),
+        to_csv([report for _label, report in timed]),
+        "speed.csv",
+        "text/csv",
+        icon=":material/download:",
+        key="speed-csv",
+    )
+
+
+def _rows(label: str, report: Report) -> list[tuple[str, float, str, float, float, str]]:
+    case = report.timed[-1]
+    name = _(COMPARISONS[report.name].label)
+    if len(case.sides) == 1:
+        first = report.timed[0]
+        gain = (first.time(case.reference).median * (case.x or 1)) / case.time(
+            case.reference
+        ).median
+        side = _("{n:,.0f} at a time", n=case.x or 1)
+        return [(name, gain, side, gain, gain, label)]
+    rows = []
+    for side in case.sides[1:]:
+        ratio = case.gain(side)
+        words = speed_words.side_label(report.name, side)
+        rows.append((name, ratio.median, words, ratio.low, ratio.high, label))
+    return rows

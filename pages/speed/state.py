@@ -27,13 +27,11 @@ class BenchmarkRequest:
 
     @property
     def key(self) -> str:
-        """What tells one result from another."""
         return f"{self.name} {self.device} {to_json(self.experiment)}"
 
 
 @st.cache_resource(show_spinner=False)
 def runner() -> BenchmarkRunner:
-    """Return the benchmark runner of this server."""
     from tfm_core.inspect.speed.runner import BenchmarkRunner
 
     return BenchmarkRunner()
@@ -45,22 +43,18 @@ def ask(request: BenchmarkRequest) -> None:
 
 
 def requested() -> BenchmarkRequest | None:
-    """Return what runs or waits for this session."""
     return st.session_state.get(_ASKED)
 
 
 def running() -> BenchmarkProcess | None:
-    """Return the measurement of this session, if it has begun."""
     return st.session_state.get(_RUNNING)
 
 
 def begun(measurement: BenchmarkProcess) -> None:
-    """Remember the measurement that this session has started."""
     st.session_state[_RUNNING] = measurement
 
 
 def keep(report: Report) -> None:
-    """Store the report of the running benchmark, and clear the request."""
     request = requested()
     if request is not None:
         results()[request.key] = (request.label, report)
@@ -68,7 +62,6 @@ def keep(report: Report) -> None:
 
 
 def forget() -> None:
-    """Clear the request."""
     st.session_state.pop(_ASKED, None)
     st.session_state.pop(_RUNNING, None)
 
@@ -80,6 +73,5 @@ def results() -> dict[str, tuple[str, Report]]:
 
 
 def result(request: BenchmarkRequest) -> Report | None:
-    """Return the last report of the same request, if there is one."""
     entry = results().get(request.key)
     return None if entry is None else entry[1]

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import math
 
-from pages.i18n import _
-from pages.speed.rules import RULES, WHY_SLOWER
+from pages.i18n import N_, _, paragraph
 from pages.ui import show
 from tfm_core.inspect.speed.paired import Spread
 from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import CaseReport, Report
 
+_WHY_SLOWER = {
+    "attention": N_("On small maps, the kernel's tiles cost more than storing the map."),
+    "precision": N_("This processor has no fast 16-bit units, so products are converted twice."),
+    "threads": N_("Each operation ends before the other threads have started."),
+    "data": N_("The examples are too few and too small for any gain."),
+    "loops": N_("With one sequence and one head there is nothing to loop over."),
+    "patches": N_("With one patch there is nothing to loop over."),
+}
 NOTHING = 0.05
 """A ratio nearer to 1 than this is called no difference."""
 
 
 def side_label(name: str, side: str) -> str:
-    """Return what a side is called."""
     if name == "threads":
         return _("1 thread") if side == "1" else _("{n} threads", n=side)
     return _(COMPARISONS[name].sides[side])
@@ -24,12 +30,11 @@ def side_label(name: str, side: str) -> str:
 
 def indices(name: str, case: CaseReport) -> list[int]:
     """Return where the sides of an case stand among all of their comparison."""
-    known = list(COMPARISONS[name].sides)
-    return [known.index(side) if side in known else i for i, side in enumerate(case.sides)]
+    sides = list(COMPARISONS[name].sides)
+    return [sides.index(side) if side in sides else i for i, side in enumerate(case.sides)]
 
 
 def scaled(spread: Spread, factor: float) -> Spread:
-    """Return a spread in another unit."""
     return Spread(spread.median * factor, spread.low * factor, spread.high * factor)
 
 
@@ -39,7 +44,6 @@ def rate(seconds: Spread, count: float) -> Spread:
 
 
 def crossing(report: Report) -> float | None:
-    """Return the batch size from which on the GPU is faster."""
     from tfm_core.inspect.speed.passes import crossover
 
     cpu, gpu = (
@@ -49,26 +53,24 @@ def crossing(report: Report) -> float | None:
 
 
 def gain(report: Report, case: CaseReport) -> str:
-    """Say the ratios of an case, round by round, as the caption of its figure."""
+    """Return the ratios of a case, round by round, as the caption of its figure."""
     if len(case.sides) == 1:
-        return _("See what one more example costs: little at first, then its full share.")
-    parts = []
+        return _("One more example costs little at first, then its full share.")
+    words = [] if case.x is None else [_("At {x:,.0f}:", x=case.x)]
+    first = side_label(report.name, case.reference)
     for side in case.sides[1:]:
         ratio = case.gain(side)
-        label = side_label(report.name, side)
-        how = _("{ratio} as fast") if ratio.median >= 1 else _("only {ratio} as fast")
+        values = {"label": side_label(report.name, side), "ratio": ratio.show("x"), "first": first}
         if is_nothing(ratio):
-            how = _("no difference that stands out, {ratio}")
-        parts.append(f"“{label}” {how.format(ratio=ratio.show('x'))}")
-    where = "" if case.x is None else _(" at {x:,.0f}", x=case.x)
-    return _(
-        "Beside “{first}”{where}: ", first=side_label(report.name, case.reference), where=where
-    ) + "; ".join(parts)
+            words.append(_("“{label}”: no clear difference from “{first}”, {ratio}.", **values))
+        else:
+            words.append(_("“{label}”: {ratio} as fast as “{first}”.", **values))
+    return " ".join(words)
 
 
 def verdict(report: Report) -> list[str]:
     """Return sentences on when not to use it: first what this measurement says, then the rule."""
-    return [*_found(report), _(RULES[report.name])]
+    return [*_found(report), paragraph(f"speed/rule-{report.name}")]
 
 
 def _found(report: Report) -> list[str]:
@@ -89,21 +91,14 @@ def _found(report: Report) -> list[str]:
 
 
 def _one(report: Report, case: CaseReport, side: str) -> str:
-    ratio, label = case.gain(side), side_label(report.name, side)
+    ratio = case.gain(side)
+    values = {"label": side_label(report.name, side), "ratio": ratio.show("x")}
     if is_nothing(ratio):
-        return _(
-            "Here **{label}** made no difference that stands out ({ratio}).",
-            label=label,
-            ratio=ratio.show("x"),
-        )
+        return _("**{label}** made no clear difference here ({ratio}).", **values)
     if ratio.median > 1:
-        return _("Here **{label}** was {ratio} as fast.", label=label, ratio=ratio.show("x"))
-    return _(
-        "Here **{label}** was slower: {ratio} as fast. {why}",
-        label=label,
-        ratio=ratio.show("x"),
-        why=_(WHY_SLOWER.get(report.name, "")),
-    )
+        return _("**{label}** was {ratio} as fast here.", **values)
+    words = _("**{label}** was slower here: {ratio} as fast.", **values)
+    return f"{words} {_(_WHY_SLOWER.get(report.name, ''))}".strip()
 
 
 def is_nothing(ratio: Spread) -> bool:
@@ -114,25 +109,19 @@ def is_nothing(ratio: Spread) -> bool:
 def _attention(report: Report) -> list[str]:
     alone = report.timed[0]
     facts = alone.facts
-    words = _(
-        "The kernel that ran was **{backend}**, on queries of shape (B, H, Q, D) = {shape}.",
-        backend=facts.get("backend"),
-        shape=facts.get("shape"),
-    )
-    by_letters = _(
-        "Two einsums, `nqhd,nkhd->nhqk` for the scores and `nhql,nlhd->nqhd` for the sum, are the "
-        "same products with the axes said in letters: {ratio} the speed of `@`.",
-        ratio=alone.gain("einsum").show("x"),
-    )
-    sentences = [words, _one(report, alone, "fused"), by_letters]
+    sentences = [
+        paragraph("speed/kernel", backend=facts.get("backend"), shape=facts.get("shape")),
+        _one(report, alone, "fused"),
+        paragraph("speed/einsum", ratio=alone.gain("einsum").show("x")),
+    ]
     if len(report.timed) > 1:
         whole = report.timed[1].gain("fused")
-        rule = (
-            _("Attention is only part of the whole pass, which gains less: {ratio}.")
-            if whole.median < alone.gain("fused").median
-            else _("The whole pass, of which attention is only a part: {ratio} as fast.")
-        )
-        sentences.append(rule.format(ratio=whole.show("x")))
+        ratio = whole.show("x")
+        if whole.median < alone.gain("fused").median:
+            words = _("The whole pass gains less: {ratio}.", ratio=ratio)
+        else:
+            words = _("The whole pass was {ratio} as fast.", ratio=ratio)
+        sentences.append(words)
     return sentences
 
 
@@ -140,7 +129,7 @@ def _compile(case: CaseReport) -> list[str]:
     first = float(case.facts["first_seconds"])
     eager, compiled = case.time("eager").median, case.time("compiled").median
     words = _(
-        "The first pass took **{first}**, a pass after it {after:.3g} ms.",
+        "The first pass took **{first}**, a later one {after:.3g} ms.",
         first=show.duration(first),
         after=1000 * compiled,
     )
@@ -149,20 +138,18 @@ def _compile(case: CaseReport) -> list[str]:
         return [words, _("It pays for itself after **{n:,} passes**.", n=n)]
     return [
         words,
-        _("Here it was **not faster** afterwards, so compiling never pays for itself: the time "
-          "goes into matrix products that are compiled already."),
-    ]  # fmt: skip
+        paragraph("speed/never-pays"),
+    ]
 
 
 def _checkpointing(case: CaseReport) -> list[str]:
-    kept, slower = case.n_bytes, case.gain("checkpointed").median
+    saved, slower = case.n_bytes, case.gain("checkpointed").median
     return [
-        _("Here it kept **{less:.1f} times fewer bytes** ({after} instead of {before}) and took "
-          "{longer:.2f} times as long.",
-            less=kept["plain"] / max(1, kept["checkpointed"]),
-            after=show.size(kept["checkpointed"]),
-            before=show.size(kept["plain"]),
-            longer=1 / slower,
+        paragraph("speed/checkpointing",
+            less=saved["plain"] / max(1, saved["checkpointed"]),
+            after=show.size(saved["checkpointed"]),
+            before=show.size(saved["plain"]),
+            longer=1 / slower
         )
     ]  # fmt: skip
 
@@ -172,11 +159,10 @@ def _batch(report: Report) -> list[str]:
     rates = [(case.x or 1.0) / case.time(case.reference).median for case in timed]
     best = max(range(len(rates)), key=rates.__getitem__)
     return [
-        _("Here {x:,.0f} at a time gave most: {rate:,.0f} examples a second, **{times:.1f} times "
-          "as many as one by one**.",
-            x=timed[best].x or 0, rate=rates[best], times=rates[best] / rates[0]
+        paragraph(
+            "speed/best-batch", x=timed[best].x or 0, rate=rates[best], times=rates[best] / rates[0]
         )
-    ]  # fmt: skip
+    ]
 
 
 def _length(report: Report) -> list[str]:
@@ -187,11 +173,10 @@ def _length(report: Report) -> list[str]:
     for side in timed[0].sides:
         before, after = timed[-2].time(side).median, timed[-1].time(side).median
         sentences.append(
-            _("From {a:,.0f} to {b:,.0f} tokens **{label}** takes {times:.1f} times as long, and "
-              "keeps {kept:.1f} times the bytes.",
+            paragraph("speed/longer",
                 a=timed[-2].x or 0, b=timed[-1].x or 0, label=side_label(report.name, side),
                 times=after / before,
-                kept=timed[-1].n_bytes[side] / max(1, timed[-2].n_bytes[side]),
+                kept=timed[-1].n_bytes[side] / max(1, timed[-2].n_bytes[side])
             )
         )  # fmt: skip
     return sentences
@@ -200,6 +185,5 @@ def _length(report: Report) -> list[str]:
 def _gpu(report: Report) -> list[str]:
     crossed = crossing(report)
     if crossed is None:
-        return [_("Here the GPU was not faster at any size measured: by the time an "
-                  "operation is launched there, the CPU is done.")]  # fmt: skip
-    return [_("The GPU is faster from a batch of **{n:,.0f}** on.", n=crossed)]
+        return [paragraph("speed/never-faster")]
+    return [_("The GPU wins from a batch of **{n:,.0f}** on.", n=crossed)]

@@ -52,17 +52,17 @@ def _typed(chosen: TensorOperation) -> dict[str, str]:
     typed = {}
     for start in range(0, len(chosen.parameters), 2):
         pair = chosen.parameters[start : start + 2]
-        for column, one in zip(st.columns(len(pair)), pair, strict=True):
+        for column, part in zip(st.columns(len(pair)), pair, strict=True):
             with column:
-                typed[one.name] = _parameter(chosen, one)
+                typed[part.name] = _parameter(chosen, part)
     return typed
 
 
-def _parameter(chosen: TensorOperation, one: Parameter) -> str:
-    told = TOLD[chosen.name][one.name]
-    if isinstance(told, Choice):
-        return _choice(_(one.label), told)
-    return _text(_(one.label), told, _(one.help))
+def _parameter(chosen: TensorOperation, parameter: Parameter) -> str:
+    choice = TOLD[chosen.name][parameter.name]
+    if isinstance(choice, Choice):
+        return _choice(_(parameter.label), choice)
+    return _text(_(parameter.label), choice, _(parameter.help))
 
 
 def _choice(label: str, parameter: Choice, help: str | None = None) -> str:
@@ -96,7 +96,7 @@ def _source(chosen: TensorOperation) -> InputSpec:
     with right:
         prepared = _choice(
             _("x is then"), _named(chosen, "prepared"),
-            _("A transposed or cut tensor reads its memory in another order."),
+            _("A transposed or sliced tensor reads its memory in another order.")
         )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="bottom"):
         content = view_link.choice(_("Content"), _named(chosen, "content"))
@@ -104,20 +104,20 @@ def _source(chosen: TensorOperation) -> InputSpec:
     numbers = _numbers(chosen, shape) if content == OWN else None
     whole: Dtype = "int64" if dtype == "int64" else "float32"
     if whole == "int64" and numbers is not None and any(n != int(n) for n in numbers):
-        raise ValueError(_("int64 holds whole numbers only: write 2, not 2.5, or take float32."))
+        raise ValueError(_("int64 holds whole numbers only: take float32 for 2.5."))
     return InputSpec(shape, numbers, whole, prepared)
 
 
 def _named(chosen: TensorOperation, name: str) -> Choice:
-    found = TOLD[chosen.name][name]
-    assert isinstance(found, Choice)
-    return found
+    choice = TOLD[chosen.name][name]
+    assert isinstance(choice, Choice)
+    return choice
 
 
 def _written(chosen: TensorOperation, name: str) -> Text:
-    found = TOLD[chosen.name][name]
-    assert isinstance(found, Text)
-    return found
+    choice = TOLD[chosen.name][name]
+    assert isinstance(choice, Text)
+    return choice
 
 
 def _numbers(chosen: TensorOperation, shape: tuple[int, ...]) -> tuple[float, ...]:
@@ -128,28 +128,20 @@ def _numbers(chosen: TensorOperation, shape: tuple[int, ...]) -> tuple[float, ..
     parameter = _written(chosen, "numbers")
     if shape != text.shape_of(chosen.shape) or not chosen.numbers:
         parameter = replace(parameter, first=counted)
-    words = _("As many as fit the shape, separated by commas or spaces.")
+    words = _("As many as fit the shape.")
     return text.numbers_of(_text(_("Numbers"), parameter, words), count)
 
 
 def own_mistakes(chosen: TensorOperation) -> None:
-    """Offer the famous errors of one operation, one press each."""
-    names = [name for name, one in MISTAKES.items() if one.operation == chosen.name]
+    names = [name for name, mistake in MISTAKES.items() if mistake.operation == chosen.name]
     if names:
         st.caption(_("Common errors"))
         _buttons(names, "own")
 
 
 def gallery() -> None:
-    """Offer all the famous errors, one press each."""
     label = _("Try all {n} common errors", n=len(MISTAKES))
     with st.expander(label, icon=":material/error:"):
-        st.caption(
-            _(
-                "Each sets up a mistake that everybody makes once, and runs it to "
-                "show PyTorch's error."
-            )
-        )
         _buttons(list(MISTAKES), "all")
 
 
@@ -158,17 +150,19 @@ def _buttons(names: list[str], where: str) -> None:
         for name in names:
             st.button(
                 _(MISTAKES[name].title), key=f"mistake-{where}-{name}", on_click=_set_up,
-                args=(MISTAKES[name],),
+                args=(MISTAKES[name],)
             )  # fmt: skip
 
 
 def _set_up(mistake: Mistake) -> None:
     chosen = OPERATIONS[mistake.operation]
-    settings = {one.name: one.default for one in chosen.parameters}
+    settings = {parameter.name: parameter.default for parameter in chosen.parameters}
     settings |= {"shape": mistake.shape, "prepared": mistake.prepared, "content": "arange"}
     settings |= {"dtype": mistake.dtype, **mistake.texts}
     if chosen.kind == "makes":
-        settings = {name: settings[name] for name in (one.name for one in chosen.parameters)}
+        settings = {
+            name: settings[name] for name in (parameter.name for parameter in chosen.parameters)
+        }
     if chosen.second is not None:
         settings["second"] = mistake.second or chosen.second
     st.session_state[OPERATION.query] = chosen.name

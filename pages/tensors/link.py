@@ -67,7 +67,6 @@ TensorsView: type[Any] = dataclasses.make_dataclass(
 
 
 def elsewhere(chosen: TensorOperation) -> Iterator[Choice | Text]:
-    """Return what the other operations are told."""
     return (
         parameter
         for name, told in TOLD.items()

@@ -16,25 +16,25 @@ def page() -> None:
     show.header("tensors")
     operation = controls.operation()
     st.markdown(f"**{operation.name}** · {_(operation.help)}")
-    told, seen_code = st.columns(2, gap="medium")
+    controls_column, seen_code = st.columns(2, gap="medium")
     try:
-        with told, st.container(border=True):
-            asked = controls.asked(operation)
-        seen = sight(operation.name, asked.source, asked.values, asked.second)
+        with controls_column, st.container(border=True):
+            setup = controls.asked(operation)
+        result = sight(operation.name, setup.source, setup.values, setup.second)
     except ValueError as error:
-        with told:
+        with controls_column:
             show.problem(error)
         with seen_code:
             tensors_sight.used(operation)
             controls.own_mistakes(operation)
     else:
         with seen_code:
-            tensors_sight.code(seen)
+            tensors_sight.code(result)
             controls.own_mistakes(operation)
-        if seen.after is None:
-            tensors_sight.refused(seen)
+        if result.after is None:
+            tensors_sight.refused(result)
         else:
-            tensors_sight.result(seen)
+            tensors_sight.result(result)
     controls.gallery()
     tensors_sight.numpy()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.components.pickers import number_sheet
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import page_table, show
 from pages.ui.typed import escape
 from tfm_core.inspect.by_hand.arithmetic import product
@@ -19,10 +19,10 @@ from tfm_core.plots.tensor_ops import Colours, Index
 _PICK = "tensors-pick"
 
 
-def code(seen: OperationResult) -> None:
+def code(outcome: OperationResult) -> None:
     """Show the lines that ran, and where the models have them."""
-    st.code(seen.code, language="python", wrap_lines=True)
-    used(seen.operation)
+    st.code(outcome.code, language="python", wrap_lines=True)
+    used(outcome.operation)
 
 
 def used(operation: TensorOperation) -> None:
@@ -39,89 +39,92 @@ def used(operation: TensorOperation) -> None:
         )
 
 
-def refused(seen: OperationResult) -> None:
-    """Show what PyTorch said, word for word, and what it means here."""
+def refused(outcome: OperationResult) -> None:
     st.error(
-        _("**PyTorch refuses.** {why}", why=escape(_(seen.explanation))),
-        icon=":material/block:",
+        _("**PyTorch refuses.** {why}", why=escape(_(outcome.explanation))), icon=":material/block:"
     )
-    st.code(f"{seen.error_type}: {seen.error}", language=None, wrap_lines=True)
-    colours = Colours(tuple(look.storage.size for look in seen.before), len(seen.before) > 1)
-    boards = tuple(plots.tensor_board(one, one.name, colours) for one in seen.before)
+    st.code(f"{outcome.error_type}: {outcome.error}", language=None, wrap_lines=True)
+    colours = Colours(
+        tuple(tensor.storage.size for tensor in outcome.before), len(outcome.before) > 1
+    )
+    boards = tuple(
+        plots.tensor_board(board_tensor, board_tensor.name, colours)
+        for board_tensor in outcome.before
+    )
     if boards:
         number_sheet([SheetLine(_("What it was given"), boards)], key="tensors-given")
 
 
-def result(seen: OperationResult) -> None:
+def result(outcome: OperationResult) -> None:
     """Show the tensors before and after, the memory behind them, and the order of reading."""
-    after = seen.after
+    after = outcome.after
     assert after is not None
-    kind = seen.operation.kind
-    index, used_indices, told = _picked(seen, after)
-    sizes = tuple(look.storage.size for look in seen.before)
-    with_origin = len(sizes) > 1 or any(_is_own(look) for look in seen.before)
+    kind = outcome.operation.kind
+    index, used_indices, arithmetic = _picked(outcome, after)
+    sizes = tuple(tensor.storage.size for tensor in outcome.before)
+    with_origin = len(sizes) > 1 or any(_is_own(tensor) for tensor in outcome.before)
     inputs = Colours(sizes, with_origin, used=used_indices)
     is_new = kind in {"computes", "makes", "places"}
     output = Colours(sizes, with_origin and not is_new, is_new, index, used_indices)
     sentence = {
-        "moves": _("Follow a colour: pointing at an element lights it up wherever it went."),
-        "fills": _("Hatched elements are new; the others stayed in place."),
+        "moves": _("Point at an element to see where it went."),
+        "fills": _("Hatched elements are new."),
         "places": _("Every element keeps its place and gets a new number."),
         "computes": _("Click a number of y to frame what it is computed from."),
         "makes": _("Created from scratch, so there is no input."),
     }[kind]
-    boards = [plots.tensor_board(one, one.name, inputs) for one in seen.before]
+    boards = [plots.tensor_board(before, before.name, inputs) for before in outcome.before]
     boards.append(
         plots.tensor_board(
             after, "y", output, name="y" if index is not None else "", sign="→" if boards else "",
-            extra=_sharing(seen),
+            extra=_sharing(outcome),
         )
     )  # fmt: skip
-    title = _("Before and after") if seen.before else _("What was made")
+    title = _("Before and after") if outcome.before else _("What was made")
     number_sheet(
-        [SheetLine(title, tuple(boards), sentence, told)], key="tensors-sheet",
+        [SheetLine(title, tuple(boards), sentence, arithmetic)], key="tensors-sheet",
         on_pick=lambda _board, row, column: _remember(after, row, column),
     )  # fmt: skip
-    _say(seen)
-    if seen.operation.name == "einsum":
-        _loops(seen)
-    memory(seen, after, inputs, output)
+    _say(outcome)
+    if outcome.operation.name == "einsum":
+        _loops(outcome)
+    memory(outcome, after, inputs, output)
 
 
-def _is_own(look: TensorView) -> bool:
+def _is_own(tensor: TensorView) -> bool:
     """Say whether the numbers differ from their places, so that places must be written too."""
-    return bool((look.storage != look.storage_origins).any())
+    return bool((tensor.storage != tensor.storage_origins).any())
 
 
-def _sharing(seen: OperationResult) -> tuple[str, ...]:
+def _sharing(outcome: OperationResult) -> tuple[str, ...]:
     return tuple(
-        _("shares memory with {name}", name=look.name)
+        _("shares memory with {name}", name=tensor.name)
         if shared
-        else _("memory of its own, not {name}’s", name=look.name)
-        for look, shared in zip(seen.before, seen.shares, strict=True)
+        else _("memory of its own, not {name}’s", name=tensor.name)
+        for tensor, shared in zip(outcome.before, outcome.shares, strict=True)
     )
 
 
-def _say(seen: OperationResult) -> None:
-    said = notes.note(seen)
-    if said:
-        st.info(_(said), icon=":material/lightbulb:")
-    if seen.operation.name == "softmax":
-        sums = " · ".join(f"{value:.4f}" for value in notes.sums(seen))
-        st.markdown(_("Sums along axis {dim}: **{sums}**", dim=seen.values["dim"], sums=sums))
-    elif seen.operation.name in {"rand", "randn"}:
-        st.markdown(_("Measured: {found}.", found=_(notes.statistics(seen))))
+def _say(outcome: OperationResult) -> None:
+    note = notes.note(outcome)
+    if note:
+        st.info(_(note), icon=":material/lightbulb:")
+    if outcome.operation.name == "softmax":
+        sums = " · ".join(f"{value:.4f}" for value in notes.sums(outcome))
+        st.markdown(_("Sums along axis {dim}: **{sums}**", dim=outcome.values["dim"], sums=sums))
+    elif outcome.operation.name in {"rand", "randn"}:
+        st.markdown(_("Measured: {found}.", found=_(notes.statistics(outcome))))
 
 
-def _loops(seen: OperationResult) -> None:
-    equation = seen.values["equation"]
+def _loops(outcome: OperationResult) -> None:
+    equation = outcome.values["equation"]
     _parts, _out, summed = products.letters(equation)
-    inputs = [look.values for look in seen.before]
-    assert seen.after is not None
-    difference = abs(products.by_loops(equation, inputs) - seen.after.values).max(initial=0)
+    inputs = [tensor.values for tensor in outcome.before]
+    assert outcome.after is not None
+    difference = abs(products.by_loops(equation, inputs) - outcome.after.values).max(initial=0)
     names = ", ".join(f"**{letter}**" for letter in summed)
     st.markdown(
-        _("Summed over: {letters}, because the output does not name it.", letters=names)
+        _("Summed over: {letters}, absent from the output.", letters=names)
         if summed
         else _("Nothing is summed: every letter is in the output.")
     )
@@ -131,54 +134,45 @@ def _loops(seen: OperationResult) -> None:
     st.code(products.loops_code(equation, inputs), language="python")
 
 
-def memory(seen: OperationResult, after: TensorView, inputs: Colours, output: Colours) -> None:
+def memory(outcome: OperationResult, after: TensorView, inputs: Colours, output: Colours) -> None:
     """Show the flat memory of each tensor and the order in which it is read."""
     boards: list[Board] = [
-        plots.memory_board(one, _("Memory of {name}", name=one.name), inputs) for one in seen.before
+        plots.memory_board(tensor, _("Memory of {name}", name=tensor.name), inputs)
+        for tensor in outcome.before
     ]
-    shared = any(seen.shares)
+    shared = any(outcome.shares)
     name = _("The same memory, as y reads it") if shared else _("Memory of y")
     boards.append(plots.memory_board(after, name, output))
-    words = _(
-        "Memory is one long row. The small number says in which order a place is read; a "
-        "stride says how far to jump for one step along its axis."
-    )
+    words = paragraph("tensors/memory")
     number_sheet([SheetLine(_("In memory"), tuple(boards), words)], key="tensors-memory")
-    looks = [*seen.before[:1], after] if after.values.size else list(seen.before[:1])
-    if looks and seen.operation.kind == "moves":
-        show.figure(
-            plots.reading(looks),
-            _(
-                "A straight line is contiguous memory; jumps are strides; a line that "
-                "starts over, or stays level, reads the same places again."
-            ),
-            key="tensors-reading",
-        )
+    looks = [*outcome.before[:1], after] if after.values.size else list(outcome.before[:1])
+    if looks and outcome.operation.kind == "moves":
+        show.figure(plots.reading(looks), paragraph("tensors/strides"), key="tensors-reading")
 
 
 def _picked(
-    seen: OperationResult, after: TensorView
+    outcome: OperationResult, after: TensorView
 ) -> tuple[Index | None, frozenset[int], tuple[str, ...]]:
     """Return the element of a product that is looked at, what it is made of, and its arithmetic."""
-    if seen.operation.kind != "computes" or after.values.size == 0:
+    if outcome.operation.kind != "computes" or after.values.size == 0:
         return None, frozenset(), ()
-    kept: Index = st.session_state.get(_PICK, ())
-    index = kept if len(kept) == len(after.shape) else (0,) * len(after.shape)
+    stored: Index = st.session_state.get(_PICK, ())
+    index = stored if len(stored) == len(after.shape) else (0,) * len(after.shape)
     index = tuple(min(i, size - 1) for i, size in zip(index, after.shape, strict=True))
-    shapes = [look.shape for look in seen.before]
+    shapes = [tensor.shape for tensor in outcome.before]
     at = "".join(f"[{i}]" for i in index)
-    if seen.operation.name not in {"matmul", "mm", "einsum"}:
-        cells = _cells_of(seen, shapes, index)
-        used = frozenset(int(look.origins[cell]) for look, cell in cells)
-        return index, used, (f"y{at} = " + _said(seen, cells, float(after.values[index])),)
-    terms = products.terms(seen.operation.name, seen.values, shapes, index)
+    if outcome.operation.name not in {"matmul", "mm", "einsum"}:
+        cells = _cells_of(outcome, shapes, index)
+        used = frozenset(int(tensor.origins[cell]) for tensor, cell in cells)
+        return index, used, (f"y{at} = " + _reduction(outcome, cells, float(after.values[index])),)
+    terms = products.terms(outcome.operation.name, outcome.values, shapes, index)
     used_indices = frozenset(
-        int(look.origins[at])
+        int(tensor.origins[at])
         for term in terms
-        for look, at in zip(seen.before, term, strict=False)
-    )  # fmt: skip
+        for tensor, at in zip(outcome.before, term, strict=False)
+    )
     factors = [
-        [float(look.values[at]) for look, at in zip(seen.before, term, strict=False)]
+        [float(tensor.values[at]) for tensor, at in zip(outcome.before, term, strict=False)]
         for term in terms
     ]
     pairs = [(row[0], row[1] if len(row) > 1 else 1.0) for row in factors]
@@ -187,27 +181,26 @@ def _picked(
 
 
 def _cells_of(
-    seen: OperationResult, shapes: list[Index], index: Index
+    outcome: OperationResult, shapes: list[Index], index: Index
 ) -> list[tuple[TensorView, Index]]:
-    if seen.operation.name == "broadcast":
+    if outcome.operation.name == "broadcast":
         return [
-            (look, products.stretched(shape, index))
-            for look, shape in zip(seen.before, shapes, strict=True)
+            (tensor, products.stretched(shape, index))
+            for tensor, shape in zip(outcome.before, shapes, strict=True)
         ]
-    look = seen.before[0]
-    return [(look, cell) for cell in products.along(seen.values, shapes[0], index)]
+    tensor = outcome.before[0]
+    return [(tensor, cell) for cell in products.along(outcome.values, shapes[0], index)]
 
 
-def _said(seen: OperationResult, cells: list[tuple[TensorView, Index]], made: float) -> str:
-    """Write how an element of a mean, an argmax or a broadcast came about."""
-    numbers = [f"{float(look.values[cell]):g}" for look, cell in cells]
-    if seen.operation.name == "broadcast":
-        sign = f" {seen.values['sign']} "
+def _reduction(outcome: OperationResult, cells: list[tuple[TensorView, Index]], made: float) -> str:
+    numbers = [f"{float(tensor.values[cell]):g}" for tensor, cell in cells]
+    if outcome.operation.name == "broadcast":
+        sign = f" {outcome.values['sign']} "
         return f"{sign.join(numbers)} = {made:g}"
-    if seen.operation.name == "mean":
+    if outcome.operation.name == "mean":
         return f"({' + '.join(numbers)}) / {len(numbers)} = {made:.6g}"
     return _(
-        "{place}: of {numbers} the largest stands at place {place}",
+        "{place}: the largest of {numbers} is at {place}",
         place=int(made),
         numbers=", ".join(numbers),
     )
@@ -222,7 +215,6 @@ def _remember(after: TensorView, row: int, column: int) -> None:
 
 
 def numpy() -> None:
-    """Show what NumPy and PyTorch share, tried out now."""
     st.header(_("NumPy and PyTorch"), anchor=False)
     rows = [(f"`{fact.code}`", f"`{fact.found}`", _(fact.meaning)) for fact in notes.numpy_facts()]
     show.facts(rows, [_("code"), _("gives here"), _("so")])

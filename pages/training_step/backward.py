@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.training_step import state as training_step_state
 from pages.training_step.state import ModelAtStep
 from pages.ui import show, state
@@ -28,39 +28,30 @@ _WINDOW = 32  # rows and columns of the heatmap
 
 
 def view(model_at: ModelAtStep) -> None:
-    """Show the graph, then every parameter's gradient, then one of them."""
     _graph(model_at)
-    gradients = training_step_state.kept("gradients", model_at, (), _gradients)
+    gradients = training_step_state.cached("gradients", model_at, (), _gradients)
     own_name = training_step_state.own_names_of(model_at)
     names = [own_name(name) for name in gradients]
-    norms = np.array([np.linalg.norm(one) for one in gradients.values()], np.float32)
+    norms = np.array([np.linalg.norm(gradient) for gradient in gradients.values()], np.float32)
     show.figure(
-        plots.gradient_norms(names, norms, [one.size for one in gradients.values()]),
-        _("One bar for each parameter, from the input down to the output. A parameter "
-          "without a bar learns nothing in this step."),
+        plots.gradient_norms(names, norms, [gradient.size for gradient in gradients.values()]),
+        _("One bar per parameter, from input to output."),
         key="training-step-norms",
-    )  # fmt: skip
+    )
     _heatmap(dict(zip(names, gradients.values(), strict=True)))
 
 
 def _graph(model_at: ModelAtStep) -> None:
     from tfm_core.inspect.training_step.fold import fold, groups_of
 
-    graph: Graph = training_step_state.kept("graph", model_at, (), _make_graph)
-    st.markdown(
-        _("`loss.backward()` walks this graph from the top: **{n} operations**, each "
-          "passing its gradient on to those that made its inputs. It was read from "
-          "`loss.grad_fn`.",
-            n=len(graph.operations)
-        )
-    )  # fmt: skip
+    graph: Graph = training_step_state.cached("graph", model_at, (), _make_graph)
+    st.markdown(paragraph("training_step/graph", n=len(graph.operations)))
     opened = st.selectbox(
         _("Open"),
         groups_of(graph),
         index=None,
         placeholder=_("nothing: one box for each part"),
         key="training-step-open",
-        help=_("Shows the operations inside one part; the others stay folded."),
     )
     folded, theme = fold(graph, opened or ""), state.theme()
     dot = plots.graph(folded, ink=INKS[theme], line=LINES[theme], fills=FILLS[theme])
@@ -68,15 +59,14 @@ def _graph(model_at: ModelAtStep) -> None:
     with st.container(border=True, height=height, horizontal_alignment="center"):
         st.graphviz_chart(dot, width="content" if len(folded.groups) <= 30 else "stretch")
     st.caption(
-        _("On an arrow: norm and shape of the gradient that arrives. On boxes with "
-          "parameters: the norm of the gradient that ends there.")
-    )  # fmt: skip
+        _("On arrows: norm and shape of the gradient. On boxes: its norm at the parameters.")
+    )
 
 
 def _heatmap(gradients: dict[str, np.ndarray]) -> None:
     name = st.selectbox(
         _("One gradient as a map"),
-        [name for name, one in gradients.items() if one.ndim >= 1],
+        [name for name, gradient in gradients.items() if gradient.ndim >= 1],
         key="training-step-parameter",
     )
     values = gradients[name]
@@ -96,13 +86,12 @@ def _heatmap(gradients: dict[str, np.ndarray]) -> None:
     )
     show.figure(
         figure,
-        _("{rows} x {columns} of {shape} numbers, around the largest: {value:.3g} in row {row}, "
-          "column {column}.",
+        paragraph("training_step/window",
             rows=part.shape[0], columns=part.shape[1],
             shape=" x ".join(map(str, values.shape)), value=float(flat[row, column]),
-            row=int(row) + 1, column=int(column) + 1,
+            row=int(row) + 1, column=int(column) + 1
         ),
-        key="training-step-gradient",
+        key="training-step-gradient"
     )  # fmt: skip
 
 
@@ -115,4 +104,4 @@ def _make_graph(trainer: Trainer) -> Graph:
 def _gradients(trainer: Trainer) -> dict[str, np.ndarray]:
     from tfm_core.inspect.training_step.step import gradients
 
-    return {name: one.numpy() for name, one in gradients(trainer)[1].items()}
+    return {name: gradient.numpy() for name, gradient in gradients(trainer)[1].items()}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.i18n import N_, _, ngettext
+from pages.i18n import N_, _, paragraph
 from pages.training_step import state
 from pages.training_step.link import LAST, WEIGHTS
 from pages.training_step.state import MAX_STEPS, ModelAtStep
@@ -29,10 +29,9 @@ def pick() -> Chosen | None:
     chosen = model_choice.chosen(is_trained=True, example=small)
     if chosen.experiment is None:
         st.info(
-            _("A published model has only shapes here. Choose the configuration being "
-              "edited, or a run, to take a step."),
+            _("A published model has only shapes. Choose another model."),
             icon=":material/straighten:",
-        )  # fmt: skip
+        )
         return None
     return chosen
 
@@ -43,45 +42,32 @@ def is_last(chosen: Chosen) -> bool:
         view_link.forget([WEIGHTS])
         return False
     picked = view_link.choice(
-        _("Weights"),
-        WEIGHTS,
-        help=_(
-            "A finished run has little left to learn: its losses and gradients are close "
-            "to 0, and so is what a mistake does to them."
-        ),
+        _("Weights"), WEIGHTS, help=_("Losses and gradients of a finished run are close to 0.")
     )
     return picked == LAST
 
 
 def where(chosen: Chosen, model_at: ModelAtStep) -> None:
-    """Say which weights these are, and which step comes next. Raises ValueError."""
+    """Show which weights these are, and which step comes next. Raises ValueError."""
     step = state.with_trainer(model_at, lambda trainer: trainer.step)
-    n = len(model_at.rates)
-    if n:
-        last = state.taken(model_at)
-        words = ngettext(
-            "{n} step taken here; the next is **step {next}**.",
-            "{n} steps taken here; the next is **step {next}**.",
-            n,
+    upcoming = f"{step + 1:,}"
+    if model_at.rates:
+        last = state.last_step(model_at)
+        words = paragraph(
+            "training_step/steps-taken",
+            n=len(model_at.rates),
+            next=upcoming,
+            step=f"{step:,}",
+            before=last.loss_before,
+            after=last.loss_after,
         )
-        loss = _(
-            "On its own batch, step {step} changed the loss **{before:.4g} → {after:.4g}** nats."
-        )
-        st.markdown(
-            f"{words.format(n=n, next=f'{step + 1:,}')} "
-            + loss.format(step=f"{step:,}", before=last.loss_before, after=last.loss_after)
-        )
-        return
-    if model_at.checkpoint:
-        words = _("A copy of the run's last checkpoint; the next step is its **step {next}**.")
+    elif model_at.checkpoint:
+        words = _("A copy of the last checkpoint; next: **step {next}**.", next=upcoming)
     elif chosen.run is not None:
-        words = _(
-            "The run's first, random weights, with everything still to learn; the next "
-            "step is **step {next}**."
-        )
+        words = _("The run's first, random weights; next: **step {next}**.", next=upcoming)
     else:
-        words = _("The first weights of this configuration; the next step is **step {next}**.")
-    st.markdown(words.format(next=f"{step + 1:,}"))
+        words = _("The configuration's first weights; next: **step {next}**.", next=upcoming)
+    st.markdown(words)
 
 
 def rate(model_at: ModelAtStep) -> float:
@@ -93,9 +79,9 @@ def rate(model_at: ModelAtStep) -> float:
             _("The schedule's learning rate: {rate}", rate=f"{scheduled:.3g}"),
             value=True,
             key="training-step-follow",
-            help=_("The schedule of this run has ended, so this is its peak.")
+            help=_("The schedule has ended: this is its peak.")
             if is_over
-            else _("What the training itself would take here; at first it is small: the warm-up."),
+            else _("What the training itself would take."),
         )
     with right:
         if not follows:
@@ -103,10 +89,9 @@ def rate(model_at: ModelAtStep) -> float:
                 _("Learning rate"),
                 RATES,
                 value=nearest(scheduled),
-                format_func=lambda one: f"{one:g}",
+                format_func=lambda shown_rate: f"{shown_rate:g}",
                 key="training-step-rate",
                 persist_state="session",
-                help=_("From crawling to exploding: watch the loss after a step."),
             )
     chosen = scheduled if follows else picked
     with st.container(horizontal=True):
@@ -115,8 +100,7 @@ def rate(model_at: ModelAtStep) -> float:
 
 
 def nearest(rate: float) -> float:
-    """Return the rate of the slider that is nearest to one, as ratios go."""
-    return min(RATES, key=lambda one: abs(math.log(one / max(rate, 1e-9))))
+    return min(RATES, key=lambda shown_rate: abs(math.log(shown_rate / max(rate, 1e-9))))
 
 
 def _scheduled(trainer: Trainer) -> tuple[float, bool]:
@@ -135,9 +119,7 @@ def _buttons(model_at: ModelAtStep, rate: float) -> None:
         on_click=state.push,
         args=(model_at, rate),
         disabled=n >= MAX_STEPS,
-        help=_("{n} steps at most; the Train page takes thousands.", n=MAX_STEPS)
-        if n >= MAX_STEPS
-        else None,
+        help=_("{n} steps at most.", n=MAX_STEPS) if n >= MAX_STEPS else None,
     )
     st.button(
         _("Undo"),
@@ -158,18 +140,14 @@ def _buttons(model_at: ModelAtStep, rate: float) -> None:
 
 
 def history(model_at: ModelAtStep) -> None:
-    """Show the losses of the steps taken here."""
     if not model_at.rates:
         return
     before, after = [], []
     for count in range(1, len(model_at.rates) + 1):
         at = ModelAtStep(model_at.text, model_at.checkpoint, model_at.mark, model_at.rates[:count])
-        step = state.taken(at)
+        step = state.last_step(at)
         before.append(step.loss_before)
         after.append(step.loss_after)
     show.figure(
-        plots.history(before, after),
-        _("Each step has its own batch, so the next dot starts elsewhere: what helps one "
-          "batch helps the others only partly."),
-        key="training-step-history",
-    )  # fmt: skip
+        plots.history(before, after), _("Each step has its own batch."), key="training-step-history"
+    )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.training_step import state
 from pages.training_step.state import ModelAtStep
 from pages.ui import show
@@ -23,43 +23,39 @@ _SHOWN = 64  # rows of the table
 
 
 def batch(model_at: ModelAtStep) -> None:
-    """Show the rows of the next batch, and the loss of each."""
-    rows, losses, loss = state.kept("batch", model_at, (), _batch)
-    st.markdown(
-        _("The loop drew **{n} examples** from the shuffled training set and sent them "
-          "through the model at once.", n=len(rows.indices))
-    )  # fmt: skip
+    rows, losses, loss = state.cached("batch", model_at, (), _batch)
+    n = len(rows.indices)
+    st.markdown(_("**{n} examples** of the shuffled training set.", n=n))
     if losses is None:
-        st.info(_("The loss of this model is not a cross-entropy, so it is one number only."))
+        st.info(_("This loss is not a cross-entropy: it is a single number."))
     else:
         names = _names(rows)
         show.figure(
             plots.example_losses(losses, names, loss),
-            _("Tall bars pull hardest: their gradients are the largest. The line is the "
-              "mean over all answers: the number that is differentiated."),
+            _("Tall bars: large gradients. Line: their mean, the loss."),
             key="training-step-losses",
-        )  # fmt: skip
+        )
     _table(rows, losses)
 
 
 def _names(rows: Rows) -> list[str]:
     """Return what each example is: input and target; a text that is written on has one of them."""
     pairs = zip(rows.inputs, rows.targets, strict=True)
-    return [f"{one} → {other}" if one else other for one, other in pairs]
+    return [f"{source} → {other}" if source else other for source, other in pairs]
 
 
 def _table(rows: Rows, losses: Floats | None) -> None:
     columns: dict[str, Sequence[object] | Floats] = {_("number"): rows.indices[:_SHOWN]}
     config = {
         _("number"): st.column_config.NumberColumn(
-            width="small", help=_("Its number in the training set, from 0.")
+            width="small",
         )
     }
     if losses is not None:  # before the sentences, which may be wider than the page
         columns[_("loss (nats)")] = losses[:_SHOWN]
         config[_("loss (nats)")] = st.column_config.NumberColumn(format="%.4g", width="small")
     if rows.pictures is not None:
-        columns[_("picture")] = [picture_url(one) for one in rows.pictures[:_SHOWN]]
+        columns[_("picture")] = [picture_url(picture) for picture in rows.pictures[:_SHOWN]]
         config[_("picture")] = st.column_config.ImageColumn()
     else:
         columns[_("input")] = rows.inputs[:_SHOWN]
@@ -71,11 +67,9 @@ def _table(rows: Rows, losses: Floats | None) -> None:
 
 def loss(model_at: ModelAtStep) -> None:
     """Show one answer: logits, log-softmax, minus the log of the right one."""
-    counted = state.kept("counted", model_at, (), _counted)
+    counted = state.cached("counted", model_at, (), _counted)
     if counted is None:
-        st.info(
-            _("The loss of this model is not a cross-entropy, so there are no classes to show.")
-        )
+        st.info(_("This loss is not a cross-entropy: no classes to show."))
         return
     rows, answers = counted
     names = _names(rows)
@@ -97,19 +91,16 @@ def loss(model_at: ModelAtStep) -> None:
             disabled=len(there) == 1,
         )
     if not there:
-        st.caption(_("No answer of this example counts in this step; choose another one."))
+        st.caption(_("No answer of this example counts; choose another."))
         return
     number = there[at or 0]
-    answer = state.kept("answer", model_at, (number,), lambda trainer: _answer(trainer, number))
+    answer = state.cached("answer", model_at, (number,), lambda trainer: _answer(trainer, number))
     if rows.pictures is not None:
         named = rows.targets[example]
         st.image(picture_url(rows.pictures[example]), width=84, caption=named, alt=named)
     show.figure(
         plots.answer(answer),
-        _(
-            "The likeliest of {n} classes; the green one, ticked, is right.",
-            n=f"{answer.n_classes:,}",
-        ),
+        _("The likeliest of {n} classes; the ticked one is right.", n=f"{answer.n_classes:,}"),
         key="training-step-answer",
     )
     _arithmetic(answer)
@@ -117,23 +108,20 @@ def loss(model_at: ModelAtStep) -> None:
 
 def _arithmetic(answer: Answer) -> None:
     index = answer.names.index(answer.target)
-    logit, p = float(answer.logits[index]), float(answer.probabilities[index])
-    came = (
-        _("**Logits** come out of the model, and a mistake makes something else of them, which the "
-          "loss takes for logits; that of “{target}” is {logit:.4f}.")
-        if answer.is_changed
-        else _("**Logits** come out of the model; that of “{target}” is {logit:.4f}.")
-    )  # fmt: skip
-    rest = _(
-        "2. **log-softmax** subtracts the logarithm of the sum of all exponentials, "
-        "{log_sum:.4f}: {logit:.4f} - {log_sum:.4f} = {log_p:.4f}, so p = {p:.4f}.\n3. "
-        "**The loss** is what is missing from certainty: -log p = **{loss:.4f} nats**."
+    logit = float(answer.logits[index])
+    if answer.is_changed:
+        st.markdown(_("A mistake changes the logits before the loss."))
+    st.markdown(
+        paragraph(
+            "training_step/cross-entropy",
+            target=answer.target.replace("`", ""),
+            logit=logit,
+            log_sum=answer.log_sum,
+            log_p=-answer.loss,
+            p=float(answer.probabilities[index]),
+            loss=answer.loss,
+        )
     )
-    said = came.format(target=answer.target.replace("`", ""), logit=logit)
-    computed = rest.format(
-        log_sum=answer.log_sum, logit=logit, log_p=-answer.loss, p=p, loss=answer.loss
-    )
-    st.markdown(f"1. {said}\n{computed}")
     frame = pd.DataFrame({
         _("class"): answer.names,
         _("logit"): answer.logits,
@@ -145,10 +133,7 @@ def _arithmetic(answer: Answer) -> None:
     forms[_("p")] = st.column_config.NumberColumn(format="%.4g")  # small ones are not 0
     st.dataframe(frame, hide_index=True, column_config=forms)
     if answer.smoothing:
-        st.caption(
-            _("Label smoothing of {share} also asks for a little of every other class; "
-              "the batch's loss includes that part.", share=answer.smoothing)
-        )  # fmt: skip
+        st.caption(paragraph("training_step/smoothing", share=answer.smoothing))
 
 
 def _batch(trainer: Trainer) -> tuple[Rows, Floats | None, float]:

@@ -43,7 +43,6 @@ class ModelAtStep:
 
     @property
     def subject(self) -> str:
-        """What tells one model from another."""
         return f"{self.checkpoint} {self.mark} {self.text}"
 
 
@@ -69,12 +68,10 @@ def model_at_step(chosen: Chosen, *, is_last: bool) -> ModelAtStep:
 
 
 def push(model_at: ModelAtStep, rate: float) -> None:
-    """Take a step."""
     _taken()[model_at.subject] = [*model_at.rates, rate][:MAX_STEPS]
 
 
 def pop(model_at: ModelAtStep) -> None:
-    """Undo the last step."""
     _taken()[model_at.subject] = list(model_at.rates[:-1])
 
 
@@ -92,7 +89,7 @@ def with_trainer(model_at: ModelAtStep, work: Callable[[Trainer], T]) -> T:
         return work(_at(model_at)[0])
 
 
-def taken(model_at: ModelAtStep) -> Taken:
+def last_step(model_at: ModelAtStep) -> Taken:
     """Return the step last taken from a model that has some rates. Raises ValueError."""
     with _lock:
         step = _at(model_at)[1]
@@ -101,11 +98,12 @@ def taken(model_at: ModelAtStep) -> Taken:
 
 
 def after(model_at: ModelAtStep, rate: float) -> ModelAtStep:
-    """Return the model one more step on."""
     return ModelAtStep(model_at.text, model_at.checkpoint, model_at.mark, (*model_at.rates, rate))
 
 
-def kept(name: str, model_at: ModelAtStep, key: tuple[Any, ...], work: Callable[[Trainer], T]) -> T:
+def cached(
+    name: str, model_at: ModelAtStep, key: tuple[Any, ...], work: Callable[[Trainer], T]
+) -> T:
     """Return what a piece of work found, computed once for a model and a key."""
     with _lock:
         whole = ("training step", name, model_at, key)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.training_step import state
 from pages.training_step.state import ModelAtStep
 from pages.ui import show
@@ -34,7 +34,6 @@ T = TypeVar("T")
 
 
 def one_layer() -> None:
-    """Show a layer as a module and as a function, and what both print."""
     from tfm_core.inspect.training_step import plain
 
     st.header(_("One layer, in plain PyTorch"), anchor=False)
@@ -44,20 +43,10 @@ def one_layer() -> None:
             st.code(script.code, "python", wrap_lines=True)
             st.markdown(_("It prints:"))
             st.code(script.printed, None, wrap_lines=True)
-    st.markdown(
-        _(
-            "Both give the same numbers and the same gradients. A module pays off where "
-            "there is something to keep: `parameters()`, `state_dict()` and "
-            "`.to(device)` find the weights of `nn.Linear`, and `model.eval()` reaches "
-            "`nn.Dropout`, which `F.dropout(x, p, training=self.training)` has to be "
-            "told. ReLU learns nothing, so `nn.ReLU()` and `F.relu` differ in their "
-            "place in `print(model)` alone."
-        )
-    )
+    st.markdown(paragraph("training_step/modules-or-functions"))
 
 
 def two_ways(model_at: ModelAtStep, rate: float) -> None:
-    """Show both codes of a whole step, and that both make the same numbers."""
     from tfm_core.inspect.training_step import functional as code
 
     one_layer()
@@ -65,13 +54,12 @@ def two_ways(model_at: ModelAtStep, rate: float) -> None:
 
     chosen = Experiment.model_validate_json(model_at.text).training.optimizer
     rules = OPTIMISERS[chosen].arithmetic
-    taken = state.taken(state.after(model_at, rate))
-    both: TwoWays = state.kept(
-        "ways", model_at, (rate,), lambda trainer: code.two_ways(trainer, taken)
+    result = state.last_step(state.after(model_at, rate))
+    both: TwoWays = state.cached(
+        "ways", model_at, (rate,), lambda trainer: code.two_ways(trainer, result)
     )
-    words = _(
-        "Both were run just now: losses {one:.6f} and {other:.6f}; gradients differ by at most "
-        "{gradient:.2g}, the new weights by at most {weight:.2g}.",
+    words = paragraph(
+        "training_step/both-run",
         one=both.module_loss,
         other=both.functional_loss,
         gradient=both.gradient_difference,
@@ -81,14 +69,10 @@ def two_ways(model_at: ModelAtStep, rate: float) -> None:
     (st.success if is_same else st.warning)(words, icon=":material/balance:")
     left, right = st.columns(2)
     with left:
-        st.markdown(
-            _("**`nn.Module`**: weights live in objects; the optimiser changes them in place.")
-        )
+        st.markdown(_("**`nn.Module`**: the optimiser changes the weights in place."))
         st.code(_source(code.with_modules), "python", wrap_lines=True)
     with right:
-        st.markdown(
-            _("**Functions**: weights are handed in, gradients handed out; nothing is changed.")
-        )
+        st.markdown(_("**Functions**: weights in, gradients out; nothing is changed."))
         st.code(_source(code.with_functions), "python", wrap_lines=True)
         st.code("\n\n".join(map(_source, rules)), "python", wrap_lines=True)
 
@@ -116,15 +100,12 @@ def mistakes(model_at: ModelAtStep) -> None:
     _mistake(model_at, 3, made.softmax_before_loss, _softmax)
     _mistake(model_at, 4, made.forgotten_eval, _eval)
     st.header(_("In the code of a block"), anchor=False)
-    st.caption(
-        _("The first block of this model with its own weights, on the next batch, beside "
-          "a twin that differs only in the mistake. No dropout.")
-    )  # fmt: skip
+    st.caption(_("The first block on the next batch, beside a twin with the mistake; no dropout."))
     _mistake(model_at, 5, mm_on_four_axes, _four_axes)
     for number, (name, work) in enumerate(BLOCK_MISTAKES.items(), 6):
         _mistake(model_at, number, work, partial(_block, MISTAKES[name]))
     st.header(_("In the code of the model"), anchor=False)
-    st.caption(_("The whole model with its own weights, on the next batch, beside a twin."))
+    st.caption(_("The model on the next batch, beside a twin with the mistake."))
     for number, name in enumerate(MODEL_MISTAKES, 6 + len(BLOCK_MISTAKES)):
         _mistake(model_at, number, partial(in_model, name=name), partial(_model, MISTAKES[name]))
 
@@ -134,7 +115,7 @@ def _mistake(
 ) -> None:
     with st.container(border=True):
         try:
-            draw(state.kept(f"mistake {number}", model_at, (), work))
+            draw(state.cached(f"mistake {number}", model_at, (), work))
         except ValueError as error:
             st.info(_(error), icon=":material/info:")
 
@@ -142,23 +123,14 @@ def _mistake(
 def _argmax(result: Argmax) -> None:
     st.subheader(_("argmax before the loss"), anchor=False)
     st.code("wrong = (logits.argmax(-1) != targets).float().mean()\nwrong.backward()", "python")
-    st.markdown(
-        _("{share:.1%} of the answers are wrong, and no more can be learned from it: "
-          "`grad_fn` is **{grad_fn}**, because a count does not change when a weight "
-          "changes a little. `backward()` says:",
-              share=result.wrong_share, grad_fn=result.grad_fn)
-    )  # fmt: skip
+    st.markdown(paragraph("training_step/argmax", share=result.wrong_share, grad_fn=result.grad_fn))
     st.code(f"RuntimeError: {result.error}", None, wrap_lines=True)
 
 
 def _silent_argmax(result: SilentArgmax) -> None:
     _lines(MISTAKES["argmax-before-loss"])
     st.markdown(
-        _("No error: the loss is {loss:.4g}, and `backward()` and `step()` succeed. But "
-          "`requires_grad_()` makes a new leaf that isn't connected to the model: **{n} of {all}** "
-          "weights got a gradient, and the largest change of any weight is **{change:g}**. The "
-          "training runs and learns nothing. Check `weight.grad is None` when a loss doesn't "
-          "fall.",
+        paragraph("training_step/new-leaf",
               loss=result.loss, n=result.n_gradients, all=result.n_weights, change=result.change
           )
     )  # fmt: skip
@@ -168,9 +140,7 @@ def _zero_grad(result: Piled) -> None:
     st.subheader(_("Forgetting `zero_grad`"), anchor=False)
     st.code("loss.backward()\nloss_again.backward()  # no optimizer.zero_grad() between", "python")
     st.markdown(
-        _("The norm of the gradient is {once:.4f} after one pass and **{twice:.4f}** "
-          "after two: gradients add up, here to exactly twice within {d:.2g}. Every step "
-          "would also follow all batches before it.",
+        paragraph("training_step/zero-grad",
             once=result.once, twice=result.twice, d=result.difference_from_double
         )
     )  # fmt: skip
@@ -179,11 +149,9 @@ def _zero_grad(result: Piled) -> None:
 def _softmax(result: Softmaxed) -> None:
     _lines(MISTAKES["softmax-before-loss"])
     st.markdown(
-        _("The loss says {wrong:.4f} instead of {right:.4f}, and can never fall below "
-          "**{floor:.4f}** with {n} classes, however sure the model. The gradient's norm is "
-          "{wrong_norm:.4f} instead of {right_norm:.4f}.",
+        paragraph("training_step/loss-input",
             wrong=result.wrong_loss, right=result.right_loss, floor=result.floor,
-            n=f"{result.n_classes:,}", wrong_norm=result.wrong_norm, right_norm=result.right_norm,
+            n=f"{result.n_classes:,}", wrong_norm=result.wrong_norm, right_norm=result.right_norm
         )
     )  # fmt: skip
 
@@ -192,11 +160,8 @@ def _four_axes(result: FourAxes) -> None:
     st.subheader(_("`mm` on tensors of four axes"), anchor=False)
     st.code("scores = torch.mm(q, k.transpose(-2, -1))", "python")
     st.markdown(
-        _("Queries are {query}, turned keys {key}: batch and heads in front. `mm` takes two "
-          "matrices; `q @ k.transpose(-2, -1)` gives {scores}.",
-            query=result.query, key=result.key, scores=result.scores
-        )
-    )  # fmt: skip
+        paragraph("training_step/mm", query=result.query, key=result.key, scores=result.scores)
+    )
     st.code(f"RuntimeError: {result.error}", None, wrap_lines=True)
 
 
@@ -213,10 +178,9 @@ def _model(mistake: Mistake, result: WrongModel) -> None:
         st.code(f"RuntimeError: {result.error}", None, wrap_lines=True)
         return
     st.markdown(
-        _("The loss of the batch is **{wrong:.4f}** instead of {right:.4f}; in training, with "
-          "dropout {share:g}, {wrong_there:.4f} instead of {right_there:.4f}.",
+        paragraph("training_step/model",
             wrong=result.wrong, right=result.right, share=result.dropout,
-            wrong_there=result.wrong_in_training, right_there=result.right_in_training,
+            wrong_there=result.wrong_in_training, right_there=result.right_in_training
         )
     )  # fmt: skip
 
@@ -234,23 +198,21 @@ def _block(mistake: Mistake, result: WrongBlock) -> None:
         ["", _("parameters of the block"), _("out, first token")],
     )
     st.markdown(
-        _("The outputs lie up to **{apart:.3g}** apart; the right one has the standard deviation "
-          "{spread:.3g}.", apart=result.apart, spread=result.spread)
-        + " " + _(result.fact)
-    )  # fmt: skip
+        paragraph(
+            "training_step/outputs-differ",
+            difference=result.apart,
+            spread=result.spread,
+            fact=_(result.fact),
+        )
+    )
 
 
 def _eval(result: Noisy) -> None:
     st.subheader(_("Forgetting `model.eval()`"), anchor=False)
     st.code("first, second = model(batch), model(batch)  # still in model.train()", "python")
-    words = _(
-        "With dropout {share:g} two predictions for the same batch differ by up to **{noisy:.4f}** "
-        "in a logit; after `model.eval()` by {quiet:g}.",
-        share=result.dropout,
-        noisy=result.in_training,
-        quiet=result.in_eval,
+    words = paragraph(
+        "training_step/eval", share=result.dropout, noisy=result.in_training, quiet=result.in_eval
     )
     if result.is_borrowed:
-        words += " " + _("This model has no dropout; its copy was given some, so that "
-                         "there is something to see.")  # fmt: skip
+        words = words + " " + _("This model has no dropout; its copy was given some.")
     st.markdown(words)

@@ -13,7 +13,6 @@ from tfm_core.variants.tasks import TASK_KINDS
 
 if TYPE_CHECKING:
     from pages.attention import own as attention_own
-    from pages.attention import sentence as attention_sentence
     from pages.attention.selection_link import Selection
     from pages.home import samples
     from tfm_core.inspect.attention.example import Example
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from tfm_core.runs.run import Run
 else:  # imported where something of it is used first
     attention_own = LazyModule("pages.attention.own")
-    attention_sentence = LazyModule("pages.attention.sentence")
     samples = LazyModule("pages.home.samples")
 
 
@@ -64,7 +62,7 @@ class TaskPanels:
 _TEXT = TaskPanels(
     sample=lambda: samples.text,
     example_name=_text_name,
-    own=lambda: attention_sentence.sentence,
+    own=lambda: attention_own.sentence,
     own_words="attention_own_text",
 )
 _IMAGE = TaskPanels(

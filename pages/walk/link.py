@@ -8,6 +8,7 @@ from pages.i18n import N_
 from pages.ui import parameters, view_link, walk_steps
 from pages.ui.model_choice import SizedModelView
 from pages.ui.parameters import Choice, Number, Text
+from tfm_core.config import ModelConfig
 
 MINE, BOOK = "mine", "book"
 SOURCE = Choice(
@@ -38,3 +39,36 @@ class WalkView(SizedModelView):
     position: str = view_link.linked(POSITION)
     step: str = view_link.linked(STEP)
     block: int = view_link.linked(BLOCK)
+
+
+_INTO = (
+    "tokens", "heads", "masks", "embedding", "positions", "queries-keys-values", "split", "scores",
+    "masking", "softmax", "weighted-sum", "merge", "add-norm", "feed-forward", "encoder-stack",
+)  # fmt: skip
+_BLOCK = (
+    "queries-keys-values", "split", "scores", "softmax", "weighted-sum", "merge", "add-norm",
+    "feed-forward", "encoder-stack",
+)  # fmt: skip
+_PATCHES = ("picture", "patches", "patch-projection")
+_ANSWER = ("logits", "whole")
+
+STEPS: dict[str, tuple[str, ...]] = {  # family -> steps, the first of which was number 1
+    "encoder-decoder": (*_INTO, "decoder-attention", "cross-attention", *_ANSWER),
+    "encoder-only": (*_INTO, "pooling", "", *_ANSWER),
+    "decoder-only": (*_INTO, "", "", *_ANSWER),
+    "vit": (*_PATCHES, "cls", "positions", *_BLOCK, "pooling", "head", "whole"),
+    "recurrent": (
+        "tokens", "embedding", "encoder", "bridge", "scores", "weights", "context", "writing",
+        "whole",
+    ),
+    "captioner": (
+        *_PATCHES, "positions", *_BLOCK, "tokens", "embedding", "word-positions", "masks",
+        "decoder-attention", "cross-attention", "decoder-add-norm", "decoder-feed-forward",
+        *_ANSWER,
+    ),
+}  # fmt: skip
+
+
+def steps_of(config: ModelConfig) -> tuple[str, ...]:
+    """Return the names of the steps that numbers stood for, from 1; "" where there was none."""
+    return STEPS[config.family]

@@ -7,11 +7,10 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import show, view_link, walk_steps
 from pages.ui.state import body
-from pages.walk import functions, old_links, picture, source, tensor
+from pages.walk import link, picture, source, tensor
 
 
 def page() -> None:
-    """Show one step of the chosen model's forward pass."""
     show.header("walk")
     body(_walk)
 
@@ -35,22 +34,22 @@ def _walk() -> None:
         show.problem(error)
         return
     names = [step.name for step in steps]
-    number, problem = walk_steps.current(names, old_links.steps_of(subject.config))
+    number, problem = walk_steps.current(names, link.steps_of(subject.config))
     view_link.warn(problem)
     step = steps[number - 1]
     walk_steps.navigation(steps, number)
     st.header(f"{number} · {_(step.title)}", anchor=False)
     if step.block:
         st.caption(_("Inside `{block}`", block=step.block))
-    told, seen = st.columns(2, gap="medium")
-    with told:
+    left, right = st.columns(2, gap="medium")
+    with left:
         above = st.container()
         walk_steps.question(step, name, example)
         is_revealed = walk_steps.is_step_revealed(step, name, example)
         with above:  # drawn last: an answer just given reveals what it asked for
             walk_steps.shapes(step, subject, example, is_revealed=is_revealed)
             walk_steps.explanation(step, subject, names, is_revealed=is_revealed)
-    with seen:
+    with right:
         if is_revealed and step.name == "patches":
             picture.cut(subject, example)
         if is_revealed and step.name == "whole":
@@ -62,7 +61,7 @@ def _walk() -> None:
         if is_revealed and step.name == "cross-attention":
             with over:  # drawn last: it shows the head that is chosen for the map
                 picture.looks(subject, step, example)
-        functions.used(step)
+        picture.used(step)
 
 
 page()

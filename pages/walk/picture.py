@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import show, state
 from pages.ui.typed import escape
 from pages.walk import tensor
@@ -19,16 +19,11 @@ if TYPE_CHECKING:
 
 
 def cut(subject: Subject, example: int) -> None:
-    """Show how the picture is cut."""
     if subject.pictures is None:
         return
     size = getattr(subject.config, "patch_size", 1)
     figure = plots.cut_picture(subject.pictures[example], size, state.theme())
-    show.live_figure(
-        figure,
-        _("The patches in their order: row by row from the top left."),
-        key="walk-picture",
-    )
+    show.live_figure(figure, _("The patches, row by row from the top left."), key="walk-picture")
 
 
 def looks(subject: Subject, step: WalkStep, example: int) -> None:
@@ -43,23 +38,34 @@ def looks(subject: Subject, step: WalkStep, example: int) -> None:
         maps.maps, subject.pictures[example], maps.words, maps.boxes, state.theme(),
         notes=maps.writes,
     )  # fmt: skip
-    words = _(
-        "The weights of head {n} over the picture: under each picture the word that attends, and "
-        "the one that is to be written next. Outlined: the digit that this next word names."
-    )
-    show.figure(figure, words.format(n=head + 1), key="walk-looks")
+    show.figure(figure, paragraph("walk/looks", n=head + 1), key="walk-looks")
 
 
 def written(subject: Subject, example: int) -> None:
-    """Show the caption that the model writes by itself, beside the true one."""
     if subject.described is None or subject.pictures is None:
         return
-    said, truth = subject.described.said[example], subject.described.truth[example]
+    caption, truth = subject.described.said[example], subject.described.truth[example]
     with st.container(border=True, horizontal=True, gap="medium", vertical_alignment="center"):
         st.image(subject.pictures[example][0], width=98, alt=truth)
-        st.markdown(f":grey[{_('Model')}]  \n**{escape(said or '–')}**", width="content")
-        st.markdown(f":grey[{_('Truth')}]  \n**{escape(truth)}**", width="content")
-        if said == truth:
-            st.markdown(f":green-badge[:material/check: {_('right')}]", width="content")
+        st.markdown(
+            _(":grey[Model]  \n**{caption}**", caption=escape(caption or "–")), width="content"
+        )
+        st.markdown(_(":grey[Truth]  \n**{caption}**", caption=escape(truth)), width="content")
+        if caption == truth:
+            st.markdown(_(":green-badge[:material/check: right]"), width="content")
         else:
-            st.markdown(f":orange-badge[:material/close: {_('wrong')}]", width="content")
+            st.markdown(_(":orange-badge[:material/close: wrong]"), width="content")
+
+
+def used(step: WalkStep) -> None:
+    """Show each function of the step's code: what it does, and a call of it with its result."""
+    from tfm_core.inspect.walk import functions
+
+    shown = functions.used(step)
+    if not shown:
+        return
+    st.subheader(_("The functions used, each on a small example"), anchor=False)
+    for function in shown:
+        with st.container(gap="xsmall"):
+            st.markdown(f"`{function.function.name}` {_(function.function.says)}")
+            st.code(function.session, language="python", wrap_lines=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.i18n import N_, _
+from pages.i18n import N_, _, paragraph
 from pages.ui import model_choice, view_link
 from pages.ui.model_choice import Chosen
 from pages.walk.link import BOOK, MINE, POSITION, SOURCE
@@ -35,20 +35,13 @@ def pick() -> tuple[str, Subject]:
             required=True,
             key=SOURCE.query,
             persist_state="session",
-            help=_(
-                "The textbook example: a batch of 128, 28 source and 29 target tokens, d_model "
-                "512, 8 heads. Its numbers are those of one pair of sentences."
-            ),
+            help=paragraph("walk/textbook"),
         )
     view_link.warn(unknown)
     view_link.say(SOURCE, picked or MINE)
     with right:
         if picked == BOOK:
-            position = view_link.choice(
-                _("Its positions"),
-                POSITION,
-                help=_("Books use either: a learned row for each position, or fixed waves."),
-            )
+            position = view_link.choice(_("Its positions"), POSITION)
             return f"{BOOK} {position}", _book(position)
         chosen = model_choice.chosen()
     return _of(chosen)
@@ -73,20 +66,19 @@ def _book(position: str) -> Subject:
     from tfm_core.inspect.walk.subject import BOOK_SEED, book_example
 
     note = N_(
-        "Batch 128, 28 → 29 tokens, 512 wide, 8 heads of 64, 6 + 6 blocks. The shapes are those of "
-        "the batch; the numbers are one pair's, with random ids and weights from seed {seed}.",
+        "6 + 6 blocks. One pair's numbers, with random ids and weights (seed {seed}).",
         seed=BOOK_SEED,
     )
     return with_note(book_example(position, with_numbers=True), note)
 
 
-def _of_architecture(key: str, known: Architecture) -> Subject:
+def _of_architecture(key: str, architecture: Architecture) -> Subject:
     from tfm_core.inspect.walk.forward import with_note
     from tfm_core.inspect.walk.subject import of_architecture
 
     def walked() -> Subject:
-        made = of_architecture(known)
-        return with_note(made, known.note) if known.note else made
+        made = of_architecture(architecture)
+        return with_note(made, architecture.note) if architecture.note else made
 
     return byte_cache.SHARED.get(("walk of", key), walked)
 
@@ -98,10 +90,8 @@ def _untrained(text: str) -> Subject:
 
     walked = subject(Experiment.model_validate_json(text))
     if walked.is_real:
-        return with_note(
-            walked, N_("This model is untrained: its numbers are its first, random ones.")
-        )
-    return with_note(walked, N_("This model is large, so only its shapes are shown."))
+        return with_note(walked, N_("This model is untrained: its numbers are random."))
+    return with_note(walked, N_("This model is large: shapes only."))
 
 
 @byte_cache.kept
@@ -117,10 +107,7 @@ def _trained(folder: str, changed: int) -> Subject:
         walked = subject(run.experiment, model, items=probe.items, images=probe.images)
     except ValueError:  # no probe yet
         walked = subject(run.experiment, model)
-    note = N_("The last checkpoint of the run, at step {step:,} of its training.", step=step)
+    note = N_("The last checkpoint of the run, step {step:,}.", step=step)
     if run.experiment.training.ema_decay:
-        note = N_(
-            "The averaged weights of the run's last checkpoint, at step {step:,} of its training.",
-            step=step,
-        )
+        note = N_("The averaged weights of the run's last checkpoint, step {step:,}.", step=step)
     return with_note(walked, note)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import show, state, view_link
 from pages.walk.link import BLOCK
 from tfm_core.plots import walk as plots
@@ -51,7 +51,6 @@ def layer_picker(subject: Subject) -> int:
             format_func=lambda index: str(index + 1),
             key=key,
             persist_state="session",
-            help=_("The block that the steps show; in a stack with fewer blocks, its last."),
         )
     view_link.warn(problem)
     view_link.say(block, index)
@@ -61,9 +60,9 @@ def layer_picker(subject: Subject) -> int:
 def tensor(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool) -> None:
     """Show one tensor of the step, cut as the user likes; not what is still to be predicted."""
     hidden = frozenset[str]() if is_revealed else step.hidden
-    every = {one.name: one for one in step.tensors if one.name not in hidden}
-    if hidden & {one.name for one in step.tensors}:
-        waiting = ", ".join(f"`{one.name}`" for one in step.tensors if one.name in hidden)
+    every = {each.name: each for each in step.tensors if each.name not in hidden}
+    if hidden & {each.name for each in step.tensors}:
+        waiting = ", ".join(f"`{each.name}`" for each in step.tensors if each.name in hidden)
         st.caption(_("Predict first: {names} appears once you have answered.", names=waiting))
     if not every:
         return
@@ -73,14 +72,13 @@ def tensor(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool)
         _("Tensor"),
         names,
         index=names.index(first),
-        format_func=lambda one: _titled(one, _(every[one].label)),
+        format_func=lambda each: _titled(each, _(every[each].label)),
         key=f"walk-tensor-{step.name}-{len(names)}-{is_revealed}",
     )
     chosen = every[name]
     if not chosen.has_values:
         st.info(
-            _("Shapes only: this model is too large for numbers; a small one has them."),
-            icon=":material/straighten:",
+            _("Shapes only: this model is too large for numbers."), icon=":material/straighten:"
         )
         return
     cut = _slice(chosen, subject, example)
@@ -99,9 +97,9 @@ def tensor(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool)
         is_whole_number=cut.is_whole_number,
         words=words,
     )
-    caption = _("{name}: point at a cell for its exact value. {shape} numbers are shown.")
     shape = " x ".join(map(str, cut.values.shape))
-    show.live_figure(figure, caption.format(name=chosen.name, shape=shape), key="walk-map")
+    caption = _("{name}: {shape} numbers; point at a cell.", name=chosen.name, shape=shape)
+    show.live_figure(figure, caption, key="walk-map")
 
 
 def _titled(name: str, label: str) -> str:
@@ -114,8 +112,8 @@ def _words(chosen: Seen, cut: Slice, subject: Subject) -> list[list[str]] | None
         return None
     (first, start), (n, size) = cut.starts, cut.values.shape
     lists = [subject.tokens(chosen.words[1], index) for index in range(first, first + n)]
-    known = [list(words[start : start + size]) for words in lists if words is not None]
-    return known if len(known) == n else None
+    by_sequence = [list(words[start : start + size]) for words in lists if words is not None]
+    return by_sequence if len(by_sequence) == n else None
 
 
 def _axis_title(axis: str, subject: Subject) -> str:
@@ -198,9 +196,12 @@ def mistake(subject: Subject, step: WalkStep, example: int) -> None:
 
     head = chosen_head(subject)
     both = scales(subject, f"{step.block}.self_attention", example, head)
-    heading, words = _of_mistake(both.mistake)
+    if SCALES[both.mistake].width is None:
+        kind, heading = "unscaled", _("A mistake worth seeing: not dividing the scores")
+    else:
+        kind, heading = "by-d-model", _("A mistake worth seeing: dividing by sqrt(d_model)")
     st.subheader(heading, anchor=False)
-    weights = next(one for one in step.after if one.name == "weights")
+    weights = next(each for each in step.after if each.name == "weights")
     names = subject.tokens(weights.words[-2], example) or map(str, range(weights.shape[-2]))
     figure = plots.entropies(
         both.right_bits.numpy(),
@@ -209,36 +210,17 @@ def mistake(subject: Subject, step: WalkStep, example: int) -> None:
         list(names),
         both.mistake,
     )
-    if both.is_own:
-        words = f"{words} {_('This model makes the mistake.')}"
-    words = words.format(
+    words = paragraph(
+        f"walk/{kind}",
         head=head + 1,
         right=float(both.right_bits.mean()),
         wrong=float(both.wrong_bits.mean()),
         small=subject.anatomy.sizes["d_head"] ** 0.5,
         large=subject.config.d_model**0.5,
     )
+    if both.is_own:
+        words = words + " " + _("This model makes the mistake.")
     show.live_figure(figure, words, key="walk-mistake")
-
-
-def _of_mistake(scale: str) -> tuple[str, str]:
-    """Return the heading and the sentence of a wrong scale, a name of SCALES."""
-    if SCALES[scale].width is None:
-        return (
-            _("A mistake worth seeing: not dividing the scores"),
-            _(
-                "Head {head}: {right:.3f} bits on average with sqrt(d_head) = {small:.2f}, "
-                "{wrong:.3f} without it. Fewer bits mean sharper weights, on fewer keys."
-            ),
-        )
-    return (
-        _("A mistake worth seeing: dividing by sqrt(d_model)"),
-        _(
-            "Head {head}: {right:.3f} bits on average with sqrt(d_head) = {small:.2f}, "
-            "{wrong:.3f} with sqrt(d_model) = {large:.2f}. More bits mean flatter weights, "
-            "spread over more keys."
-        ),
-    )
 
 
 def _example_name(subject: Subject, index: int) -> str:

@@ -38,8 +38,8 @@ def test_a_hidden_bug_is_trained_measured_named_and_read(
     for guess in (wrong, bug):
         tab.main.get_by_role("combobox", name="What is wrong with the suspect?").click()
         tab.page.get_by_role("option", name=str(guess.label), exact=True).click()
-        tab.main.get_by_role("button", name="That is it").click()
+        tab.main.get_by_role("button", name="Submit").click()
         if guess is wrong:
             expect(tab.main.get_by_text(f"Not “{wrong.label}”")).to_be_visible()
-    expect(tab.main.get_by_text("In the generated code")).to_be_visible()
+    expect(tab.main.get_by_text("Generated code")).to_be_visible()
     expect(tab.main).to_contain_text("1 probe of 5 used · 1 wrong guess · 1 bug found")

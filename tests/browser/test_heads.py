@@ -104,7 +104,7 @@ def test_a_click_on_a_cell_opens_its_arithmetic(open_tab: OpenTab) -> None:
 def test_the_page_that_plays_works_without_a_server(open_tab: OpenTab, tmp_path: Path) -> None:
     tab = open_tab(f"{KOREAN}&deeper=take")
     with tab.page.expect_download() as download:
-        tab.button("Animation (HTML, works offline)").click()
+        tab.button("Animation (HTML, offline)").click()
     path = tmp_path / "heads.html"
     download.value.save_as(path)
     apart = tab.page.context.browser.new_context(offline=True)  # the app's tab still loads scripts

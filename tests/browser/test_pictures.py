@@ -38,9 +38,9 @@ def test_the_patches_of_a_fresh_run_can_be_looked_at(open_tab: OpenTab) -> None:
 
 def test_another_patch_can_ask(open_tab: OpenTab) -> None:
     tab = open_tab(DIGITS)
-    expect(tab.main.get_by_text("How much attention each patch receives")).to_be_visible()
+    expect(tab.main.get_by_text("Mean attention per patch")).to_be_visible()
     tab.pick("Attention of which patch", "Patch 2,3")
-    expect(tab.main.get_by_text("Where the outlined patch looks.")).to_be_visible()
+    expect(tab.main.get_by_text("Where the outlined patch looks")).to_be_visible()
     expect(tab.page).to_have_url(re.compile(r"patch=2(%2C|,)3"))
     picture = tab.main.locator(PATCHES)
     expect(picture).to_have_attribute("tabindex", "0")  # it listens to keys

@@ -14,7 +14,7 @@ def test_the_right_answer_marks_the_step(open_tab: OpenTab) -> None:
     tab = open_tab("practice")
     expect(tab.main.get_by_text("0 of 7 done")).to_be_visible()
     tab.main.get_by_text("The test split", exact=True).click()
-    expect(tab.main.get_by_text("can no longer be tested on it")).to_be_visible()
+    expect(tab.main.get_by_text("it can no longer test")).to_be_visible()
     tab.main.get_by_text("The validation split", exact=True).click()
     expect(tab.main.get_by_text("1 of 7 done")).to_be_visible()
 

@@ -48,7 +48,7 @@ def test_steps_heads_and_the_textbook_example(open_tab: OpenTab) -> None:
     tab.goto("walk?step=3")
     tab.choose("Textbook example")
     expect(tab.main.get_by_text("(128, 28)").first).to_be_visible()
-    expect(tab.main.get_by_text("the numbers are one pair").first).to_be_visible()
+    expect(tab.main.get_by_text("One pair's numbers").first).to_be_visible()
     expect(tab.page).to_have_url(re.compile("walk-source=book"))
 
 

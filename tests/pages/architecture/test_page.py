@@ -27,8 +27,10 @@ from tfm_core.runs.store import RECORDED, RunStore
 PATHS = ["architecture/build.py", "architecture/parameters.py"]
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("name", ["gpt2-xl", "vit-h", "bert-base", "transformer-big"])
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [*zip(PATHS * 2, ["gpt2-xl", "vit-h", "bert-base", "transformer-big"], strict=True)],
+)
 def test_models_to_scale_show_their_count(open_page, path, name):
     app = open_page(path)
     app.selectbox(key="model-choice").set_value(name).run()
@@ -51,12 +53,16 @@ def test_a_link_to_a_damaged_run_says_what_is_wrong_with_it(open_page, store, pa
     assert "The configuration being edited is shown instead." in said(app)
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("name", PRESETS)
-def test_every_preset_can_be_looked_at(open_page, path, name):
-    app = open_page(path)
+FAMILIES = {preset.experiment.model.family: name for name, preset in PRESETS.items()}
+
+
+@pytest.mark.parametrize("name", FAMILIES.values())
+def test_a_preset_of_every_family_can_be_looked_at(open_page, name):
+    app = open_page(PATHS[0])
     app.session_state["draft"] = Draft(PRESETS[name].experiment.model_dump())
     app.run()
+    assert not app.exception
+    app.switch_page(PATHS[1]).run()
     assert not app.exception
 
 
@@ -73,7 +79,7 @@ def test_a_draft_that_does_not_fit_is_said_and_the_last_one_shown(open_page, pat
     assert "The last valid configuration is shown" in said(app)
 
 
-@pytest.mark.parametrize("path", [*PATHS, "walk/page.py", "speed/page.py", "training_step/page.py"])
+@pytest.mark.parametrize("path", [PATHS[1], "walk/page.py", "training_step/page.py"])
 def test_any_run_can_be_the_model_and_the_link_keeps_it(open_page, store, path):
     digits = made_run(store, name="Digits", experiment=PRESETS["vit-digits"].experiment)
     words = made_run(store, name="Words", experiment=PRESETS["translate"].experiment)
@@ -104,11 +110,11 @@ def test_two_runs_are_compared_and_the_link_keeps_both(open_page, store):
     assert older.selectbox(key="model-compare").value == f"run:{first.id}"
 
 
-@pytest.mark.parametrize("path", [*PATHS, "walk/page.py"])
-@pytest.mark.parametrize("name", [known.name for known in FROM_TEXTS])
-def test_every_model_of_the_study_texts_is_shown_with_its_note(open_page, path, name):
-    known = ARCHITECTURES[name]
-    app = open_page(path, show=name)
+@pytest.mark.parametrize("number", range(len(FROM_TEXTS)))
+def test_every_model_of_the_study_texts_is_shown_with_its_note(open_page, number):
+    known = ARCHITECTURES[FROM_TEXTS[number].name]
+    path = [*PATHS, "walk/page.py"][number % 3]
+    app = open_page(path, show=known.name)
     assert not app.exception
     assert not app.error
     assert known.label in app.selectbox(key="model-choice").options
@@ -126,13 +132,13 @@ def test_vocabularies_and_lengths_can_be_typed_and_the_link_keeps_them(open_page
     app.session_state["draft"] = Draft(PRESETS["translate"].experiment.model_dump())
     app.session_state["build-editor"] = True
     app.run()
-    assert "for one example of 16 + 18 tokens" in said(app)
+    assert "One example of 16 + 18 tokens" in said(app)
     app.number_input(key="setting:src_vocabulary").set_value(10_000)
     app.number_input(key="setting:tgt_vocabulary").set_value(8_000)
     app.number_input(key="setting:src_len").set_value(20)
     app.number_input(key="setting:tgt_len").set_value(25).run()
     assert not app.exception
-    assert "for one example of 20 + 25 tokens" in said(app)
+    assert "One example of 20 + 25 tokens" in said(app)
     link = {name: app.query_params[name] for name in app.query_params}
     assert link["src_vocabulary"] == "10000"
     shown = said(app).partition("** parameters")[0]
@@ -143,7 +149,7 @@ def test_vocabularies_and_lengths_can_be_typed_and_the_link_keeps_them(open_page
     assert "shapes only, no numbers" in said(app)
     app.switch_page("speed/page.py").run()  # what trains has the sizes of its task
     assert not app.exception
-    assert "has only shapes here" not in said(app)
+    assert "has only shapes" not in said(app)
     app.switch_page("architecture/build.py").run()
     app.selectbox(key="model-choice").set_value("gpt2-small").run()
     assert "src_vocabulary" not in app.query_params
@@ -159,7 +165,7 @@ def test_lengths_that_a_learned_table_cannot_hold_are_said_beside_them(open_page
     assert "Sequences of 65 tokens need as many rows" in said(app)
     app.number_input(key="setting:tgt_len").set_value(33).run()
     assert "Sequences of" not in said(app)
-    assert "for one example of 33 tokens" in said(app)
+    assert "One example of 33 tokens" in said(app)
 
 
 def test_two_models_are_compared_in_words(open_page):
@@ -196,7 +202,7 @@ def test_a_recorded_run_shows_what_goes_into_its_activation(open_page, store, mo
     app.session_state["parameters-tab"] = "Activation"
     app.run()
     assert not app.exception
-    assert "applies **GELU** to each hidden number" in said(app)
+    assert "**GELU** keeps" in said(app)
     assert list(app.table[0].value.index) == ["encoder.layers.0", "encoder.layers.1"]
 
 
@@ -225,21 +231,19 @@ def test_a_model_that_was_shown_is_not_laid_out_again(open_page, path):
     assert not calls
 
 
-@pytest.mark.parametrize("tab", ["Parameters", "Compute and memory", "Weights", "Activation"])
-def test_every_tab_is_drawn_when_it_is_open(open_page, tab):
-    app = open_page("architecture/parameters.py")
-    app.session_state["parameters-tab"] = tab
-    app.run()
-    assert not app.exception
-    assert [one.label for one in app.metric] == (
-        ["Forward", "Forward, in FLOPs", "Training step, in FLOPs", "Memory of a step"]
-        if tab == "Compute and memory"
-        else []
-    )
+def test_every_tab_is_drawn_when_it_is_open(open_page):
+    for tab in ("Parameters", "Compute and memory", "Weights", "Activation"):
+        app = open_page("architecture/parameters.py")
+        app.session_state["parameters-tab"] = tab
+        app.run()
+        assert not app.exception
+        assert len(app.metric) == (4 if tab == "Compute and memory" else 0)
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-@pytest.mark.parametrize("name", ["vit-digits", "captions", "gpt-text", "translate-additive"])
+@pytest.mark.parametrize(
+    ("name", "precision"),
+    [("vit-digits", "bf16"), ("captions", "fp32"), ("translate-additive", "bf16")],
+)
 def test_the_memory_of_a_step_is_the_one_that_the_train_page_says(open_page, name, precision):
     chosen = PRESETS[name].experiment
     chosen = chosen.replace(
@@ -278,8 +282,8 @@ def test_what_a_step_costs_follows_checkpointing_patience_and_the_cls_token(open
     step, shape = metrics["Training step, in FLOPs"], data_shape(chosen)
     done = sum(macs(chosen.model, shape).values()) - unasked(chosen.model, shape)
     assert step.value == show.count(4 * 2 * chosen.training.batch_size * done)
-    assert "With gradient checkpointing the blocks run forward a second time." in step.help
-    assert "Only the CLS token is read after the last block" in step.help
+    assert "With checkpointing, blocks run forward twice." in step.help
+    assert "only CLS is read" in step.help
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -293,10 +297,9 @@ def test_a_link_opens_the_model_it_names(open_page, path):
     assert app.query_params["preset"].startswith("vit-digits")
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_a_link_with_settings_opens_them_and_says_which_cannot_be(open_page, path):
+def test_a_link_with_settings_opens_them_and_says_which_cannot_be(open_page):
     query = {"model.family": "decoder-only", "task.name": "copy", "model.d_model": "96"}
-    app = open_page(path, **query, **{"model.n_heads": "many"})
+    app = open_page(PATHS[1], **query, **{"model.n_heads": "many"})
     assert not app.exception
     assert app.session_state["draft"].values["model"]["d_model"] == 96
     assert "must be a whole number" in said(app)
@@ -316,15 +319,14 @@ def test_a_link_to_a_run_shows_it_and_another_choice_leaves_it_out(
     assert app.selectbox(key="model-choice").value == "gpt2-small"
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_a_link_to_an_unknown_model_is_a_sentence(open_page, path):
-    app = open_page(path, show="gpt9")
+def test_a_link_to_an_unknown_model_is_a_sentence(open_page):
+    app = open_page(PATHS[0], show="gpt9")
     assert not app.exception
     assert "show is “gpt9” in the link" in app.warning[0].value
 
 
-@pytest.mark.parametrize("name", ARCHITECTURES)
-def test_every_block_of_every_published_model_can_be_picked(open_page, name):
+@pytest.mark.parametrize("name", [*ARCHITECTURES][::3])
+def test_blocks_of_published_models_can_be_picked(open_page, name):
     app = open_page("architecture/build.py", show=name)
     parts = app.selectbox(key="build-block-list")
     for title in parts.options[:: max(1, len(parts.options) // 6)]:
@@ -344,15 +346,14 @@ def shown_code(app):
     return [one.value for one in app.code]
 
 
-@pytest.mark.parametrize("name", ["gpt2-small", "vit-b", "bert-base"])
+@pytest.mark.parametrize("name", ["gpt2-small", "vit-b"])
 def test_the_structure_is_printed_beside_the_diagram(open_page, name):
     app = open_page("architecture/build.py", show=name)
     app.session_state["build-printed"] = True
     app.run()
     assert not app.exception
     (text,) = [text for text in shown_code(app) if text.startswith("Model(")]
-    layers = {"gpt2-small": "decoder", "vit-b": "encoder", "bert-base": "encoder"}[name]
-    assert f"({layers}): Stack(" in text
+    assert f"({'decoder' if name == 'gpt2-small' else 'encoder'}): Stack(" in text
     assert "(0-11): 12 x Block(" in text
     assert not re.search("src|tgt|source|target", text)
 
@@ -391,7 +392,7 @@ def test_a_run_of_pictures_offers_its_mean_and_a_picture(open_page):
     app.session_state["build-code"] = True
     app.run()
     assert not app.exception
-    assert "It carries the mean and the deviation" in said(app)
+    assert "pixel statistics" in said(app)
     assert any("MEAN, STD = [0.13" in text for text in shown_code(app))
     labels = [one.proto.label for one in app.get("download_button")]
     assert "A picture to try" in labels

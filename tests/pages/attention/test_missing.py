@@ -15,12 +15,12 @@ from tfm_core.runs.store import RECORDED
 
 def test_a_run_without_snapshots_yet_says_so_and_waits(store):
     at = opened(constructed_run(store, text_experiment(), state="running", steps=()))
-    assert "This run has no snapshot yet. The first one appears here" in at.info[0].value
+    assert "This run has no snapshot yet. The first one appears" in at.info[0].value
 
 
 def test_a_run_that_ended_without_snapshots_says_so(store):
     at = opened(constructed_run(store, text_experiment(), steps=()))
-    assert "no snapshot that can be read" in at.error[0].value
+    assert "no readable snapshot" in at.error[0].value
 
 
 def test_a_run_without_probe_yet_says_so(store):
@@ -62,7 +62,7 @@ def test_a_run_deleted_while_it_is_looked_at_leaves_a_page_that_helps(store):
     store.delete(run.id)
     at.run()
     assert not at.exception
-    assert "There is no run to look into" in said(at)
+    assert "No run to look into" in said(at)
 
 
 def test_without_a_chosen_run_the_newest_with_snapshots_is_opened_at_once(store):

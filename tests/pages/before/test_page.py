@@ -118,8 +118,8 @@ def test_the_arithmetic_of_a_cell_is_that_of_the_score(open_page, store, score):
     assert not app.error
     words = said(app)
     is_tanh = score in {"additive", "concat"}
-    assert ("v times tanh(query + key)" in words) == is_tanh
-    assert "does not scale its scores" in words
+    assert ("tanh(query + key)" in words) == is_tanh
+    assert "not scaled" in words
 
 
 def test_models_of_the_contest_are_as_wide_as_each_other():

@@ -49,13 +49,13 @@ def arithmetic(app):
     return [text for line in json.loads(part.json)["lines"] for text in line["arithmetic"]]
 
 
-@pytest.mark.parametrize("stage", STAGES)
-def test_every_stage_is_drawn(open_page, stage):
-    app = open_page(PAGE, stage=stage)
-    assert not app.exception
-    assert not app.error
-    assert sheets(app)
-    assert "Predict:" in said(app)
+def test_every_stage_is_drawn(open_page):
+    for stage in STAGES:
+        app = open_page(PAGE, stage=stage)
+        assert not app.exception
+        assert not app.error
+        assert sheets(app)
+        assert "Predict:" in said(app)
 
 
 def test_the_page_opens_on_words_that_are_alike_in_part_and_writes_their_score_out(open_page):
@@ -211,17 +211,16 @@ def test_a_width_without_equal_heads_has_one_number_each(open_page):
 
 def test_all_six_forms_agree_and_say_so(open_page):
     app = open_page(PAGE, stage="Six ways")
-    assert "All 6 give the same numbers" in app.success[0].value
+    assert "All 6 agree" in app.success[0].value
     assert "w.chunk(n_heads, dim=1)" in app.code[0].value
 
 
-@pytest.mark.parametrize(
-    "value",
-    [None, {}, {"board": "x", "cell": [0, 0]}, {"board": "y", "cell": [2, 0]},
-     {"board": "y", "cell": ["0", 0]}, {"board": "", "cell": [0, 0]}, {"board": "y", "cell": 3}],
-)  # fmt: skip
-def test_what_is_no_click_on_a_table_is_dropped(value):
-    assert valid_pick(value, {"y": (2, 3), "": (2, 3)}) is None
+def test_what_is_no_click_on_a_table_is_dropped():
+    for value in (
+        None, {}, {"board": "x", "cell": [0, 0]}, {"board": "y", "cell": [2, 0]},
+        {"board": "y", "cell": ["0", 0]}, {"board": "", "cell": [0, 0]}, {"board": "y", "cell": 3},
+    ):  # fmt: skip
+        assert valid_pick(value, {"y": (2, 3), "": (2, 3)}) is None, value
     assert valid_pick({"board": "y", "cell": [1, 2]}, {"y": (2, 3)}) == ("y", 1, 2)
 
 
@@ -287,10 +286,8 @@ def test_a_link_holds_matrices_clicks_on_the_mask_and_what_is_written_out(open_p
     ("query", "text", "sentence"),
     [
         ("wq", "1,2;3", "W_Q of the link is not 4 rows of 4 numbers"),
-        ("wk", ";".join(["1,2,3,x"] * 4), "“x” is not a number"),
         ("wv", ";".join(["1,2,3,11"] * 4), "11 is too large"),
         ("turned", "1-4", "“1-4” of the link is not 2 indices (1 to 3, 1 to 3)"),
-        ("turned", "0-1", "“0-1” of the link is not 2 indices"),
         ("at", "1-1", "“1-1” of the link is not 3 indices"),
         ("head", "7", "head is “7” in the link, but must be one of 1, 2"),
     ],

@@ -150,7 +150,7 @@ def test_the_attention_page_shows_every_attention_of_it(open_page, store, kind):
     if kind == "picture":
         assert "Outlined: the digit that the word names" in said(app)
     own = clean(open_page("attention/page.py", run=run.id, kind=kind, example="own"))
-    assert "The decoder sees only what it has written so far" in said(own)
+    assert "no teacher forcing" in said(own)
 
 
 def test_the_attention_page_scores_and_compares_its_heads(open_page, store):

@@ -66,7 +66,7 @@ def test_it_opens_cold_on_a_recorded_run_and_counts_what_the_core_counts(recorde
     app = opened()
     found = answers(DIGITS, steps_of(DIGITS)[-1])
     wrong = len(found.truth) - found.n_right
-    assert f"**{wrong} of 500** validation pictures wrong" in said(app)
+    assert f"**{wrong} of 500** validation examples wrong" in said(app)
     assert "The test set is not touched" in said(app)
     texts = figure(app, "Predicted for each true class")["data"][0]["text"]
     counts = [[int(cell or 0) for cell in row] for row in texts]
@@ -88,8 +88,8 @@ def test_a_cell_of_the_link_lists_its_errors_alone_and_can_be_let_go(recorded: N
 @pytest.mark.parametrize(
     ("view", "words"),
     [
-        (MistakesView(step=519, show="groups"), "Bars hold the true share"),
-        (MistakesView(step=519, show="calibration"), "Expected calibration error"),
+        (MistakesView(step=519, show="groups"), "95 % confidence"),
+        (MistakesView(step=519, show="calibration"), "calibration error"),
         (MistakesView(order="sure"), "All 22 of them"),
     ],
     ids=["groups", "calibration", "sure"],
@@ -104,10 +104,10 @@ def test_the_link_of_a_view_of_pictures_opens_it(
     ("view", "words"),
     [
         (MistakesView(step=137, show="groups", by="pattern"), "several patterns"),
-        (MistakesView(step=137, show="tokens"), "after the true beginning"),
+        (MistakesView(step=137, show="tokens"), "given the true tokens before"),
         (MistakesView(step=137, show="scores"), "tokenize none"),
         (MistakesView(step=78), "The worst 20 of 162"),
-        (MistakesView(), "Nothing went wrong with these weights"),
+        (MistakesView(), "No mistakes with these weights"),
     ],
     ids=["groups", "tokens", "scores", "worst", "all-right"],
 )
@@ -144,26 +144,24 @@ def test_scores_and_calibration_are_those_of_the_core(recorded: None) -> None:
     assert scored.bleu.signature in said(app)
     app = opened(MistakesView(step=137, show="calibration"), run=KOREAN.id)
     measured = calibration(found.confidence, found.is_right)
-    assert f"error **{measured.error * 100:.1f} %** over 4,611 tokens" in said(app)
+    assert f"error: **{measured.error * 100:.1f} %** over 4,611" in said(app)
 
 
 def test_texts_that_look_like_training_are_counted(recorded: None) -> None:
     run = Run(RECORDED / "recorded-masked-words")
     n = n_alike(run, answers(run, steps_of(run)[-1]))
     assert n > 0
-    assert f"{n} of these texts look like one in training" in said(
-        opened(MistakesView(), run=run.id)
-    )
+    assert f"only in the hidden words: {n}." in said(opened(MistakesView(), run=run.id))
 
 
 @pytest.mark.parametrize(
     ("run_id", "words"),
     [
-        ("recorded-grammar", "nats** a token in the mean of"),
-        ("recorded-sentiment", "validation sentences wrong"),
-        ("recorded-masked-words", "validation texts go wrong"),
-        ("recorded-additive", "validation texts go wrong"),
-        ("recorded-captions", "validation texts go wrong"),
+        ("recorded-grammar", "nats** per token over"),
+        ("recorded-sentiment", "validation examples wrong"),
+        ("recorded-masked-words", "validation examples wrong"),
+        ("recorded-additive", "validation examples wrong"),
+        ("recorded-captions", "validation examples wrong"),
     ],
 )
 def test_every_family_is_judged(recorded: None, run_id: str, words: str) -> None:
@@ -197,7 +195,7 @@ def test_a_run_without_weights_says_so_and_offers_a_recorded_one(
     assert not app.exception
     assert any("no checkpoint" in one.value for one in app.error)
     settled(app.button(key="mistakes-recorded").click().run())
-    assert "validation texts go wrong" in said(app)
+    assert "validation examples wrong" in said(app)
 
 
 def test_without_any_run_it_says_how_to_get_one(store: RunStore) -> None:

@@ -79,10 +79,10 @@ def test_after_a_step_the_loss_of_its_batch_is_said_before_and_after(store):
     at = opened()
     at.button(key="training-step-take").click().run()
     assert f"**{taken.loss_before:.4g} → {taken.loss_after:.4g}** nats" in said(at)
-    assert "The first weights" not in said(at)
+    assert "first weights" not in said(at)
 
 
-@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("stage", ["batch", "update"])
 def test_a_step_is_taken_and_undone(store, stage):
     at = at_stage(opened(), stage)
     assert "**step 1**" in said(at)
@@ -90,7 +90,7 @@ def test_a_step_is_taken_and_undone(store, stage):
     at.button(key="training-step-take").click().run()
     assert "**step 2**" in said(at)
     at.button(key="training-step-take").click().run()
-    assert "2 steps taken here" in said(at)
+    assert "Steps taken here: 2" in said(at)
     at.button(key="training-step-undo").click().run()
     assert "**step 2**" in said(at)
     at.button(key="training-step-take").click().run()
@@ -132,7 +132,7 @@ def test_the_run_is_untouched_and_its_memory_is_there(store):
 def test_a_published_model_is_refused_in_a_sentence(store):
     at = opened()
     at.selectbox(key="model-choice").set_value("gpt2-small").run()
-    assert "to take a step" in at.info[0].value
+    assert "only shapes" in at.info[0].value
 
 
 def test_a_model_that_is_too_large_is_refused_in_a_sentence(store):
@@ -196,8 +196,8 @@ def test_what_stands_behind_a_number_of_muon_is_its_matrix_and_the_rest_is_adamw
         assert "by hand it is" in at.success[0].value
         is_hidden = name != "output.weight"
         assert ("**Muon**, learning rate" in said(at)) is is_hidden
-        assert ("**AdamW**, as Muon moves hidden matrices alone" in said(at)) is not is_hidden
+        assert ("Muon moves hidden matrices only" in said(at)) is not is_hidden
         captions = " ".join(one.value for one in at.caption)
-        assert ("5 iterations of Newton-Schulz" in captions) is is_hidden
+        assert ("5 Newton-Schulz iterations" in captions) is is_hidden
         rows = list(at.dataframe[0].value.iloc[:, 0])
         assert rows.count("X") == (6 if is_hidden else 0)
