@@ -6,7 +6,6 @@ import re
 import pytest
 import torch
 
-from pages.ui.question import paragraphs
 from pages.ui.walk_links import step_of
 from tests.models.variants import CAPTIONER_VARIANTS, TEXT_VARIANTS, VIT_VARIANTS, text_batch
 from tests.pairwise import pairwise
@@ -27,6 +26,7 @@ from tfm_core.inspect.walk.subject import (
     subject,
     walk_index,
 )
+from tfm_core.inspect.walk.topics import topic_text
 from tfm_core.models.build import build_model
 from tfm_core.probe.capture import capture
 from tfm_core.probe.labels import modules_by_kind
@@ -177,7 +177,7 @@ def _nothing_is_given_away(looked_at):
         assert set(question.topics) <= set(step.topics)
         if question.options and question.shapes:
             assert question.answer not in {shape_text(one.shape) for one in shown}, step.name
-        said = [paragraphs("en")[t] for t in step.topics if t not in question.topics]
+        said = [topic_text(t) for t in step.topics if t not in question.topics]
         said += [part for each in used(step) for part in (each.function.says, each.session)]
         said += [one.label for one in step.tensors]
         if question.options and not question.values:  # else it is a word of the vocabulary

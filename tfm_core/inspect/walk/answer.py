@@ -86,15 +86,18 @@ def logits(view: BlockView) -> WalkStep:
     made = seen("logits", N_("a score for each token of the vocabulary"), scores,
                 "B T:tgt V:vocabulary")  # fmt: skip
     title = N_("Decoder stack to logits") if looked_at else N_("Logits")
-    topics: tuple[str, ...] = ("logits", f"logits-{subject.reader}")
+    topics = ("logits", f"logits-{subject.reader}")
     if looked_at:
-        topics = ("logits-encoder-decoder",)
+        topics = ("logits-encoder-decoder", "logits")
     return WalkStep(
         "logits", title, topics, code, tuple(before),
         (made,),
         about_logits(made, d_model),
         extra=extra, names=names,
     )  # fmt: skip
+
+
+_WRITERS = ("encoder-decoder", "decoder-only", "language")
 
 
 def whole(view: BlockView) -> WalkStep:
@@ -119,6 +122,7 @@ def whole(view: BlockView) -> WalkStep:
     ]
     names: dict[str, object] = {**MODULES, "model": subject.model, name: read}
     question = _likely_word(subject, after[0], example)
+    writes_as = "writing" if subject.reader in _WRITERS else subject.reader
     if isinstance(shape, CaptionShape) and subject.described is not None:
         code += "\nwritten = greedy(model, images, max_len=longest).ids"
         ids = subject.described.written
@@ -127,7 +131,7 @@ def whole(view: BlockView) -> WalkStep:
         names |= {"greedy": greedy, "longest": shape.tgt_len}
     return WalkStep(
         "whole", N_("The whole forward pass"),
-        ("whole", f"whole-{subject.reader}"), code, before, tuple(after),
+        ("whole", f"whole-{writes_as}"), code, before, tuple(after),
         question, names=names, shown="probabilities",
     )  # fmt: skip
 

@@ -14,6 +14,7 @@ from tfm_core.inspect.walk.steps import (
     shape_question,
 )
 from tfm_core.sentences import N_
+from tfm_core.variants.projections import Projections
 
 
 def heads(view: BlockView) -> WalkStep:
@@ -79,7 +80,7 @@ def projections(view: BlockView) -> WalkStep:
     code = "q, k, v = attention.in_projection(x).chunk(3, -1)"
     names: dict[str, object] = {"attention": view.module("self_attention")}
     if view.attention.is_sliced:
-        topic = "projections-sliced" if bias else "projections-sliced-unbiased"
+        topic = "projections-sliced"
         code, names = _sliced(projection, n_heads, d_head, d_model)
         wrong = {n // 3: wrong[n // 3]}
         hint = N_("Each head makes {d_head} numbers of {d_head}, three times.", d_head=d_head)
@@ -93,7 +94,7 @@ def projections(view: BlockView) -> WalkStep:
     return WalkStep(
         "queries-keys-values",
         N_("Queries, keys and values"),
-        (topic,),
+        (topic, *(view.mistakes(Projections) if view.attention.is_sliced else ())),
         code,
         (seen("x", N_("what the attention reads"), got("self_attention.query_input"), axes),),
         tuple(
@@ -277,7 +278,7 @@ def merge(view: BlockView) -> WalkStep:
     return WalkStep(
         "merge",
         N_("Merge the heads"),
-        ("merge" if has_output else "merge-no-output",),
+        ("merge",) if has_output else ("merge-no-output", *view.mistakes(Projections)),
         code,
         (seen("heads", N_("output of each head"), got("self_attention.heads"),
               f"B H Q:{words} d_head"),),

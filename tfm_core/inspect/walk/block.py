@@ -18,6 +18,7 @@ from tfm_core.sentences import N_
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.norms import NONE as NO_NORM
 from tfm_core.variants.norms import NORMS, Norm
+from tfm_core.variants.residuals import Residual
 
 
 def blocks(view: BlockView) -> tuple[Seen, ...]:
@@ -86,7 +87,7 @@ def add_norm(view: BlockView, sublayer: str = "self_attention") -> WalkStep:
     return WalkStep(
         "add-norm",
         _joined_title(part),
-        (_joined_topic(part), norm.walk_topic, *topics),
+        (*_joined_topics(view, part), norm.walk_topic, *topics),
         code,
         tuple(before),
         tuple(after),
@@ -115,13 +116,11 @@ def _joined_title(part: Sublayer) -> str:
     return N_("Norm, without a residual") if part.norm else N_("No residual and no norm")
 
 
-def _joined_topic(part: Sublayer) -> str:
-    """Return the topic on where the norm stands and on what is added."""
-    if part.is_normed:
-        return "residual-from-normed"
-    if not part.has_sum:
-        return f"residual-none-norm-{_order(part)}" if part.norm else "residual-none"
-    return f"norm-{_order(part)}" if part.norm else "residual-alone"
+def _joined_topics(view: BlockView, part: Sublayer) -> tuple[str, ...]:
+    """Return the topics on where the norm stands and on what is added."""
+    if part.is_normed or not part.has_sum:
+        return view.mistakes(Residual)
+    return (f"norm-{_order(part)}" if part.norm else "residual-alone",)
 
 
 def _norm_question(norm: Norm, batch: int, length: int, d_model: int) -> Question:
@@ -205,7 +204,7 @@ def feed_forward(view: BlockView) -> WalkStep:
     return WalkStep(
         "feed-forward",
         _feed_forward_title(part),
-        ("feed-forward", activation.walk_topic, _feed_forward_topic(view, part), *topics),
+        ("feed-forward", activation.walk_topic, *_feed_forward_topics(view, part), *topics),
         f"y = {read}\nhidden = {hidden}\noutput = {last}",
         (seen("x", N_("after the attention"), _arriving(view), axes),),
         (
@@ -254,9 +253,8 @@ def _feed_forward_title(part: Sublayer) -> str:
     return N_("Feed-forward, without residual and norm")
 
 
-def _feed_forward_topic(view: BlockView, part: Sublayer) -> str:
-    """Return the topic on what stands around the layer."""
-    if part.is_normed:
-        is_first = view.sublayer("self_attention").is_normed
-        return "ff-residual-from-normed" if is_first else "ff-residual-alone-from-normed"
-    return f"ff-{'' if part.has_sum else 'residual-none-'}norm-{_order(part)}"
+def _feed_forward_topics(view: BlockView, part: Sublayer) -> tuple[str, ...]:
+    """Return the topics on what stands around the layer."""
+    if part.is_normed or not part.has_sum:
+        return view.mistakes(Residual)
+    return (f"ff-norm-{_order(part)}",) if part.norm else ()

@@ -13,10 +13,12 @@ from torch import Tensor, nn
 from tfm_core.anatomy import Attention, Part, Sublayer, sublayers
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import Seen, seen
+from tfm_core.mistakes import MISTAKES
 from tfm_core.sentences import N_
 from tfm_core.variants.causalities import CAUSALITIES, Causality
 from tfm_core.variants.positions import POSITIONS
 from tfm_core.variants.positions.position import Inside
+from tfm_core.variants.record import Named
 
 MODULES: dict[str, object] = {"math": math, "torch": torch, "F": F}
 
@@ -76,6 +78,11 @@ class BlockView:
         """The axes of a map of self-attention."""
         words = self.axis.partition(":")[2]
         return f"B H Q:{words} K:{words}"
+
+    def mistakes(self, kind: type[Named]) -> tuple[str, ...]:
+        """Return the topics on the model's mistakes that change a form, such as ``Residual``."""
+        names: tuple[str, ...] = getattr(self.subject.config, "mistakes", ())
+        return tuple(f"mistake-{name}" for name in names if isinstance(MISTAKES[name].form, kind))
 
     @property
     def sizes(self) -> tuple[int, int, int, int, int]:

@@ -21,6 +21,7 @@ def decoder_attention(view: BlockView) -> WalkStep:
     map_of_weights = seen("weights", N_("attention weights"), weights, "B H Q:tgt K:tgt")
     order = view.order
     assert order is not None
+    topics = view.mistakes(Causality) if order.sees_future else ("decoder-attention",)
     if weights.is_meta:
         question = shape_question(
             N_("the weights with which the target attends to itself"),
@@ -56,7 +57,7 @@ def decoder_attention(view: BlockView) -> WalkStep:
         )  # fmt: skip
     mask_axes = "B 1 Q:tgt K:tgt"
     return WalkStep(
-        "decoder-attention", N_("Decoder: masked self-attention"), (_order_topic(order),),
+        "decoder-attention", N_("Decoder: masked self-attention"), topics,
         f"output = attention(x, mask=tgt_mask{inside})",
         (
             seen("x", N_("the target so far"), x, axes),
@@ -69,11 +70,6 @@ def decoder_attention(view: BlockView) -> WalkStep:
         names=names, shown="weights",
         block=view.path,
     )  # fmt: skip
-
-
-def _order_topic(order: Causality) -> str:
-    """Return the topic on which way the target looks."""
-    return f"decoder-attention-{order.name}" if order.sees_future else "decoder-attention"
 
 
 def _hidden_in_all(order: Causality, n: int) -> str:

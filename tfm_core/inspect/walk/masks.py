@@ -18,6 +18,7 @@ from tfm_core.inspect.walk.steps import (
 from tfm_core.inspect.walk.tokens import ids_seen
 from tfm_core.layers.masks import window_mask
 from tfm_core.sentences import N_
+from tfm_core.variants.causalities import Causality
 
 
 def masks(view: BlockView) -> WalkStep:
@@ -71,10 +72,10 @@ def masks(view: BlockView) -> WalkStep:
             mask_seen(mask, words),
             seen("tgt_mask", N_("target mask: 1 = may attend"), tgt_mask, "B 1 Q:tgt K:tgt"),
         )
-    topic = f"masks-causality-{order.name}" if order.sees_future else f"masks-{subject.reader}"
-    if not has_padding:
-        topic = f"{topic}-no-padding" if order.sees_future else "masks-no-padding"
-    topics = [topic, *(["window"] if window else [])]
+    topics = [f"masks-{subject.reader}" if has_padding else "masks-no-padding"]
+    if order.sees_future:
+        topics = [*(["masks-padding"] if has_padding else []), *view.mistakes(Causality)]
+    topics += ["window"] if window else []
     question = _mask_question(subject, after[-1], view.example, has_padding=has_padding)
     return WalkStep(
         "masks", N_("Masks"), ("masks", *topics), code, before, after, question, names=names,

@@ -16,8 +16,8 @@ from tfm_core.inspect.walk.steps import (
     shape_question,
 )
 from tfm_core.sentences import N_
-from tfm_core.variants.causalities import CAUSALITIES
-from tfm_core.variants.scales import SCALES
+from tfm_core.variants.causalities import CAUSALITIES, Causality
+from tfm_core.variants.scales import SCALES, Scale
 
 
 def scores(view: BlockView) -> WalkStep:
@@ -31,7 +31,7 @@ def scores(view: BlockView) -> WalkStep:
     scale = SCALES[view.attention.scale]
     code = f"scores = {scores_code(scale.name)}"
     is_right = scale.width == "d_head"
-    topics: tuple[str, ...] = ("scores" if is_right else f"scores-{scale.name}",)
+    topics = ("scores",) if is_right else ("scores-wrongly-scaled", *view.mistakes(Scale))
     inside = view.inside
     if inside is not None and inside.turn is None:
         bias = got("self_attention.bias")
@@ -86,7 +86,7 @@ def masking(view: BlockView) -> WalkStep:
     return WalkStep(
         "masking",
         N_("Mask"),
-        ("masking", _hidden(view)),
+        ("masking", *_hidden(view)),
         "masked = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)",
         (
             seen("scores", N_("scores"), got("self_attention.scores"), view.pair),
@@ -99,13 +99,15 @@ def masking(view: BlockView) -> WalkStep:
     )
 
 
-def _hidden(view: BlockView) -> str:
-    """Return the topic on what the mask hides."""
-    padding = "" if getattr(view.subject.shape, "pad_id", 0) is not None else "-no-padding"
+def _hidden(view: BlockView) -> tuple[str, ...]:
+    """Return the topics on what the mask hides."""
+    has_padding = getattr(view.subject.shape, "pad_id", 0) is not None
     order = view.order
     if order is not None and order.sees_future:
-        return f"causality-{order.name}{padding}"
-    return f"causal{padding}" if order is not None or padding else "padding"
+        return (*(["padding"] if has_padding else []), *view.mistakes(Causality))
+    if not has_padding:
+        return ("causal-no-padding",)
+    return ("padding",) if order is None else ("causal",)
 
 
 def _hidden_by(mask: Tensor, masked: Tensor, example: int) -> Question:
@@ -214,7 +216,7 @@ def softmax(view: BlockView) -> WalkStep:
     return WalkStep(
         "softmax",
         N_("Softmax"),
-        ("softmax" if scale == "sqrt-d-head" else "softmax-scaled-wrongly",),
+        ("softmax" if scale == "sqrt-d-head" else "softmax-wrongly-scaled",),
         code,
         tuple(before),
         (seen("weights", N_("attention weights"), got("self_attention.weights"), view.pair),),
