@@ -104,7 +104,7 @@ def projected(choice: MaskChoice) -> Projected:
                 _say(words, choice.note)
                 return made
         except ValueError as error:
-            why = _("Not from the current run, because {why}.", why=typed.escape(_(error)))
+            why = _("Not from the current run: {why}", why=typed.escape(_(error)))
     query = ("<bos>", *choice.other) if choice.kind == "cross" else choice.tokens
     made = lab.seeded(query, choice.tokens)
     _say(_("The scores come from random embeddings and untrained projections."), why)
@@ -226,7 +226,7 @@ def _target(run: Run | None, tokens: tuple[str, ...]) -> tuple[str, ...]:
         key=key,
         help=_("The target holds the queries, so its tokens run down; <bos> stands before them."),
     )
-    return lab.read_tokens(typed.within(text, MAX_TEXT), "target")[: lab.MAX_TOKENS - 1]
+    return lab.read_tokens(typed.within(text, MAX_TEXT))[: lab.MAX_TOKENS - 1]
 
 
 def _sizes(chosen: str, length: int) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from pages.tensors.link import OPERATION, OWN, TOLD, elsewhere, key_of
 from pages.ui import typed, view_link
 from pages.ui.parameters import Choice, Text
 from tfm_core.inspect.tensors import text
-from tfm_core.inspect.tensors.mistakes import MISTAKES, Mistake
+from tfm_core.inspect.tensors.mistakes import MISTAKES, RefusedCall
 from tfm_core.inspect.tensors.operations import OPERATIONS, Parameter, TensorOperation, Values
 from tfm_core.inspect.tensors.sight import Dtype, InputSpec, read
 
@@ -162,7 +162,7 @@ def _buttons(names: list[str], where: str) -> None:
             )  # fmt: skip
 
 
-def _set_up(mistake: Mistake) -> None:
+def _set_up(mistake: RefusedCall) -> None:
     chosen = OPERATIONS[mistake.operation]
     settings = {one.name: one.default for one in chosen.parameters}
     settings |= {"shape": mistake.shape, "prepared": mistake.prepared, "content": "arange"}

@@ -42,9 +42,7 @@ def _paper(name: str, label: str, d_model: int, n_heads: int, said: str) -> Arch
         dropout=0.1, norm_first=False, activation="relu", tie_embeddings=True,
     )  # fmt: skip
     shape = TextShape(37000, 37000, one_vocabulary=True, output_bias=False)
-    source = N_(
-        "Vaswani et al. 2017, Table 3: {said}; the vocabulary is not fixed there", said=said
-    )
+    source = N_("Vaswani et al. 2017, Table 3: {said}; no fixed vocabulary", said=said)
     return Architecture(name, label, model, shape, 128, 128, None, source)
 
 

@@ -15,14 +15,14 @@ SHAPE_LABELS = {
     "src_vocabulary": N_("Source vocabulary"),
     "tgt_vocabulary": N_("Target vocabulary"),
     "pad_id": N_("Id of the padding token"),
-    "one_vocabulary": N_("One vocabulary for source and target"),
+    "one_vocabulary": N_("Shared vocabulary"),
     "output_bias": N_("Bias in the output layer"),
-    "head": N_("What it answers with"),
+    "head": N_("Head"),
     "n_segments": N_("Segment embeddings"),
     "scale_embedding": "Embeddings times sqrt(d_model)",
     "has_source": N_("Reads a source"),
     "n_labels": N_("Labels to choose from"),
-    "mask_id": N_("Id of the token that hides a word (0: none does)"),
+    "mask_id": N_("Id of the mask token (0: none)"),
     "image_size": N_("Pixels to a side"),
     "n_classes": "Classes",
 }
@@ -112,8 +112,8 @@ def _sizes(first: Architecture, second: Architecture) -> list[str]:
             counts_2=counts[0],
         ),
         N_(
-            "One full example takes {ratio} the arithmetic: {work:,.4g} instead of "
-            "{work_2:,.4g} GMAC.",
+            "A full example takes {ratio} the arithmetic: {work:,.4g} instead of {work_2:,.4g} "
+            "GMAC.",
             ratio=_ratio(work[1], work[0]),
             work=work[1] / 1000000000.0,
             work_2=work[0] / 1000000000.0,

@@ -64,8 +64,8 @@ def _check_positions(known: Architecture, sizes: FreeSizes) -> None:
     needed = known.model.joined_len(sizes.src_len, sizes.tgt_len)
     if n_rows is not None and needed > n_rows:
         raise StudentError(
-            "Sequences of {needed} tokens need as many rows of the learned position table, which "
-            "has {max_len}; make the longest sequence {needed} or choose other positions.",
+            "{needed} tokens need {needed} rows of the position table, which has {max_len}: "
+            "raise the longest sequence or choose other positions.",
             needed=needed,
             max_len=n_rows,
         )

@@ -55,15 +55,15 @@ class ParameterTable:
 _PARTS = (  # what a module's name says -> what it is part of, in words
     ("cross_attention", N_("cross-attention")),
     ("attention", N_("self-attention")),
-    ("feed_forward", N_("the feed-forward layers")),
-    ("embedding", N_("the embeddings")),
-    ("positions", N_("the positions")),
-    ("stem", N_("the patch projection")),
-    ("output", N_("the output")),
-    ("head", N_("the output")),
-    ("norm", N_("the norms")),
-    ("encoder", N_("the recurrence")),  # what is left of a stack has no blocks
-    ("decoder", N_("the recurrence")),
+    ("feed_forward", N_("feed-forward layers")),
+    ("embedding", N_("embeddings")),
+    ("positions", N_("positions")),
+    ("stem", N_("patch projection")),
+    ("output", N_("output")),
+    ("head", N_("output")),
+    ("norm", N_("norms")),
+    ("encoder", N_("recurrence")),  # what is left of a stack has no blocks
+    ("decoder", N_("recurrence")),
 )
 
 
@@ -74,7 +74,7 @@ def most_in(rows: Sequence[Row]) -> str:
         part = next((words for name, words in _PARTS if name in row.module), N_("the rest"))
         sums[part] = sums.get(part, 0.0) + row.share
     most = max(sums, key=sums.__getitem__)
-    return N_("The largest part here, {share:.0%}, is in {part}.", part=most, share=sums[most])
+    return N_("Largest part: {part}, {share:.0%}.", part=most, share=sums[most])
 
 
 @lru_cache(maxsize=64)

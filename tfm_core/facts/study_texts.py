@@ -14,7 +14,7 @@ from tfm_core.sentences import N_, joined
 
 _WORDS, _LONGEST = 10_000, 5_000
 _DROPPED_AFTER = N_(
-    "The notebook applies dropout after each norm; here, as in the paper, to what is added."
+    "The notebook drops out after each norm; here, as in the paper, before the sum."
 )
 _SIZES: dict[str, object] = {
     "d_model": 512, "n_heads": 8, "d_ff": 2048, "dropout": 0.1, "norm_first": False,
@@ -46,9 +46,8 @@ FROM_TEXTS = (
         10,
         batch=2,
         note=N_(
-            "3 blocks, d_model 16, 4 heads, d_ff 2: the blocks have 3,702 parameters, as the "
-            "notebook’s. It reads vectors; the embedding of 100 words in front of it, 1,600 "
-            "parameters more, is ours."
+            "Its blocks have 3,702 parameters, as the notebook’s. The embedding of 100 words "
+            "(1,600 parameters) is ours; the notebook reads vectors."
         ),
     ),
     Architecture(
@@ -62,8 +61,8 @@ FROM_TEXTS = (
         batch=2,
         note=joined(
             N_(
-                "Ids (2, 10) and (2, 10) become logits (2, 10, 10000). Positions are learned, 100 "
-                "for the source and 100 for the target."
+                "Ids (2, 10) and (2, 10) become logits (2, 10, 10000). 100 learned positions "
+                "each for source and target."
             ),
             _DROPPED_AFTER,
         ),
@@ -78,13 +77,11 @@ FROM_TEXTS = (
         26_583_040,
         batch=2,
         note=N_(
-            "No biases in the attention’s four matrices, a norm after the last block, no output "
-            "layer; it returns the attention weights of every layer. Each attention has 1,048,576 "
-            "parameters, as many as the notebook’s SingleHeadAttention(512): the number of heads "
-            "changes no count. The notebook’s ImageCaptioning(10000) builds on this model: a "
-            "linear layer for 36 regions of 2,048 numbers (1,049,088), one cross-attention "
-            "(1,048,576) and an output layer (5,130,000) make 33,810,704. No configuration here "
-            "has that form."
+            "No attention biases, a norm after the last block, no output layer. Each attention "
+            "has 1,048,576 parameters, as the notebook’s SingleHeadAttention(512). The "
+            "notebook’s ImageCaptioning(10000) adds a linear layer for 36 regions of 2,048 "
+            "numbers (1,049,088), one cross-attention (1,048,576) and an output layer "
+            "(5,130,000): 33,810,704 in all, a form that no configuration here has."
         ),
     ),
     Architecture(
@@ -97,10 +94,10 @@ FROM_TEXTS = (
         43_747_256,
         batch=5,
         note=N_(
-            "As its code is written: no dropout, no output matrix in the attention, and one norm "
-            "for all sublayers of a block. That makes 43,747,256 parameters (48,493,496 with both "
-            "the matrix and the norms). The notebook prints 33,582,976, fewer than the two stacks "
-            "alone have (39,392,256): its table must be of other sizes."
+            "As its code: no dropout, no output matrix, one norm per block. That makes "
+            "43,747,256 parameters (48,493,496 with matrix and norms). The notebook prints "
+            "33,582,976, fewer than the two stacks alone have (39,392,256), so its table is of "
+            "other sizes."
         ),
     ),
     Architecture(
@@ -113,9 +110,8 @@ FROM_TEXTS = (
         9_129_987,
         batch=32,
         note=N_(
-            "4 blocks of width 256, the mean of all words, a hidden layer of 128 and 3 classes: "
-            "ids (32, 50) become 3 scores for each text. The other 4 of the 7 answers here are the "
-            "special tokens, which are never chosen."
+            "4 blocks of width 256, mean pooling, a hidden layer of 128 and 3 classes. The "
+            "other 4 of the 7 answers here are special tokens, never chosen."
         ),
     ),
     Architecture(
@@ -127,9 +123,8 @@ FROM_TEXTS = (
         25,
         62_543_680,
         note=N_(
-            "Vocabularies of 10,000 and 8,000 words, sentences of 20 and 25 tokens. No biases in "
-            "the attention, 5,000 learned positions on each side, and a norm after the encoder and "
-            "after the decoder."
+            "Vocabularies of 10,000 and 8,000 words, sentences of 20 and 25 tokens, no "
+            "attention biases, 5,000 learned positions on each side, a norm after each stack."
         ),
     ),
     Architecture(
@@ -143,9 +138,9 @@ FROM_TEXTS = (
         n_parameters=1_770,
         batch=128,
         note=N_(
-            "Each head maps its own slice of the 8 numbers, nothing mixes the heads, the second "
-            "residual of each block is taken from the normalised value, and no norm stands after "
-            "the last block. Home trains it as the notebook does: “The notebook’s tiny ViT”."
+            "Each head maps its own slice, nothing mixes the heads, the second residual starts "
+            "from the normalised value, and the last block has no norm. Train it from Home: "
+            "“The notebook’s tiny ViT”."
         ),
     ),
 )  # fmt: skip

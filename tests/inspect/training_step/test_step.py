@@ -291,7 +291,7 @@ def test_a_model_without_dropout_borrows_some():
 
 
 def test_a_model_that_is_too_large_is_refused_in_a_sentence():
-    with pytest.raises(ValueError, match="at most 5,000,000 is taken"):
+    with pytest.raises(ValueError, match="at most 5,000,000 parameters"):
         start(chosen("encoder-only", model={"d_model": 1024, "n_heads": 4, "n_layers": 4}))
 
 

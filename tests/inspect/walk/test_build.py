@@ -179,7 +179,7 @@ def test_a_position_is_counted_from_0_and_its_token_is_named():
     looked = subject(experiment("encoder-decoder"))
     found = {step.name: step for step in walk(looked, example=1)}["masks"]
     token = looked.tokens("tgt", 1)[2]
-    assert f"the query “{token}” at position 2" in found.question.text
+    assert f"query 2, “{token}”," in found.question.text
     mask = looked.cache["decoder.layers.0.self_attention.mask"]
     assert int(found.question.answer) == int(mask[1, 0, 2].sum()) == 3
     assert "counted from 0" in found.question.why_not(2)

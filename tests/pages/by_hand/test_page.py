@@ -286,12 +286,12 @@ def test_a_link_holds_matrices_clicks_on_the_mask_and_what_is_written_out(open_p
 @pytest.mark.parametrize(
     ("query", "text", "sentence"),
     [
-        ("wq", "1,2;3", "W_Q of the link is not 4 rows of 4 numbers"),
+        ("wq", "1,2;3", "W_Q in the link is not 4 rows of 4 numbers"),
         ("wk", ";".join(["1,2,3,x"] * 4), "“x” is not a number"),
         ("wv", ";".join(["1,2,3,11"] * 4), "11 is too large"),
-        ("turned", "1-4", "“1-4” of the link is not 2 indices (1 to 3, 1 to 3)"),
-        ("turned", "0-1", "“0-1” of the link is not 2 indices"),
-        ("at", "1-1", "“1-1” of the link is not 3 indices"),
+        ("turned", "1-4", "“1-4” in the link is not 2 indices (1 to 3, 1 to 3)"),
+        ("turned", "0-1", "“0-1” in the link is not 2 indices"),
+        ("at", "1-1", "“1-1” in the link is not 3 indices"),
         ("head", "7", "head is “7” in the link, but must be one of 1, 2"),
     ],
 )

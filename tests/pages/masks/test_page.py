@@ -164,7 +164,7 @@ def test_a_captioner_says_that_there_is_no_picture_to_write_about(store, open_pa
     with_checkpoint(run)
     app = open_page(PAGE, run=run.id)
     assert not app.exception
-    assert "Its words are about a picture, and there is none here." in said(app)
+    assert "Its words describe a picture, and there is none here." in said(app)
 
 
 def test_any_run_on_words_can_be_picked_and_the_link_keeps_it(with_recorded, open_page, store):

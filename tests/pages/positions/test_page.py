@@ -162,7 +162,7 @@ def test_the_patches_of_a_run_of_pictures_are_shuffled_too(with_recorded, open_p
 def test_an_empty_sentence_is_said(open_page):
     app = viewed(open_page(PAGE), "shuffle")
     app.text_input(key="positions-text-own").set_value("  ").run()
-    assert "The sentence is empty" in app.error[0].value
+    assert "Type at least one word" in app.error[0].value
 
 
 def test_one_press_queues_a_run_of_each_kind_with_its_name(busy_queue, open_page):

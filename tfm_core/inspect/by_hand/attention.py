@@ -137,8 +137,8 @@ def multi_head(
     d_model = vectors.shape[1]
     if d_model % n_heads:
         raise StudentError(
-            "{n_heads} heads cannot share {d_model} numbers a word equally: choose {fitting} "
-            "heads, or another number of numbers.",
+            "{n_heads} heads cannot share {d_model} numbers equally: choose {fitting} heads or "
+            "another width.",
             n_heads=n_heads,
             d_model=d_model,
             fitting=" or ".join(str(n) for n in range(2, d_model + 1) if d_model % n == 0),

@@ -52,7 +52,7 @@ def wrong_axis(
     from tfm_core.inspect.masks.lab import flow, toggled
 
     if not is_padding.any() or is_padding.all():
-        raise StudentError("This needs some padding and some real tokens: add padding above.")
+        raise StudentError("Add padding above: this needs both padding and real tokens.")
     keep = np.array(np.broadcast_to(~is_padding, projected.scores.shape))
 
     def leaked(weights: Array) -> float:
@@ -87,7 +87,7 @@ def float_mask(projected: Projected, allowed: Bools) -> AddedMask:
     from tfm_core.inspect.masks.lab import flow
 
     if allowed.all():
-        raise StudentError("This mask forbids nothing: choose one that hides some keys.")
+        raise StudentError("This mask hides nothing: choose one that does.")
     scores, keys = torch.tensor(projected.scores, dtype=torch.float32), torch.eye(len(allowed[0]))
     added = F.scaled_dot_product_attention(
         scores[None], keys[None], keys[None], torch.tensor(allowed).float()[None], scale=1.0
@@ -121,10 +121,10 @@ class FillResult:
         if self.leak > 0:
             return N_("leaks: a forbidden key gets weight")
         if any(map(np.isnan, self.blind)):
-            return N_("works; a row with nothing allowed is NaN")
+            return N_("works; a fully masked row is NaN")
         if any(map(np.isnan, self.twice)):
-            return N_("works once; two such masks, added, overflow")
-        return N_("works; a row with nothing allowed averages all")
+            return N_("works once; two added masks overflow")
+        return N_("works; a fully masked row averages all")
 
 
 def mixed_row(mask: Bools) -> int | None:

@@ -115,10 +115,7 @@ def of_run(
         N_("The current run reads pictures, which have no words to shuffle."),
     )
     if not config.has_source:
-        raise StudentError(
-            "The current run is a language model: it has no source, and what it writes follows "
-            "the order of its words by its very task."
-        )
+        raise StudentError("The current run is a language model and has no source to shuffle.")
     task = text_task(config)
     tokens = task.tokenize(text)
     model, _step = load(run)

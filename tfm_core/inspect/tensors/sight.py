@@ -143,8 +143,8 @@ def sight(
         return OperationResult(operation, lines, before, None, (), words, kind, why, values)
     if made.numel() > text.MAX_RESULT or made.dim() > text.MAX_AXES + 1:
         raise StudentError(
-            "The result has shape {shape}, {n} elements; up to {most_result} can be followed "
-            "by eye. Take smaller inputs.",
+            "The result {shape} has {n} elements; at most {most_result} can be shown. Take "
+            "smaller inputs.",
             shape=tupled(tuple(made.shape)),
             n=made.numel(),
             most_result=text.MAX_RESULT,
@@ -221,11 +221,11 @@ def _inputs(
 def _prepared(tensor: Tensor, how: str) -> Tensor:
     if how == "transposed":
         if tensor.dim() < 2:
-            raise StudentError("A vector has one axis: there is nothing to transpose in the input.")
+            raise StudentError("A vector has one axis: there is nothing to transpose.")
         return tensor.transpose(-2, -1)
     if how == "without its first":
         if tensor.size(0) < 2:
-            raise StudentError("The first axis has size 1: without its first nothing is left.")
+            raise StudentError("The first axis has size 1: without its first, nothing is left.")
         return tensor[1:]
     return tensor[..., ::2] if how == "every other" else tensor
 

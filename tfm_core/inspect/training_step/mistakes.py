@@ -185,9 +185,7 @@ def _apart(trainer: Trainer) -> float:
 def _call(trainer: Trainer) -> LossCall:
     call = forward(trainer).call
     if call is None:
-        raise StudentError(
-            "The loss of this model is not a cross-entropy, so it cannot make this mistake."
-        )
+        raise StudentError("This model's loss is no cross-entropy, so this mistake cannot happen.")
     return call
 
 

@@ -77,8 +77,8 @@ def start(experiment: Experiment, checkpoint: Path | None = None) -> Trainer:
         count = sum(parameter.numel() for parameter in new_model(experiment).parameters())
     if count > MAX_PARAMETERS:
         raise StudentError(
-            "This model has {count:,} parameters; one with at most {most_parameters:,} is taken "
-            "apart here. Choose fewer layers or a smaller d_model.",
+            "This page takes models of at most {most_parameters:,} parameters; this one has "
+            "{count:,}. Choose fewer layers or a smaller d_model.",
             count=count,
             most_parameters=MAX_PARAMETERS,
         )

@@ -24,7 +24,7 @@ from tfm_core.inspect.training_step.step import copied, forward, gradients
 from tfm_core.layers.blocks import Block, identity_skip
 from tfm_core.mistakes import MISTAKES, make
 from tfm_core.mistakes.parts import SharedNorm, SlicedProjection
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, StudentError, joined
 from tfm_core.training.loop import Trainer
 
 Floats = npt.NDArray[np.float32]
@@ -74,7 +74,7 @@ def shared_norm(trainer: Trainer) -> WrongBlock:
     held = _first_block(trainer)
     _check_norms(held.block)
     if isinstance(held.block.feed_forward_norm, SharedNorm):
-        raise StudentError("This model already has one norm for all sublayers.")
+        raise StudentError("This model already shares one norm.")
     twin = held.twin()
     make(["shared-norm"], twin)
     _loss, by_name = gradients(trainer)
@@ -83,18 +83,13 @@ def shared_norm(trainer: Trainer) -> WrongBlock:
     )
     cosine = float(F.cosine_similarity(one.flatten(), other.flatten(), dim=0))
     fact = N_(
-        "In this step the loss asks the two norms for different changes: the cosine of "
-        "their gradients is {cosine:.2f}. A shared norm gets the sum of both and can "
-        "follow neither.",
+        "The gradients of the two norms have cosine {cosine:.2f}; a shared norm gets their sum.",
         cosine=cosine,
     )
     right, wrong = held.out(held.block), held.out(twin)
     if torch.equal(right, wrong):
-        fact = N_(
-            "These outputs are equal because every norm starts as scale 1 and shift 0; trained "
-            "weights differ. {why}",
-            why=fact,
-        )
+        equal = N_("The outputs are equal: every norm starts as scale 1 and shift 0.")
+        fact = joined(equal, fact)
     return _compared(held.block, twin, right, wrong, fact)
 
 
@@ -107,9 +102,8 @@ def no_output_projection(trainer: Trainer) -> WrongBlock:
     make(["no-output-projection"], twin)
     n_heads, d_model = twin.self_attention.n_heads, twin.self_attention.d_model
     fact = N_(
-        "Without it each of the {n_heads} heads writes into its own {d_head} of "
-        "{d_model} numbers, and nothing mixes what the heads found before it joins the "
-        "residual.",
+        "Without it, each of {n_heads} heads writes to its own {d_head} of {d_model} numbers, "
+        "and nothing mixes the heads.",
         n_heads=n_heads,
         d_head=d_model // n_heads,
         d_model=d_model,
@@ -124,8 +118,7 @@ def residual_from_norm(trainer: Trainer) -> WrongBlock:
     block = held.block
     if {block.attention_skip, block.feed_forward_skip} != {identity_skip}:
         raise StudentError(
-            "This model’s residuals are not as they should be already, so there is nothing to "
-            "compare: leave out that mistake."
+            "This model already has a mistake in its residuals: leave it out to compare."
         )
     x, twin = held.x, held.twin()
     twin.norm_first = True
@@ -134,19 +127,15 @@ def residual_from_norm(trainer: Trainer) -> WrongBlock:
     wrong = held.out(twin)
     arranged = N_("This model is pre-norm, as here.")
     if not held.block.norm_first:
-        arranged = N_(
-            "This model is post-norm, where the residual rightly is a normed value; here its "
-            "weights stand in the pre-norm arrangement."
-        )
-    fact = N_(
-        "The input, of mean length {length:.2f}, has the cosine {right:.2f} with the "
-        "output if it is added as it is, and {wrong:.2f} with the mistake. {arranged}",
+        arranged = N_("This model is post-norm; here its weights run in pre-norm order.")
+    cosines = N_(
+        "The input (mean length {length:.2f}) has cosine {right:.2f} with the right output and "
+        "{wrong:.2f} with the wrong one.",
         length=float(x.norm(dim=-1).mean()),
         right=float(F.cosine_similarity(x, right, dim=-1).mean()),
         wrong=float(F.cosine_similarity(x, wrong, dim=-1).mean()),
-        arranged=arranged,
     )
-    return _compared(held.block, held.block, right, wrong, fact)
+    return _compared(held.block, held.block, right, wrong, joined(cosines, arranged))
 
 
 def heads_on_slices(trainer: Trainer) -> WrongBlock:
@@ -156,18 +145,15 @@ def heads_on_slices(trainer: Trainer) -> WrongBlock:
     attention = twin.self_attention
     n_heads, d_model = attention.n_heads, attention.d_model
     if n_heads == 1:
-        raise StudentError(
-            "This model has one head, whose slice is the whole embedding: the mistake needs two."
-        )
+        raise StudentError("This model has one head; the mistake needs two.")
     if not isinstance(attention.in_projection, nn.Linear):
-        raise StudentError("This model already has its heads on slices.")
+        raise StudentError("This model’s heads already read slices.")
     d_head = d_model // n_heads
     sliced = SlicedProjection(attention.in_projection, n_heads)
     attention.in_projection = sliced  # type: ignore[assignment] # it has weight and bias
     fact = N_(
-        "Each head reads {d_head} of {d_model} numbers of a token, in {n_heads} maps of "
-        "{d_head} × {d_head}, for query, key and value each, instead of one of "
-        "{d_model} × {d_model}.",
+        "Each head reads {d_head} of {d_model} numbers: {n_heads} maps of {d_head} × {d_head}, "
+        "not one of {d_model} × {d_model}, for query, key and value each.",
         d_head=d_head,
         d_model=d_model,
         n_heads=n_heads,
@@ -272,7 +258,7 @@ def mm_on_four_axes(trainer: Trainer) -> FourAxes:
     except RuntimeError as error:
         scores = tuple((q @ turned).shape)
         return FourAxes(tuple(q.shape), tuple(turned.shape), str(error), scores)
-    raise AssertionError("mm takes matrices alone")
+    raise AssertionError("mm takes only matrices")
 
 
 def _first_block(trainer: Trainer) -> _Held:
@@ -280,7 +266,7 @@ def _first_block(trainer: Trainer) -> _Held:
     named = ((name, one) for name, one in trainer.model.named_modules() if isinstance(one, Block))
     name, block = next(named, ("", None))
     if block is None:
-        raise StudentError("This model has no Transformer blocks, so it cannot make this mistake.")
+        raise StudentError("This model has no Transformer blocks for this mistake.")
     seen: list[tuple[Tensor, dict[str, Any]]] = []
 
     def keep(_module: nn.Module, given: tuple[Any, ...], others: dict[str, Any]) -> None:
@@ -296,7 +282,7 @@ def _first_block(trainer: Trainer) -> _Held:
         handle.remove()
         trainer.model.train(was_training)
     if not seen:  # the last block of a CLS model answers for one token, by another way
-        raise StudentError("This model's only block answers for one token; take two layers.")
+        raise StudentError("This model's only block answers for one token; choose two layers.")
     x, others = seen[0]
     return _Held(name, copy.deepcopy(block).eval(), x, others)
 
@@ -304,7 +290,7 @@ def _first_block(trainer: Trainer) -> _Held:
 def _check_norms(block: Block) -> None:
     """Raise StudentError where a mistake with norms cannot be made."""
     if isinstance(block.self_attention_norm, nn.Identity):
-        raise StudentError("This model has no norms, so it cannot make a mistake with them.")
+        raise StudentError("This model has no norms.")
 
 
 def _compared(

@@ -50,7 +50,7 @@ def masks(view: BlockView) -> WalkStep:
     elif words == "slots":  # of an encoder alone
         ids = subject.cache["src_embedding.ids"]
         has_slots = subject.reader == "encoder-only"
-        label = N_("source ids, with slots to answer in") if has_slots else N_("ids of the text")
+        label = N_("source ids, with slots") if has_slots else N_("text ids")
         before = (seen("src", label, ids, "B S:slots"),)
         code = f"mask = (src != 0)[:, None, None, :]{near}"
         after = (mask_seen(mask, words),)
@@ -87,7 +87,7 @@ def _keep(subject: Subject, length: int) -> Seen:
     src, tgt = subject.inputs
     n = (src != 0).sum(1, keepdim=True) + (tgt != 0).sum(1, keepdim=True)
     positions = torch.arange(length, device=src.device)
-    return seen("keep", N_("is it a token, not padding?"), positions < n, "B L:sequence")
+    return seen("keep", N_("1 = a token, 0 = padding"), positions < n, "B L:sequence")
 
 
 def _mask_question(subject: Subject, mask: Seen, example: int, *, has_padding: bool) -> Question:
@@ -98,30 +98,30 @@ def _mask_question(subject: Subject, mask: Seen, example: int, *, has_padding: b
         return _triangle_shape(mask)
     row = min(2, n_rows - 1)
     n = int(mask.value[example, 0, row].sum())
-    who: str = N_("every query")
-    because = N_("{n}: the ones in the mask's single row, which holds for all queries.", n=n)
-    hint = N_("Every token of the example may be read, and no padding.")
+    text = N_(
+        "By `{name}`, to how many keys may each query of this example attend?", name=mask.name
+    )
+    because = N_("{n}: the ones in the mask's only row.", n=n)
+    hint = N_("Every token may be read, but no padding.")
     if n_rows > 1:
         names = subject.tokens(mask.words[2], example)
-        who = N_("the query at position {row}", row=row)
+        text = N_("By `{name}`, how many keys may query {row} attend to?", name=mask.name, row=row)
         if names:
-            who = N_("the query “{token}” at position {row}", token=names[row], row=row)
+            text = N_(
+                "By `{name}`, how many keys may query {row}, “{token}”, attend to?",
+                name=mask.name,
+                row=row,
+                token=names[row],
+            )
         because = N_("{n}: the ones in its row of the mask.", n=n)
-        hint = N_(
-            "The first position is 0. A query may read itself too, but no padding, and nothing "
-            "that the mask cuts off before or behind it."
-        )
+        hint = N_("Positions count from 0. A query may read itself, but nothing the mask hides.")
         if n == row + 1:
-            because = N_("{n}: positions 0 to {row}, itself too.", n=n, row=row)
-    wrong = {n_keys: N_("That is every key there is; the mask hides some.")}
+            because = N_("{n}: positions 0 to {row}.", n=n, row=row)
+    wrong = {n_keys: N_("The mask hides some of these keys.")}
     if n_rows > 1 and n == row + 1:
         wrong[row] = N_("It may read itself too: positions are counted from 0.")
     return number_question(
-        N_(
-            "In this example, to how many keys may {who} attend, by the mask named {name}?",
-            who=who,
-            name=mask.name,
-        ),
+        text,
         n,
         because,
         wrong=wrong,
@@ -133,47 +133,38 @@ def _mask_question(subject: Subject, mask: Seen, example: int, *, has_padding: b
 def _mask_shape(mask: Seen) -> Question:
     batch, _, n_rows, n_keys = mask.shape
     reason = (
-        N_(
-            "Padding differs from example to example, so B stays; all heads see the same, so "
-            "theirs is 1; and each query has a row of keys."
-        )
+        N_("Padding differs by example, heads share the mask, and each query has a row of keys.")
         if n_rows > 1
-        else N_(
-            "Padding differs from example to example, so B stays; all heads and all queries see "
-            "the same, so theirs are 1."
-        )
+        else N_("Padding differs by example; all heads and all queries share the mask.")
     )
     return shape_question(
-        N_("the mask named {name}", name=mask.name),
         mask,
         reason,
         ((batch, n_rows, n_keys), N_(
-            "Without an axis for the heads, B would be held against H when it is broadcast."
+            "Without an axis for heads, B would be broadcast against H."
         )),
         ((batch, 1, 1, n_keys), N_(
-            "One row for all queries can hide padding, but not the future: that differs by query."
+            "One row for all queries cannot hide the future, which differs by query."
         )),
-        ((batch, n_rows, 1, n_keys), N_("The axis of the heads comes second, the queries third.")),
+        ((batch, n_rows, 1, n_keys), N_("Heads come second, queries third.")),
         ((n_rows, n_keys), N_(
-            "That is one mask for the whole batch; padding differs from example to example."
+            "Padding differs by example, so one mask cannot serve the batch."
         )),
-        ((batch, 1, n_keys, 1), N_("That hides queries, so padding is still read as a key.")),
+        ((batch, 1, n_keys, 1), N_("That hides queries; padding is still read as a key.")),
     )  # fmt: skip
 
 
 def _triangle_shape(mask: Seen) -> Question:
     batch, _, n_rows, n_keys = mask.shape
     return shape_question(
-        N_("the mask named {name}", name=mask.name),
         mask,
         N_(
-            "Without padding the triangle is the same for every example and every head: it is "
-            "expanded over B, and the heads share it, so theirs is 1."
+            "Without padding, all examples and heads share one triangle, which is expanded over B."
         ),
         ((batch, n_rows, n_keys), N_(
-            "Without an axis for the heads, B would be held against H when it is broadcast."
+            "Without an axis for heads, B would be broadcast against H."
         )),
-        ((batch, n_rows, 1, n_keys), N_("The axis of the heads comes second, the queries third.")),
-        ((batch, 1, 1, n_keys), N_("One row for all queries cannot be a triangle.")),
+        ((batch, n_rows, 1, n_keys), N_("Heads come second, queries third.")),
+        ((batch, 1, 1, n_keys), N_("One row for all queries is no triangle.")),
         ((n_rows, n_keys), N_("That is the triangle before it is expanded.")),
     )  # fmt: skip

@@ -73,23 +73,23 @@ AXES: dict[str, str] = {
     "S": N_("source tokens"),
     "T": N_("target tokens"),
     "L": N_("source and target in one sequence"),
-    "N": N_("patches, and CLS where there is one"),
+    "N": N_("patches, and CLS if any"),
     "H": "heads",
     "Q": "queries",
     "K": "keys",
     "d_model": N_("width of a token's vector"),
     "d_head": N_("width of one head: d_model / H"),
-    "d_ff": N_("hidden width of the feed-forward layer"),
+    "d_ff": N_("hidden width of feed-forward"),
     "V": N_("tokens of the target vocabulary"),
     "classes": "classes",
-    "C": N_("channels of the picture"),
+    "C": N_("channels"),
     "Y": N_("rows of pixels"),
     "X": N_("columns of pixels"),
     "patches": N_("patches of the picture"),
-    "P": N_("values of one patch"),
-    "positions": N_("positions that there can be"),
-    "W": N_("tokens that the model writes by itself"),
-    "layers": N_("recurrent layers of the decoder"),
+    "P": N_("values of a patch"),
+    "positions": N_("possible positions"),
+    "W": N_("tokens the model writes"),
+    "layers": N_("decoder layers"),
     "1": N_("the same for all"),
 }
 _OF_ONE_TEXT = {
@@ -261,11 +261,11 @@ def shape_text(sizes: Sequence[int]) -> str:
 
 
 def shape_question(
-    what: str, asked: Seen, reason: str, *wrong: tuple[Sequence[int], str], given: str = ""
+    asked: Seen, reason: str, *wrong: tuple[Sequence[int], str], given: str = ""
 ) -> Question:
     """Ask for the shape of a tensor, which is hidden until then.
 
-    what: it is, in words. reason: where its axes come from. wrong: shapes, each with why it is not
+    reason: where its axes come from. wrong: shapes, each with why it is not
     that one; a shape that is equal to one before it is left out. given: what must be known first.
     """
     answer = shape_text(asked.shape)
@@ -274,7 +274,7 @@ def shape_question(
     options = sorted(
         [answer, *why], key=lambda text: (len(text), sum(map(ord, text)) * 7 % 11, text)
     )
-    text = N_("What is the shape of {what}?", what=what)
+    text = N_("What is the shape of `{name}`?", name=asked.name)
     letters = f"({', '.join(asked.axes)}{',' if len(asked.axes) == 1 else ''})"
     return Question(
         joined(given, text) if given else text,

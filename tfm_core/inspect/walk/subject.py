@@ -146,7 +146,7 @@ def of_architecture(known: Architecture) -> Subject:
         walked = by_shape(
             config, shape, batch=known.batch, src_len=known.src_len, tgt_len=known.tgt_len
         )
-        return replace(walked, note=N_("The model at its real size: shapes only, no numbers."))
+        return replace(walked, note=N_("Real size: shapes only, no numbers."))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(BOOK_SEED)
         model = build_model(config, shape).eval()
@@ -155,10 +155,10 @@ def of_architecture(known: Architecture) -> Subject:
             inputs = tuple(
                 torch.randint(4, shape.src_vocabulary, (known.batch, n)) for n in lengths
             )
-            note = N_("Untrained and at its real size: random weights, random ids.")
+            note = N_("Real size, untrained: random weights, random ids.")
             cache = recorded(model, inputs)
             return Subject(config, model, shape, inputs, cache, {}, (), note=note)
-    note = N_("Untrained and at its real size: random weights, digits that come with the app.")
+    note = N_("Real size, untrained: random weights, the app's digits.")
     return replace(of_digits(config, shape, model, known.batch), note=note)
 
 

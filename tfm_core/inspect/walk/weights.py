@@ -47,23 +47,20 @@ def scores(view: BlockView) -> WalkStep:
         tuple(before),
         (made,),
         shape_question(
-            N_("the tensor of scores"),
             made,
-            N_(
-                "Every query meets every key, in every head; the sum over d_head uses that axis up."
-            ),
+            N_("Every query meets every key, in every head."),
             (
                 (batch, n_heads, length, d_head),
-                N_("The dot product sums over d_head, so that axis is gone."),
+                N_("The dot product sums over d_head."),
             ),
-            ((batch, length, length), N_("Each of the {n} heads scores by itself.", n=n_heads)),
+            ((batch, length, length), N_("Each of the {n} heads has its own scores.", n=n_heads)),
             (
                 (batch, length, n_heads, length),
-                N_("The transpose put the heads before the queries."),
+                N_("Heads come before queries."),
             ),
             (
                 (batch, n_heads, d_head, d_head),
-                N_("That is keys.mT @ queries: a sum over tokens, not over d_head."),
+                N_("That is keys.mT @ queries: a sum over tokens."),
             ),
         ),
         names={**MODULES, "d_head": d_head, "d_model": d_model},
@@ -115,25 +112,20 @@ def _hidden_by(mask: Tensor, masked: Tensor, example: int) -> Question:
     n = int((~mask.expand_as(masked)[example, 0]).sum())
     wrong = {total - n: N_("That is how many stay.")}
     if mask.size(2) == 1 and n:
-        wrong[n // n_queries] = N_(
-            "That is one row; the mask's single row holds for all {n} queries.", n=n_queries
-        )
+        wrong[n // n_queries] = N_("That is one row; it holds for all {n} queries.", n=n_queries)
     return number_question(
         N_(
-            "Of the {total} scores of this example's first head, how many does the mask hide?",
+            "How many of the {total} scores of this example's first head does the mask hide?",
             total=total,
         ),
         n,
         N_(
-            "{n} of {total}: the zeros of the mask, once for each query where it has a single row.",
+            "{n} of {total}: the mask's zeros; a single row counts for every query.",
             n=n,
             total=total,
         ),
         wrong=wrong,
-        hint=N_(
-            "Look at the mask: each 0 hides a score; a mask with a single row hides it "
-            "for every query."
-        ),
+        hint=N_("Each 0 of the mask hides a score; a single row counts for every query."),
         values=("masked",),
     )
 
@@ -144,31 +136,28 @@ def _reach_of(mask: Tensor, masked: Tensor, cut: str | None) -> Question:
     if mask.size(2) == 1:
         n = n_heads * n_queries
         return number_question(
-            N_("For how many scores of its example does one entry of this mask decide?"),
+            N_("How many scores of its example does one entry of this mask decide?"),
             n,
             N_(
-                "{n_heads} heads times {n_queries} queries = {n}: axes of size 1 are stretched "
-                "over both.",
+                "{n_heads} heads x {n_queries} queries = {n}.",
                 n_heads=n_heads,
                 n_queries=n_queries,
                 n=n,
             ),
             wrong={
-                1: N_("The axes of size 1 are stretched over all heads and all queries."),
-                n_heads: N_("In each head it decides for every query, too."),
+                1: N_("Axes of size 1 are broadcast over heads and queries."),
+                n_heads: N_("It decides for every query, too."),
                 n_queries: N_("It decides for every head."),
-                n_queries * n_keys: N_("An entry stands for one key, not for all of them."),
+                n_queries * n_keys: N_("An entry stands for one key."),
             },
-            hint=N_(
-                "It stands for one key: for each head and each query there is one score of it."
-            ),
+            hint=N_("It stands for one key, which has a score per head and query."),
         )
     if cut is None:
         return _nothing_hidden(n_queries, n_keys)
     n = n_keys * (n_keys - 1) // 2
     return number_question(
         N_(
-            "Without padding, how many of the {n_queries} x {n_keys} scores of one head does the "
+            "Without padding, how many of a head's {n_queries} x {n_keys} scores does the "
             "triangle hide?",
             n_queries=n_queries,
             n_keys=n_keys,
@@ -178,12 +167,12 @@ def _reach_of(mask: Tensor, masked: Tensor, cut: str | None) -> Question:
         if cut == CAUSALITIES["causal"].cut
         else N_("{n_keys} x ({n_keys} - 1) / 2 = {n}: all below the diagonal.", n_keys=n_keys, n=n),
         wrong={
-            n + n_keys: N_("The diagonal stays: a query may read itself."),
+            n + n_keys: N_("The diagonal stays: a token may read itself."),
             n_keys**2 // 2: N_("Not half of them: the diagonal stays."),
         },
-        hint=N_("The query at position t may not read later keys, at t + 1, t + 2, …")
+        hint=N_("A query may not read later keys.")
         if cut == CAUSALITIES["causal"].cut
-        else N_("The query at position t may not read earlier keys, at t - 1, t - 2, …"),
+        else N_("A query may not read earlier keys."),
     )
 
 
@@ -191,15 +180,15 @@ def _nothing_hidden(n_queries: int, n_keys: int) -> Question:
     """Ask of a decoder that lacks its causal mask."""
     return number_question(
         N_(
-            "Without padding, how many of the {n_queries} x {n_keys} scores of one head does this "
-            "mask hide?",
+            "Without padding, how many of a head's {n_queries} x {n_keys} scores does this mask "
+            "hide?",
             n_queries=n_queries,
             n_keys=n_keys,
         ),
         0,
-        N_("None: there is no causal mask, so each query reads every key."),
+        N_("None: there is no causal mask."),
         wrong={n_keys * (n_keys - 1) // 2: N_("That is what a causal mask would hide.")},
-        hint=N_("Which keys does the mask of step “Masks” leave out?"),
+        hint=N_("Which keys does the mask hide?"),
     )
 
 
@@ -233,28 +222,27 @@ def _scale_question(n_heads: int) -> Question:
     is_smaller = n_heads > 1
     return choice_question(
         N_(
-            "If step “Scores, scaled” had divided by sqrt(d_model) instead of "
-            "sqrt(d_head), the weights would be spread …",
+            "If the scores were divided by sqrt(d_model), not sqrt(d_head), the weights would "
+            "be spread …",
         ),
         evenly if is_smaller else alike,
         {
-            evenly: N_("With one head d_head is d_model: nothing is divided by more."),
-            sharply: N_("A larger divisor brings the scores closer together, not further apart.")
+            evenly: N_("With one head, d_head is d_model."),
+            sharply: N_("A larger divisor brings the scores closer together.")
             if is_smaller
-            else N_("With one head d_head is d_model: nothing changes."),
+            else N_("With one head, d_head is d_model."),
             alike: N_(
-                "With {n} heads sqrt(d_model) is the larger divisor, and the softmax depends on "
-                "how far the scores lie apart.",
+                "With {n} heads, sqrt(d_model) is the larger divisor.",
                 n=n_heads,
             ),
         },
         N_(
-            "sqrt(d_model) is sqrt({n}) times sqrt(d_head): every score shrinks, the differences "
-            "between scores too, and the softmax comes closer to equal shares.",
+            "sqrt(d_model) is sqrt({n}) times sqrt(d_head): scores lie closer together, so "
+            "weights are more equal.",
             n=n_heads,
         )
         if is_smaller
-        else N_("With one head d_head is d_model, so nothing changes."),
+        else N_("With one head, d_head is d_model."),
     )
 
 
@@ -267,28 +255,24 @@ def _right_scale_question(view: BlockView) -> Question:
     answer = alike if here == right else evenly if here < right else sharply
     because = {
         evenly: N_(
-            "sqrt({d_head}) is more than this model divides by: scores and their differences "
-            "would shrink, and the softmax come closer to equal shares.",
+            "sqrt({d_head}) is more than this model's divisor: scores would lie closer together.",
             d_head=d_head,
         ),
         sharply: N_(
-            "sqrt({d_head}) is less than sqrt({d_model}): scores and their differences would grow.",
+            "sqrt({d_head}) is less than sqrt({d_model}): scores would lie further apart.",
             d_head=d_head,
             d_model=d_model,
         ),
-        alike: N_("Here both divisors are the same number."),
+        alike: N_("Both divisors are equal here."),
     }[answer]
     wrong = {
-        evenly: N_("Only a larger divisor than this model's brings the scores closer together."),
-        sharply: N_("Only a smaller divisor than this model's draws the scores further apart."),
-        alike: N_(
-            "The softmax depends on how far the scores lie apart, which the divisor changes."
-        ),
+        evenly: N_("Only a larger divisor brings the scores closer together."),
+        sharply: N_("Only a smaller divisor spreads the scores."),
+        alike: N_("The divisor changes how far the scores lie apart."),
     }
     return choice_question(
         N_(
-            "If the scores had been divided by sqrt(d_head), as they should be, the weights would "
-            "be spread …",
+            "If the scores were divided by sqrt(d_head), the weights would be spread …",
         ),
         answer,
         {said: why for said, why in wrong.items() if said != answer},
