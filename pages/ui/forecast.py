@@ -19,7 +19,7 @@ import streamlit as st
 from tfm_core.config import Experiment, to_json
 
 if TYPE_CHECKING:
-    from tfm_core.facts.sizes import Sizes
+    from tfm_core.facts.memory import Sizes
     from tfm_core.training.devices import Device
     from tfm_core.training.estimate import Estimate
 
@@ -98,7 +98,7 @@ def sizes(experiment: Experiment) -> Future[Sizes]:
     """
 
     def work() -> Sizes:
-        from tfm_core.facts.sizes import sizes as count
+        from tfm_core.facts.memory import sizes as count
 
         return count(experiment)
 

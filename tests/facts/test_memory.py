@@ -16,8 +16,7 @@ from tests.anatomy.configurations import models
 from tfm_core.config import MODEL_CONFIGS, TrainingConfig, to_json
 from tfm_core.config.shape import CaptionShape, ImageShape, TextShape
 from tfm_core.facts.architectures import of_experiment
-from tfm_core.facts.memory import BYTES, PROCESS_BYTES, memory, of_run
-from tfm_core.facts.sizes import sizes
+from tfm_core.facts.memory import BYTES, PROCESS_BYTES, memory, of_run, sizes
 from tfm_core.layers.blocks import forget_blocks
 from tfm_core.layers.fast.lstm import has_kernel
 from tfm_core.models.build import build_model

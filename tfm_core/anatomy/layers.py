@@ -15,7 +15,6 @@ from tfm_core.anatomy.names import names_of
 from tfm_core.anatomy.part import (
     NONE_SAVED,
     Attention,
-    Kind,
     Parameter,
     Part,
     Saved,
@@ -124,36 +123,27 @@ class Maker:
         length: str,
         *,
         bias: bool = True,
-        work: Work = "projections",
         is_hidden: bool = True,
         saved: Saved = NONE_SAVED,
-        macs: Formula | None = None,
-        inputs: tuple[Tensor, ...] = (),
         tied_to: str = "",
-        kind: Kind = "projection",
-        has_cast: bool = True,
-        own_name: str = "",
-        steps: tuple[str, ...] = (),
     ) -> Part:
         """Return a linear layer that maps ``length`` vectors of ``into`` numbers to ``out``."""
         weight = self.parameter(f"{path}.weight", out, into, tied_to=tied_to, is_hidden=is_hidden)
         parameters = (weight, self.parameter(f"{path}.bias", out)) if bias else (weight,)
-        cast = formula(f"{out} {into}") if has_cast else Formula()
+        cast = Formula() if self.family == "recurrent" else formula(f"{out} {into}")
         shape = (length,) if length else ()
         return Part(
-            kind=kind,
+            kind="projection",
             path=path,
             layer="Linear",
-            inputs=inputs or (tensor("x", *shape, into),),
+            inputs=(tensor("x", *shape, into),),
             outputs=(tensor("y", *shape, out),),
             parameters=parameters,
-            macs=formula(f"{length} {out} {into}") if macs is None else macs,
-            work=work,
+            macs=formula(f"{length} {out} {into}"),
+            work="projections",
             saved=replace(saved, cast=cast),
-            steps=steps,
             names=names_of(self.family, path),
-            own_name=own_name,
-        )  # fmt: skip
+        )
 
     def embedding(
         self, path: str, words: str, length: str, *, own_name: str = "", tied_to: str = "",
@@ -426,9 +416,11 @@ class StackMaker:
         noise = formula(f"{queries} d_model" if facts.has_dropout else "")
         if facts.has_output:
             children.append(
-                maker.linear(
-                    f"{path}.out_projection", "d_model", "d_model", queries,
-                    bias=facts.has_attention_bias, saved=Saved(products=heads + noise),
+                replace(
+                    maker.linear(
+                        f"{path}.out_projection", "d_model", "d_model", queries,
+                        bias=facts.has_attention_bias, saved=Saved(products=heads + noise),
+                    ),
                     work="cross-attention" if is_cross else "projections",
                 )
             )  # fmt: skip
@@ -453,10 +445,19 @@ class StackMaker:
         facts, maker = self.facts, self.maker
         work: Work = "cross-attention" if is_cross else "projections"
         if not facts.is_sliced:
-            return maker.linear(
-                path, "3 d_model", "d_model", inputs[0].shape[1], bias=facts.has_attention_bias,
-                macs=macs, saved=saved, work=work, inputs=inputs,
-            )  # fmt: skip
+            return replace(
+                maker.linear(
+                    path,
+                    "3 d_model",
+                    "d_model",
+                    inputs[0].shape[1],
+                    bias=facts.has_attention_bias,
+                    saved=saved,
+                ),
+                macs=macs,
+                work=work,
+                inputs=inputs,
+            )
         heads = maker.parameter(f"{path}.heads", "3", "n_heads", "d_head", "d_head", is_hidden=True)
         whole = formula("3 d_model d_model")  # put together of the heads' for each batch
         bias = (maker.parameter(f"{path}.bias", "3 d_model"),) if facts.has_attention_bias else ()
@@ -552,10 +553,10 @@ class StackMaker:
             hidden = max(1, activation.n_kept) + 2
 
         def matrix(name: str, out: str, into: str, saved: Saved) -> Part:
-            return maker.linear(
-                f"{path}.{name}", out, into, length, bias=facts.has_bias, saved=saved,
+            return replace(
+                maker.linear(f"{path}.{name}", out, into, length, bias=facts.has_bias, saved=saved),
                 work="feed-forward",
-            )  # fmt: skip
+            )
 
         read = f"{length} d_model"
         up = matrix("up", "d_ff", "d_model", Saved(products=formula(read)))

@@ -120,9 +120,9 @@ _EMBEDDING: Work = "embedding"
 def _patches(make: Maker, path: str, channels: str, saved: Saved) -> Part:
     """Return what cuts a picture into patches and projects each."""
     pixels = f"{channels} patch_size patch_size"
-    projection = make.linear(
-        f"{path}.projection", "d_model", pixels, "patches", work=_EMBEDDING,
-    )  # fmt: skip
+    projection = replace(
+        make.linear(f"{path}.projection", "d_model", pixels, "patches"), work=_EMBEDDING
+    )
     return Part(
         kind="stem", path=path, layer="PatchEmbedding",
         inputs=(tensor("images", channels, "side", "side"),),
@@ -163,7 +163,9 @@ def _conv_stack(make: Maker, n: int) -> Part:
                 (f"side_{i + 1}", before[1]), Saved(products=formula(saved)),
             )
         )  # fmt: skip
-    projection = make.linear("stem.projection", "d_model", "d_model", "patches", work=_EMBEDDING)
+    projection = replace(
+        make.linear("stem.projection", "d_model", "d_model", "patches"), work=_EMBEDDING
+    )
     return Part(
         kind="stem", path="stem", layer="ConvStack", inputs=layers[0].inputs,
         outputs=projection.outputs, children=(*layers, projection),

@@ -8,7 +8,7 @@ from tfm_core.config import FAMILIES, ModelConfig
 from tfm_core.facts.architectures import Architecture
 from tfm_core.facts.compute import macs
 from tfm_core.facts.parameter_table import parameter_table
-from tfm_core.sentences import N_, Sentence
+from tfm_core.sentences import N_, Paragraph, Sentence
 from tfm_core.variants.positions import POSITIONS
 
 SHAPE_LABELS = {
@@ -111,9 +111,8 @@ def _sizes(first: Architecture, second: Architecture) -> list[str]:
             counts=counts[1],
             counts_2=counts[0],
         ),
-        N_(
-            "A full example takes {ratio} the arithmetic: {work:,.4g} instead of {work_2:,.4g} "
-            "GMAC.",
+        Paragraph(
+            "facts/compute",
             ratio=_ratio(work[1], work[0]),
             work=work[1] / 1000000000.0,
             work_2=work[0] / 1000000000.0,

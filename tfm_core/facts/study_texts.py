@@ -10,7 +10,7 @@ from __future__ import annotations
 from tfm_core.config import EncoderDecoderConfig, EncoderOnlyConfig, ViTConfig
 from tfm_core.config.shape import ImageShape, TextShape
 from tfm_core.facts.architecture import Architecture
-from tfm_core.sentences import N_, joined
+from tfm_core.sentences import N_, Paragraph, joined
 
 _WORDS, _LONGEST = 10_000, 5_000
 _DROPPED_AFTER = N_(
@@ -45,9 +45,7 @@ FROM_TEXTS = (
         10,
         10,
         batch=2,
-        note=N_(
-            "Its blocks have 3,702 parameters, as the notebook’s. The embedding of 100 words "
-            "(1,600 parameters) is ours; the notebook reads vectors."
+        note=Paragraph("facts/study-encoder"
         ),
     ),
     Architecture(
@@ -60,9 +58,7 @@ FROM_TEXTS = (
         59_610_896,
         batch=2,
         note=joined(
-            N_(
-                "Ids (2, 10) and (2, 10) become logits (2, 10, 10000). 100 learned positions "
-                "each for source and target."
+            Paragraph("facts/study-transformer"
             ),
             _DROPPED_AFTER,
         ),
@@ -76,12 +72,7 @@ FROM_TEXTS = (
         50,
         26_583_040,
         batch=2,
-        note=N_(
-            "No attention biases, a norm after the last block, no output layer. Each attention "
-            "has 1,048,576 parameters, as the notebook’s SingleHeadAttention(512). The "
-            "notebook’s ImageCaptioning(10000) adds a linear layer for 36 regions of 2,048 "
-            "numbers (1,049,088), one cross-attention (1,048,576) and an output layer "
-            "(5,130,000): 33,810,704 in all, a form that no configuration here has."
+        note=Paragraph("facts/study-attention"
         ),
     ),
     Architecture(
@@ -93,11 +84,7 @@ FROM_TEXTS = (
         100,
         43_747_256,
         batch=5,
-        note=N_(
-            "As its code: no dropout, no output matrix, one norm per block. That makes "
-            "43,747,256 parameters (48,493,496 with matrix and norms). The notebook prints "
-            "33,582,976, fewer than the two stacks alone have (39,392,256), so its table is of "
-            "other sizes."
+        note=Paragraph("facts/study-synthetic"
         ),
     ),
     Architecture(
@@ -109,9 +96,7 @@ FROM_TEXTS = (
         1,
         9_129_987,
         batch=32,
-        note=N_(
-            "4 blocks of width 256, mean pooling, a hidden layer of 128 and 3 classes. The "
-            "other 4 of the 7 answers here are special tokens, never chosen."
+        note=Paragraph("facts/study-sentiment"
         ),
     ),
     Architecture(
@@ -122,9 +107,7 @@ FROM_TEXTS = (
         20,
         25,
         62_543_680,
-        note=N_(
-            "Vocabularies of 10,000 and 8,000 words, sentences of 20 and 25 tokens, no "
-            "attention biases, 5,000 learned positions on each side, a norm after each stack."
+        note=Paragraph("facts/study-translation"
         ),
     ),
     Architecture(
@@ -137,10 +120,7 @@ FROM_TEXTS = (
         ImageShape(28, 1, 10),
         n_parameters=1_770,
         batch=128,
-        note=N_(
-            "Each head maps its own slice, nothing mixes the heads, the second residual starts "
-            "from the normalised value, and the last block has no norm. Train it from Home: "
-            "“The notebook’s tiny ViT”."
+        note=Paragraph("facts/study-vit"
         ),
     ),
 )  # fmt: skip

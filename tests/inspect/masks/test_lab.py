@@ -277,7 +277,7 @@ def test_words_a_run_does_not_know_are_said():
         scores.of_run(run, "padding", ("xylophone",), (), scores.HeadLocation())
     with pytest.raises(ValueError, match="is not a word of this task"):
         scores.words_of(run, "the xylophone")
-    with pytest.raises(ValueError, match="“the” in the target is not a word"):
+    with pytest.raises(ValueError, match="“the” is not a word"):
         scores.words_of(run, "the cat", "causal")
     with pytest.raises(ValueError, match="reads pictures"):
         scores.words_of(RunStore().get("recorded-digits"), "the cat")

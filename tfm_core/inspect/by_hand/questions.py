@@ -6,7 +6,7 @@ import numpy as np
 
 from tfm_core.inspect.by_hand.attention import Attended, Floats
 from tfm_core.inspect.walk.steps import Question, choice_question, number_question
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 
 
 def about_scale(
@@ -22,11 +22,7 @@ def about_scale(
     even = 1 / max(1, int(scaled.allowed[query].sum()))
     d = scaled.query.shape[1]
     said = {"word": words[query], "word_2": words[key], "before": before, "shape": d}
-    text: str = N_(
-        "“{word}” attends to “{word_2}” with {before:.2f}. How much without dividing the scores "
-        "by √{shape}?",
-        **said,
-    )
+    text: str = Paragraph("by_hand/unscaled", **said)
     because = N_("Larger scores lie further apart, so the softmax favours the largest more.")
     multiplied, divided, shared = (
         N_("The scores are multiplied, not the weights."),
@@ -34,11 +30,7 @@ def about_scale(
         N_("Equal weights come from equal scores."),
     )
     if not is_scaled:
-        text = N_(
-            "“{word}” attends to “{word_2}” with {before:.2f}. How much after dividing the "
-            "scores by √{shape}?",
-            **said,
-        )
+        text = Paragraph("by_hand/scaled", **said)
         because = N_("Smaller scores lie closer together, so the softmax favours the largest less.")
     wrong = {
         before: N_("That is the weight now."),
@@ -60,23 +52,13 @@ def about_symmetry(attended: Attended, words: tuple[str, ...]) -> Question:
     one, other = float(attended.products[0, at]), float(attended.products[at, 0])
     yes, no = N_("Yes, QKᵀ is symmetric"), N_("No, query and key differ")
     return choice_question(
-        N_(
-            "Is the score of query “{first}” with key “{last}” that of query “{last}” with key "
-            "“{first}”?",
-            first=first,
-            last=last,
-        ),
+        Paragraph("by_hand/is-symmetric", first=first, last=last),
         yes if is_alike else no,
         {
             no: N_("Here Q and K are equal, so both products are."),
             yes: N_("Only with Q = K: W_Q and W_K give a word two vectors."),
         },
-        N_(
-            "{one:.4f} and {other:.4f}. Two matrices let a word look for something other than "
-            "it offers; with Q = K both are equal.",
-            one=one,
-            other=other,
-        ),
+        Paragraph("by_hand/two-matrices", one=one, other=other),
     )
 
 
@@ -84,19 +66,10 @@ def about_heads(vectors: Floats, n_heads: int) -> Question:
     """Ask how long the query of one head is."""
     d_model = vectors.shape[1]
     return number_question(
-        N_(
-            "With {d_model} numbers and {n_heads} heads, how many numbers has a word's query in "
-            "one head?",
-            d_model=d_model,
-            n_heads=n_heads,
-        ),
+        Paragraph("by_hand/head-width", d_model=d_model, n_heads=n_heads),
         d_model // n_heads,
-        N_(
-            "d_head = {d_model} / {n_heads} = {d_model_2}, so the scale is √{d_model_2}, not "
-            "√{d_model}.",
-            d_model=d_model,
-            n_heads=n_heads,
-            d_model_2=d_model // n_heads,
+        Paragraph(
+            "by_hand/head-scale", d_model=d_model, n_heads=n_heads, d_model_2=d_model // n_heads
         ),
         wrong={
             d_model: N_("That is the whole query."),

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tfm_core.inspect.tensors.operations import Values, tupled
-from tfm_core.sentences import N_, joined
+from tfm_core.sentences import N_, Paragraph, joined
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -54,12 +54,7 @@ def _view(inputs: Inputs, values: Values) -> str | None:
     wrong = _count(x, sizes)
     if wrong:
         return wrong
-    return N_(
-        "x is not contiguous (strides {strides}): no strides give {sizes} without a copy. Use "
-        "x.reshape(…) or x.contiguous().view(…).",
-        strides=tupled(x.stride()),
-        sizes=tupled(sizes),
-    )
+    return Paragraph("tensors/not-contiguous", strides=tupled(x.stride()), sizes=tupled(sizes))
 
 
 def _count(x: Tensor, sizes: tuple[int, ...]) -> str | None:
@@ -75,20 +70,9 @@ def _count(x: Tensor, sizes: tuple[int, ...]) -> str | None:
         )
     known = math.prod(size for size in sizes if size != -1)
     if -1 in sizes and (known == 0 or x.numel() % known):
-        return N_(
-            "x has {x} elements, which {known}, the product of the given sizes, does not "
-            "divide: no -1 fits.",
-            x=x.numel(),
-            known=known,
-        )
+        return Paragraph("tensors/no-divisor", x=x.numel(), known=known)
     if -1 not in sizes and known != x.numel():
-        return N_(
-            "x has {x} elements, but {sizes} has room for {known}. The products of the sizes "
-            "must be equal.",
-            x=x.numel(),
-            sizes=tupled(sizes),
-            known=known,
-        )
+        return Paragraph("tensors/no-room", x=x.numel(), sizes=tupled(sizes), known=known)
     return None
 
 
@@ -109,12 +93,7 @@ def _permute(inputs: Inputs, values: Values) -> str:
 def _expand(inputs: Inputs, values: Values) -> str:
     x, sizes = inputs[0], values["sizes"]
     if len(sizes) < x.dim():
-        return N_(
-            "x has {dim} axes, but only {n_sizes} sizes are given: expand can add axes in "
-            "front, not remove them.",
-            dim=x.dim(),
-            n_sizes=len(sizes),
-        )
+        return Paragraph("tensors/expand-few", dim=x.dim(), n_sizes=len(sizes))
     lead = len(sizes) - x.dim()
     if -1 in sizes[:lead]:
         return N_(
@@ -122,13 +101,7 @@ def _expand(inputs: Inputs, values: Values) -> str:
         )
     for dim, (old, new) in enumerate(zip(x.shape, sizes[lead:], strict=True)):
         if new not in {old, -1} and old != 1:
-            return N_(
-                "Axis {dim} of x has size {old}, not {new}: only an axis of size 1 can be "
-                "stretched (stride 0).",
-                dim=dim,
-                old=old,
-                new=new,
-            )
+            return Paragraph("tensors/expand-size", dim=dim, old=old, new=new)
     return N_("A size cannot be {sizes}.", sizes=min(sizes))
 
 
@@ -144,48 +117,27 @@ def _join(inputs: Inputs, dim: int, name: str) -> str:
     axis = dim % a.dim()
     for at, (one, other) in enumerate(zip(a.shape, b.shape, strict=True)):
         if at != axis and one != other:
-            return N_(
-                "{name} joins along axis {axis}; other sizes must agree, but axis {at} is {one} "
-                "in x and {other} in b.",
-                name=name,
-                axis=axis,
-                at=at,
-                one=one,
-                other=other,
+            return Paragraph(
+                "tensors/join-sizes", name=name, axis=axis, at=at, one=one, other=other
             )
     return N_("x is {shape}, b is {shape_2}.", shape=_shape(a), shape_2=_shape(b))
 
 
 def _stack(inputs: Inputs, _values: Values) -> str:
     a, b = inputs
-    return N_(
-        "stack needs equal shapes, but x is {shape} and b is {shape_2}. cat joins tensors that "
-        "differ along one axis.",
-        shape=_shape(a),
-        shape_2=_shape(b),
-    )
+    return Paragraph("tensors/stack-shapes", shape=_shape(a), shape_2=_shape(b))
 
 
 def _matmul(inputs: Inputs, _values: Values) -> str:
     a, b = inputs
     inner = b.size(-2) if b.dim() > 1 else b.size(0)
     if a.size(-1) != inner:
-        return N_(
-            "A row of x has {row} numbers, a column of b has {column}: the inner sizes of "
-            "{shape} @ {shape_2} must be equal. Often one needs a transpose.",
-            row=a.size(-1),
-            column=inner,
-            shape=_shape(a),
-            shape_2=_shape(b),
+        return Paragraph(
+            "tensors/inner-sizes", row=a.size(-1), column=inner, shape=_shape(a), shape_2=_shape(b)
         )
     if a.dtype != b.dtype:
         return _types(a, b)
-    return N_(
-        "The last two axes fit, but the batch axes of {shape} and {shape_2} are neither equal "
-        "nor 1.",
-        shape=_shape(a),
-        shape_2=_shape(b),
-    )
+    return Paragraph("tensors/batch-axes", shape=_shape(a), shape_2=_shape(b))
 
 
 def _mm(inputs: Inputs, values: Values) -> str:
@@ -215,9 +167,8 @@ def _broadcast(inputs: Inputs, _values: Values) -> str:
     pairs = zip(reversed(a.shape), reversed(b.shape), strict=False)
     for back, (one, other) in enumerate(pairs, start=1):
         if one != other and 1 not in {one, other}:
-            return N_(
-                "x is {shape}, b is {shape_2}: axis -{back} is {one} in x and {other} in b. "
-                "They must be equal, or one 1, which unsqueeze adds.",
+            return Paragraph(
+                "tensors/broadcast-sizes",
                 shape=_shape(a),
                 shape_2=_shape(b),
                 back=back,
@@ -235,11 +186,7 @@ def _mean(inputs: Inputs, _values: Values) -> str:
 
 
 def _to(_inputs: Inputs, values: Values) -> str:
-    return N_(
-        'This computer has no device {device!r}. Ask first: device = "cuda" if '
-        'torch.cuda.is_available() else "cpu".',
-        device=values["device"],
-    )
+    return Paragraph("tensors/no-device", device=values["device"])
 
 
 def _types(a: Tensor, b: Tensor) -> str:
@@ -257,9 +204,8 @@ def _einsum(inputs: Inputs, values: Values) -> str | None:
     sizes: dict[str, tuple[int, str]] = {}
     for name, letters, x in zip("xb", parts, inputs, strict=False):
         if len(letters) != x.dim():
-            return N_(
-                "“{letters}” has {n_letters} letters, but {name} {shape} has {dim} axes: write "
-                "one letter per axis.",
+            return Paragraph(
+                "tensors/letters",
                 letters=letters,
                 n_letters=len(letters),
                 name=name,
@@ -269,9 +215,8 @@ def _einsum(inputs: Inputs, values: Values) -> str | None:
         for letter, size in zip(letters, x.shape, strict=True):
             old, owner = sizes.setdefault(letter, (size, name))
             if old != size and 1 not in {old, size}:
-                return N_(
-                    "The letter {letter} stands for one size, but is {old} in {owner} and "
-                    "{size} in {name}.",
+                return Paragraph(
+                    "tensors/letter-sizes",
                     letter=letter,
                     old=old,
                     owner=owner,
@@ -310,9 +255,8 @@ def _masked(inputs: Inputs, values: Values) -> str:
     pairs = zip(reversed(mask), reversed(shape), strict=False)
     for back, (size, own) in enumerate(pairs, start=1):
         if size != own and 1 not in {size, own}:
-            return N_(
-                "The mask is {mask}, x is {shape}: axis -{back} is {size} in the mask and {own} "
-                "in x. They must be equal, or one 1.",
+            return Paragraph(
+                "tensors/mask-sizes",
                 mask=tupled(mask),
                 shape=tupled(shape),
                 back=back,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tfm_core.inspect.tensors.operations import tupled
 from tfm_core.inspect.tensors.sight import OperationResult, TensorView
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,7 @@ def note(seen: OperationResult) -> str:
     if name in {"reshape", "contiguous", "to"}:
         return _copied(seen, after)
     if name == "expand" and len(after.storage) < after.values.size:
-        return N_(
-            "{size} elements, {n_storage} places in memory: writing one changes all its "
-            "repetitions.",
-            size=after.values.size,
-            n_storage=len(after.storage),
-        )
+        return Paragraph("tensors/expanded", size=after.values.size, n_storage=len(after.storage))
     if name == "broadcast":
         return _stretch(seen, after.shape)
     if name == "argmax":
@@ -48,10 +43,7 @@ def note(seen: OperationResult) -> str:
     if name == "mm":
         return N_("The same as x @ b. With two more axes each, mm fails where @ works.")
     if name == "softmax" and x.values.ndim > 1 and seen.values["dim"] % x.values.ndim == 0:
-        return N_(
-            "Here columns sum to 1 (axis 0), a famous mistake: in attention rows must, over the "
-            "keys."
-        )
+        return Paragraph("tensors/columns-sum")
     return ""
 
 
@@ -91,9 +83,8 @@ def _stretch(seen: OperationResult, made: tuple[int, ...]) -> str:
     if not stretched:
         return N_("Both have the shape of y: nothing is broadcast.")
     if len(stretched) == len(seen.before):
-        return N_(
-            "Neither x {shape} nor b {shape_2} has the shape of y {made}: both were stretched. "
-            "If unintended, as in (B,) minus (B, 1), no error tells you.",
+        return Paragraph(
+            "tensors/both-stretched",
             shape=tupled(seen.before[0].shape),
             shape_2=tupled(seen.before[1].shape),
             made=tupled(made),
@@ -104,9 +95,8 @@ def _stretch(seen: OperationResult, made: tuple[int, ...]) -> str:
         0 if size != made[lead + axis] else stride
         for axis, (size, stride) in enumerate(zip(one.shape, one.strides, strict=True))
     ]
-    return N_(
-        "{name} {shape} is read as {made} with strides {strides}: stride 0 repeats numbers "
-        "without a copy.",
+    return Paragraph(
+        "tensors/stretched",
         name=one.name,
         shape=tupled(one.shape),
         made=tupled(made),
@@ -125,8 +115,8 @@ def statistics(seen: OperationResult) -> str:
     assert seen.after is not None
     values = seen.after.values
     spread = values.std(ddof=1) if values.size > 1 else math.nan
-    return N_(
-        "smallest {min:.2f}, mean {mean:.2f}, largest {max:.2f}, standard deviation {spread:.2f}",
+    return Paragraph(
+        "tensors/statistics",
         min=values.min(),
         mean=values.mean(),
         max=values.max(),

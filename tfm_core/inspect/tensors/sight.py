@@ -25,7 +25,7 @@ from tfm_core.inspect.tensors.operations import (
     mask_for,
     tupled,
 )
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, Paragraph, StudentError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -143,11 +143,12 @@ def sight(
         return OperationResult(operation, lines, before, None, (), words, kind, why, values)
     if made.numel() > text.MAX_RESULT or made.dim() > text.MAX_AXES + 1:
         raise StudentError(
-            "The result {shape} has {n} elements; at most {most_result} can be shown. Take "
-            "smaller inputs.",
-            shape=tupled(tuple(made.shape)),
-            n=made.numel(),
-            most_result=text.MAX_RESULT,
+            Paragraph(
+                "tensors/result-too-large",
+                shape=tupled(tuple(made.shape)),
+                n=made.numel(),
+                most_result=text.MAX_RESULT,
+            )
         )
     origins = _traced(operation, inputs, numbered, values, made)
     shapes = [tuple(one.shape) for one in inputs]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import Paragraph, StudentError
 
 MAX_ELEMENTS = 64
 MAX_AXES = 4
@@ -140,9 +140,5 @@ def equation_of(text: str) -> str:
     if "->" not in equation:
         raise StudentError("The equation needs an arrow, as in ij,jk->ik.")
     if not _EQUATION.fullmatch(equation):
-        raise StudentError(
-            "“{equation}” is not an equation such as ij,jk->ik: one or two inputs of up to 4 "
-            "small letters, an arrow, an output.",
-            equation=equation[:30],
-        )
+        raise StudentError(Paragraph("tensors/no-equation", equation=equation[:30]))
     return equation

@@ -15,8 +15,7 @@ from tfm_core.data.captions import CaptionData
 from tfm_core.data.image_data import ImageData
 from tfm_core.data.load import data_as
 from tfm_core.data.text_data import TextData
-from tfm_core.inspect.training_step.loss import LossCall
-from tfm_core.inspect.training_step.step import forward, rows
+from tfm_core.inspect.training_step.step import LossCall, forward, rows
 from tfm_core.training.loop import Trainer
 from tfm_core.variants.tasks import TASK_KINDS
 

@@ -11,8 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tfm_core.inspect.training_step.loss import LossCall
-from tfm_core.inspect.training_step.step import chance, copied, forward, gradients, rows
+from tfm_core.inspect.training_step.step import LossCall, chance, copied, forward, gradients, rows
 from tfm_core.sentences import StudentError
 from tfm_core.training.loop import Trainer
 

@@ -24,7 +24,7 @@ from tfm_core.inspect.training_step.step import copied, forward, gradients
 from tfm_core.layers.blocks import Block, identity_skip
 from tfm_core.mistakes import MISTAKES, make
 from tfm_core.mistakes.parts import SharedNorm, SlicedProjection
-from tfm_core.sentences import N_, StudentError, joined
+from tfm_core.sentences import N_, Paragraph, StudentError, joined
 from tfm_core.training.loop import Trainer
 
 Floats = npt.NDArray[np.float32]
@@ -82,10 +82,7 @@ def shared_norm(trainer: Trainer) -> WrongBlock:
         by_name[f"{held.name}.{which}_norm.weight"] for which in ("self_attention", "feed_forward")
     )
     cosine = float(F.cosine_similarity(one.flatten(), other.flatten(), dim=0))
-    fact = N_(
-        "The gradients of the two norms have cosine {cosine:.2f}; a shared norm gets their sum.",
-        cosine=cosine,
-    )
+    fact = Paragraph("training_step/shared-norm", cosine=cosine)
     right, wrong = held.out(held.block), held.out(twin)
     if torch.equal(right, wrong):
         equal = N_("The outputs are equal: every norm starts as scale 1 and shift 0.")
@@ -101,9 +98,8 @@ def no_output_projection(trainer: Trainer) -> WrongBlock:
     twin = held.twin()
     make(["no-output-projection"], twin)
     n_heads, d_model = twin.self_attention.n_heads, twin.self_attention.d_model
-    fact = N_(
-        "Without it, each of {n_heads} heads writes to its own {d_head} of {d_model} numbers, "
-        "and nothing mixes the heads.",
+    fact = Paragraph(
+        "training_step/no-output",
         n_heads=n_heads,
         d_head=d_model // n_heads,
         d_model=d_model,
@@ -128,9 +124,8 @@ def residual_from_norm(trainer: Trainer) -> WrongBlock:
     arranged = N_("This model is pre-norm, as here.")
     if not held.block.norm_first:
         arranged = N_("This model is post-norm; here its weights run in pre-norm order.")
-    cosines = N_(
-        "The input (mean length {length:.2f}) has cosine {right:.2f} with the right output and "
-        "{wrong:.2f} with the wrong one.",
+    cosines = Paragraph(
+        "training_step/residual",
         length=float(x.norm(dim=-1).mean()),
         right=float(F.cosine_similarity(x, right, dim=-1).mean()),
         wrong=float(F.cosine_similarity(x, wrong, dim=-1).mean()),
@@ -151,13 +146,7 @@ def heads_on_slices(trainer: Trainer) -> WrongBlock:
     d_head = d_model // n_heads
     sliced = SlicedProjection(attention.in_projection, n_heads)
     attention.in_projection = sliced  # type: ignore[assignment] # it has weight and bias
-    fact = N_(
-        "Each head reads {d_head} of {d_model} numbers: {n_heads} maps of {d_head} × {d_head}, "
-        "not one of {d_model} × {d_model}, for query, key and value each.",
-        d_head=d_head,
-        d_model=d_model,
-        n_heads=n_heads,
-    )
+    fact = Paragraph("training_step/slices", d_head=d_head, d_model=d_model, n_heads=n_heads)
     return _compared(held.block, twin, held.out(held.block), held.out(twin), fact)
 
 

@@ -13,7 +13,7 @@ from tfm_core.inspect.walk.steps import (
     seen,
     shape_question,
 )
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.projections import Projections
 
 
@@ -263,12 +263,8 @@ def merge(view: BlockView) -> WalkStep:
         code = f"merged{code.removeprefix('output')}\noutput = attention.out_projection(merged)"
         merged = seen("merged", N_("heads side by side"), got("self_attention.merged"), axes)
         made, names["attention"] = [merged, output], view.module("self_attention")
-        because = N_(
-            "{n_heads} heads of {d_head} are {d_model} numbers, and the output projection keeps "
-            "that width.",
-            n_heads=n_heads,
-            d_head=d_head,
-            d_model=d_model,
+        because = Paragraph(
+            "walk_questions/merged-width", n_heads=n_heads, d_head=d_head, d_model=d_model
         )
     return WalkStep(
         "merge",

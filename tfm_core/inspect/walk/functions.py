@@ -13,7 +13,7 @@ from functools import cache
 
 from tfm_core.inspect.syntax import statements
 from tfm_core.inspect.walk.steps import WalkStep
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.activations import ACTIVATIONS, Activation
 from tfm_core.variants.norms import NORMS, Norm
 from tfm_core.variants.record import Example, Registry
@@ -210,9 +210,7 @@ FUNCTIONS: tuple[Example, ...] = (
     *_of(NORMS),
     Example(
         "nn.Dropout", r"\bdropout\(|\.dropout\(",
-        N_(
-            "In training, sets random numbers to 0 and scales the rest by 1 / (1 - p); does "
-            "nothing in eval."
+        Paragraph("walk_questions/dropout"
         ),
         (
             "_ = torch.manual_seed(0)",

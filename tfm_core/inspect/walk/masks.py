@@ -17,7 +17,7 @@ from tfm_core.inspect.walk.steps import (
 )
 from tfm_core.inspect.walk.tokens import ids_seen
 from tfm_core.layers.masks import window_mask
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.causalities import Causality
 
 
@@ -158,8 +158,7 @@ def _triangle_shape(mask: Seen) -> Question:
     batch, _, n_rows, n_keys = mask.shape
     return shape_question(
         mask,
-        N_(
-            "Without padding, all examples and heads share one triangle, which is expanded over B."
+        Paragraph("walk_questions/triangle-shape"
         ),
         ((batch, n_rows, n_keys), N_(
             "Without an axis for heads, B would be broadcast against H."

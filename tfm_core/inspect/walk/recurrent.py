@@ -10,7 +10,7 @@ from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import Question, WalkStep, number_question, seen, shape_question
 from tfm_core.layers.recurrent import EncodedSource
 from tfm_core.models.recurrent import State
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES, AlignmentScore
 from tfm_core.variants.cells import CELLS, Cell
 
@@ -92,12 +92,9 @@ def bridge(view: BlockView) -> WalkStep:
         (seen("hidden", N_("the decoder's first states"), hidden,
               "B layers d_model"),),
         number_question(
-            N_(
-                "The bridge turns {d} numbers into {made}, a state per layer. How many "
-                "parameters does it have?",
+            Paragraph("walk_questions/bridge",
                 made=n * d,
-                d=d,
-            ),
+                d=d),
             n * d * (d + 1),
             N_("{made} x {d} + {made} = {size:,}.", made=n * d, d=d, size=n * d * (d + 1)),
             wrong={n * d * d: N_("Each output has a bias too.")},

@@ -18,7 +18,7 @@ from tfm_core.inspect.walk.steps import (
     shape_question,
 )
 from tfm_core.layers.patches import patchify
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.stems import STEMS, halving_widths
 
@@ -94,17 +94,12 @@ def _patches_question(view: BlockView) -> Question:
     sizes = view.subject.anatomy.sizes
     side, patch_size = sizes["side"], sizes["patch_size"]
     per_side = patches_per_side(side, patch_size)
-    asked = N_(
-        "How many patches of {patch_size} x {patch_size} does a picture of {side} x {side} have?",
-        side=side,
-        patch_size=patch_size,
-    )
+    asked = Paragraph("walk_questions/patches", side=side, patch_size=patch_size)
     hint = N_("Count the patches in a row, and the rows.")
     shapes: tuple[str, ...] = ("patches",)
     if STEMS[view.part.variant].halves:
-        asked = N_(
-            "A picture of {side} x {side} is halved {n} times, rounded up. How many places are "
-            "left?",
+        asked = Paragraph(
+            "walk_questions/halved",
             side=side,
             n=len(halving_widths(patch_size, sizes["d_model"])),
         )

@@ -15,7 +15,7 @@ from tfm_core.inspect.walk.steps import (
     seen,
     shape_question,
 )
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.causalities import CAUSALITIES, Causality
 from tfm_core.variants.scales import SCALES, Scale
 
@@ -156,12 +156,7 @@ def _reach_of(mask: Tensor, masked: Tensor, cut: str | None) -> Question:
         return _nothing_hidden(n_queries, n_keys)
     n = n_keys * (n_keys - 1) // 2
     return number_question(
-        N_(
-            "Without padding, how many of a head's {n_queries} x {n_keys} scores does the "
-            "triangle hide?",
-            n_queries=n_queries,
-            n_keys=n_keys,
-        ),
+        Paragraph("walk_questions/triangle", n_queries=n_queries, n_keys=n_keys),
         n,
         N_("{n_keys} x ({n_keys} - 1) / 2 = {n}: all above the diagonal.", n_keys=n_keys, n=n)
         if cut == CAUSALITIES["causal"].cut
@@ -179,12 +174,7 @@ def _reach_of(mask: Tensor, masked: Tensor, cut: str | None) -> Question:
 def _nothing_hidden(n_queries: int, n_keys: int) -> Question:
     """Ask of a decoder that lacks its causal mask."""
     return number_question(
-        N_(
-            "Without padding, how many of a head's {n_queries} x {n_keys} scores does this mask "
-            "hide?",
-            n_queries=n_queries,
-            n_keys=n_keys,
-        ),
+        Paragraph("walk_questions/hidden-scores", n_queries=n_queries, n_keys=n_keys),
         0,
         N_("None: there is no causal mask."),
         wrong={n_keys * (n_keys - 1) // 2: N_("That is what a causal mask would hide.")},
@@ -221,10 +211,7 @@ def _scale_question(n_heads: int) -> Question:
     evenly, sharply, alike = N_("more evenly"), N_("more sharply"), N_("exactly alike")
     is_smaller = n_heads > 1
     return choice_question(
-        N_(
-            "If the scores were divided by sqrt(d_model), not sqrt(d_head), the weights would "
-            "be spread …",
-        ),
+        Paragraph("walk_questions/scale"),
         evenly if is_smaller else alike,
         {
             evenly: N_("With one head, d_head is d_model."),
@@ -236,11 +223,7 @@ def _scale_question(n_heads: int) -> Question:
                 n=n_heads,
             ),
         },
-        N_(
-            "sqrt(d_model) is sqrt({n}) times sqrt(d_head): scores lie closer together, so "
-            "weights are more equal.",
-            n=n_heads,
-        )
+        Paragraph("walk_questions/scale-reason", n=n_heads)
         if is_smaller
         else N_("With one head, d_head is d_model."),
     )
