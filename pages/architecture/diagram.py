@@ -163,7 +163,7 @@ def _pick(nodes: Mapping[str, Node]) -> str:
 
 def _close_up(chosen: Chosen, one: Node) -> None:
     """Show a block's equations, parameters and code, and lead to its steps of the walk."""
-    from tfm_core.inspect.diagram.parts import code_of
+    from tfm_core.inspect.diagram.graph import code_of
 
     known = equations(chosen.model, chosen.shape)
     for name in one.equations:
@@ -179,7 +179,7 @@ def _close_up(chosen: Chosen, one: Node) -> None:
 
 
 def _parameters(chosen: Chosen, one: Node) -> None:
-    from tfm_core.inspect.diagram.parts import parameters_of
+    from tfm_core.inspect.diagram.graph import parameters_of
 
     rows = parameters_of(one, chosen.model, chosen.shape)
     if not rows:

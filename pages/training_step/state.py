@@ -19,7 +19,7 @@ from pages.ui.model_choice import Chosen
 from tfm_core import byte_cache
 from tfm_core.config import Experiment, from_json, to_json
 from tfm_core.data.shape import data_shape
-from tfm_core.facts.own_names import own_name, own_names
+from tfm_core.facts.parameter_table import own_name, own_names
 from tfm_core.inspect.attention import trained
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import streamlit as st
 from pages.i18n import N_, _
 from pages.ui import controls, view_link
 from pages.ui.parameters import Number
-from tfm_core.facts.architecture import Architecture
+from tfm_core.facts.architectures import Architecture
 from tfm_core.facts.free_sizes import FreeSizes, offered, resized, sizes_of
 from tfm_core.sentences import StudentError
 

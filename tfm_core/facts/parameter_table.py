@@ -7,14 +7,13 @@ first; the other place says whose it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from tfm_core.anatomy import Parameter, Part, anatomy
 from tfm_core.config import ModelConfig
 from tfm_core.config.shape import Shape
-from tfm_core.facts.own_names import Names, own_name
 from tfm_core.sentences import N_
 
 _LAYER = re.compile(r"^(.*\.layers)\.(\d+)(?:\.|$)")
@@ -159,3 +158,22 @@ def _merged(row: Row, stack: str, n: int) -> Row:
         share=n * row.share,
         repeats=n,
     )
+
+
+Names = Mapping[str, str | None]
+
+
+def own_names(config: ModelConfig, shape: Shape) -> Names:
+    """Return path of a module in the engine -> its name in the family, or None for a second name.
+
+    Paths that are not here, and what lies below a path, keep their names.
+    """
+    return anatomy(config, shape).own_names
+
+
+def own_name(path: str, names: Names) -> str | None:
+    """Return a module's or a parameter's path with the family's name; None for a second name."""
+    for old, new in names.items():
+        if path == old or path.startswith(f"{old}."):
+            return None if new is None else new + path.removeprefix(old)
+    return path

@@ -11,8 +11,7 @@ from tfm_core.config.shape import ImageShape, TextShape
 from tfm_core.facts.architectures import ARCHITECTURES, of_experiment
 from tfm_core.facts.differences import differences
 from tfm_core.facts.parameter_table import parameter_table
-from tfm_core.inspect.diagram.graph import DiagramColours, diagram
-from tfm_core.inspect.diagram.parts import code_of, parameters_of
+from tfm_core.inspect.diagram.graph import DiagramColours, code_of, diagram, parameters_of
 from tfm_core.inspect.equations.model import equations
 from tfm_core.inspect.walk.subject import walk_index
 from tfm_core.presets import PRESETS

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from tests.training.test_loop import experiment
 from tfm_core.config import MODEL_CONFIGS, TEXT_TASKS, tasks_for
 from tfm_core.data.shape import data_shape
-from tfm_core.facts.own_names import own_name, own_names
+from tfm_core.facts.parameter_table import own_name, own_names
 from tfm_core.inspect.training_step.batch import (
     answers,
     batch_rows,

@@ -16,11 +16,10 @@ from tests.pages.made_runs import damaged_run, made_run
 from tests.pages.opening import links
 from tfm_core.data.shape import data_shape
 from tfm_core.data.text import text_task
-from tfm_core.facts.architectures import ARCHITECTURES
+from tfm_core.facts.architectures import ARCHITECTURES, FROM_TEXTS
 from tfm_core.facts.compute import macs, unasked
 from tfm_core.facts.memory import of_run
 from tfm_core.facts.parameter_table import parameter_table
-from tfm_core.facts.study_texts import FROM_TEXTS
 from tfm_core.presets import PRESETS
 from tfm_core.runs.store import RECORDED, RunStore
 

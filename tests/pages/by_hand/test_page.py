@@ -97,7 +97,7 @@ def test_vectors_that_do_not_fit_are_said_and_one_hot_is_used(open_page, text, s
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"), [("one", "1 word is given"), ("a b c d e f g", "7 words")]
+    ("text", "sentence"), [("one", "2 to 6 words"), ("a b c d e f g", "2 to 6 words")]
 )
 def test_words_that_do_not_fit_get_their_sentence_and_stay(open_page, text, sentence):
     app = open_page(PAGE)
@@ -141,7 +141,7 @@ def test_without_the_scale_sheet_title_and_question_agree(open_page):
     assert "Answer to see both side by side." in said(app)
     app.toggle(key="scale").set_value(False).run()
     boards = sheets(app)
-    assert "attends to “AI” with 0.58. Which weight is it when the scores are divided by" in said(
+    assert "attends to “AI” with 0.58. How much after dividing the scores by" in said(
         app
     )
     assert boards["weights"][2][2] == "0.58"
@@ -288,7 +288,7 @@ def test_a_link_holds_matrices_clicks_on_the_mask_and_what_is_written_out(open_p
     [
         ("wq", "1,2;3", "W_Q in the link is not 4 rows of 4 numbers"),
         ("wk", ";".join(["1,2,3,x"] * 4), "“x” is not a number"),
-        ("wv", ";".join(["1,2,3,11"] * 4), "11 is too large"),
+        ("wv", ";".join(["1,2,3,11"] * 4), "11 is not between"),
         ("turned", "1-4", "“1-4” in the link is not 2 indices (1 to 3, 1 to 3)"),
         ("turned", "0-1", "“0-1” in the link is not 2 indices"),
         ("at", "1-1", "“1-1” in the link is not 3 indices"),

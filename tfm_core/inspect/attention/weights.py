@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.data.shape import data_shape
-from tfm_core.facts.own_names import own_name, own_names
+from tfm_core.facts.parameter_table import own_name, own_names
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_
 

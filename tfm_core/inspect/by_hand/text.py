@@ -47,9 +47,7 @@ def vectors_of(text: str, n_words: int, d_model: int) -> Floats:
     rows = text[:_MAX_TEXT].split(";")
     if len(rows) != n_words:
         raise StudentError(
-            "The link has {n_rows} vectors for {n_words} words.",
-            n_rows=len(rows),
-            n_words=n_words,
+            "The link has {n_rows} vectors for {n_words} words.", n_rows=len(rows), n_words=n_words
         )
     vectors = []
     for row in rows:
@@ -126,25 +124,17 @@ def checked(vectors: npt.ArrayLike) -> Floats:
     if not np.isfinite(values).all():
         row, column = np.argwhere(~np.isfinite(values))[0]
         raise StudentError(
-            "Type a number in row {row}, column {column}.",
-            row=row + 1,
-            column=column + 1,
+            "Type a number in row {row}, column {column}.", row=row + 1, column=column + 1
         )
     if np.abs(values).max(initial=0) > LARGEST:
         worst = float(values.flat[int(np.abs(values).argmax())])
-        raise StudentError(
-            "{worst:g} is not between -10 and 10.",
-            worst=worst,
-        )
+        raise StudentError("{worst:g} is not between -10 and 10.", worst=worst)
     return values
 
 
 def _number(text: str) -> float:
     if not re.fullmatch(r"\s*[-+]?(\d+\.?\d*|\.\d+)\s*", text) or not math.isfinite(float(text)):
-        raise StudentError(
-            "“{text}” is not a number, such as 1, 0.5 or -2.",
-            text=text[:20],
-        )
+        raise StudentError("“{text}” is not a number, such as 1, 0.5 or -2.", text=text[:20])
     return float(text)
 
 

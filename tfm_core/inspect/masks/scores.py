@@ -191,10 +191,7 @@ def answer(run: Run, tokens: tuple[str, ...]) -> tuple[str, ...]:
 def _check(words: list[str] | tuple[str, ...], known: tuple[str, ...]) -> None:
     unknown = [word for word in words if word not in known]
     if unknown:
-        raise StudentError(
-            "“{unknown}” is not a word of its task.",
-            unknown=unknown[0],
-        )
+        raise StudentError("“{unknown}” is not a word of its task.", unknown=unknown[0])
 
 
 def load(run: Run) -> tuple[Model, int]:

@@ -80,14 +80,9 @@ def _permute(inputs: Inputs, values: Values) -> str:
     n, dims = inputs[0].dim(), values.get("dims", (1, 2, 0))
     if len(dims) != n:
         return N_(
-            "x has {n} axes, but {n_dims} are listed: name each axis once.",
-            n=n,
-            n_dims=len(dims),
+            "x has {n} axes, but {n_dims} are listed: name each axis once.", n=n, n_dims=len(dims)
         )
-    return N_(
-        "{dims} lists an axis twice: name each axis once.",
-        dims=tupled(dims),
-    )
+    return N_("{dims} lists an axis twice: name each axis once.", dims=tupled(dims))
 
 
 def _expand(inputs: Inputs, values: Values) -> str:
@@ -96,9 +91,7 @@ def _expand(inputs: Inputs, values: Values) -> str:
         return Paragraph("tensors/expand-few", dim=x.dim(), n_sizes=len(sizes))
     lead = len(sizes) - x.dim()
     if -1 in sizes[:lead]:
-        return N_(
-            "-1 keeps an axis, but a new axis has no size yet.",
-        )
+        return N_("-1 keeps an axis, but a new axis has no size yet.")
     for dim, (old, new) in enumerate(zip(x.shape, sizes[lead:], strict=True)):
         if new not in {old, -1} and old != 1:
             return Paragraph("tensors/expand-size", dim=dim, old=old, new=new)
@@ -145,9 +138,7 @@ def _mm(inputs: Inputs, values: Values) -> str:
     if a.dim() == b.dim() == 2:
         return _matmul(inputs, values)
     words = N_(
-        "mm takes two matrices; x has {dim} axes and b has {dim_2}.",
-        dim=a.dim(),
-        dim_2=b.dim(),
+        "mm takes two matrices; x has {dim} axes and b has {dim_2}.", dim=a.dim(), dim_2=b.dim()
     )
     try:
         made = a @ b
@@ -225,10 +216,7 @@ def _einsum(inputs: Inputs, values: Values) -> str | None:
                 )
     for letter in out:
         if letter not in sizes:
-            return N_(
-                "The output has {letter}, which is in no input.",
-                letter=letter,
-            )
+            return N_("The output has {letter}, which is in no input.", letter=letter)
         if out.count(letter) > 1:
             return N_(
                 "The output has the letter {letter} twice; each may stand there once.",

@@ -26,9 +26,7 @@ def note(seen: OperationResult) -> str:
         return ""
     x = seen.before[0]
     if name == "squeeze" and after.shape == x.shape:
-        return N_(
-            "Nothing happened: the axis is larger than 1. Such errors show up much later.",
-        )
+        return N_("Nothing happened: the axis is larger than 1. Such errors show up much later.")
     if name in {"reshape", "contiguous", "to"}:
         return _copied(seen, after)
     if name == "expand" and len(after.storage) < after.values.size:
@@ -116,11 +114,7 @@ def statistics(seen: OperationResult) -> str:
     values = seen.after.values
     spread = values.std(ddof=1) if values.size > 1 else math.nan
     return Paragraph(
-        "tensors/statistics",
-        min=values.min(),
-        mean=values.mean(),
-        max=values.max(),
-        spread=spread,
+        "tensors/statistics", min=values.min(), mean=values.mean(), max=values.max(), spread=spread
     )
 
 

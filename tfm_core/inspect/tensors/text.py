@@ -30,9 +30,7 @@ def ints_of(text: str, what: str) -> tuple[int, ...]:
     for part in parts:
         if not _INT.fullmatch(part):
             raise StudentError(
-                "{what}: “{part}” is not a whole number, such as 2.",
-                what=what,
-                part=part[:20],
+                "{what}: “{part}” is not a whole number, such as 2.", what=what, part=part[:20]
             )
         if len(part) > _MAX_DIGITS:
             raise StudentError(
@@ -65,9 +63,7 @@ def int_of(text: str, what: str) -> int:
     numbers = ints_of(text, what)
     if len(numbers) != 1:
         raise StudentError(
-            "{what}: type one whole number, not {n_numbers}.",
-            what=what,
-            n_numbers=len(numbers),
+            "{what}: type one whole number, not {n_numbers}.", what=what, n_numbers=len(numbers)
         )
     return numbers[0]
 
@@ -84,9 +80,7 @@ def shape_of(text: str, what: str = "Shape") -> tuple[int, ...]:
         )
     if min(shape) < 1:
         raise StudentError(
-            "{what}: an axis of {shape} is too small; the least is 1.",
-            what=what,
-            shape=min(shape),
+            "{what}: an axis of {shape} is too small; the least is 1.", what=what, shape=min(shape)
         )
     if math.prod(shape) > MAX_ELEMENTS:
         raise StudentError(
@@ -104,10 +98,7 @@ def numbers_of(text: str, count: int) -> tuple[float, ...]:
     parts = [part for part in re.split(r"[\s,;]+", text.strip()) if part]
     for part in parts:
         if not _NUMBER.fullmatch(part):
-            raise StudentError(
-                "“{part}” is not a number, such as 1, 0.5 or -2.",
-                part=part[:20],
-            )
+            raise StudentError("“{part}” is not a number, such as 1, 0.5 or -2.", part=part[:20])
     if len(parts) != count:
         raise StudentError(
             "The shape has room for {count} numbers, not {n_parts}.",
@@ -127,9 +118,7 @@ def number_of(text: str, what: str) -> float:
         return float(word)
     if not _NUMBER.fullmatch(word):
         raise StudentError(
-            "{what}: “{text}” is not a number, such as -1 or -inf.",
-            what=what,
-            text=text[:20],
+            "{what}: “{text}” is not a number, such as -1 or -inf.", what=what, text=text[:20]
         )
     return float(word)
 

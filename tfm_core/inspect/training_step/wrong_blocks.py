@@ -99,10 +99,7 @@ def no_output_projection(trainer: Trainer) -> WrongBlock:
     make(["no-output-projection"], twin)
     n_heads, d_model = twin.self_attention.n_heads, twin.self_attention.d_model
     fact = Paragraph(
-        "training_step/no-output",
-        n_heads=n_heads,
-        d_head=d_model // n_heads,
-        d_model=d_model,
+        "training_step/no-output", n_heads=n_heads, d_head=d_model // n_heads, d_model=d_model
     )
     return _compared(held.block, twin, held.out(held.block), held.out(twin), fact)
 

@@ -50,7 +50,7 @@ def pooling(view: BlockView) -> WalkStep:
             ((batch, length, d_model), N_("That is still a vector per token.")),
             ((batch, length), N_("A text is a vector of d_model numbers.")),
             ((1, d_model), N_("Each text has its own vector.")),
-            ((batch, 2 * length, d_model), N_("Pooling adds no tokens.")),
+            ((batch, 2 * length, d_model), N_("Pooling adds no tokens."))
         ),
     )  # fmt: skip
 
@@ -145,7 +145,7 @@ def about_logits(made: Seen, d_model: int) -> Question:
         ((batch, length), N_(
             "Those would be ids, which argmax picks from the scores."
         )),
-        given=N_("The vocabulary has {n:,} tokens.", n=n_words),
+        given=N_("The vocabulary has {n:,} tokens.", n=n_words)
     )  # fmt: skip
 
 
@@ -160,10 +160,7 @@ def _likely_word(subject: Subject, made: Seen, example: int) -> Question:
         boxes = subject.described.boxes[example]
         position = next((t for t, box in enumerate(boxes) if box is not None), 0)
         said = " ".join((subject.tokens("tgt", example) or ())[: position + 1])
-        text = N_(
-            "After “{said}”, which word is likeliest for this picture?",
-            said=said,
-        )
+        text = N_("After “{said}”, which word is likeliest for this picture?", said=said)
         truth = subject.truth[example][position]
     names = subject.tokens("vocabulary", 0) or ()
     return best_of(scores[example, position], names, text, truth)
@@ -188,3 +185,48 @@ def best_of(scores: Tensor, names: object, text: str, truth: str) -> Question:
     return choice_question(
         text, str(names[top[0]]), wrong, because, values=("logits", "probabilities", "predicted")
     )
+
+
+def pooler(view: BlockView) -> WalkStep:
+    """One vector for the whole text."""
+    cache, axis = view.subject.cache, "T:tgt"
+    answering, pooled = cache["output.answering"], cache["output.logits"]
+    length = answering.size(1)
+    made = seen("pooled", N_("one vector per text"), pooled, "B d_model")
+    return WalkStep(
+        "logits", N_("Pooler"), ("pooler",), "pooled = torch.tanh(dense(x[:, 0]))",
+        (seen("x", N_("last vector of each position"), answering, f"B {axis} d_model"),),
+        (made,),
+        _one_vector(made, length),
+        extra=blocks(view),
+        names={"torch": torch, "dense": view.subject.model.get_submodule("output.dense")},
+    )  # fmt: skip
+
+
+def pooler_whole(view: BlockView) -> WalkStep:
+    """All of it in one call."""
+    subject = view.subject
+    (src, tgt), pooled = subject.inputs, subject.cache["output.logits"]
+    made = seen("pooled", N_("one vector per text"), pooled, "B d_model")
+    return WalkStep(
+        "whole", N_("The whole forward pass"), ("whole", "whole-pooler"),
+        "pooled = model(src, tgt)",
+        (seen("src", N_("source ids"), src, "B S:src"),
+         seen("tgt", N_("only its length is used"), tgt, "B T:tgt")),
+        (made,),
+        _one_vector(made, src.size(1)),
+        names={"model": subject.model},
+    )  # fmt: skip
+
+
+def _one_vector(made: Seen, length: int) -> Question:
+    batch, d_model = made.shape
+    return shape_question(
+        made,
+        N_("One vector per text: that of its first token."),
+        ((batch, length, d_model), N_("Only the first token's vector is read.")),
+        ((batch, length), N_("A text is a vector of d_model numbers.")),
+        ((length, d_model), N_("Each text has its own vector.")),
+        ((d_model,), N_("Each text has its own vector.")),
+        ((d_model, batch), N_("The batch comes first."))
+    )  # fmt: skip

@@ -37,13 +37,13 @@ def heads(view: BlockView) -> WalkStep:
             N_(
                 "d_model is {d_model} and there are {n_heads} heads. How wide is one head?",
                 d_model=d_model,
-                n_heads=n_heads,
+                n_heads=n_heads
             ),
             d_head, N_(
                 "{d_model} / {n_heads} = {d_head}.",
                 d_model=d_model,
                 n_heads=n_heads,
-                d_head=d_head,
+                d_head=d_head
             ),
             wrong={
                 d_model: N_("That is the whole vector."),
@@ -51,7 +51,7 @@ def heads(view: BlockView) -> WalkStep:
                 n_heads: N_("That is the number of heads."),
             },
             hint=N_("The heads share d_model equally."),
-            shapes=("per_head",),
+            shapes=("per_head",)
         ),
         names={"H": n_heads, "d_model": d_model},
     )  # fmt: skip
@@ -167,20 +167,20 @@ def split(view: BlockView) -> WalkStep:
             N_("The transpose swaps tokens and heads."),
             (
                 (batch, length, n_heads, d_head),
-                N_("That is before the transpose."),
+                N_("That is before the transpose.")
             ),
             (
                 (batch, n_heads, length, d_model),
-                N_("Each head has only d_head numbers."),
+                N_("Each head has only d_head numbers.")
             ),
             (
                 (batch, n_heads, d_head, length),
-                N_("d_head stays last."),
+                N_("d_head stays last.")
             ),
             (
                 (batch * n_heads, length, d_head),
-                N_("Heads have an axis of their own."),
-            ),
+                N_("Heads have an axis of their own.")
+            )
         ),
         extra=tuple(extra),
         names={"B": batch, name: length, "H": n_heads, "d_head": d_head},
@@ -230,10 +230,7 @@ def about_one_weight(token: str, *, is_state: bool = False) -> Question:
     if is_state:
         other = N_("the score of {token}", token=token)
     return choice_question(
-        N_(
-            "If a query gave all its weight to {token}, what would it get?",
-            token=token,
-        ),
+        N_("If a query gave all its weight to {token}, what would it get?", token=token),
         right,
         {
             other: N_("It only sets the weight."),
@@ -280,13 +277,13 @@ def merge(view: BlockView) -> WalkStep:
             ((batch, length, d_head), N_("That is one head.")),
             (
                 (batch, n_heads, length, d_model),
-                N_("The heads lie side by side in the last axis."),
+                N_("The heads lie side by side in the last axis.")
             ),
             (
                 (batch, length, n_heads * d_model),
-                N_("Each head brings d_head numbers."),
+                N_("Each head brings d_head numbers.")
             ),
-            ((batch, d_model), N_("Every token keeps its own vector.")),
+            ((batch, d_model), N_("Every token keeps its own vector."))
         ),
         names=names,
         block=view.path,

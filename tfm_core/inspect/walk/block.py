@@ -28,7 +28,7 @@ def blocks(view: BlockView) -> tuple[Seen, ...]:
     return tuple(
         seen(
             f"block_{number}", N_("after block {number}", number=number),
-            view.subject.cache[f"{layers}.{number - 1}.residual"], axes,
+            view.subject.cache[f"{layers}.{number - 1}.residual"], axes
         )
         for number in range(1, n + 1)
     )  # fmt: skip
@@ -201,17 +201,17 @@ def feed_forward(view: BlockView) -> WalkStep:
             N_("Each token is widened from d_model to d_ff numbers."),
             (
                 (batch, length, d_model),
-                N_("That is the width before and after."),
+                N_("That is the width before and after.")
             ),
             ((batch, d_ff), N_("Every token has its own hidden layer.")),
             (
                 (batch, length, d_model + d_ff),
-                N_("The d_ff new numbers replace the old ones."),
+                N_("The d_ff new numbers replace the old ones.")
             ),
             (
                 (batch, n_heads, length, d_ff),
-                N_("The heads are merged by now."),
-            ),
+                N_("The heads are merged by now.")
+            )
         ),
         names={
             **MODULES, "ff": view.module("feed_forward"), "dropout": view.module("dropout"),

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from tfm_core.inspect.walk.block_view import BlockView, mask_seen
+from dataclasses import replace
+
+from tfm_core.inspect.walk import block, tokens
+from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
 from tfm_core.inspect.walk.steps import WalkStep, number_question, seen, shape_question
+from tfm_core.inspect.walk.weights import scores_code
 from tfm_core.sentences import N_
 from tfm_core.variants.causalities import Causality
 
@@ -28,7 +32,7 @@ def decoder_attention(view: BlockView) -> WalkStep:
             N_("In each head, a row and a column per target token."),
             ((batch, length, length), N_("Each head has its own weights.")),
             ((batch, n_heads, length, d_model), N_("A weight belongs to a pair of tokens.")),
-            ((batch, length, n_heads, length), N_("Heads come before queries.")),
+            ((batch, length, n_heads, length), N_("Heads come before queries."))
         )  # fmt: skip
     else:
         mask = got("self_attention.mask").expand_as(weights)[view.example, 0]
@@ -36,7 +40,7 @@ def decoder_attention(view: BlockView) -> WalkStep:
         question = number_question(
             N_(
                 "How many of this example's {length} x {length} weights per head must be 0?",
-                length=length,
+                length=length
             ),
             n, _hidden_in_all(order, n),
             wrong={
@@ -51,7 +55,7 @@ def decoder_attention(view: BlockView) -> WalkStep:
                 length**2 - n: N_("That is how many may differ from 0."),
             },
             hint=N_("Count the mask's zeros."),
-            values=("weights",),
+            values=("weights",)
         )  # fmt: skip
     mask_axes = "B 1 Q:tgt K:tgt"
     return WalkStep(
@@ -110,7 +114,7 @@ def cross_attention(view: BlockView) -> WalkStep:
             ((batch, n_heads, n_src, n_src), N_(
                 "That is self-attention of the encoder."
             )),
-            ((batch, length, n_src), N_("Each head has its own weights.")),
+            ((batch, length, n_src), N_("Each head has its own weights."))
         ),
         extra=(
             map_of_weights,
@@ -124,3 +128,50 @@ def cross_attention(view: BlockView) -> WalkStep:
         names={"attention": view.module("cross_attention")}, shown="weights",
         block=view.path,
     )  # fmt: skip
+
+
+_CROSS = """\
+queries, keys, values = attention.project(x, memory)
+weights = ({scores}).softmax(-1)
+heads = weights @ values
+output = {merged}"""
+
+
+def word_positions(view: BlockView) -> WalkStep:
+    """Where each word stands, which is told by other rows than where a patch lies."""
+    step = tokens.positions(view)
+    topics = (*step.topics, "positions-words")
+    return replace(step, name="word-positions", title="Positions of the words", topics=topics)
+
+
+def captioner_cross_attention(view: BlockView) -> WalkStep:
+    """The words ask, the patches answer; without a mask the arithmetic fits in four lines."""
+    step = cross_attention(view)
+    *_, d_head, d_model = view.sizes
+    merged = "heads.transpose(1, 2).reshape(x.shape)"
+    if view.attention.has_output:
+        merged = f"attention.out_projection({merged})"
+    return replace(
+        step,
+        topics=("cross-attention-captioner",),
+        code=_CROSS.format(scores=scores_code(view.attention.scale), merged=merged),
+        after=(*step.extra, *step.after),
+        extra=(),
+        names={**MODULES, **step.names, "d_head": d_head, "d_model": d_model},
+    )
+
+
+def decoder_add_norm(view: BlockView) -> WalkStep:
+    """What the words read in the picture is added to what they were."""
+    return _of_decoder(block.add_norm(view, "cross_attention"))
+
+
+def decoder_feed_forward(view: BlockView) -> WalkStep:
+    """Every word alone is widened, bent and narrowed."""
+    return _of_decoder(block.feed_forward(view))
+
+
+def _of_decoder(step: WalkStep) -> WalkStep:
+    """Return a step of the encoder's blocks as the decoder's block has it too."""
+    title = f"Decoder: {step.title[:1].lower()}{step.title[1:]}"
+    return replace(step, name=f"decoder-{step.name}", title=title)

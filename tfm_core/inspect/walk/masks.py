@@ -120,14 +120,7 @@ def _mask_question(subject: Subject, mask: Seen, example: int, *, has_padding: b
     wrong = {n_keys: N_("The mask hides some of these keys.")}
     if n_rows > 1 and n == row + 1:
         wrong[row] = N_("It may read itself too: positions are counted from 0.")
-    return number_question(
-        text,
-        n,
-        because,
-        wrong=wrong,
-        hint=hint,
-        values=(mask.name,),
-    )
+    return number_question(text, n, because, wrong=wrong, hint=hint, values=(mask.name,))
 
 
 def _mask_shape(mask: Seen) -> Question:
@@ -150,7 +143,7 @@ def _mask_shape(mask: Seen) -> Question:
         ((n_rows, n_keys), N_(
             "Padding differs by example, so one mask cannot serve the batch."
         )),
-        ((batch, 1, n_keys, 1), N_("That hides queries; padding is still read as a key.")),
+        ((batch, 1, n_keys, 1), N_("That hides queries; padding is still read as a key."))
     )  # fmt: skip
 
 
@@ -165,5 +158,5 @@ def _triangle_shape(mask: Seen) -> Question:
         )),
         ((batch, n_rows, 1, n_keys), N_("Heads come second, queries third.")),
         ((batch, 1, 1, n_keys), N_("One row for all queries is no triangle.")),
-        ((n_rows, n_keys), N_("That is the triangle before it is expanded.")),
+        ((n_rows, n_keys), N_("That is the triangle before it is expanded."))
     )  # fmt: skip

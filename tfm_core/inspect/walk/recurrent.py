@@ -36,15 +36,15 @@ def embedding(view: BlockView) -> WalkStep:
                 "How many numbers does the table of {n_words:,} source tokens hold, with "
                 "d_model {d}?",
                 n_words=n_words,
-                d=d,
+                d=d
             ), n_words * d, N_(
                 "{n_words:,} rows of {d} = {n_words_2:,}.",
                 n_words=n_words,
                 d=d,
-                n_words_2=n_words * d,
+                n_words_2=n_words * d
             ),
             wrong={n_words + d: N_("Every token has its own row.")},
-            hint=N_("Every token has a row of d_model numbers."),
+            hint=N_("Every token has a row of d_model numbers.")
         ),
         names=tables,
     )  # fmt: skip
@@ -73,7 +73,7 @@ def reading(view: BlockView) -> WalkStep:
             ((batch, length, d), N_("That is the memory, a state per token.")),
             ((batch, length), N_("A state is a vector of d_model numbers.")),
             ((length, d), N_("Each example has its own last state.")),
-            ((batch, 2 * d), N_("Two directions share the width d_model.")),
+            ((batch, 2 * d), N_("Two directions share the width d_model."))
         ),
         names={"encoder": subject.model.get_submodule("encoder")},
     )  # fmt: skip
@@ -98,7 +98,7 @@ def bridge(view: BlockView) -> WalkStep:
             n * d * (d + 1),
             N_("{made} x {d} + {made} = {size:,}.", made=n * d, d=d, size=n * d * (d + 1)),
             wrong={n * d * d: N_("Each output has a bias too.")},
-            hint=N_("It is one linear layer: a weight per pair and a bias per output."),
+            hint=N_("It is one linear layer: a weight per pair and a bias per output.")
         ),
         names={
             "bridge": subject.model.get_submodule("bridge"), "B": batch, "layers": n, "d_model": d
@@ -126,7 +126,7 @@ def scores(view: BlockView) -> WalkStep:
             N_("Every decoder state meets every encoder state, in one head."),
             ((batch, 1, n_src, n_src), N_("Queries are the decoder's states, keys the source's.")),
             ((batch, 1, length, d), N_("A score is one number.")),
-            ((batch, 1, length, length), N_("The keys are the source's states.")),
+            ((batch, 1, length, length), N_("The keys are the source's states."))
         ),
         extra=(
             seen("query", N_("projected decoder states"), cache[f"{_LOOK}.query"],
@@ -175,7 +175,7 @@ def _zeros(weights: Tensor, mask: Tensor, example: int) -> Question:
         N_(
             "How many of this example's {length} x {n_src} weights must be 0?",
             length=length,
-            n_src=n_src,
+            n_src=n_src
         ),
         n, N_("{n}: every column of padding, in every row.", n=n),
         wrong={
@@ -183,7 +183,7 @@ def _zeros(weights: Tensor, mask: Tensor, example: int) -> Question:
             length * n_src - n: N_("That is how many may differ from 0."),
         },
         hint=N_("Padding is a column, hidden from every target token."),
-        values=("weights", "masked"),
+        values=("weights", "masked")
     )  # fmt: skip
 
 

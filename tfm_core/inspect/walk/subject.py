@@ -15,7 +15,7 @@ from tfm_core.anatomy import stacks
 from tfm_core.config import DEPTHS, EncoderDecoderConfig, Experiment, ModelConfig
 from tfm_core.config.shape import CaptionShape, Shape
 from tfm_core.data.vocabulary import BOS, PAD
-from tfm_core.facts.architecture import Architecture
+from tfm_core.facts.architectures import Architecture
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.facts.storage import attention_numbers
 from tfm_core.inspect.attention.budget import AT_ONCE

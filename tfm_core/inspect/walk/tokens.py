@@ -7,7 +7,6 @@ import math
 from torch import Tensor, nn
 
 from tfm_core.config.shape import CaptionShape, TextShape
-from tfm_core.inspect.walk import pooler
 from tfm_core.inspect.walk.block_view import MODULES, BlockView, dropped, drops
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import (
@@ -56,7 +55,23 @@ def positions(view: BlockView) -> WalkStep:
         "\n".join([*lines, f"placed = {total}{remark}"]), tuple(before), tuple(after), question,
         names=names, shown="" if rows is None else "rows",
     )  # fmt: skip
-    return pooler.positions(subject, step) if has_segments else step
+    return _with_segments(subject, step) if has_segments else step
+
+
+def _with_segments(subject: Subject, step: WalkStep) -> WalkStep:
+    """Return the step of positions with the segments and the norm that follow them."""
+    segments = subject.model.get_submodule("segments")
+    vector = segments.get_parameter("table.weight").detach()[0]
+    normed = subject.cache["encoder.input"]
+    axes = "B S:slots d_model"
+    return WalkStep(
+        step.name, N_("Positions and segments"), (*step.topics, "segments"),
+        f"{step.code}\nnormed = norm(placed + segment)",
+        (*step.before, seen("segment", N_("vector of the first segment"), vector, "d_model")),
+        (*step.after, seen("normed", N_("the normalised sum"), normed, axes)),
+        step.question, names={**step.names, "norm": segments.get_submodule("norm")},
+        shown=step.shown,
+    )  # fmt: skip
 
 
 def _nothing_added() -> Question:
@@ -95,14 +110,14 @@ def _rows_question(rows: Seen, placed: Tensor) -> Question:
         rows,
         N_(
             "A vector per position. Broadcasting adds the same rows to all {batch} examples.",
-            batch=batch,
+            batch=batch
         ),
         ((batch, length, d_model), N_(
             "That is the sum; the rows are the same for every example."
         )),
         ((length,), N_("Each position has a vector, not one number.")),
         ((d_model, length), N_("A row is a position.")),
-        ((batch, length), N_("Those are the ids; positions have vectors.")),
+        ((batch, length), N_("Those are the ids; positions have vectors."))
     )  # fmt: skip
 
 
@@ -146,10 +161,7 @@ def _tokens_question(subject: Subject, example: int) -> Question:
             (tuple(ids.shape)[::-1], N_("The batch comes first.")),
             ((*ids.shape, d_model), N_("An id is one number; vectors come with the embedding.")),
             ((ids.numel(),), N_("Each example has its own row.")),
-            (
-                (*ids.shape, subject.n_words),
-                N_("An id is one number, not a one-hot vector."),
-            ),
+            ((*ids.shape, subject.n_words), N_("An id is one number, not a one-hot vector.")),
             given=N_("{batch} examples, the longest of {size} tokens.", batch=len(ids), size=size),
         )
     n = int((ids[example] == 0).sum())
@@ -160,19 +172,11 @@ def _tokens_question(subject: Subject, example: int) -> Question:
             name=asked.name,
         ),
         n,
-        N_(
-            "{n}: it has {size} tokens, the longest has {size_2}.",
-            n=n,
-            size=size - n,
-            size_2=size,
-        ),
+        N_("{n}: it has {size} tokens, the longest has {size_2}.", n=n, size=size - n, size_2=size),
         wrong={size - n: N_("Those are its tokens; the rest is padding.")},
         hint=N_("Count its tokens; the rest of the {size} is padding.", size=size)
         if asked.name == "src"
-        else N_(
-            "Count its tokens, `<bos>` too; the rest is padding.",
-            size=size,
-        ),
+        else N_("Count its tokens, `<bos>` too; the rest is padding.", size=size),
         values=(asked.name,),
     )
 
@@ -222,7 +226,7 @@ def embedding(view: BlockView) -> WalkStep:
             ((batch, length, n_words), N_(
                 "Those would be one-hot vectors, which the lookup avoids."
             )),
-            ((n_words, d_model), N_("That is the table.")),
+            ((n_words, d_model), N_("That is the table."))
         ),
         extra=tuple(extra), names={"math": math, "table": table, "d_model": d_model},
     )  # fmt: skip

@@ -57,13 +57,13 @@ def picture(view: BlockView) -> WalkStep:
                 height=height,
                 width=width,
                 n=n,
-                batch=batch,
+                batch=batch
             ),
             wrong={
                 n * batch: N_("Those are the numbers of the whole batch."),
                 height * width: N_("That is one channel."),
             },
-            hint=N_("Multiply channels, rows and columns."),
+            hint=N_("Multiply channels, rows and columns.")
         ),
         names=names,
     )  # fmt: skip
@@ -99,20 +99,14 @@ def _patches_question(view: BlockView) -> Question:
     shapes: tuple[str, ...] = ("patches",)
     if STEMS[view.part.variant].halves:
         asked = Paragraph(
-            "walk_questions/halved",
-            side=side,
-            n=len(halving_widths(patch_size, sizes["d_model"])),
+            "walk_questions/halved", side=side, n=len(halving_widths(patch_size, sizes["d_model"]))
         )
         hint = N_("Count the places in a row, and the rows.")
         shapes = ("patches", "seen")
     return number_question(
         asked,
         per_side**2,
-        N_(
-            "{per_side} x {per_side} = {size}.",
-            per_side=per_side,
-            size=per_side**2,
-        ),
+        N_("{per_side} x {per_side} = {size}.", per_side=per_side, size=per_side**2),
         wrong={
             per_side: N_("That is one row."),
             patch_size**2: N_("Those are the pixels of a patch."),
@@ -152,7 +146,7 @@ def _projection_question(made: Seen, values: int) -> Question:
                 values * d_model: N_("Each output has a bias too."),
                 n * size: N_("All patches share one projection."),
             },
-            hint=N_("It is one linear layer: a weight per pair and a bias per output."),
+            hint=N_("It is one linear layer: a weight per pair and a bias per output.")
         )  # fmt: skip
     return shape_question(
         made,
@@ -184,7 +178,7 @@ def cls(view: BlockView) -> WalkStep:
             N_("{n} + 1 = {sum}: the patches and CLS.", n=x.size(1), sum=joined.size(1)),
             wrong={x.size(1): N_("CLS is one more token.")},
             hint=N_("CLS is added to the patches."),
-            shapes=("tokens",),
+            shapes=("tokens",)
         ),
         names=MODULES,
     )  # fmt: skip
@@ -208,7 +202,7 @@ def pooling(view: BlockView) -> WalkStep:
             ((batch, n), N_("A picture is a vector of d_model numbers.")),
             ((batch, n, d_model), N_("That is still a vector per token.")),
             ((n, d_model), N_("Each picture has its own vector.")),
-            ((d_model,), N_("Each picture has its own vector.")),
+            ((d_model,), N_("Each picture has its own vector."))
         ),
     )  # fmt: skip
 
@@ -231,7 +225,7 @@ def head(view: BlockView) -> WalkStep:
                 d_model * n_classes: N_("Each class has a bias too."),
                 d_model + n_classes: N_("Each class weighs all numbers of the vector."),
             },
-            hint=N_("Each class has a weight per number of the vector, and a bias."),
+            hint=N_("Each class has a weight per number of the vector, and a bias.")
         ),
         names={"head": subject.model.get_submodule("head")},
     )  # fmt: skip

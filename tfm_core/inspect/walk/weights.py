@@ -49,19 +49,10 @@ def scores(view: BlockView) -> WalkStep:
         shape_question(
             made,
             N_("Every query meets every key, in every head."),
-            (
-                (batch, n_heads, length, d_head),
-                N_("The dot product sums over d_head."),
-            ),
+            ((batch, n_heads, length, d_head), N_("The dot product sums over d_head.")),
             ((batch, length, length), N_("Each of the {n} heads has its own scores.", n=n_heads)),
-            (
-                (batch, length, n_heads, length),
-                N_("Heads come before queries."),
-            ),
-            (
-                (batch, n_heads, d_head, d_head),
-                N_("That is keys.mT @ queries: a sum over tokens."),
-            ),
+            ((batch, length, n_heads, length), N_("Heads come before queries.")),
+            ((batch, n_heads, d_head, d_head), N_("That is keys.mT @ queries: a sum over tokens.")),
         ),
         names={**MODULES, "d_head": d_head, "d_model": d_model},
         block=view.path,
@@ -218,10 +209,7 @@ def _scale_question(n_heads: int) -> Question:
             sharply: N_("A larger divisor brings the scores closer together.")
             if is_smaller
             else N_("With one head, d_head is d_model."),
-            alike: N_(
-                "With {n} heads, sqrt(d_model) is the larger divisor.",
-                n=n_heads,
-            ),
+            alike: N_("With {n} heads, sqrt(d_model) is the larger divisor.", n=n_heads),
         },
         Paragraph("walk_questions/scale-reason", n=n_heads)
         if is_smaller
@@ -254,9 +242,7 @@ def _right_scale_question(view: BlockView) -> Question:
         alike: N_("The divisor changes how far the scores lie apart."),
     }
     return choice_question(
-        N_(
-            "If the scores were divided by sqrt(d_head), the weights would be spread …",
-        ),
+        N_("If the scores were divided by sqrt(d_head), the weights would be spread …"),
         answer,
         {said: why for said, why in wrong.items() if said != answer},
         because,
