@@ -19,7 +19,7 @@ from tfm_core.plots.palette import INKS, LINES
 from tfm_core.variants.residuals import RESIDUALS
 
 if TYPE_CHECKING:
-    from tfm_core.inspect.diagram.drawing import Node
+    from tfm_core.inspect.diagram.drawing import DiagramNode
 
 FILLS = {
     "light": {
@@ -143,7 +143,7 @@ def _remember(name: str) -> None:
     st.session_state[_BLOCK] = name
 
 
-def _pick(nodes: Mapping[str, Node]) -> str:
+def _pick(nodes: Mapping[str, DiagramNode]) -> str:
     """Draw the list of blocks, which says the same as the marked one of the diagram."""
     name = st.session_state.get(_BLOCK)
     if name not in nodes:
@@ -161,7 +161,7 @@ def _pick(nodes: Mapping[str, Node]) -> str:
     return str(name)
 
 
-def _close_up(chosen: Chosen, one: Node) -> None:
+def _close_up(chosen: Chosen, one: DiagramNode) -> None:
     """Show a block's equations, parameters and code, and lead to its steps of the walk."""
     from tfm_core.inspect.diagram.graph import code_of
 
@@ -178,7 +178,7 @@ def _close_up(chosen: Chosen, one: Node) -> None:
     )
 
 
-def _parameters(chosen: Chosen, one: Node) -> None:
+def _parameters(chosen: Chosen, one: DiagramNode) -> None:
     from tfm_core.inspect.diagram.graph import parameters_of
 
     rows = parameters_of(one, chosen.model, chosen.shape)
@@ -206,7 +206,7 @@ def _parameters(chosen: Chosen, one: Node) -> None:
     st.markdown("\n".join([lines[0], "", *lines[1:]]))
 
 
-def _steps(chosen: Chosen, one: Node) -> None:
+def _steps(chosen: Chosen, one: DiagramNode) -> None:
     """Link to the steps of the walk that go through this block."""
     from tfm_core.inspect.walk.subject import walk_index
 

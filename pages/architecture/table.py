@@ -12,7 +12,7 @@ from pages.ui.typed import escape
 from tfm_core.config.shape import TextShape
 from tfm_core.facts.compute import macs
 from tfm_core.facts.differences import differences
-from tfm_core.facts.parameter_table import Row, most_in, parameter_table
+from tfm_core.facts.parameter_table import ParameterRow, most_in, parameter_table
 from tfm_core.inspect.attention.weights import Histogram, has_weights, weight_histograms
 from tfm_core.plots import costs as plots
 from tfm_core.runs.run import Run
@@ -128,7 +128,7 @@ def table(chosen: Chosen) -> None:
     )  # fmt: skip
 
 
-def _frame(rows: list[Row]) -> pd.DataFrame:
+def _frame(rows: list[ParameterRow]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "module": [row.module or "cls" for row in rows],

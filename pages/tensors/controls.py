@@ -12,7 +12,12 @@ from pages.ui import typed, view_link
 from pages.ui.parameters import Choice, Text
 from tfm_core.inspect.tensors import text
 from tfm_core.inspect.tensors.mistakes import MISTAKES, RefusedCall
-from tfm_core.inspect.tensors.operations import OPERATIONS, Parameter, TensorOperation, Values
+from tfm_core.inspect.tensors.operations import (
+    OPERATIONS,
+    Argument,
+    TensorOperation,
+    Values,
+)
 from tfm_core.inspect.tensors.sight import Dtype, InputSpec, read
 
 
@@ -58,7 +63,7 @@ def _typed(chosen: TensorOperation) -> dict[str, str]:
     return typed
 
 
-def _parameter(chosen: TensorOperation, one: Parameter) -> str:
+def _parameter(chosen: TensorOperation, one: Argument) -> str:
     told = TOLD[chosen.name][one.name]
     if isinstance(told, Choice):
         return _choice(_(one.label), told)

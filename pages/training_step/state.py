@@ -23,7 +23,7 @@ from tfm_core.facts.parameter_table import own_name, own_names
 from tfm_core.inspect.attention import trained
 
 if TYPE_CHECKING:
-    from tfm_core.inspect.training_step.step import Taken
+    from tfm_core.inspect.training_step.step import StepTaken
     from tfm_core.training.loop import Trainer
 
 MAX_STEPS = 30
@@ -92,7 +92,7 @@ def with_trainer(model_at: ModelAtStep, work: Callable[[Trainer], T]) -> T:
         return work(_at(model_at)[0])
 
 
-def taken(model_at: ModelAtStep) -> Taken:
+def taken(model_at: ModelAtStep) -> StepTaken:
     """Return the step last taken from a model that has some rates. Raises ValueError."""
     with _lock:
         step = _at(model_at)[1]
@@ -113,7 +113,7 @@ def kept(name: str, model_at: ModelAtStep, key: tuple[Any, ...], work: Callable[
 
 
 @byte_cache.kept
-def _at(model_at: ModelAtStep) -> tuple[Trainer, Taken | None]:
+def _at(model_at: ModelAtStep) -> tuple[Trainer, StepTaken | None]:
     from tfm_core.inspect.training_step.step import start, take
 
     if not model_at.rates:

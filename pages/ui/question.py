@@ -13,7 +13,7 @@ from pages.ui.typed import escape
 
 if TYPE_CHECKING:
     from tfm_core.inspect.walk.forward import Subject
-    from tfm_core.inspect.walk.steps import Question, Seen, WalkStep
+    from tfm_core.inspect.walk.steps import Question, StepTensor, WalkStep
 
 
 def navigation(steps: tuple[WalkStep, ...], number: int) -> None:
@@ -61,7 +61,7 @@ def shapes(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool)
     hidden = frozenset[str]() if is_revealed else step.hidden_shapes
     secret = frozenset[str]() if is_revealed else step.hidden
 
-    def lines(tensors: Sequence[Seen]) -> list[str]:
+    def lines(tensors: Sequence[StepTensor]) -> list[str]:
         return [
             f"{_titled(one)}  \n`( ? )`"
             if one.name in hidden
@@ -80,12 +80,12 @@ def shapes(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool)
         st.caption(_legend(step, subject, hidden))
 
 
-def _titled(tensor: Seen) -> str:
+def _titled(tensor: StepTensor) -> str:
     label = _(tensor.label)
     return f"`{tensor.name}`" if label == tensor.name else f"`{tensor.name}` {label}"
 
 
-def _shape(tensor: Seen, subject: Subject, example: int, *, with_numbers: bool) -> str:
+def _shape(tensor: StepTensor, subject: Subject, example: int, *, with_numbers: bool) -> str:
     from tfm_core.inspect.walk.steps import first_numbers
 
     sizes = ", ".join(f"{size:,}" for size in tensor.shape)

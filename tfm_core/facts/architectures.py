@@ -169,13 +169,13 @@ def of_experiment(experiment: Experiment, label: str) -> Architecture:
     return Architecture("", label, experiment.model, shape, src, tgt)
 
 
-def _paper(name: str, label: str, d_model: int, n_heads: int, said: str) -> Architecture:
+def _paper(name: str, label: str, d_model: int, n_heads: int, row: str) -> Architecture:
     model = EncoderDecoderConfig(
         d_model=d_model, n_heads=n_heads, d_ff=4 * d_model, n_encoder_layers=6, n_decoder_layers=6,
         dropout=0.1, norm_first=False, activation="relu", tie_embeddings=True,
     )  # fmt: skip
     shape = TextShape(37000, 37000, one_vocabulary=True, output_bias=False)
-    source = N_("Vaswani et al. 2017, Table 3: {said}; no fixed vocabulary", said=said)
+    source = N_("Vaswani et al. 2017, Table 3: {row}; no fixed vocabulary", row=row)
     return Architecture(name, label, model, shape, 128, 128, None, source)
 
 

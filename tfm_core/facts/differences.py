@@ -51,10 +51,10 @@ def differences(first: Architecture, second: Architecture) -> list[str]:
             label = type(other).model_fields[name].title or name
             changes.append(
                 N_(
-                    "{label}: {said} instead of {said_2}.",
+                    "{label}: {new} instead of {old}.",
                     label=label,
-                    said=_said(new[name]),
-                    said_2=_said(old[name]),
+                    new=_value_text(new[name]),
+                    old=_value_text(old[name]),
                 )
             )
     old, new = asdict(first.shape), asdict(second.shape)
@@ -65,10 +65,10 @@ def differences(first: Architecture, second: Architecture) -> list[str]:
             label = SHAPE_LABELS.get(name, name.replace("_", " ").capitalize())
             changes.append(
                 N_(
-                    "{label}: {said} instead of {said_2}.",
+                    "{label}: {new} instead of {old}.",
                     label=label,
-                    said=_said(new[name]),
-                    said_2=_said(old[name]),
+                    new=_value_text(new[name]),
+                    old=_value_text(old[name]),
                 )
             )
     if first.model == second.model and first.shape == second.shape:
@@ -124,7 +124,7 @@ def _ratio(new: int, old: int) -> str:
     return "exactly" if new == old else f"{new / old:.3g} times"
 
 
-def _said(value: object) -> str:
+def _value_text(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None or value == ():

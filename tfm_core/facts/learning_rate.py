@@ -55,10 +55,10 @@ def _names(experiment: Experiment) -> set[tuple[str, object]]:
 
 def advised(experiment: Experiment) -> tuple[Advice, ...]:
     """Return what a person should know before this experiment is trained; warnings first."""
-    said = advice(
+    found = advice(
         experiment.training,
         usual_rate=usual_rate(experiment),
         n_train=experiment.task.n_training,
         dropout=experiment.model.dropout,
     )
-    return tuple(sorted(said, key=lambda one: not one.is_warning))
+    return tuple(sorted(found, key=lambda advice: not advice.is_warning))

@@ -20,7 +20,7 @@ _LAYER = re.compile(r"^(.*\.layers)\.(\d+)(?:\.|$)")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ParameterRow:
     """One module with parameters of its own, or (folded) that module in each of ``repeats`` blocks.
 
     shape: of each parameter; formula: how the count comes about, with numbers; share: of all
@@ -42,11 +42,11 @@ class Row:
 class ParameterTable:
     """All rows, one a module, and the sum."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[ParameterRow, ...]
     total: int
 
     @property
-    def folded(self) -> tuple[Row, ...]:
+    def folded(self) -> tuple[ParameterRow, ...]:
         """The rows with the equal blocks of a stack in one."""
         return _fold(self.rows)
 
@@ -66,7 +66,7 @@ _PARTS = (  # what a module's name says -> what it is part of, in words
 )
 
 
-def most_in(rows: Sequence[Row]) -> str:
+def most_in(rows: Sequence[ParameterRow]) -> str:
     """Say which part of a model holds the most parameters, with its share."""
     sums: dict[str, float] = {}
     for row in rows:
@@ -92,7 +92,7 @@ def parameter_table(config: ModelConfig, shape: Shape) -> ParameterTable:
     return ParameterTable(tuple(rows), total)
 
 
-def _row(module: str, part: Part, total: int, names: Names) -> Row:
+def _row(module: str, part: Part, total: int, names: Names) -> ParameterRow:
     counted = [one for one in part.parameters if not one.tied_to]
     tied_to = next((one.tied_to for one in reversed(part.parameters) if one.tied_to), "")
     formula = _formula(part, counted)
@@ -100,7 +100,7 @@ def _row(module: str, part: Part, total: int, names: Names) -> Row:
         formula = f"{formula} (tied)" if counted else "0 (tied)"
     n = sum(one.size for one in counted)
     named = ((one.name.rpartition(".")[2], one) for one in part.parameters)
-    return Row(
+    return ParameterRow(
         module=module,
         kind=part.layer,
         shape=", ".join(f"{name} {times(one.shape)}" for name, one in named),
@@ -129,7 +129,7 @@ def _formula(part: Part, counted: Sequence[Parameter]) -> str:
     return " + ".join(times(parameter.shape[::-1]) for parameter in counted)
 
 
-def _fold(rows: Sequence[Row]) -> tuple[Row, ...]:
+def _fold(rows: Sequence[ParameterRow]) -> tuple[ParameterRow, ...]:
     n_layers: dict[str, int] = {}
     for row in rows:
         match = _LAYER.match(row.module)
@@ -145,7 +145,7 @@ def _fold(rows: Sequence[Row]) -> tuple[Row, ...]:
     return tuple(folded)
 
 
-def _merged(row: Row, stack: str, n: int) -> Row:
+def _merged(row: ParameterRow, stack: str, n: int) -> ParameterRow:
     """Return one row for the same module of ``n`` equal blocks."""
     if n == 1:
         return row

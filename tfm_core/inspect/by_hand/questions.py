@@ -21,8 +21,8 @@ def about_scale(
     before, after = float(shown.weights[query, key]), float(asked.weights[query, key])
     even = 1 / max(1, int(scaled.allowed[query].sum()))
     d = scaled.query.shape[1]
-    said = {"word": words[query], "word_2": words[key], "before": before, "shape": d}
-    text: str = Paragraph("by_hand/unscaled", **said)
+    values = {"word": words[query], "word_2": words[key], "before": before, "shape": d}
+    text: str = Paragraph("by_hand/unscaled", **values)
     because = N_("Larger scores lie further apart, so the softmax favours the largest more.")
     multiplied, divided, shared = (
         N_("The scores are multiplied, not the weights."),
@@ -30,7 +30,7 @@ def about_scale(
         N_("Equal weights come from equal scores."),
     )
     if not is_scaled:
-        text = Paragraph("by_hand/scaled", **said)
+        text = Paragraph("by_hand/scaled", **values)
         because = N_("Smaller scores lie closer together, so the softmax favours the largest less.")
     wrong = {
         before: N_("That is the weight now."),

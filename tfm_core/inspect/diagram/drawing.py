@@ -37,7 +37,7 @@ NO_BLOCK = Blocks()
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class DiagramNode:
     """A box to click, and what it is about.
 
     parts: of the model, the first above all. label: as it is drawn; title: what it is called
@@ -93,7 +93,7 @@ class Drawing:
     side: str = ""
     memory: str = ""
     modules: dict[str, list[Part]] = field(default_factory=dict)
-    nodes: dict[str, Node] = field(default_factory=dict)
+    nodes: dict[str, DiagramNode] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     edges: list[str] = field(default_factory=list)
     across: list[tuple[str, str]] = field(default_factory=list)
@@ -163,7 +163,7 @@ class Drawing:
         """
         if count is None:
             count = self.count(*paths, is_repeated=blocks.n > 1)
-        self.nodes[name] = Node(
+        self.nodes[name] = DiagramNode(
             parts,
             f"{label}{count}",
             title or label.partition(BREAK)[0],

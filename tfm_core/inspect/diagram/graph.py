@@ -16,9 +16,9 @@ from functools import lru_cache
 from tfm_core.anatomy import Part, anatomy
 from tfm_core.config import ModelConfig
 from tfm_core.config.shape import Shape
-from tfm_core.facts.parameter_table import Row, own_name, own_names, parameter_table
+from tfm_core.facts.parameter_table import ParameterRow, own_name, own_names, parameter_table
 from tfm_core.inspect.diagram import blocks, ends, recurrent
-from tfm_core.inspect.diagram.drawing import DiagramColours, Drawing, Node
+from tfm_core.inspect.diagram.drawing import DiagramColours, DiagramNode, Drawing
 from tfm_core.inspect.source.file import source_code
 from tfm_core.inspect.syntax import statements
 
@@ -50,7 +50,7 @@ class Diagram:
     """
 
     dot: str
-    nodes: Mapping[str, Node]
+    nodes: Mapping[str, DiagramNode]
     across: tuple[tuple[str, str], ...] = ()
 
 
@@ -77,7 +77,7 @@ def diagram(
     return Diagram(drawing.document(), drawing.nodes, tuple(drawing.across))
 
 
-def parameters_of(node: Node, config: ModelConfig, shape: Shape) -> tuple[Row, ...]:
+def parameters_of(node: DiagramNode, config: ModelConfig, shape: Shape) -> tuple[ParameterRow, ...]:
     """Return the rows of the parameter table, folded or not, that belong to a node."""
     names = own_names(config, shape)
     modules = {own_name(path, names) for path in node.modules}
@@ -86,7 +86,7 @@ def parameters_of(node: Node, config: ModelConfig, shape: Shape) -> tuple[Row, .
     return tuple(row for name, row in rows.items() if name in modules)
 
 
-def code_of(node: Node, config: ModelConfig, shape: Shape) -> str:
+def code_of(node: DiagramNode, config: ModelConfig, shape: Shape) -> str:
     """Return the classes and functions of the generated file that make a node."""
     definitions = _definitions(config, shape)
     return "\n\n\n".join(definitions[name] for name in node.code if name in definitions)

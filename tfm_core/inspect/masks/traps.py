@@ -65,7 +65,7 @@ def wrong_axis(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AddedMask:
+class FloatMask:
     """Weights (Q, K) under a bool mask, and where its 0.0 and 1.0 are added to the scores.
 
     leaked: the share of attention that queries then spend on forbidden keys, 0 to 1, on average.
@@ -76,7 +76,7 @@ class AddedMask:
     leaked: float
 
 
-def float_mask(projected: Projected, allowed: Bools) -> AddedMask:
+def float_mask(projected: Projected, allowed: Bools) -> FloatMask:
     """Hand a mask (Q, K), True = may attend, to PyTorch's attention as bool and as float.
 
     Raises StudentError where the mask forbids nothing.
@@ -94,7 +94,7 @@ def float_mask(projected: Projected, allowed: Bools) -> AddedMask:
     )
     wrong = added[0].numpy()  # with one-hot keys and values: the weights themselves
     leaked = float(np.where(allowed, 0, wrong).sum(1).mean())
-    return AddedMask(flow(projected, allowed).weights, wrong, leaked)
+    return FloatMask(flow(projected, allowed).weights, wrong, leaked)
 
 
 @dataclass(frozen=True, slots=True)

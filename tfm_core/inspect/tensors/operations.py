@@ -21,7 +21,7 @@ CAUSAL, PADDING, LARGE = "future", N_("last column"), N_("larger than 2")
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class Argument:
     """A parameter of an operation. kind: how its text is read."""
 
     name: str
@@ -47,7 +47,7 @@ class TensorOperation:
     help: str
     kind: Kind
     shape: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[Argument, ...]
     run: Callable[[tuple[Tensor, ...], Values], Tensor]
     code: Callable[[Values], str]
     where: str
@@ -56,12 +56,12 @@ class TensorOperation:
     numbers: str = ""
 
 
-def _dim(label: str, default: str, name: str = "dim") -> Parameter:
-    return Parameter(name, label, N_("From 0; -1 is the last axis."), "int", default)
+def _dim(label: str, default: str, name: str = "dim") -> Argument:
+    return Argument(name, label, N_("From 0; -1 is the last axis."), "int", default)
 
 
-def _sizes(default: str, help: str = N_("-1 is inferred.")) -> Parameter:
-    return Parameter("sizes", N_("New shape"), help, "ints", default)
+def _sizes(default: str, help: str = N_("-1 is inferred.")) -> Argument:
+    return Argument("sizes", N_("New shape"), help, "ints", default)
 
 
 def listed(numbers: tuple[int, ...]) -> str:
@@ -130,8 +130,8 @@ def _combined(inputs: tuple[Tensor, ...], v: Values) -> Tensor:
     return x + b if v["sign"] == "+" else x * b
 
 
-_MADE = Parameter("sizes", N_("Shape"), N_("Up to 64 elements."), "shape", "2, 4")
-_SEED = Parameter("seed", N_("Seed"), N_("The same seed gives the same numbers."), "int", "0")
+_MADE = Argument("sizes", N_("Shape"), N_("Up to 64 elements."), "shape", "2, 4")
+_SEED = Argument("seed", N_("Seed"), N_("The same seed gives the same numbers."), "int", "0")
 _DIAGONAL = _dim(N_("Diagonal"), "0", "diagonal")
 
 _SHAPES = (
@@ -179,7 +179,7 @@ _ORDERS = (
     TensorOperation(
         "permute", N_("Reorders all axes, by strides alone."),
         "moves", "2, 3, 2",
-        (Parameter("dims", N_("Order of axes"), N_("Each axis once."), "ints", "1, 0, 2"),),
+        (Argument("dims", N_("New order"), N_("Each axis once."), "ints", "1, 0, 2"),),
         lambda i, v: i[0].permute(v["dims"]), lambda v: f"y = x.permute({listed(v['dims'])})",
         N_("Patches: brings the pixels of a patch together."),
     ),
@@ -234,7 +234,7 @@ _PRODUCTS = (
     TensorOperation(
         "einsum", N_("Products by letters; letters not in the output are summed over."),
         "computes", "2, 3",
-        (Parameter("equation", N_("Equation"), N_("Such as ij,jk->ik."), "equation", "qd,kd->qk"),),
+        (Argument("equation", N_("Equation"), N_("Such as ij,jk->ik."), "equation", "qd,kd->qk"),),
         lambda i, v: _torch().einsum(v["equation"], *i[: v["equation"].count(",") + 1]),
         lambda v: f'y = torch.einsum("{v["equation"]}", '
         f"x{', b' if ',' in v['equation'] else ''})",
@@ -244,7 +244,7 @@ _PRODUCTS = (
     TensorOperation(
         "broadcast", N_("Element by element; an axis of size 1, or none, is repeated."),
         "computes", "4, 3",
-        (Parameter("sign", N_("Sign"), "", "choice", "+", ("+", "*")),), _combined,
+        (Argument("sign", N_("Sign"), "", "choice", "+", ("+", "*")),), _combined,
         lambda v: f"y = x {v['sign']} b",
         N_("A bias (D,) on tokens, positions (T, D) on a batch, a mask (B, 1, 1, K) on scores."),
         second="3",
@@ -262,7 +262,7 @@ _REDUCTIONS = (
         "computes", "2, 3",
         (
             _dim(N_("Axis to average"), "-1"),
-            Parameter("keepdim", "keepdim", N_("True keeps the axis, so x - y fits."),
+            Argument("keepdim", "keepdim", N_("True keeps the axis, so x - y fits."),
             "choice", "False", ("False", "True")),
         ),
         lambda i, v: i[0].mean(v["dim"], keepdim=v["keepdim"] == "True"),
@@ -283,11 +283,11 @@ _MASKS = (
         "masked_fill", N_("Writes a value where the mask is True."),
         "fills", "4, 4",
         (
-            Parameter("which", N_("Mask is True at"), "", "choice", CAUSAL, (CAUSAL, PADDING,
+            Argument("which", N_("Mask is True at"), "", "choice", CAUSAL, (CAUSAL, PADDING,
             LARGE)),
-            Parameter("mask", N_("Shape of the mask"), N_("Must fit x; 1 is stretched."), "shape",
+            Argument("mask", N_("Shape of the mask"), N_("Must fit x; 1 is stretched."), "shape",
             "4, 4"),
-            Parameter("value", N_("Value"), N_("-inf is usual before a softmax."), "number",
+            Argument("value", N_("Value"), N_("-inf is usual before a softmax."), "number",
             "-inf"),
         ),
         lambda i, v: i[0].masked_fill(mask_for(i[0], v), v["value"]), _masked_code,
@@ -311,9 +311,9 @@ _MOVES = (
         "to", N_("The same numbers in another type or on another device."),
         "places", "2, 3",
         (
-            Parameter("type", N_("New type"), N_("int64 cuts decimals; bool is False for 0."),
+            Argument("type", N_("New type"), N_("int64 cuts decimals; bool is False for 0."),
             "choice", "int64", _TYPES),
-            Parameter("device", N_("Device"), N_("Tensors must share a device to meet."),
+            Argument("device", N_("Device"), N_("Tensors must share a device to meet."),
             "choice", "cpu", ("cpu", "cuda", "mps")),
         ),
         lambda i, v: moved(i[0], v),

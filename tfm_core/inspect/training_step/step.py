@@ -47,7 +47,7 @@ class Forward:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Taken:
+class StepTaken:
     """A step that was taken. Gradients by parameter name, before clipping.
 
     scale: what clipping multiplied them with; state_before, state_after: the optimiser's memory.
@@ -152,7 +152,7 @@ def clip_scale(gradients: Mapping[str, Tensor], limit: float) -> tuple[float, fl
     return norm, min(1.0, limit / (norm + 1e-6)) if limit else 1.0
 
 
-def take(trainer: Trainer, rate: float) -> tuple[Trainer, Taken]:
+def take(trainer: Trainer, rate: float) -> tuple[Trainer, StepTaken]:
     """Take the next step on a copy, with a learning rate; return the copy and what happened."""
     loss, by_name = gradients(trainer)
     norm, scale = clip_scale(by_name, trainer.experiment.training.clip_norm)
@@ -164,7 +164,7 @@ def take(trainer: Trainer, rate: float) -> tuple[Trainer, Taken]:
     with torch.no_grad():
         loss_after = float(forward(after, at=trainer).loss)
     after.step += 1
-    taken = Taken(
+    taken = StepTaken(
         rate,
         loss,
         loss_after,

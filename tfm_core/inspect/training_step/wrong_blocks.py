@@ -50,7 +50,7 @@ class WrongBlock:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Held:
+class _FirstBlock:
     """The first block of a model with what the next batch gives it."""
 
     name: str
@@ -71,55 +71,55 @@ class _Held:
 
 def shared_norm(trainer: Trainer) -> WrongBlock:
     """Use one LayerNorm behind or before every sublayer."""
-    held = _first_block(trainer)
-    _check_norms(held.block)
-    if isinstance(held.block.feed_forward_norm, SharedNorm):
+    first = _first_block(trainer)
+    _check_norms(first.block)
+    if isinstance(first.block.feed_forward_norm, SharedNorm):
         raise StudentError("This model already shares one norm.")
-    twin = held.twin()
+    twin = first.twin()
     make(["shared-norm"], twin)
     _loss, by_name = gradients(trainer)
     one, other = (
-        by_name[f"{held.name}.{which}_norm.weight"] for which in ("self_attention", "feed_forward")
+        by_name[f"{first.name}.{which}_norm.weight"] for which in ("self_attention", "feed_forward")
     )
     cosine = float(F.cosine_similarity(one.flatten(), other.flatten(), dim=0))
     fact = Paragraph("training_step/shared-norm", cosine=cosine)
-    right, wrong = held.out(held.block), held.out(twin)
+    right, wrong = first.out(first.block), first.out(twin)
     if torch.equal(right, wrong):
         equal = N_("The outputs are equal: every norm starts as scale 1 and shift 0.")
         fact = joined(equal, fact)
-    return _compared(held.block, twin, right, wrong, fact)
+    return _compared(first.block, twin, right, wrong, fact)
 
 
 def no_output_projection(trainer: Trainer) -> WrongBlock:
     """Leave out W_O: the heads lie side by side as they are."""
-    held = _first_block(trainer)
-    if isinstance(held.block.self_attention.out_projection, nn.Identity):
+    first = _first_block(trainer)
+    if isinstance(first.block.self_attention.out_projection, nn.Identity):
         raise StudentError("This model already has no output projection.")
-    twin = held.twin()
+    twin = first.twin()
     make(["no-output-projection"], twin)
     n_heads, d_model = twin.self_attention.n_heads, twin.self_attention.d_model
     fact = Paragraph(
         "training_step/no-output", n_heads=n_heads, d_head=d_model // n_heads, d_model=d_model
     )
-    return _compared(held.block, twin, held.out(held.block), held.out(twin), fact)
+    return _compared(first.block, twin, first.out(first.block), first.out(twin), fact)
 
 
 def residual_from_norm(trainer: Trainer) -> WrongBlock:
     """Add the sublayer to what the norm made of x, not to x: in the pre-norm arrangement."""
-    held = _first_block(trainer)
-    _check_norms(held.block)
-    block = held.block
+    first = _first_block(trainer)
+    _check_norms(first.block)
+    block = first.block
     if {block.attention_skip, block.feed_forward_skip} != {identity_skip}:
         raise StudentError(
             "This model already has a mistake in its residuals: leave it out to compare."
         )
-    x, twin = held.x, held.twin()
+    x, twin = first.x, first.twin()
     twin.norm_first = True
-    right = held.out(twin)
+    right = first.out(twin)
     make(["residual-from-normed"], twin)
-    wrong = held.out(twin)
+    wrong = first.out(twin)
     arranged = N_("This model is pre-norm, as here.")
-    if not held.block.norm_first:
+    if not first.block.norm_first:
         arranged = N_("This model is post-norm; here its weights run in pre-norm order.")
     cosines = Paragraph(
         "training_step/residual",
@@ -127,13 +127,13 @@ def residual_from_norm(trainer: Trainer) -> WrongBlock:
         right=float(F.cosine_similarity(x, right, dim=-1).mean()),
         wrong=float(F.cosine_similarity(x, wrong, dim=-1).mean()),
     )
-    return _compared(held.block, held.block, right, wrong, joined(cosines, arranged))
+    return _compared(first.block, first.block, right, wrong, joined(cosines, arranged))
 
 
 def heads_on_slices(trainer: Trainer) -> WrongBlock:
     """Give each head maps of d_head x d_head on its own slice of the embedding."""
-    held = _first_block(trainer)
-    twin = held.twin()
+    first = _first_block(trainer)
+    twin = first.twin()
     attention = twin.self_attention
     n_heads, d_model = attention.n_heads, attention.d_model
     if n_heads == 1:
@@ -144,7 +144,7 @@ def heads_on_slices(trainer: Trainer) -> WrongBlock:
     sliced = SlicedProjection(attention.in_projection, n_heads)
     attention.in_projection = sliced  # type: ignore[assignment] # it has weight and bias
     fact = Paragraph("training_step/slices", d_head=d_head, d_model=d_model, n_heads=n_heads)
-    return _compared(held.block, twin, held.out(held.block), held.out(twin), fact)
+    return _compared(first.block, twin, first.out(first.block), first.out(twin), fact)
 
 
 BLOCK_MISTAKES: dict[str, Callable[[Trainer], WrongBlock]] = {
@@ -235,9 +235,9 @@ class FourAxes:
 
 def mm_on_four_axes(trainer: Trainer) -> FourAxes:
     """Multiply the block's own queries with its own keys by ``torch.mm``, then by ``@``."""
-    held = _first_block(trainer)
+    first = _first_block(trainer)
     with torch.no_grad():
-        q, k, _v = held.block.self_attention.project(held.x)
+        q, k, _v = first.block.self_attention.project(first.x)
     turned = k.transpose(-2, -1)
     try:
         torch.mm(q, turned)
@@ -247,7 +247,7 @@ def mm_on_four_axes(trainer: Trainer) -> FourAxes:
     raise AssertionError("mm takes only matrices")
 
 
-def _first_block(trainer: Trainer) -> _Held:
+def _first_block(trainer: Trainer) -> _FirstBlock:
     """Return the model's first block, and what the next batch gives it, without dropout."""
     named = ((name, one) for name, one in trainer.model.named_modules() if isinstance(one, Block))
     name, block = next(named, ("", None))
@@ -270,7 +270,7 @@ def _first_block(trainer: Trainer) -> _Held:
     if not seen:  # the last block of a CLS model answers for one token, by another way
         raise StudentError("This model's only block answers for one token; choose two layers.")
     x, others = seen[0]
-    return _Held(name, copy.deepcopy(block).eval(), x, others)
+    return _FirstBlock(name, copy.deepcopy(block).eval(), x, others)
 
 
 def _check_norms(block: Block) -> None:

@@ -14,7 +14,7 @@ from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import (
     Question,
-    Seen,
+    StepTensor,
     WalkStep,
     choice_question,
     seen,
@@ -133,7 +133,7 @@ def whole(view: BlockView) -> WalkStep:
     )  # fmt: skip
 
 
-def about_logits(made: Seen, d_model: int) -> Question:
+def about_logits(made: StepTensor, d_model: int) -> Question:
     """Ask for the shape of (B, T, V); d_model: of the vectors that they are made of."""
     batch, length, n_words = made.shape
     return shape_question(
@@ -149,7 +149,7 @@ def about_logits(made: Seen, d_model: int) -> Question:
     )  # fmt: skip
 
 
-def _likely_word(subject: Subject, made: Seen, example: int) -> Question:
+def _likely_word(subject: Subject, made: StepTensor, example: int) -> Question:
     """Ask for the first word, or for the first one of a caption that names what is seen."""
     scores = made.value
     if scores.is_meta or not subject.truth:
@@ -159,8 +159,8 @@ def _likely_word(subject: Subject, made: Seen, example: int) -> Question:
     if subject.described is not None:
         boxes = subject.described.boxes[example]
         position = next((t for t, box in enumerate(boxes) if box is not None), 0)
-        said = " ".join((subject.tokens("tgt", example) or ())[: position + 1])
-        text = N_("After “{said}”, which word is likeliest for this picture?", said=said)
+        before = " ".join((subject.tokens("tgt", example) or ())[: position + 1])
+        text = N_("After “{before}”, which word is likeliest for this picture?", before=before)
         truth = subject.truth[example][position]
     names = subject.tokens("vocabulary", 0) or ()
     return best_of(scores[example, position], names, text, truth)
@@ -219,7 +219,7 @@ def pooler_whole(view: BlockView) -> WalkStep:
     )  # fmt: skip
 
 
-def _one_vector(made: Seen, length: int) -> Question:
+def _one_vector(made: StepTensor, length: int) -> Question:
     batch, d_model = made.shape
     return shape_question(
         made,

@@ -8,7 +8,7 @@ from tfm_core.anatomy import Sublayer
 from tfm_core.inspect.walk.block_view import MODULES, BlockView, dropped, mask_seen
 from tfm_core.inspect.walk.steps import (
     Question,
-    Seen,
+    StepTensor,
     WalkStep,
     choice_question,
     seen,
@@ -21,7 +21,7 @@ from tfm_core.variants.norms import NORMS, Norm
 from tfm_core.variants.residuals import Residual
 
 
-def blocks(view: BlockView) -> tuple[Seen, ...]:
+def blocks(view: BlockView) -> tuple[StepTensor, ...]:
     """Return what comes out of each block of the view's stack."""
     layers, axes = view.path.rpartition(".")[0], f"B {view.axis} d_model"
     n = len(list(view.subject.model.get_submodule(layers).children()))

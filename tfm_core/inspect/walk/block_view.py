@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from tfm_core.anatomy import Attention, Part, Sublayer, sublayers
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.steps import Seen, seen
+from tfm_core.inspect.walk.steps import StepTensor, seen
 from tfm_core.mistakes import MISTAKES
 from tfm_core.sentences import N_
 from tfm_core.variants.causalities import CAUSALITIES, Causality
@@ -133,7 +133,7 @@ def dropped(config: object) -> tuple[str, ...]:
     return ("dropout",) if drops(config) else ()
 
 
-def mask_seen(mask: Tensor, words: str) -> Seen:
+def mask_seen(mask: Tensor, words: str) -> StepTensor:
     """Return a mask with the axes that it has: 1 where it is the same for all."""
     rows = f"Q:{words}" if mask.size(2) > 1 else "1"
     return seen("mask", N_("mask: 1 = may attend"), mask, f"B 1 {rows} K:{words}")

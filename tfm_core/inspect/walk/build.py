@@ -18,7 +18,7 @@ from tfm_core.inspect.walk import (
 )
 from tfm_core.inspect.walk.block_view import BlockView, views
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.steps import Seen, WalkStep
+from tfm_core.inspect.walk.steps import StepTensor, WalkStep
 
 _Makers = Mapping[str, Callable[[BlockView], WalkStep]]
 _MAKERS: _Makers = {
@@ -96,7 +96,7 @@ def _with_numbers(step: WalkStep, twin: WalkStep) -> WalkStep:
     """Return a step of shapes with the numbers of the same step."""
     values = {one.name: one.value for one in twin.tensors}
 
-    def with_its_own(tensors: Sequence[Seen]) -> tuple[Seen, ...]:
+    def with_its_own(tensors: Sequence[StepTensor]) -> tuple[StepTensor, ...]:
         return tuple(replace(one, numbers=values[one.name]) for one in tensors)
 
     return replace(

@@ -21,7 +21,7 @@ from tfm_core.variants.stems import STEMS, Stem
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class FunctionExample:
     """A function, and its example as an interpreter shows it: ``>>> `` before what is typed."""
 
     function: Example
@@ -320,7 +320,7 @@ FUNCTIONS: tuple[Example, ...] = (
 )  # fmt: skip
 
 
-def used(step: WalkStep) -> tuple[Shown, ...]:
+def used(step: WalkStep) -> tuple[FunctionExample, ...]:
     """Return the functions that a step's code uses, in its order, with their examples."""
     code = "\n".join(line.partition("#")[0] for line in step.code.splitlines())
     places: list[tuple[int, int, Example]] = []
@@ -329,7 +329,7 @@ def used(step: WalkStep) -> tuple[Shown, ...]:
         if found and _is_one(function, step.names):
             places.append((found.start(), number, function))
     return tuple(
-        Shown(function, session(function.lines))
+        FunctionExample(function, session(function.lines))
         for _start, _number, function in sorted(places, key=lambda place: place[:2])
     )
 
@@ -354,13 +354,13 @@ def session(lines: tuple[str, ...]) -> str:
     from torch import nn
 
     names: dict[str, object] = {"torch": torch, "F": F, "nn": nn, "math": math}
-    said: list[str] = []
+    lines_shown: list[str] = []
     with torch.random.fork_rng(devices=[]):
         for line in lines:
             first, *rest = line.splitlines()
-            said += [f">>> {first}", *(f"... {more}" for more in rest)]
+            lines_shown += [f">>> {first}", *(f"... {more}" for more in rest)]
             if isinstance(statements(line)[0], ast.Expr):  # our own lines, nobody's else
-                said.append(repr(eval(line, names)))
+                lines_shown.append(repr(eval(line, names)))
             else:
                 exec(line, names)
-    return "\n".join(said)
+    return "\n".join(lines_shown)

@@ -9,7 +9,7 @@ from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import (
     Question,
-    Seen,
+    StepTensor,
     WalkStep,
     number_question,
     seen,
@@ -37,8 +37,8 @@ def masks(view: BlockView) -> WalkStep:
     both = ids_seen(subject)
     tgt = both[-1]
     has_padding = subject.shape.pad_id is not None if isinstance(subject.shape, TextShape) else True
-    before: tuple[Seen, ...]
-    after: tuple[Seen, ...]
+    before: tuple[StepTensor, ...]
+    after: tuple[StepTensor, ...]
     if not has_padding:
         names["B"] = mask.size(0)
         before, after = (), (mask_seen(mask, words),)
@@ -83,14 +83,16 @@ def masks(view: BlockView) -> WalkStep:
     )  # fmt: skip
 
 
-def _keep(subject: Subject, length: int) -> Seen:
+def _keep(subject: Subject, length: int) -> StepTensor:
     src, tgt = subject.inputs
     n = (src != 0).sum(1, keepdim=True) + (tgt != 0).sum(1, keepdim=True)
     positions = torch.arange(length, device=src.device)
     return seen("keep", N_("1 = a token, 0 = padding"), positions < n, "B L:sequence")
 
 
-def _mask_question(subject: Subject, mask: Seen, example: int, *, has_padding: bool) -> Question:
+def _mask_question(
+    subject: Subject, mask: StepTensor, example: int, *, has_padding: bool
+) -> Question:
     _, _, n_rows, n_keys = mask.shape
     if not mask.has_values:
         if has_padding or subject.order.cut is None:
@@ -123,7 +125,7 @@ def _mask_question(subject: Subject, mask: Seen, example: int, *, has_padding: b
     return number_question(text, n, because, wrong=wrong, hint=hint, values=(mask.name,))
 
 
-def _mask_shape(mask: Seen) -> Question:
+def _mask_shape(mask: StepTensor) -> Question:
     batch, _, n_rows, n_keys = mask.shape
     reason = (
         N_("Padding differs by example, heads share the mask, and each query has a row of keys.")
@@ -147,7 +149,7 @@ def _mask_shape(mask: Seen) -> Question:
     )  # fmt: skip
 
 
-def _triangle_shape(mask: Seen) -> Question:
+def _triangle_shape(mask: StepTensor) -> Question:
     batch, _, n_rows, n_keys = mask.shape
     return shape_question(
         mask,

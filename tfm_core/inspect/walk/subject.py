@@ -29,7 +29,7 @@ from tfm_core.variants.tasks import TASK_KINDS
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StepEntry:
     """A step's number in the walk, its name and its title."""
 
     number: int
@@ -43,7 +43,7 @@ def n_blocks(config: ModelConfig) -> int:
 
 
 @lru_cache(maxsize=64)
-def walk_index(config: ModelConfig, shape: Shape) -> tuple[Entry, ...]:
+def walk_index(config: ModelConfig, shape: Shape) -> tuple[StepEntry, ...]:
     """Return the steps of a model of this kind, in order; a deep one has those of a flat one.
 
     Raises ValueError, in a sentence, where no walk fits the model.
@@ -52,7 +52,7 @@ def walk_index(config: ModelConfig, shape: Shape) -> tuple[Entry, ...]:
 
     flat = config.model_copy(update={name: 1 for name in DEPTHS if hasattr(config, name)})
     steps = walk(by_shape(flat, shape, batch=1, src_len=3, tgt_len=3))
-    return tuple(Entry(n, step.name, step.title) for n, step in enumerate(steps, 1))
+    return tuple(StepEntry(n, step.name, step.title) for n, step in enumerate(steps, 1))
 
 
 MAX_REAL = 30_000_000  # parameters; a larger model is walked through by its shapes
@@ -116,7 +116,7 @@ def _let_go(model: Model) -> None:
             setattr(module, kind, nn.Parameter(weight.detach().to("meta"), requires_grad=False))
 
 
-def book_entry(name: str) -> Entry:
+def book_entry(name: str) -> StepEntry:
     """Return a step of the walk through the example of the texts."""
     return next(entry for entry in walk_index(*_book()) if entry.name == name)
 

@@ -11,7 +11,7 @@ from tfm_core.inspect.walk.block_view import MODULES, BlockView, dropped, drops
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import (
     Question,
-    Seen,
+    StepTensor,
     WalkStep,
     choice_question,
     number_question,
@@ -104,7 +104,7 @@ def _table_question(table: Tensor, length: int) -> Question:
     )
 
 
-def _rows_question(rows: Seen, placed: Tensor) -> Question:
+def _rows_question(rows: StepTensor, placed: Tensor) -> Question:
     batch, length, d_model = placed.shape
     return shape_question(
         rows,
@@ -181,7 +181,7 @@ def _tokens_question(subject: Subject, example: int) -> Question:
     )
 
 
-def ids_seen(subject: Subject) -> tuple[Seen, ...]:
+def ids_seen(subject: Subject) -> tuple[StepTensor, ...]:
     """Return what goes in; a language model and a captioner have no source."""
     src = subject.source
     label = N_("text ids, from <bos> on") if src is None else N_("target ids, from <bos> on")

@@ -11,7 +11,7 @@ from tfm_core.inspect.walk.block_view import MODULES, BlockView
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import (
     Question,
-    Seen,
+    StepTensor,
     WalkStep,
     number_question,
     seen,
@@ -23,7 +23,7 @@ from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.stems import STEMS, halving_widths
 
 
-def _pixels(subject: Subject) -> Seen:
+def _pixels(subject: Subject) -> StepTensor:
     return seen("images", N_("normalised pictures"), subject.inputs[0], "B C Y X")
 
 
@@ -37,7 +37,7 @@ def picture(view: BlockView) -> WalkStep:
     subject = view.subject
     images = subject.inputs[0]
     batch, channels, height, width = images.shape
-    before: tuple[Seen, ...] = ()
+    before: tuple[StepTensor, ...] = ()
     names: dict[str, object] = dict(MODULES)
     if subject.pictures is not None and subject.statistics is not None:
         raw = torch.from_numpy(subject.pictures)
@@ -132,7 +132,7 @@ def projection(view: BlockView) -> WalkStep:
     )  # fmt: skip
 
 
-def _projection_question(made: Seen, values: int) -> Question:
+def _projection_question(made: StepTensor, values: int) -> Question:
     """Ask for the shape of (B, patches, d_model), or, where it is that of the patches, for more."""
     batch, n, d_model = made.shape
     if values == d_model:

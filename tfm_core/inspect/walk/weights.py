@@ -244,6 +244,6 @@ def _right_scale_question(view: BlockView) -> Question:
     return choice_question(
         N_("If the scores were divided by sqrt(d_head), the weights would be spread …"),
         answer,
-        {said: why for said, why in wrong.items() if said != answer},
+        {option: why for option, why in wrong.items() if option != answer},
         because,
     )
