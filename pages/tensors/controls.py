@@ -12,12 +12,7 @@ from pages.ui import typed, view_link
 from pages.ui.parameters import Choice, Text
 from tfm_core.inspect.tensors import text
 from tfm_core.inspect.tensors.mistakes import MISTAKES, RefusedCall
-from tfm_core.inspect.tensors.operations import (
-    OPERATIONS,
-    Argument,
-    TensorOperation,
-    Values,
-)
+from tfm_core.inspect.tensors.operations import OPERATIONS, Argument, TensorOperation, Values
 from tfm_core.inspect.tensors.sight import Dtype, InputSpec, read
 
 

@@ -28,7 +28,8 @@ def heads(view: BlockView) -> WalkStep:
     if is_sliced:
         label = N_("matrix of the queries, 0 outside each head's slice")
     return WalkStep(
-        "heads", N_("Heads must divide d_model"), ("heads-sliced" if is_sliced else "heads",),
+        "heads", N_("Heads must divide d_model"),
+        ("heads", "heads-sliced" if is_sliced else "heads-whole"),
         "d_head = d_model // H\nper_head = weight.view(H, d_head, d_model)",
         (seen("weight", label, weight, "d_model d_model"),),
         (seen("per_head", N_("its rows, by head"), weight.view(n_heads, d_head, d_model),
@@ -76,11 +77,11 @@ def projections(view: BlockView) -> WalkStep:
         n * n_heads: N_("Heads cut the same matrices into pieces."),
     }
     hint = N_("Each of the three maps {d_model} numbers to {d_model}.", d_model=d_model)
-    topic = "projections" if bias else "projections-unbiased"
+    topics: tuple[str, ...] = ("projections", "projections-whole")
     code = "q, k, v = attention.in_projection(x).chunk(3, -1)"
     names: dict[str, object] = {"attention": view.module("self_attention")}
     if view.attention.is_sliced:
-        topic = "projections-sliced"
+        topics = ("projections", "projections-sliced", *view.mistakes(Projections))
         code, names = _sliced(projection, n_heads, d_head, d_model)
         wrong = {n // 3: wrong[n // 3]}
         hint = N_("Each head maps {d_head} numbers to {d_head}, three times.", d_head=d_head)
@@ -94,7 +95,7 @@ def projections(view: BlockView) -> WalkStep:
     return WalkStep(
         "queries-keys-values",
         N_("Queries, keys and values"),
-        (topic, *(view.mistakes(Projections) if view.attention.is_sliced else ())),
+        topics,
         code,
         (seen("x", N_("the attention's input"), got("self_attention.query_input"), axes),),
         tuple(
@@ -266,7 +267,7 @@ def merge(view: BlockView) -> WalkStep:
     return WalkStep(
         "merge",
         N_("Merge the heads"),
-        ("merge",) if has_output else ("merge-no-output", *view.mistakes(Projections)),
+        ("merge", *(("merge-output",) if has_output else view.mistakes(Projections))),
         code,
         (seen("heads", N_("output of each head"), got("self_attention.heads"),
               f"B H Q:{words} d_head"),),

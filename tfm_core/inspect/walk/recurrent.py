@@ -25,7 +25,7 @@ def embedding(view: BlockView) -> WalkStep:
     embedded, tgt_embedded = (subject.cache[f"{name}.embedded"] for name in _TABLES)
     n_words, d = subject.anatomy.sizes["src_words"], embedded.size(-1)
     return WalkStep(
-        "embedding", N_("Embedding"), ("embedding-recurrent",),
+        "embedding", N_("Embedding"), ("embedding", "embedding-recurrent"),
         "embedded = src_embedding(src)\ntgt_embedded = tgt_embedding(tgt)",
         (seen("src", N_("source ids"), src, "B S:src"),
          seen("tgt", N_("target ids, from <bos> on"), tgt, "B T:tgt")),

@@ -134,11 +134,12 @@ def tokens(view: BlockView) -> WalkStep:
     if src is not None:
         names |= {"S": src.size(1), "sources": _rows(src)}
         code = f"src = torch.tensor([row + [0] * (S - len(row)) for row in sources])\n{code}"
+    reader = "encoder-decoder" if subject.reader == "recurrent" else subject.reader
     title = N_("Token tensors")
     if subject.anatomy.of_kind("stem"):
         title = N_("Token tensors of the caption")
     return WalkStep(
-        "tokens", title, (topic, f"tokens-{subject.reader}"), code,
+        "tokens", title, (topic, f"tokens-{reader}"), code,
         (), ids_seen(subject), _tokens_question(subject, view.example), names=names,
     )  # fmt: skip
 
@@ -213,7 +214,7 @@ def embedding(view: BlockView) -> WalkStep:
     is_scaled = not isinstance(subject.shape, TextShape) or subject.shape.scale_embedding
     return WalkStep(
         "embedding", N_("Embedding"),
-        ("embedding" if is_scaled else "embedding-unscaled",)
+        ("embedding", "embedding-scaled" if is_scaled else "embedding-unscaled")
         + ((f"embedding-{subject.reader}",) if has_source or subject.memory_axis else ()),
         f"embedded = table(ids){' * math.sqrt(d_model)' if is_scaled else ''}",
         (seen("ids", N_("token ids"), ids, f"B {axis}"),),

@@ -45,9 +45,9 @@ def picture(view: BlockView) -> WalkStep:
         mean, std = subject.statistics
         names |= {"mean": mean[:, None, None], "std": std[:, None, None]}
     n = channels * height * width
-    topic = "picture-few" if subject.has_own_statistics else "picture"
+    topic = "picture-few" if subject.has_own_statistics else "picture-training"
     return WalkStep(
-        "picture", N_("The picture"), (topic,), "images = (pixels / 255 - mean) / std",
+        "picture", N_("The picture"), ("picture", topic), "images = (pixels / 255 - mean) / std",
         before, (_pixels(subject),),
         number_question(
             N_("How many numbers make one picture?"), n,

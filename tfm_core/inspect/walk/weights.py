@@ -31,7 +31,9 @@ def scores(view: BlockView) -> WalkStep:
     scale = SCALES[view.attention.scale]
     code = f"scores = {scores_code(scale.name)}"
     is_right = scale.width == "d_head"
-    topics = ("scores",) if is_right else ("scores-wrongly-scaled", *view.mistakes(Scale))
+    topics: tuple[str, ...] = ("scores", "scores-scaled")
+    if not is_right:
+        topics = ("scores", "scores-wrongly-scaled", *view.mistakes(Scale))
     inside = view.inside
     if inside is not None and inside.turn is None:
         bias = got("self_attention.bias")
@@ -186,7 +188,7 @@ def softmax(view: BlockView) -> WalkStep:
     return WalkStep(
         "softmax",
         N_("Softmax"),
-        ("softmax" if scale == "sqrt-d-head" else "softmax-wrongly-scaled",),
+        ("softmax", "softmax-scaled" if scale == "sqrt-d-head" else "softmax-wrongly-scaled"),
         code,
         tuple(before),
         (seen("weights", N_("attention weights"), got("self_attention.weights"), view.pair),),
