@@ -45,7 +45,10 @@ from tfm_core.training.loop import build, train
 from tfm_core.variants.optimisers import OPTIMISERS
 
 FAMILIES = list(MODEL_CONFIGS)
-PAIRS = [(family, task) for family in FAMILIES for task in tasks_for(family) if task in TEXT_TASKS]
+TAKERS = {task: [one for one in FAMILIES if task in tasks_for(one)] for task in TEXT_TASKS}
+PAIRS = [  # each task once, with one family after the other
+    (takers[number % len(takers)], task) for number, (task, takers) in enumerate(TAKERS.items())
+]
 
 
 def chosen(family="encoder-decoder", /, **sections):
