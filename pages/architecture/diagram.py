@@ -19,7 +19,7 @@ from tfm_core.plots.palette import INKS, LINES
 from tfm_core.variants.forms import RESIDUALS
 
 if TYPE_CHECKING:
-    from tfm_core.inspect.diagram.drawing import Node
+    from tfm_core.inspect.diagram.drawing import DiagramNode
 
 FILLS = {
     "light": {
@@ -122,7 +122,7 @@ def _remember(name: str) -> None:
     st.session_state[_BLOCK] = name
 
 
-def _pick(nodes: Mapping[str, Node]) -> str:
+def _pick(nodes: Mapping[str, DiagramNode]) -> str:
     """Draw the list of blocks, which says the same as the marked one of the diagram."""
     name = st.session_state.get(_BLOCK)
     if name not in nodes:
@@ -139,9 +139,9 @@ def _pick(nodes: Mapping[str, Node]) -> str:
     return str(name)
 
 
-def _close_up(chosen: Chosen, node: Node) -> None:
+def _close_up(chosen: Chosen, node: DiagramNode) -> None:
     """Show a block's equations, parameters and code, and lead to its steps of the walk."""
-    from tfm_core.inspect.diagram.parts import code_of
+    from tfm_core.inspect.diagram.graph import code_of
 
     by_module = equations(chosen.model, chosen.shape)
     for name in node.equations:
@@ -156,8 +156,8 @@ def _close_up(chosen: Chosen, node: Node) -> None:
     )
 
 
-def _parameters(chosen: Chosen, node: Node) -> None:
-    from tfm_core.inspect.diagram.parts import parameters_of
+def _parameters(chosen: Chosen, node: DiagramNode) -> None:
+    from tfm_core.inspect.diagram.graph import parameters_of
 
     rows = parameters_of(node, chosen.model, chosen.shape)
     if not rows:
@@ -184,7 +184,7 @@ def _parameters(chosen: Chosen, node: Node) -> None:
     st.markdown("\n".join([lines[0], "", *lines[1:]]))
 
 
-def _steps(chosen: Chosen, node: Node) -> None:
+def _steps(chosen: Chosen, node: DiagramNode) -> None:
     from tfm_core.inspect.walk.subject import walk_index
 
     try:

@@ -11,10 +11,8 @@ from pages.i18n import _, paragraph
 from pages.ui import show
 from pages.ui.model_choice import Chosen
 from tfm_core.inspect.attention.trained import no_checkpoint
-from tfm_core.inspect.source.carried import Carried, carried
-from tfm_core.inspect.source.command import command
-from tfm_core.inspect.source.file import FORMS, AttentionForm, source_code
-from tfm_core.inspect.source.printed import printed
+from tfm_core.inspect.source.carried import Carried, carried, command
+from tfm_core.inspect.source.file import FORMS, AttentionForm, printed, source_code
 from tfm_core.plots.pictures import png
 from tfm_core.runs.run import Run
 

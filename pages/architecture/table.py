@@ -10,10 +10,10 @@ from pages.ui import page_table, show, shown_run, state, visitors
 from pages.ui.model_choice import Chosen
 from pages.ui.typed import escape
 from tfm_core.config.shape import CaptionShape, ImageShape
-from tfm_core.facts.architecture import Architecture
+from tfm_core.facts.architectures import Architecture
 from tfm_core.facts.compute import macs
 from tfm_core.facts.differences import differences
-from tfm_core.facts.parameter_table import Row, most_in, parameter_table
+from tfm_core.facts.parameter_table import ParameterRow, most_in, parameter_table
 from tfm_core.inspect.attention.trained import Histogram, weight_histograms
 from tfm_core.plots import architecture as plots
 from tfm_core.runs.run import Run
@@ -135,7 +135,7 @@ def table(chosen: Chosen) -> None:
     )
 
 
-def _frame(rows: list[Row]) -> pd.DataFrame:
+def _frame(rows: list[ParameterRow]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "module": [row.module or "cls" for row in rows],

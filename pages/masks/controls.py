@@ -218,7 +218,7 @@ def _target(run: Run | None, tokens: tuple[str, ...]) -> tuple[str, ...]:
         key += "-" + " ".join(tokens)
     st.session_state.setdefault(key, default)
     text = st.text_input(_("What the decoder has written so far"), key=key)
-    return lab.read_tokens(typed.within(text, MAX_TEXT), "target")[: lab.MAX_TOKENS - 1]
+    return lab.read_tokens(typed.within(text, MAX_TEXT))[: lab.MAX_TOKENS - 1]
 
 
 def _sizes(chosen: str, length: int) -> tuple[int, int]:

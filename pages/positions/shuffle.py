@@ -64,7 +64,7 @@ def _bars(
     tokens: tuple[str, ...],
     order: list[int],
     run: Run | None,
-    own: tuple[shuffle.Noticed, shuffle.ShuffledAnswers, tuple[str, ...]] | None,
+    own: tuple[shuffle.VectorChange, shuffle.ShuffledAnswers, tuple[str, ...]] | None,
 ) -> None:
     bars: dict[str, tuple[str | None, float]] = {}
     for result in shuffle.untrained(tokens, order):

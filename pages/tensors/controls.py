@@ -11,8 +11,8 @@ from pages.tensors.link import OPERATION, OWN, TOLD, elsewhere, key_of
 from pages.ui import typed, view_link
 from pages.ui.parameters import Choice, Text
 from tfm_core.inspect.tensors import text
-from tfm_core.inspect.tensors.mistakes import MISTAKES, Mistake
-from tfm_core.inspect.tensors.operations import OPERATIONS, Parameter, TensorOperation, Values
+from tfm_core.inspect.tensors.mistakes import MISTAKES, RefusedCall
+from tfm_core.inspect.tensors.operations import OPERATIONS, Argument, TensorOperation, Values
 from tfm_core.inspect.tensors.sight import Dtype, InputSpec, read
 
 
@@ -58,7 +58,7 @@ def _typed(chosen: TensorOperation) -> dict[str, str]:
     return typed
 
 
-def _parameter(chosen: TensorOperation, parameter: Parameter) -> str:
+def _parameter(chosen: TensorOperation, parameter: Argument) -> str:
     choice = TOLD[chosen.name][parameter.name]
     if isinstance(choice, Choice):
         return _choice(_(parameter.label), choice)
@@ -154,7 +154,7 @@ def _buttons(names: list[str], where: str) -> None:
             )  # fmt: skip
 
 
-def _set_up(mistake: Mistake) -> None:
+def _set_up(mistake: RefusedCall) -> None:
     chosen = OPERATIONS[mistake.operation]
     settings = {parameter.name: parameter.default for parameter in chosen.parameters}
     settings |= {"shape": mistake.shape, "prepared": mistake.prepared, "content": "arange"}

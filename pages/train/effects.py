@@ -15,7 +15,7 @@ from pages.ui import run_time, show
 from tfm_core.config import Experiment
 
 if TYPE_CHECKING:
-    from tfm_core.facts.sizes import Sizes
+    from tfm_core.facts.memory import Sizes
     from tfm_core.runs.record.expected_time import Forecast
 
 _MANY = 3.0  # from this ratio on, a factor reads better than per cent

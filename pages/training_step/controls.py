@@ -23,7 +23,7 @@ RATES = (*tuple(float(f"{digit}e{power}") for power in range(-5, 1) for digit in
 
 def pick() -> Chosen | None:
     """Draw the choice of the model; None, with a sentence, where nothing can be trained."""
-    from tfm_core.inspect.training_step.example import example
+    from tfm_core.inspect.training_step.step import example
 
     small = model_choice.Example("sgd-example", N_("A small translator, plain SGD"), example())
     chosen = model_choice.chosen(is_trained=True, example=small)

@@ -16,7 +16,7 @@ from tfm_core.plots import training_step as plots
 from tfm_core.plots.pictures import picture_url
 
 if TYPE_CHECKING:
-    from tfm_core.inspect.training_step.batch import Answer, Floats, Rows
+    from tfm_core.inspect.training_step.batch import BatchAnswer, BatchRows, Floats
     from tfm_core.training.loop import Trainer
 
 _SHOWN = 64  # rows of the table
@@ -38,13 +38,13 @@ def batch(model_at: ModelAtStep) -> None:
     _table(rows, losses)
 
 
-def _names(rows: Rows) -> list[str]:
+def _names(rows: BatchRows) -> list[str]:
     """Return what each example is: input and target; a text that is written on has one of them."""
     pairs = zip(rows.inputs, rows.targets, strict=True)
     return [f"{source} → {other}" if source else other for source, other in pairs]
 
 
-def _table(rows: Rows, losses: Floats | None) -> None:
+def _table(rows: BatchRows, losses: Floats | None) -> None:
     columns: dict[str, Sequence[object] | Floats] = {_("number"): rows.indices[:_SHOWN]}
     config = {
         _("number"): st.column_config.NumberColumn(
@@ -106,7 +106,7 @@ def loss(model_at: ModelAtStep) -> None:
     _arithmetic(answer)
 
 
-def _arithmetic(answer: Answer) -> None:
+def _arithmetic(answer: BatchAnswer) -> None:
     index = answer.names.index(answer.target)
     logit = float(answer.logits[index])
     if answer.is_changed:
@@ -136,7 +136,7 @@ def _arithmetic(answer: Answer) -> None:
         st.caption(paragraph("training_step/smoothing", share=answer.smoothing))
 
 
-def _batch(trainer: Trainer) -> tuple[Rows, Floats | None, float]:
+def _batch(trainer: Trainer) -> tuple[BatchRows, Floats | None, float]:
     from tfm_core.inspect.training_step.batch import answers, batch_rows, example_losses
 
     rows, scored = batch_rows(trainer), answers(trainer)
@@ -145,7 +145,7 @@ def _batch(trainer: Trainer) -> tuple[Rows, Floats | None, float]:
     return rows, example_losses(scored, len(rows.indices)), scored.loss
 
 
-def _counted(trainer: Trainer) -> tuple[Rows, list[list[int]]] | None:
+def _counted(trainer: Trainer) -> tuple[BatchRows, list[list[int]]] | None:
     from tfm_core.inspect.training_step.batch import answers, batch_rows
 
     rows, scored = batch_rows(trainer), answers(trainer)
@@ -154,7 +154,7 @@ def _counted(trainer: Trainer) -> tuple[Rows, list[list[int]]] | None:
     return rows, [scored.of(example) for example in range(len(rows.indices))]
 
 
-def _answer(trainer: Trainer, number: int) -> Answer:
+def _answer(trainer: Trainer, number: int) -> BatchAnswer:
     from tfm_core.inspect.training_step.batch import answers, one_answer
 
     scored = answers(trainer)

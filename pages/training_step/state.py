@@ -19,11 +19,11 @@ from pages.ui.model_choice import Chosen
 from tfm_core import byte_cache
 from tfm_core.config import Experiment, from_json, to_json
 from tfm_core.data.shape import data_shape
-from tfm_core.facts.own_names import own_name, own_names
+from tfm_core.facts.parameter_table import own_name, own_names
 from tfm_core.inspect.attention import trained
 
 if TYPE_CHECKING:
-    from tfm_core.inspect.training_step.step import Taken
+    from tfm_core.inspect.training_step.step import StepTaken
     from tfm_core.training.loop import Trainer
 
 MAX_STEPS = 30
@@ -89,7 +89,7 @@ def with_trainer(model_at: ModelAtStep, work: Callable[[Trainer], T]) -> T:
         return work(_at(model_at)[0])
 
 
-def last_step(model_at: ModelAtStep) -> Taken:
+def last_step(model_at: ModelAtStep) -> StepTaken:
     """Return the step last taken from a model that has some rates. Raises ValueError."""
     with _lock:
         step = _at(model_at)[1]
@@ -111,7 +111,7 @@ def cached(
 
 
 @byte_cache.kept
-def _at(model_at: ModelAtStep) -> tuple[Trainer, Taken | None]:
+def _at(model_at: ModelAtStep) -> tuple[Trainer, StepTaken | None]:
     from tfm_core.inspect.training_step.step import start, take
 
     if not model_at.rates:

@@ -21,7 +21,7 @@ from tfm_core.variants.optimisers import OPTIMISERS, Optimiser
 from tfm_core.variants.optimisers.muon import RMS
 
 if TYPE_CHECKING:
-    from tfm_core.inspect.training_step.step import Taken
+    from tfm_core.inspect.training_step.step import StepTaken
     from tfm_core.training.loop import Trainer
 
 TRIED = (*tuple(float(f"{digit}e{power}") for power in range(-5, 1) for digit in (1, 3)), 10.0)
@@ -79,7 +79,7 @@ def _orthogonal(values: Floats) -> None:
 
 
 def _weight(
-    result: Taken, optimiser: Optimiser, own_name: Callable[[str], str]
+    result: StepTaken, optimiser: Optimiser, own_name: Callable[[str], str]
 ) -> tuple[str, tuple[int, ...]]:
     """Choose a weight; first the one of the largest gradient that the optimiser itself moves."""
     names = list(result.gradients)

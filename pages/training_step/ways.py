@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from tfm_core.inspect.training_step.functional import TwoWays
     from tfm_core.inspect.training_step.mistakes import (
         Argmax,
-        Noisy,
-        Piled,
+        DropoutNoise,
         SilentArgmax,
-        Softmaxed,
+        SoftmaxLoss,
+        SummedGradients,
     )
     from tfm_core.inspect.training_step.wrong_blocks import FourAxes, WrongBlock, WrongModel
     from tfm_core.training.loop import Trainer
@@ -136,7 +136,7 @@ def _silent_argmax(result: SilentArgmax) -> None:
     )  # fmt: skip
 
 
-def _zero_grad(result: Piled) -> None:
+def _zero_grad(result: SummedGradients) -> None:
     st.subheader(_("Forgetting `zero_grad`"), anchor=False)
     st.code("loss.backward()\nloss_again.backward()  # no optimizer.zero_grad() between", "python")
     st.markdown(
@@ -146,7 +146,7 @@ def _zero_grad(result: Piled) -> None:
     )  # fmt: skip
 
 
-def _softmax(result: Softmaxed) -> None:
+def _softmax(result: SoftmaxLoss) -> None:
     _lines(MISTAKES["softmax-before-loss"])
     st.markdown(
         paragraph("training_step/loss-input",
@@ -207,7 +207,7 @@ def _block(mistake: Mistake, result: WrongBlock) -> None:
     )
 
 
-def _eval(result: Noisy) -> None:
+def _eval(result: DropoutNoise) -> None:
     st.subheader(_("Forgetting `model.eval()`"), anchor=False)
     st.code("first, second = model(batch), model(batch)  # still in model.train()", "python")
     words = paragraph(

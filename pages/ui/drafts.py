@@ -26,7 +26,7 @@ from tfm_core.config.advice import Advice, advice
 from tfm_core.config.base import plain
 from tfm_core.config.codec import default_sections, problems_of
 from tfm_core.config.training import with_optimizer
-from tfm_core.facts.advised import advised
+from tfm_core.facts.learning_rate import advised
 from tfm_core.presets import PRESETS
 
 Values = dict[str, Any]

@@ -31,7 +31,7 @@ from tfm_core.runs.record.expected_time import BUSY, Finished, Forecast, expecte
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
-    from tfm_core.facts.sizes import Sizes
+    from tfm_core.facts.memory import Sizes
     from tfm_core.training.devices import Device
     from tfm_core.training.estimate import Estimate
 
@@ -292,7 +292,7 @@ def sizes(experiment: Experiment) -> Future[Sizes]:
     """
 
     def work() -> Sizes:
-        from tfm_core.facts.sizes import sizes as count
+        from tfm_core.facts.memory import sizes as count
 
         return count(experiment)
 

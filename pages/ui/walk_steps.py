@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.i18n import _, content, language
+from pages.i18n import _
 from pages.ui import view_link
 from pages.ui.parameters import Choice, Unfit, one_of, whole
 from pages.ui.typed import escape
 from tfm_core.runs.run import Run
-from tfm_core.variants.activations import ACTIVATIONS
-from tfm_core.variants.norms import NORMS
-from tfm_core.variants.positions import POSITIONS
-from tfm_core.variants.stems import STEMS
 
 if TYPE_CHECKING:
     from tfm_core.inspect.walk.forward import Subject
-    from tfm_core.inspect.walk.steps import Question, Seen, WalkStep
+    from tfm_core.inspect.walk.steps import Question, StepTensor, WalkStep
 
 
 _STEP = "walk-step"
@@ -184,7 +178,7 @@ def shapes(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool)
     hidden = frozenset[str]() if is_revealed else step.hidden_shapes
     secret = frozenset[str]() if is_revealed else step.hidden
 
-    def lines(tensors: Sequence[Seen]) -> list[str]:
+    def lines(tensors: Sequence[StepTensor]) -> list[str]:
         return [
             f"{_titled(one)}  \n`( ? )`"
             if one.name in hidden
@@ -203,12 +197,12 @@ def shapes(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool)
         st.caption(_legend(step, subject, hidden))
 
 
-def _titled(tensor: Seen) -> str:
+def _titled(tensor: StepTensor) -> str:
     label = _(tensor.label)
     return f"`{tensor.name}`" if label == tensor.name else f"`{tensor.name}` {label}"
 
 
-def _shape(tensor: Seen, subject: Subject, example: int, *, with_numbers: bool) -> str:
+def _shape(tensor: StepTensor, subject: Subject, example: int, *, with_numbers: bool) -> str:
     from tfm_core.inspect.walk.steps import first_numbers
 
     sizes = ", ".join(f"{size:,}" for size in tensor.shape)
@@ -242,44 +236,25 @@ def explanation(
     names: of all steps of the walk, in order, to which paragraphs refer as ``{step:split}``.
     """
     st.code(step.code, language="python", wrap_lines=True)
-    config = subject.config
-    facts = {
-        "d_model": config.d_model,
-        "n_heads": config.n_heads,
-        "d_head": getattr(config, "d_head", config.d_model),
-        "d_ff": getattr(config, "d_ff", 0),
-        "window": getattr(config, "window", 0),
-        "norm_eps": f"{getattr(config, 'norm_eps', 0):g}",
-        "dropout": f"{getattr(config, 'dropout', 0):g}",
-        **{f"step:{name}": number for number, name in enumerate(names, 1)},
+    from tfm_core.inspect.walk.topics import topic_text
+
+    sizes = ("d_model", "n_heads", "d_head", "d_ff", "window")
+    values: dict[str, object] = {
+        **{name: f"{getattr(subject.config, name, 0):,}" for name in sizes},
+        "norm_eps": f"{getattr(subject.config, 'norm_eps', 0):g}",
+        "dropout": f"{getattr(subject.config, 'dropout', 0):g}",
+        "step": _StepNumbers(names),
     }
-    known = paragraphs(language())
-    kept_back = () if is_revealed else step.question.topics
-    said = [_fill(known[topic], facts) for topic in step.topics if topic not in kept_back]
-    st.markdown(" ".join(said))
+    hidden = () if is_revealed else step.question.topics
+    topics = [topic for topic in step.topics if topic not in hidden]
+    st.markdown(" ".join(_(topic_text(topic), **values) for topic in topics))
 
 
-@cache
-def paragraphs(spoken: str) -> dict[str, str]:
-    """Return what the walk says in a language, by topic: ``walk_words.md``, and the variants."""
-    parts = re.split(r"^## (.+)$", content("walk_words", spoken), flags=re.MULTILINE)[1:]
-    return {
-        **{
-            topic.strip(): text.strip() for topic, text in zip(parts[::2], parts[1::2], strict=True)
-        },
-        **{norm.walk_topic: _(norm.walk_words) for norm in NORMS.values()},
-        **{one.walk_topic: _(one.walk_words) for one in ACTIVATIONS.values()},
-        **{stem.walk_topics[-1]: _(stem.walk_words) for stem in STEMS.values()},
-        **{kind.topic: _(kind.words) for kind in POSITIONS.values()},
-        **{kind.inside.topic: _(kind.inside.words) for kind in POSITIONS.values() if kind.inside},
-    }
+class _StepNumbers(list[str]):
+    """The names of a walk's steps; ``{step:split}`` is the number of one, from 1."""
 
-
-def _fill(text: str, facts: Mapping[str, int | str]) -> str:
-    for name, value in facts.items():
-        said = f"{value:,}" if isinstance(value, int) else value
-        text = text.replace(f"{{{name}}}", said)
-    return text
+    def __format__(self, name: str) -> str:
+        return str(self.index(name) + 1)
 
 
 def question(step: WalkStep, subject_name: str, example: int) -> None:

@@ -13,7 +13,7 @@ from pages.ui.model_choice import Chosen
 from pages.walk.link import BOOK, MINE, POSITION, SOURCE
 from tfm_core import byte_cache
 from tfm_core.config import Experiment
-from tfm_core.facts.architecture import Architecture
+from tfm_core.facts.architectures import Architecture
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from tfm_core.variants.forms import SCALES
 
 if TYPE_CHECKING:
     from tfm_core.inspect.walk.forward import Subject
-    from tfm_core.inspect.walk.steps import Seen, Slice, WalkStep
+    from tfm_core.inspect.walk.steps import Slice, StepTensor, WalkStep
 
 _WIDE = 64  # more columns than that get a slider of their own
 _MAX = 256
@@ -106,7 +106,7 @@ def _titled(name: str, label: str) -> str:
     return name if label == name else f"{name}: {label}"
 
 
-def _words(chosen: Seen, cut: Slice, subject: Subject) -> list[list[str]] | None:
+def _words(chosen: StepTensor, cut: Slice, subject: Subject) -> list[list[str]] | None:
     """Return the word of each id of a batch; None of tensors that are not ids of words."""
     if chosen.axes[:1] != ("B",) or len(chosen.axes) != 2 or not cut.is_whole_number:
         return None
@@ -122,7 +122,7 @@ def _axis_title(axis: str, subject: Subject) -> str:
     return "" if axis == "1" else f"{axis}: {_(axis_words(subject.reader)[axis])}"
 
 
-def _slice(chosen: Seen, subject: Subject, example: int) -> Slice:
+def _slice(chosen: StepTensor, subject: Subject, example: int) -> Slice:
     from tfm_core.inspect.walk.steps import cut, extent, picked_axes
 
     at = {"B": example}
@@ -152,7 +152,7 @@ def _slice(chosen: Seen, subject: Subject, example: int) -> Slice:
     return cut(chosen, at, rows, columns)
 
 
-def _range_label(chosen: Seen) -> str:
+def _range_label(chosen: StepTensor) -> str:
     if chosen.axes[-2] == "B":
         return _("Examples")
     return _("Rows") if chosen.axes[-2:] == ("Y", "X") else _("Positions")
@@ -171,7 +171,9 @@ def _range(label: str, size: int, start: int = 0) -> tuple[int, int]:
     return first - start, min(last - start + 1, first - start + _MAX)
 
 
-def _names(chosen: Seen, cut: Slice, subject: Subject, example: int) -> tuple[list[str], list[str]]:
+def _names(
+    chosen: StepTensor, cut: Slice, subject: Subject, example: int
+) -> tuple[list[str], list[str]]:
     axes, words = ("1", *chosen.axes)[-2:], ("", *chosen.words)[-2:]
     names = []
     for axis, list_name, start, size in zip(axes, words, cut.starts, cut.values.shape, strict=True):

@@ -1,4 +1,6 @@
-"""Random configurations of every family, with shapes that fit them."""
+"""Random configurations of every family, with shapes that fit them, and a few that hold all."""
+
+import random
 
 from hypothesis import strategies as st
 
@@ -23,6 +25,10 @@ FIELDS = {
     "pooling": POOLINGS, "cell": CELLS, "attention": ALIGNMENT_SCORES,
     "text_position": ADDED_TO_WORDS,
 }  # fmt: skip
+NUMBERS = {
+    "window": [0, 2], "dropout": [0.0, 0.1], "norm_eps": [1e-5, 0.03], "query_key_gain": [1.0, 2.0],
+    "n_layers": [1, 2, 3], "n_decoder_layers": [1, 2, 3],
+}  # fmt: skip
 FLAGS = ("norm_first", "bias", "projection_bias", "tie_embeddings", "is_bidirectional")
 
 
@@ -30,6 +36,43 @@ def _positions(family):
     if family == "vit":
         return POSITIONS
     return ADDED_TO_PATCHES if family == "captioner" else POSITIONS_OF_WORDS
+
+
+def samples(family, rounds=1):
+    """Return a few settings: the usual ones, then such that hold each choice, once a round."""
+    fields, rng = MODEL_CONFIGS[family].model_fields, random.Random(0)
+    choices = {name: list(values) for name, values in FIELDS.items() if name in fields}
+    choices |= {name: [True, False] for name in FLAGS if name in fields}
+    choices |= {name: values for name, values in NUMBERS.items() if name in fields}
+    if "position" in fields:
+        choices["position"] = list(_positions(family))
+    if "mistakes" in fields:
+        choices["mistakes"] = ["", *MODEL_CONFIGS[family].offered("mistakes")]
+    every = [(name, value) for name, own in choices.items() for value in own]
+    found, missing = [{}], []
+    for _attempt in range(1000):
+        if not missing:
+            if not rounds:
+                return found
+            missing, rounds = every, rounds - 1
+        first = min(missing, key=str)
+        settings = {
+            name: rng.choice([value for value in own if (name, value) in missing] or own)
+            for name, own in choices.items()
+        } | dict([first])
+        try:
+            config_of(family, settings)
+        except ConfigError:  # two choices exclude each other: draw again
+            continue
+        found.append(settings)
+        missing = [pair for pair in missing if pair not in settings.items()]
+    raise AssertionError(f"{family} takes no {missing}")
+
+
+def config_of(family, settings):
+    """Return a small configuration, with prime sizes where they are free."""
+    sizes = {"d_model": 12} if family == "recurrent" else {"d_model": 12, "n_heads": 3, "d_ff": 11}
+    return MODEL_CONFIGS[family].parse({**sizes, **settings})
 
 
 @st.composite

@@ -22,7 +22,7 @@ from tfm_core.config import (
 )
 from tfm_core.config.advice import advice, advice_on
 from tfm_core.config.codec import default_sections
-from tfm_core.facts.advised import advised
+from tfm_core.facts.learning_rate import advised
 from tfm_core.presets import PRESETS
 from tfm_core.variants.optimisers import OPTIMISERS
 

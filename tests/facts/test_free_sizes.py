@@ -55,5 +55,5 @@ def test_the_sizes_of_the_task_change_nothing():
 
 def test_a_learned_table_that_is_too_short_is_said():
     base = known("gpt-grammar")
-    with pytest.raises(ValueError, match="Sequences of 65 tokens need as many rows"):
+    with pytest.raises(ValueError, match="65 tokens need 65 rows"):
         resized(base, FreeSizes(tgt_len=65))

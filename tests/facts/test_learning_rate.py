@@ -1,21 +1,18 @@
 """The learning rate that is advised: the preset's, or what is usual for the optimiser."""
 
-import pytest
-
 from tests.facts.test_training_time import changed
-from tfm_core.facts.learning_rate import calmer_rate, usual_rate
-from tfm_core.facts.nearest_preset import nearest_preset
+from tfm_core.facts.learning_rate import calmer_rate, nearest_preset, usual_rate
 from tfm_core.presets import PRESETS
 
 COPY = PRESETS["copy"].experiment
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_a_preset_is_nearest_to_itself_whatever_its_size(name):
-    chosen = PRESETS[name].experiment
-    assert nearest_preset(chosen).name == name
-    assert nearest_preset(changed(chosen, "model", d_model=2 * chosen.model.d_model)).name == name
-    assert usual_rate(chosen) == chosen.training.learning_rate
+def test_a_preset_is_nearest_to_itself_whatever_its_size():
+    for name, preset in PRESETS.items():
+        chosen = preset.experiment
+        wider = changed(chosen, "model", d_model=2 * chosen.model.d_model)
+        assert nearest_preset(chosen).name == nearest_preset(wider).name == name
+        assert usual_rate(chosen) == chosen.training.learning_rate
 
 
 def test_the_rate_to_try_is_the_presets_or_else_a_tenth():

@@ -32,12 +32,11 @@ def test_rows_and_formulas_add_up_to_the_parameters_of_every_variant(chosen):
             assert eval(formula or "0") == row.n_parameters, row
 
 
-@pytest.mark.parametrize("name", [name for name, a in ARCHITECTURES.items() if a.n_parameters])
-def test_the_tables_of_published_models_agree_to_the_last_digit(name):
-    known = ARCHITECTURES[name]
-    table = parameter_table(known.model, known.shape)
-    assert table.total == known.n_parameters
-    assert sum(row.n_parameters for row in table.folded) == known.n_parameters
+def test_the_tables_of_published_models_agree_to_the_last_digit():
+    for name, known in ARCHITECTURES.items():
+        table = parameter_table(known.model, known.shape)
+        assert known.n_parameters in (None, table.total), name
+        assert sum(row.n_parameters for row in table.folded) == table.total
 
 
 def test_a_tied_weight_is_counted_once_and_says_whose_it_is():

@@ -16,21 +16,20 @@ def changed(experiment: Experiment, section: str, **values) -> Experiment:
     return experiment.replace(**{section: part})
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_a_preset_takes_what_was_measured(name):
-    assert seconds(PRESETS[name].experiment) == pytest.approx(PRESETS[name].seconds)
+def test_a_preset_takes_what_was_measured():
+    for name, preset in PRESETS.items():
+        assert seconds(preset.experiment) == pytest.approx(preset.seconds), name
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_everything_has_a_time(family):
-    for task in tasks_for(family):
+def test_everything_has_a_time():
+    for family, task in ((own, task) for own in FAMILIES for task in tasks_for(own)):
         values = default_sections(family, task)
         if "patch_size" in values["model"]:
             values["model"]["patch_size"] = 1  # divides all pictures
         assert seconds(Experiment.parse(values)) > 0
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", ["translate", "gpt-text", "vit-digits", "captions"])
 def test_deeper_wider_and_longer_take_more(name):
     chosen = PRESETS[name].experiment
     depths = [field for field in type(chosen.model).model_fields if field.endswith("layers")]

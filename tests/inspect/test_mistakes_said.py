@@ -94,9 +94,13 @@ def test_a_loss_of_probabilities_is_taken_apart_as_one():
     ("settings", "make", "sentence"),
     [
         ({"norm": "none"}, shared_norm, "This model has no norms"),
-        ({"mistakes": "shared-norm"}, shared_norm, "already has one norm"),
+        ({"mistakes": "shared-norm"}, shared_norm, "already shares one norm"),
         ({"norm": "none"}, residual_from_norm, "This model has no norms"),
-        ({"mistakes": "no-residuals"}, residual_from_norm, "residuals are not as they should be"),
+        (
+            {"mistakes": "no-residuals"},
+            residual_from_norm,
+            "already has a mistake in its residuals",
+        ),
     ],
 )
 def test_a_mistake_that_a_model_makes_already_is_not_shown_again(settings, make, sentence):

@@ -9,11 +9,9 @@ from tests.models.variants import SMALL, S, text_batch
 from tfm_core.config import EncoderOnlyConfig
 from tfm_core.config.shape import ImageShape, TextShape
 from tfm_core.data.shape import data_shape
-from tfm_core.facts.architectures import ARCHITECTURES
+from tfm_core.facts.architectures import ARCHITECTURES, FROM_TEXTS
 from tfm_core.facts.compute import macs
-from tfm_core.facts.own_names import own_name, own_names
-from tfm_core.facts.parameter_table import parameter_table
-from tfm_core.facts.study_texts import FROM_TEXTS
+from tfm_core.facts.parameter_table import own_name, own_names, parameter_table
 from tfm_core.inspect.source.file import source_code
 from tfm_core.mistakes import make
 from tfm_core.models.build import build_model, init_on_meta

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from tfm_core.anatomy.anatomy import Anatomy, Lengths, anatomy
 from tfm_core.anatomy.formula import Formula, formula
-from tfm_core.anatomy.part import Attention, Names, Parameter, Part, Saved, Tensor
+from tfm_core.anatomy.part import (
+    Attention,
+    Parameter,
+    Part,
+    Saved,
+    Sublayer,
+    Tensor,
+    sublayers,
+)
 from tfm_core.anatomy.stacks import (
     AttentionPlan,
     StackName,
@@ -17,7 +25,6 @@ from tfm_core.anatomy.stacks import (
     attentions,
     stacks,
 )
-from tfm_core.anatomy.sublayers import Sublayer, sublayers
 
 __all__ = [
     "Anatomy",
@@ -25,7 +32,6 @@ __all__ = [
     "AttentionPlan",
     "Formula",
     "Lengths",
-    "Names",
     "Parameter",
     "Part",
     "Saved",

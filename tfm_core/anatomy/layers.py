@@ -11,11 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from tfm_core.anatomy.formula import Formula, formula
-from tfm_core.anatomy.names import names_of
 from tfm_core.anatomy.part import (
     NONE_SAVED,
     Attention,
-    Kind,
     Parameter,
     Part,
     Saved,
@@ -122,36 +120,26 @@ class Maker:
         length: str,
         *,
         bias: bool = True,
-        work: Work = "projections",
         is_hidden: bool = True,
         saved: Saved = NONE_SAVED,
-        macs: Formula | None = None,
-        inputs: tuple[Tensor, ...] = (),
         tied_to: str = "",
-        kind: Kind = "projection",
-        has_cast: bool = True,
-        own_name: str = "",
-        steps: tuple[str, ...] = (),
     ) -> Part:
         """Return a linear layer that maps ``length`` vectors of ``into`` numbers to ``out``."""
         weight = self.parameter(f"{path}.weight", out, into, tied_to=tied_to, is_hidden=is_hidden)
         parameters = (weight, self.parameter(f"{path}.bias", out)) if bias else (weight,)
-        cast = formula(f"{out} {into}") if has_cast else Formula()
+        cast = Formula() if self.family == "recurrent" else formula(f"{out} {into}")
         shape = (length,) if length else ()
         return Part(
-            kind=kind,
+            kind="projection",
             path=path,
             layer="Linear",
-            inputs=inputs or (tensor("x", *shape, into),),
+            inputs=(tensor("x", *shape, into),),
             outputs=(tensor("y", *shape, out),),
             parameters=parameters,
-            macs=formula(f"{length} {out} {into}") if macs is None else macs,
-            work=work,
+            macs=formula(f"{length} {out} {into}"),
+            work="projections",
             saved=replace(saved, cast=cast),
-            steps=steps,
-            names=names_of(self.family, path),
-            own_name=own_name,
-        )  # fmt: skip
+        )
 
     def embedding(
         self, path: str, words: str, length: str, *, own_name: str = "", tied_to: str = "",
@@ -163,7 +151,6 @@ class Maker:
         table = Part(
             kind="embedding", path=f"{path}.table", layer="Embedding", inputs=(ids,),
             outputs=(rows,), parameters=(weight,), saved=saved,
-            names=names_of(self.family, f"{path}.table"),
         )  # fmt: skip
         return Part(
             kind="embedding", path=path, layer="TokenEmbedding", inputs=(ids,), outputs=(rows,),
@@ -187,7 +174,6 @@ class Maker:
         return Part(
             kind="positions", path=path, layer=_class_of(kind), variant=name, inputs=(x,),
             outputs=(x,), parameters=parameters, steps=(step,), own_name=own_name,
-            names=names_of(self.family, path),
         )  # fmt: skip
 
     def norm(
@@ -204,13 +190,13 @@ class Maker:
         )
         made = Part(
             kind="norm", path=inner, layer=layer, variant=name, inputs=x, outputs=x,
-            parameters=parameters, saved=saved, names=names_of(self.family, inner),
+            parameters=parameters, saved=saved,
         )  # fmt: skip
         if not tied_to:
             return made
         return Part(
             kind="norm", path=path, layer="SharedNorm", variant=name, inputs=x, outputs=x,
-            children=(made,), names=names_of(self.family, path),
+            children=(made,),
         )  # fmt: skip
 
 
@@ -424,9 +410,11 @@ class StackMaker:
         noise = formula(f"{queries} d_model" if facts.has_dropout else "")
         if facts.has_output:
             children.append(
-                maker.linear(
-                    f"{path}.out_projection", "d_model", "d_model", queries,
-                    bias=facts.has_attention_bias, saved=Saved(products=heads + noise),
+                replace(
+                    maker.linear(
+                        f"{path}.out_projection", "d_model", "d_model", queries,
+                        bias=facts.has_attention_bias, saved=Saved(products=heads + noise),
+                    ),
                     work="cross-attention" if is_cross else "projections",
                 )
             )  # fmt: skip
@@ -435,7 +423,7 @@ class StackMaker:
             heads = Formula()  # no product reads them, and what a fused kernel keeps is in scores
         return Attention(
             kind="attention", path=path, layer="MultiHeadAttention", inputs=inputs, outputs=(x,),
-            saved=Saved(products=heads + noise), names=names_of(maker.family, path),
+            saved=Saved(products=heads + noise),
             steps=tuple(step for step in self.steps[path.rpartition(".")[2]]
                         if hides or step != "masking"),
             children=tuple(children), n_heads=maker.sizes["n_heads"], queries=queries, keys=keys,
@@ -451,17 +439,26 @@ class StackMaker:
         facts, maker = self.facts, self.maker
         work: Work = "cross-attention" if is_cross else "projections"
         if not facts.is_sliced:
-            return maker.linear(
-                path, "3 d_model", "d_model", inputs[0].shape[1], bias=facts.has_attention_bias,
-                macs=macs, saved=saved, work=work, inputs=inputs,
-            )  # fmt: skip
+            return replace(
+                maker.linear(
+                    path,
+                    "3 d_model",
+                    "d_model",
+                    inputs[0].shape[1],
+                    bias=facts.has_attention_bias,
+                    saved=saved,
+                ),
+                macs=macs,
+                work=work,
+                inputs=inputs,
+            )
         heads = maker.parameter(f"{path}.heads", "3", "n_heads", "d_head", "d_head", is_hidden=True)
         whole = formula("3 d_model d_model")  # put together of the heads' for each batch
         bias = (maker.parameter(f"{path}.bias", "3 d_model"),) if facts.has_attention_bias else ()
         return Part(
             kind="projection", path=path, layer="SlicedProjection", inputs=inputs,
             outputs=(tensor("y", inputs[0].shape[1], "3 d_model"),), parameters=(heads, *bias),
-            macs=macs, work=work, names=names_of(maker.family, path),
+            macs=macs, work=work,
             saved=replace(saved, once=whole, cast=whole),
         )  # fmt: skip
 
@@ -475,7 +472,7 @@ class StackMaker:
         query = tensor("query", "n_heads", self.length, "d_head")
         return Part(
             kind="relative", path=path, layer=_class_of(kind), variant=kind.name, inputs=(query,),
-            outputs=(query,), parameters=parameters, names=names_of(self.maker.family, path),
+            outputs=(query,), parameters=parameters,
         )  # fmt: skip
 
     def _mask(self, is_cross: bool) -> tuple[str, ...]:
@@ -496,10 +493,8 @@ class StackMaker:
         """
         has_rows = not is_cross and (self.has_order or len(hides) > 1)
         rows = queries if has_rows else "1"
-        name = "mask of the target" if self.has_order and not is_cross else "mask of the source"
         return Part(
             kind="mask", path=path, outputs=(tensor("mask", "1", rows, keys),), steps=("masks",),
-            names=names_of(self.maker.family, name),
         )  # fmt: skip
 
     def _scores(
@@ -539,7 +534,7 @@ class StackMaker:
                      tensor("heads", "n_heads", queries, "d_head")),
             macs=formula(f"2 {queries} {keys} d_model"),
             work="cross-attention" if is_cross else "scores",
-            saved=saved, names=names_of(self.maker.family, "scores"),
+            saved=saved,
         )  # fmt: skip
 
     def _feed_forward(self, path: str, length: str) -> Part:
@@ -550,10 +545,10 @@ class StackMaker:
             hidden = max(1, activation.n_kept) + 2
 
         def matrix(name: str, out: str, into: str, saved: Saved) -> Part:
-            return maker.linear(
-                f"{path}.{name}", out, into, length, bias=facts.has_bias, saved=saved,
+            return replace(
+                maker.linear(f"{path}.{name}", out, into, length, bias=facts.has_bias, saved=saved),
                 work="feed-forward",
-            )  # fmt: skip
+            )
 
         read = f"{length} d_model"
         up = matrix("up", "d_ff", "d_model", Saved(products=formula(read)))

@@ -116,22 +116,6 @@ _SAVED = tuple(field.name for field in fields(Saved))
 NONE_SAVED = Saved()
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
-    """What others call a part, or its tensors: study notebooks, Transformers, TransformerLens.
-
-    Each is empty where there is nothing of the kind, and has several names where one tensor of ours
-    is several of theirs.
-    """
-
-    notebook: tuple[str, ...] = ()
-    hugging_face: tuple[str, ...] = ()
-    transformer_lens: tuple[str, ...] = ()
-
-
-NO_NAMES = Names()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """A part of a model.
@@ -158,7 +142,6 @@ class Part:
     work: Work = ""
     saved: Saved = NONE_SAVED
     steps: tuple[str, ...] = ()
-    names: Names = NO_NAMES
     own_name: str = ""
     is_second_name: bool = False
     children: tuple[Part, ...] = ()
@@ -220,3 +203,37 @@ class Attention(Part):
     def has_output(self) -> bool:
         """Whether a matrix mixes the heads' outputs."""
         return self.children[-1].kind == "projection"
+
+
+@dataclass(frozen=True, slots=True)
+class Sublayer:
+    """An attention or a feed-forward layer, and what joins it to the block."""
+
+    layer: Part
+    residual: Part
+    norm: Part | None
+    norm_first: bool
+
+    @property
+    def has_sum(self) -> bool:
+        """Whether the layer's output is added to anything."""
+        return len(self.residual.inputs) > 1
+
+    @property
+    def is_normed(self) -> bool:
+        """Whether it is added to what the norm makes, not to what goes into it."""
+        return self.residual.inputs[0].name == "norm(x)"
+
+
+def sublayers(block: Part) -> tuple[Sublayer, ...]:
+    """Return the sublayers of a Transformer's block in the order of the forward pass."""
+    size = len(block.children) // sum(part.kind == "residual" for part in block.children)
+    starts = range(0, len(block.children), size)
+    return tuple(_sublayer(block.children[first : first + size]) for first in starts)
+
+
+def _sublayer(parts: tuple[Part, ...]) -> Sublayer:
+    by_kind = {part.kind: part for part in parts}
+    layer = by_kind.get("attention") or by_kind["feed-forward"]
+    norm = by_kind.get("norm")
+    return Sublayer(layer, by_kind["residual"], norm, norm_first=parts[0] is norm)

@@ -17,7 +17,6 @@ from tfm_core.anatomy.layers import (
     relative_of,
     tensor,
 )
-from tfm_core.anatomy.names import names_of
 from tfm_core.anatomy.part import Part, Saved, Work
 from tfm_core.anatomy.text import IDS, head
 from tfm_core.config import CaptionerConfig, ViTConfig
@@ -41,7 +40,7 @@ def vit(config: ViTConfig, shape: ImageShape) -> tuple[Maker, list[Part]]:
     if has_cls:
         parts.append(
             Part(
-                kind="embedding", path="", layer="VisionTransformer", names=names_of("vit", "cls"),
+                kind="embedding", path="", layer="VisionTransformer",
                 inputs=(tensor("x", "patches", "d_model"),), steps=("cls",),
                 outputs=(tensor("y", "S", "d_model"),),
                 parameters=(make.parameter("cls", "1", "1", "d_model"),),
@@ -120,9 +119,9 @@ _EMBEDDING: Work = "embedding"
 def _patches(make: Maker, path: str, channels: str, saved: Saved) -> Part:
     """Return what cuts a picture into patches and projects each."""
     pixels = f"{channels} patch_size patch_size"
-    projection = make.linear(
-        f"{path}.projection", "d_model", pixels, "patches", work=_EMBEDDING,
-    )  # fmt: skip
+    projection = replace(
+        make.linear(f"{path}.projection", "d_model", pixels, "patches"), work=_EMBEDDING
+    )
     return Part(
         kind="stem", path=path, layer="PatchEmbedding",
         inputs=(tensor("images", channels, "side", "side"),),
@@ -163,7 +162,9 @@ def _conv_stack(make: Maker, n: int) -> Part:
                 (f"side_{i + 1}", before[1]), Saved(products=formula(saved)),
             )
         )  # fmt: skip
-    projection = make.linear("stem.projection", "d_model", "d_model", "patches", work=_EMBEDDING)
+    projection = replace(
+        make.linear("stem.projection", "d_model", "d_model", "patches"), work=_EMBEDDING
+    )
     return Part(
         kind="stem", path="stem", layer="ConvStack", inputs=layers[0].inputs,
         outputs=projection.outputs, children=(*layers, projection),
@@ -181,7 +182,6 @@ def _convolution(
         parameters=(make.parameter(f"{path}.weight", out, into, "3", "3"),
                     make.parameter(f"{path}.bias", out)),
         macs=formula(f"9 {side} {side} {out} {into}"), work=_EMBEDDING, saved=saved,
-        names=names_of(make.family, path),
     )  # fmt: skip
 
 

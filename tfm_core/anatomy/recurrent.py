@@ -6,6 +6,8 @@ for what comes in and 4 for its state, a GRU cell 3 and 3.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tfm_core.anatomy.formula import formula
 from tfm_core.anatomy.layers import Maker, model_input, model_output, tensor
 from tfm_core.anatomy.part import Attention, Part, Saved, Work
@@ -34,19 +36,32 @@ def recurrent(config: RecurrentConfig, shape: TextShape) -> tuple[Maker, list[Pa
     )
     score, cell = ALIGNMENT_SCORES[config.attention], CELLS[config.cell]
     tied_to = "src_embedding.table.weight" if shape.one_vocabulary else ""
-    bridge = make.linear(
-        "bridge", "n_layers d_model", "d_model", "", work=_CELL, has_cast=False, kind="bridge",
+    bridge = replace(
+        make.linear("bridge", "n_layers d_model", "d_model", ""),
+        work=_CELL,
+        kind="bridge",
         steps=("bridge",),
-    )  # fmt: skip
-    readout = make.linear(
-        "readout", "d_model", "2 d_model", "T", bias=False, work="output", has_cast=False,
-        kind="readout", steps=("writing",),
-    )  # fmt: skip
-    output = make.linear(
-        "output", "tgt_words", "d_model", "T", bias=shape.output_bias, work="output",
-        is_hidden=False, has_cast=False, kind="head", saved=Saved(full=formula("T tgt_words")),
+    )
+    readout = replace(
+        make.linear("readout", "d_model", "2 d_model", "T", bias=False),
+        work="output",
+        kind="readout",
         steps=("writing",),
-    )  # fmt: skip
+    )
+    output = replace(
+        make.linear(
+            "output",
+            "tgt_words",
+            "d_model",
+            "T",
+            bias=shape.output_bias,
+            is_hidden=False,
+            saved=Saved(full=formula("T tgt_words")),
+        ),
+        work="output",
+        kind="head",
+        steps=("writing",),
+    )
     keys = _of_source(make, config.attention)
     return make, [
         model_input("src ids", "S", steps=("tokens",)),
@@ -134,17 +149,16 @@ def _of_source(make: Maker, name: str) -> Part | None:
     if name == "general":
         return _square(make, f"{_SCORE}.matrix", "S")
     if name == "concat":  # the right half of it here, the left half in the decoder
-        return make.linear(
-            f"{_SCORE}.joined", "d_model", "2 d_model", "S", bias=False, work=_ATTENTION,
-            macs=formula("S d_model d_model"), has_cast=False,
-        )  # fmt: skip
+        return replace(
+            make.linear(f"{_SCORE}.joined", "d_model", "2 d_model", "S", bias=False),
+            work=_ATTENTION,
+            macs=formula("S d_model d_model"),
+        )
     return None
 
 
 def _square(make: Maker, path: str, length: str, *, bias: bool = False) -> Part:
-    return make.linear(
-        path, "d_model", "d_model", length, bias=bias, work=_ATTENTION, has_cast=False
-    )
+    return replace(make.linear(path, "d_model", "d_model", length, bias=bias), work=_ATTENTION)
 
 
 def _decoder(make: Maker, config: RecurrentConfig, cell: Cell, score: AlignmentScore) -> Part:

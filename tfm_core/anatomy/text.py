@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tfm_core.anatomy.formula import formula
 from tfm_core.anatomy.layers import (
     ID,
@@ -15,7 +17,6 @@ from tfm_core.anatomy.layers import (
     relative_of,
     tensor,
 )
-from tfm_core.anatomy.names import names_of
 from tfm_core.anatomy.part import Part, Saved
 from tfm_core.config import (
     DecoderOnlyConfig,
@@ -123,7 +124,6 @@ def _segments(make: Maker, facts: BlockFacts) -> Part:
     table = Part(
         kind="segments", path="segments.table", layer="Embedding",
         parameters=(make.parameter("segments.table.weight", "n_segments", "d_model"),),
-        names=names_of(make.family, "segments.table"),
     )  # fmt: skip
     norm = (make.norm("segments.norm", facts.norm, "S"),) if facts.norm else ()
     return Part(
@@ -145,10 +145,12 @@ def _reader(make: Maker, config: EncoderOnlyConfig, shape: TextShape) -> list[Pa
                      saved=Saved(full=formula(f"A d_model + {ID} A"))),
                 model_output("A", "d_model", steps=())]  # fmt: skip
     if shape.head == "pooler":
-        dense = make.linear(
-            "output.dense", "d_model", "d_model", "", bias=config.bias, work="output",
-            is_hidden=False,
-        )  # fmt: skip
+        dense = replace(
+            make.linear(
+                "output.dense", "d_model", "d_model", "", bias=config.bias, is_hidden=False
+            ),
+            work="output",
+        )
         return [Part(kind="head", path="output", layer="Pooler", inputs=(answering,),
                      outputs=(tensor("y", "d_model"),), children=(dense,), steps=("logits",),
                      saved=Saved(full=formula(f"d_model + {ID} A"))),
@@ -164,13 +166,25 @@ def _reader(make: Maker, config: EncoderOnlyConfig, shape: TextShape) -> list[Pa
     if shape.n_hidden:
         last = "n_hidden"
         layers.append(
-            make.linear("output.hidden", last, "d_model", "1", bias=has_bias, work="output",
-                        own_name="hidden")
-        )  # fmt: skip
-    labels = make.linear(
-        "output.labels", "n_labels", last, "1", bias=has_bias, work="output", is_hidden=False,
-        saved=Saved(full=formula(f"n_labels + {ID} A")), own_name="output",
-    )  # fmt: skip
+            replace(
+                make.linear("output.hidden", last, "d_model", "1", bias=has_bias),
+                work="output",
+                own_name="hidden",
+            )
+        )
+    labels = replace(
+        make.linear(
+            "output.labels",
+            "n_labels",
+            last,
+            "1",
+            bias=has_bias,
+            is_hidden=False,
+            saved=Saved(full=formula(f"n_labels + {ID} A")),
+        ),
+        work="output",
+        own_name="output",
+    )
     answered = (tensor("logits", "1", "tgt_words"),)
     return [
         pooled,
@@ -190,11 +204,21 @@ def output(make: Maker, config: TextModelConfig, shape: TextShape, table: str) -
 
 def head(
     make: Maker, path: str, answers: str, length: str, *, bias: bool = True, tied_to: str = "",
-    cast: bool = True, step: str = "logits",
+    step: str = "logits",
 ) -> Part:  # fmt: skip
     """Return a linear layer that answers; logits and answers are kept for the loss."""
-    return make.linear(
-        path, answers, "d_model", length, bias=bias, tied_to=tied_to, work="output", kind="head",
-        is_hidden=False, has_cast=cast, saved=Saved(full=formula(f"{length} {answers} + {ID} A")),
+    return replace(
+        make.linear(
+            path,
+            answers,
+            "d_model",
+            length,
+            bias=bias,
+            tied_to=tied_to,
+            is_hidden=False,
+            saved=Saved(full=formula(f"{length} {answers} + {ID} A")),
+        ),
+        work="output",
+        kind="head",
         steps=(step,),
-    )  # fmt: skip
+    )

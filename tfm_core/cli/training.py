@@ -13,7 +13,7 @@ from tfm_core.cli.choices import check_device, chosen_experiment, chosen_threads
 from tfm_core.cli.common import FAILED, INTERRUPTED, compare
 from tfm_core.config import Experiment
 from tfm_core.config.advice import advice_on, advice_on_moving
-from tfm_core.facts.advised import advised
+from tfm_core.facts.learning_rate import advised
 from tfm_core.runs import Run, RunStore
 from tfm_core.runs.backends import job as jobs
 from tfm_core.runs.process.identity import STALE_SECONDS, this_host

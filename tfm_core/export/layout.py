@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tfm_core.config import Experiment
 from tfm_core.data.shape import data_shape
-from tfm_core.facts.own_names import Names, own_name, own_names
+from tfm_core.facts.parameter_table import Names, own_name, own_names
 
 FORMAT = 1
 """Raised when an older app could no longer read a zip."""

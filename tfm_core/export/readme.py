@@ -7,8 +7,7 @@ import textwrap
 import tfm_core
 from tfm_core.data.own.sets import added_of
 from tfm_core.export import layout
-from tfm_core.inspect.source.carried import Carried
-from tfm_core.inspect.source.command import command
+from tfm_core.inspect.source.carried import Carried, command
 from tfm_core.runs.record.figures import figures
 from tfm_core.runs.run import Run
 

@@ -1,25 +1,158 @@
-"""Architectures to scale: published models as configs of ours, with the counts their papers give.
-
-Torch-free. What published models do at their ends, and ours do not, is in their ``TextShape``. What
-no paper says is as in the code its authors published: the epsilons of the norms (BERT 1e-12, ViT
-1e-6), GPT-2's GELU by a tanh.
-"""
+"""Models to scale, published or of the notebooks: settings, ends, and what is known of them."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from tfm_core.config import (
     DecoderOnlyConfig,
     EncoderDecoderConfig,
     EncoderOnlyConfig,
     Experiment,
+    ModelConfig,
     SequenceTaskConfig,
     ViTConfig,
 )
-from tfm_core.config.shape import CaptionShape, ImageShape, TextShape
+from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.data.shape import data_shape
-from tfm_core.facts.architecture import Architecture
-from tfm_core.facts.study_texts import FROM_TEXTS
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph, joined
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """A model to scale.
+
+    src_len and tgt_len: tokens of one full example (0 for pictures). n_parameters: the published
+    or recomputed count, exact; None where the paper does not fix it. source: where it stands.
+    batch: examples that the walk shows. note: what its text says of it, and what is left open.
+    """
+
+    name: str
+    label: str
+    model: ModelConfig
+    shape: Shape
+    src_len: int = 0
+    tgt_len: int = 0
+    n_parameters: int | None = None
+    source: str = ""
+    batch: int = 1
+    note: str = ""
+
+
+_WORDS, _LONGEST = 10_000, 5_000
+_DROPPED_AFTER = N_(
+    "The notebook drops out after each norm; here, as in the paper, before the sum."
+)
+_SIZES: dict[str, object] = {
+    "d_model": 512, "n_heads": 8, "d_ff": 2048, "dropout": 0.1, "norm_first": False,
+    "activation": "relu",
+}  # fmt: skip
+_LIBRARY: dict[str, object] = {
+    "position": "learned", "max_len": _LONGEST, "projection_bias": False, "final_norm": "always",
+}  # fmt: skip
+"""What the models of one notebook have in common."""
+
+
+def _pair(**settings: object) -> EncoderDecoderConfig:
+    """Return an encoder and a decoder of 6 blocks each, of the sizes of the paper's base model."""
+    layers = {"n_encoder_layers": 6, "n_decoder_layers": 6}
+    return EncoderDecoderConfig.parse(_SIZES | layers | settings)
+
+
+def _encoder(n_layers: int, **settings: object) -> EncoderOnlyConfig:
+    return EncoderOnlyConfig.parse(_SIZES | {"n_layers": n_layers} | settings)
+
+
+FROM_TEXTS = (
+    Architecture(
+        "text-encoder",
+        N_("From the notebook: Encoder(3, 16, 4, 2)"),
+        _encoder(3, d_model=16, n_heads=4, d_ff=2, dropout=0.0),
+        TextShape(100, 100, one_vocabulary=True, head="states", scale_embedding=False),
+        10,
+        10,
+        batch=2,
+        note=Paragraph("facts/study-encoder"
+        ),
+    ),
+    Architecture(
+        "text-transformer",
+        N_("From the notebook: Transformer, 10,000 words"),
+        _pair(position="learned", max_len=100),
+        TextShape(_WORDS, _WORDS, scale_embedding=False),
+        10,
+        10,
+        59_610_896,
+        batch=2,
+        note=joined(
+            Paragraph("facts/study-transformer"
+            ),
+            _DROPPED_AFTER
+        ),
+    ),
+    Architecture(
+        "text-simple",
+        N_("From the notebook: SimpleTransformer, encoder-only"),
+        _encoder(6, **_LIBRARY),
+        TextShape(_WORDS, _WORDS, one_vocabulary=True, head="states", scale_embedding=False),
+        50,
+        50,
+        26_583_040,
+        batch=2,
+        note=Paragraph("facts/study-attention"
+        ),
+    ),
+    Architecture(
+        "text-synthetic",
+        N_("From the notebook: My_Transformer, synthetic ids"),
+        _pair(dropout=0.0, mistakes=("shared-norm", "no-output-projection")),
+        TextShape(2500, 3000, scale_embedding=False),
+        100,
+        100,
+        43_747_256,
+        batch=5,
+        note=Paragraph("facts/study-synthetic"
+        ),
+    ),
+    Architecture(
+        "text-sentiment",
+        N_("From the notebook: SentimentAnalyzer, 3 classes"),
+        _encoder(4, d_model=256, pooling="mean", **_LIBRARY),
+        TextShape(_WORDS, 7, head="mean", n_labels=3, n_hidden=128, scale_embedding=False),
+        50,
+        1,
+        9_129_987,
+        batch=32,
+        note=Paragraph("facts/study-sentiment"
+        ),
+    ),
+    Architecture(
+        "text-korean",
+        N_("From the notebook: EncoderDecoderTransformer, English to Korean"),
+        _pair(**_LIBRARY),
+        TextShape(_WORDS, 8000, scale_embedding=False),
+        20,
+        25,
+        62_543_680,
+        note=Paragraph("facts/study-translation"
+        ),
+    ),
+    Architecture(
+        "text-vit",
+        N_("From the notebook: MyVIT for MNIST, 1,770 parameters"),
+        ViTConfig(
+            d_model=8, n_heads=2, d_ff=24, n_layers=2, patch_size=4, pooling="cls",
+            final_norm="never", mistakes=("feed-forward-residual-from-normed", "sliced-heads"),
+        ),
+        ImageShape(28, 1, 10),
+        n_parameters=1_770,
+        batch=128,
+        note=Paragraph("facts/study-vit"
+        ),
+    ),
+)  # fmt: skip
+"""The models, in the order of the notebooks."""
+
 
 __all__ = ["ARCHITECTURES", "Architecture", "of_experiment"]
 
@@ -36,15 +169,13 @@ def of_experiment(experiment: Experiment, label: str) -> Architecture:
     return Architecture("", label, experiment.model, shape, src, tgt)
 
 
-def _paper(name: str, label: str, d_model: int, n_heads: int, said: str) -> Architecture:
+def _paper(name: str, label: str, d_model: int, n_heads: int, row: str) -> Architecture:
     model = EncoderDecoderConfig(
         d_model=d_model, n_heads=n_heads, d_ff=4 * d_model, n_encoder_layers=6, n_decoder_layers=6,
         dropout=0.1, norm_first=False, activation="relu", tie_embeddings=True,
     )  # fmt: skip
     shape = TextShape(37000, 37000, one_vocabulary=True, output_bias=False)
-    source = N_(
-        "Vaswani et al. 2017, Table 3: {said}; the vocabulary is not fixed there", said=said
-    )
+    source = N_("Vaswani et al. 2017, Table 3: {row}; no fixed vocabulary", row=row)
     return Architecture(name, label, model, shape, 128, 128, None, source)
 
 

@@ -8,21 +8,21 @@ from tfm_core.config import FAMILIES, ModelConfig
 from tfm_core.facts.architectures import Architecture
 from tfm_core.facts.compute import macs
 from tfm_core.facts.parameter_table import parameter_table
-from tfm_core.sentences import N_, Sentence
+from tfm_core.sentences import N_, Paragraph, Sentence
 from tfm_core.variants.positions import POSITIONS
 
 SHAPE_LABELS = {
     "src_vocabulary": N_("Source vocabulary"),
     "tgt_vocabulary": N_("Target vocabulary"),
     "pad_id": N_("Id of the padding token"),
-    "one_vocabulary": N_("One vocabulary for source and target"),
+    "one_vocabulary": N_("Shared vocabulary"),
     "output_bias": N_("Bias in the output layer"),
-    "head": N_("What it answers with"),
+    "head": N_("Head"),
     "n_segments": N_("Segment embeddings"),
     "scale_embedding": "Embeddings times sqrt(d_model)",
     "has_source": N_("Reads a source"),
     "n_labels": N_("Labels to choose from"),
-    "mask_id": N_("Id of the token that hides a word (0: none does)"),
+    "mask_id": N_("Id of the mask token (0: none)"),
     "image_size": N_("Pixels to a side"),
     "n_classes": "Classes",
 }
@@ -51,10 +51,10 @@ def differences(first: Architecture, second: Architecture) -> list[str]:
             label = type(other).model_fields[name].title or name
             changes.append(
                 N_(
-                    "{label}: {said} instead of {said_2}.",
+                    "{label}: {new} instead of {old}.",
                     label=label,
-                    said=_said(new[name]),
-                    said_2=_said(old[name]),
+                    new=_value_text(new[name]),
+                    old=_value_text(old[name]),
                 )
             )
     old, new = asdict(first.shape), asdict(second.shape)
@@ -65,10 +65,10 @@ def differences(first: Architecture, second: Architecture) -> list[str]:
             label = SHAPE_LABELS.get(name, name.replace("_", " ").capitalize())
             changes.append(
                 N_(
-                    "{label}: {said} instead of {said_2}.",
+                    "{label}: {new} instead of {old}.",
                     label=label,
-                    said=_said(new[name]),
-                    said_2=_said(old[name]),
+                    new=_value_text(new[name]),
+                    old=_value_text(old[name]),
                 )
             )
     if first.model == second.model and first.shape == second.shape:
@@ -111,9 +111,8 @@ def _sizes(first: Architecture, second: Architecture) -> list[str]:
             counts=counts[1],
             counts_2=counts[0],
         ),
-        N_(
-            "One full example takes {ratio} the arithmetic: {work:,.4g} instead of "
-            "{work_2:,.4g} GMAC.",
+        Paragraph(
+            "facts/compute",
             ratio=_ratio(work[1], work[0]),
             work=work[1] / 1000000000.0,
             work_2=work[0] / 1000000000.0,
@@ -125,7 +124,7 @@ def _ratio(new: int, old: int) -> str:
     return "exactly" if new == old else f"{new / old:.3g} times"
 
 
-def _said(value: object) -> str:
+def _value_text(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None or value == ():

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 
 from tfm_core.config.shape import Shape, TextShape
-from tfm_core.facts.architecture import Architecture
-from tfm_core.sentences import StudentError
+from tfm_core.facts.architectures import Architecture
+from tfm_core.sentences import Paragraph, StudentError
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +63,4 @@ def _check_positions(known: Architecture, sizes: FreeSizes) -> None:
     n_rows = known.model.n_positions
     needed = known.model.joined_len(sizes.src_len, sizes.tgt_len)
     if n_rows is not None and needed > n_rows:
-        raise StudentError(
-            "Sequences of {needed} tokens need as many rows of the learned position table, which "
-            "has {max_len}; make the longest sequence {needed} or choose other positions.",
-            needed=needed,
-            max_len=n_rows,
-        )
+        raise StudentError(Paragraph("facts/too-long", needed=needed, max_len=n_rows))

@@ -1,9 +1,12 @@
-"""Learning rates that are known to work, and one to try where the loss was lost."""
+"""Advice on an experiment: what the preset most like it learns with, and learning rates to try."""
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from tfm_core.config import Experiment
-from tfm_core.facts.nearest_preset import nearest_preset
+from tfm_core.config.advice import Advice, advice
+from tfm_core.presets import PRESETS, Preset
 from tfm_core.variants.optimisers import OPTIMISERS
 
 
@@ -24,3 +27,38 @@ def calmer_rate(experiment: Experiment) -> float:
     """Return a rate to try where a training diverged: the usual one, or else a tenth of its own."""
     usual, own = usual_rate(experiment), experiment.training.learning_rate
     return usual if own > 2 * usual else own / 10
+
+
+@lru_cache(maxsize=256)
+def nearest_preset(experiment: Experiment) -> Preset:
+    """Return the preset that is nearest in family, task and what a model chooses by name.
+
+    The model's sizes count for nothing: two that differ in those alone have the same.
+    """
+    chosen = _names(experiment)
+
+    def likeness(preset: Preset) -> tuple[bool, bool, int]:
+        other = preset.experiment
+        is_same_family = other.model.family == experiment.model.family
+        is_same_task = other.task.name == experiment.task.name
+        return is_same_family, is_same_task, len(chosen & _names(other))
+
+    return max(PRESETS.values(), key=likeness)  # of equals the first
+
+
+def _names(experiment: Experiment) -> set[tuple[str, object]]:
+    """Return the settings of the task, and those of the model that are no numbers."""
+    named = experiment.model.model_dump().items()
+    chosen = {(name, value) for name, value in named if isinstance(value, str | bool)}
+    return chosen | set(experiment.task.model_dump().items())
+
+
+def advised(experiment: Experiment) -> tuple[Advice, ...]:
+    """Return what a person should know before this experiment is trained; warnings first."""
+    found = advice(
+        experiment.training,
+        usual_rate=usual_rate(experiment),
+        n_train=experiment.task.n_training,
+        dropout=experiment.model.dropout,
+    )
+    return tuple(sorted(found, key=lambda advice: not advice.is_warning))

@@ -14,6 +14,7 @@ from tfm_core.anatomy import Anatomy, Formula, Part, Saved, anatomy, formula
 from tfm_core.config import Experiment, ModelConfig, TrainingConfig
 from tfm_core.config.shape import Shape
 from tfm_core.facts.architectures import of_experiment
+from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.variants.optimisers import OPTIMISERS
 from tfm_core.variants.precisions import PRECISIONS
 
@@ -136,3 +137,23 @@ def _largest_block(found: Anatomy, sizes: Mapping[str, int]) -> Saved:
         return Saved.total([*(part.saved for part in block), passing])
 
     return max(map(saved, found.blocks), key=lambda one: (one.full + one.products).value(sizes))
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Numbers of a model, and bytes of a training step (``facts.memory``), without the process."""
+
+    n_parameters: int
+    step_bytes: int
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes that a worker uses up to (``memory.peak_bytes``)."""
+        return peak_bytes(self.step_bytes)
+
+
+def sizes(experiment: Experiment) -> Sizes:
+    """Return the sizes of an experiment; its model is laid out without memory, with torch."""
+    known = of_experiment(experiment, "")
+    n_parameters = parameter_table(known.model, known.shape).total
+    return Sizes(n_parameters, of_run(experiment, n_parameters).total)

@@ -7,21 +7,20 @@ first; the other place says whose it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from tfm_core.anatomy import Parameter, Part, anatomy
 from tfm_core.config import ModelConfig
 from tfm_core.config.shape import Shape
-from tfm_core.facts.own_names import Names, own_name
 from tfm_core.sentences import N_
 
 _LAYER = re.compile(r"^(.*\.layers)\.(\d+)(?:\.|$)")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ParameterRow:
     """One module with parameters of its own, or (folded) that module in each of ``repeats`` blocks.
 
     shape: of each parameter; formula: how the count comes about, with numbers; share: of all
@@ -43,11 +42,11 @@ class Row:
 class ParameterTable:
     """All rows, one a module, and the sum."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[ParameterRow, ...]
     total: int
 
     @property
-    def folded(self) -> tuple[Row, ...]:
+    def folded(self) -> tuple[ParameterRow, ...]:
         """The rows with the equal blocks of a stack in one."""
         return _fold(self.rows)
 
@@ -55,26 +54,26 @@ class ParameterTable:
 _PARTS = (  # what a module's name says -> what it is part of, in words
     ("cross_attention", N_("cross-attention")),
     ("attention", N_("self-attention")),
-    ("feed_forward", N_("the feed-forward layers")),
-    ("embedding", N_("the embeddings")),
-    ("positions", N_("the positions")),
-    ("stem", N_("the patch projection")),
-    ("output", N_("the output")),
-    ("head", N_("the output")),
-    ("norm", N_("the norms")),
-    ("encoder", N_("the recurrence")),  # what is left of a stack has no blocks
-    ("decoder", N_("the recurrence")),
+    ("feed_forward", N_("feed-forward layers")),
+    ("embedding", N_("embeddings")),
+    ("positions", N_("positions")),
+    ("stem", N_("patch projection")),
+    ("output", N_("output")),
+    ("head", N_("output")),
+    ("norm", N_("norms")),
+    ("encoder", N_("recurrence")),  # what is left of a stack has no blocks
+    ("decoder", N_("recurrence")),
 )
 
 
-def most_in(rows: Sequence[Row]) -> str:
+def most_in(rows: Sequence[ParameterRow]) -> str:
     """Say which part of a model holds the most parameters, with its share."""
     sums: dict[str, float] = {}
     for row in rows:
         part = next((words for name, words in _PARTS if name in row.module), N_("the rest"))
         sums[part] = sums.get(part, 0.0) + row.share
     most = max(sums, key=sums.__getitem__)
-    return N_("The largest part here, {share:.0%}, is in {part}.", part=most, share=sums[most])
+    return N_("Largest part: {part}, {share:.0%}.", part=most, share=sums[most])
 
 
 @lru_cache(maxsize=64)
@@ -93,7 +92,7 @@ def parameter_table(config: ModelConfig, shape: Shape) -> ParameterTable:
     return ParameterTable(tuple(rows), total)
 
 
-def _row(module: str, part: Part, total: int, names: Names) -> Row:
+def _row(module: str, part: Part, total: int, names: Names) -> ParameterRow:
     counted = [one for one in part.parameters if not one.tied_to]
     tied_to = next((one.tied_to for one in reversed(part.parameters) if one.tied_to), "")
     formula = _formula(part, counted)
@@ -101,7 +100,7 @@ def _row(module: str, part: Part, total: int, names: Names) -> Row:
         formula = f"{formula} (tied)" if counted else "0 (tied)"
     n = sum(one.size for one in counted)
     named = ((one.name.rpartition(".")[2], one) for one in part.parameters)
-    return Row(
+    return ParameterRow(
         module=module,
         kind=part.layer,
         shape=", ".join(f"{name} {times(one.shape)}" for name, one in named),
@@ -130,7 +129,7 @@ def _formula(part: Part, counted: Sequence[Parameter]) -> str:
     return " + ".join(times(parameter.shape[::-1]) for parameter in counted)
 
 
-def _fold(rows: Sequence[Row]) -> tuple[Row, ...]:
+def _fold(rows: Sequence[ParameterRow]) -> tuple[ParameterRow, ...]:
     n_layers: dict[str, int] = {}
     for row in rows:
         match = _LAYER.match(row.module)
@@ -146,7 +145,7 @@ def _fold(rows: Sequence[Row]) -> tuple[Row, ...]:
     return tuple(folded)
 
 
-def _merged(row: Row, stack: str, n: int) -> Row:
+def _merged(row: ParameterRow, stack: str, n: int) -> ParameterRow:
     """Return one row for the same module of ``n`` equal blocks."""
     if n == 1:
         return row
@@ -159,3 +158,22 @@ def _merged(row: Row, stack: str, n: int) -> Row:
         share=n * row.share,
         repeats=n,
     )
+
+
+Names = Mapping[str, str | None]
+
+
+def own_names(config: ModelConfig, shape: Shape) -> Names:
+    """Return path of a module in the engine -> its name in the family, or None for a second name.
+
+    Paths that are not here, and what lies below a path, keep their names.
+    """
+    return anatomy(config, shape).own_names
+
+
+def own_name(path: str, names: Names) -> str | None:
+    """Return a module's or a parameter's path with the family's name; None for a second name."""
+    for old, new in names.items():
+        if path == old or path.startswith(f"{old}."):
+            return None if new is None else new + path.removeprefix(old)
+    return path

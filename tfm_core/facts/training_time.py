@@ -14,7 +14,7 @@ from tfm_core.config import Experiment, ModelConfig, RecurrentConfig
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.batches import Batches
 from tfm_core.facts.compute import layers, macs, unasked
-from tfm_core.facts.nearest_preset import nearest_preset
+from tfm_core.facts.learning_rate import nearest_preset
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
 
 _CALL = 0.0018  # seconds of a step around its blocks: batch, loss, optimiser

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.facts.parameter_table import Row
+from tfm_core.facts.parameter_table import ParameterRow
 from tfm_core.plots.kinds import lay_out, reference_line
 from tfm_core.plots.palette import (
     BLUE,
@@ -118,7 +118,7 @@ _FRAMES: dict[ThemeName, str] = {"light": "#e6e3da", "dark": "#2b313b"}  # what 
 _EDGES: dict[ThemeName, str] = {"light": "#fbfaf7", "dark": "#14171c"}
 
 
-def treemap(rows: Sequence[Row], total: int, theme: ThemeName = "light") -> go.Figure:
+def treemap(rows: Sequence[ParameterRow], total: int, theme: ThemeName = "light") -> go.Figure:
     """Draw all parameters as areas, module within module; a click goes inside."""
     sizes: dict[str, int] = {}
     for row in rows:

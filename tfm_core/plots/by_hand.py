@@ -23,7 +23,7 @@ from tfm_core.plots.sheet import PLAIN, Board, Panel, SheetCell, SheetLine, shad
 from tfm_core.sentences import N_
 
 if TYPE_CHECKING:
-    from tfm_core.inspect.by_hand.forms import Form
+    from tfm_core.inspect.by_hand.forms import CodeForm
 
 
 def projection_line(
@@ -246,7 +246,7 @@ def comparison_line(
 
 
 def forms_line(
-    forms: Sequence[Form], words: Sequence[str], title: str, say: Say = str
+    forms: Sequence[CodeForm], words: Sequence[str], title: str, say: Say = str
 ) -> SheetLine:
     """Return the outputs (T, d_model) of the forms side by side."""
     names = numbered(forms[0].output.shape[1])

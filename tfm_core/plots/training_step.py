@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.inspect.training_step.batch import Answer
-from tfm_core.inspect.training_step.fold import Folded, Group
+from tfm_core.inspect.training_step.batch import BatchAnswer
+from tfm_core.inspect.training_step.fold import Folded, OperationGroup
 from tfm_core.inspect.training_step.graph import LOSS
 from tfm_core.plots.kinds import bars, lay_out, rule_above
 from tfm_core.plots.palette import BLUE, COLOURS, GREEN, GREY, VERMILION
@@ -43,7 +43,7 @@ def example_losses(losses: Floats, names: Sequence[str], mean: float) -> go.Figu
     return lay_out(figure, height=280, top=32, right=12, x=x, y=y, bargap=0.15)
 
 
-def answer(one: Answer) -> go.Figure:
+def answer(one: BatchAnswer) -> go.Figure:
     """Draw the probabilities of the classes shown; the right one is green and marked."""
     is_right = [name == one.target for name in one.names]
     figure = go.Figure(
@@ -246,7 +246,7 @@ def graph(folded: Folded, *, ink: str, line: str, fills: dict[str, str]) -> str:
     return "\n".join([*lines, "}"])
 
 
-def _label(group: Group) -> str:
+def _label(group: OperationGroup) -> str:
     if group.is_single:
         (name,) = group.names
         if group.parameter:

@@ -1,30 +1,45 @@
 """The diagram, the equations and the differences follow the settings."""
 
+from collections import Counter
+
 import pytest
 
-from tests.models.variants import (
-    CAPTION_SHAPE,
-    CAPTIONER_VARIANTS,
-    SMALL,
-    TEXT_FAMILIES,
-    TEXT_VARIANTS,
-    VIT_VARIANTS,
-    text_config,
-)
+from tests.anatomy.configurations import config_of, samples
+from tests.models.variants import CAPTION_SHAPE, SMALL, TEXT_FAMILIES, text_config
 from tfm_core.config import MODEL_CONFIGS, ViTConfig
 from tfm_core.config.shape import ImageShape, TextShape
 from tfm_core.facts.architectures import ARCHITECTURES, of_experiment
 from tfm_core.facts.differences import differences
-from tfm_core.inspect.diagram.graph import DiagramColours, diagram
+from tfm_core.facts.parameter_table import parameter_table
+from tfm_core.inspect.diagram.graph import DiagramColours, code_of, diagram, parameters_of
 from tfm_core.inspect.equations.model import equations
+from tfm_core.inspect.walk.subject import walk_index
 from tfm_core.presets import PRESETS
+from tfm_core.variants.positions import POSITIONS, POSITIONS_OF_WORDS
 
 KINDS = ("data", "embedding", "attention", "cross", "feed-forward", "norm", "output", "sum",
          "encoder", "decoder")  # fmt: skip
 LOOK = DiagramColours("#000000", "#cccccc", dict.fromkeys(KINDS, "#ffffff"))
-MODELS = [(f, s, TextShape(17, 19)) for f, s in TEXT_VARIANTS]
-MODELS += [("vit", {"patch_size": 2, **s}, ImageShape(6, 3, 5)) for s in VIT_VARIANTS]
-MODELS += [("captioner", {"patch_size": 2, **s}, CAPTION_SHAPE) for s in CAPTIONER_VARIANTS]
+SHAPES = {"vit": ImageShape(6, 3, 5), "captioner": CAPTION_SHAPE}
+PATCHES = {"vit": {"patch_size": 2}, "captioner": {"patch_size": 2}}
+MODELS = [
+    (family, {**PATCHES.get(family, {}), **settings}, SHAPES.get(family, TextShape(17, 19)))
+    for family in MODEL_CONFIGS
+    for settings in samples(family, rounds=2)
+]
+
+
+SHARED = {"encoder.relative", "decoder.relative"}  # by all blocks of a stack
+
+
+def parts(config, shape, opened=range(0)):
+    return diagram(config, shape, LOOK, src_len=7, tgt_len=5, opened=opened).nodes
+
+
+def owned(found, config, shape):
+    """Return the parameters of all blocks, each row once."""
+    rows = {row.module: row for one in found.values() for row in parameters_of(one, config, shape)}
+    return sum(row.n_parameters for row in rows.values())
 
 
 def drawn(config, shape, **options):
@@ -32,17 +47,28 @@ def drawn(config, shape, **options):
 
 
 @pytest.mark.parametrize(("family", "settings", "shape"), MODELS)
-def test_every_variant_has_a_diagram_and_equations(family, settings, shape):
-    if family == "vit":
-        config = ViTConfig.parse({**SMALL, **settings})
-    else:
-        config = text_config(family, **settings)
-    dot = drawn(config, shape)
+def test_every_variant_has_a_diagram_whose_blocks_hold_code_equations_and_all_parameters(
+    family, settings, shape
+):
+    config = config_of(family, settings)
+    dot, known = drawn(config, shape), equations(config, shape)
     assert dot.count("{") == dot.count("}")
     assert "[," not in dot
-    for known in equations(config, shape).values():
-        assert known.latex.count("{") == known.latex.count("}")
-        assert known.latex.count(r"\left(") == known.latex.count(r"\right)")
+    for one in known.values():
+        assert one.latex.count("{") == one.latex.count("}")
+        assert one.latex.count(r"\left(") == one.latex.count(r"\right)")
+    steps = {entry.name for entry in walk_index(config, shape)}
+    for opened in (range(0), range(9), range(1)):
+        found = parts(config, shape, opened)
+        assert owned(found, config, shape) == parameter_table(config, shape).total
+        rows = Counter(
+            row.module for one in found.values() for row in parameters_of(one, config, shape)
+        )
+        assert {name for name, n in rows.items() if n > 1} <= SHARED
+        for one in found.values():
+            assert code_of(one, config, shape)
+            assert set(one.equations) <= set(known)
+            assert steps & set(one.steps), one.title
 
 
 @pytest.mark.parametrize("family", TEXT_FAMILIES)
@@ -95,9 +121,10 @@ def test_residuals_stay_in_their_frames_and_two_stacks_stand_side_by_side(norm_f
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_published_models_can_be_drawn(name):
+def test_blocks_of_published_models_hold_all_parameters(name):
     known = ARCHITECTURES[name]
-    assert "->" in diagram(known.model, known.shape, LOOK, src_len=known.src_len, tgt_len=1).dot
+    found = parts(known.model, known.shape)
+    assert owned(found, known.model, known.shape) == parameter_table(known.model, known.shape).total
 
 
 def test_equations_follow_norm_activation_and_positions():
@@ -153,11 +180,10 @@ def test_the_same_model_has_no_differences():
     assert differences(ARCHITECTURES["vit-b"], ARCHITECTURES["vit-b"]) == []
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_families_can_be_compared(name):
-    ours = of_experiment(PRESETS[name].experiment, "Ours")
-    said = differences(ours, ARCHITECTURES["bert-base"])
-    assert any("times the parameters" in sentence for sentence in said)
+def test_families_can_be_compared():
+    for name, preset in PRESETS.items():
+        said = differences(of_experiment(preset.experiment, "Ours"), ARCHITECTURES["bert-base"])
+        assert any("times the parameters" in sentence for sentence in said), name
 
 
 def test_embeddings_stand_outside_the_frames_of_the_blocks():
@@ -200,3 +226,65 @@ def test_without_norms_there_is_no_equation_and_no_box_of_one():
     config = text_config("decoder-only", norm="none")
     assert "norm" not in equations(config, TextShape(17, 19))
     assert "Norm" not in drawn(config, TextShape(17, 19))
+
+
+@pytest.mark.parametrize(
+    ("opened", "frames", "boxes"),
+    [(range(0), 1, 0), (range(7), 7, 0), (range(2, 4), 2, 2), (range(0, 1), 1, 1)],
+)
+def test_a_few_blocks_are_opened_and_those_around_them_share_a_box(opened, frames, boxes):
+    config = MODEL_CONFIGS["encoder-only"].parse({**SMALL, "n_layers": 7})
+    drawn = diagram(config, TextShape(17, 17), LOOK, src_len=7, tgt_len=7, opened=opened)
+    assert drawn.dot.count("subgraph") == frames
+    assert sum("-" in name.rpartition(".")[2] for name in drawn.nodes) == boxes
+
+
+@pytest.mark.parametrize(
+    ("node", "steps"),
+    [
+        ("image", {"picture"}),
+        ("stem", {"patches", "patch-projection"}),
+        ("positions", {"positions"}),
+        ("encoder.layers.1.feed_forward", {"feed-forward"}),
+        ("tgt ids", {"tokens", "masks"}),
+        ("tgt_positions", {"word-positions"}),
+        ("decoder.layers.2.self_attention", {"decoder-attention"}),
+        ("decoder.layers.2.cross_attention", {"cross-attention", "decoder-add-norm"}),
+        ("decoder.layers.2.feed_forward", {"decoder-feed-forward", "logits"}),
+        ("output", {"logits"}),
+        ("logits", {"whole"}),
+    ],
+)
+def test_a_block_of_a_captioner_leads_to_its_own_steps_and_its_own_block(node, steps):
+    config = text_config("captioner", patch_size=2, n_decoder_layers=3)
+    one = parts(config, CAPTION_SHAPE, range(9))[node]
+    assert {entry.name for entry in walk_index(config, CAPTION_SHAPE)} & set(one.steps) == steps
+    layer = node.split(".")[2] if "." in node else None
+    assert one.layer == (None if layer is None else int(layer))
+
+
+def test_a_box_of_closed_blocks_leads_to_the_step_of_its_own_stack():
+    config = text_config("encoder-decoder", n_encoder_layers=3, n_decoder_layers=3)
+    found = parts(config, TextShape(17, 19), range(1))
+    assert found["encoder.layers.1-2"].steps == ("encoder-stack",)
+    assert found["decoder.layers.1-2"].steps == ("logits",)
+
+
+def test_an_attention_shows_the_code_of_positions_that_act_in_it():
+    for position in POSITIONS_OF_WORDS:
+        found = parts(text_config("encoder-decoder", position=position), TextShape(17, 19))
+        kind = POSITIONS[position]
+        functions = {function.name for function in kind.functions}
+        own, cross = (
+            functions & set(found[f"decoder.layers.0.{name}"].code)
+            for name in ("self_attention", "cross_attention")
+        )
+        assert own == (functions if kind.is_inside else set()), position
+        assert not cross, position
+
+
+@pytest.mark.parametrize(("norm", "expected"), [("layernorm", ("norm",)), ("none", ())])
+def test_segments_stand_in_the_equation_of_a_norm_that_they_have(norm, expected):
+    shape = TextShape(17, 17, head="pooler", n_segments=2)
+    found = parts(text_config("encoder-only", norm=norm), shape)
+    assert found["segments"].equations == expected

@@ -12,8 +12,7 @@ from tfm_core.data.own import kinds, place, sets
 from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.export import layout
 from tfm_core.export.bundle import bundle
-from tfm_core.inspect.source.carried import Carried
-from tfm_core.inspect.source.command import PLACEHOLDER, command
+from tfm_core.inspect.source.carried import PLACEHOLDER, Carried, command
 from tfm_core.runs.store import RunStore
 
 HOSTILE = (
@@ -58,33 +57,24 @@ def in_bash(line: str, folder) -> list[str]:
     return done.stdout.splitlines()
 
 
-@pytest.mark.parametrize("text", [*SAFE, *HOSTILE])
-def test_shlex_reads_one_argument_behind_the_weights(text):
-    read = shlex.split(text_of(text))
-    assert read[:4] == ["python", "model.py", "--checkpoint", "w.safetensors"]
-    assert len(read) == 5
-    assert read[4] in (text, PLACEHOLDER)
-    assert text in HOSTILE or read[4] == text
-
-
-@pytest.mark.parametrize("text", HOSTILE)
-def test_no_shell_reads_more_than_quotes_in_it(text):
-    argument = text_of(text).removeprefix("python model.py --checkpoint w.safetensors ")
-    assert re.fullmatch(r'"[^"“”„$`\\!%\x00-\x1f]+"|[\w./:+-]+', argument)
+def test_a_text_is_one_argument_behind_the_weights_in_quotes_that_hide_nothing():
+    for text in (*SAFE, *HOSTILE):
+        read = shlex.split(text_of(text))
+        assert read[:4] == ["python", "model.py", "--checkpoint", "w.safetensors"]
+        assert read[4:] in ([text], [PLACEHOLDER]), text
+        assert text in HOSTILE or read[4] == text
+        argument = text_of(text).removeprefix("python model.py --checkpoint w.safetensors ")
+        if text in HOSTILE:
+            assert re.fullmatch(r'"[^"“”„$`\\!%\x00-\x1f]+"|[\w./:+-]+', argument), text
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-@pytest.mark.parametrize("text", [*SAFE, *HOSTILE])
-def test_bash_runs_nothing_of_a_text(text, tmp_path):
-    assert in_bash(text_of(text), tmp_path)[3:] in ([text], [PLACEHOLDER])
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-@pytest.mark.parametrize("path", PATHS)
-def test_bash_reads_a_path_as_it_is(path, tmp_path):
-    read = in_bash(command(Carried("answer", example="cat"), path), tmp_path)
-    assert read == ["model.py", "--checkpoint", path, "cat"]
+def test_bash_runs_nothing_of_a_text_and_reads_a_path_as_it_is(tmp_path):
+    for text in (*SAFE, *HOSTILE):
+        assert in_bash(text_of(text), tmp_path)[3:] in ([text], [PLACEHOLDER])
+    for path in PATHS:
+        read = in_bash(command(Carried("answer", example="cat"), path), tmp_path)
+        assert read == ["model.py", "--checkpoint", path, "cat"]
     assert not list(tmp_path.iterdir())
 
 

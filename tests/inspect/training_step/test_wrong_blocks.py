@@ -65,15 +65,15 @@ def test_heads_on_slices_have_as_many_times_fewer_weights_as_there_are_heads(tra
 
 
 def test_a_head_on_a_slice_reads_nothing_else(trainer):
-    held = wrong_blocks._first_block(trainer)
-    twin = held.twin()
+    first = wrong_blocks._first_block(trainer)
+    twin = first.twin()
     attention = twin.self_attention
     d_head = attention.d_model // attention.n_heads
     own = torch.block_diag(*[torch.ones(d_head, d_head)] * attention.n_heads).repeat(3, 1)
     with torch.no_grad():
         attention.in_projection.weight *= own
-        q, k, v = attention.project(held.x)
-        changed = held.x.clone()
+        q, k, v = attention.project(first.x)
+        changed = first.x.clone()
         changed[..., :d_head] += 1
         for one, other in zip((q, k, v), attention.project(changed), strict=True):
             torch.testing.assert_close(one[:, 1:], other[:, 1:])

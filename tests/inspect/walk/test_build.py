@@ -6,8 +6,9 @@ import re
 import pytest
 import torch
 
-from pages.ui.walk_steps import paragraphs, step_of_map
-from tests.models.variants import CAPTIONER_VARIANTS, TEXT_VARIANTS, VIT_VARIANTS, text_batch
+from pages.ui.walk_steps import step_of_map
+from tests.anatomy.configurations import samples
+from tests.models.variants import text_batch
 from tests.pairwise import pairwise
 from tfm_core.config import MODEL_CONFIGS, TEXT_TASKS, Experiment
 from tfm_core.facts.architectures import ARCHITECTURES
@@ -26,6 +27,7 @@ from tfm_core.inspect.walk.subject import (
     subject,
     walk_index,
 )
+from tfm_core.inspect.walk.topics import topic_text
 from tfm_core.models.build import build_model
 from tfm_core.probe.capture import capture
 from tfm_core.probe.labels import modules_by_kind
@@ -39,18 +41,18 @@ READERS = [
     ("sentiment", {"pooling": "cls", "window": 2}),
     ("masked-words", {}),
 ]
+FAMILIES = list(MODEL_CONFIGS)
 VARIANTS = [
-    *TEXT_VARIANTS,
-    *(("vit", {**settings, "patch_size": 7}) for settings in VIT_VARIANTS),
-    *(("captioner", settings) for settings in CAPTIONER_VARIANTS),
+    *((family, settings) for family in FAMILIES for settings in samples(family)),
     *(("encoder-only", {"task": task, **settings}) for task, settings in READERS),
 ]
-FAMILIES = list(MODEL_CONFIGS)
 PAIRS = {"encoder-decoder", "captioner"}
 
 
 def experiment(family, **settings):
     layers = {"n_encoder_layers": 2, "n_decoder_layers": 3} if family in PAIRS else {"n_layers": 2}
+    if family == "vit":
+        layers["patch_size"] = 7
     name = settings.pop("task", "numbers")
     task = {
         "vit": {"kind": "image", "name": "mnist-5000"},
@@ -92,9 +94,9 @@ def looked_at(request):
     return subject(experiment(family, **settings))
 
 
-@pytest.mark.parametrize("layer", [0, 2])  # the third: the last of a stack that has fewer
-def test_the_code_of_every_step_gives_its_tensors(looked_at, layer):
-    for step in walk(looked_at, layer=layer, example=1):
+def test_the_code_of_every_step_gives_its_tensors(looked_at):
+    # the third: the last of a stack that has fewer
+    for step in (*walk(looked_at, example=1), *walk(looked_at, layer=2, example=1)):
         names = {**step.names, **{one.name: one.value for one in step.before}}
         with torch.no_grad():
             exec(step.code, names)  # the steps' own code
@@ -115,9 +117,6 @@ def test_what_is_shown_is_what_the_forward_pass_made(looked_at):
     with torch.no_grad():
         fast = looked_at.model(*looked_at.inputs)  # no capture: the fused kernel
     torch.testing.assert_close(last.value, fast, rtol=1e-4, atol=1e-5)
-
-
-def test_every_tensor_of_a_step_is_one_of_the_capture_or_an_input(looked_at):
     kept = [*looked_at.cache.values(), *looked_at.inputs]
     starts = {tensor.data_ptr() for tensor in kept}
     made = {"segment", "keep", "weight", "per_head", "pixels", "cls", "probabilities", "predicted",
@@ -125,11 +124,6 @@ def test_every_tensor_of_a_step_is_one_of_the_capture_or_an_input(looked_at):
     for step in walk(looked_at):
         for one in (*step.before, *step.after, *step.extra):
             assert one.name in made or one.value.data_ptr() in starts, (step.name, one.name)
-
-
-def test_every_axis_is_known_and_named_tokens_fit_it(looked_at):
-    for step in walk(looked_at):
-        for one in (*step.before, *step.after, *step.extra):
             for axis, words, size in zip(one.axes, one.words, one.shape, strict=True):
                 assert axis in AXES
                 assert axis != "1" or size == 1
@@ -137,7 +131,7 @@ def test_every_axis_is_known_and_named_tokens_fit_it(looked_at):
                 assert tokens is None or len(tokens) == size, (step.name, one.name, words)
 
 
-def test_every_question_has_exactly_one_right_answer(looked_at):
+def test_every_question_has_one_right_answer_and_says_why_others_are_wrong(looked_at):
     for step in walk(looked_at, example=1):
         question = step.question
         if question.options:
@@ -149,11 +143,6 @@ def test_every_question_has_exactly_one_right_answer(looked_at):
             assert not question.is_right(int(question.answer) + 1)
             assert question.hint
         assert question.because
-
-
-def test_every_wrong_answer_is_told_why(looked_at):
-    for step in walk(looked_at, example=1):
-        question = step.question
         for option in question.options:
             if option != question.answer:
                 assert question.why_not(option), (step.name, option)
@@ -161,9 +150,6 @@ def test_every_wrong_answer_is_told_why(looked_at):
             assert question.why_not(int(question.answer) + 1)
         assert question.answer not in question.wrong
         assert set(question.wrong) <= set(question.options) or not question.options
-
-
-def test_what_a_step_asks_for_is_not_shown_before_the_answer(looked_at):
     _nothing_is_given_away(looked_at)
 
 
@@ -176,7 +162,7 @@ def _nothing_is_given_away(looked_at):
         assert set(question.topics) <= set(step.topics)
         if question.options and question.shapes:
             assert question.answer not in {shape_text(one.shape) for one in shown}, step.name
-        said = [paragraphs("en")[t] for t in step.topics if t not in question.topics]
+        said = [topic_text(t) for t in step.topics if t not in question.topics]
         said += [part for each in used(step) for part in (each.function.says, each.session)]
         said += [one.label for one in step.tensors]
         if question.options and not question.values:  # else it is a word of the vocabulary
@@ -189,25 +175,23 @@ def test_the_textbook_example_gives_nothing_away(position):
     _nothing_is_given_away(book_example(position))
 
 
-@pytest.mark.parametrize("name", ARCHITECTURES)
-def test_a_published_model_gives_nothing_away(name):
-    known = ARCHITECTURES[name]
-    lengths = {"src_len": known.src_len, "tgt_len": known.tgt_len}
-    _nothing_is_given_away(by_shape(known.model, known.shape, batch=1, **lengths))
-
-
 def test_a_position_is_counted_from_0_and_its_token_is_named():
     looked = subject(experiment("encoder-decoder"))
     found = {step.name: step for step in walk(looked, example=1)}["masks"]
     token = looked.tokens("tgt", 1)[2]
-    assert f"the query “{token}” at position 2" in found.question.text
+    assert f"query 2, “{token}”," in found.question.text
     mask = looked.cache["decoder.layers.0.self_attention.mask"]
     assert int(found.question.answer) == int(mask[1, 0, 2].sum()) == 3
     assert "counted from 0" in found.question.why_not(2)
 
 
-def test_every_step_shows_the_functions_of_its_code(looked_at):
-    for step in walk(looked_at):
+def test_every_step_has_a_name_and_shows_the_functions_of_its_code(looked_at):
+    steps = walk(looked_at)
+    names = [step.name for step in steps]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch("[a-z]+(-[a-z]+)*", name) for name in names)
+    assert set(names) == {name for part in looked_at.anatomy.all for name in part.steps}
+    for step in steps:
         # these call nothing: no positions are added, or nothing to what an attention found
         is_still = step.code.startswith(("placed = embedded  #", "joined = output"))
         assert used(step) or is_still, (step.name, step.code)
@@ -236,12 +220,12 @@ def test_the_functions_of_the_texts_stand_beside_their_steps():
         assert functions <= {each.function.name for each in shown[name]}, name
 
 
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda each: f"{each.name} {each.found}")
-def test_the_example_of_a_function_runs_and_shows_what_comes_out(function):
-    said = session(function.lines)
-    assert any(not line.startswith((">>>", "...")) for line in said.splitlines())
+def test_the_example_of_a_function_runs_and_shows_what_comes_out():
     before = torch.get_rng_state()
-    assert session.__wrapped__(function.lines) == said  # the same every time
+    for function in FUNCTIONS:
+        shown = session(function.lines)
+        assert any(not line.startswith((">>>", "...")) for line in shown.splitlines())
+        assert session.__wrapped__(function.lines) == shown  # the same every time
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -272,17 +256,6 @@ def test_each_family_has_the_steps_that_exist_in_it(family):
         ],
     }  # fmt: skip
     assert names == expected[family]
-
-
-def test_the_steps_have_the_names_that_the_parts_say(looked_at):
-    parts = looked_at.anatomy.all
-    assert {step.name for step in walk(looked_at)} == {name for p in parts for name in p.steps}
-
-
-def test_the_names_of_the_steps_are_unique_and_fit_a_link(looked_at):
-    names = [step.name for step in walk(looked_at)]
-    assert len(set(names)) == len(names)
-    assert all(re.fullmatch("[a-z]+(-[a-z]+)*", name) for name in names)
 
 
 @pytest.mark.parametrize("family", sorted(PAIRS))
@@ -434,6 +407,7 @@ def test_every_published_model_is_walked_through_by_its_shapes(name):
         (entry.number, entry.name, entry.title) for entry in walk_index(known.model, known.shape)
     ]
     assert steps[-1].after[0].shape[0] == 1
+    _nothing_is_given_away(looked)
 
 
 SMALL_KNOWN = [

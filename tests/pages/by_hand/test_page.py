@@ -97,7 +97,7 @@ def test_vectors_that_do_not_fit_are_said_and_one_hot_is_used(open_page, text, s
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"), [("one", "1 word is given"), ("a b c d e f g", "7 words")]
+    ("text", "sentence"), [("one", "2 to 6 words"), ("a b c d e f g", "2 to 6 words")]
 )
 def test_words_that_do_not_fit_get_their_sentence_and_stay(open_page, text, sentence):
     app = open_page(PAGE)
@@ -141,9 +141,7 @@ def test_without_the_scale_sheet_title_and_question_agree(open_page):
     assert "Answer to see both side by side." in said(app)
     app.toggle(key="scale").set_value(False).run()
     boards = sheets(app)
-    assert "attends to “AI” with 0.58. Which weight is it when the scores are divided by" in said(
-        app
-    )
+    assert "attends to “AI” with 0.58. How much after dividing the scores by" in said(app)
     assert boards["weights"][2][2] == "0.58"
     sent = " ".join(part.proto.json for part in app.get("bidi_component"))
     assert "Scaled scores" not in sent
@@ -285,10 +283,10 @@ def test_a_link_holds_matrices_clicks_on_the_mask_and_what_is_written_out(open_p
 @pytest.mark.parametrize(
     ("query", "text", "sentence"),
     [
-        ("wq", "1,2;3", "W_Q of the link is not 4 rows of 4 numbers"),
-        ("wv", ";".join(["1,2,3,11"] * 4), "11 is too large"),
-        ("turned", "1-4", "“1-4” of the link is not 2 indices (1 to 3, 1 to 3)"),
-        ("at", "1-1", "“1-1” of the link is not 3 indices"),
+        ("wq", "1,2;3", "W_Q in the link is not 4 rows of 4 numbers"),
+        ("wv", ";".join(["1,2,3,11"] * 4), "11 is not between"),
+        ("turned", "1-4", "“1-4” in the link is not 2 indices (1 to 3, 1 to 3)"),
+        ("at", "1-1", "“1-1” in the link is not 3 indices"),
         ("head", "7", "head is “7” in the link, but must be one of 1, 2"),
     ],
 )

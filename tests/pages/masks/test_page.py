@@ -49,7 +49,11 @@ def test_a_change_builds_and_loads_no_model(open_page):
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
-    [("", "is empty"), ("a " * 50, "has 50 tokens"), ("w" * 40, "has 40 letters")],
+    [
+        ("", "at least one word"),
+        ("a " * 50, "50 tokens are too many"),
+        ("w" * 40, "has 40 letters"),
+    ],
 )
 def test_a_sentence_that_cannot_be_read_is_said_and_nothing_is_drawn(open_page, text, sentence):
     app = open_page(PAGE)
@@ -158,7 +162,7 @@ def test_a_captioner_says_that_there_is_no_picture_to_write_about(store, open_pa
     with_checkpoint(run)
     app = open_page(PAGE, run=run.id)
     assert not app.exception
-    assert "Its words are about a picture, and there is none here." in said(app)
+    assert "Its words describe a picture, and there is none here." in said(app)
 
 
 def test_any_run_on_words_can_be_picked_and_the_link_keeps_it(with_recorded, open_page, store):

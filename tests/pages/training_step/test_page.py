@@ -137,7 +137,7 @@ def test_a_published_model_is_refused_in_a_sentence(store):
 
 def test_a_model_that_is_too_large_is_refused_in_a_sentence(store):
     at = opened(chosen("encoder-only", model={"d_model": 1024, "n_heads": 4, "n_layers": 4}))
-    assert "is taken apart here" in at.error[0].value
+    assert "at most 5,000,000 parameters" in at.error[0].value
     assert not at.exception
 
 

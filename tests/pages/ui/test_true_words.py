@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import nn
 
-from pages.ui.walk_steps import paragraphs
 from tests.inspect.diagram.test_graph import LOOK
 from tests.models.variants import SMALL, TEXT_FAMILIES, text_config
 from tfm_core.config import MODEL_CONFIGS
@@ -19,6 +18,7 @@ from tfm_core.inspect.source.file import source_code
 from tfm_core.inspect.walk.build import walk
 from tfm_core.inspect.walk.steps import axis_words
 from tfm_core.inspect.walk.subject import by_shape
+from tfm_core.inspect.walk.topics import topic_text
 from tfm_core.models.build import build_model
 from tfm_core.presets import PRESETS
 
@@ -42,10 +42,10 @@ def said(known):
     yield from (one.title for one in equations(known.model, known.shape).values())
     yield source_code(known.model, known.shape)
     looked = by_shape(known.model, known.shape, batch=1, src_len=7, tgt_len=11)
-    words, axes = paragraphs("en"), axis_words(looked.reader)
+    axes = axis_words(looked.reader)
     for step in walk(looked):
         yield from (step.title, step.question.text, step.question.because)
-        yield from (words[topic] for topic in step.topics)
+        yield from (topic_text(topic) for topic in step.topics)
         for one in (*step.before, *step.after, *step.extra):
             yield one.label
             yield from (axes[axis] for axis in one.axes)

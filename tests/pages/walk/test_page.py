@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from pages.ui.walk_steps import paragraphs
 from pages.walk import link
 from tests.inspect.constructed import small
 from tests.inspect.walk.test_build import FAMILIES, VARIANTS, experiment, name_of
@@ -13,6 +12,7 @@ from tests.pages.looking import said
 from tests.pages.opening import opened_at
 from tfm_core.inspect.walk.build import walk
 from tfm_core.inspect.walk.subject import subject
+from tfm_core.inspect.walk.topics import topic_text
 from tfm_core.training.checkpoints import save
 from tfm_core.training.loop import build
 
@@ -62,11 +62,11 @@ def test_the_answer_reveals_what_was_hidden_and_stays(store):
     assert not [part for part in at.get("bidi_component") if "walk-picture" in part.proto.id]
     at.number_input[0].set_value(4)
     at.button[-2].click().run()
-    assert "Not 4. That is how many fit into one row." in at.warning[0].value
+    assert "Not 4. That is one row." in at.warning[0].value
     assert "(10, 16, 49)" not in said(at)
     at.number_input[0].set_value(16)
     at.button[-2].click().run()
-    assert "Right. 4 in a row and 4 rows: 16." in at.success[0].value
+    assert "Right. 4 x 4 = 16." in at.success[0].value
     for name in ("patch-projection", "patches"):
         at.selectbox(key="walk-list").set_value(name).run()
     assert "(10, 16, 49)" in said(at)
@@ -86,7 +86,7 @@ def test_the_textbook_example_has_numbers_and_either_kind_of_positions(store):
     at = opened(step="positions", **{"walk-source": "book"})
     assert not at.exception
     assert "(28, 512)" in said(at)  # the learned table is asked for by its size
-    assert "a trained row for each position" in said(at)
+    assert "a trained row per possible position" in said(at)
     assert "Shapes only" not in said(at)
     assert re.search(r"numbers -?\d\.\d{3}", said(at))
     at.button_group(key="walk-positions").set_value("sinusoidal").run()
@@ -222,14 +222,15 @@ def test_a_question_counts_its_first_answer(store):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_step_has_its_words(family):
-    known = paragraphs("en")
     for variant in (one for one in VARIANTS if one[0] == family):
         steps = walk(subject(experiment(family, **variant[1])))
         names = {step.name for step in steps}
         for step in steps:
             assert step.topics, name_of(variant)
             for topic in step.topics:
-                assert set(re.findall("{step:([^}]*)}", known[topic])) <= names, name_of(variant)
+                assert set(re.findall("{step:([^}]*)}", topic_text(topic))) <= names, name_of(
+                    variant
+                )
 
 
 def test_a_trained_model_is_said_to_be_one(store):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tfm_core import byte_cache
 from tfm_core.config import CorpusTaskConfig, Experiment, TaskConfig
 from tfm_core.data.shape import data_shape
-from tfm_core.facts.own_names import own_name, own_names
+from tfm_core.facts.parameter_table import own_name, own_names
 from tfm_core.facts.storage import attention_numbers
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, StudentError

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import Paragraph, StudentError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -137,11 +137,12 @@ def multi_head(
     d_model = vectors.shape[1]
     if d_model % n_heads:
         raise StudentError(
-            "{n_heads} heads cannot share {d_model} numbers a word equally: choose {fitting} "
-            "heads, or another number of numbers.",
-            n_heads=n_heads,
-            d_model=d_model,
-            fitting=" or ".join(str(n) for n in range(2, d_model + 1) if d_model % n == 0),
+            Paragraph(
+                "by_hand/unequal-heads",
+                n_heads=n_heads,
+                d_model=d_model,
+                fitting=" or ".join(str(n) for n in range(2, d_model + 1) if d_model % n == 0),
+            )
         )
     x = torch.tensor(vectors, dtype=torch.float32)
     q, k, v = (

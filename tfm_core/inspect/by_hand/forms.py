@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Form:
+class CodeForm:
     """One way to write it. output: (T, d_model). weights: (H, T, T), None where it has none.
 
     difference: the largest absolute difference of the output to that of the app's own layer; NaN
@@ -124,7 +124,9 @@ FORMS: dict[str, Callable[..., tuple[Tensor, Tensor | None]]] = {
 }
 
 
-def forms(vectors: Floats, matrices: Matrices, n_heads: int, allowed: Bools) -> tuple[Form, ...]:
+def forms(
+    vectors: Floats, matrices: Matrices, n_heads: int, allowed: Bools
+) -> tuple[CodeForm, ...]:
     """Run every form on vectors (T, d_model); the first is the app's own layer, as it records.
 
     Raises ValueError when n_heads does not divide d_model.
@@ -144,12 +146,12 @@ def forms(vectors: Floats, matrices: Matrices, n_heads: int, allowed: Bools) -> 
     ]
     own_parts = (type(own).forward, type(own).project, type(own)._heads, type(own).merge)
     lines = "".join(source(part) for part in own_parts)
-    made = [Form(N_("This app’s layer"), lines, output.numpy(), weights.numpy(), 0.0, 0.0)]
+    made = [CodeForm(N_("This app’s layer"), lines, output.numpy(), weights.numpy(), 0.0, 0.0)]
     for name, form in FORMS.items():
         with torch.no_grad():
             result, maps = form(x, *parts, n_heads, mask)
         made.append(
-            Form(
+            CodeForm(
                 name,
                 source(form),
                 result.numpy(),
@@ -161,6 +163,6 @@ def forms(vectors: Floats, matrices: Matrices, n_heads: int, allowed: Bools) -> 
     return tuple(made)
 
 
-def agree(made: tuple[Form, ...], tolerance: float = 1e-4) -> bool:
+def agree(made: tuple[CodeForm, ...], tolerance: float = 1e-4) -> bool:
     """Return whether all forms give the same output to within a tolerance."""
     return bool(np.all([form.difference <= tolerance for form in made]))

@@ -36,8 +36,7 @@ def targets_of(pairs: list[tuple[int, int]], words: tuple[str, ...]) -> dict[int
     for query, key in pairs:
         if query in targets:
             raise StudentError(
-                "“{word}” cannot attend to both “{one}” and “{other}” with all its weight: "
-                "keep one of them.",
+                "“{word}” cannot give all its weight to both “{one}” and “{other}”: choose one.",
                 word=words[query],
                 one=words[targets[query]],
                 other=words[key],
@@ -65,12 +64,12 @@ def learn(
     from tfm_core.layers.attention import attention_weights
 
     if not targets:
-        raise StudentError("Choose at least one pair: which word should attend to which.")
+        raise StudentError("Choose at least one pair of words.")
     for query, key in targets.items():
         if not allowed[query, key]:
             raise StudentError(
-                "The mask forbids word {query} to attend to word {key}: no training can give it "
-                "a weight there. Choose another pair or another mask.",
+                "The mask forbids word {query} to attend to word {key}: choose another pair or "
+                "mask.",
                 query=query + 1,
                 key=key + 1,
             )

@@ -6,7 +6,7 @@ import numpy as np
 
 from tfm_core.inspect.by_hand.attention import Attended, Floats
 from tfm_core.inspect.walk.steps import Question, choice_question, number_question
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 
 
 def about_scale(
@@ -21,32 +21,19 @@ def about_scale(
     before, after = float(shown.weights[query, key]), float(asked.weights[query, key])
     even = 1 / max(1, int(scaled.allowed[query].sum()))
     d = scaled.query.shape[1]
-    said = {"word": words[query], "word_2": words[key], "before": before, "shape": d}
-    text: str = N_(
-        "“{word}” attends to “{word_2}” with {before:.2f}. Which weight is it when the scores are "
-        "not divided by √{shape}?",
-        **said,
-    )
-    because = N_(
-        "Larger scores lie further apart, so the softmax favours the largest more: see below."
-    )
+    values = {"word": words[query], "word_2": words[key], "before": before, "shape": d}
+    text: str = Paragraph("by_hand/unscaled", **values)
+    because = N_("Larger scores lie further apart, so the softmax favours the largest more.")
     multiplied, divided, shared = (
-        N_("The scores are multiplied, not the weights: the softmax comes after."),
-        N_("The scores are divided, not the weights: the softmax comes after."),
+        N_("The scores are multiplied, not the weights."),
+        N_("The scores are divided, not the weights."),
         N_("Equal weights come from equal scores."),
     )
     if not is_scaled:
-        text = N_(
-            "“{word}” attends to “{word_2}” with {before:.2f}. Which weight is it when the scores "
-            "are divided by √{shape}?",
-            **said,
-        )
-        because = N_(
-            "Smaller scores lie closer together, so the softmax favours the largest "
-            "less: see below."
-        )
+        text = Paragraph("by_hand/scaled", **values)
+        because = N_("Smaller scores lie closer together, so the softmax favours the largest less.")
     wrong = {
-        before: N_("That is what it is now."),
+        before: N_("That is the weight now."),
         min(1.0, before * scaled.scale): multiplied,
         before / scaled.scale: divided,
         even: shared,
@@ -63,28 +50,15 @@ def about_symmetry(attended: Attended, words: tuple[str, ...]) -> Question:
     first, last = words[0], words[-1]
     at = len(words) - 1
     one, other = float(attended.products[0, at]), float(attended.products[at, 0])
-    yes, no = N_("Yes, QKᵀ is symmetric"), N_("No, query and key are different roles")
+    yes, no = N_("Yes, QKᵀ is symmetric"), N_("No, query and key differ")
     return choice_question(
-        N_(
-            "Look at the scores: is that of the query “{first}” with the key “{last}” the same as "
-            "that of the query “{last}” with the key “{first}”? What does that say of QKᵀ?",
-            first=first,
-            last=last,
-        ),
+        Paragraph("by_hand/is-symmetric", first=first, last=last),
         yes if is_alike else no,
         {
-            no: N_("Here Q and K come out alike, so both pairs have the same product."),
-            yes: N_(
-                "Only with Q = K: W_Q and W_K give a word two vectors, so it matters "
-                "which word is the query."
-            ),
+            no: N_("Here Q and K are equal, so both products are."),
+            yes: N_("Only with Q = K: W_Q and W_K give a word two vectors."),
         },
-        N_(
-            "One is {one:.4f}, the other {other:.4f}. With Q = K they would be equal; "
-            "two matrices let a word look for something other than it offers.",
-            one=one,
-            other=other,
-        ),
+        Paragraph("by_hand/two-matrices", one=one, other=other),
     )
 
 
@@ -92,23 +66,14 @@ def about_heads(vectors: Floats, n_heads: int) -> Question:
     """Ask how long the query of one head is."""
     d_model = vectors.shape[1]
     return number_question(
-        N_(
-            "The vectors have {d_model} numbers and there are {n_heads} heads. How many "
-            "numbers does one word's query have in one head?",
-            d_model=d_model,
-            n_heads=n_heads,
-        ),
+        Paragraph("by_hand/head-width", d_model=d_model, n_heads=n_heads),
         d_model // n_heads,
-        N_(
-            "d_head = d_model / H = {d_model} / {n_heads}. The scale becomes √{d_model_2}, not "
-            "√{d_model}.",
-            d_model=d_model,
-            n_heads=n_heads,
-            d_model_2=d_model // n_heads,
+        Paragraph(
+            "by_hand/head-scale", d_model=d_model, n_heads=n_heads, d_model_2=d_model // n_heads
         ),
         wrong={
-            d_model: N_("That is the whole query; the heads share it."),
-            n_heads: N_("That is how many heads there are."),
+            d_model: N_("That is the whole query."),
+            n_heads: N_("That is the number of heads."),
         },
         hint=N_("The heads share a word's numbers equally."),
     )
@@ -119,25 +84,19 @@ def about_size(vectors: Floats, n_heads: int) -> Question:
     d_model = vectors.shape[1]
     return number_question(
         N_(
-            "How many numbers are in the one large matrix that makes Q, K and V of all "
-            "{n_heads} heads (without biases)?",
+            "How many numbers has the matrix that makes Q, K and V of all {n_heads} heads?",
             n_heads=n_heads,
         ),
         3 * d_model**2,
         N_(
-            "Three matrices of {d_model} × {d_model}: 3 · {d_model}² = {d_model_2}. The number "
-            "of heads does not matter: the list of small ones holds as many.",
+            "3 · {d_model}² = {d_model_2}, for any number of heads.",
             d_model=d_model,
             d_model_2=3 * d_model**2,
         ),
         wrong={
             d_model**2: N_("That is one of Q, K and V."),
-            3 * d_model**2 * n_heads: N_("More heads only cut the same matrix into more pieces."),
-            3 * d_model: N_(
-                "That is how many columns it has; each column has a number for each input."
-            ),
+            3 * d_model**2 * n_heads: N_("Heads only cut the same matrix into pieces."),
+            3 * d_model: N_("That is the number of columns."),
         },
-        hint=N_(
-            "It has a row for each number of a word, and a column for each number of Q, K and V."
-        ),
+        hint=N_("It has a row per number of a word and a column per number of Q, K and V."),
     )

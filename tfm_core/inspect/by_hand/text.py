@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.inspect.by_hand.attention import LARGEST, MAX, MAX_LETTERS, MIN, Floats
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import StudentError
 
 _MAX_TEXT = 400
 
@@ -22,19 +22,11 @@ def words_of(text: str) -> tuple[str, ...]:
     """
     words = tuple(re.split(r"[\s,]+", text.strip())) if text.strip() else ()
     if not MIN <= len(words) <= MAX:
-        found = {0: N_("no word is"), 1: N_("1 word is")}.get(
-            len(words), N_("{n_words} words are", n_words=len(words))
-        )
-        raise StudentError(
-            "There is room for {fewest} to {most} words here, and {found} given.",
-            fewest=MIN,
-            most=MAX,
-            found=found,
-        )
+        raise StudentError("Type {fewest} to {most} words.", fewest=MIN, most=MAX)
     for word in words:
         if len(word) > MAX_LETTERS:
             raise StudentError(
-                "“{word}…” has {n_word} letters; a word goes up to {most_letters} here.",
+                "“{word}…” has {n_word} letters; at most {most_letters}.",
                 word=word[:MAX_LETTERS],
                 n_word=len(word),
                 most_letters=MAX_LETTERS,
@@ -55,16 +47,14 @@ def vectors_of(text: str, n_words: int, d_model: int) -> Floats:
     rows = text[:_MAX_TEXT].split(";")
     if len(rows) != n_words:
         raise StudentError(
-            "The link has {n_rows} vectors for {n_words} words.",
-            n_rows=len(rows),
-            n_words=n_words,
+            "The link has {n_rows} vectors for {n_words} words.", n_rows=len(rows), n_words=n_words
         )
     vectors = []
     for row in rows:
         parts = row.split(",")
         if len(parts) != d_model:
             raise StudentError(
-                "The vector “{row}” of the link has {n_parts} numbers, not {d_model}.",
+                "The vector “{row}” in the link has {n_parts} numbers, not {d_model}.",
                 row=row[:40],
                 n_parts=len(parts),
                 d_model=d_model,
@@ -81,7 +71,7 @@ def matrix_of(text: str, name: str, d_model: int) -> Floats:
     rows = [row.split(",") for row in text[:_MAX_TEXT].split(";")]
     if [len(row) for row in rows] != [d_model] * d_model:
         raise StudentError(
-            "{name} of the link is not {d_model} rows of {d_model} numbers.",
+            "{name} in the link is not {d_model} rows of {d_model} numbers.",
             name=name,
             d_model=d_model,
         )
@@ -110,7 +100,7 @@ def indices_of(text: str, sizes: Sequence[int]) -> tuple[int, ...]:
     if not is_there or any(at >= size for at, size in zip(indices, sizes, strict=True)):
         ranges = ", ".join(f"1 to {size}" for size in sizes)
         raise StudentError(
-            "“{text}” of the link is not {n_sizes} indices ({ranges}).",
+            "“{text}” in the link is not {n_sizes} indices ({ranges}).",
             text=text[:20],
             n_sizes=len(sizes),
             ranges=ranges,
@@ -134,25 +124,17 @@ def checked(vectors: npt.ArrayLike) -> Floats:
     if not np.isfinite(values).all():
         row, column = np.argwhere(~np.isfinite(values))[0]
         raise StudentError(
-            "Row {row} has no number in column {column}: type one.",
-            row=row + 1,
-            column=column + 1,
+            "Type a number in row {row}, column {column}.", row=row + 1, column=column + 1
         )
     if np.abs(values).max(initial=0) > LARGEST:
         worst = float(values.flat[int(np.abs(values).argmax())])
-        raise StudentError(
-            "{worst:g} is too large for a map: numbers go from -10 to 10 here.",
-            worst=worst,
-        )
+        raise StudentError("{worst:g} is not between -10 and 10.", worst=worst)
     return values
 
 
 def _number(text: str) -> float:
     if not re.fullmatch(r"\s*[-+]?(\d+\.?\d*|\.\d+)\s*", text) or not math.isfinite(float(text)):
-        raise StudentError(
-            "“{text}” is not a number; write numbers such as 1, 0.5 or -2.",
-            text=text[:20],
-        )
+        raise StudentError("“{text}” is not a number, such as 1, 0.5 or -2.", text=text[:20])
     return float(text)
 
 

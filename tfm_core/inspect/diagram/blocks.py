@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import chain, repeat
 
 from tfm_core.anatomy import Attention, Part, Sublayer, sublayers
-from tfm_core.inspect.diagram.drawing import BREAK, Drawing
+from tfm_core.inspect.diagram.drawing import BREAK, Blocks, Drawing
 from tfm_core.sentences import N_
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.forms import CAUSALITIES, SCALES
@@ -58,7 +58,9 @@ def _closed(drawing: Drawing, part: Part, blocks: list[Part]) -> None:
     label = f"{part.path.capitalize()} blocks {first + 1} to {last + 1}"
     label += f"{BREAK}{len(blocks)} like the others"
     name = f"{paths[0]}-{last}"
-    drawing.box(name, part.path, label, blocks[0], paths=paths, steps=part.steps, layer=first)
+    drawing.box(
+        name, part.path, label, blocks[0], paths=paths, steps=part.steps, blocks=Blocks(first)
+    )
     drawing.lead(name)
     if len(part.inputs) > 1:
         drawing.across.append((drawing.memory, drawing.last))
@@ -78,6 +80,7 @@ def _sublayer(drawing: Drawing, block: Part, joint: Sublayer, n: int) -> None:
     """Draw a sublayer with its norm and its residual."""
     sublayer, residual, norm = joint.layer, joint.residual, joint.norm
     name, layer = sublayer.path, _layer(block)
+    blocks = Blocks(layer, n)
     stack = block.path.partition(".")[0].capitalize()
     which = f"{stack} block" + (f"s 1 to {n}" if n > 1 else f" {layer + 1}")
     words = name.rpartition(".")[2].replace("_", "-")
@@ -86,7 +89,7 @@ def _sublayer(drawing: Drawing, block: Part, joint: Sublayer, n: int) -> None:
     def around(kind: str, label: str, *parts: Part, title: str, paths: Sequence[str] = ()) -> str:
         return drawing.box(
             f"{name} {label if kind == 'sum' else kind}", kind, label, *parts, title=title,
-            paths=paths, count="", steps=residual.steps or sublayer.steps, layer=layer, n_blocks=n,
+            paths=paths, count="", steps=residual.steps or sublayer.steps, blocks=blocks,
         )  # fmt: skip
 
     def lead(to: str, *, has_head: bool = True) -> str:
@@ -100,16 +103,10 @@ def _sublayer(drawing: Drawing, block: Part, joint: Sublayer, n: int) -> None:
         lead(around("norm", label, norm, block, title=title, paths=[norm.path]))
 
     kind, label = _label(drawing, sublayer)
-    paths, count = [name], drawing.count(name, is_repeated=n > 1)
-    for shared in (part for part in sublayer if part.kind == "relative"):
-        paths.append(shared.path)
-        if of_all := drawing.count(shared.path):
-            count += f"{of_all} of {shared.variant}, shared by all blocks"
     first = label.partition(BREAK)[0]
     title = f"{which}: {first[:1].lower()}{first[1:]}"
-    drawing.box(
-        name, kind, label, sublayer, title=title, paths=paths, count=count, layer=layer, n_blocks=n
-    )
+    paths, count = _parameters(drawing, sublayer, n)
+    drawing.box(name, kind, label, sublayer, title=title, paths=paths, count=count, blocks=blocks)
     skipped = ""
     if joint.has_sum and not joint.is_normed:
         skipped = lead(drawing.fork(f"{name} fork"), has_head=False)
@@ -126,6 +123,16 @@ def _sublayer(drawing: Drawing, block: Part, joint: Sublayer, n: int) -> None:
         normed(norm, "behind")
     if kind == "cross":
         drawing.across.append((drawing.memory, name))
+
+
+def _parameters(drawing: Drawing, sublayer: Part, n: int) -> tuple[list[str], str]:
+    """Return the modules of a sublayer of ``n`` blocks, and how many parameters they have."""
+    paths, count = [sublayer.path], drawing.count(sublayer.path, is_repeated=n > 1)
+    for shared in (part for part in sublayer if part.kind == "relative"):
+        paths.append(shared.path)
+        if of_all := drawing.count(shared.path):
+            count += f"{of_all} of {shared.variant}, shared by all blocks"
+    return paths, count
 
 
 def _label(drawing: Drawing, part: Part) -> tuple[str, str]:

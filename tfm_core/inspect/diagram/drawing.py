@@ -22,7 +22,22 @@ class DiagramColours:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class Blocks:
+    """The blocks that a node stands for: the first, from 0, None outside of blocks; how many.
+
+    n_paths: how many blocks its modules' paths stand for.
+    """
+
+    first: int | None = None
+    n: int = 1
+    n_paths: int = 1
+
+
+NO_BLOCK = Blocks()
+
+
+@dataclass(frozen=True, slots=True)
+class DiagramNode:
     """A box to click, and what it is about.
 
     parts: of the model, the first above all. label: as it is drawn; title: what it is called
@@ -78,7 +93,7 @@ class Drawing:
     side: str = ""
     memory: str = ""
     modules: dict[str, list[Part]] = field(default_factory=dict)
-    nodes: dict[str, Node] = field(default_factory=dict)
+    nodes: dict[str, DiagramNode] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     edges: list[str] = field(default_factory=list)
     across: list[tuple[str, str]] = field(default_factory=list)
@@ -139,25 +154,23 @@ class Drawing:
         paths: Sequence[str] = (),
         count: str | None = None,
         steps: tuple[str, ...] = (),
-        layer: int | None = None,
-        n_blocks: int = 1,
-        n_folded: int = 1,
+        blocks: Blocks = NO_BLOCK,
     ) -> str:
         """Draw a box and return its name; what is not given follows from label, parts and paths.
 
         paths: of the modules whose parameters are its own. count: the last lines of its label, else
-        their number. n_folded: how many blocks the paths stand for.
+        their number.
         """
         if count is None:
-            count = self.count(*paths, is_repeated=n_blocks > 1)
-        self.nodes[name] = Node(
+            count = self.count(*paths, is_repeated=blocks.n > 1)
+        self.nodes[name] = DiagramNode(
             parts,
             f"{label}{count}",
             title or label.partition(BREAK)[0],
-            self._modules(paths, max(n_blocks, n_folded)),
+            self._modules(paths, max(blocks.n, blocks.n_paths)),
             steps or next((part.steps for part in parts if part.steps), ()),
-            layer,
-            n_blocks,
+            blocks.first,
+            blocks.n,
         )
         text, fill = self.nodes[name].label, f'fillcolor="{self.look.fills[kind]}"'
         style = f'{fill}, tooltip="{text}", class="{kind}"'

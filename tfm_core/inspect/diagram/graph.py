@@ -8,14 +8,19 @@ can give it the colours of its theme.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tfm_core.anatomy import Part, anatomy
 from tfm_core.config import ModelConfig
 from tfm_core.config.shape import Shape
+from tfm_core.facts.parameter_table import ParameterRow, own_name, own_names, parameter_table
 from tfm_core.inspect.diagram import blocks, ends, recurrent
-from tfm_core.inspect.diagram.drawing import DiagramColours, Drawing, Node
+from tfm_core.inspect.diagram.drawing import DiagramColours, DiagramNode, Drawing
+from tfm_core.inspect.source.file import source_code
+from tfm_core.inspect.syntax import statements
 
 __all__ = ["Diagram", "DiagramColours", "diagram"]
 
@@ -45,7 +50,7 @@ class Diagram:
     """
 
     dot: str
-    nodes: Mapping[str, Node]
+    nodes: Mapping[str, DiagramNode]
     across: tuple[tuple[str, str], ...] = ()
 
 
@@ -70,3 +75,29 @@ def diagram(
         if draw is not None:
             draw(drawing, part)
     return Diagram(drawing.document(), drawing.nodes, tuple(drawing.across))
+
+
+def parameters_of(node: DiagramNode, config: ModelConfig, shape: Shape) -> tuple[ParameterRow, ...]:
+    """Return the rows of the parameter table, folded or not, that belong to a node."""
+    names = own_names(config, shape)
+    modules = {own_name(path, names) for path in node.modules}
+    table = parameter_table(config, shape)
+    rows = {row.module: row for row in (*table.folded, *table.rows)}
+    return tuple(row for name, row in rows.items() if name in modules)
+
+
+def code_of(node: DiagramNode, config: ModelConfig, shape: Shape) -> str:
+    """Return the classes and functions of the generated file that make a node."""
+    definitions = _definitions(config, shape)
+    return "\n\n\n".join(definitions[name] for name in node.code if name in definitions)
+
+
+@lru_cache(maxsize=64)
+def _definitions(config: ModelConfig, shape: Shape) -> dict[str, str]:
+    text = source_code(config, shape)
+    lines = text.splitlines()
+    return {
+        node.name: "\n".join(lines[node.lineno - 1 : node.end_lineno])
+        for node in statements(text)
+        if isinstance(node, ast.ClassDef | ast.FunctionDef)
+    }

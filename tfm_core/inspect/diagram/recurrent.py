@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tfm_core.anatomy import Part
-from tfm_core.inspect.diagram.drawing import Drawing
+from tfm_core.inspect.diagram.drawing import Blocks, Drawing
 from tfm_core.sentences import N_
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
 from tfm_core.variants.cells import CELLS
@@ -27,7 +27,7 @@ def encoder(drawing: Drawing, part: Part) -> None:
             reader,
             title=N_("Encoder layer{words}: {title}", words=words, title=label),
             paths=[reader.path],
-            n_folded=n if is_folded else 1,
+            blocks=Blocks(n_paths=n if is_folded else 1),
         )
         drawing.lead(reader.path)
         drawing.lines.append("}")

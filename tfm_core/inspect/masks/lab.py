@@ -32,27 +32,23 @@ D_MODEL, D_HEAD = 32, 8  # of the seeded projections
 
 MASKS: dict[str, Choice] = {
     "none": Choice(N_("None"), N_("Every query may attend to every key.")),
-    "padding": Choice(
-        N_("Padding"), N_("No query attends to padding: an encoder's self-attention.")
-    ),
-    "causal": Choice(N_("Causal"), N_("A query sees itself and the keys before it: a GPT.")),
-    "combined": Choice(
-        N_("Causal and padding"), N_("Both at once: a decoder's self-attention on a padded batch.")
-    ),
+    "padding": Choice(N_("Padding"), N_("No query attends to padding (encoder).")),
+    "causal": Choice(N_("Causal"), N_("A query sees itself and earlier keys (GPT).")),
+    "combined": Choice(N_("Causal and padding"), N_("Both (decoder, padded batch).")),
     "cross": Choice(
         N_("Cross-attention"),
-        N_("The target attends to the source, and must not read the source's padding."),
+        N_("The target attends to the source, without its padding."),
     ),
     "window": Choice(
         N_("Sliding window"),
-        N_("A query sees keys at most so many tokens away (Longformer, 2020)."),
+        N_("A query sees nearby keys (Longformer, 2020)."),
     ),
     "prefix": Choice(
-        N_("Prefix-LM"), N_("The prefix is read both ways, the rest from left to right (T5, 2020).")
+        N_("Prefix-LM"), N_("The prefix is read both ways, the rest left to right (T5, 2020).")
     ),
     "packed": Choice(
         N_("Packed sequences"),
-        N_("Several sequences in one row; each attends within its own block."),
+        N_("Several sequences in a row, each with its own block."),
     ),
 }
 
@@ -87,27 +83,25 @@ class MaskedAttention:
         return [int(i) for i in np.flatnonzero(~self.allowed.any(1))]
 
 
-def read_tokens(text: str, what: str = "sentence") -> tuple[str, ...]:
+def read_tokens(text: str) -> tuple[str, ...]:
     """Cut a sentence or a list into tokens at spaces and commas; ``|`` stands alone.
 
     Raises ValueError, in a sentence, where there is nothing, too much, or a monstrous word.
     """
     tokens = tuple(re.sub(r"\|", " | ", text).replace(",", " ").split())
     if not [token for token in tokens if token != SEPARATOR]:
-        raise StudentError("The {what} is empty: type at least one word.", what=what)
+        raise StudentError("Type at least one word.")
     long = [token for token in tokens if len(token) > MAX_LETTERS]
     if long:
         raise StudentError(
-            "“{token}…” has {n} letters; a token goes up to {most_letters} here.",
+            "“{token}…” has {n} letters; at most {most_letters}.",
             token=long[0][:MAX_LETTERS],
             n=len(long[0]),
             most_letters=MAX_LETTERS,
         )
     if len(tokens) > MAX_TOKENS:
         raise StudentError(
-            "The {what} has {n_tokens} tokens, but the maps can show {most_tokens}; make it "
-            "shorter.",
-            what=what,
+            "{n_tokens} tokens are too many; at most {most_tokens}.",
             n_tokens=len(tokens),
             most_tokens=MAX_TOKENS,
         )

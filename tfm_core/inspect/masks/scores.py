@@ -38,20 +38,18 @@ def module_of(run: Run, kind: str) -> list[str]:
     """
     task = run.experiment.task
     if task.describes_pictures:
-        raise StudentError(
-            "the words of the current run are about a picture, and there is none here"
-        )
+        raise StudentError("Its words describe a picture, and there is none here.")
     if task.picture_shape:
-        raise StudentError("the current run reads pictures, which have no words to mask")
+        raise StudentError("It reads pictures, which have no words to mask.")
     modules = modules_by_kind(run.experiment)
     if kind == "cross":
         if "cross" not in modules:
-            raise StudentError("the current run's model has no cross-attention")
+            raise StudentError("Its model has no cross-attention.")
         return modules["cross"]
     if reads_target(run, kind):
         return modules["decoder"]
     if list(modules) == ["cross"]:
-        raise StudentError("the current run's model has no self-attention, only cross-attention")
+        raise StudentError("Its model has only cross-attention.")
     return next(iter(modules.values()))
 
 
@@ -71,13 +69,13 @@ def words_of(run: Run, text: str, kind: str = "none") -> tuple[str, ...]:
 
     config = run.experiment.task
     if config.describes_pictures:
-        raise StudentError("Its words are about a picture, and there is none here.")
+        raise StudentError("Its words describe a picture, and there is none here.")
     if config.picture_shape:
         raise StudentError("It reads pictures, which have no words to mask.")
     task = text_task(config)
     if reads_target(run, kind):
-        target = read_tokens(text, "target")
-        _check(target, (*task.tgt_vocabulary.tokens, SEPARATOR), N_("the target"))
+        target = read_tokens(text)
+        _check(target, (*task.tgt_vocabulary.tokens, SEPARATOR))
         return target
     parts = [task.tokenize(part) for part in text.split(SEPARATOR) if part.strip()]
     joined = [token for part in parts for token in (*part, SEPARATOR)][:-1]
@@ -91,8 +89,8 @@ def of_run(
 
     tokens: the source, the text of a language model, or the target where ``reads_target``, with
     ``<pad>`` where there is padding; other: for cross-attention what the decoder reads behind
-    <bos>, for a decoder's self-attention the source that it translates. Raises ValueError, a
-    clause that follows "because", where the model cannot read them.
+    <bos>, for a decoder's self-attention the source that it translates. Raises ValueError
+    where the model cannot read them.
     """
     if reads_target(run, kind):
         return _of_decoder(run, kind, tokens, other, location)
@@ -107,15 +105,15 @@ def of_run(
     task = text_task(config)
     words = [token for token in tokens if token != PAD_TOKEN]
     has_source = config.has_source
-    _check(words, task.src_vocabulary.tokens, N_("the source") if has_source else N_("the text"))
+    _check(words, task.src_vocabulary.tokens)
     longest = config.max_src_len or config.max_tgt_len
     if len(words) > longest:
-        raise StudentError("the current run's task goes up to {longest} tokens", longest=longest)
+        raise StudentError("Its task goes up to {longest} tokens.", longest=longest)
     is_joined = run.experiment.model.family == "decoder-only" and has_source
     if is_joined and len(words) < len(tokens):
-        raise StudentError("the current run's model has no padding between source and target")
+        raise StudentError("Its model has no padding between source and target.")
     if kind == "cross":
-        _check(target, task.tgt_vocabulary.tokens, N_("the target"))
+        _check(target, task.tgt_vocabulary.tokens)
     src = torch.tensor([task.src_vocabulary.encode(tokens)])
     tgt_in = torch.tensor([[BOS, *task.tgt_vocabulary.encode(target)]])[
         :, : 1 if kind != "cross" else None
@@ -140,11 +138,9 @@ def _of_decoder(
     config = run.experiment.task_as(SequenceTaskConfig)
     task = text_task(config)
     words = [token for token in target if token != PAD_TOKEN]
-    _check(words, task.tgt_vocabulary.tokens, N_("the target"))
+    _check(words, task.tgt_vocabulary.tokens)
     if len(words) > config.max_tgt_len:
-        raise StudentError(
-            "the current run's task goes up to {longest} tokens", longest=config.max_tgt_len
-        )
+        raise StudentError("Its task goes up to {longest} tokens.", longest=config.max_tgt_len)
     src = torch.tensor([task.src_vocabulary.encode(source)])
     tgt_in = torch.tensor([[BOS, *task.tgt_vocabulary.encode(target)]])
     read = (BOS_TOKEN, *target)
@@ -167,17 +163,14 @@ def _captured(
 
     query, key = tokens
     model, step = load(run)
-    try:
-        with capture(model, only={"scores", "value"}) as cache:
-            model(*ids)
-    except ValueError as error:
-        raise StudentError("the current run's model cannot read it: {error}", error=error) from None
+    with capture(model, only={"scores", "value"}) as cache:
+        model(*ids)
     scores = cache[f"{module}.scores"][0, location.head, first:, first:][: len(query), : len(key)]
     value = cache[f"{module}.value"][0, location.head, first:][: len(key)]
-    which = N_("layer {layer}, head {head}", layer=location.layer + 1, head=location.head + 1)
     origin = N_(
-        "{which} of “{name}” at step {step:,} · {attention}",
-        which=which,
+        "layer {layer}, head {head} of “{name}” at step {step:,} · {attention}",
+        layer=location.layer + 1,
+        head=location.head + 1,
         name=run.meta.name,
         step=step,
         attention=kind_of(run.experiment, module).label,
@@ -195,26 +188,22 @@ def answer(run: Run, tokens: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(task.solve(words) or ())
 
 
-def _check(words: list[str] | tuple[str, ...], known: tuple[str, ...], where: str) -> None:
+def _check(words: list[str] | tuple[str, ...], known: tuple[str, ...]) -> None:
     unknown = [word for word in words if word not in known]
     if unknown:
-        raise StudentError(
-            "“{unknown}” in {where} is not a word of the current run's task",
-            unknown=unknown[0],
-            where=where,
-        )
+        raise StudentError("“{unknown}” is not a word of its task.", unknown=unknown[0])
 
 
 def load(run: Run) -> tuple[Model, int]:
     """Return the model of a run in eval mode and the step of its last weights.
 
-    Raises ValueError, a clause that follows "because", where there are none.
+    Raises StudentError where there are none.
     """
     path = run.folder / FILE
     try:
         changed = path.stat().st_mtime_ns
     except OSError:
-        raise StudentError("the current run has saved no weights yet") from None
+        raise StudentError("The current run has saved no weights yet.") from None
     return _load(str(run.folder), changed)
 
 

@@ -52,7 +52,7 @@ def wrong_axis(
     from tfm_core.inspect.masks.lab import flow, toggled
 
     if not is_padding.any() or is_padding.all():
-        raise StudentError("This needs some padding and some real tokens: add padding above.")
+        raise StudentError("Add padding above: this needs both padding and real tokens.")
     keep = np.array(np.broadcast_to(~is_padding, projected.scores.shape))
 
     def leaked(weights: Array) -> float:
@@ -65,7 +65,7 @@ def wrong_axis(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AddedMask:
+class FloatMask:
     """Weights (Q, K) under a bool mask, and where its 0.0 and 1.0 are added to the scores.
 
     leaked: the share of attention that queries then spend on forbidden keys, 0 to 1, on average.
@@ -76,7 +76,7 @@ class AddedMask:
     leaked: float
 
 
-def float_mask(projected: Projected, allowed: Bools) -> AddedMask:
+def float_mask(projected: Projected, allowed: Bools) -> FloatMask:
     """Hand a mask (Q, K), True = may attend, to PyTorch's attention as bool and as float.
 
     Raises StudentError where the mask forbids nothing.
@@ -87,14 +87,14 @@ def float_mask(projected: Projected, allowed: Bools) -> AddedMask:
     from tfm_core.inspect.masks.lab import flow
 
     if allowed.all():
-        raise StudentError("This mask forbids nothing: choose one that hides some keys.")
+        raise StudentError("This mask hides nothing: choose one that does.")
     scores, keys = torch.tensor(projected.scores, dtype=torch.float32), torch.eye(len(allowed[0]))
     added = F.scaled_dot_product_attention(
         scores[None], keys[None], keys[None], torch.tensor(allowed).float()[None], scale=1.0
     )
     wrong = added[0].numpy()  # with one-hot keys and values: the weights themselves
     leaked = float(np.where(allowed, 0, wrong).sum(1).mean())
-    return AddedMask(flow(projected, allowed).weights, wrong, leaked)
+    return FloatMask(flow(projected, allowed).weights, wrong, leaked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +121,10 @@ class FillResult:
         if self.leak > 0:
             return N_("leaks: a forbidden key gets weight")
         if any(map(np.isnan, self.blind)):
-            return N_("works; a row with nothing allowed is NaN")
+            return N_("works; a fully masked row is NaN")
         if any(map(np.isnan, self.twice)):
-            return N_("works once; two such masks, added, overflow")
-        return N_("works; a row with nothing allowed averages all")
+            return N_("works once; two added masks overflow")
+        return N_("works; a fully masked row averages all")
 
 
 def mixed_row(mask: Bools) -> int | None:

@@ -68,8 +68,7 @@ def racers(experiment: Experiment, *, steps: int) -> dict[str, Experiment]:
     model = experiment.model
     if not model.has_blocks:
         raise StudentError(
-            "An RNN with attention has no positions to compare: it reads one token after the "
-            "other. Choose a Transformer on the Train page."
+            "An RNN has no positions to compare. Choose a Transformer on the Train page."
         )
     offered = type(model).offered("position")
     common: dict[str, object] = {}
@@ -108,15 +107,12 @@ def can_extrapolate(experiment: Experiment) -> str | None:
     """Return why a run's task has no longer sequences with the same words, or None."""
     config = experiment.task
     if config.picture_shape:
-        return N_("Pictures have one size, so there is no longer length to try.")
+        return N_("Pictures have one size, so there is no longer input to try.")
     if config.facts.answer == "text":
-        return N_(
-            "A language model has no answer whose correctness could be tried on longer sources."
-        )
+        return N_("A language model has no source that could be longer.")
     if not isinstance(config, TextTaskConfig) or _longer(config) is None:
         return N_(
-            "{label} of this size has no longer sequences with the same words; copy, "
-            "reverse and sort always do.",
+            "{label} has no longer sequences with the same words; copy, reverse and sort do.",
             label=config.facts.label,
         )
     return None

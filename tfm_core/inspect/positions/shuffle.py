@@ -31,7 +31,7 @@ CAUSAL = "causal"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Noticed:
+class VectorChange:
     """How much each token's vector moves when the order changes: change (T,), relative, 0 = not."""
 
     name: str
@@ -47,7 +47,7 @@ class ShuffledAnswers:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pictured:
+class ShuffledPicture:
     """A picture (C, height, width) with its patches in another order, and what the model says.
 
     before, after: probabilities (classes,) of the picture as it was, and of ``moved``.
@@ -66,7 +66,7 @@ def shuffled(n: int, seed: int = 0) -> list[int]:
     return order if order != list(range(n)) else [*order[1:], order[0]]
 
 
-def untrained(tokens: Sequence[str], order: Sequence[int]) -> list[Noticed]:
+def untrained(tokens: Sequence[str], order: Sequence[int]) -> list[VectorChange]:
     """Ask an untrained encoder with each kind of positions, and a causal stack without any.
 
     Two layers of 32 dimensions, the same first weights for all. order: of the shuffled words.
@@ -91,13 +91,13 @@ def untrained(tokens: Sequence[str], order: Sequence[int]) -> list[Noticed]:
                 assert isinstance(model.src_positions, torch.nn.Module)
                 for parameter in model.src_positions.parameters():
                     torch.nn.init.normal_(parameter, std=1.0)
-        results.append(Noticed(name, _change(model, ids, order, is_causal=name == CAUSAL)))
+        results.append(VectorChange(name, _change(model, ids, order, is_causal=name == CAUSAL)))
     return results
 
 
 def of_run(
     run: Run, text: str, order_seed: int = 0
-) -> tuple[Noticed, ShuffledAnswers, tuple[str, ...]]:
+) -> tuple[VectorChange, ShuffledAnswers, tuple[str, ...]]:
     """Ask the run's model with its last weights; also return the words in their new order.
 
     Raises ValueError, in a sentence, for words the model does not know, and for a run of pictures.
@@ -114,10 +114,7 @@ def of_run(
         N_("The current run reads pictures, which have no words to shuffle."),
     )
     if not config.has_source:
-        raise StudentError(
-            "The current run is a language model: it has no source, and what it writes follows "
-            "the order of its words by its very task."
-        )
+        raise StudentError("The current run is a language model and has no source to shuffle.")
     task = text_task(config)
     tokens = task.tokenize(text)
     model, _step = load(run)
@@ -131,10 +128,10 @@ def of_run(
         answers.append(task.join_tgt(task.tgt_vocabulary.decode(written.ids[0].tolist())))
     is_causal = run.experiment.model.family == "decoder-only"
     change = _change(model, ids, order, is_causal=is_causal)
-    return Noticed(run.meta.name, change), ShuffledAnswers(*answers), moved
+    return VectorChange(run.meta.name, change), ShuffledAnswers(*answers), moved
 
 
-def of_picture(run: Run, picture: npt.NDArray[np.uint8], order_seed: int = 0) -> Pictured:
+def of_picture(run: Run, picture: npt.NDArray[np.uint8], order_seed: int = 0) -> ShuffledPicture:
     """Shuffle the patches of a picture and ask the run's Vision Transformer with its last weights.
 
     picture: uint8 (C, height, width). Raises ValueError, in a sentence, for a run of sentences.
@@ -151,7 +148,7 @@ def of_picture(run: Run, picture: npt.NDArray[np.uint8], order_seed: int = 0) ->
     before, after = (look_at_picture(run, each).probabilities for each in (picture, moved))
     assert before is not None
     assert after is not None
-    return Pictured(moved, before, after)
+    return ShuffledPicture(moved, before, after)
 
 
 def _change(model: TextModel, ids: Tensor, order: Sequence[int], *, is_causal: bool) -> Array:

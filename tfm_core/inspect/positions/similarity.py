@@ -65,8 +65,7 @@ def tiles_of(experiment: Experiment, snapshot: Snapshot) -> Floats:
         if POSITIONS[experiment.model.position].has_table:
             raise StudentError("No positions were kept at step {step:,}.", step=snapshot.step)
         raise StudentError(
-            "The positions of this model are {position}, not learned: there is nothing in them "
-            "that training changes.",
+            "This model's positions are {position}, not learned, so training does not change them.",
             position=experiment.model.position,
         )
     return tiles(table, side, has_cls=experiment.has_cls)

@@ -206,9 +206,7 @@ def learned_table(snapshot: Snapshot, name: str) -> Array:
     """Return a learned table (rows, d_model) of a snapshot. Raises ValueError where it lacks."""
     if name not in snapshot.positions:
         raise StudentError(
-            "The snapshot of step {step:,} holds no table {name}.",
-            step=snapshot.step,
-            name=name,
+            "The snapshot of step {step:,} holds no table {name}.", step=snapshot.step, name=name
         )
     return np.asarray(snapshot.positions[name], np.float32)
 

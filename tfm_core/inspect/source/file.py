@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from functools import lru_cache
 from math import isqrt
 from typing import Any, Literal, get_args
 
@@ -218,3 +219,14 @@ def _vocabularies(shape: Shape, data: Carried) -> dict[str, tuple[str, ...]]:
     if not data.src or data.src == data.tgt:
         return {"WORDS": data.tgt}
     return {"SOURCE": data.src, "TARGET": data.tgt}
+
+
+@lru_cache(maxsize=32)
+def printed(config: ModelConfig, shape: Shape) -> str:
+    """Return the printed structure of a model; none of its weights is made."""
+    from tfm_core.models.unfilled import unfilled
+
+    names: dict[str, Any] = {"__name__": "model"}
+    exec(source_code(config, shape), names)
+    with unfilled():
+        return str(names["Model"]())

@@ -63,29 +63,34 @@ def _named(
     n = len(first)
     if name in {"view", "reshape"}:
         return regrouped(axes[0], shapes[0], made)
-    if name == "transpose":
-        i, j = values["first"] % n, values["other"] % n
-        first[i], first[j] = first[j], first[i]
-    elif name == "permute":
-        first = [first[dim % n] for dim in values["dims"]]
-    elif name == "CHW to HWC":
-        first = [first[1], first[2], first[0]]
+    if name in {"transpose", "permute", "CHW to HWC"}:
+        first = [first[dim] for dim in _order(name, n, values)]
     elif name in {"unsqueeze", "stack"}:
         first.insert(values["dim"] % (n + 1), "1" if name == "unsqueeze" else "x, b")
-    elif name == "squeeze" and len(made) < n:
-        del first[values["dim"] % n]
     elif name == "expand":
         first = [*["new"] * (len(made) - n), *first]
-    elif name == "mean" and values["keepdim"] == "True":
-        first[values["dim"] % n] = "1"
-    elif name in {"mean", "argmax"}:
-        del first[values["dim"] % n]
+    elif name in {"squeeze", "mean", "argmax"}:
+        at = values["dim"] % n
+        is_gone, stays = len(made) < n, "1" if name == "mean" else first[at]
+        first[at : at + 1] = [] if is_gone else [stays]
     elif name == "broadcast":
         first = _stretched(axes, shapes)
     elif name in {"matmul", "mm"}:
         longer = max(axes, key=len)
         first = [*longer[:-2], *first[-2:-1], *axes[1][-1:][: len(axes[1]) - 1]]
     return tuple(first)
+
+
+def _order(name: str, n: int, values: Any) -> list[int]:
+    """Return the old places of n axes that change places, in their new order."""
+    if name == "CHW to HWC":
+        return [1, 2, 0]
+    if name == "permute":
+        return [dim % n for dim in values["dims"]]
+    order = list(range(n))
+    i, j = values["first"] % n, values["other"] % n
+    order[i], order[j] = order[j], order[i]
+    return order
 
 
 def _stretched(axes: Sequence[Axes], shapes: Sequence[Shape]) -> list[str]:

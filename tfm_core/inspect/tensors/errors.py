@@ -11,12 +11,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tfm_core.inspect.tensors.operations import Values, tupled
-from tfm_core.sentences import N_, joined
+from tfm_core.sentences import N_, Paragraph, joined
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 Inputs = tuple["Tensor", ...]
+
+
+UNKNOWN = N_("PyTorch refuses these tensors; its error is above.")
 
 
 def explain(name: str, inputs: Inputs, values: Values, error: Exception) -> str:
@@ -25,7 +28,7 @@ def explain(name: str, inputs: Inputs, values: Values, error: Exception) -> str:
         return _axis(name, inputs, values)
     known = _BY_NAME.get(name)
     cause = known(inputs, values) if known else None
-    return cause or N_("PyTorch does not do this with these tensors; its own words are above.")
+    return cause or UNKNOWN
 
 
 def _shape(tensor: Tensor) -> str:
@@ -38,8 +41,7 @@ def _axis(name: str, inputs: Inputs, values: Values) -> str:
     asked += list(values.get("dims", ()))
     wrong = next((dim for dim in asked if not -n <= dim < n), asked[0])
     return N_(
-        "There is no axis {wrong}: with {n} axes they are 0 to {n_2} from the front, or -1 "
-        "to {value} from the back.",
+        "There is no axis {wrong}: {n} axes count 0 to {n_2}, or -1 to {value} from the back.",
         wrong=wrong,
         n=n,
         n_2=n - 1,
@@ -52,39 +54,25 @@ def _view(inputs: Inputs, values: Values) -> str | None:
     wrong = _count(x, sizes)
     if wrong:
         return wrong
-    return (
-        f"The elements of x do not lie in the order in which they are read: its strides are "
-        f"{tupled(x.stride())}, so it is not contiguous, and no strides can give the shape "
-        f"{tupled(sizes)} without moving numbers. x.reshape(…) or x.contiguous().view(…) copies."
-    )
+    return Paragraph("tensors/not-contiguous", strides=tupled(x.stride()), sizes=tupled(sizes))
 
 
 def _count(x: Tensor, sizes: tuple[int, ...]) -> str | None:
     """Explain sizes that do not hold as many elements as there are."""
     if any(size < -1 for size in sizes):
-        return N_("A size cannot be {sizes}; only -1 has a meaning: work it out.", sizes=min(sizes))
+        return N_(
+            "A size cannot be {sizes}; only -1 is allowed: “infer this size”.", sizes=min(sizes)
+        )
     if sizes.count(-1) > 1:
         return N_(
-            "-1 means “work this size out”; it stands there {count} times, and one "
-            "equation cannot have two unknowns. Write one of them yourself.",
+            "-1 means “infer this size”, which works for one size only, not {count}.",
             count=sizes.count(-1),
         )
     known = math.prod(size for size in sizes if size != -1)
     if -1 in sizes and (known == 0 or x.numel() % known):
-        return N_(
-            "x has {x} elements; the sizes that are given make {known}, which does not "
-            "divide {x}, so nothing fits in place of -1.",
-            x=x.numel(),
-            known=known,
-        )
+        return Paragraph("tensors/no-divisor", x=x.numel(), known=known)
     if -1 not in sizes and known != x.numel():
-        return N_(
-            "x has {x} elements, but {sizes} has room for {known}. A view or reshape keeps "
-            "every element: the products of the sizes must be equal.",
-            x=x.numel(),
-            sizes=tupled(sizes),
-            known=known,
-        )
+        return Paragraph("tensors/no-room", x=x.numel(), sizes=tupled(sizes), known=known)
     return None
 
 
@@ -92,48 +80,29 @@ def _permute(inputs: Inputs, values: Values) -> str:
     n, dims = inputs[0].dim(), values.get("dims", (1, 2, 0))
     if len(dims) != n:
         return N_(
-            "x has {n} axes, and {n_dims} are listed: every axis must be named once.",
-            n=n,
-            n_dims=len(dims),
+            "x has {n} axes, but {n_dims} are listed: name each axis once.", n=n, n_dims=len(dims)
         )
-    return N_(
-        "An axis is listed twice in {dims}: every axis must be named exactly once.",
-        dims=tupled(dims),
-    )
+    return N_("{dims} lists an axis twice: name each axis once.", dims=tupled(dims))
 
 
 def _expand(inputs: Inputs, values: Values) -> str:
     x, sizes = inputs[0], values["sizes"]
     if len(sizes) < x.dim():
-        return N_(
-            "x has {dim} axes, and only {n_sizes} sizes are given: expand may add axes in "
-            "front, never take one away.",
-            dim=x.dim(),
-            n_sizes=len(sizes),
-        )
+        return Paragraph("tensors/expand-few", dim=x.dim(), n_sizes=len(sizes))
     lead = len(sizes) - x.dim()
     if -1 in sizes[:lead]:
-        return N_(
-            "-1 keeps an axis as it is, but here it stands for a new axis, which has no size yet.",
-        )
+        return N_("-1 keeps an axis, but a new axis has no size yet.")
     for dim, (old, new) in enumerate(zip(x.shape, sizes[lead:], strict=True)):
         if new not in {old, -1} and old != 1:
-            return N_(
-                "Axis {dim} of x has size {old}, and {new} is asked for. Only an axis of "
-                "size 1 can be stretched, because its one element is read again and again "
-                "(stride 0).",
-                dim=dim,
-                old=old,
-                new=new,
-            )
-    return N_("A size of {sizes} makes no sense here.", sizes=min(sizes))
+            return Paragraph("tensors/expand-size", dim=dim, old=old, new=new)
+    return N_("A size cannot be {sizes}.", sizes=min(sizes))
 
 
 def _join(inputs: Inputs, dim: int, name: str) -> str:
     a, b = inputs
     if a.dim() != b.dim():
         return N_(
-            "x has {dim} axes and b has {dim_2}: {name} wants the same number.",
+            "x has {dim} axes and b has {dim_2}: {name} needs the same number.",
             dim=a.dim(),
             dim_2=b.dim(),
             name=name,
@@ -141,44 +110,27 @@ def _join(inputs: Inputs, dim: int, name: str) -> str:
     axis = dim % a.dim()
     for at, (one, other) in enumerate(zip(a.shape, b.shape, strict=True)):
         if at != axis and one != other:
-            return N_(
-                "{name} joins along axis {axis}; all the other sizes must agree, but axis "
-                "{at} is {one} in x and {other} in b.",
-                name=name,
-                axis=axis,
-                at=at,
-                one=one,
-                other=other,
+            return Paragraph(
+                "tensors/join-sizes", name=name, axis=axis, at=at, one=one, other=other
             )
     return N_("x is {shape}, b is {shape_2}.", shape=_shape(a), shape_2=_shape(b))
 
 
 def _stack(inputs: Inputs, _values: Values) -> str:
     a, b = inputs
-    return N_(
-        "stack lays equal tensors on each other, but x is {shape} and b is {shape_2}. cat "
-        "joins tensors that differ along one axis.",
-        shape=_shape(a),
-        shape_2=_shape(b),
-    )
+    return Paragraph("tensors/stack-shapes", shape=_shape(a), shape_2=_shape(b))
 
 
 def _matmul(inputs: Inputs, _values: Values) -> str:
     a, b = inputs
     inner = b.size(-2) if b.dim() > 1 else b.size(0)
     if a.size(-1) != inner:
-        return (
-            f"A row of x has {a.size(-1)} numbers, a column of b has {inner}: the inner sizes of "
-            f"{_shape(a)} @ {_shape(b)} must be equal. Often one of them wants a transpose."
+        return Paragraph(
+            "tensors/inner-sizes", row=a.size(-1), column=inner, shape=_shape(a), shape_2=_shape(b)
         )
     if a.dtype != b.dtype:
         return _types(a, b)
-    return N_(
-        "The last two axes fit, but the axes before them are a batch, and those of {shape} "
-        "and {shape_2} are neither equal nor 1.",
-        shape=_shape(a),
-        shape_2=_shape(b),
-    )
+    return Paragraph("tensors/batch-axes", shape=_shape(a), shape_2=_shape(b))
 
 
 def _mm(inputs: Inputs, values: Values) -> str:
@@ -186,18 +138,14 @@ def _mm(inputs: Inputs, values: Values) -> str:
     if a.dim() == b.dim() == 2:
         return _matmul(inputs, values)
     words = N_(
-        "mm takes two matrices, (n, k) and (k, m), and nothing else; x has {dim} axes and b has "
-        "{dim_2}.",
-        dim=a.dim(),
-        dim_2=b.dim(),
+        "mm takes two matrices; x has {dim} axes and b has {dim_2}.", dim=a.dim(), dim_2=b.dim()
     )
     try:
         made = a @ b
     except RuntimeError:
         return words
     more = N_(
-        "matmul, written @, takes the axes before the last two for a batch: {shape} @ {shape_2} "
-        "is {made}.",
+        "@ (matmul) treats leading axes as a batch: {shape} @ {shape_2} is {made}.",
         shape=_shape(a),
         shape_2=_shape(b),
         made=_shape(made),
@@ -210,10 +158,8 @@ def _broadcast(inputs: Inputs, _values: Values) -> str:
     pairs = zip(reversed(a.shape), reversed(b.shape), strict=False)
     for back, (one, other) in enumerate(pairs, start=1):
         if one != other and 1 not in {one, other}:
-            return N_(
-                "x is {shape}, b is {shape_2}: compared from the last axis, axis -{back} is {one} "
-                "in x and {other} in b. They must be equal, or one 1; unsqueeze adds a 1 where it "
-                "is wanted.",
+            return Paragraph(
+                "tensors/broadcast-sizes",
                 shape=_shape(a),
                 shape_2=_shape(b),
                 back=back,
@@ -225,24 +171,20 @@ def _broadcast(inputs: Inputs, _values: Values) -> str:
 
 def _mean(inputs: Inputs, _values: Values) -> str:
     return N_(
-        "x holds {dtype}, and a mean of whole numbers is seldom one: turn x into decimal numbers "
-        "with x.float() first.",
+        "x holds {dtype}, but a mean needs decimals: use x.float() first.",
         dtype=str(inputs[0].dtype)[6:],
     )
 
 
 def _to(_inputs: Inputs, values: Values) -> str:
-    return N_(
-        "The computer that runs this page has no device {device!r} that PyTorch can use. Programs "
-        'ask first: device = "cuda" if torch.cuda.is_available() else "cpu".',
-        device=values["device"],
-    )
+    return Paragraph("tensors/no-device", device=values["device"])
 
 
 def _types(a: Tensor, b: Tensor) -> str:
-    return (
-        f"x holds {str(a.dtype)[6:]}, b holds {str(b.dtype)[6:]}: a product wants the same type. "
-        "x.float() turns whole numbers into decimal ones."
+    return N_(
+        "x holds {dtype}, b holds {dtype_2}: a product needs one type. Use x.float().",
+        dtype=str(a.dtype)[6:],
+        dtype_2=str(b.dtype)[6:],
     )
 
 
@@ -253,9 +195,8 @@ def _einsum(inputs: Inputs, values: Values) -> str | None:
     sizes: dict[str, tuple[int, str]] = {}
     for name, letters, x in zip("xb", parts, inputs, strict=False):
         if len(letters) != x.dim():
-            return N_(
-                "“{letters}” has {n_letters} letters, but {name} has {dim} axes {shape}: "
-                "one letter an axis.",
+            return Paragraph(
+                "tensors/letters",
                 letters=letters,
                 n_letters=len(letters),
                 name=name,
@@ -265,9 +206,8 @@ def _einsum(inputs: Inputs, values: Values) -> str | None:
         for letter, size in zip(letters, x.shape, strict=True):
             old, owner = sizes.setdefault(letter, (size, name))
             if old != size and 1 not in {old, size}:
-                return N_(
-                    "The letter {letter} stands for one size, but it is {old} in {owner} "
-                    "and {size} in {name}.",
+                return Paragraph(
+                    "tensors/letter-sizes",
                     letter=letter,
                     old=old,
                     owner=owner,
@@ -276,13 +216,10 @@ def _einsum(inputs: Inputs, values: Values) -> str | None:
                 )
     for letter in out:
         if letter not in sizes:
-            return N_(
-                "The output asks for {letter}, but no input has an axis of that letter.",
-                letter=letter,
-            )
+            return N_("The output has {letter}, which is in no input.", letter=letter)
         if out.count(letter) > 1:
             return N_(
-                "The letter {letter} stands twice in the output; each may stand there once.",
+                "The output has the letter {letter} twice; each may stand there once.",
                 letter=letter,
             )
     if len({x.dtype for x in inputs[: len(parts)]}) > 1:
@@ -293,9 +230,9 @@ def _einsum(inputs: Inputs, values: Values) -> str | None:
 def _softmax(inputs: Inputs, _values: Values) -> str | None:
     x = inputs[0]
     if not x.is_floating_point():
-        return (
-            f"x holds {str(x.dtype)[6:]}, whole numbers, but shares lie between 0 and 1: turn it "
-            "into decimal numbers with x.float() first."
+        return N_(
+            "x holds {dtype}, but a softmax gives decimals: use x.float() first.",
+            dtype=str(x.dtype)[6:],
         )
     return None
 
@@ -306,9 +243,8 @@ def _masked(inputs: Inputs, values: Values) -> str:
     pairs = zip(reversed(mask), reversed(shape), strict=False)
     for back, (size, own) in enumerate(pairs, start=1):
         if size != own and 1 not in {size, own}:
-            return N_(
-                "The mask is {mask}, x is {shape}: compared from the last axis, axis "
-                "-{back} is {size} in the mask and {own} in x. They must be equal, or one 1.",
+            return Paragraph(
+                "tensors/mask-sizes",
                 mask=tupled(mask),
                 shape=tupled(shape),
                 back=back,
@@ -316,13 +252,12 @@ def _masked(inputs: Inputs, values: Values) -> str:
                 own=own,
             )
     if not x.is_floating_point():
-        return (
-            f"x holds {str(x.dtype)[6:]}: whole numbers have no {values['value']}. Turn x into "
-            "decimal numbers with x.float(), or fill in a whole number."
+        return N_(
+            "x holds {dtype}, which has no {value}: use x.float(), or fill in a whole number.",
+            dtype=str(x.dtype)[6:],
+            value=values["value"],
         )
-    return N_(
-        "The mask {mask} does not fit x, which is {shape}.", mask=tupled(mask), shape=tupled(shape)
-    )
+    return N_("The mask {mask} does not fit x {shape}.", mask=tupled(mask), shape=tupled(shape))
 
 
 def _triangle(inputs: Inputs, _values: Values) -> str:
@@ -338,7 +273,7 @@ def _arange(_inputs: Inputs, values: Values) -> str:
     if step == 0:
         return N_("With a step of 0 the end is never reached.")
     return N_(
-        "From {start} one never comes to {end} in steps of {step}: the signs do not fit.",
+        "Steps of {step} never lead from {start} to {end}: the sign is wrong.",
         start=start,
         end=end,
         step=step,
@@ -346,7 +281,7 @@ def _arange(_inputs: Inputs, values: Values) -> str:
 
 
 def _random(_inputs: Inputs, values: Values) -> str:
-    return N_("A seed must not be below 0 or too large; it is {values}.", values=values["seed"])
+    return N_("The seed {values} is below 0 or too large.", values=values["seed"])
 
 
 _BY_NAME: dict[str, Callable[[Inputs, Any], str | None]] = {

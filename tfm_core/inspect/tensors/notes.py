@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 from tfm_core.inspect.tensors.operations import tupled
-from tfm_core.inspect.tensors.sight import OperationResult
-from tfm_core.sentences import N_
+from tfm_core.inspect.tensors.sight import OperationResult, TensorView
+from tfm_core.sentences import N_, Paragraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,66 +24,55 @@ def note(seen: OperationResult) -> str:
     after, name = seen.after, seen.operation.name
     if after is None or not seen.before:
         return ""
-    x, shares = seen.before[0], seen.shares[0]
+    x = seen.before[0]
     if name == "squeeze" and after.shape == x.shape:
-        return N_(
-            "Nothing happened, and nothing was said: the axis is larger than 1. Errors of "
-            "this kind show up much later.",
-        )
-    if name == "reshape":
-        return (
-            N_("Here reshape is a view: nothing was copied.")
-            if shares
-            else N_(
-                "Here reshape had to copy: the elements of x do not lie in the order of reading."
-            )
-        )
-    if name == "contiguous":
-        return (
-            N_("x was contiguous already: it comes back as it is, without a copy.")
-            if shares
-            else N_("x was not contiguous: its elements were copied into the order of reading.")
-        )
+        return N_("Nothing happened: the axis is larger than 1. Such errors show up much later.")
+    if name in {"reshape", "contiguous", "to"}:
+        return _copied(seen, after)
     if name == "expand" and len(after.storage) < after.values.size:
-        return N_(
-            "{size} elements, {n_storage} places in memory: write to one of them and all of "
-            "its repetitions change.",
-            size=after.values.size,
-            n_storage=len(after.storage),
-        )
+        return Paragraph("tensors/expanded", size=after.values.size, n_storage=len(after.storage))
     if name == "broadcast":
         return _stretch(seen, after.shape)
     if name == "argmax":
         return N_(
-            "Places, not values, in {dtype}: no gradient passes through them, so a loss takes the "
-            "scores themselves.",
+            "Indices, not values ({dtype}): no gradient passes, so a loss takes the scores.",
             dtype=after.dtype,
         )
-    if name == "to":
-        if shares:
-            return N_(
-                "x was {dtype} on {device} already: the same tensor comes back, without a copy.",
-                dtype=x.dtype,
-                device=x.device,
-            )
-        changed = int((x.values.astype(float) != after.values.astype(float)).sum())
-        return N_(
-            "A copy on {device}: {n} of {size} numbers are not what they were.",
-            device=after.device,
-            n=changed,
-            size=x.values.size,
-        )
     if name == "mm":
-        return N_(
-            "The same as x @ b, for both are matrices. Give x and b two axes more, and mm refuses "
-            "where @ goes on."
-        )
+        return N_("The same as x @ b. With two more axes each, mm fails where @ works.")
     if name == "softmax" and x.values.ndim > 1 and seen.values["dim"] % x.values.ndim == 0:
-        return N_(
-            "Axis 0 sums to 1 here: the columns. For attention that is the famous mistake: "
-            "the keys, the last axis, must share one query’s attention.",
-        )
+        return Paragraph("tensors/columns-sum")
     return ""
+
+
+def _copied(seen: OperationResult, after: TensorView) -> str:
+    """Say whether an operation that copies only where it must has copied."""
+    x, shares, name = seen.before[0], seen.shares[0], seen.operation.name
+    if name == "reshape":
+        return (
+            N_("Here reshape is a view, without a copy.")
+            if shares
+            else N_("Here reshape had to copy: x is not in reading order.")
+        )
+    if name == "contiguous":
+        return (
+            N_("x was contiguous: it comes back without a copy.")
+            if shares
+            else N_("x was not contiguous: it was copied into reading order.")
+        )
+    if shares:
+        return N_(
+            "x was {dtype} on {device} already: it comes back without a copy.",
+            dtype=x.dtype,
+            device=x.device,
+        )
+    changed = int((x.values.astype(float) != after.values.astype(float)).sum())
+    return N_(
+        "A copy on {device}: {n} of {size} numbers changed.",
+        device=after.device,
+        n=changed,
+        size=x.values.size,
+    )
 
 
 def _stretch(seen: OperationResult, made: tuple[int, ...]) -> str:
@@ -92,10 +81,8 @@ def _stretch(seen: OperationResult, made: tuple[int, ...]) -> str:
     if not stretched:
         return N_("Both have the shape of y: nothing is broadcast.")
     if len(stretched) == len(seen.before):
-        return N_(
-            "Neither x {shape} nor b {shape_2} has the shape of y {made}: both were stretched. "
-            "Where that is not meant, it is a mistake that no error tells of, such as (B,) minus "
-            "(B, 1).",
+        return Paragraph(
+            "tensors/both-stretched",
             shape=tupled(seen.before[0].shape),
             shape_2=tupled(seen.before[1].shape),
             made=tupled(made),
@@ -106,9 +93,8 @@ def _stretch(seen: OperationResult, made: tuple[int, ...]) -> str:
         0 if size != made[lead + axis] else stride
         for axis, (size, stride) in enumerate(zip(one.shape, one.strides, strict=True))
     ]
-    return N_(
-        "{name} {shape} is read as {made} with strides {strides}: nothing is copied, a stride of 0 "
-        "reads the same numbers again.",
+    return Paragraph(
+        "tensors/stretched",
         name=one.name,
         shape=tupled(one.shape),
         made=tupled(made),
@@ -127,12 +113,8 @@ def statistics(seen: OperationResult) -> str:
     assert seen.after is not None
     values = seen.after.values
     spread = values.std(ddof=1) if values.size > 1 else math.nan
-    return N_(
-        "smallest {min:.2f}, mean {mean:.2f}, largest {max:.2f}, standard deviation {spread:.2f}",
-        min=values.min(),
-        mean=values.mean(),
-        max=values.max(),
-        spread=spread,
+    return Paragraph(
+        "tensors/statistics", min=values.min(), mean=values.mean(), max=values.max(), spread=spread
     )
 
 

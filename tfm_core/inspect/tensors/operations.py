@@ -21,7 +21,7 @@ CAUSAL, PADDING, LARGE = "future", N_("last column"), N_("larger than 2")
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class Argument:
     """A parameter of an operation. kind: how its text is read."""
 
     name: str
@@ -47,7 +47,7 @@ class TensorOperation:
     help: str
     kind: Kind
     shape: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[Argument, ...]
     run: Callable[[tuple[Tensor, ...], Values], Tensor]
     code: Callable[[Values], str]
     where: str
@@ -56,12 +56,12 @@ class TensorOperation:
     numbers: str = ""
 
 
-def _dim(label: str, default: str, name: str = "dim") -> Parameter:
-    return Parameter(name, label, N_("Axes count from 0; -1 is the last one."), "int", default)
+def _dim(label: str, default: str, name: str = "dim") -> Argument:
+    return Argument(name, label, N_("From 0; -1 is the last axis."), "int", default)
 
 
-def _sizes(default: str, help: str = N_("A -1 is worked out from the others.")) -> Parameter:
-    return Parameter("sizes", N_("New shape"), help, "ints", default)
+def _sizes(default: str, help: str = N_("-1 is inferred.")) -> Argument:
+    return Argument("sizes", N_("New shape"), help, "ints", default)
 
 
 def listed(numbers: tuple[int, ...]) -> str:
@@ -130,77 +130,77 @@ def _combined(inputs: tuple[Tensor, ...], v: Values) -> Tensor:
     return x + b if v["sign"] == "+" else x * b
 
 
-_MADE = Parameter("sizes", N_("Shape"), N_("Up to 64 elements."), "shape", "2, 4")
-_SEED = Parameter("seed", N_("Seed"), N_("The same seed draws the same numbers."), "int", "0")
+_MADE = Argument("sizes", N_("Shape"), N_("Up to 64 elements."), "shape", "2, 4")
+_SEED = Argument("seed", N_("Seed"), N_("The same seed gives the same numbers."), "int", "0")
 _DIAGONAL = _dim(N_("Diagonal"), "0", "diagonal")
 
 _SHAPES = (
     TensorOperation(
-        "view", N_("The same memory read in another shape. It never copies, so it can refuse."),
+        "view", N_("Reads the same memory in another shape. Never copies, so it can fail."),
         "moves", "2, 6", (_sizes("2, 2, 3"),), lambda i, v: i[0].view(v["sizes"]),
         lambda v: f"y = x.view({listed(v['sizes'])})",
-        N_("Split heads: d_model numbers become heads × d_head."), "split",
+        N_("Split heads: d_model becomes heads × d_head."), "split",
     ),
     TensorOperation(
-        "reshape", N_("A view where that is possible, a copy where it is not."),
+        "reshape", N_("A view where possible, else a copy."),
         "moves", "3, 4", (_sizes("2, 6"),), lambda i, v: i[0].reshape(v["sizes"]),
         lambda v: f"y = x.reshape({listed(v['sizes'])})",
-        N_("Merge heads: after the transpose only a copy can lie in one row."), "merge",
+        N_("Merge heads, which takes a copy after the transpose."), "merge",
     ),
     TensorOperation(
-        "unsqueeze", N_("A new axis of size 1; strides change, memory does not."),
+        "unsqueeze", N_("Adds an axis of size 1; memory stays."),
         "moves", "2, 3", (_dim(N_("New axis at"), "1"),), lambda i, v: i[0].unsqueeze(v["dim"]),
         lambda v: f"y = x.unsqueeze({v['dim']})",
-        N_("Masks: (B, K) becomes (B, 1, 1, K), so that it fits all heads and queries."), "masks",
+        N_("Masks: (B, K) becomes (B, 1, 1, K), for all heads and queries."), "masks",
     ),
     TensorOperation(
-        "squeeze", N_("Takes an axis of size 1 away; does nothing, silently, to a larger one."),
+        "squeeze", N_("Removes an axis of size 1; silently ignores a larger one."),
         "moves", "2, 1, 3", (_dim(N_("Axis"), "1"),), lambda i, v: i[0].squeeze(v["dim"]),
         lambda v: f"y = x.squeeze({v['dim']})",
-        N_("The way back from unsqueeze: one example out of a batch of one."),
+        N_("Takes one example out of a batch of one."),
     ),
     TensorOperation(
         "expand",
-        N_("Repeats an axis of size 1 with stride 0: many elements, one place in memory."),
-        "moves", "1, 4", (_sizes("3, 4", N_("-1 keeps an axis as it is.")),),
+        N_("Repeats an axis of size 1 with stride 0: no memory."),
+        "moves", "1, 4", (_sizes("3, 4", N_("-1 keeps an axis.")),),
         lambda i, v: i[0].expand(v["sizes"]), lambda v: f"y = x.expand({listed(v['sizes'])})",
-        N_("The CLS vector of a Vision Transformer, for every picture of a batch."),
+        N_("The CLS vector, for every picture of a batch."),
     ),
 )  # fmt: skip
 _ORDERS = (
     TensorOperation(
-        "transpose", N_("Swaps two axes by swapping their strides; no number moves."),
+        "transpose", N_("Swaps two axes by their strides; no number moves."),
         "moves", "2, 3", (_dim(N_("First axis"), "0", "first"), _dim(N_("Second axis"), "1",
         "other")),
         lambda i, v: i[0].transpose(v["first"], v["other"]),
         lambda v: f"y = x.transpose({v['first']}, {v['other']})",
-        N_("Split heads: (B, T, H, D) becomes (B, H, T, D). And Kᵀ in QKᵀ."), "split",
+        N_("Split heads: (B, T, H, D) to (B, H, T, D); Kᵀ in QKᵀ."), "split",
     ),
     TensorOperation(
-        "permute", N_("Puts all axes in a new order at once, again by strides alone."),
+        "permute", N_("Reorders all axes, by strides alone."),
         "moves", "2, 3, 2",
-        (Parameter("dims", N_("Order of axes"), N_("Each old axis once."), "ints", "1, 0, 2"),),
+        (Argument("dims", N_("New order"), N_("Each axis once."), "ints", "1, 0, 2"),),
         lambda i, v: i[0].permute(v["dims"]), lambda v: f"y = x.permute({listed(v['dims'])})",
-        N_("Patches: the pixels of one patch come together."),
+        N_("Patches: brings the pixels of a patch together."),
     ),
     TensorOperation(
-        "contiguous", N_("Copies the elements into the order in which they are read, if need be."),
+        "contiguous", N_("Copies the elements into reading order, if needed."),
         "moves", "2, 3", (), lambda i, v: i[0].contiguous(), lambda v: "y = x.contiguous()",
-        N_("Before a view after a transpose; where heads merge, reshape does both."), "merge",
+        N_("Before a view after a transpose; reshape does both."), "merge",
     ),
     TensorOperation(
-        "CHW to HWC", N_("Pictures: PyTorch keeps channels first, image files and plots last."),
+        "CHW to HWC", N_("PyTorch keeps channels first, image files last."),
         "moves", "3, 2, 3", (), lambda i, v: i[0].permute(1, 2, 0),
         lambda v: "y = x.permute(1, 2, 0)  # C, Y, X -> Y, X, C",
-        N_("Every picture that is shown: (1, 28, 28) for the model, (28, 28, 1) for the screen."),
+        N_("Pictures: (1, 28, 28) in the model, (28, 28, 1) on screen."),
     ),
 )  # fmt: skip
 _JOINS = (
     TensorOperation(
-        "cat", N_("Joins along an axis that is there; all the other sizes must agree."),
+        "cat", N_("Joins along an existing axis; other sizes must agree."),
         "moves", "2, 3", (_dim(N_("Axis"), "0"),), lambda i, v: _torch().cat(list(i), v["dim"]),
         lambda v: f"y = torch.cat([x, b], dim={v['dim']})",
-        N_("CLS before the patches of a Vision Transformer; the heads of a list, joined."),
+        N_("CLS in front of the patches."),
         second="2, 3",
     ),
     TensorOperation(
@@ -208,124 +208,123 @@ _JOINS = (
         "moves", "2, 3", (_dim(N_("New axis at"), "0"),),
         lambda i, v: _torch().stack(list(i), v["dim"]),
         lambda v: f"y = torch.stack([x, b], dim={v['dim']})",
-        N_("Sine and cosine of every position, taken together."),
+        N_("Sine and cosine of every position."),
         second="2, 3",
     ),
     TensorOperation(
         "hstack", N_("cat along axis 1 (axis 0 for vectors)."),
         "moves", "2, 3", (), lambda i, v: _torch().hstack(i), lambda v: "y = torch.hstack([x, b])",
-        N_("Short for cat: a list of heads side by side."),
+        N_("A list of heads side by side."),
         second="2, 2",
     ),
 )  # fmt: skip
 _PRODUCTS = (
     TensorOperation(
-        "matmul", N_("Rows times columns, for every pair; axes before the last two are a batch."),
+        "matmul", N_("Rows times columns; leading axes are a batch."),
         "computes", "2, 3", (), lambda i, v: i[0] @ i[1], lambda v: "y = x @ b",
         N_("Everywhere: projections, QKᵀ, weights × V."), "scores", "3, 2",
     ),
     TensorOperation(
-        "mm", N_("Two matrices and nothing else: on four axes it refuses, where @ goes on."),
+        "mm", N_("Two matrices only; on four axes it fails where @ works."),
         "computes", "2, 3", (), lambda i, v: _torch().mm(i[0], i[1]),
         lambda v: "y = torch.mm(x, b)",
-        N_("Nowhere: the tensors of attention have four axes, (B, H, T, D), so they use @."),
+        N_("Nowhere: attention has four axes, (B, H, T, D), and uses @."),
         second="3, 2",
     ),
     TensorOperation(
-        "einsum", N_("Products written with letters: those not in the output are summed over."),
+        "einsum", N_("Products by letters; letters not in the output are summed over."),
         "computes", "2, 3",
-        (Parameter("equation", N_("Equation"), N_("Such as ij,jk->ik."), "equation", "qd,kd->qk"),),
+        (Argument("equation", N_("Equation"), N_("Such as ij,jk->ik."), "equation", "qd,kd->qk"),),
         lambda i, v: _torch().einsum(v["equation"], *i[: v["equation"].count(",") + 1]),
         lambda v: f'y = torch.einsum("{v["equation"]}", '
         f"x{', b' if ',' in v['equation'] else ''})",
-        N_("QKᵀ of all heads at once could be written so: bqhd,bkhd->bhqk."),
+        N_("QKᵀ of all heads: bqhd,bkhd->bhqk."),
         second="4, 3",
     ),
     TensorOperation(
-        "broadcast", N_("Element by element; an axis of size 1, or none, is read again and again."),
+        "broadcast", N_("Element by element; an axis of size 1, or none, is repeated."),
         "computes", "4, 3",
-        (Parameter("sign", N_("Sign"), "", "choice", "+", ("+", "*")),), _combined,
+        (Argument("sign", N_("Sign"), "", "choice", "+", ("+", "*")),), _combined,
         lambda v: f"y = x {v['sign']} b",
-        N_("A bias (D,) on every token, positions (T, D) on a batch, a mask (B, 1, 1, K) on "
-        "scores (B, H, Q, K)."),
+        N_("A bias (D,) on tokens, positions (T, D) on a batch, a mask (B, 1, 1, K) on scores."),
         second="3",
     ),
     TensorOperation(
-        "softmax", N_("Exponentials over their sum: along one axis, shares that add up to 1."),
+        "softmax", N_("Exponentials over their sum along an axis: shares of 1."),
         "places", "3, 3", (_dim(N_("Axis that sums to 1"), "-1"),),
         lambda i, v: i[0].softmax(v["dim"]), lambda v: f"y = x.softmax({v['dim']})",
-        N_("Attention weights: over keys, the last axis."), "softmax",
+        N_("Attention weights, over the keys (last axis)."), "softmax",
     ),
 )  # fmt: skip
 _REDUCTIONS = (
     TensorOperation(
-        "mean", N_("The mean along one axis, which disappears; keepdim leaves it with size 1."),
+        "mean", N_("The mean along an axis, which disappears unless keepdim."),
         "computes", "2, 3",
         (
-            _dim(N_("Axis that is averaged"), "-1"),
-            Parameter("keepdim", "keepdim", N_("True keeps the axis, so that x - y fits."),
+            _dim(N_("Axis to average"), "-1"),
+            Argument("keepdim", "keepdim", N_("True keeps the axis, so x - y fits."),
             "choice", "False", ("False", "True")),
         ),
         lambda i, v: i[0].mean(v["dim"], keepdim=v["keepdim"] == "True"),
         lambda v: f"y = x.mean({v['dim']}{', keepdim=True' if v['keepdim'] == 'True' else ''})",
-        N_("LayerNorm takes it over d_model; mean pooling over the tokens."),
+        N_("LayerNorm, over d_model; mean pooling, over tokens."),
         numbers="2, 7, 1, 3, 0, 6",
     ),
     TensorOperation(
-        "argmax", N_("The index of the largest number along one axis, not its value."),
-        "computes", "2, 3", (_dim(N_("Axis that is searched"), "-1"),),
+        "argmax", N_("The index of the largest number along an axis."),
+        "computes", "2, 3", (_dim(N_("Axis to search"), "-1"),),
         lambda i, v: i[0].argmax(v["dim"]), lambda v: f"y = x.argmax({v['dim']})",
-        N_("The word that greedy decoding writes, the digit that a classifier answers."),
+        N_("The word of greedy decoding, the digit of a classifier."),
         numbers="2, 7, 1, 3, 0, 6",
     ),
 )  # fmt: skip
 _MASKS = (
     TensorOperation(
-        "masked_fill", N_("Writes one value wherever a mask of True and False says True."),
+        "masked_fill", N_("Writes a value where the mask is True."),
         "fills", "4, 4",
         (
-            Parameter("which", N_("Mask is True at"), "", "choice", CAUSAL, (CAUSAL, PADDING,
+            Argument("which", N_("Mask is True at"), "", "choice", CAUSAL, (CAUSAL, PADDING,
             LARGE)),
-            Parameter("mask", N_("Shape of the mask"), N_("Must fit x; 1 is stretched."), "shape",
+            Argument("mask", N_("Shape of the mask"), N_("Must fit x; 1 is stretched."), "shape",
             "4, 4"),
-            Parameter("value", N_("Value"), N_("-inf is usual before a softmax."), "number",
+            Argument("value", N_("Value"), N_("-inf is usual before a softmax."), "number",
             "-inf"),
         ),
         lambda i, v: i[0].masked_fill(mask_for(i[0], v), v["value"]), _masked_code,
         N_("Scores that a query must not read."), "masking",
     ),
     TensorOperation(
-        "tril", N_("Keeps the lower triangle, zeros above: the past."),
+        "tril", N_("Keeps the lower triangle: the past."),
         "fills", "4, 4", (_DIAGONAL,), lambda i, v: i[0].tril(v["diagonal"]),
         lambda v: f"y = x.tril({v['diagonal']})", N_("The causal mask."), "masks",
     ),
     TensorOperation(
-        "triu", N_("Keeps the upper triangle, zeros below; with diagonal 1: the future."),
+        "triu", N_("Keeps the upper triangle; with diagonal 1: the future."),
         "fills", "4, 4", (_dim(N_("Diagonal"), "1", "diagonal"),),
         lambda i, v: i[0].triu(v["diagonal"]), lambda v: f"y = x.triu({v['diagonal']})",
-        N_("The causal mask of nn.Transformer, which marks what is forbidden."),
+        N_("The causal mask of nn.Transformer, where True forbids."),
     ),
 )  # fmt: skip
 _TYPES = ("int64", "float16", "bool", "float32")
 _MOVES = (
     TensorOperation(
-        "to", N_("The same numbers in another type, or on another device: a copy, if need be."),
+        "to", N_("The same numbers in another type or on another device."),
         "places", "2, 3",
         (
-            Parameter("type", N_("New type"), N_("int64 cuts decimals off; bool is False for 0."),
+            Argument("type", N_("New type"), N_("int64 cuts decimals; bool is False for 0."),
             "choice", "int64", _TYPES),
-            Parameter("device", N_("Device"), N_("A tensor can meet only those on its device."),
+            Argument("device", N_("Device"), N_("Tensors must share a device to meet."),
             "choice", "cpu", ("cpu", "cuda", "mps")),
         ),
         lambda i, v: moved(i[0], v),
         lambda v: f'y = x.to("{v["device"]}", torch.{v["type"]})',
-        N_("Each batch goes to the device of the model; uint8 pixels to float32."),
+        N_("Batches to the model's device; uint8 pixels to float32."),
         numbers="0, 0.5, 1.9, -1.9, 2, -3",
     ),
 )  # fmt: skip
 _MAKERS = (
     TensorOperation(
-        "arange", N_("Whole numbers from a start up to, but without, an end."),
+        "arange", N_("Whole numbers from start up to, but without, end."),
         "makes", "1",
         (
             _dim(N_("Start"), "0", "start"), _dim(N_("End"), "6", "end"), _dim(N_("Step"), "1",
@@ -333,7 +332,7 @@ _MAKERS = (
         ),
         lambda i, v: _torch().arange(v["start"], v["end"], v["step"]),
         lambda v: f"y = torch.arange({v['start']}, {v['end']}, {v['step']})",
-        N_("Positions 0, 1, 2 … of the tokens."),
+        N_("Positions of the tokens."),
     ),
     TensorOperation(
         "zeros", N_("All zeros."), "makes", "1", (_MADE,),
@@ -341,14 +340,14 @@ _MAKERS = (
         N_("Biases at the start of training."),
     ),
     TensorOperation(
-        "rand", N_("Uniform from 0 to 1: never negative, mean 0.5."), "makes", "1",
+        "rand", N_("Uniform from 0 to 1, mean 0.5."), "makes", "1",
         (_MADE, _SEED), lambda i, v: _seeded(v, "rand"), lambda v: _seeded_code(v, "rand"),
-        N_("Dropout: what draws a number below the rate is switched off."),
+        N_("Dropout switches off what draws less than the rate."),
     ),
     TensorOperation(
-        "randn", N_("Normal: mean 0, standard deviation 1, half of it negative."), "makes", "1",
+        "randn", N_("Normal: mean 0, standard deviation 1."), "makes", "1",
         (_MADE, _SEED), lambda i, v: _seeded(v, "randn"), lambda v: _seeded_code(v, "randn"),
-        N_("Embeddings at the start; rand instead would push them all one way."),
+        N_("Initial embeddings; rand would push them all one way."),
     ),
 )  # fmt: skip
 

@@ -25,7 +25,7 @@ from tfm_core.inspect.tensors.operations import (
     mask_for,
     tupled,
 )
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, Paragraph, StudentError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -143,11 +143,12 @@ def sight(
         return OperationResult(operation, lines, before, None, (), words, kind, why, values)
     if made.numel() > text.MAX_RESULT or made.dim() > text.MAX_AXES + 1:
         raise StudentError(
-            "The result has shape {shape}, {n} elements; up to {most_result} can be followed "
-            "by eye. Take smaller inputs.",
-            shape=tupled(tuple(made.shape)),
-            n=made.numel(),
-            most_result=text.MAX_RESULT,
+            Paragraph(
+                "tensors/result-too-large",
+                shape=tupled(tuple(made.shape)),
+                n=made.numel(),
+                most_result=text.MAX_RESULT,
+            )
         )
     origins = _traced(operation, inputs, numbered, values, made)
     shapes = [tuple(one.shape) for one in inputs]
@@ -221,11 +222,11 @@ def _inputs(
 def _prepared(tensor: Tensor, how: str) -> Tensor:
     if how == "transposed":
         if tensor.dim() < 2:
-            raise StudentError("A vector has one axis: there is nothing to transpose in the input.")
+            raise StudentError("A vector has one axis: there is nothing to transpose.")
         return tensor.transpose(-2, -1)
     if how == "without its first":
         if tensor.size(0) < 2:
-            raise StudentError("The first axis has size 1: without its first nothing is left.")
+            raise StudentError("The first axis has size 1: without its first, nothing is left.")
         return tensor[1:]
     return tensor[..., ::2] if how == "every other" else tensor
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import Paragraph, StudentError
 
 MAX_ELEMENTS = 64
 MAX_AXES = 4
@@ -30,13 +30,11 @@ def ints_of(text: str, what: str) -> tuple[int, ...]:
     for part in parts:
         if not _INT.fullmatch(part):
             raise StudentError(
-                "{what}: “{part}” is not a whole number; write numbers such as 2, 3.",
-                what=what,
-                part=part[:20],
+                "{what}: “{part}” is not a whole number, such as 2.", what=what, part=part[:20]
             )
         if len(part) > _MAX_DIGITS:
             raise StudentError(
-                "{what}: “{part}” is too long; numbers go up to {largest} here.",
+                "{what}: “{part}” is too long; at most {largest}.",
                 what=what,
                 part=part[:20],
                 largest=_LARGEST,
@@ -44,7 +42,7 @@ def ints_of(text: str, what: str) -> tuple[int, ...]:
     numbers = tuple(int(part) for part in parts)
     if len(numbers) > _MAX_INTS:
         raise StudentError(
-            "{what}: {n_numbers} numbers are too many; up to {most_ints} fit.",
+            "{what}: {n_numbers} numbers are too many; at most {most_ints}.",
             what=what,
             n_numbers=len(numbers),
             most_ints=_MAX_INTS,
@@ -52,7 +50,7 @@ def ints_of(text: str, what: str) -> tuple[int, ...]:
     for number in numbers:
         if abs(number) > _LARGEST:
             raise StudentError(
-                "{what}: {number} is too large; numbers go up to {largest} here.",
+                "{what}: {number} is too large; at most {largest}.",
                 what=what,
                 number=number,
                 largest=_LARGEST,
@@ -65,9 +63,7 @@ def int_of(text: str, what: str) -> int:
     numbers = ints_of(text, what)
     if len(numbers) != 1:
         raise StudentError(
-            "{what}: one whole number is wanted, and {n_numbers} are given.",
-            what=what,
-            n_numbers=len(numbers),
+            "{what}: type one whole number, not {n_numbers}.", what=what, n_numbers=len(numbers)
         )
     return numbers[0]
 
@@ -77,21 +73,18 @@ def shape_of(text: str, what: str = "Shape") -> tuple[int, ...]:
     shape = ints_of(text, what)
     if not 1 <= len(shape) <= MAX_AXES:
         raise StudentError(
-            "{what}: 1 to {most_axes} axes can be shown, and {n} are given.",
+            "{what}: type 1 to {most_axes} axes, not {n}.",
             what=what,
             most_axes=MAX_AXES,
             n=len(shape),
         )
     if min(shape) < 1:
         raise StudentError(
-            "{what}: an axis of {shape} cannot be shown; each is at least 1.",
-            what=what,
-            shape=min(shape),
+            "{what}: an axis of {shape} is too small; the least is 1.", what=what, shape=min(shape)
         )
     if math.prod(shape) > MAX_ELEMENTS:
         raise StudentError(
-            "{what}: {product} = {n} elements are too many to follow by eye; up to "
-            "{most_elements} fit.",
+            "{what}: {product} = {n} elements are too many; at most {most_elements}.",
             what=what,
             product=" × ".join(map(str, shape)),
             n=math.prod(shape),
@@ -105,19 +98,16 @@ def numbers_of(text: str, count: int) -> tuple[float, ...]:
     parts = [part for part in re.split(r"[\s,;]+", text.strip()) if part]
     for part in parts:
         if not _NUMBER.fullmatch(part):
-            raise StudentError(
-                "“{part}” is not a number; write numbers such as 1, 0.5 or -2.",
-                part=part[:20],
-            )
+            raise StudentError("“{part}” is not a number, such as 1, 0.5 or -2.", part=part[:20])
     if len(parts) != count:
         raise StudentError(
-            "The shape has room for {count} numbers, and {n_parts} are given.",
+            "The shape has room for {count} numbers, not {n_parts}.",
             count=count,
             n_parts=len(parts),
         )
     numbers = tuple(float(part) for part in parts)
     if any(abs(number) > 9999 for number in numbers):
-        raise StudentError("Numbers go from -9999 to 9999 here.")
+        raise StudentError("Numbers must be between -9999 and 9999.")
     return numbers
 
 
@@ -128,9 +118,7 @@ def number_of(text: str, what: str) -> float:
         return float(word)
     if not _NUMBER.fullmatch(word):
         raise StudentError(
-            "{what}: “{text}” is not a number; write one such as -1 or -inf.",
-            what=what,
-            text=text[:20],
+            "{what}: “{text}” is not a number, such as -1 or -inf.", what=what, text=text[:20]
         )
     return float(word)
 
@@ -139,11 +127,7 @@ def equation_of(text: str) -> str:
     """Read an einsum equation of one or two inputs. Raises ValueError, in a sentence."""
     equation = re.sub(r"\s+", "", text)
     if "->" not in equation:
-        raise StudentError("The equation needs an arrow: inputs -> output, such as ij,jk->ik.")
+        raise StudentError("The equation needs an arrow, as in ij,jk->ik.")
     if not _EQUATION.fullmatch(equation):
-        raise StudentError(
-            "“{equation}” is not an equation that can be shown: one or two inputs with up to 4 "
-            "small letters each, an arrow, and the letters of the output, such as ij,jk->ik.",
-            equation=equation[:30],
-        )
+        raise StudentError(Paragraph("tensors/no-equation", equation=equation[:30]))
     return equation

@@ -16,7 +16,7 @@ from tfm_core.config import (
 )
 from tfm_core.config.shape import ImageShape, TextShape, patches_per_side
 from tfm_core.data.shape import data_shape
-from tfm_core.facts.parameter_table import Row, parameter_table
+from tfm_core.facts.parameter_table import ParameterRow, parameter_table
 from tfm_core.sentences import N_, Sentence
 from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.positions import POSITIONS
@@ -85,7 +85,7 @@ class _Counted:
         self.model, self.shape = experiment.model, data_shape(experiment)
         table = parameter_table(self.model, self.shape)
         self.total = table.total
-        self.rows: tuple[Row, ...] = table.rows
+        self.rows: tuple[ParameterRow, ...] = table.rows
 
     def counted(self, part: str) -> Sentence:
         """Say how many parameters the modules of a part have."""

@@ -15,8 +15,7 @@ from tfm_core.data.captions import CaptionData
 from tfm_core.data.image_data import ImageData
 from tfm_core.data.load import data_as
 from tfm_core.data.text_data import TextData
-from tfm_core.inspect.training_step.loss import LossCall
-from tfm_core.inspect.training_step.step import forward, rows
+from tfm_core.inspect.training_step.step import LossCall, forward, rows
 from tfm_core.training.loop import Trainer
 from tfm_core.variants.tasks import TASK_KINDS
 
@@ -24,7 +23,7 @@ Floats = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class BatchRows:
     """The examples of a batch: their indices in the training set, and what they are.
 
     pictures: uint8 (B, C, H, W) where the data are pictures.
@@ -37,7 +36,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answer:
+class BatchAnswer:
     """One answer from logits to its loss, the best classes first and the right one among them.
 
     names, logits, probabilities, losses: one entry a class shown; losses are -log p in nats.
@@ -56,43 +55,43 @@ class Answer:
     is_changed: bool
 
 
-def batch_rows(trainer: Trainer) -> Rows:
+def batch_rows(trainer: Trainer) -> BatchRows:
     """Return the examples of the next step."""
     return TASK_KINDS[trainer.experiment.task.kind].batch_rows()(trainer, rows(trainer))
 
 
-def text_rows(trainer: Trainer, indices: Tensor) -> Rows:
+def text_rows(trainer: Trainer, indices: Tensor) -> BatchRows:
     """Return texts: sources and targets."""
     data = data_as(trainer.data, TextData)
     if data.windows is not None:  # they overlap, and are cut out of the text where they are needed
         decoded = [
             data.task.tgt_vocabulary.decode(row) for row in data.windows.rows(indices).tolist()
         ]
-        return Rows(
+        return BatchRows(
             indices.tolist(), ["" for _ in decoded], [data.task.join_tgt(row) for row in decoded]
         )
     pairs = [data.train.pairs[n] for n in indices.tolist()]
-    return Rows(
+    return BatchRows(
         indices.tolist(),
         [data.task.join_src(pair.src) for pair in pairs],
         [data.task.join_tgt(pair.tgt) for pair in pairs],
     )
 
 
-def image_rows(trainer: Trainer, indices: Tensor) -> Rows:
+def image_rows(trainer: Trainer, indices: Tensor) -> BatchRows:
     """Return pictures and their classes."""
     data, numbers = data_as(trainer.data, ImageData), indices.tolist()
     names = [data.facts.class_names[label] for label in data.train.labels[indices].tolist()]
     pictures = data.train.images[indices].numpy()
-    return Rows(numbers, [f"picture {n:,}" for n in numbers], names, pictures)
+    return BatchRows(numbers, [f"picture {n:,}" for n in numbers], names, pictures)
 
 
-def caption_rows(trainer: Trainer, indices: Tensor) -> Rows:
+def caption_rows(trainer: Trainer, indices: Tensor) -> BatchRows:
     """Return pictures and their captions."""
     data, numbers = data_as(trainer.data, CaptionData), indices.tolist()
     captions = [join(data.train.captions[n].words, data.config) for n in numbers]
     pictures = data.train.pictures(indices).numpy()
-    return Rows(numbers, [f"picture {n:,}" for n in numbers], captions, pictures)
+    return BatchRows(numbers, [f"picture {n:,}" for n in numbers], captions, pictures)
 
 
 def class_name(trainer: Trainer, number: int) -> str:
@@ -185,7 +184,7 @@ def example_losses(answers: BatchAnswers, n_examples: int) -> Floats:
     return mean
 
 
-def one_answer(trainer: Trainer, answers: BatchAnswers, number: int, shown: int = 8) -> Answer:
+def one_answer(trainer: Trainer, answers: BatchAnswers, number: int, shown: int = 8) -> BatchAnswer:
     """Return the numbers of one answer, by its row."""
     call = answers.call
     row = call.given.detach()[number].double()
@@ -195,7 +194,7 @@ def one_answer(trainer: Trainer, answers: BatchAnswers, number: int, shown: int 
     chosen = best if target in best else [*best[: shown - 1], target]
     log_p = row - log_sum
     picked = torch.tensor(chosen)
-    return Answer(
+    return BatchAnswer(
         [class_name(trainer, number) for number in chosen],
         row[picked].float().numpy(),
         log_p[picked].float().numpy(),

@@ -9,7 +9,7 @@ from tfm_core.inspect.training_step.graph import LOSS, MODEL, Graph
 
 
 @dataclass(slots=True)
-class Group:
+class OperationGroup:
     """Operations drawn as one; ``is_single`` where it is one operation by itself.
 
     names: how often each operation is in it; norm: of all gradients that end in its parameters.
@@ -46,7 +46,7 @@ class GradientFlow:
 class Folded:
     """Groups by key, in the order in which gradients reach them, and the flows between them."""
 
-    groups: dict[str, Group] = field(default_factory=dict)
+    groups: dict[str, OperationGroup] = field(default_factory=dict)
     flows: dict[tuple[str, str], GradientFlow] = field(default_factory=dict)
 
 
@@ -74,7 +74,7 @@ def fold(graph: Graph, opened: str = "") -> Folded:
     ]
     folded = Folded()
     for key, operation in zip(keys, graph.operations, strict=True):
-        group = folded.groups.setdefault(key, Group(key))
+        group = folded.groups.setdefault(key, OperationGroup(key))
         group.is_single = key.startswith("#")
         group.names[operation.name] = group.names.get(operation.name, 0) + 1
         group.n_values += operation.n_values

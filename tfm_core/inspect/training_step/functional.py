@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from tfm_core.inspect.training_step.step import Taken, chance, clip_scale, copied, rows
+from tfm_core.inspect.training_step.step import StepTaken, chance, clip_scale, copied, rows
 from tfm_core.inspect.training_step.update import whole
 from tfm_core.training.loop import Trainer
 from tfm_core.variants.optimisers import OPTIMISERS
@@ -24,7 +24,7 @@ class TwoWays:
     weight_difference: float
 
 
-class Scored(nn.Module):
+class ModelWithLoss(nn.Module):
     """Model and loss as one function of a batch."""
 
     def __init__(self, trainer: Trainer) -> None:
@@ -55,7 +55,7 @@ def with_functions(
         f"model.{name}": one.detach().clone().requires_grad_()
         for name, one in trainer.model.named_parameters()
     }
-    loss = functional_call(Scored(trainer), weights, (batch, generator))
+    loss = functional_call(ModelWithLoss(trainer), weights, (batch, generator))
     in_order = torch.autograd.grad(loss, list(weights.values()), allow_unused=True)
     gradients = {
         name.removeprefix("model."): torch.zeros_like(one) if gradient is None else gradient
@@ -64,7 +64,7 @@ def with_functions(
     return loss, gradients
 
 
-def two_ways(trainer: Trainer, taken: Taken) -> TwoWays:
+def two_ways(trainer: Trainer, taken: StepTaken) -> TwoWays:
     """Take the step ``taken`` from ``trainer`` once more in both ways, and compare.
 
     Gradients are compared after clipping.

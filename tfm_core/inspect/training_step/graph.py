@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from tfm_core.data.shape import data_shape
-from tfm_core.facts.own_names import own_name, own_names
+from tfm_core.facts.parameter_table import own_name, own_names
 from tfm_core.inspect.training_step.step import Forward, forward
 from tfm_core.training.loop import Trainer
 

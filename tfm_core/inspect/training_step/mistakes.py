@@ -11,8 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tfm_core.inspect.training_step.loss import LossCall
-from tfm_core.inspect.training_step.step import chance, copied, forward, gradients, rows
+from tfm_core.inspect.training_step.step import LossCall, chance, copied, forward, gradients, rows
 from tfm_core.sentences import StudentError
 from tfm_core.training.loop import Trainer
 
@@ -44,7 +43,7 @@ class SilentArgmax:
 
 
 @dataclass(frozen=True, slots=True)
-class Piled:
+class SummedGradients:
     """Norms of the gradient after one and after two backward passes; how far from exactly twice."""
 
     once: float
@@ -53,7 +52,7 @@ class Piled:
 
 
 @dataclass(frozen=True, slots=True)
-class Softmaxed:
+class SoftmaxLoss:
     """Losses and gradient norms with logits and with probabilities given to cross-entropy.
 
     floor: the lowest loss that probabilities can reach, as they lie between 0 and 1.
@@ -68,7 +67,7 @@ class Softmaxed:
 
 
 @dataclass(frozen=True, slots=True)
-class Noisy:
+class DropoutNoise:
     """How far two predictions for the same batch lie apart in both modes (largest logit)."""
 
     dropout: float
@@ -113,7 +112,7 @@ def argmax_made_to_require_grad(trainer: Trainer) -> SilentArgmax:
     )
 
 
-def forgotten_zero_grad(trainer: Trainer) -> Piled:
+def forgotten_zero_grad(trainer: Trainer) -> SummedGradients:
     """Go backward twice without emptying the gradients between."""
     copy = copied(trainer)
     _loss, once = gradients(copy)
@@ -121,10 +120,10 @@ def forgotten_zero_grad(trainer: Trainer) -> Piled:
         forward(copy).loss.backward()  # type: ignore[no-untyped-call]
     twice = {name: one.grad for name, one in copy.model.named_parameters() if one.grad is not None}
     apart = max(float((twice[name] - 2 * once[name]).abs().max()) for name in twice)
-    return Piled(_norm(list(once.values())), _norm(list(twice.values())), apart)
+    return SummedGradients(_norm(list(once.values())), _norm(list(twice.values())), apart)
 
 
-def softmax_before_loss(trainer: Trainer) -> Softmaxed:
+def softmax_before_loss(trainer: Trainer) -> SoftmaxLoss:
     """Give cross-entropy probabilities, which it takes for logits."""
     copy = copied(trainer)
     norms, losses = [], []
@@ -139,10 +138,10 @@ def softmax_before_loss(trainer: Trainer) -> Softmaxed:
         losses.append(float(loss.detach()))
     classes = call.logits.size(-1)
     floor = math.log(math.e + classes - 1) - 1
-    return Softmaxed(losses[0], losses[1], norms[0], norms[1], floor, classes)
+    return SoftmaxLoss(losses[0], losses[1], norms[0], norms[1], floor, classes)
 
 
-def forgotten_eval(trainer: Trainer) -> Noisy:
+def forgotten_eval(trainer: Trainer) -> DropoutNoise:
     """Predict the same batch twice with dropout on, and twice with it off."""
     copy = copied(trainer)
     share = max((m.p for m in copy.model.modules() if isinstance(m, nn.Dropout)), default=0.0)
@@ -154,7 +153,7 @@ def forgotten_eval(trainer: Trainer) -> Noisy:
     copy.model.train()
     noisy = _apart(copy)
     copy.model.eval()
-    return Noisy(share or BORROWED_DROPOUT, is_borrowed, noisy, _apart(copy))
+    return DropoutNoise(share or BORROWED_DROPOUT, is_borrowed, noisy, _apart(copy))
 
 
 @contextmanager
@@ -185,9 +184,7 @@ def _apart(trainer: Trainer) -> float:
 def _call(trainer: Trainer) -> LossCall:
     call = forward(trainer).call
     if call is None:
-        raise StudentError(
-            "The loss of this model is not a cross-entropy, so it cannot make this mistake."
-        )
+        raise StudentError("This model's loss is no cross-entropy, so this mistake cannot happen.")
     return call
 
 

@@ -60,8 +60,8 @@ def both() -> tuple[Script, Script]:
 
     names: dict[str, object] = {}
     titles = (
-        N_("**`nn.Linear`, `nn.ReLU`**: modules hold what they learn."),
-        N_("**`F.linear`, `F.relu`**: functions are handed everything."),
+        N_("**`nn.Linear`, `nn.ReLU`**: modules hold their parameters."),
+        N_("**`F.linear`, `F.relu`**: functions take theirs as arguments."),
     )
     made = []
     with torch.random.fork_rng(devices=[]):

@@ -10,15 +10,17 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from tfm_core.config import Experiment
-from tfm_core.inspect.training_step.loss import Listening, LossCall
-from tfm_core.sentences import StudentError
+from tfm_core.presets import PRESETS
+from tfm_core.sentences import Paragraph, StudentError
 from tfm_core.training import checkpoints
 from tfm_core.training.loop import Trainer, build, seeds_of_step
 from tfm_core.training.objectives import StepMetrics
@@ -45,7 +47,7 @@ class Forward:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Taken:
+class StepTaken:
     """A step that was taken. Gradients by parameter name, before clipping.
 
     scale: what clipping multiplied them with; state_before, state_after: the optimiser's memory.
@@ -77,10 +79,7 @@ def start(experiment: Experiment, checkpoint: Path | None = None) -> Trainer:
         count = sum(parameter.numel() for parameter in new_model(experiment).parameters())
     if count > MAX_PARAMETERS:
         raise StudentError(
-            "This model has {count:,} parameters; one with at most {most_parameters:,} is taken "
-            "apart here. Choose fewer layers or a smaller d_model.",
-            count=count,
-            most_parameters=MAX_PARAMETERS,
+            Paragraph("training_step/too-large", count=count, most_parameters=MAX_PARAMETERS)
         )
     torch.set_num_threads(1)
     training = experiment.training.replace(precision="fp32")
@@ -153,7 +152,7 @@ def clip_scale(gradients: Mapping[str, Tensor], limit: float) -> tuple[float, fl
     return norm, min(1.0, limit / (norm + 1e-6)) if limit else 1.0
 
 
-def take(trainer: Trainer, rate: float) -> tuple[Trainer, Taken]:
+def take(trainer: Trainer, rate: float) -> tuple[Trainer, StepTaken]:
     """Take the next step on a copy, with a learning rate; return the copy and what happened."""
     loss, by_name = gradients(trainer)
     norm, scale = clip_scale(by_name, trainer.experiment.training.clip_norm)
@@ -165,7 +164,7 @@ def take(trainer: Trainer, rate: float) -> tuple[Trainer, Taken]:
     with torch.no_grad():
         loss_after = float(forward(after, at=trainer).loss)
     after.step += 1
-    taken = Taken(
+    taken = StepTaken(
         rate,
         loss,
         loss_after,
@@ -224,3 +223,76 @@ def _options(trainer: Trainer) -> dict[str, dict[str, Any]]:
         for group in trainer.optimizer.param_groups
         for one in group["params"]
     }
+
+
+_CHANGES = (Tensor.softmax, Tensor.argmax, Tensor.float, nn.functional.one_hot)
+"""What mistakes put between the logits and the loss."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossCall:
+    """What a cross-entropy was called with: logits (N, classes), targets (N,).
+
+    given: what it was called with in their place, where something stands between, by mistake.
+    """
+
+    logits: Tensor
+    given: Tensor
+    targets: Tensor
+    ignore_index: int
+    smoothing: float
+
+
+class Listening(TorchFunctionMode):
+    """Notes the calls of ``F.cross_entropy``, whichever objective makes them."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        super().__init__()
+        self.calls: list[tuple[LossCall, Tensor]] = []
+        self._made: list[tuple[Tensor, Tensor]] = []
+
+    def __torch_function__(
+        self,
+        func: Any,
+        types: Any,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Note the arguments, and call."""
+        named = dict(kwargs or {})
+        out = func(*args, **named)
+        if func in _CHANGES:
+            self._made.append((args[0], out))
+        if func is nn.functional.cross_entropy:
+            given, targets = args[:2]
+            logits = self._origin(given)
+            ignored, smoothing = named.get("ignore_index", -100), named.get("label_smoothing", 0.0)
+            self.calls.append((LossCall(logits, given, targets, ignored, smoothing), out))
+        return out
+
+    def _origin(self, given: Tensor) -> Tensor:
+        """Return the logits of which a mistake made what the loss is given."""
+        for source, made in reversed(self._made):
+            if made is given and source is not given:
+                return self._origin(source)
+        return given
+
+    def call_of(self, loss: Tensor) -> LossCall | None:
+        """Return the call that gave a loss, None where no cross-entropy did."""
+        return next((call for call, out in self.calls if out is loss), None)
+
+
+@cache
+def example() -> Experiment:
+    """Return a translator that learns by w - lr * g alone: no momentum, decay or clipping."""
+    base = PRESETS["translate"].experiment
+    model = {"d_model": 32, "n_heads": 2, "d_ff": 64}
+    training = {
+        "optimizer": "sgd", "beta1": 0.0, "learning_rate": 0.2, "schedule": "constant",
+        "warmup": 0.0, "weight_decay": 0.0, "clip_norm": 0.0, "batch_size": 16,
+    }  # fmt: skip
+    return base.replace(
+        model=base.model.replace(**model).model_dump(),
+        training=base.training.replace(**training).model_dump(),
+    )

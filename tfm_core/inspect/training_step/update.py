@@ -7,13 +7,13 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from tfm_core.inspect.training_step.step import Taken
+from tfm_core.inspect.training_step.step import StepTaken
 from tfm_core.variants.optimisers import Optimiser, UpdateLine
 from tfm_core.variants.optimisers.muon import ITERATED
 
 
 def one_weight(
-    taken: Taken, name: str, index: tuple[int, ...], optimiser: Optimiser
+    taken: StepTaken, name: str, index: tuple[int, ...], optimiser: Optimiser
 ) -> tuple[list[UpdateLine], float, float]:
     """Return the lines for one weight, its value by hand, and the optimiser's.
 
@@ -25,7 +25,7 @@ def one_weight(
 
 
 def singular_values(
-    taken: Taken, name: str, index: tuple[int, ...], optimiser: Optimiser
+    taken: StepTaken, name: str, index: tuple[int, ...], optimiser: Optimiser
 ) -> Tensor | None:
     """Return (iterations + 1, n): the singular values of the matrix that is made orthogonal.
 
@@ -36,7 +36,7 @@ def singular_values(
     return torch.linalg.svdvals(torch.stack([x[index[:-2]] for x in found])) if found else None
 
 
-def _lines(taken: Taken, name: str, optimiser: Optimiser) -> list[UpdateLine]:
+def _lines(taken: StepTaken, name: str, optimiser: Optimiser) -> list[UpdateLine]:
     """Return the lines of a whole parameter."""
     options = {**taken.options[name], "lr": taken.rate}
     mover = optimiser.mover(options)
@@ -61,7 +61,7 @@ def _number(value: Tensor | float, index: tuple[int, ...]) -> float:
     return float(value[tuple(at if size > 1 else 0 for at, size in places)])
 
 
-def whole(taken: Taken, name: str, gradient: Tensor, optimiser: Optimiser) -> Tensor:
+def whole(taken: StepTaken, name: str, gradient: Tensor, optimiser: Optimiser) -> Tensor:
     """Return a whole parameter after the step, by the same lines on its tensors."""
     memory, options = taken.state_before[name], {**taken.options[name], "lr": taken.rate}
     update = optimiser.mover(options).update

@@ -24,7 +24,7 @@ from tfm_core.inspect.training_step.step import copied, forward, gradients
 from tfm_core.layers.blocks import Block, identity_skip
 from tfm_core.mistakes import MISTAKES, make
 from tfm_core.mistakes.parts import SharedNorm, SlicedProjection
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, Paragraph, StudentError, joined
 from tfm_core.training.loop import Trainer
 
 Floats = npt.NDArray[np.float32]
@@ -50,7 +50,7 @@ class WrongBlock:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Held:
+class _FirstBlock:
     """The first block of a model with what the next batch gives it."""
 
     name: str
@@ -71,108 +71,80 @@ class _Held:
 
 def shared_norm(trainer: Trainer) -> WrongBlock:
     """Use one LayerNorm behind or before every sublayer."""
-    held = _first_block(trainer)
-    _check_norms(held.block)
-    if isinstance(held.block.feed_forward_norm, SharedNorm):
-        raise StudentError("This model already has one norm for all sublayers.")
-    twin = held.twin()
+    first = _first_block(trainer)
+    _check_norms(first.block)
+    if isinstance(first.block.feed_forward_norm, SharedNorm):
+        raise StudentError("This model already shares one norm.")
+    twin = first.twin()
     make(["shared-norm"], twin)
     _loss, by_name = gradients(trainer)
     one, other = (
-        by_name[f"{held.name}.{which}_norm.weight"] for which in ("self_attention", "feed_forward")
+        by_name[f"{first.name}.{which}_norm.weight"] for which in ("self_attention", "feed_forward")
     )
     cosine = float(F.cosine_similarity(one.flatten(), other.flatten(), dim=0))
-    fact = N_(
-        "In this step the loss asks the two norms for different changes: the cosine of "
-        "their gradients is {cosine:.2f}. A shared norm gets the sum of both and can "
-        "follow neither.",
-        cosine=cosine,
-    )
-    right, wrong = held.out(held.block), held.out(twin)
+    fact = Paragraph("training_step/shared-norm", cosine=cosine)
+    right, wrong = first.out(first.block), first.out(twin)
     if torch.equal(right, wrong):
-        fact = N_(
-            "These outputs are equal because every norm starts as scale 1 and shift 0; trained "
-            "weights differ. {why}",
-            why=fact,
-        )
-    return _compared(held.block, twin, right, wrong, fact)
+        equal = N_("The outputs are equal: every norm starts as scale 1 and shift 0.")
+        fact = joined(equal, fact)
+    return _compared(first.block, twin, right, wrong, fact)
 
 
 def no_output_projection(trainer: Trainer) -> WrongBlock:
     """Leave out W_O: the heads lie side by side as they are."""
-    held = _first_block(trainer)
-    if isinstance(held.block.self_attention.out_projection, nn.Identity):
+    first = _first_block(trainer)
+    if isinstance(first.block.self_attention.out_projection, nn.Identity):
         raise StudentError("This model already has no output projection.")
-    twin = held.twin()
+    twin = first.twin()
     make(["no-output-projection"], twin)
     n_heads, d_model = twin.self_attention.n_heads, twin.self_attention.d_model
-    fact = N_(
-        "Without it each of the {n_heads} heads writes into its own {d_head} of "
-        "{d_model} numbers, and nothing mixes what the heads found before it joins the "
-        "residual.",
-        n_heads=n_heads,
-        d_head=d_model // n_heads,
-        d_model=d_model,
+    fact = Paragraph(
+        "training_step/no-output", n_heads=n_heads, d_head=d_model // n_heads, d_model=d_model
     )
-    return _compared(held.block, twin, held.out(held.block), held.out(twin), fact)
+    return _compared(first.block, twin, first.out(first.block), first.out(twin), fact)
 
 
 def residual_from_norm(trainer: Trainer) -> WrongBlock:
     """Add the sublayer to what the norm made of x, not to x: in the pre-norm arrangement."""
-    held = _first_block(trainer)
-    _check_norms(held.block)
-    block = held.block
+    first = _first_block(trainer)
+    _check_norms(first.block)
+    block = first.block
     if {block.attention_skip, block.feed_forward_skip} != {identity_skip}:
         raise StudentError(
-            "This model’s residuals are not as they should be already, so there is nothing to "
-            "compare: leave out that mistake."
+            "This model already has a mistake in its residuals: leave it out to compare."
         )
-    x, twin = held.x, held.twin()
+    x, twin = first.x, first.twin()
     twin.norm_first = True
-    right = held.out(twin)
+    right = first.out(twin)
     make(["residual-from-normed"], twin)
-    wrong = held.out(twin)
+    wrong = first.out(twin)
     arranged = N_("This model is pre-norm, as here.")
-    if not held.block.norm_first:
-        arranged = N_(
-            "This model is post-norm, where the residual rightly is a normed value; here its "
-            "weights stand in the pre-norm arrangement."
-        )
-    fact = N_(
-        "The input, of mean length {length:.2f}, has the cosine {right:.2f} with the "
-        "output if it is added as it is, and {wrong:.2f} with the mistake. {arranged}",
+    if not first.block.norm_first:
+        arranged = N_("This model is post-norm; here its weights run in pre-norm order.")
+    cosines = Paragraph(
+        "training_step/residual",
         length=float(x.norm(dim=-1).mean()),
         right=float(F.cosine_similarity(x, right, dim=-1).mean()),
         wrong=float(F.cosine_similarity(x, wrong, dim=-1).mean()),
-        arranged=arranged,
     )
-    return _compared(held.block, held.block, right, wrong, fact)
+    return _compared(first.block, first.block, right, wrong, joined(cosines, arranged))
 
 
 def heads_on_slices(trainer: Trainer) -> WrongBlock:
     """Give each head maps of d_head x d_head on its own slice of the embedding."""
-    held = _first_block(trainer)
-    twin = held.twin()
+    first = _first_block(trainer)
+    twin = first.twin()
     attention = twin.self_attention
     n_heads, d_model = attention.n_heads, attention.d_model
     if n_heads == 1:
-        raise StudentError(
-            "This model has one head, whose slice is the whole embedding: the mistake needs two."
-        )
+        raise StudentError("This model has one head; the mistake needs two.")
     if not isinstance(attention.in_projection, nn.Linear):
-        raise StudentError("This model already has its heads on slices.")
+        raise StudentError("This model’s heads already read slices.")
     d_head = d_model // n_heads
     sliced = SlicedProjection(attention.in_projection, n_heads)
     attention.in_projection = sliced  # type: ignore[assignment] # it has weight and bias
-    fact = N_(
-        "Each head reads {d_head} of {d_model} numbers of a token, in {n_heads} maps of "
-        "{d_head} × {d_head}, for query, key and value each, instead of one of "
-        "{d_model} × {d_model}.",
-        d_head=d_head,
-        d_model=d_model,
-        n_heads=n_heads,
-    )
-    return _compared(held.block, twin, held.out(held.block), held.out(twin), fact)
+    fact = Paragraph("training_step/slices", d_head=d_head, d_model=d_model, n_heads=n_heads)
+    return _compared(first.block, twin, first.out(first.block), first.out(twin), fact)
 
 
 BLOCK_MISTAKES: dict[str, Callable[[Trainer], WrongBlock]] = {
@@ -263,24 +235,24 @@ class FourAxes:
 
 def mm_on_four_axes(trainer: Trainer) -> FourAxes:
     """Multiply the block's own queries with its own keys by ``torch.mm``, then by ``@``."""
-    held = _first_block(trainer)
+    first = _first_block(trainer)
     with torch.no_grad():
-        q, k, _v = held.block.self_attention.project(held.x)
+        q, k, _v = first.block.self_attention.project(first.x)
     turned = k.transpose(-2, -1)
     try:
         torch.mm(q, turned)
     except RuntimeError as error:
         scores = tuple((q @ turned).shape)
         return FourAxes(tuple(q.shape), tuple(turned.shape), str(error), scores)
-    raise AssertionError("mm takes matrices alone")
+    raise AssertionError("mm takes only matrices")
 
 
-def _first_block(trainer: Trainer) -> _Held:
+def _first_block(trainer: Trainer) -> _FirstBlock:
     """Return the model's first block, and what the next batch gives it, without dropout."""
     named = ((name, one) for name, one in trainer.model.named_modules() if isinstance(one, Block))
     name, block = next(named, ("", None))
     if block is None:
-        raise StudentError("This model has no Transformer blocks, so it cannot make this mistake.")
+        raise StudentError("This model has no Transformer blocks for this mistake.")
     seen: list[tuple[Tensor, dict[str, Any]]] = []
 
     def keep(_module: nn.Module, given: tuple[Any, ...], others: dict[str, Any]) -> None:
@@ -296,15 +268,15 @@ def _first_block(trainer: Trainer) -> _Held:
         handle.remove()
         trainer.model.train(was_training)
     if not seen:  # the last block of a CLS model answers for one token, by another way
-        raise StudentError("This model's only block answers for one token; take two layers.")
+        raise StudentError("This model's only block answers for one token; choose two layers.")
     x, others = seen[0]
-    return _Held(name, copy.deepcopy(block).eval(), x, others)
+    return _FirstBlock(name, copy.deepcopy(block).eval(), x, others)
 
 
 def _check_norms(block: Block) -> None:
     """Raise StudentError where a mistake with norms cannot be made."""
     if isinstance(block.self_attention_norm, nn.Identity):
-        raise StudentError("This model has no norms, so it cannot make a mistake with them.")
+        raise StudentError("This model has no norms.")
 
 
 def _compared(

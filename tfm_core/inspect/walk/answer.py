@@ -14,7 +14,7 @@ from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import (
     Question,
-    Seen,
+    StepTensor,
     WalkStep,
     choice_question,
     seen,
@@ -33,25 +33,24 @@ def pooling(view: BlockView) -> WalkStep:
     chosen = POOLINGS[view.part.variant]
     memory, pooled = subject.cache["encoder.output"], subject.cache["output.answering"]
     batch, length, d_model = memory.shape
-    before = [seen("memory", N_("the encoder's output (memory)"), memory, f"B {axis} d_model")]
+    before = [seen("memory", N_("the encoder's output"), memory, f"B {axis} d_model")]
     *lines, last = (line.format(x="memory", keep="keep") for line in chosen.of_words)
     code = "\n".join([*lines, f"x = {last}"])
-    made = seen("x", N_("one vector for each text"), pooled, "B T:tgt d_model")
+    made = seen("x", N_("one vector per text"), pooled, "B T:tgt d_model")
     if chosen.reads_padding:
         ids = subject.cache["src_embedding.ids"]
         keep = is_token(ids, subject.shape.pad_id)
-        before.append(seen("keep", N_("is it a word, not padding?"), keep, f"B {axis}"))
+        before.append(seen("keep", N_("1 = a word, 0 = padding"), keep, f"B {axis}"))
     return WalkStep(
         "pooling", N_("Pooling"), ("pooling-text", chosen.walk_topic_text), code,
         tuple(before), (made,),
         shape_question(
-            N_("the pooled texts"),
             made,
-            N_("One vector for each text; the axis of tokens stays, with size 1."),
-            ((batch, length, d_model), N_("That is still a vector for each token.")),
-            ((batch, length), N_("Each text is still a vector of d_model numbers.")),
-            ((1, d_model), N_("Each text of the batch has its own vector.")),
-            ((batch, 2 * length, d_model), N_("Pooling combines tokens; it adds none.")),
+            N_("One vector per text; the token axis stays, with size 1."),
+            ((batch, length, d_model), N_("That is still a vector per token.")),
+            ((batch, length), N_("A text is a vector of d_model numbers.")),
+            ((1, d_model), N_("Each text has its own vector.")),
+            ((batch, 2 * length, d_model), N_("Pooling adds no tokens."))
         ),
     )  # fmt: skip
 
@@ -61,9 +60,7 @@ def logits(view: BlockView) -> WalkStep:
     subject = view.subject
     cache, looked_at = subject.cache, subject.memory_axis
     answering, scores = cache["output.answering"], cache["output.logits"]
-    before = [
-        seen("x", N_("last vector of each position that answers"), answering, "B T:tgt d_model")
-    ]
+    before = [seen("x", N_("last vector of each answering position"), answering, "B T:tgt d_model")]
     code, extra = "logits = output(x)", blocks(view)
     names: dict[str, object] = {"output": subject.model.get_submodule("output")}
     if looked_at:
@@ -71,7 +68,7 @@ def logits(view: BlockView) -> WalkStep:
         first = "decoder.layers.0"
         before = [
             seen("placed", N_("the target, with positions"), inputs, "B T:tgt d_model"),
-            seen("memory", N_("the encoder's output (memory)"), cache["encoder.output"],
+            seen("memory", N_("the encoder's output"), cache["encoder.output"],
                  f"B {looked_at} d_model"),
             seen("tgt_mask", N_("target mask"), cache[f"{first}.self_attention.mask"],
                  "B 1 Q:tgt K:tgt"),
@@ -83,18 +80,21 @@ def logits(view: BlockView) -> WalkStep:
         code = f"x = decoder(placed, mask=tgt_mask, {memory})\nlogits = output(x)"
         names["decoder"] = subject.model.get_submodule("decoder")
     d_model = subject.config.d_model
-    made = seen("logits", N_("a score for each token of the vocabulary"), scores,
+    made = seen("logits", N_("a score per token"), scores,
                 "B T:tgt V:vocabulary")  # fmt: skip
     title = N_("Decoder stack to logits") if looked_at else N_("Logits")
-    topics: tuple[str, ...] = ("logits", f"logits-{subject.reader}")
+    topics = ("logits", f"logits-{subject.reader}")
     if looked_at:
-        topics = ("logits-encoder-decoder",)
+        topics = ("logits-encoder-decoder", "logits")
     return WalkStep(
         "logits", title, topics, code, tuple(before),
         (made,),
         about_logits(made, d_model),
         extra=extra, names=names,
     )  # fmt: skip
+
+
+_WRITERS = ("encoder-decoder", "decoder-only", "language")
 
 
 def whole(view: BlockView) -> WalkStep:
@@ -105,7 +105,7 @@ def whole(view: BlockView) -> WalkStep:
     before, name = ids_seen(subject), "src"
     if isinstance(shape, CaptionShape):
         before, name = (
-            (seen("images", N_("pictures, normalised"), read, "B C Y X"), *before),
+            (seen("images", N_("normalised pictures"), read, "B C Y X"), *before),
             "images",
         )
     code = (
@@ -113,57 +113,54 @@ def whole(view: BlockView) -> WalkStep:
         "predicted = logits.argmax(-1)"
     )
     after = [
-        seen("logits", N_("a score for each token of the vocabulary"), scores, axes),
-        seen("probabilities", N_("a share for each token"), scores.softmax(-1), axes),
-        seen("predicted", N_("the best token's id"), scores.argmax(-1), "B T:tgt"),
+        seen("logits", N_("a score per token"), scores, axes),
+        seen("probabilities", N_("probability of each token"), scores.softmax(-1), axes),
+        seen("predicted", N_("id of the best token"), scores.argmax(-1), "B T:tgt"),
     ]
     names: dict[str, object] = {**MODULES, "model": subject.model, name: read}
     question = _likely_word(subject, after[0], example)
+    writes_as = "writing" if subject.reader in _WRITERS else subject.reader
     if isinstance(shape, CaptionShape) and subject.described is not None:
         code += "\nwritten = greedy(model, images, max_len=longest).ids"
         ids = subject.described.written
-        after.append(seen("written", N_("ids of the caption that it writes"), ids, "B W:written"))
+        after.append(seen("written", N_("ids of the written caption"), ids, "B W:written"))
         question = replace(question, values=(*question.values, "written"))
         names |= {"greedy": greedy, "longest": shape.tgt_len}
     return WalkStep(
         "whole", N_("The whole forward pass"),
-        ("whole", f"whole-{subject.reader}"), code, before, tuple(after),
+        ("whole", f"whole-{writes_as}"), code, before, tuple(after),
         question, names=names, shown="probabilities",
     )  # fmt: skip
 
 
-def about_logits(made: Seen, d_model: int, what: str = N_("the logits")) -> Question:
+def about_logits(made: StepTensor, d_model: int) -> Question:
     """Ask for the shape of (B, T, V); d_model: of the vectors that they are made of."""
     batch, length, n_words = made.shape
     return shape_question(
-        what,
         made,
-        N_("For each position that answers, a score for each token that it could say."),
+        N_("Each answering position scores every token."),
         ((batch, length, d_model), N_("The last matrix turns these vectors into scores.")),
-        ((batch, n_words), N_("Every position answers, not one for the whole example.")),
-        ((batch, n_words, d_model), N_("Each token of the vocabulary gets one number, a score.")),
+        ((batch, n_words), N_("Every position answers, not one per example.")),
+        ((batch, n_words, d_model), N_("A token's score is one number.")),
         ((batch, length), N_(
-            "Those would be ids: argmax picks them from the scores, and leaves no gradient."
+            "Those would be ids, which argmax picks from the scores."
         )),
-        given=N_("The vocabulary has {n:,} tokens.", n=n_words),
+        given=N_("The vocabulary has {n:,} tokens.", n=n_words)
     )  # fmt: skip
 
 
-def _likely_word(subject: Subject, made: Seen, example: int) -> Question:
+def _likely_word(subject: Subject, made: StepTensor, example: int) -> Question:
     """Ask for the first word, or for the first one of a caption that names what is seen."""
     scores = made.value
     if scores.is_meta or not subject.truth:
-        return about_logits(made, subject.config.d_model, N_("the model's output"))
-    position, text = 0, N_("Which token does this model put first in its answer to this example?")
+        return about_logits(made, subject.config.d_model)
+    position, text = 0, N_("Which token does the model answer first?")
     truth = " ".join(subject.truth[example])
     if subject.described is not None:
         boxes = subject.described.boxes[example]
         position = next((t for t, box in enumerate(boxes) if box is not None), 0)
-        said = " ".join((subject.tokens("tgt", example) or ())[: position + 1])
-        text = N_(
-            "After “{said}”, which word does this model find likeliest for this picture?",
-            said=said,
-        )
+        before = " ".join((subject.tokens("tgt", example) or ())[: position + 1])
+        text = N_("After “{before}”, which word is likeliest for this picture?", before=before)
         truth = subject.truth[example][position]
     names = subject.tokens("vocabulary", 0) or ()
     return best_of(scores[example, position], names, text, truth)
@@ -177,9 +174,7 @@ def best_of(scores: Tensor, names: object, text: str, truth: str) -> Question:
         raise StudentError("This model answers NaN: its training diverged.")
     top = scores.topk(min(4, possible)).indices.tolist()
     share = float(scores.softmax(-1)[top[0]])
-    because: Sentence = N_(
-        "“{names}” gets {share:.1%} of the probability.", names=names[top[0]], share=share
-    )
+    because: Sentence = N_("“{names}” gets {share:.1%}.", names=names[top[0]], share=share)
     if truth:
         because = joined(because, N_("The truth is “{truth}”.", truth=truth))
     shares = scores.softmax(-1)
@@ -190,3 +185,48 @@ def best_of(scores: Tensor, names: object, text: str, truth: str) -> Question:
     return choice_question(
         text, str(names[top[0]]), wrong, because, values=("logits", "probabilities", "predicted")
     )
+
+
+def pooler(view: BlockView) -> WalkStep:
+    """One vector for the whole text."""
+    cache, axis = view.subject.cache, "T:tgt"
+    answering, pooled = cache["output.answering"], cache["output.logits"]
+    length = answering.size(1)
+    made = seen("pooled", N_("one vector per text"), pooled, "B d_model")
+    return WalkStep(
+        "logits", N_("Pooler"), ("pooler",), "pooled = torch.tanh(dense(x[:, 0]))",
+        (seen("x", N_("last vector of each position"), answering, f"B {axis} d_model"),),
+        (made,),
+        _one_vector(made, length),
+        extra=blocks(view),
+        names={"torch": torch, "dense": view.subject.model.get_submodule("output.dense")},
+    )  # fmt: skip
+
+
+def pooler_whole(view: BlockView) -> WalkStep:
+    """All of it in one call."""
+    subject = view.subject
+    (src, tgt), pooled = subject.inputs, subject.cache["output.logits"]
+    made = seen("pooled", N_("one vector per text"), pooled, "B d_model")
+    return WalkStep(
+        "whole", N_("The whole forward pass"), ("whole", "whole-pooler"),
+        "pooled = model(src, tgt)",
+        (seen("src", N_("source ids"), src, "B S:src"),
+         seen("tgt", N_("only its length is used"), tgt, "B T:tgt")),
+        (made,),
+        _one_vector(made, src.size(1)),
+        names={"model": subject.model},
+    )  # fmt: skip
+
+
+def _one_vector(made: StepTensor, length: int) -> Question:
+    batch, d_model = made.shape
+    return shape_question(
+        made,
+        N_("One vector per text: that of its first token."),
+        ((batch, length, d_model), N_("Only the first token's vector is read.")),
+        ((batch, length), N_("A text is a vector of d_model numbers.")),
+        ((length, d_model), N_("Each text has its own vector.")),
+        ((d_model,), N_("Each text has its own vector.")),
+        ((d_model, batch), N_("The batch comes first."))
+    )  # fmt: skip

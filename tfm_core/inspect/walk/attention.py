@@ -13,7 +13,8 @@ from tfm_core.inspect.walk.steps import (
     seen,
     shape_question,
 )
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
+from tfm_core.variants.forms import Projections
 
 
 def heads(view: BlockView) -> WalkStep:
@@ -23,11 +24,12 @@ def heads(view: BlockView) -> WalkStep:
     assert isinstance(projection, Tensor)
     weight = projection.detach()[:d_model]
     is_sliced = view.attention.is_sliced
-    label = N_("matrix that makes the queries")
+    label = N_("matrix of the queries")
     if is_sliced:
-        label = N_("matrix that makes the queries, 0 outside each head's slice")
+        label = N_("matrix of the queries, 0 outside each head's slice")
     return WalkStep(
-        "heads", N_("Heads must divide d_model"), ("heads-sliced" if is_sliced else "heads",),
+        "heads", N_("Heads must divide d_model"),
+        ("heads", "heads-sliced" if is_sliced else "heads-whole"),
         "d_head = d_model // H\nper_head = weight.view(H, d_head, d_model)",
         (seen("weight", label, weight, "d_model d_model"),),
         (seen("per_head", N_("its rows, by head"), weight.view(n_heads, d_head, d_model),
@@ -36,21 +38,21 @@ def heads(view: BlockView) -> WalkStep:
             N_(
                 "d_model is {d_model} and there are {n_heads} heads. How wide is one head?",
                 d_model=d_model,
-                n_heads=n_heads,
+                n_heads=n_heads
             ),
             d_head, N_(
-                "{d_model} / {n_heads} = {d_head}, without a remainder.",
+                "{d_model} / {n_heads} = {d_head}.",
                 d_model=d_model,
                 n_heads=n_heads,
-                d_head=d_head,
+                d_head=d_head
             ),
             wrong={
-                d_model: N_("That is the whole vector; each head gets a part of it."),
-                d_model * n_heads: N_("The heads share the vector out; they do not repeat it."),
-                n_heads: N_("That is how many heads there are."),
+                d_model: N_("That is the whole vector."),
+                d_model * n_heads: N_("The heads share the vector."),
+                n_heads: N_("That is the number of heads."),
             },
-            hint=N_("The heads share d_model out evenly: divide it."),
-            shapes=("per_head",),
+            hint=N_("The heads share d_model equally."),
+            shapes=("per_head",)
         ),
         names={"H": n_heads, "d_model": d_model},
     )  # fmt: skip
@@ -64,27 +66,27 @@ def projections(view: BlockView) -> WalkStep:
     n = sum(parameter.numel() for parameter in projection.parameters())
     bias = f" + {d_model}" if view.attention.has_bias else ""
     because = N_(
-        "3 x ({d_model} x {d_model}{bias}) = {n:,}; the number of heads changes nothing.",
+        "3 x ({d_model} x {d_model}{bias}) = {n:,}, for any number of heads.",
         d_model=d_model,
         bias=bias,
         n=n,
     )
     wrong = {
-        n // 3: N_("That is one of them; query, key and value have one each."),
-        3 * d_model**2: N_("Each of the three has a bias too, one number an output."),
-        n * n_heads: N_("More heads cut the same matrices into more pieces; they add none."),
+        n // 3: N_("That is one of the three."),
+        3 * d_model**2: N_("Each of the three has a bias too."),
+        n * n_heads: N_("Heads cut the same matrices into pieces."),
     }
-    hint = N_("Each of the three makes {d_model} numbers of {d_model}.", d_model=d_model)
-    topic = "projections" if bias else "projections-unbiased"
+    hint = N_("Each of the three maps {d_model} numbers to {d_model}.", d_model=d_model)
+    topics: tuple[str, ...] = ("projections", "projections-whole")
     code = "q, k, v = attention.in_projection(x).chunk(3, -1)"
     names: dict[str, object] = {"attention": view.module("self_attention")}
     if view.attention.is_sliced:
-        topic = "projections-sliced" if bias else "projections-sliced-unbiased"
+        topics = ("projections", "projections-sliced", *view.mistakes(Projections))
         code, names = _sliced(projection, n_heads, d_head, d_model)
         wrong = {n // 3: wrong[n // 3]}
-        hint = N_("Each head makes {d_head} numbers of {d_head}, three times.", d_head=d_head)
+        hint = N_("Each head maps {d_head} numbers to {d_head}, three times.", d_head=d_head)
         because = N_(
-            "3 x {n_heads} x ({d_head} x {d_head}{bias}) = {n:,}: each head maps its own slice.",
+            "3 x {n_heads} x ({d_head} x {d_head}{bias}) = {n:,}.",
             n_heads=n_heads,
             d_head=d_head,
             bias=f" + {d_head}" if bias else "",
@@ -93,17 +95,17 @@ def projections(view: BlockView) -> WalkStep:
     return WalkStep(
         "queries-keys-values",
         N_("Queries, keys and values"),
-        (topic,),
+        topics,
         code,
-        (seen("x", N_("what the attention reads"), got("self_attention.query_input"), axes),),
+        (seen("x", N_("the attention's input"), got("self_attention.query_input"), axes),),
         tuple(
             seen(name[0], name, got(f"self_attention.projected_{name}"), axes)
             for name in ("query", "key", "value")
         ),
         number_question(
-            N_("How many parameters do the three projections have together, biases included?")
+            N_("How many parameters do the three projections have, biases included?")
             if bias
-            else N_("How many parameters do the three projections have together, without biases?"),
+            else N_("How many parameters do the three projections have?"),
             n,
             because,
             wrong={number: why for number, why in wrong.items() if number != n},
@@ -162,25 +164,24 @@ def split(view: BlockView) -> WalkStep:
             by_head,
         ),
         shape_question(
-            N_("the queries, after the transpose"),
             by_head,
-            N_("The transpose swaps tokens and heads, so each head has its own (tokens, d_head)."),
+            N_("The transpose swaps tokens and heads."),
             (
                 (batch, length, n_heads, d_head),
-                N_("That is before the transpose: tokens, then heads."),
+                N_("That is before the transpose.")
             ),
             (
                 (batch, n_heads, length, d_model),
-                N_("Each head has d_head of the d_model numbers, not all."),
+                N_("Each head has only d_head numbers.")
             ),
             (
                 (batch, n_heads, d_head, length),
-                N_("The transpose swaps axes 1 and 2; d_head stays last."),
+                N_("d_head stays last.")
             ),
             (
                 (batch * n_heads, length, d_head),
-                N_("The heads have an axis of their own; nothing folds them into the batch."),
-            ),
+                N_("Heads have an axis of their own.")
+            )
         ),
         extra=tuple(extra),
         names={"B": batch, name: length, "H": n_heads, "d_head": d_head},
@@ -230,20 +231,14 @@ def about_one_weight(token: str, *, is_state: bool = False) -> Question:
     if is_state:
         other = N_("the score of {token}", token=token)
     return choice_question(
-        N_(
-            "If a query gave its whole weight, 1, to {token}, what would come out for that query?",
-            token=token,
-        ),
+        N_("If a query gave all its weight to {token}, what would it get?", token=token),
         right,
         {
-            other: N_("It only decides how large the weight is; it is not passed on."),
-            N_("the query itself"): N_("The query decides the weights, not what they weigh."),
+            other: N_("It only sets the weight."),
+            N_("the query itself"): N_("The query only sets the weights."),
             N_("the mean of all tokens"): N_("That is what equal weights give."),
         },
-        N_(
-            "1 times that token's value and 0 times the rest: a copy. Equal weights give "
-            "the mean; all others lie between."
-        ),
+        N_("1 times that token's value and 0 times the rest."),
     )
 
 
@@ -252,13 +247,12 @@ def merge(view: BlockView) -> WalkStep:
     got, words = view.got, view.axis.partition(":")[2]
     batch, length, n_heads, d_head, d_model = view.sizes
     axes = f"B {view.axis} d_model"
-    output = seen("output", N_("output of the attention"), got("self_attention.output"), axes)
+    output = seen("output", N_("the attention's output"), got("self_attention.output"), axes)
     has_output = view.attention.has_output
     code, made = "output = heads.transpose(1, 2).reshape(B, Q, d_model)", [output]
     names: dict[str, object] = {"B": batch, "Q": length, "d_model": d_model}
     because = N_(
-        "{n_heads} heads of {d_head} side by side are {d_model} numbers again: a block gives back "
-        "what it takes.",
+        "{n_heads} heads of {d_head} side by side are {d_model} numbers.",
         n_heads=n_heads,
         d_head=d_head,
         d_model=d_model,
@@ -267,35 +261,30 @@ def merge(view: BlockView) -> WalkStep:
         code = f"merged{code.removeprefix('output')}\noutput = attention.out_projection(merged)"
         merged = seen("merged", N_("heads side by side"), got("self_attention.merged"), axes)
         made, names["attention"] = [merged, output], view.module("self_attention")
-        because = N_(
-            "{n_heads} heads of {d_head} side by side are {d_model} numbers again, and the "
-            "output projection keeps that width: a block gives back what it takes.",
-            n_heads=n_heads,
-            d_head=d_head,
-            d_model=d_model,
+        because = Paragraph(
+            "walk_questions/merged-width", n_heads=n_heads, d_head=d_head, d_model=d_model
         )
     return WalkStep(
         "merge",
         N_("Merge the heads"),
-        ("merge" if has_output else "merge-no-output",),
+        ("merge", *(("merge-output",) if has_output else view.mistakes(Projections))),
         code,
         (seen("heads", N_("output of each head"), got("self_attention.heads"),
               f"B H Q:{words} d_head"),),
         tuple(made),
         shape_question(
-            N_("the output of the attention"),
             output,
             because,
-            ((batch, length, d_head), N_("That is one head; all of them are put side by side.")),
+            ((batch, length, d_head), N_("That is one head.")),
             (
                 (batch, n_heads, length, d_model),
-                N_("The heads have no axis any more: they lie side by side in the last one."),
+                N_("The heads lie side by side in the last axis.")
             ),
             (
                 (batch, length, n_heads * d_model),
-                N_("Each head brings d_head numbers, not d_model."),
+                N_("Each head brings d_head numbers.")
             ),
-            ((batch, d_model), N_("Every token keeps its own vector.")),
+            ((batch, d_model), N_("Every token keeps its own vector."))
         ),
         names=names,
         block=view.path,

@@ -8,7 +8,7 @@ from tfm_core.anatomy import Sublayer
 from tfm_core.inspect.walk.block_view import MODULES, BlockView, dropped, mask_seen
 from tfm_core.inspect.walk.steps import (
     Question,
-    Seen,
+    StepTensor,
     WalkStep,
     choice_question,
     seen,
@@ -16,17 +16,18 @@ from tfm_core.inspect.walk.steps import (
 )
 from tfm_core.sentences import N_
 from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.forms import Residual
 from tfm_core.variants.norms import NO_NORM, NORMS, Norm
 
 
-def blocks(view: BlockView) -> tuple[Seen, ...]:
+def blocks(view: BlockView) -> tuple[StepTensor, ...]:
     """Return what comes out of each block of the view's stack."""
     layers, axes = view.path.rpartition(".")[0], f"B {view.axis} d_model"
     n = len(list(view.subject.model.get_submodule(layers).children()))
     return tuple(
         seen(
             f"block_{number}", N_("after block {number}", number=number),
-            view.subject.cache[f"{layers}.{number - 1}.residual"], axes,
+            view.subject.cache[f"{layers}.{number - 1}.residual"], axes
         )
         for number in range(1, n + 1)
     )  # fmt: skip
@@ -46,7 +47,7 @@ def encoder_stack(view: BlockView) -> WalkStep:
         topics = (*topics, "final-norm")
     return WalkStep(
         "encoder-stack", N_("Encoder stack"), topics, code, tuple(before),
-        (seen("memory", N_("the encoder's output (memory)"), memory, f"B {axis} d_model"),),
+        (seen("memory", N_("the encoder's output"), memory, f"B {axis} d_model"),),
         _twice_as_many(),
         extra=blocks(view), names={"encoder": subject.model.get_submodule("encoder")},
     )  # fmt: skip
@@ -55,17 +56,17 @@ def encoder_stack(view: BlockView) -> WalkStep:
 def add_norm(view: BlockView, sublayer: str = "self_attention") -> WalkStep:
     """What an attention found is added to what was there. sublayer: which attention."""
     part, got, axes = view.sublayer(sublayer), view.got, f"B {view.axis} d_model"
-    change = seen("output", N_("output of the attention"), got(f"{sublayer}_norm.change"), axes)
-    joined = seen("joined", N_("what leaves the sublayer"), got(f"{sublayer}_norm.joined"), axes)
+    change = seen("output", N_("the attention's output"), got(f"{sublayer}_norm.change"), axes)
+    joined = seen("joined", N_("the sublayer's output"), got(f"{sublayer}_norm.joined"), axes)
     before, after, extra = [change], [joined], []
     topics, norm = dropped(view.subject.config), _norm(part)
     change_said = "dropout(output)" if topics else "output"
     if part.is_normed:
-        came = N_("norm(x), which the attention read, in the place of x")
+        came = N_("norm(x), in place of x")
     elif sublayer == "self_attention":
         came = N_("the block's input")
     else:
-        came = N_("the residual: the input as it was")
+        came = N_("the residual")
     if part.has_sum:
         before.insert(0, seen("x", came, got(f"{sublayer}_norm.skipped"), axes))
     total = f"x + {change_said}" if part.has_sum else change_said
@@ -85,7 +86,7 @@ def add_norm(view: BlockView, sublayer: str = "self_attention") -> WalkStep:
     return WalkStep(
         "add-norm",
         _joined_title(part),
-        (_joined_topic(part), norm.walk_topic, *topics),
+        (*_joined_topics(view, part), norm.walk_topic, *topics),
         code,
         tuple(before),
         tuple(after),
@@ -110,17 +111,15 @@ def _order(part: Sublayer) -> str:
 def _joined_title(part: Sublayer) -> str:
     """Return what happens around a sublayer, as a title."""
     if part.has_sum:
-        return N_("Add and norm") if part.norm else N_("Add, without a norm")
-    return N_("Norm, without a residual") if part.norm else N_("No residual and no norm")
+        return N_("Add and norm") if part.norm else N_("Add, no norm")
+    return N_("Norm, no residual") if part.norm else N_("No residual, no norm")
 
 
-def _joined_topic(part: Sublayer) -> str:
-    """Return the topic on where the norm stands and on what is added."""
-    if part.is_normed:
-        return "residual-from-normed"
-    if not part.has_sum:
-        return f"residual-none-norm-{_order(part)}" if part.norm else "residual-none"
-    return f"norm-{_order(part)}" if part.norm else "residual-alone"
+def _joined_topics(view: BlockView, part: Sublayer) -> tuple[str, ...]:
+    """Return the topics on where the norm stands and on what is added."""
+    if part.is_normed or not part.has_sum:
+        return view.mistakes(Residual)
+    return (f"norm-{_order(part)}" if part.norm else "residual-alone",)
 
 
 def _norm_question(norm: Norm, batch: int, length: int, d_model: int) -> Question:
@@ -130,58 +129,43 @@ def _norm_question(norm: Norm, batch: int, length: int, d_model: int) -> Questio
         N_("Over which numbers does the norm compute each {spread}?", spread=norm.spread),
         N_("the {d_model} numbers of one token", d_model=d_model),
         {
-            N_("the {length} tokens of one example, dimension by dimension", length=length): N_(
-                "Then padding and the length of a sentence would have a say; each token is "
-                "normalised by itself."
+            N_("the {length} tokens of one example, per dimension", length=length): N_(
+                "Each token is normalised by itself, so padding and length do not matter."
             ),
             N_(
                 "all {length} x {d_model} numbers of one example", length=length, d_model=d_model
-            ): N_("Then one token would change the others; each is normalised by itself."),
-            N_("the {batch} examples, dimension by dimension", batch=batch): N_(
-                "That is BatchNorm; here no example has a say in another."
-            ),
+            ): N_("Each token is normalised by itself."),
+            N_("the {batch} examples, per dimension", batch=batch): N_("That is BatchNorm."),
         },
-        N_("Other tokens and other examples have no say, in use as in training."),
+        N_("Other tokens and examples have no influence."),
         topics=(norm.walk_topic,),
     )
 
 
 def _no_norm_question() -> Question:
     return choice_question(
-        N_("Nothing is normalised here. What keeps a token's vector from growing block by block?"),
-        N_("nothing but what is learned"),
+        N_("Nothing is normalised here. What keeps a token's vector from growing?"),
+        N_("only what is learned"),
         {
-            N_("the softmax of the attention"): N_(
-                "It keeps the weights in range; the values that they weigh may be any."
-            ),
-            N_("the square root under the scores"): N_(
-                "It keeps the scores in range, and only where queries and keys are."
-            ),
-            N_("the residual"): N_("A sum adds to what is there: it lets the vector grow."),
+            N_("the softmax of the attention"): N_("It limits the weights, not the values."),
+            N_("the square root under the scores"): N_("It limits only the scores."),
+            N_("the residual"): N_("A sum lets the vector grow."),
         },
-        N_(
-            "What each sublayer hands on is as long as its matrices make it; a norm would bring "
-            "every token back to one length."
-        ),
+        N_("The learned matrices set the length; a norm would reset it."),
         topics=("no-norm",),
     )
 
 
 def _twice_as_many() -> Question:
     return choice_question(
-        N_("If the stack had twice as many blocks, the memory that comes out would be …"),
+        N_("With twice as many blocks, the memory would be …"),
         N_("as large as now"),
         {
-            N_("twice as wide"): N_(
-                "Blocks follow one another; their outputs are not concatenated."
-            ),
+            N_("twice as wide"): N_("Outputs of blocks are not concatenated."),
             N_("twice as long"): N_("No block adds a token."),
-            N_("two tensors"): N_("Only what leaves the last block is handed on."),
+            N_("two tensors"): N_("Only the last block's output goes on."),
         },
-        N_(
-            "A block returns the shape that it takes, so more blocks change the numbers "
-            "and the parameter count, but no shape."
-        ),
+        N_("A block returns the shape it gets, so more blocks change no shape."),
         topics=("encoder-stack",),
     )
 
@@ -204,30 +188,29 @@ def feed_forward(view: BlockView) -> WalkStep:
     return WalkStep(
         "feed-forward",
         _feed_forward_title(part),
-        ("feed-forward", activation.walk_topic, _feed_forward_topic(view, part), *topics),
+        ("feed-forward", activation.walk_topic, *_feed_forward_topics(view, part), *topics),
         f"y = {read}\nhidden = {hidden}\noutput = {last}",
         (seen("x", N_("after the attention"), _arriving(view), axes),),
         (
             hidden_layer,
-            seen("output", N_("output of the block"), got("feed_forward_norm.joined"), axes),
+            seen("output", N_("the block's output"), got("feed_forward_norm.joined"), axes),
         ),
         shape_question(
-            N_("the hidden layer"),
             hidden_layer,
-            N_("Each token alone is widened from d_model to d_ff numbers."),
+            N_("Each token is widened from d_model to d_ff numbers."),
             (
                 (batch, length, d_model),
-                N_("That is the width before and after; in between it is wider."),
+                N_("That is the width before and after.")
             ),
             ((batch, d_ff), N_("Every token has its own hidden layer.")),
             (
                 (batch, length, d_model + d_ff),
-                N_("The matrix makes d_ff new numbers; the old ones are not kept beside them."),
+                N_("The d_ff new numbers replace the old ones.")
             ),
             (
                 (batch, n_heads, length, d_ff),
-                N_("There are no heads here: they were merged."),
-            ),
+                N_("The heads are merged by now.")
+            )
         ),
         names={
             **MODULES, "ff": view.module("feed_forward"), "dropout": view.module("dropout"),
@@ -247,15 +230,14 @@ def _feed_forward_title(part: Sublayer) -> str:
     if part.has_sum:
         if part.norm:
             return N_("Feed-forward, add and norm")
-        return N_("Feed-forward and add, without a norm")
+        return N_("Feed-forward and add, no norm")
     if part.norm:
-        return N_("Feed-forward and norm, without a residual")
-    return N_("Feed-forward, without residual and norm")
+        return N_("Feed-forward and norm, no residual")
+    return N_("Feed-forward, no residual, no norm")
 
 
-def _feed_forward_topic(view: BlockView, part: Sublayer) -> str:
-    """Return the topic on what stands around the layer."""
-    if part.is_normed:
-        is_first = view.sublayer("self_attention").is_normed
-        return "ff-residual-from-normed" if is_first else "ff-residual-alone-from-normed"
-    return f"ff-{'' if part.has_sum else 'residual-none-'}norm-{_order(part)}"
+def _feed_forward_topics(view: BlockView, part: Sublayer) -> tuple[str, ...]:
+    """Return the topics on what stands around the layer."""
+    if part.is_normed or not part.has_sum:
+        return view.mistakes(Residual)
+    return (f"ff-norm-{_order(part)}",) if part.norm else ()

@@ -12,11 +12,13 @@ from torch import Tensor, nn
 
 from tfm_core.anatomy import Attention, Part, Sublayer, sublayers
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.steps import Seen, seen
+from tfm_core.inspect.walk.steps import StepTensor, seen
+from tfm_core.mistakes import MISTAKES
 from tfm_core.sentences import N_
 from tfm_core.variants.forms import CAUSALITIES, Causality
 from tfm_core.variants.positions import POSITIONS
 from tfm_core.variants.positions.position import Inside
+from tfm_core.variants.record import Named
 
 MODULES: dict[str, object] = {"math": math, "torch": torch, "F": F}
 
@@ -77,6 +79,11 @@ class BlockView:
         words = self.axis.partition(":")[2]
         return f"B H Q:{words} K:{words}"
 
+    def mistakes(self, kind: type[Named]) -> tuple[str, ...]:
+        """Return the topics on the model's mistakes that change a form, such as ``Residual``."""
+        names: tuple[str, ...] = getattr(self.subject.config, "mistakes", ())
+        return tuple(f"mistake-{name}" for name in names if isinstance(MISTAKES[name].form, kind))
+
     @property
     def sizes(self) -> tuple[int, int, int, int, int]:
         """B, tokens, H, d_head, d_model."""
@@ -126,7 +133,7 @@ def dropped(config: object) -> tuple[str, ...]:
     return ("dropout",) if drops(config) else ()
 
 
-def mask_seen(mask: Tensor, words: str) -> Seen:
+def mask_seen(mask: Tensor, words: str) -> StepTensor:
     """Return a mask with the axes that it has: 1 where it is the same for all."""
     rows = f"Q:{words}" if mask.size(2) > 1 else "1"
     return seen("mask", N_("mask: 1 = may attend"), mask, f"B 1 {rows} K:{words}")

@@ -9,10 +9,8 @@ from tfm_core.inspect.walk import (
     answer,
     attention,
     block,
-    captioner,
     decoder,
     masks,
-    pooler,
     recurrent,
     tokens,
     vit,
@@ -20,7 +18,7 @@ from tfm_core.inspect.walk import (
 )
 from tfm_core.inspect.walk.block_view import BlockView, views
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.steps import Seen, WalkStep
+from tfm_core.inspect.walk.steps import StepTensor, WalkStep
 
 _Makers = Mapping[str, Callable[[BlockView], WalkStep]]
 _MAKERS: _Makers = {
@@ -33,7 +31,7 @@ _MAKERS: _Makers = {
     "masks": masks.masks,
     "embedding": tokens.embedding,
     "positions": tokens.positions,
-    "word-positions": captioner.word_positions,
+    "word-positions": decoder.word_positions,
     "queries-keys-values": attention.projections,
     "split": attention.split,
     "scores": weights.scores,
@@ -46,8 +44,8 @@ _MAKERS: _Makers = {
     "encoder-stack": block.encoder_stack,
     "decoder-attention": decoder.decoder_attention,
     "cross-attention": decoder.cross_attention,
-    "decoder-add-norm": captioner.add_norm,
-    "decoder-feed-forward": captioner.feed_forward,
+    "decoder-add-norm": decoder.decoder_add_norm,
+    "decoder-feed-forward": decoder.decoder_feed_forward,
     "pooling": answer.pooling,
     "head": vit.head,
     "logits": answer.logits,
@@ -56,8 +54,8 @@ _MAKERS: _Makers = {
 """Name of a step -> what makes it."""
 _OF_READER: Mapping[str, _Makers] = {
     "vit": {"pooling": vit.pooling, "whole": vit.whole},
-    "captioner": {"cross-attention": captioner.cross_attention},
-    "pooler": {"logits": pooler.answer, "whole": pooler.whole},
+    "captioner": {"cross-attention": decoder.captioner_cross_attention},
+    "pooler": {"logits": answer.pooler, "whole": answer.pooler_whole},
     "recurrent": {
         "embedding": recurrent.embedding,
         "encoder": recurrent.reading,
@@ -98,7 +96,7 @@ def _with_numbers(step: WalkStep, twin: WalkStep) -> WalkStep:
     """Return a step of shapes with the numbers of the same step."""
     values = {one.name: one.value for one in twin.tensors}
 
-    def with_its_own(tensors: Sequence[Seen]) -> tuple[Seen, ...]:
+    def with_its_own(tensors: Sequence[StepTensor]) -> tuple[StepTensor, ...]:
         return tuple(replace(one, numbers=values[one.name]) for one in tensors)
 
     return replace(

@@ -19,7 +19,7 @@ from tfm_core.data.shape import data_shape
 from tfm_core.data.vocabulary import BOS
 from tfm_core.decoding import greedy
 from tfm_core.inspect.attention.trained import at_once
-from tfm_core.inspect.walk.forward import Described, Item, Subject, on_device, recorded
+from tfm_core.inspect.walk.forward import CaptionResult, Item, Subject, on_device, recorded
 from tfm_core.inspect.walk.steps import WalkStep
 from tfm_core.inspect.walk.texts import padded
 from tfm_core.models.build import Model
@@ -117,11 +117,11 @@ def _described(
     shape: CaptionShape,
     data: CaptionData,
     items: Sequence[Item],
-) -> Described:
+) -> CaptionResult:
     written = greedy(model, images, max_len=shape.tgt_len).ids.cpu()
     said = [join(data.vocabulary.decode(row), data.config) for row in written.tolist()]
     truth = [str(item["tgt_text"]) for item in items]
-    return Described(written, said, truth, [item["boxes"] for item in items])
+    return CaptionResult(written, said, truth, [item["boxes"] for item in items])
 
 
 def _tokens(data: CaptionData, ids: Tensor) -> list[list[str]]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from tfm_core.inspect.walk.block_view import BlockView, mask_seen
+from dataclasses import replace
+
+from tfm_core.inspect.walk import block, tokens
+from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
 from tfm_core.inspect.walk.steps import WalkStep, number_question, seen, shape_question
+from tfm_core.inspect.walk.weights import scores_code
 from tfm_core.sentences import N_
 from tfm_core.variants.forms import Causality
 
@@ -21,49 +25,48 @@ def decoder_attention(view: BlockView) -> WalkStep:
     map_of_weights = seen("weights", N_("attention weights"), weights, "B H Q:tgt K:tgt")
     order = view.order
     assert order is not None
+    topics = view.mistakes(Causality) if order.sees_future else ("decoder-attention",)
     if weights.is_meta:
         question = shape_question(
-            N_("the weights with which the target attends to itself"),
             map_of_weights,
-            N_("A row for each target token, a column for each target token, in every head."),
+            N_("In each head, a row and a column per target token."),
             ((batch, length, length), N_("Each head has its own weights.")),
             ((batch, n_heads, length, d_model), N_("A weight belongs to a pair of tokens.")),
-            ((batch, length, n_heads, length), N_("Heads stand before the queries.")),
+            ((batch, length, n_heads, length), N_("Heads come before queries."))
         )  # fmt: skip
     else:
         mask = got("self_attention.mask").expand_as(weights)[view.example, 0]
         n = int((~mask).sum())
         question = number_question(
             N_(
-                "One head's map has {length} x {length} weights. How many of this example's "
-                "must be exactly 0?",
-                length=length,
+                "How many of this example's {length} x {length} weights per head must be 0?",
+                length=length
             ),
             n, _hidden_in_all(order, n),
             wrong={
                 length * (length - 1) // 2: N_(
-                    "That is all above the diagonal; columns of padding below it are hidden too."
+                    "That is all above the diagonal; padding below it is hidden too."
                 )
                 if not order.sees_future
-                else N_("That is how many a causal mask hides of a sentence without padding."),
+                else N_("That is what a causal mask hides without padding."),
                 length * (length + 1) // 2: N_(
-                    "The diagonal stays: each token may read itself."
+                    "The diagonal stays: a token may read itself."
                 ),
                 length**2 - n: N_("That is how many may differ from 0."),
             },
-            hint=N_("Count what the mask hides, square by square: its zeros."),
-            values=("weights",),
+            hint=N_("Count the mask's zeros."),
+            values=("weights",)
         )  # fmt: skip
     mask_axes = "B 1 Q:tgt K:tgt"
     return WalkStep(
-        "decoder-attention", N_("Decoder: masked self-attention"), (_order_topic(order),),
+        "decoder-attention", N_("Decoder: masked self-attention"), topics,
         f"output = attention(x, mask=tgt_mask{inside})",
         (
             seen("x", N_("the target so far"), x, axes),
             seen("tgt_mask", N_("target mask: 1 = may attend"), got("self_attention.mask"),
             mask_axes),
         ),
-        (seen("output", N_("output of the attention"), got("self_attention.output"), axes),),
+        (seen("output", N_("the attention's output"), got("self_attention.output"), axes),),
         question,
         extra=(map_of_weights,),
         names=names, shown="weights",
@@ -71,18 +74,13 @@ def decoder_attention(view: BlockView) -> WalkStep:
     )  # fmt: skip
 
 
-def _order_topic(order: Causality) -> str:
-    """Return the topic on which way the target looks."""
-    return f"decoder-attention-{order.name}" if order.sees_future else "decoder-attention"
-
-
 def _hidden_in_all(order: Causality, n: int) -> str:
     """Return why so many weights of a map are 0."""
     if not order.sees_future:
-        return N_("{n}: everything above the diagonal, and every column of padding.", n=n)
+        return N_("{n}: all above the diagonal, and every column of padding.", n=n)
     if order.cut is None:
-        return N_("{n}: every column of padding, and nothing else.", n=n)
-    return N_("{n}: everything below the diagonal, and every column of padding.", n=n)
+        return N_("{n}: every column of padding.", n=n)
+    return N_("{n}: all below the diagonal, and every column of padding.", n=n)
 
 
 def cross_attention(view: BlockView) -> WalkStep:
@@ -101,33 +99,79 @@ def cross_attention(view: BlockView) -> WalkStep:
         code,
         (
             seen("x", N_("the target so far"), got("cross_attention.query_input"), axes),
-            seen("memory", N_("the encoder's output (memory)"), memory, f"B {asked} d_model"),
+            seen("memory", N_("the encoder's output"), memory, f"B {asked} d_model"),
             *masks,
         ),
-        (seen("output", N_("output of the attention"), got("cross_attention.output"), axes),),
+        (seen("output", N_("the attention's output"), got("cross_attention.output"), axes),),
         shape_question(
-            N_("the map of weights in cross-attention"),
             map_of_weights,
-            N_("Queries come from the target, keys from what was encoded: T rows, {axis} columns.",
+            N_("Queries come from the target, keys from the memory: T rows, {axis} columns.",
                axis=asked.partition(":")[0]),
-            ((batch, n_heads, n_src, length), N_("Queries are the rows, and the target asks.")),
+            ((batch, n_heads, n_src, length), N_("Rows are queries, which come from the target.")),
             ((batch, n_heads, length, length), N_(
-                "That is the target attending to itself; here it attends to the source."
+                "That is self-attention of the target."
             )),
             ((batch, n_heads, n_src, n_src), N_(
-                "That is the encoder attending to itself; here the target asks."
+                "That is self-attention of the encoder."
             )),
-            ((batch, length, n_src), N_("Each head has its own weights.")),
+            ((batch, length, n_src), N_("Each head has its own weights."))
         ),
         extra=(
             map_of_weights,
-            seen("queries", N_("queries, of the target"), got("cross_attention.query"),
+            seen("queries", N_("queries, from the target"), got("cross_attention.query"),
                  "B H Q:tgt d_head"),
-            seen("keys", N_("keys, of what is asked"), got("cross_attention.key"),
+            seen("keys", N_("keys, from the memory"), got("cross_attention.key"),
                  f"B H K:{words} d_head"),
-            seen("values", N_("values, of what is asked"), got("cross_attention.value"),
+            seen("values", N_("values, from the memory"), got("cross_attention.value"),
                  f"B H K:{words} d_head"),
         ),
         names={"attention": view.module("cross_attention")}, shown="weights",
         block=view.path,
     )  # fmt: skip
+
+
+_CROSS = """\
+queries, keys, values = attention.project(x, memory)
+weights = ({scores}).softmax(-1)
+heads = weights @ values
+output = {merged}"""
+
+
+def word_positions(view: BlockView) -> WalkStep:
+    """Where each word stands, which is told by other rows than where a patch lies."""
+    step = tokens.positions(view)
+    topics = (*step.topics, "positions-words")
+    return replace(step, name="word-positions", title="Positions of the words", topics=topics)
+
+
+def captioner_cross_attention(view: BlockView) -> WalkStep:
+    """The words ask, the patches answer; without a mask the arithmetic fits in four lines."""
+    step = cross_attention(view)
+    *_, d_head, d_model = view.sizes
+    merged = "heads.transpose(1, 2).reshape(x.shape)"
+    if view.attention.has_output:
+        merged = f"attention.out_projection({merged})"
+    return replace(
+        step,
+        topics=("cross-attention-captioner",),
+        code=_CROSS.format(scores=scores_code(view.attention.scale), merged=merged),
+        after=(*step.extra, *step.after),
+        extra=(),
+        names={**MODULES, **step.names, "d_head": d_head, "d_model": d_model},
+    )
+
+
+def decoder_add_norm(view: BlockView) -> WalkStep:
+    """What the words read in the picture is added to what they were."""
+    return _of_decoder(block.add_norm(view, "cross_attention"))
+
+
+def decoder_feed_forward(view: BlockView) -> WalkStep:
+    """Every word alone is widened, bent and narrowed."""
+    return _of_decoder(block.feed_forward(view))
+
+
+def _of_decoder(step: WalkStep) -> WalkStep:
+    """Return a step of the encoder's blocks as the decoder's block has it too."""
+    title = f"Decoder: {step.title[:1].lower()}{step.title[1:]}"
+    return replace(step, name=f"decoder-{step.name}", title=title)

@@ -24,7 +24,7 @@ Item = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Described:
+class CaptionResult:
     """The pictures of a walk in words, one entry an example.
 
     written: ids (B, T) that the model wrote by itself, up to <eos>, then padding. said, truth: the
@@ -65,7 +65,7 @@ class Subject:
     statistics: tuple[Tensor, Tensor] | None = None
     has_own_statistics: bool = False
     note: str = ""
-    described: Described | None = None
+    described: CaptionResult | None = None
     numbers: Subject | None = None
 
     @property

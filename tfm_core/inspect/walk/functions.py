@@ -13,7 +13,7 @@ from functools import cache
 
 from tfm_core.inspect.syntax import statements
 from tfm_core.inspect.walk.steps import WalkStep
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.activations import ACTIVATIONS, Activation
 from tfm_core.variants.norms import NORMS, Norm
 from tfm_core.variants.record import Example, Registry
@@ -21,7 +21,7 @@ from tfm_core.variants.stems import STEMS, Stem
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class FunctionExample:
     """A function, and its example as an interpreter shows it: ``>>> `` before what is typed."""
 
     function: Example
@@ -36,22 +36,22 @@ def _of(variants: Registry[Norm] | Registry[Stem] | Registry[Activation]) -> tup
 FUNCTIONS: tuple[Example, ...] = (
     Example(
         "torch.tensor", r"torch\.tensor\(",
-        N_("Makes a tensor from lists; rows must be equally long, so short ones are padded."),
+        N_("Makes a tensor from lists of equal length, so short ones are padded."),
         ("rows = [[5, 8, 9], [7]]", "torch.tensor([row + [0] * (3 - len(row)) for row in rows])"),
     ),
     Example(
-        "//", r" // ", N_("Divides whole numbers; % is the remainder, which must be 0 here."),
+        "//", r" // ", N_("Divides whole numbers; % is the remainder, here 0."),
         ("30 // 5, 30 % 5", "30 // 4, 30 % 4"),
     ),
     Example(
         "view", r"\.view\(",
-        N_("Reads the same numbers in another shape; -1 stands for what is left."),
+        N_("Reads the same numbers in another shape; -1 means the rest."),
         ("x = torch.arange(6)", "x.view(2, 3)", "x.view(3, -1).shape"),
     ),
     *_of(STEMS),
     Example(
         "[:, None]", r"\[:, None",
-        N_("Puts in an axis of size 1, as unsqueeze does; it can be stretched over others."),
+        N_("Adds an axis of size 1, as unsqueeze does."),
         (
             "keep = torch.tensor([[True, True, False]])",
             "keep[:, None, None, :].shape",
@@ -59,11 +59,11 @@ FUNCTIONS: tuple[Example, ...] = (
         ),
     ),
     Example(
-        "tril", r"\.tril\(", N_("Keeps the lower triangle: row 0 sees column 0, row 1 two, …"),
+        "tril", r"\.tril\(", N_("Keeps the lower triangle: row 0 sees one column, row 1 two, …"),
         ("torch.ones(3, 3, dtype=torch.bool).tril()",),
     ),
     Example(
-        "&", r" & ", N_("True where both are; axes of size 1 are stretched to fit (broadcasting)."),
+        "&", r" & ", N_("True where both are; axes of size 1 are broadcast."),
         (
             "keep = torch.tensor([[True, True, False]])",
             "keep & torch.ones(3, 3, dtype=torch.bool).tril()",
@@ -71,7 +71,7 @@ FUNCTIONS: tuple[Example, ...] = (
     ),
     Example(
         "nn.Embedding", r"\btable\(|_embedding\(",
-        N_("Picks a row of its table for each id: a lookup, not a product."),
+        N_("Looks up a row of its table for each id."),
         (
             "table = nn.Embedding(4, 2)  # 4 tokens, 2 numbers each",
             "_ = table.weight.data.copy_(torch.arange(8.0).view(4, 2))",
@@ -79,18 +79,18 @@ FUNCTIONS: tuple[Example, ...] = (
         ),
     ),
     Example(
-        "torch.arange", r"torch\.arange\(", N_("Counts from 0: the positions of a sequence."),
+        "torch.arange", r"torch\.arange\(", N_("Counts from 0."),
         ("torch.arange(4)", "torch.arange(4).expand(2, 4)  # for two sentences"),
     ),
     Example(
         "F.embedding", r"F\.embedding\(",
-        N_("Picks rows of a table that is given: what nn.Embedding does with its own."),
+        N_("Looks up rows of the given table."),
         ("table = torch.tensor([[0.1], [0.3], [0.5]])",
          "F.embedding(torch.arange(2), table)"),
     ),
     Example(
         "+", r"\+ rows|\+ bias|\bx \+ |placed \+ segment",
-        N_("Adds number by number; what lacks an axis is repeated along it (broadcasting)."),
+        N_("Adds number by number; a missing axis is broadcast."),
         (
             "embedded = torch.zeros(2, 3, 2)  # 2 sentences of 3 tokens",
             "rows = torch.tensor([[0., 1.], [2., 3.], [4., 5.]])",
@@ -99,7 +99,7 @@ FUNCTIONS: tuple[Example, ...] = (
     ),
     Example(
         "- and /", r"/ 255 - mean\) / std",
-        N_("Number by number; one mean and deviation for each channel, stretched over its pixels."),
+        N_("Number by number; a channel's mean and deviation are broadcast over its pixels."),
         ("pixels = torch.tensor([[[0., 51., 255.]]])", "(pixels / 255 - 0.13) / 0.31"),
     ),
     Example(
@@ -114,7 +114,7 @@ FUNCTIONS: tuple[Example, ...] = (
     ),
     Example(
         "unflatten", r"\.unflatten\(",
-        N_("Splits one axis into several; flatten joins them again."),
+        N_("Splits an axis; flatten joins it again."),
         (
             "x = torch.arange(6).view(1, 6)",
             "x.unflatten(-1, (3, 2))",
@@ -123,7 +123,7 @@ FUNCTIONS: tuple[Example, ...] = (
     ),
     Example(
         "torch.einsum", r"einsum\(\"bthd,phed->pbthe\"",
-        N_("One product for each head h and each of query, key and value (p), by named axes."),
+        N_("One product per head (h) and per query, key and value (p), with named axes."),
         (
             "slices = torch.arange(4.).view(1, 1, 2, 2)  # b t h d",
             "matrices = torch.ones(3, 2, 2, 2)  # p h e d",
@@ -135,12 +135,12 @@ FUNCTIONS: tuple[Example, ...] = (
         ("x = torch.arange(6).view(1, 6)", "q, k, v = x.chunk(3, -1)", "k"),
     ),
     Example(
-        "transpose", r"\.transpose\(", N_("Swaps two axes; no number is moved in memory."),
+        "transpose", r"\.transpose\(", N_("Swaps two axes without moving a number."),
         ("x = torch.arange(6).view(2, 3)", "x.transpose(0, 1)", "x.transpose(0, 1).shape"),
     ),
     Example(
         "@ and .mT", r"@ keys\.mT",
-        N_("Matrix products of the last two axes, one for each index before; .mT swaps those two."),
+        N_("Matrix product of the last two axes, for each index before; .mT swaps these two."),
         (
             "queries = torch.tensor([[1., 0.], [1., 1.]])",
             "keys = torch.tensor([[2., 0.], [0., 3.]])",
@@ -149,7 +149,7 @@ FUNCTIONS: tuple[Example, ...] = (
     ),
     Example(
         "torch.einsum", r"@ keys\.mT",
-        N_("The same with named axes, from (N, length, heads, d_head) and without a transpose."),
+        N_("The same with named axes, from (N, length, heads, d_head), without a transpose."),
         (
             "queries = torch.arange(12.).view(1, 3, 2, 2)  # n q h d",
             "keys = torch.ones(1, 3, 2, 2)  # n k h d",
@@ -158,12 +158,12 @@ FUNCTIONS: tuple[Example, ...] = (
         ),
     ),
     Example(
-        "math.sqrt", r"math\.sqrt\(", N_("The square root of one number, no tensor."),
+        "math.sqrt", r"math\.sqrt\(", N_("The square root of a number, not of a tensor."),
         ("math.sqrt(9)",),
     ),
     Example(
         "masked_fill", r"\.masked_fill\(",
-        N_("Puts one number wherever the mask is True; ~ turns True and False around."),
+        N_("Writes a number where the mask is True; ~ inverts a mask."),
         (
             "scores = torch.tensor([[1., 2., 3.]])",
             "mask = torch.tensor([[True, True, False]])",
@@ -176,12 +176,12 @@ FUNCTIONS: tuple[Example, ...] = (
     ),
     Example(
         "softmax", r"\.softmax\(",
-        N_("exp of each number, divided by the sum along the axis: shares that add up to 1."),
+        N_("exp of each number, divided by their sum along the axis."),
         ("torch.tensor([[1., 2., 3.], [1., 1., -1e20]]).softmax(-1)",),
     ),
     Example(
         "@", r"weights\)? @ |share\[:, None\] @",
-        N_("Here it weighs: a row of weights times the values is their weighted sum."),
+        N_("A row of weights times the values: their weighted sum."),
         (
             "weights = torch.tensor([[0.5, 0.5, 0.0]])",
             "values = torch.tensor([[2., 0.], [4., 8.], [9., 9.]])",
@@ -190,7 +190,7 @@ FUNCTIONS: tuple[Example, ...] = (
     ),
     Example(
         "torch.einsum", r"weights\)? @ values",
-        N_("The same with named axes; the heads stay beside the tokens, ready to be merged."),
+        N_("The same with named axes; heads stay beside tokens, ready to merge."),
         (
             "weights = torch.full((1, 2, 3, 4), 0.25)  # n h q l",
             "values = torch.arange(16.).view(1, 4, 2, 2)  # n l h d",
@@ -200,7 +200,7 @@ FUNCTIONS: tuple[Example, ...] = (
     ),
     Example(
         "reshape", r"\.reshape\(",
-        N_("Like view, but copies where memory is out of order, as after a transpose."),
+        N_("Like view, but copies where memory is out of order."),
         (
             "x = torch.arange(6).view(2, 3).transpose(0, 1)",
             "x.reshape(6)",
@@ -210,9 +210,7 @@ FUNCTIONS: tuple[Example, ...] = (
     *_of(NORMS),
     Example(
         "nn.Dropout", r"\bdropout\(|\.dropout\(",
-        N_(
-            "In training puts some numbers to 0 at random and enlarges the rest by 1 / (1 - p); in "
-            "use (eval) it does nothing."
+        Paragraph("walk_questions/dropout"
         ),
         (
             "_ = torch.manual_seed(0)",
@@ -227,12 +225,12 @@ FUNCTIONS: tuple[Example, ...] = (
         ("torch.cat([torch.zeros(1, 1, 2), torch.ones(1, 2, 2)], 1)",),
     ),
     Example(
-        "expand", r"\.expand\(", N_("Repeats an axis of size 1 without copying; -1 leaves one."),
+        "expand", r"\.expand\(", N_("Repeats an axis of size 1 without copying; -1 keeps an axis."),
         ("cls = torch.tensor([[[7., 8.]]])", "cls.expand(3, -1, -1).shape"),
     ),
     Example(
         "nn.GRU", r"last = encoder\(",
-        N_("Reads step by step: all its states, and the last one. An LSTM keeps one more."),
+        N_("Reads step by step; returns all states and the last. An LSTM has a second state."),
         (
             "_ = torch.manual_seed(0)",
             "gru = nn.GRU(2, 3, batch_first=True)",
@@ -242,7 +240,7 @@ FUNCTIONS: tuple[Example, ...] = (
     ),
     Example(
         "nn.GRUCell", r"after = decoder\(",
-        N_("One step of it: from an input and a state to the next state. An LSTM has two states."),
+        N_("One step: an input and a state give the next state. An LSTM has two states."),
         (
             "_ = torch.manual_seed(0)",
             "cell = nn.GRUCell(2, 3)",
@@ -252,7 +250,7 @@ FUNCTIONS: tuple[Example, ...] = (
     ),
     Example(
         "score", r"\bscore\(",
-        N_("Additive attention in small: v · tanh(W h + U s), one number for each pair."),
+        N_("Additive attention: v · tanh(W h + U s), one number per pair."),
         (
             "s, h = torch.tensor([[1., 0.]]), torch.tensor([[0., 1.], [1., 0.]])",
             "v = torch.tensor([1., 1.])",
@@ -262,7 +260,7 @@ FUNCTIONS: tuple[Example, ...] = (
     ),
     Example(
         "nn.ModuleList", r"(?<!last = )\bencoder\(|x = decoder\(",
-        N_("Modules in a row, whose parameters are counted; a loop sends x through them."),
+        N_("A list of modules whose parameters are registered."),
         (
             "blocks = nn.ModuleList([nn.Linear(2, 2) for _ in range(3)])",
             "x = torch.ones(1, 2)",
@@ -272,7 +270,7 @@ FUNCTIONS: tuple[Example, ...] = (
     ),
     Example(
         "F.scaled_dot_product_attention", r"\battention\(x",
-        N_("Steps “Scores, scaled” to “Weighted sum” in one call; True in the mask = may attend."),
+        N_("Scores to weighted sum in one call; True in the mask = may attend."),
         (
             "q = k = torch.eye(2)[None]",
             "v = torch.tensor([[[2., 0.], [0., 4.]]])",
@@ -282,7 +280,7 @@ FUNCTIONS: tuple[Example, ...] = (
     ),
     Example(
         "project", r"attention\.project\(",
-        N_("Queries of one sequence, keys and values of the other: two inputs for one attention."),
+        N_("Queries of one sequence, keys and values of another."),
         (
             "words, patches = torch.ones(1, 3, 2), torch.ones(1, 5, 2)",
             "to_q, to_k = nn.Linear(2, 2), nn.Linear(2, 2)",
@@ -291,7 +289,7 @@ FUNCTIONS: tuple[Example, ...] = (
     ),
     Example(
         "nn.Module", r"\bmodel\(",
-        N_("A call runs its forward; parameters of its parts are its own."),
+        N_("A call runs its forward; it owns the parameters of its parts."),
         (
             "class Twice(nn.Module):\n    def forward(self, x):\n        return 2 * x",
             "model = Twice()",
@@ -299,7 +297,7 @@ FUNCTIONS: tuple[Example, ...] = (
         ),
     ),
     Example(
-        "argmax", r"\.argmax\(", N_("The index of the largest number along an axis: an id."),
+        "argmax", r"\.argmax\(", N_("The index of the largest number along an axis."),
         ("torch.tensor([[0.1, 0.7, 0.2]]).argmax(-1)",),
     ),
     Example(
@@ -307,22 +305,22 @@ FUNCTIONS: tuple[Example, ...] = (
         ("torch.tensor([[[1., 2.], [3., 6.]]]).mean(1)",),
     ),
     Example(
-        "sum", r"\.sum\(", N_("Adds up along an axis; keepdim leaves it with size 1."),
+        "sum", r"\.sum\(", N_("Adds up along an axis; keepdim keeps it with size 1."),
         ("keep = torch.tensor([[True, True, False]])", "keep / keep.sum(1, keepdim=True)"),
     ),
     Example(
         "[:, 0]", r"\[:, 0\]|\[:, :1\]",
-        N_("The first token of every example; a slice, :1, keeps the axis."),
+        N_("The first token of every example; the slice :1 keeps the axis."),
         ("x = torch.arange(6).view(1, 3, 2)", "x[:, 0], x[:, :1].shape"),
     ),
     Example(
-        "tanh", r"tanh\(", N_("Squashes every number into -1 to 1."),
+        "tanh", r"tanh\(", N_("Maps every number to -1 to 1."),
         ("torch.tensor([-2., 0., 0.5]).tanh()",),
     ),
 )  # fmt: skip
 
 
-def used(step: WalkStep) -> tuple[Shown, ...]:
+def used(step: WalkStep) -> tuple[FunctionExample, ...]:
     """Return the functions that a step's code uses, in its order, with their examples."""
     code = "\n".join(line.partition("#")[0] for line in step.code.splitlines())
     places: list[tuple[int, int, Example]] = []
@@ -331,7 +329,7 @@ def used(step: WalkStep) -> tuple[Shown, ...]:
         if found and _is_one(function, step.names):
             places.append((found.start(), number, function))
     return tuple(
-        Shown(function, session(function.lines))
+        FunctionExample(function, session(function.lines))
         for _start, _number, function in sorted(places, key=lambda place: place[:2])
     )
 
@@ -356,13 +354,13 @@ def session(lines: tuple[str, ...]) -> str:
     from torch import nn
 
     names: dict[str, object] = {"torch": torch, "F": F, "nn": nn, "math": math}
-    said: list[str] = []
+    lines_shown: list[str] = []
     with torch.random.fork_rng(devices=[]):
         for line in lines:
             first, *rest = line.splitlines()
-            said += [f">>> {first}", *(f"... {more}" for more in rest)]
+            lines_shown += [f">>> {first}", *(f"... {more}" for more in rest)]
             if isinstance(statements(line)[0], ast.Expr):  # our own lines, nobody's else
-                said.append(repr(eval(line, names)))
+                lines_shown.append(repr(eval(line, names)))
             else:
                 exec(line, names)
-    return "\n".join(said)
+    return "\n".join(lines_shown)

@@ -9,7 +9,7 @@ from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import (
     Question,
-    Seen,
+    StepTensor,
     WalkStep,
     number_question,
     seen,
@@ -17,7 +17,8 @@ from tfm_core.inspect.walk.steps import (
 )
 from tfm_core.inspect.walk.tokens import ids_seen
 from tfm_core.layers.masks import window_mask
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
+from tfm_core.variants.forms import Causality
 
 
 def masks(view: BlockView) -> WalkStep:
@@ -36,8 +37,8 @@ def masks(view: BlockView) -> WalkStep:
     both = ids_seen(subject)
     tgt = both[-1]
     has_padding = subject.shape.pad_id is not None if isinstance(subject.shape, TextShape) else True
-    before: tuple[Seen, ...]
-    after: tuple[Seen, ...]
+    before: tuple[StepTensor, ...]
+    after: tuple[StepTensor, ...]
     if not has_padding:
         names["B"] = mask.size(0)
         before, after = (), (mask_seen(mask, words),)
@@ -49,7 +50,7 @@ def masks(view: BlockView) -> WalkStep:
     elif words == "slots":  # of an encoder alone
         ids = subject.cache["src_embedding.ids"]
         has_slots = subject.reader == "encoder-only"
-        label = N_("source ids, with slots to answer in") if has_slots else N_("ids of the text")
+        label = N_("source ids, with slots") if has_slots else N_("text ids")
         before = (seen("src", label, ids, "B S:slots"),)
         code = f"mask = (src != 0)[:, None, None, :]{near}"
         after = (mask_seen(mask, words),)
@@ -71,10 +72,10 @@ def masks(view: BlockView) -> WalkStep:
             mask_seen(mask, words),
             seen("tgt_mask", N_("target mask: 1 = may attend"), tgt_mask, "B 1 Q:tgt K:tgt"),
         )
-    topic = f"masks-causality-{order.name}" if order.sees_future else f"masks-{subject.reader}"
-    if not has_padding:
-        topic = f"{topic}-no-padding" if order.sees_future else "masks-no-padding"
-    topics = [topic, *(["window"] if window else [])]
+    topics = [f"masks-{subject.reader}" if has_padding else "masks-no-padding"]
+    if order.sees_future:
+        topics = [*(["masks-padding"] if has_padding else []), *view.mistakes(Causality)]
+    topics += ["window"] if window else []
     question = _mask_question(subject, after[-1], view.example, has_padding=has_padding)
     return WalkStep(
         "masks", N_("Masks"), ("masks", *topics), code, before, after, question, names=names,
@@ -82,14 +83,16 @@ def masks(view: BlockView) -> WalkStep:
     )  # fmt: skip
 
 
-def _keep(subject: Subject, length: int) -> Seen:
+def _keep(subject: Subject, length: int) -> StepTensor:
     src, tgt = subject.inputs
     n = (src != 0).sum(1, keepdim=True) + (tgt != 0).sum(1, keepdim=True)
     positions = torch.arange(length, device=src.device)
-    return seen("keep", N_("is it a token, not padding?"), positions < n, "B L:sequence")
+    return seen("keep", N_("1 = a token, 0 = padding"), positions < n, "B L:sequence")
 
 
-def _mask_question(subject: Subject, mask: Seen, example: int, *, has_padding: bool) -> Question:
+def _mask_question(
+    subject: Subject, mask: StepTensor, example: int, *, has_padding: bool
+) -> Question:
     _, _, n_rows, n_keys = mask.shape
     if not mask.has_values:
         if has_padding or subject.order.cut is None:
@@ -97,82 +100,65 @@ def _mask_question(subject: Subject, mask: Seen, example: int, *, has_padding: b
         return _triangle_shape(mask)
     row = min(2, n_rows - 1)
     n = int(mask.value[example, 0, row].sum())
-    who: str = N_("every query")
-    because = N_("{n}: the ones in the mask's single row, which holds for all queries.", n=n)
-    hint = N_("Every token of the example may be read, and no padding.")
+    text = N_(
+        "By `{name}`, to how many keys may each query of this example attend?", name=mask.name
+    )
+    because = N_("{n}: the ones in the mask's only row.", n=n)
+    hint = N_("Every token may be read, but no padding.")
     if n_rows > 1:
         names = subject.tokens(mask.words[2], example)
-        who = N_("the query at position {row}", row=row)
+        text = N_("By `{name}`, how many keys may query {row} attend to?", name=mask.name, row=row)
         if names:
-            who = N_("the query “{token}” at position {row}", token=names[row], row=row)
+            text = N_(
+                "By `{name}`, how many keys may query {row}, “{token}”, attend to?",
+                name=mask.name,
+                row=row,
+                token=names[row],
+            )
         because = N_("{n}: the ones in its row of the mask.", n=n)
-        hint = N_(
-            "The first position is 0. A query may read itself too, but no padding, and nothing "
-            "that the mask cuts off before or behind it."
-        )
+        hint = N_("Positions count from 0. A query may read itself, but nothing the mask hides.")
         if n == row + 1:
-            because = N_("{n}: positions 0 to {row}, itself too.", n=n, row=row)
-    wrong = {n_keys: N_("That is every key there is; the mask hides some.")}
+            because = N_("{n}: positions 0 to {row}.", n=n, row=row)
+    wrong = {n_keys: N_("The mask hides some of these keys.")}
     if n_rows > 1 and n == row + 1:
         wrong[row] = N_("It may read itself too: positions are counted from 0.")
-    return number_question(
-        N_(
-            "In this example, to how many keys may {who} attend, by the mask named {name}?",
-            who=who,
-            name=mask.name,
-        ),
-        n,
-        because,
-        wrong=wrong,
-        hint=hint,
-        values=(mask.name,),
-    )
+    return number_question(text, n, because, wrong=wrong, hint=hint, values=(mask.name,))
 
 
-def _mask_shape(mask: Seen) -> Question:
+def _mask_shape(mask: StepTensor) -> Question:
     batch, _, n_rows, n_keys = mask.shape
     reason = (
-        N_(
-            "Padding differs from example to example, so B stays; all heads see the same, so "
-            "theirs is 1; and each query has a row of keys."
-        )
+        N_("Padding differs by example, heads share the mask, and each query has a row of keys.")
         if n_rows > 1
-        else N_(
-            "Padding differs from example to example, so B stays; all heads and all queries see "
-            "the same, so theirs are 1."
-        )
+        else N_("Padding differs by example; all heads and all queries share the mask.")
     )
     return shape_question(
-        N_("the mask named {name}", name=mask.name),
         mask,
         reason,
         ((batch, n_rows, n_keys), N_(
-            "Without an axis for the heads, B would be held against H when it is broadcast."
+            "Without an axis for heads, B would be broadcast against H."
         )),
         ((batch, 1, 1, n_keys), N_(
-            "One row for all queries can hide padding, but not the future: that differs by query."
+            "One row for all queries cannot hide the future, which differs by query."
         )),
-        ((batch, n_rows, 1, n_keys), N_("The axis of the heads comes second, the queries third.")),
+        ((batch, n_rows, 1, n_keys), N_("Heads come second, queries third.")),
         ((n_rows, n_keys), N_(
-            "That is one mask for the whole batch; padding differs from example to example."
+            "Padding differs by example, so one mask cannot serve the batch."
         )),
-        ((batch, 1, n_keys, 1), N_("That hides queries, so padding is still read as a key.")),
+        ((batch, 1, n_keys, 1), N_("That hides queries; padding is still read as a key."))
     )  # fmt: skip
 
 
-def _triangle_shape(mask: Seen) -> Question:
+def _triangle_shape(mask: StepTensor) -> Question:
     batch, _, n_rows, n_keys = mask.shape
     return shape_question(
-        N_("the mask named {name}", name=mask.name),
         mask,
-        N_(
-            "Without padding the triangle is the same for every example and every head: it is "
-            "expanded over B, and the heads share it, so theirs is 1."
+        Paragraph("walk_questions/triangle-shape"
         ),
         ((batch, n_rows, n_keys), N_(
-            "Without an axis for the heads, B would be held against H when it is broadcast."
+            "Without an axis for heads, B would be broadcast against H."
         )),
-        ((batch, n_rows, 1, n_keys), N_("The axis of the heads comes second, the queries third.")),
-        ((batch, 1, 1, n_keys), N_("One row for all queries cannot be a triangle.")),
-        ((n_rows, n_keys), N_("That is the triangle before it is expanded.")),
+        ((batch, n_rows, 1, n_keys), N_("Heads come second, queries third.")),
+        ((batch, 1, 1, n_keys), N_("One row for all queries is no triangle.")),
+        ((n_rows, n_keys), N_("That is the triangle before it is expanded."))
     )  # fmt: skip

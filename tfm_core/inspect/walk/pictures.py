@@ -90,13 +90,11 @@ def _some_pictures(
         split = load_images(small, seed=seed).validation
         labels = split.labels.tolist()
         chosen = [labels.index(label) for label in range(N_PICTURES)]
-        note = (
-            "" if config.name == EMBEDDED else N_("The pictures are digits that come with the app.")
-        )
+        note = "" if config.name == EMBEDDED else N_("The pictures are the app's digits.")
         if "fashion" in config.name:
             return split.images[chosen].numpy(), [], note
         return split.images[chosen].numpy(), list(range(N_PICTURES)), note
-    words = N_("No picture of this task is here before a training; noise stands in.")
+    words = N_("This task has no pictures before training, so noise stands in.")
     return *_noise(config, seed), words
 
 

@@ -10,7 +10,7 @@ from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import Question, WalkStep, number_question, seen, shape_question
 from tfm_core.layers.recurrent import EncodedSource
 from tfm_core.models.recurrent import State
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES, AlignmentScore
 from tfm_core.variants.cells import CELLS, Cell
 
@@ -25,7 +25,7 @@ def embedding(view: BlockView) -> WalkStep:
     embedded, tgt_embedded = (subject.cache[f"{name}.embedded"] for name in _TABLES)
     n_words, d = subject.anatomy.sizes["src_words"], embedded.size(-1)
     return WalkStep(
-        "embedding", N_("Embedding"), ("embedding-recurrent",),
+        "embedding", N_("Embedding"), ("embedding", "embedding-recurrent"),
         "embedded = src_embedding(src)\ntgt_embedded = tgt_embedding(tgt)",
         (seen("src", N_("source ids"), src, "B S:src"),
          seen("tgt", N_("target ids, from <bos> on"), tgt, "B T:tgt")),
@@ -33,18 +33,18 @@ def embedding(view: BlockView) -> WalkStep:
          seen("tgt_embedded", N_("target vectors"), tgt_embedded, "B T:tgt d_model")),
         number_question(
             N_(
-                "The source vocabulary has {n_words:,} tokens and d_model is {d}. How many "
-                "numbers does its table hold?",
+                "How many numbers does the table of {n_words:,} source tokens hold, with "
+                "d_model {d}?",
                 n_words=n_words,
-                d=d,
+                d=d
             ), n_words * d, N_(
                 "{n_words:,} rows of {d} = {n_words_2:,}.",
                 n_words=n_words,
                 d=d,
-                n_words_2=n_words * d,
+                n_words_2=n_words * d
             ),
-            wrong={n_words + d: N_("Every token has its own row of d_model numbers.")},
-            hint=N_("Every token has a row, and every row d_model numbers."),
+            wrong={n_words + d: N_("Every token has its own row.")},
+            hint=N_("Every token has a row of d_model numbers.")
         ),
         names=tables,
     )  # fmt: skip
@@ -58,23 +58,22 @@ def reading(view: BlockView) -> WalkStep:
     subject = view.subject
     embedded, memory = subject.cache["src_embedding.embedded"], subject.cache["encoder.read"]
     batch, length, d = memory.shape
-    ended = seen("last", N_("where reading ended"), subject.cache["encoder.ends"], "B d_model")
+    ended = seen("last", N_("the encoder's last state"), subject.cache["encoder.ends"], "B d_model")
     how = "reading-both" if len(view.part.children) > 1 else "reading-onward"
     return WalkStep(
         "encoder", N_("The encoder reads"), ("reading", how),
         "memory, last = encoder(embedded, keep)",
         (seen("embedded", N_("source vectors"), embedded, "B S:src d_model"),
          seen("keep", N_("1 = a token, 0 = padding"), subject.inputs[0] != 0, "B S:src")),
-        (seen("memory", N_("a state for each source token"), memory, "B S:src d_model"),
+        (seen("memory", N_("a state per source token"), memory, "B S:src d_model"),
          ended),
         shape_question(
-            N_("`last`, where reading ended"),
             ended,
-            N_("One state for each example, whatever its length: before attention, that was all."),
-            ((batch, length, d), N_("That is the memory: a state for each token.")),
-            ((batch, length), N_("A state is a vector, d_model numbers wide.")),
-            ((length, d), N_("Each example of the batch ends by itself.")),
-            ((batch, 2 * d), N_("The width is d_model, also where two directions share it.")),
+            N_("One state per example, whatever its length."),
+            ((batch, length, d), N_("That is the memory, a state per token.")),
+            ((batch, length), N_("A state is a vector of d_model numbers.")),
+            ((length, d), N_("Each example has its own last state.")),
+            ((batch, 2 * d), N_("Two directions share the width d_model."))
         ),
         names={"encoder": subject.model.get_submodule("encoder")},
     )  # fmt: skip
@@ -89,20 +88,17 @@ def bridge(view: BlockView) -> WalkStep:
     return WalkStep(
         "bridge", N_("Where the decoder starts"), ("bridge", f"bridge-{_cell(subject).name}"),
         "hidden = bridge(last).tanh().view(B, layers, d_model)",
-        (seen("last", N_("where reading ended"), ends, "B d_model"),),
-        (seen("hidden", N_("the decoder's states before its first token"), hidden,
+        (seen("last", N_("the encoder's last state"), ends, "B d_model"),),
+        (seen("hidden", N_("the decoder's first states"), hidden,
               "B layers d_model"),),
         number_question(
-            N_(
-                "The bridge makes {made} numbers, a first state for each layer, of {d}. How many "
-                "parameters does it have?",
+            Paragraph("walk_questions/bridge",
                 made=n * d,
-                d=d,
-            ),
+                d=d),
             n * d * (d + 1),
             N_("{made} x {d} + {made} = {size:,}.", made=n * d, d=d, size=n * d * (d + 1)),
-            wrong={n * d * d: N_("Each number that it makes has a bias too.")},
-            hint=N_("It is one linear layer: a weight for each pair, and a bias for each output."),
+            wrong={n * d * d: N_("Each output has a bias too.")},
+            hint=N_("It is one linear layer: a weight per pair and a bias per output.")
         ),
         names={
             "bridge": subject.model.get_submodule("bridge"), "B": batch, "layers": n, "d_model": d
@@ -116,26 +112,26 @@ def scores(view: BlockView) -> WalkStep:
     cache, scores = subject.cache, subject.cache[f"{_LOOK}.scores"]
     batch, _, length, n_src = scores.shape
     d = cache["encoder.read"].size(-1)
-    made = seen("scores", N_("how well each pair fits"), scores, "B H Q:tgt K:src")
+    made = seen("scores", N_("scores of the pairs"), scores, "B H Q:tgt K:src")
     return WalkStep(
         "scores", N_("Scores"), (f"asking-{_score(subject).order}", _score(subject).walk_topic),
         "scores = score(score.query_projection(states), score.prepare(memory))[:, None]",
-        (seen("states", N_("the decoder's states that ask"), cache[f"{_LOOK}.query_input"],
+        (seen("states", N_("the decoder's states"), cache[f"{_LOOK}.query_input"],
               "B T:tgt d_model"),
-         seen("memory", N_("a state for each source token"), cache["encoder.read"],
+         seen("memory", N_("a state per source token"), cache["encoder.read"],
          "B S:src d_model")),
         (made,),
         shape_question(
-            N_("the scores, of a single head"),
             made,
-            N_("Every state of the decoder meets every state of the encoder, in one head."),
-            ((batch, 1, n_src, n_src), N_("The decoder's states ask, and the source is asked.")),
-            ((batch, 1, length, d), N_("A score is one number: the width is used up.")),
-            ((batch, 1, length, length), N_("The decoder does not ask itself, but the source.")),
+            N_("Every decoder state meets every encoder state, in one head."),
+            ((batch, 1, n_src, n_src), N_("Queries are the decoder's states, keys the source's.")),
+            ((batch, 1, length, d), N_("A score is one number.")),
+            ((batch, 1, length, length), N_("The keys are the source's states."))
         ),
         extra=(
-            seen("query", N_("the states' share"), cache[f"{_LOOK}.query"], "B H Q:tgt d_model"),
-            seen("key", N_("the source's share, worked out once"), cache[f"{_LOOK}.key"],
+            seen("query", N_("projected decoder states"), cache[f"{_LOOK}.query"],
+                 "B H Q:tgt d_model"),
+            seen("key", N_("projected source states"), cache[f"{_LOOK}.key"],
                  "B H K:src d_model"),
         ),
         names={"score": subject.model.get_submodule(f"{_LOOK}.score")},
@@ -151,10 +147,10 @@ def weights(view: BlockView) -> WalkStep:
         "weights", N_("Mask and softmax"), ("softmax-recurrent",),
         "masked = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)\n"
         "weights = masked.softmax(-1).masked_fill(~mask, 0.0)",
-        (seen("scores", N_("how well each pair fits"), cache[f"{_LOOK}.scores"], "B H Q:tgt K:src"),
-         seen("mask", N_("1 = may be attended to"), mask, "B 1 1 K:src")),
-        (seen("weights", N_("shares of each row"), weights, "B H Q:tgt K:src"),
-         seen("masked", N_("scores, padding at the lowest number"), cache[f"{_LOOK}.masked_scores"],
+        (seen("scores", N_("scores of the pairs"), cache[f"{_LOOK}.scores"], "B H Q:tgt K:src"),
+         seen("mask", N_("1 = may attend"), mask, "B 1 1 K:src")),
+        (seen("weights", N_("attention weights"), weights, "B H Q:tgt K:src"),
+         seen("masked", N_("masked scores"), cache[f"{_LOOK}.masked_scores"],
               "B H Q:tgt K:src")),
         _zeros(weights, mask, example),
         names=MODULES,
@@ -165,30 +161,29 @@ def _zeros(weights: Tensor, mask: Tensor, example: int) -> Question:
     batch, _, length, n_src = weights.shape
     if weights.is_meta:
         return number_question(
-            N_("How many rows does the softmax make shares of, in the whole batch?"),
+            N_("Over how many rows does the softmax run in the whole batch?"),
             batch * length,
-            N_("{batch} x {length}: one for each target token.", batch=batch, length=length),
+            N_("{batch} x {length}: one per target token.", batch=batch, length=length),
             wrong={
-                batch * n_src: N_("A row is a target token that asks; sources are its columns."),
+                batch * n_src: N_("Rows are target tokens; source tokens are columns."),
                 length: N_("That is one example."),
             },
-            hint=N_("Every target token of every example has its own row."),
+            hint=N_("Every target token has its own row."),
         )
     n = length * int((~mask[example]).sum())
     return number_question(
         N_(
-            "The map has {length} x {n_src} weights. How many of this example's must be exactly "
-            "0?",
+            "How many of this example's {length} x {n_src} weights must be 0?",
             length=length,
-            n_src=n_src,
+            n_src=n_src
         ),
         n, N_("{n}: every column of padding, in every row.", n=n),
         wrong={
-            n // length: N_("That is one row; padding is hidden from every target token."),
+            n // length: N_("That is one row; padding is hidden in every row."),
             length * n_src - n: N_("That is how many may differ from 0."),
         },
-        hint=N_("Each padding of the source is a column, and hidden from every target token."),
-        values=("weights", "masked"),
+        hint=N_("Padding is a column, hidden from every target token."),
+        values=("weights", "masked")
     )  # fmt: skip
 
 
@@ -201,9 +196,9 @@ def context(view: BlockView) -> WalkStep:
     token = f"“{names[1]}”" if names else N_("position {n}", n=1)
     return WalkStep(
         "context", N_("Context"), ("context-recurrent",), "context = weights @ values",
-        (seen("weights", N_("shares of each row"), cache[f"{_LOOK}.weights"], "B H Q:tgt K:src"),
-         seen("values", N_("the encoder's states themselves"), values, "B H K:src d_model")),
-        (seen("context", N_("what is read for each target token"), context, "B H Q:tgt d_model"),),
+        (seen("weights", N_("attention weights"), cache[f"{_LOOK}.weights"], "B H Q:tgt K:src"),
+         seen("values", N_("the encoder's states"), values, "B H K:src d_model")),
+        (seen("context", N_("context of each target token"), context, "B H Q:tgt d_model"),),
         attention.about_one_weight(token, is_state=True),
     )  # fmt: skip
 
@@ -213,7 +208,7 @@ def writing(view: BlockView) -> WalkStep:
     subject = view.subject
     cache, model = subject.cache, subject.model
     tops, logits = cache["decoder.tops"], cache["output.logits"]
-    made = seen("logits", N_("a score for each token of the vocabulary"), logits,
+    made = seen("logits", N_("a score per token"), logits,
                 "B T:tgt V:vocabulary")  # fmt: skip
     parts = {name: model.get_submodule(name) for name in ("decoder", "readout", "output")}
     return WalkStep(
@@ -223,12 +218,12 @@ def writing(view: BlockView) -> WalkStep:
         "logits = output(x)",
         (seen("tgt_embedded", N_("target vectors"), cache["tgt_embedding.embedded"],
         "B T:tgt d_model"),
-         seen("memory", N_("a state for each source token"), cache["encoder.read"],
+         seen("memory", N_("a state per source token"), cache["encoder.read"],
          "B S:src d_model")),
         (made,
-         seen("x", N_("state and context together"), cache["output.answering"], "B T:tgt d_model"),
+         seen("x", N_("state and context"), cache["output.answering"], "B T:tgt d_model"),
          seen("states", N_("the decoder's state after each token"), tops, "B T:tgt d_model"),
-         seen("contexts", N_("what is read for each"), cache["decoder.contexts"],
+         seen("contexts", N_("context of each token"), cache["decoder.contexts"],
          "B T:tgt d_model")),
         answer.about_logits(made, tops.size(-1)),
         names={**MODULES, **parts, "source": _source(subject), "start": _start(subject)},

@@ -32,19 +32,19 @@ class Slice:
     is_whole_number: bool
 
 
-def picked_axes(tensor: Seen) -> list[int]:
+def picked_axes(tensor: StepTensor) -> list[int]:
     """Return the places of the axes that must be fixed before two are left; not those of size 1."""
     return [i for i in range(tensor.value.dim() - 2) if tensor.axes[i] != "1"]
 
 
-def extent(tensor: Seen) -> tuple[int, int]:
+def extent(tensor: StepTensor) -> tuple[int, int]:
     """Return how many rows and columns a slice has."""
     sizes = (1, 1, *tensor.looked_at.shape)
     return sizes[-2], sizes[-1]
 
 
 def cut(
-    tensor: Seen, at: Mapping[str, int], rows: tuple[int, int], columns: tuple[int, int]
+    tensor: StepTensor, at: Mapping[str, int], rows: tuple[int, int], columns: tuple[int, int]
 ) -> Slice:
     """Return the last two axes at an index of the others.
 
@@ -73,23 +73,23 @@ AXES: dict[str, str] = {
     "S": N_("source tokens"),
     "T": N_("target tokens"),
     "L": N_("source and target in one sequence"),
-    "N": N_("patches, and CLS where there is one"),
+    "N": N_("patches, and CLS if any"),
     "H": "heads",
     "Q": "queries",
     "K": "keys",
     "d_model": N_("width of a token's vector"),
     "d_head": N_("width of one head: d_model / H"),
-    "d_ff": N_("hidden width of the feed-forward layer"),
+    "d_ff": N_("hidden width of feed-forward"),
     "V": N_("tokens of the target vocabulary"),
     "classes": "classes",
-    "C": N_("channels of the picture"),
+    "C": N_("channels"),
     "Y": N_("rows of pixels"),
     "X": N_("columns of pixels"),
     "patches": N_("patches of the picture"),
-    "P": N_("values of one patch"),
-    "positions": N_("positions that there can be"),
-    "W": N_("tokens that the model writes by itself"),
-    "layers": N_("recurrent layers of the decoder"),
+    "P": N_("values of a patch"),
+    "positions": N_("possible positions"),
+    "W": N_("tokens the model writes"),
+    "layers": N_("decoder layers"),
     "1": N_("the same for all"),
 }
 _OF_ONE_TEXT = {
@@ -112,7 +112,7 @@ def axis_words(reader: str) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
+class StepTensor:
     """A tensor of a step.
 
     name: as the step's code calls it. axes: one name of AXES an axis. words: one an axis, the list
@@ -147,16 +147,16 @@ class Seen:
         return not self.looked_at.is_meta
 
 
-def seen(name: str, label: str, value: Tensor, axes: str) -> Seen:
+def seen(name: str, label: str, value: Tensor, axes: str) -> StepTensor:
     """Return a tensor with its axes written as ``"B H Q:src K:src d_head"``."""
     parts = [part.partition(":") for part in axes.split()]
-    return Seen(name, label, value, tuple(p[0] for p in parts), tuple(p[2] for p in parts))
+    return StepTensor(name, label, value, tuple(p[0] for p in parts), tuple(p[2] for p in parts))
 
 
-_MAX_SAID = 4
+_MAX_NUMBERS = 4
 
 
-def first_numbers(tensor: Seen, example: int, words: Sequence[str] = ()) -> str:
+def first_numbers(tensor: StepTensor, example: int, words: Sequence[str] = ()) -> str:
     """Return the first few numbers of an example, in the order of memory; "" without numbers.
 
     words: the word of each id, put before it.
@@ -166,15 +166,15 @@ def first_numbers(tensor: Seen, example: int, words: Sequence[str] = ()) -> str:
     value: Any = tensor.looked_at.detach()
     if tensor.axes[:1] == ("B",):
         value = value[min(example, len(value) - 1)]
-    line = value.reshape(-1)[:_MAX_SAID]
+    line = value.reshape(-1)[:_MAX_NUMBERS]
     form = ".3f" if value.is_floating_point() else "d"
-    said = [
+    shown = [
         "masked" if number < HIDDEN else format(number if form == ".3f" else int(number), form)
         for number in line.tolist()
     ]
     if form == "d" and words:
-        said = [f"{word} {number}" for word, number in zip(words, said, strict=False)]
-    return ", ".join(said) + (", …" if value.numel() > _MAX_SAID else "")
+        shown = [f"{word} {number}" for word, number in zip(words, shown, strict=False)]
+    return ", ".join(shown) + (", …" if value.numel() > _MAX_NUMBERS else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,16 +228,16 @@ class WalkStep:
     title: str
     topics: tuple[str, ...]
     code: str
-    before: tuple[Seen, ...]
-    after: tuple[Seen, ...]
+    before: tuple[StepTensor, ...]
+    after: tuple[StepTensor, ...]
     question: Question
     block: str = ""
-    extra: tuple[Seen, ...] = ()
+    extra: tuple[StepTensor, ...] = ()
     names: Mapping[str, object] = field(default_factory=dict)
     shown: str = ""
 
     @property
-    def tensors(self) -> tuple[Seen, ...]:
+    def tensors(self) -> tuple[StepTensor, ...]:
         """All tensors of the step, those that it makes first."""
         return (*self.after, *self.extra, *self.before)
 
@@ -261,20 +261,20 @@ def shape_text(sizes: Sequence[int]) -> str:
 
 
 def shape_question(
-    what: str, asked: Seen, reason: str, *wrong: tuple[Sequence[int], str], given: str = ""
+    asked: StepTensor, reason: str, *wrong: tuple[Sequence[int], str], given: str = ""
 ) -> Question:
     """Ask for the shape of a tensor, which is hidden until then.
 
-    what: it is, in words. reason: where its axes come from. wrong: shapes, each with why it is not
+    reason: where its axes come from. wrong: shapes, each with why it is not
     that one; a shape that is equal to one before it is left out. given: what must be known first.
     """
     answer = shape_text(asked.shape)
-    why = dict(reversed([(shape_text(shape), said) for shape, said in wrong]))
+    why = dict(reversed([(shape_text(shape), reason) for shape, reason in wrong]))
     why.pop(answer, None)
     options = sorted(
         [answer, *why], key=lambda text: (len(text), sum(map(ord, text)) * 7 % 11, text)
     )
-    text = N_("What is the shape of {what}?", what=what)
+    text = N_("What is the shape of `{name}`?", name=asked.name)
     letters = f"({', '.join(asked.axes)}{',' if len(asked.axes) == 1 else ''})"
     return Question(
         joined(given, text) if given else text,
@@ -298,7 +298,7 @@ def number_question(
     topics: tuple[str, ...] = (),
 ) -> Question:
     """Ask for a whole number; the arguments are those of ``Question``."""
-    why = {str(number): said for number, said in (wrong or {}).items() if number != answer}
+    why = {str(number): reason for number, reason in (wrong or {}).items() if number != answer}
     return Question(
         text, str(answer), because, wrong=why, hint=hint, shapes=shapes, values=values,
         topics=topics,
@@ -318,6 +318,6 @@ def choice_question(
 
     wrong: the other options, each with why it is not that one.
     """
-    why = {option: said for option, said in wrong.items() if option != answer}
+    why = {option: reason for option, reason in wrong.items() if option != answer}
     options = tuple(sorted([answer, *why]))
     return Question(text, answer, because, options, why, values=values, topics=topics)

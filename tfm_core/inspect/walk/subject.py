@@ -15,7 +15,7 @@ from tfm_core.anatomy import stacks
 from tfm_core.config import DEPTHS, EncoderDecoderConfig, Experiment, ModelConfig
 from tfm_core.config.shape import CaptionShape, Shape
 from tfm_core.data.vocabulary import BOS, PAD
-from tfm_core.facts.architecture import Architecture
+from tfm_core.facts.architectures import Architecture
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.facts.storage import attention_numbers
 from tfm_core.inspect.attention.trained import AT_ONCE
@@ -28,7 +28,7 @@ from tfm_core.variants.tasks import TASK_KINDS
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StepEntry:
     """A step's number in the walk, its name and its title."""
 
     number: int
@@ -42,7 +42,7 @@ def n_blocks(config: ModelConfig) -> int:
 
 
 @lru_cache(maxsize=64)
-def walk_index(config: ModelConfig, shape: Shape) -> tuple[Entry, ...]:
+def walk_index(config: ModelConfig, shape: Shape) -> tuple[StepEntry, ...]:
     """Return the steps of a model of this kind, in order; a deep one has those of a flat one.
 
     Raises ValueError, in a sentence, where no walk fits the model.
@@ -51,7 +51,7 @@ def walk_index(config: ModelConfig, shape: Shape) -> tuple[Entry, ...]:
 
     flat = config.model_copy(update={name: 1 for name in DEPTHS if hasattr(config, name)})
     steps = walk(by_shape(flat, shape, batch=1, src_len=3, tgt_len=3))
-    return tuple(Entry(n, step.name, step.title) for n, step in enumerate(steps, 1))
+    return tuple(StepEntry(n, step.name, step.title) for n, step in enumerate(steps, 1))
 
 
 MAX_REAL = 30_000_000  # parameters; a larger model is walked through by its shapes
@@ -115,7 +115,7 @@ def _let_go(model: Model) -> None:
             setattr(module, kind, nn.Parameter(weight.detach().to("meta"), requires_grad=False))
 
 
-def book_entry(name: str) -> Entry:
+def book_entry(name: str) -> StepEntry:
     """Return a step of the walk through the example of the texts."""
     return next(entry for entry in walk_index(*_book()) if entry.name == name)
 
@@ -145,7 +145,7 @@ def of_architecture(known: Architecture) -> Subject:
         walked = by_shape(
             config, shape, batch=known.batch, src_len=known.src_len, tgt_len=known.tgt_len
         )
-        return replace(walked, note=N_("The model at its real size: shapes only, no numbers."))
+        return replace(walked, note=N_("Real size: shapes only, no numbers."))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(BOOK_SEED)
         model = build_model(config, shape).eval()
@@ -154,10 +154,10 @@ def of_architecture(known: Architecture) -> Subject:
             inputs = tuple(
                 torch.randint(4, shape.src_vocabulary, (known.batch, n)) for n in lengths
             )
-            note = N_("Untrained and at its real size: random weights, random ids.")
+            note = N_("Real size, untrained: random weights, random ids.")
             cache = recorded(model, inputs)
             return Subject(config, model, shape, inputs, cache, {}, (), note=note)
-    note = N_("Untrained and at its real size: random weights, digits that come with the app.")
+    note = N_("Real size, untrained: random weights, the app's digits.")
     return replace(of_digits(config, shape, model, known.batch), note=note)
 
 

@@ -7,12 +7,11 @@ import math
 from torch import Tensor, nn
 
 from tfm_core.config.shape import CaptionShape, TextShape
-from tfm_core.inspect.walk import pooler
 from tfm_core.inspect.walk.block_view import MODULES, BlockView, dropped, drops
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import (
     Question,
-    Seen,
+    StepTensor,
     WalkStep,
     choice_question,
     number_question,
@@ -35,10 +34,10 @@ def positions(view: BlockView) -> WalkStep:
     question = _nothing_added()
     if rows is not None:
         total = "embedded + rows"
-        shown = seen("rows", N_("a row for each position"), rows, f"{axis} d_model")
+        shown = seen("rows", N_("a row per position"), rows, f"{axis} d_model")
         if kind.has_table:
             table = subject.model.get_parameter(f"{module}.table").detach()
-            label = N_("a trained row for each position that there can be")
+            label = N_("a trained row per possible position")
             before.append(seen("table", label, table, "positions d_model"))
             after.append(shown)
             lines = [f"rows = F.embedding(torch.arange({letter}), table)"]
@@ -56,23 +55,36 @@ def positions(view: BlockView) -> WalkStep:
         "\n".join([*lines, f"placed = {total}{remark}"]), tuple(before), tuple(after), question,
         names=names, shown="" if rows is None else "rows",
     )  # fmt: skip
-    return pooler.positions(subject, step) if has_segments else step
+    return _with_segments(subject, step) if has_segments else step
+
+
+def _with_segments(subject: Subject, step: WalkStep) -> WalkStep:
+    """Return the step of positions with the segments and the norm that follow them."""
+    segments = subject.model.get_submodule("segments")
+    vector = segments.get_parameter("table.weight").detach()[0]
+    normed = subject.cache["encoder.input"]
+    axes = "B S:slots d_model"
+    return WalkStep(
+        step.name, N_("Positions and segments"), (*step.topics, "segments"),
+        f"{step.code}\nnormed = norm(placed + segment)",
+        (*step.before, seen("segment", N_("vector of the first segment"), vector, "d_model")),
+        (*step.after, seen("normed", N_("the normalised sum"), normed, axes)),
+        step.question, names={**step.names, "norm": segments.get_submodule("norm")},
+        shown=step.shown,
+    )  # fmt: skip
 
 
 def _nothing_added() -> Question:
     return choice_question(
-        N_("If two tokens swapped places before this step, what would differ after it?"),
-        N_("the same two rows, swapped"),
+        N_("If two tokens swapped places before this step, what would change after it?"),
+        N_("only the order of the two rows"),
         {
             N_("the numbers in the two rows"): N_(
-                "Nothing is added here, so no number depends on where its row stands."
+                "Nothing is added here, so no number depends on its row."
             ),
-            N_("every row"): N_("No row looks at another in this step."),
+            N_("every row"): N_("No row reads another here."),
         },
-        N_(
-            "Nothing here depends on the position: this model learns of the order inside "
-            "its attention, or not at all."
-        ),
+        N_("Nothing here depends on position: order enters in the attention, or nowhere."),
     )
 
 
@@ -84,33 +96,28 @@ def _table_question(table: Tensor, length: int) -> Question:
         N_("{n} rows of {d_model} = {n_2:,}.", n=n_rows, d_model=d_model, n_2=table.numel()),
         wrong={
             length * d_model: N_(
-                "Those are the rows that this batch uses; the table has one for each position "
-                "that there can be."
+                "Those are the rows this batch uses; the table has one per possible position."
             ),
-            n_rows: N_("That is how many rows it has, and each is a whole vector."),
+            n_rows: N_("That is the number of rows; each is a vector."),
         },
-        hint=N_(
-            "Every row of the table is a vector as wide as a token's, and all of it is learned."
-        ),
+        hint=N_("Every row is a learned vector as wide as a token's."),
     )
 
 
-def _rows_question(rows: Seen, placed: Tensor) -> Question:
+def _rows_question(rows: StepTensor, placed: Tensor) -> Question:
     batch, length, d_model = placed.shape
     return shape_question(
-        N_("what is added, the rows of positions"),
         rows,
         N_(
-            "A row for each position, as wide as a token's vector. It has no axis for the batch: "
-            "broadcasting adds the same rows to all {batch} examples.",
-            batch=batch,
+            "A vector per position. Broadcasting adds the same rows to all {batch} examples.",
+            batch=batch
         ),
         ((batch, length, d_model), N_(
-            "That is the sum. The rows are the same for every example, so they need no axis B."
+            "That is the sum; the rows are the same for every example."
         )),
-        ((length,), N_("Each position has a whole vector, not one number.")),
-        ((d_model, length), N_("A row is a position, as a row of a text is a token.")),
-        ((batch, length), N_("Those are the ids: places have vectors, the same in every example.")),
+        ((length,), N_("Each position has a vector, not one number.")),
+        ((d_model, length), N_("A row is a position.")),
+        ((batch, length), N_("Those are the ids; positions have vectors."))
     )  # fmt: skip
 
 
@@ -127,11 +134,12 @@ def tokens(view: BlockView) -> WalkStep:
     if src is not None:
         names |= {"S": src.size(1), "sources": _rows(src)}
         code = f"src = torch.tensor([row + [0] * (S - len(row)) for row in sources])\n{code}"
+    reader = "encoder-decoder" if subject.reader == "recurrent" else subject.reader
     title = N_("Token tensors")
     if subject.anatomy.of_kind("stem"):
         title = N_("Token tensors of the caption")
     return WalkStep(
-        "tokens", title, (topic, f"tokens-{subject.reader}"), code,
+        "tokens", title, (topic, f"tokens-{reader}"), code,
         (), ids_seen(subject), _tokens_question(subject, view.example), names=names,
     )  # fmt: skip
 
@@ -144,59 +152,43 @@ def _rows(ids: Tensor) -> list[list[int]]:
 def _tokens_question(subject: Subject, example: int) -> Question:
     asked = ids_seen(subject)[0]
     ids = asked.value
-    what = N_("caption") if subject.memory_axis else N_("text")
-    if subject.source is not None:
-        what = N_("source")
     size = ids.size(1)
     has_padding = not isinstance(subject.shape, TextShape) or subject.shape.pad_id is not None
     if ids.is_meta or not has_padding:
         d_model = subject.config.d_model
         return shape_question(
-            N_("the {what}, as a tensor of ids", what=what),
             asked,
-            N_("A row for each example, and a place for each token of the longest."),
-            (tuple(ids.shape)[::-1], N_("The batch comes first: a row is one example.")),
+            N_("A row per example, as long as the longest."),
+            (tuple(ids.shape)[::-1], N_("The batch comes first.")),
             ((*ids.shape, d_model), N_("An id is one number; vectors come with the embedding.")),
-            ((ids.numel(),), N_("The examples stay separate: each has its own row.")),
-            (
-                (*ids.shape, subject.n_words),
-                N_("An id is one number, not a one-hot vector."),
-            ),
+            ((ids.numel(),), N_("Each example has its own row.")),
+            ((*ids.shape, subject.n_words), N_("An id is one number, not a one-hot vector.")),
             given=N_("{batch} examples, the longest of {size} tokens.", batch=len(ids), size=size),
         )
     n = int((ids[example] == 0).sum())
     return number_question(
         N_(
-            "Of the {size} places of this example's {what}, how many are padding?",
+            "How many of the {size} ids of this example's `{name}` are padding?",
             size=size,
-            what=what,
+            name=asked.name,
         ),
         n,
-        N_(
-            "{n}: it has {size} tokens, the longest of the batch {size_2}.",
-            n=n,
-            size=size - n,
-            size_2=size,
-        ),
-        wrong={size - n: N_("That is how many tokens it has; padding fills up the rest.")},
-        hint=N_(
-            "Count the tokens of the example; the rest of the {size} places is padding.", size=size
-        )
+        N_("{n}: it has {size} tokens, the longest has {size_2}.", n=n, size=size - n, size_2=size),
+        wrong={size - n: N_("Those are its tokens; the rest is padding.")},
+        hint=N_("Count its tokens; the rest of the {size} is padding.", size=size)
         if asked.name == "src"
-        else N_(
-            "Count the tokens of the example, `<bos>` too; the rest of the places is padding.",
-            size=size,
-        ),
+        else N_("Count its tokens, `<bos>` too; the rest is padding.", size=size),
         values=(asked.name,),
     )
 
 
-def ids_seen(subject: Subject) -> tuple[Seen, ...]:
+def ids_seen(subject: Subject) -> tuple[StepTensor, ...]:
     """Return what goes in; a language model and a captioner have no source."""
     src = subject.source
-    what = N_("target ids") if src is not None else N_("ids of the text")
-    what = N_("ids of the caption") if isinstance(subject.shape, CaptionShape) else what
-    target = seen("tgt", N_("{what}, from <bos> on", what=what), subject.inputs[-1], "B T:tgt")
+    label = N_("text ids, from <bos> on") if src is None else N_("target ids, from <bos> on")
+    if isinstance(subject.shape, CaptionShape):
+        label = N_("caption ids, from <bos> on")
+    target = seen("tgt", label, subject.inputs[-1], "B T:tgt")
     return (target,) if src is None else (seen("src", N_("source ids"), src, "B S:src"), target)
 
 
@@ -214,27 +206,28 @@ def embedding(view: BlockView) -> WalkStep:
         extra = [seen("tgt_embedded", N_("the target's vectors"), target, "B T:tgt d_model")]
     if has_source and is_one_sequence:
         joined = cache["positions.unplaced"]
-        extra = [seen("joined", N_("source and target, one sequence"), joined, f"B {axis} d_model")]
+        extra = [
+            seen("joined", N_("source and target in one sequence"), joined, f"B {axis} d_model")
+        ]
     n_words = table.get_parameter("weight").size(0)
-    made = seen("embedded", N_("a vector for each token"), embedded, f"B {axis} d_model")
+    made = seen("embedded", N_("a vector per token"), embedded, f"B {axis} d_model")
     is_scaled = not isinstance(subject.shape, TextShape) or subject.shape.scale_embedding
     return WalkStep(
         "embedding", N_("Embedding"),
-        ("embedding" if is_scaled else "embedding-unscaled",)
+        ("embedding", "embedding-scaled" if is_scaled else "embedding-unscaled")
         + ((f"embedding-{subject.reader}",) if has_source or subject.memory_axis else ()),
         f"embedded = table(ids){' * math.sqrt(d_model)' if is_scaled else ''}",
         (seen("ids", N_("token ids"), ids, f"B {axis}"),),
         (made,),
         shape_question(
-            N_("the embedded source") if has_source else N_("the embedded text"),
             made,
-            N_("Each id is replaced by a row of the table, {d_model} numbers.", d_model=d_model),
+            N_("Each id becomes a row of the table, {d_model} numbers.", d_model=d_model),
             ((batch, length), N_("Those are the ids: each becomes a vector.")),
-            ((batch, d_model, length), N_("The numbers of one token stand on the last axis.")),
+            ((batch, d_model, length), N_("A token's numbers are on the last axis.")),
             ((batch, length, n_words), N_(
-                "One-hot vectors would be as wide as the vocabulary; the lookup avoids them."
+                "Those would be one-hot vectors, which the lookup avoids."
             )),
-            ((n_words, d_model), N_("That is the table itself.")),
+            ((n_words, d_model), N_("That is the table."))
         ),
         extra=tuple(extra), names={"math": math, "table": table, "d_model": d_model},
     )  # fmt: skip

@@ -11,20 +11,20 @@ from tfm_core.inspect.walk.block_view import MODULES, BlockView
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import (
     Question,
-    Seen,
+    StepTensor,
     WalkStep,
     number_question,
     seen,
     shape_question,
 )
 from tfm_core.layers.patches import patchify
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.stems import STEMS, halving_widths
 
 
-def _pixels(subject: Subject) -> Seen:
-    return seen("images", N_("pictures, normalised"), subject.inputs[0], "B C Y X")
+def _pixels(subject: Subject) -> StepTensor:
+    return seen("images", N_("normalised pictures"), subject.inputs[0], "B C Y X")
 
 
 def _cutter(subject: Subject) -> str:
@@ -37,7 +37,7 @@ def picture(view: BlockView) -> WalkStep:
     subject = view.subject
     images = subject.inputs[0]
     batch, channels, height, width = images.shape
-    before: tuple[Seen, ...] = ()
+    before: tuple[StepTensor, ...] = ()
     names: dict[str, object] = dict(MODULES)
     if subject.pictures is not None and subject.statistics is not None:
         raw = torch.from_numpy(subject.pictures)
@@ -45,25 +45,25 @@ def picture(view: BlockView) -> WalkStep:
         mean, std = subject.statistics
         names |= {"mean": mean[:, None, None], "std": std[:, None, None]}
     n = channels * height * width
-    topic = "picture-few" if subject.has_own_statistics else "picture"
+    topic = "picture-few" if subject.has_own_statistics else "picture-training"
     return WalkStep(
-        "picture", N_("The picture"), (topic,), "images = (pixels / 255 - mean) / std",
+        "picture", N_("The picture"), ("picture", topic), "images = (pixels / 255 - mean) / std",
         before, (_pixels(subject),),
         number_question(
             N_("How many numbers make one picture?"), n,
             N_(
-                "{channels} x {height} x {width} = {n:,}; the batch has {batch} of them.",
+                "{channels} x {height} x {width} = {n:,}.",
                 channels=channels,
                 height=height,
                 width=width,
                 n=n,
-                batch=batch,
+                batch=batch
             ),
             wrong={
                 n * batch: N_("Those are the numbers of the whole batch."),
                 height * width: N_("That is one channel."),
             },
-            hint=N_("Channels times rows times columns."),
+            hint=N_("Multiply channels, rows and columns.")
         ),
         names=names,
     )  # fmt: skip
@@ -80,7 +80,7 @@ def patches(view: BlockView) -> WalkStep:
     }  # fmt: skip
     for name, path in stem.walk_modules.items():
         names[name] = subject.model.get_submodule(f"stem.{path}")
-    after = [seen("patches", N_("patches, flattened"), cut, "B patches:patches P")]
+    after = [seen("patches", N_("flattened patches"), cut, "B patches:patches P")]
     if stem.walk_seen is not None:
         after.append(seen("seen", stem.walk_seen, subject.cache["stem.convolved"], "B C Y X"))
     return WalkStep(
@@ -94,34 +94,22 @@ def _patches_question(view: BlockView) -> Question:
     sizes = view.subject.anatomy.sizes
     side, patch_size = sizes["side"], sizes["patch_size"]
     per_side = patches_per_side(side, patch_size)
-    asked = N_(
-        "A picture of {side} x {side} is cut into patches of {patch_size} x {patch_size}. How many "
-        "are there?",
-        side=side,
-        patch_size=patch_size,
-    )
-    hint = N_("How many fit into a row, and how many rows are there? None overlap.")
+    asked = Paragraph("walk_questions/patches", side=side, patch_size=patch_size)
+    hint = N_("Count the patches in a row, and the rows.")
     shapes: tuple[str, ...] = ("patches",)
     if STEMS[view.part.variant].halves:
-        asked = N_(
-            "The sides of a picture of {side} x {side} are halved {n} times, rounded up. How many "
-            "places are left?",
-            side=side,
-            n=len(halving_widths(patch_size, sizes["d_model"])),
+        asked = Paragraph(
+            "walk_questions/halved", side=side, n=len(halving_widths(patch_size, sizes["d_model"]))
         )
-        hint = N_("How many are left in a row, and how many rows are there?")
+        hint = N_("Count the places in a row, and the rows.")
         shapes = ("patches", "seen")
     return number_question(
         asked,
         per_side**2,
-        N_(
-            "{per_side} in a row and {per_side} rows: {size}.",
-            per_side=per_side,
-            size=per_side**2,
-        ),
+        N_("{per_side} x {per_side} = {size}.", per_side=per_side, size=per_side**2),
         wrong={
-            per_side: N_("That is how many fit into one row."),
-            patch_size**2: N_("That is how many pixels one patch has."),
+            per_side: N_("That is one row."),
+            patch_size**2: N_("Those are the pixels of a patch."),
         },
         hint=hint,
         shapes=shapes,
@@ -134,17 +122,17 @@ def projection(view: BlockView) -> WalkStep:
     cutter = _cutter(subject)
     cut, out = subject.cache[f"{cutter}.patches"], subject.cache[f"{cutter}.projected"]
     values = cut.size(-1)
-    made = seen("x", N_("a vector for each patch"), out, "B patches:patches d_model")
+    made = seen("x", N_("a vector per patch"), out, "B patches:patches d_model")
     return WalkStep(
         "patch-projection", N_("Patch projection"), ("projection",), "x = projection(patches)",
-        (seen("patches", N_("patches, flattened"), cut, "B patches:patches P"),),
+        (seen("patches", N_("flattened patches"), cut, "B patches:patches P"),),
         (made,),
         _projection_question(made, values),
         names={"projection": subject.model.get_submodule(f"{cutter}.projection")},
     )  # fmt: skip
 
 
-def _projection_question(made: Seen, values: int) -> Question:
+def _projection_question(made: StepTensor, values: int) -> Question:
     """Ask for the shape of (B, patches, d_model), or, where it is that of the patches, for more."""
     batch, n, d_model = made.shape
     if values == d_model:
@@ -152,22 +140,21 @@ def _projection_question(made: Seen, values: int) -> Question:
         return number_question(
             N_("How many parameters does the projection have, biases included?"),
             size,
-            N_("{values} x {d_model} + {d_model} = {size:,}, the same for every patch.",
+            N_("{values} x {d_model} + {d_model} = {size:,}, shared by all patches.",
                values=values, d_model=d_model, size=size),
             wrong={
-                values * d_model: N_("Each of the numbers that it makes has a bias too."),
+                values * d_model: N_("Each output has a bias too."),
                 n * size: N_("All patches share one projection."),
             },
-            hint=N_("It is one linear layer: a weight for each pair, and a bias for each output."),
+            hint=N_("It is one linear layer: a weight per pair and a bias per output.")
         )  # fmt: skip
     return shape_question(
-        N_("the projected patches"),
         made,
-        N_("Each patch alone becomes a vector of d_model numbers; their number stays."),
-        ((batch, n, values), N_("Those are the values of the patches, before the projection.")),
+        N_("Each patch becomes a vector of d_model numbers."),
+        ((batch, n, values), N_("Those are the patches before the projection.")),
         ((batch, d_model), N_("Every patch keeps its own vector.")),
-        ((batch, values, d_model), N_("The projection uses the values of a patch up.")),
-        ((n, d_model), N_("Every picture of the batch has its own patches.")),
+        ((batch, values, d_model), N_("The projection replaces a patch's values.")),
+        ((n, d_model), N_("Every picture has its own patches.")),
     )
 
 
@@ -181,17 +168,17 @@ def cls(view: BlockView) -> WalkStep:
         "cls", N_("CLS token"), ("cls",),
         "tokens = torch.cat([cls.expand(x.size(0), -1, -1), x], 1)",
         (
-            seen("x", N_("a vector for each patch"), x, "B patches:patches d_model"),
+            seen("x", N_("a vector per patch"), x, "B patches:patches d_model"),
             seen("cls", N_("the learned CLS vector"), token, "1 1 d_model"),
         ),
         (seen("tokens", N_("CLS and the patches"), joined, "B N:tokens d_model"),),
         number_question(
             N_("There are {size} patches. How many tokens go into the encoder?", size=x.size(1)),
             joined.size(1),
-            N_("{n} + 1 = {sum}: CLS stands in front of them.", n=x.size(1), sum=joined.size(1)),
-            wrong={x.size(1): N_("CLS is one more token; it replaces none.")},
-            hint=N_("One CLS token is put in front of the patches."),
-            shapes=("tokens",),
+            N_("{n} + 1 = {sum}: the patches and CLS.", n=x.size(1), sum=joined.size(1)),
+            wrong={x.size(1): N_("CLS is one more token.")},
+            hint=N_("CLS is added to the patches."),
+            shapes=("tokens",)
         ),
         names=MODULES,
     )  # fmt: skip
@@ -203,20 +190,19 @@ def pooling(view: BlockView) -> WalkStep:
     memory, pooled = subject.cache["encoder.output"], subject.cache["head.pooled"]
     batch, n, d_model = memory.shape
     chosen = POOLINGS[view.part.variant]
-    made = seen("pooled", N_("one vector for each picture"), pooled, "B d_model")
+    made = seen("pooled", N_("one vector per picture"), pooled, "B d_model")
     code = f"pooled = {chosen.of_patches.format(x='memory')}"
     return WalkStep(
         "pooling", N_("Pooling"), ("pooling", chosen.walk_topic), code,
-        (seen("memory", N_("the encoder's output (memory)"), memory, "B N:tokens d_model"),),
+        (seen("memory", N_("the encoder's output"), memory, "B N:tokens d_model"),),
         (made,),
         shape_question(
-            N_("the pooled vectors"),
             made,
-            N_("One vector for each picture: the axis of tokens is gone."),
-            ((batch, n), N_("Each picture is still a vector of d_model numbers.")),
-            ((batch, n, d_model), N_("That is still a vector for each token.")),
-            ((n, d_model), N_("Each picture of the batch has its own vector.")),
-            ((d_model,), N_("Each picture of the batch has its own vector.")),
+            N_("One vector per picture: the token axis is gone."),
+            ((batch, n), N_("A picture is a vector of d_model numbers.")),
+            ((batch, n, d_model), N_("That is still a vector per token.")),
+            ((n, d_model), N_("Each picture has its own vector.")),
+            ((d_model,), N_("Each picture has its own vector."))
         ),
     )  # fmt: skip
 
@@ -229,8 +215,8 @@ def head(view: BlockView) -> WalkStep:
     n = d_model * n_classes + n_classes
     return WalkStep(
         "head", N_("Head"), ("head",), "logits = head(pooled)",
-        (seen("pooled", N_("one vector for each picture"), pooled, "B d_model"),),
-        (seen("logits", N_("a score for each class"), scores, "B classes:classes"),),
+        (seen("pooled", N_("one vector per picture"), pooled, "B d_model"),),
+        (seen("logits", N_("a score per class"), scores, "B classes:classes"),),
         number_question(
             N_("How many parameters does the head have?"), n,
             N_("{d_model} x {n_classes} + {n_classes} = {n:,}.", d_model=d_model,
@@ -239,7 +225,7 @@ def head(view: BlockView) -> WalkStep:
                 d_model * n_classes: N_("Each class has a bias too."),
                 d_model + n_classes: N_("Each class weighs all numbers of the vector."),
             },
-            hint=N_("Each class has a weight for each number of the vector, and a bias."),
+            hint=N_("Each class has a weight per number of the vector, and a bias.")
         ),
         names={"head": subject.model.get_submodule("head")},
     )  # fmt: skip
@@ -251,21 +237,20 @@ def whole(view: BlockView) -> WalkStep:
     scores = subject.cache["head.logits"]
     axes = "B classes:classes"
     names = subject.tokens("classes", 0) or ()
-    made = seen("logits", N_("a score for each class"), scores, axes)
+    made = seen("logits", N_("a score per class"), scores, axes)
     if scores.is_meta:
         batch, n = scores.shape
         question = shape_question(
-            N_("the model's output"),
             made,
-            N_("For each picture, a score for each class."),
-            ((n,), N_("Each picture of the batch has its own scores.")),
-            ((batch,), N_("That would be the best class of each; the model gives all scores.")),
-            ((n, batch), N_("The batch comes first: a row is one picture.")),
+            N_("A score per class for each picture."),
+            ((n,), N_("Each picture has its own scores.")),
+            ((batch,), N_("That would be the best class of each.")),
+            ((n, batch), N_("The batch comes first.")),
         )
     else:
         truth = " ".join(subject.truth[example]) if subject.truth else ""
         question = answer.best_of(
-            scores[example], names, N_("Which class does this model give this picture?"), truth
+            scores[example], names, N_("Which class does the model give this picture?"), truth
         )
     return WalkStep(
         "whole", N_("The whole forward pass"), ("whole", "whole-vit"),
@@ -273,7 +258,7 @@ def whole(view: BlockView) -> WalkStep:
         (_pixels(subject),),
         (
             made,
-            seen("probabilities", N_("a share for each class"), scores.softmax(-1), axes),
+            seen("probabilities", N_("probability of each class"), scores.softmax(-1), axes),
         ),
         question, names={"model": subject.model}, shown="probabilities",
     )  # fmt: skip

@@ -15,8 +15,8 @@ from tfm_core.inspect.walk.steps import (
     seen,
     shape_question,
 )
-from tfm_core.sentences import N_
-from tfm_core.variants.forms import CAUSALITIES, SCALES
+from tfm_core.sentences import N_, Paragraph
+from tfm_core.variants.forms import CAUSALITIES, SCALES, Causality, Scale
 
 
 def scores(view: BlockView) -> WalkStep:
@@ -30,7 +30,9 @@ def scores(view: BlockView) -> WalkStep:
     scale = SCALES[view.attention.scale]
     code = f"scores = {scores_code(scale.name)}"
     is_right = scale.width == "d_head"
-    topics: tuple[str, ...] = ("scores" if is_right else f"scores-{scale.name}",)
+    topics: tuple[str, ...] = ("scores", "scores-scaled")
+    if not is_right:
+        topics = ("scores", "scores-wrongly-scaled", *view.mistakes(Scale))
     inside = view.inside
     if inside is not None and inside.turn is None:
         bias = got("self_attention.bias")
@@ -46,24 +48,12 @@ def scores(view: BlockView) -> WalkStep:
         tuple(before),
         (made,),
         shape_question(
-            N_("the tensor of scores"),
             made,
-            N_(
-                "Every query meets every key, in every head; the sum over d_head uses that axis up."
-            ),
-            (
-                (batch, n_heads, length, d_head),
-                N_("The dot product sums over d_head, so that axis is gone."),
-            ),
-            ((batch, length, length), N_("Each of the {n} heads scores by itself.", n=n_heads)),
-            (
-                (batch, length, n_heads, length),
-                N_("The transpose put the heads before the queries."),
-            ),
-            (
-                (batch, n_heads, d_head, d_head),
-                N_("That is keys.mT @ queries: a sum over tokens, not over d_head."),
-            ),
+            N_("Every query meets every key, in every head."),
+            ((batch, n_heads, length, d_head), N_("The dot product sums over d_head.")),
+            ((batch, length, length), N_("Each of the {n} heads has its own scores.", n=n_heads)),
+            ((batch, length, n_heads, length), N_("Heads come before queries.")),
+            ((batch, n_heads, d_head, d_head), N_("That is keys.mT @ queries: a sum over tokens.")),
         ),
         names={**MODULES, "d_head": d_head, "d_model": d_model},
         block=view.path,
@@ -85,7 +75,7 @@ def masking(view: BlockView) -> WalkStep:
     return WalkStep(
         "masking",
         N_("Mask"),
-        ("masking", _hidden(view)),
+        ("masking", *_hidden(view)),
         "masked = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)",
         (
             seen("scores", N_("scores"), got("self_attention.scores"), view.pair),
@@ -98,13 +88,15 @@ def masking(view: BlockView) -> WalkStep:
     )
 
 
-def _hidden(view: BlockView) -> str:
-    """Return the topic on what the mask hides."""
-    padding = "" if getattr(view.subject.shape, "pad_id", 0) is not None else "-no-padding"
+def _hidden(view: BlockView) -> tuple[str, ...]:
+    """Return the topics on what the mask hides."""
+    has_padding = getattr(view.subject.shape, "pad_id", 0) is not None
     order = view.order
     if order is not None and order.sees_future:
-        return f"causality-{order.name}{padding}"
-    return f"causal{padding}" if order is not None or padding else "padding"
+        return (*(["padding"] if has_padding else []), *view.mistakes(Causality))
+    if not has_padding:
+        return ("causal-no-padding",)
+    return ("padding",) if order is None else ("causal",)
 
 
 def _hidden_by(mask: Tensor, masked: Tensor, example: int) -> Question:
@@ -112,25 +104,20 @@ def _hidden_by(mask: Tensor, masked: Tensor, example: int) -> Question:
     n = int((~mask.expand_as(masked)[example, 0]).sum())
     wrong = {total - n: N_("That is how many stay.")}
     if mask.size(2) == 1 and n:
-        wrong[n // n_queries] = N_(
-            "That is one row; the mask's single row holds for all {n} queries.", n=n_queries
-        )
+        wrong[n // n_queries] = N_("That is one row; it holds for all {n} queries.", n=n_queries)
     return number_question(
         N_(
-            "Of the {total} scores of this example's first head, how many does the mask hide?",
+            "How many of the {total} scores of this example's first head does the mask hide?",
             total=total,
         ),
         n,
         N_(
-            "{n} of {total}: the zeros of the mask, once for each query where it has a single row.",
+            "{n} of {total}: the mask's zeros; a single row counts for every query.",
             n=n,
             total=total,
         ),
         wrong=wrong,
-        hint=N_(
-            "Look at the mask: each 0 hides a score; a mask with a single row hides it "
-            "for every query."
-        ),
+        hint=N_("Each 0 of the mask hides a score; a single row counts for every query."),
         values=("masked",),
     )
 
@@ -141,62 +128,49 @@ def _reach_of(mask: Tensor, masked: Tensor, cut: str | None) -> Question:
     if mask.size(2) == 1:
         n = n_heads * n_queries
         return number_question(
-            N_("For how many scores of its example does one entry of this mask decide?"),
+            N_("How many scores of its example does one entry of this mask decide?"),
             n,
             N_(
-                "{n_heads} heads times {n_queries} queries = {n}: axes of size 1 are stretched "
-                "over both.",
+                "{n_heads} heads x {n_queries} queries = {n}.",
                 n_heads=n_heads,
                 n_queries=n_queries,
                 n=n,
             ),
             wrong={
-                1: N_("The axes of size 1 are stretched over all heads and all queries."),
-                n_heads: N_("In each head it decides for every query, too."),
+                1: N_("Axes of size 1 are broadcast over heads and queries."),
+                n_heads: N_("It decides for every query, too."),
                 n_queries: N_("It decides for every head."),
-                n_queries * n_keys: N_("An entry stands for one key, not for all of them."),
+                n_queries * n_keys: N_("An entry stands for one key."),
             },
-            hint=N_(
-                "It stands for one key: for each head and each query there is one score of it."
-            ),
+            hint=N_("It stands for one key, which has a score per head and query."),
         )
     if cut is None:
         return _nothing_hidden(n_queries, n_keys)
     n = n_keys * (n_keys - 1) // 2
     return number_question(
-        N_(
-            "Without padding, how many of the {n_queries} x {n_keys} scores of one head does the "
-            "triangle hide?",
-            n_queries=n_queries,
-            n_keys=n_keys,
-        ),
+        Paragraph("walk_questions/triangle", n_queries=n_queries, n_keys=n_keys),
         n,
         N_("{n_keys} x ({n_keys} - 1) / 2 = {n}: all above the diagonal.", n_keys=n_keys, n=n)
         if cut == CAUSALITIES["causal"].cut
         else N_("{n_keys} x ({n_keys} - 1) / 2 = {n}: all below the diagonal.", n_keys=n_keys, n=n),
         wrong={
-            n + n_keys: N_("The diagonal stays: a query may read itself."),
+            n + n_keys: N_("The diagonal stays: a token may read itself."),
             n_keys**2 // 2: N_("Not half of them: the diagonal stays."),
         },
-        hint=N_("The query at position t may not read later keys, at t + 1, t + 2, …")
+        hint=N_("A query may not read later keys.")
         if cut == CAUSALITIES["causal"].cut
-        else N_("The query at position t may not read earlier keys, at t - 1, t - 2, …"),
+        else N_("A query may not read earlier keys."),
     )
 
 
 def _nothing_hidden(n_queries: int, n_keys: int) -> Question:
     """Ask of a decoder that lacks its causal mask."""
     return number_question(
-        N_(
-            "Without padding, how many of the {n_queries} x {n_keys} scores of one head does this "
-            "mask hide?",
-            n_queries=n_queries,
-            n_keys=n_keys,
-        ),
+        Paragraph("walk_questions/hidden-scores", n_queries=n_queries, n_keys=n_keys),
         0,
-        N_("None: there is no causal mask, so each query reads every key."),
+        N_("None: there is no causal mask."),
         wrong={n_keys * (n_keys - 1) // 2: N_("That is what a causal mask would hide.")},
-        hint=N_("Which keys does the mask of step “Masks” leave out?"),
+        hint=N_("Which keys does the mask hide?"),
     )
 
 
@@ -213,7 +187,7 @@ def softmax(view: BlockView) -> WalkStep:
     return WalkStep(
         "softmax",
         N_("Softmax"),
-        ("softmax" if scale == "sqrt-d-head" else "softmax-scaled-wrongly",),
+        ("softmax", "softmax-scaled" if scale == "sqrt-d-head" else "softmax-wrongly-scaled"),
         code,
         tuple(before),
         (seen("weights", N_("attention weights"), got("self_attention.weights"), view.pair),),
@@ -229,29 +203,18 @@ def _scale_question(n_heads: int) -> Question:
     evenly, sharply, alike = N_("more evenly"), N_("more sharply"), N_("exactly alike")
     is_smaller = n_heads > 1
     return choice_question(
-        N_(
-            "If step “Scores, scaled” had divided by sqrt(d_model) instead of "
-            "sqrt(d_head), the weights would be spread …",
-        ),
+        Paragraph("walk_questions/scale"),
         evenly if is_smaller else alike,
         {
-            evenly: N_("With one head d_head is d_model: nothing is divided by more."),
-            sharply: N_("A larger divisor brings the scores closer together, not further apart.")
+            evenly: N_("With one head, d_head is d_model."),
+            sharply: N_("A larger divisor brings the scores closer together.")
             if is_smaller
-            else N_("With one head d_head is d_model: nothing changes."),
-            alike: N_(
-                "With {n} heads sqrt(d_model) is the larger divisor, and the softmax depends on "
-                "how far the scores lie apart.",
-                n=n_heads,
-            ),
+            else N_("With one head, d_head is d_model."),
+            alike: N_("With {n} heads, sqrt(d_model) is the larger divisor.", n=n_heads),
         },
-        N_(
-            "sqrt(d_model) is sqrt({n}) times sqrt(d_head): every score shrinks, the differences "
-            "between scores too, and the softmax comes closer to equal shares.",
-            n=n_heads,
-        )
+        Paragraph("walk_questions/scale-reason", n=n_heads)
         if is_smaller
-        else N_("With one head d_head is d_model, so nothing changes."),
+        else N_("With one head, d_head is d_model."),
     )
 
 
@@ -264,30 +227,24 @@ def _right_scale_question(view: BlockView) -> Question:
     answer = alike if here == right else evenly if here < right else sharply
     because = {
         evenly: N_(
-            "sqrt({d_head}) is more than this model divides by: scores and their differences "
-            "would shrink, and the softmax come closer to equal shares.",
+            "sqrt({d_head}) is more than this model's divisor: scores would lie closer together.",
             d_head=d_head,
         ),
         sharply: N_(
-            "sqrt({d_head}) is less than sqrt({d_model}): scores and their differences would grow.",
+            "sqrt({d_head}) is less than sqrt({d_model}): scores would lie further apart.",
             d_head=d_head,
             d_model=d_model,
         ),
-        alike: N_("Here both divisors are the same number."),
+        alike: N_("Both divisors are equal here."),
     }[answer]
     wrong = {
-        evenly: N_("Only a larger divisor than this model's brings the scores closer together."),
-        sharply: N_("Only a smaller divisor than this model's draws the scores further apart."),
-        alike: N_(
-            "The softmax depends on how far the scores lie apart, which the divisor changes."
-        ),
+        evenly: N_("Only a larger divisor brings the scores closer together."),
+        sharply: N_("Only a smaller divisor spreads the scores."),
+        alike: N_("The divisor changes how far the scores lie apart."),
     }
     return choice_question(
-        N_(
-            "If the scores had been divided by sqrt(d_head), as they should be, the weights would "
-            "be spread …",
-        ),
+        N_("If the scores were divided by sqrt(d_head), the weights would be spread …"),
         answer,
-        {said: why for said, why in wrong.items() if said != answer},
+        {option: why for option, why in wrong.items() if option != answer},
         because,
     )
