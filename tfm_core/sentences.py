@@ -77,7 +77,7 @@ class Paragraph(Sentence):
     key: str
     folder: Path | None
 
-    def __new__(cls, key: str, /, *, folder: Path | None = None, **values: Any) -> Self:
+    def __new__(cls, key: str, /, *, folder: Any = None, **values: Any) -> Self:
         """Read the English text and fill it."""
         room, _slash, name = key.rpartition("/")
         path = (folder or CONTENT_DIR) / "en" / f"{room}.md"

@@ -234,7 +234,7 @@ def _key(name: str) -> str:
 
 def source_picker(run: Run, selection: Selection) -> None:
     names = {"probe": _("Examples"), MISTAKES: _("Mistakes"), OWN: _("Your own")}
-    if TASK_KINDS[run.experiment.task.kind].mistakes is None:
+    if TASK_KINDS[run.experiment.task.kind].errors is None:
         del names[MISTAKES]  # a text may go on in many ways
     segments(
         _("What the model looks at"),

@@ -41,7 +41,7 @@ def pick(run: Run, selection: Selection) -> Example | None:
         try:
             reading_asked = read_one(run, wanted)
             by_index = {wanted: reading_asked, **by_index}
-            readings = dataclasses.replace(readings, found=tuple(by_index.values()))
+            readings = dataclasses.replace(readings, examples=tuple(by_index.values()))
         except ValueError as error:
             show.problem(error)
             wanted = next(iter(by_index))

@@ -128,7 +128,7 @@ def forms(given: Given) -> None:
     st.code(by_name[picked].code, language="python")
 
 
-def _table(made: tuple[by_hand_forms.Form, ...]) -> None:
+def _table(made: tuple[by_hand_forms.CodeForm, ...]) -> None:
     worst = max(form.difference for form in made)
     if by_hand_forms.agree(made):
         values = {"n": len(made), "worst": worst}

@@ -6,8 +6,7 @@ from contextlib import suppress
 
 import streamlit as st
 
-from pages.compare.choice import drawn
-from pages.components.digits import Picture, Reading, digit_reader
+from pages.components.digits import Picture, Reading, current_drawing, digit_reader
 from pages.i18n import _
 from pages.ui import runs_access, show, state
 from pages.ui.digit_models import models, samples
@@ -100,7 +99,7 @@ def digit_words(digit: int, share: float, since: int, steps: tuple[int, ...]) ->
 
 
 def _answer(run: Run, *, is_ready: bool) -> None:
-    shown, pictures = drawn(KEY, first=FIRST), samples(run)
+    shown, pictures = current_drawing(KEY, first=FIRST), samples(run)
     picture, reading = shown.picture(pictures), None
     note = _("Draw a digit; the bars follow each stroke.")
     if not is_ready:

@@ -11,11 +11,11 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.config.shape import patches_per_side
-from tfm_core.inspect.walk.scale import scales
 from tfm_core.plots.attention import LEGEND, MASKED, SCALES, Theme, short
 from tfm_core.plots.kinds import lay_out, ticks
 from tfm_core.plots.palette import BLUE, GREY, VERMILION
 from tfm_core.sentences import N_
+from tfm_core.variants import forms
 
 Floats = npt.NDArray[np.floating[Any]]
 # Two hues that every kind of colour vision tells apart, with the paper between them.
@@ -157,7 +157,7 @@ def entropies(
 
     mistake: the wrong scale, a name of SCALES.
     """
-    width = scales.SCALES[mistake].width
+    width = forms.SCALES[mistake].width
     said = f"/ sqrt({width})" if width else "not scaled"
     figure = go.Figure()
     positions = list(range(len(queries)))

@@ -224,9 +224,9 @@ def _vocabularies(shape: Shape, data: Carried) -> dict[str, tuple[str, ...]]:
 @lru_cache(maxsize=32)
 def printed(config: ModelConfig, shape: Shape) -> str:
     """Return the printed structure of a model; none of its weights is made."""
-    from tfm_core.models.unfilled import unfilled
+    from tfm_core.models.build import init_on_meta
 
     names: dict[str, Any] = {"__name__": "model"}
     exec(source_code(config, shape), names)
-    with unfilled():
+    with init_on_meta():
         return str(names["Model"]())
