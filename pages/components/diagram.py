@@ -25,7 +25,7 @@ def diagram(
     on_pick: Callable[[str], None],
     key: str,
 ) -> None:
-    """Show a diagram; ``on_pick(name)`` is called with a clicked node, before the next run.
+    """Draw a diagram; ``on_pick`` gets a clicked node before the next rerun.
 
     nodes: name -> what it is called aloud. across: tail and head of arrows from the first column to
     the second. looks: theme -> class of node, ``ink`` or ``line`` ->

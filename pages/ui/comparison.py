@@ -168,7 +168,7 @@ def _new_group(starts: Sequence[Start], n: int, listed: Iterable[Run]) -> str:
     def title(name: str) -> str:
         m = len(starts) - 1
         return (
-            _("{name} + {m}: {n} seeds", name=name, m=m, n=n)
+            _("{name} and {m} more: {n} seeds", name=name, m=m, n=n)
             if m
             else _("{name}: {n} seeds", name=name, n=n)
         )

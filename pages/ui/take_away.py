@@ -22,7 +22,7 @@ _MADE = "take-made"
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Something more that can be put into a file.
+    """An optional part of a file.
 
     offered: for which runs. more: how many bytes it adds, None where nobody knows before.
     """
@@ -36,7 +36,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A file that a run can be made into.
+    """A file to export a run as.
 
     make: from the run, whoever hears how far it is, and the keys of what is ticked; it raises
     ValueError, in a sentence. about: how many bytes it will have, None where nobody knows before.
@@ -57,7 +57,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """The last file that was made in a session; its mark is new for each."""
+    """The last file that was made in a session. mark: new for each file."""
 
     run_id: str
     key: str
@@ -74,7 +74,7 @@ def _zip(run: Run, progress: Progress, ticked: frozenset[str]) -> bytes:
 
 
 def _set(run: Run) -> OwnSet | None:
-    """Return the set of a run that the visitor may take along: one's own, and nobody else's."""
+    """Return the data set of a run, if it is the visitor's own."""
     from tfm_core.export.bundle import own_set
 
     own = own_set(run)
@@ -172,7 +172,7 @@ OFFERS: tuple[Offer, ...] = (
 
 
 def button(run: Run, *, key: str, width: str = "content") -> None:
-    """Draw the button that opens what can be taken along of a run."""
+    """Draw the button that opens the exports of a run."""
     label = _("Export")
     named = label if width == "content" else f"{label} :gray[{escape(run.meta.name)}]"
     if st.button(
@@ -194,7 +194,6 @@ def _close_others() -> None:
 
 
 def _forget() -> None:
-    """Give up the room of what was made."""
     st.session_state.pop(_MADE, None)
 
 
@@ -205,7 +204,7 @@ def _panel(run: Run) -> None:
 
 
 def _row(run: Run, offer: Offer) -> None:
-    """Draw a file: what it is, about how large, and the press that makes it."""
+    """Draw one export: what it is, its size, and the button that makes it."""
     with st.container(border=True, key=f"take-{offer.key}"):
         words, place = st.columns([5, 2], vertical_alignment="center")
         n_bytes = offer.about(run)
@@ -243,7 +242,7 @@ def _row(run: Run, offer: Offer) -> None:
 
 
 def _ticked(run: Run, tick: Tick) -> str:
-    """Return what can be ticked, and how much larger it makes the file."""
+    """Return the label of an option, with the size that it adds."""
     more = tick.more(run)
     if more is None:
         return _(tick.label)
@@ -251,7 +250,7 @@ def _ticked(run: Run, tick: Tick) -> str:
 
 
 def _make(run: Run, offer: Offer, ticked: frozenset[str]) -> None:
-    """Make a file before the reader's eyes; what goes wrong is a sentence, and nothing is lost."""
+    """Make a file and show the progress, or what went wrong."""
     st.session_state.pop(_MADE, None)
     bar = st.progress(0.0, _("Exporting"))
 
@@ -269,7 +268,7 @@ def _make(run: Run, offer: Offer, ticked: frozenset[str]) -> None:
 
 
 def _saved(made: _Made, offer: Offer) -> None:
-    """Save what was made, once by itself; the button stays for a browser that asks first."""
+    """Save the file automatically, once; the button is for browsers that ask first."""
     with st.container(horizontal=True, vertical_alignment="center", key=f"take-save-{made.mark}"):
         size = show.size(len(made.content))
         ready = _("`{name}` is ready, {size}. Not saved?", name=made.name, size=size)

@@ -25,13 +25,13 @@ _PARAMETER = "parameter"  # in the metadata of a field
 
 
 def linked(parameter: Parameter[T]) -> T:
-    """Declare a field of a view."""
+    """Declare a field of a view that is kept in the address."""
     made: Any = field(default=parameter.first, metadata={_PARAMETER: parameter})
     return cast(T, made)
 
 
 def parameters(kind: type[Any]) -> dict[str, Parameter[Any]]:
-    """Return the parameters of a view: name of the field -> parameter."""
+    """Return the parameters of a view by field name."""
     fields = dataclasses.fields(kind)
     return {one.name: one.metadata[_PARAMETER] for one in fields if _PARAMETER in one.metadata}
 
@@ -39,7 +39,7 @@ def parameters(kind: type[Any]) -> dict[str, Parameter[Any]]:
 def read(
     kind: type[V], query: Mapping[str, str], /, **fitting: Parameter[Any]
 ) -> tuple[V, tuple[str, ...]]:
-    """Return the view nearest to what a link asks for, and a sentence for each change.
+    """Return the view nearest to a link, and a message for each change.
 
     fitting: parameters as narrow as what there is to show makes them, by the name of the field.
     """
@@ -55,7 +55,7 @@ def read(
 
 
 def write(view: Any) -> dict[str, str]:
-    """Return the part of a link that opens this view again."""
+    """Return the query that opens this view again."""
     return {
         parameter.query: parameter.text(getattr(view, name))
         for name, parameter in parameters(type(view)).items()
@@ -64,12 +64,11 @@ def write(view: Any) -> dict[str, str]:
 
 
 def query() -> dict[str, str]:
-    """Return what the address says."""
     return st.query_params.to_dict()
 
 
 def put(changes: Mapping[str, str | None]) -> None:
-    """Change the address at once, so that it is one entry in the browser's history; None: out."""
+    """Change the address in one step, one entry of the browser's history; None removes."""
     old = query()
     new = {**old, **changes}
     said = {name: text for name, text in new.items() if text is not None}
@@ -78,7 +77,7 @@ def put(changes: Mapping[str, str | None]) -> None:
 
 
 def opened(parameter: Parameter[Any]) -> str | None:
-    """Return what a link says that was opened just now; None where the page itself said it."""
+    """Return the text of a link that was just opened; None if the page itself wrote it."""
     for name in parameter.old:
         if name in st.query_params and name != parameter.query:
             text = ",".join(st.query_params.get_all(name))
@@ -89,7 +88,7 @@ def opened(parameter: Parameter[Any]) -> str | None:
 
 
 def receive(parameter: Parameter[Any], key: str = "") -> str:
-    """Make a widget show what the link asks for; call it before the widget is drawn.
+    """Set a widget to what the link asks for; call it before drawing the widget.
 
     key: of the widget, where it is not the parameter's own. Returns a sentence where the link asks
     for what cannot be, else "".
@@ -109,14 +108,14 @@ def receive(parameter: Parameter[Any], key: str = "") -> str:
 
 
 def say(parameter: Parameter[T], value: T) -> None:
-    """Put what is shown into the link, unless it is what is shown without one."""
+    """Write a value to the link, unless it is the default."""
     text = parameter.text(value) if parameter.is_said(value) else None
     put({parameter.query: text})
     st.session_state[_seen(parameter)] = text
 
 
 def forget(gone: Iterable[Parameter[Any]]) -> None:
-    """Take out of the link what is not shown; the session keeps it."""
+    """Remove parameters from the link; the session keeps them."""
     said = [parameter for parameter in gone if parameter.query in st.query_params]
     put({parameter.query: None for parameter in said})
     for parameter in said:
@@ -130,7 +129,7 @@ def choice(
     help: str | None = None,
     is_labelled: bool = True,
 ) -> str:
-    """Show a row of names by their labels, of which the link says the one that is not first."""
+    """Draw a segmented control that is kept in the link; return the chosen name."""
     problem = receive(parameter)
     picked = st.segmented_control(
         label,
@@ -150,7 +149,7 @@ def choice(
 
 
 def warn(problem: str) -> None:
-    """Show what in the link could not be followed; its place stays, so that nothing moves."""
+    """Show a problem of the link, in a place that stays so that nothing moves."""
     with st.container():
         if problem:
             st.warning(escape(problem), icon=":material/link_off:")

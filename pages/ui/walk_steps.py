@@ -39,7 +39,7 @@ class StepName(Choice):
     numbered: tuple[str, ...] = ()
 
     def parse(self, text: str) -> str:
-        """Return the name; a number is one of an older link, and the nearest step there is."""
+        """Return the name; a number is from an older link and means the nearest step."""
         if text in self.names:
             return text
         rule, number = one_of(self.names), whole(text)
@@ -53,7 +53,7 @@ class StepName(Choice):
 
 
 def current(names: Sequence[str], numbered: Sequence[str]) -> tuple[int, str]:
-    """Return the number of the step to show, from 1, and a sentence where the link asks for none.
+    """Return the number of the step to show, from 1, and a problem of the link.
 
     names: of the model's steps, in order. numbered: the steps that an older link, which has a
     number, counts from 1.
@@ -76,34 +76,32 @@ def current(names: Sequence[str], numbered: Sequence[str]) -> tuple[int, str]:
 
 
 def nearest(wanted: int, numbers: Sequence[int]) -> int:
-    """Return the number nearest to the one wanted; the later of two."""
+    """Return the nearest number; of two, the later."""
     return min(numbers, key=lambda number: (abs(number - wanted), -number))
 
 
 def go(name: str) -> None:
-    """Show a step, and say so in the link."""
+    """Show a step, also in the link."""
     st.session_state[_STEP] = name
     view_link.put({STEP: name})
 
 
 def picked_step(key: str, name: str) -> str:
-    """Return the step that a select box under ``key`` holds; ``name`` before it is drawn."""
     return str(st.session_state.get(key, name))
 
 
 def set_widget(key: str, value: object) -> None:
-    """Make a widget show a value that something else decides."""
     st.session_state[key] = value
 
 
 def answers() -> dict[str, bool]:
-    """Return the questions answered, and whether the first answer was right."""
+    """Return whether the first answer was right, by question."""
     given: dict[str, bool] = st.session_state.setdefault(_ANSWERS, {})
     return given
 
 
 def record_answer(question: str, given: str | float, *, is_right: bool) -> None:
-    """Keep an answer; only the first one to a question counts. A right one reveals."""
+    """Record an answer. Only the first one counts; a right one reveals."""
     answers().setdefault(question, is_right)
     _last()[question] = given
     if is_right:
@@ -111,19 +109,19 @@ def record_answer(question: str, given: str | float, *, is_right: bool) -> None:
 
 
 def reveal(question: str) -> None:
-    """Reveal the answer; a question that was not answered before counts as not known."""
+    """Reveal the answer; a question that was not answered counts as wrong."""
     answers().setdefault(question, False)
     _last().pop(question, None)
     _revealed().add(question)
 
 
 def last_answer(question: str) -> str | float | None:
-    """Return what was answered last; None before that, and where the answer was shown."""
+    """Return the last answer, or None before one and after the solution was shown."""
     return _last().get(question)
 
 
 def is_revealed(question: str) -> bool:
-    """Return whether the question was answered rightly, or its answer shown."""
+    """Return whether the question was answered right or its answer shown."""
     return question in _revealed()
 
 
@@ -138,7 +136,7 @@ def _revealed() -> set[str]:
 
 
 def navigation(steps: tuple[WalkStep, ...], number: int) -> None:
-    """Back, the list of steps, next. number: of the step that is shown, from 1."""
+    """Draw back, the list of steps, and next. number: of the step shown, from 1."""
     names = [step.name for step in steps]
     titles = {step.name: f"{n} · {_(step.title)}" for n, step in enumerate(steps, 1)}
     index, last = number - 1, len(names) - 1
@@ -171,7 +169,7 @@ def _arrow_button(label: str, icon: str, shortcut: str, to: str, is_end: bool) -
 
 
 def is_step_revealed(step: WalkStep, subject_name: str, example: int) -> bool:
-    """Return whether what the step asks for may be seen: it was answered, or its answer shown."""
+    """Return whether the step's question was answered right or its answer shown."""
     return is_revealed(_question_name(step, subject_name, example))
 
 
@@ -180,7 +178,7 @@ def _question_name(step: WalkStep, subject_name: str, example: int) -> str:
 
 
 def shapes(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool) -> None:
-    """Show the tensors before and after: axes, sizes and first numbers; not what is asked for."""
+    """Show the tensors before and after the step, without what is asked for."""
     hidden = frozenset[str]() if is_revealed else step.hidden_shapes
     secret = frozenset[str]() if is_revealed else step.hidden
 
@@ -237,7 +235,7 @@ def _legend(step: WalkStep, subject: Subject, hidden: frozenset[str]) -> str:
 def explanation(
     step: WalkStep, subject: Subject, names: Sequence[str], *, is_revealed: bool
 ) -> None:
-    """Show the line of PyTorch, and the paragraph that is true of this model's settings.
+    """Show the line of PyTorch, and the explanation for this model's settings.
 
     names: of all steps of the walk, in order, to which paragraphs refer as ``{step:split}``.
     """
@@ -261,7 +259,7 @@ def explanation(
 
 @cache
 def paragraphs(spoken: str) -> dict[str, str]:
-    """Return what the walk says in a language, by topic: ``walk_words.md``, and the variants."""
+    """Return the explanations of the walk by topic: ``walk_words.md``, and the variants."""
     parts = re.split(r"^## (.+)$", content("walk_words", spoken), flags=re.MULTILINE)[1:]
     return {
         **{
@@ -283,12 +281,11 @@ def _fill(text: str, facts: Mapping[str, int | str]) -> str:
 
 
 def question(step: WalkStep, subject_name: str, example: int) -> None:
-    """Ask for the step's prediction, then reveal."""
     ask(step.question, _question_name(step, subject_name, example))
 
 
 def ask(asked: Question, name: str) -> None:
-    """Ask for a prediction under a name; only the first answer to it counts for the score."""
+    """Ask a question under a name; only the first answer counts for the score."""
     with st.container(border=True):
         st.markdown(_("**Predict:** {question}", question=_(asked.text)))
         with st.form(f"walk-form-{hash(name)}", border=False, enter_to_submit=True):
@@ -307,7 +304,7 @@ def ask(asked: Question, name: str) -> None:
 
 
 def guess(asked: Question, name: str) -> bool:
-    """Ask for a guess before a result is shown; return whether it was made, or declined."""
+    """Ask for a guess before a result; return whether it was made or declined."""
     if not is_guessed(name):
         ask(asked, name)
         if not is_guessed(name):
@@ -322,12 +319,11 @@ def guess(asked: Question, name: str) -> bool:
 
 
 def is_guessed(name: str) -> bool:
-    """Return whether a guess was made under a name, or declined."""
     return last_answer(name) is not None or is_revealed(name)
 
 
 def _verdict(asked: Question, name: str) -> None:
-    """Say whether the last answer is right and why; it stays while the question does."""
+    """Show whether the last answer is right, and why."""
     last = last_answer(name)
     if last is None:
         if is_revealed(name):
@@ -377,7 +373,7 @@ MAP_STEPS = {  # family and kind of attention -> name of the step; elsewhere "sc
 
 
 def map_link(run: Run, kind: str, layer: int) -> dict[str, str]:
-    """Return the link's settings: the run, the step, and the block, which ``layer`` counts from 0.
+    """Return the query of a link to a map's step. layer: from 0.
 
     kind: of the attention, a key of ``labels.KINDS``.
     """
@@ -386,5 +382,4 @@ def map_link(run: Run, kind: str, layer: int) -> dict[str, str]:
 
 
 def step_of_map(family: str, kind: str) -> str:
-    """Return the name of the step that makes the maps of a kind of attention."""
     return MAP_STEPS.get((family, kind), "scores")

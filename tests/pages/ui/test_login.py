@@ -245,4 +245,4 @@ def test_a_provider_that_is_away_is_one_sentence(
     app = opened({})
     app.button(key="login-strip-default").click().run()
     assert not app.exception
-    assert "the provider at 127.0.0.1 does not respond" in app.info[0].value.replace("\\", "")
+    assert "The login provider 127.0.0.1 does not respond" in app.info[0].value.replace("\\", "")

@@ -36,7 +36,7 @@ def test_every_page_says_the_time_of_a_busy_computer(open_page) -> None:
     home = said(open_page())
     assert time in home
     assert f"{time}, this computer is busy" in said(train_page(open_page, "translate"))
-    assert "about 3 times as long" in home
+    assert "about 3 times slower" in home
     assert show.about(found.times(7).seconds) == run_time.words(
         run_time.in_sequence([experiment] * 7)
     )
@@ -64,7 +64,7 @@ def test_a_run_that_finishes_is_learned_from_at_once(store) -> None:
     assert not before.learned
     run = runs_access.store().create(experiment, state="running")
     assert run_time.forecast(experiment, device="cpu") == before
-    assert "a short measurement of this computer" in run_time.whose("cpu")
+    assert "a short measurement" in run_time.whose("cpu")
     took = 7 * before.seconds
     over = {"state": "finished", "seconds": took, "host": this_host()}
     write_status(
@@ -89,7 +89,7 @@ def test_home_and_train_say_whose_times_they_show(open_page) -> None:
 def test_a_device_on_which_nothing_finished_is_said_to_be_unknown(store) -> None:
     words = run_time.takes(PRESETS["copy"].experiment, device="cuda:0")
     assert words == "time unknown on cuda:0"
-    assert run_time.whose("cuda:0").startswith("Times on cuda:0 are known after the first training")
+    assert run_time.whose("cuda:0").startswith("Times on cuda:0 are known after")
 
 
 @pytest.fixture
