@@ -162,7 +162,7 @@ def test_fields_of_two_ranges_have_names_of_their_own(driver: Driver, open_page:
     ("edits", "sentence"),
     [
         ({"runs": 0}, "A sweep needs a budget: a number of runs, or of minutes."),
-        ({"training.learning_rate-low": "much"}, "cannot be “much”; it must be a number."),
+        ({"training.learning_rate-low": "much"}, "is “much”, but must be a number."),
         ({"training.learning_rate-low": "0"}, "a logarithmic range begins above 0"),
         ({"training.learning_rate-high": "1e9"}, "learning_rate is 1,000,000,000, but must be"),
         ({"training.learning_rate-low": "nan"}, "the second number must be the larger one"),
