@@ -35,7 +35,7 @@ def read(query: Mapping[str, str]) -> tuple[drafts.Values, list[str]]:
             values = drafts.put(values, path, _carried(carried[path], text))
             continue
         if path not in known:
-            sentences.append(_("Ignored: there is no setting {path}.", path=path))
+            sentences.append(_("There is no setting {path}; it is ignored.", path=path))
             continue
         try:
             values = drafts.put(values, path, drafts.fitting(known[path], text))
