@@ -112,7 +112,7 @@ def lead_to_game() -> None:
             name=run.meta.name,
         )
     )
-    healthy = next((one for one in visitors.listed() if runs_access.is_round(one, run)), None)
+    healthy = next((other for other in visitors.listed() if runs_access.is_round(other, run)), None)
     query = {} if healthy is None else {"pair": f"{healthy.id}.{run.id}"}
     if state.page() != "find-the-bug":
         st.switch_page(page_table.path_of("find-the-bug"), query_params=query)

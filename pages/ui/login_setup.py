@@ -60,24 +60,24 @@ def read() -> Setup | None:
             least=SHORTEST_SECRET,
         )
     _check_callback(section["redirect_uri"])
-    found = {name: part for name, part in section.items() if _is_provider(name, part)}
-    if not found or any(key in section for key in _OF_A_PROVIDER):
-        found[DEFAULT] = section
-    for name, part in found.items():
+    providers = {name: part for name, part in section.items() if _is_provider(name, part)}
+    if not providers or any(key in section for key in _OF_A_PROVIDER):
+        providers[DEFAULT] = section
+    for name, part in providers.items():
         _check_provider(name, part)
     if any(map(_is_missing, ("authlib", "httpx"))):
         raise StudentError(
             "[auth] in secrets.toml needs packages: pip install -r requirements-login.txt."
         )
-    return Setup({name: str(part["server_metadata_url"]) for name, part in found.items()})
+    return Setup({name: str(part["server_metadata_url"]) for name, part in providers.items()})
 
 
-def check(said: Settings) -> None:
+def check(config: Settings) -> None:
     """Raise StudentError if ``[auth]`` is wrong, or missing although a variable needs it."""
     relying = {
-        "TFM_LOGIN_TO_WATCH": said.login_to_watch,
-        "TFM_MAY_START": said.may_start,
-        "TFM_ADMINS": said.admins,
+        "TFM_LOGIN_TO_WATCH": config.login_to_watch,
+        "TFM_MAY_START": config.may_start,
+        "TFM_ADMINS": config.admins,
     }
     name = next((name for name, value in relying.items() if value), None)
     if read() is None and name is not None:

@@ -39,11 +39,11 @@ def words(name: str) -> PageWords:
 
 def header(name: str) -> None:
     """Show a page's title and line; the rest of its text is the help."""
-    said = words(name)
+    texts = words(name)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="page-title"):
-        st.title(said.title, anchor=False, help=said.more or None, width="content")
-        if said.intro:
-            st.caption(said.intro, width="stretch")
+        st.title(texts.title, anchor=False, help=texts.more or None, width="content")
+        if texts.intro:
+            st.caption(texts.intro, width="stretch")
 
 
 def figure(fig: go.Figure, caption: str, key: str | None = None) -> None:
@@ -118,12 +118,12 @@ def about(seconds: float) -> str:
 
 def rounded(seconds: float) -> str:
     """Return a time as a round number and its unit; a longer time never reads shorter."""
-    found = (
+    units = (
         (limit, unit, unit_seconds, step)
         for limit, unit, unit_seconds, step in _ROUND
         if seconds <= limit
     )
-    limit, unit, unit_seconds, step = next(found)
+    limit, unit, unit_seconds, step = next(units)
     n = min(step * max(1, round(seconds / unit_seconds / step)), limit / unit_seconds)
     return f"{n:g} {unit}"
 

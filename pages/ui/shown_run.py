@@ -191,7 +191,7 @@ def unchosen_caption(run: Run) -> None:
         return
     name = escape(run.meta.name)
     if not run.meta.recorded:
-        message = _("**{name}**, your newest run that fits this page.", name=name)
+        message = _("**{name}**, the newest run that fits this page.", name=name)
     elif any(not other.meta.recorded for other in visitors.listed()):
         message = _("**{name}**, a recorded run: none of yours fits this page.", name=name)
     else:

@@ -42,14 +42,14 @@ def stage(
     steps = tuple(run.snapshot_steps())
     name, shown = _name(run, kind, example), None
     if steps:
-        found, shown = _read(run, steps, kind, example)
-        kinds = found.kinds
+        data, shown = _read(run, steps, kind, example)
+        kinds = data.kinds
 
         def choose(number: int, index: int) -> None:
-            if number < max(1, len(kinds)) and index < found_examples:
+            if number < max(1, len(kinds)) and index < n_examples:
                 st.session_state[chosen] = (kinds[number] if kinds else None, index)
 
-        found_examples = len(found.examples)
+        n_examples = len(data.examples)
     else:
 
         def choose(number: int, index: int) -> None:
@@ -104,8 +104,8 @@ def _packed(
     name: str,
     spoken: str,
 ) -> tuple[Stage, bytes]:
-    found = stages.read(Run(folder), kind, example)
-    return found, component.pack(found, name)
+    stage_data = stages.read(Run(folder), kind, example)
+    return stage_data, component.pack(stage_data, name)
 
 
 @byte_cache.kept

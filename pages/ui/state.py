@@ -66,8 +66,8 @@ def unknown_run_in_link() -> str | None:
     linked = st.query_params.get(RUN_QUERY)
     if linked is not None and not is_unasked(linked):
         st.session_state[_UNKNOWN] = None if _exists(linked) else linked
-    found: str | None = st.session_state.get(_UNKNOWN)
-    return found
+    unknown: str | None = st.session_state.get(_UNKNOWN)
+    return unknown
 
 
 def set_current_run(run_id: str | None) -> None:
@@ -123,8 +123,8 @@ def current_draft() -> Draft:
     """Return the draft with its edition. Read it once in a run of a page."""
     if _DRAFT not in st.session_state:
         set_draft(PRESETS[FIRST_PRESET].experiment.model_dump())
-    found: Draft = st.session_state[_DRAFT]
-    return found
+    draft: Draft = st.session_state[_DRAFT]
+    return draft
 
 
 def set_draft(
@@ -143,8 +143,8 @@ def set_draft(
 
 
 def history() -> History:
-    found: History = st.session_state.get(_HISTORY, History())
-    return found
+    current: History = st.session_state.get(_HISTORY, History())
+    return current
 
 
 def undo() -> None:
@@ -157,9 +157,9 @@ def redo() -> None:
     _go_to(history().redone(current_draft()))
 
 
-def _go_to(found: tuple[Moment, History] | None) -> None:
-    if found is not None:
-        (values, base), st.session_state[_HISTORY] = found
+def _go_to(target: tuple[Moment, History] | None) -> None:
+    if target is not None:
+        (values, base), st.session_state[_HISTORY] = target
         _put_draft(values, base, "")
 
 
@@ -332,7 +332,7 @@ def draw_anew() -> NoReturn:
     What the page says stays: a page that grew shorter under an open list would close it.
     """
     passed = st.session_state.pop(_PASSING, set())
-    shown = [said for said in st.session_state.get(_SHOWN_NOTICES, []) if said not in passed]
+    shown = [notice for notice in st.session_state.get(_SHOWN_NOTICES, []) if notice not in passed]
     unique = dict.fromkeys([*shown, *st.session_state.get(_NOTICES, [])])
     st.session_state[_NOTICES] = list(unique)
     st.rerun()

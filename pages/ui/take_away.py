@@ -81,7 +81,7 @@ def _set(run: Run) -> OwnSet | None:
     if own is None:
         return None
     mine = own_sets.listed(runs_access.store(), visitors.visitor())
-    return own if own.id in {one.id for one in mine} else None
+    return own if own.id in {each.id for each in mine} else None
 
 
 def _has_set(run: Run) -> bool:

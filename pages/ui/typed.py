@@ -45,7 +45,7 @@ def within(text: str | None, most: int) -> str:
         st.rerun()  # of a part of the page: the whole page lets go of it
     if len(text) > most:
         message = _(
-            "{n} characters; the limit is {most}. Shorten the text.",
+            "The text has {n} characters; the limit is {most}. Shorten it.",
             n=f"{len(text):,}",
             most=f"{most:,}",
         )
@@ -63,7 +63,7 @@ def let_go() -> list[str]:
         st.session_state[key] = ""
         sentences.append(
             _(
-                "The text was dropped: {n} characters, the limit is {most}. Paste a part of it.",
+                "The text has {n} characters; the limit is {most}, so it was dropped. Paste a part.",
                 n=f"{length:,}",
                 most=f"{MAX_CHARACTERS:,}",
             )

@@ -26,7 +26,7 @@ def read(query: Mapping[str, str]) -> tuple[drafts.Values, list[str]]:
     What is good in the link is kept; each sentence names the value that is used instead.
     """
     values, sentences = _begun(query)
-    known = every_setting(drafts.family_of(values), drafts.task_of(values))
+    settings = every_setting(drafts.family_of(values), drafts.task_of(values))
     carried = carried_by_links(drafts.task_of(values))
     for path, text in query.items():
         if path in {"model.family", "task.name", *links.QUERIES}:
@@ -34,11 +34,11 @@ def read(query: Mapping[str, str]) -> tuple[drafts.Values, list[str]]:
         if path in carried:
             values = drafts.put(values, path, _carried(carried[path], text))
             continue
-        if path not in known:
+        if path not in settings:
             sentences.append(_("There is no setting {path}; it is ignored.", path=path))
             continue
         try:
-            values = drafts.put(values, path, drafts.fitting(known[path], text))
+            values = drafts.put(values, path, drafts.fitting(settings[path], text))
         except ValueError as error:
             used = drafts.get(values, path)
             sentences.append(_("{why} Using {used}.", why=error, used=_text(used)))
@@ -80,8 +80,8 @@ def _begun(query: Mapping[str, str]) -> tuple[drafts.Values, list[str]]:
     optimizer = optimizer if optimizer in OPTIMISERS else None
     if named.preset is not None:
         values = links.begun(named.preset, optimizer)
-        said = {"model.family": drafts.family_of(values), "task.name": drafts.task_of(values)}
-        if all(query.get(path, value) == value for path, value in said.items()):
+        chosen = {"model.family": drafts.family_of(values), "task.name": drafts.task_of(values)}
+        if all(query.get(path, value) == value for path, value in chosen.items()):
             return values, sentences
     family, task, wrong = _family_and_task(query)
     values = default_sections(family, task)
@@ -146,12 +146,12 @@ def _family_and_task(query: Mapping[str, str]) -> tuple[str, str, list[str]]:
     return family, task, sentences
 
 
-def _unknown(what: str, value: str, known: list[str]) -> str:
+def _unknown(what: str, value: str, names: list[str]) -> str:
     return _(
         "{what} is “{value}”, but must be one of {known}.",
         what=what,
         value=value[:40],
-        known=", ".join(known),
+        known=", ".join(names),
     )
 
 

@@ -33,7 +33,7 @@ def linked(parameter: Parameter[T]) -> T:
 def parameters(kind: type[Any]) -> dict[str, Parameter[Any]]:
     """Return the parameters of a view by field name."""
     fields = dataclasses.fields(kind)
-    return {one.name: one.metadata[_PARAMETER] for one in fields if _PARAMETER in one.metadata}
+    return {each.name: each.metadata[_PARAMETER] for each in fields if _PARAMETER in each.metadata}
 
 
 def read(
@@ -71,9 +71,9 @@ def put(changes: Mapping[str, str | None]) -> None:
     """Change the address in one step, one entry of the browser's history; None removes."""
     old = query()
     new = {**old, **changes}
-    said = {name: text for name, text in new.items() if text is not None}
-    if said != old:
-        st.query_params.from_dict(said)
+    query_with_changes = {name: text for name, text in new.items() if text is not None}
+    if query_with_changes != old:
+        st.query_params.from_dict(query_with_changes)
 
 
 def opened(parameter: Parameter[Any]) -> str | None:
@@ -83,8 +83,8 @@ def opened(parameter: Parameter[Any]) -> str | None:
             text = ",".join(st.query_params.get_all(name))
             put({name: None})
             return text
-    said = st.query_params.get(parameter.query)
-    return None if said == st.session_state.get(_seen(parameter)) else said
+    current = st.query_params.get(parameter.query)
+    return None if current == st.session_state.get(_seen(parameter)) else current
 
 
 def receive(parameter: Parameter[Any], key: str = "") -> str:
@@ -116,9 +116,9 @@ def say(parameter: Parameter[T], value: T) -> None:
 
 def forget(gone: Iterable[Parameter[Any]]) -> None:
     """Remove parameters from the link; the session keeps them."""
-    said = [parameter for parameter in gone if parameter.query in st.query_params]
-    put({parameter.query: None for parameter in said})
-    for parameter in said:
+    present = [parameter for parameter in gone if parameter.query in st.query_params]
+    put({parameter.query: None for parameter in present})
+    for parameter in present:
         st.session_state[_seen(parameter)] = None
 
 

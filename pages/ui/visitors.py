@@ -20,11 +20,11 @@ _HAS_SHOWN_KEY = "has_shown_key"
 
 
 def visitor() -> Visitor:
-    said = settings.read()
+    config = settings.read()
     if login_setup.read() is None:
-        return Visitor(browser(), is_host=_is_host(), is_public=said.public)
-    known = logins.person(st.user.to_dict())
-    return logins.visitor(known, said, browser=browser(), is_host=_is_host())
+        return Visitor(browser(), is_host=_is_host(), is_public=config.public)
+    person = logins.person(st.user.to_dict())
+    return logins.visitor(person, config, browser=browser(), is_host=_is_host())
 
 
 def browser() -> str:
@@ -44,10 +44,10 @@ def listed(*, with_suspects: bool = False) -> list[Run]:
     than name and state may be shown (``suspects``).
     """
     who, runs = visitor(), runs_access.store().list()
-    kept = [run for run in runs if not run.meta.recorded]
-    kept = [run for run in kept if with_suspects or not runs_access.is_hidden(run)]
-    own = [run for run in kept if who.began(run)]
-    others = [run for run in kept if not who.began(run)] if _sees_all(who) else []
+    trained = [run for run in runs if not run.meta.recorded]
+    trained = [run for run in trained if with_suspects or not runs_access.is_hidden(run)]
+    own = [run for run in trained if who.began(run)]
+    others = [run for run in trained if not who.began(run)] if _sees_all(who) else []
     return [*own, *others, *(run for run in runs if run.meta.recorded)]
 
 
@@ -64,10 +64,10 @@ def _sees_all(who: Visitor) -> bool:
 def at_hand() -> list[Run]:
     """Return the runs to choose from: the listed ones, and those that a link opened."""
     runs = listed()
-    known = {run.id for run in runs}
-    opened = [run for run in _opened() if run.id not in known]
-    n_kept = sum(not run.meta.recorded for run in runs)
-    return [*runs[:n_kept], *opened, *runs[n_kept:]]
+    ids = {run.id for run in runs}
+    opened = [run for run in _opened() if run.id not in ids]
+    n_trained = sum(not run.meta.recorded for run in runs)
+    return [*runs[:n_trained], *opened, *runs[n_trained:]]
 
 
 def with_lessons() -> list[Run]:
@@ -112,8 +112,8 @@ def badge(run: Run) -> str:
 
 def has_key() -> bool:
     """Return whether the server has a host key."""
-    said = settings.read()
-    return (said.public or login_setup.read() is not None) and said.host_key is not None
+    config = settings.read()
+    return (config.public or login_setup.read() is not None) and config.host_key is not None
 
 
 def show_key(text: str) -> bool:

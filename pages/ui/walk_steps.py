@@ -45,11 +45,11 @@ class StepName(Choice):
         rule, number = one_of(self.names), whole(text)
         if number is None:
             raise Unfit(rule)
-        known = [n for n, name in enumerate(self.numbered, 1) if name in self.names]
-        found = nearest(number, known)
-        if found != number:
-            raise Unfit(rule, self.numbered[found - 1])
-        return self.numbered[found - 1]
+        numbers = [n for n, name in enumerate(self.numbered, 1) if name in self.names]
+        number_there = nearest(number, numbers)
+        if number_there != number:
+            raise Unfit(rule, self.numbered[number_there - 1])
+        return self.numbered[number_there - 1]
 
 
 def current(names: Sequence[str], numbered: Sequence[str]) -> tuple[int, str]:
@@ -61,16 +61,16 @@ def current(names: Sequence[str], numbered: Sequence[str]) -> tuple[int, str]:
     parameter = StepName(STEP, first=names[0], names=tuple(names), numbered=tuple(numbered))
     text = parameter.found_in(view_link.query())
     last = st.session_state.get(_STEP, names[0])
-    asked = last if text is None else text
+    wanted = last if text is None else text
     nearest_name = names[0]
-    if asked == last:  # where the model changed: as far on as before
+    if wanted == last:  # where the model changed: as far on as before
         nearest_name = names[min(st.session_state.get(_PLACE, 0), len(names) - 1)]
     if text is None:
-        shown, problem = (asked if asked in names else nearest_name), ""
+        shown, problem = (wanted if wanted in names else nearest_name), ""
     else:
         shown, problem = parameter.follow(text, nearest_name)
     place = names.index(shown)
-    st.session_state[_STEP] = asked if asked == last else shown
+    st.session_state[_STEP] = wanted if wanted == last else shown
     st.session_state[_PLACE] = place
     return place + 1, problem
 
@@ -184,18 +184,18 @@ def shapes(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool)
 
     def lines(tensors: Sequence[Seen]) -> list[str]:
         return [
-            f"{_titled(one)}  \n`( ? )`"
-            if one.name in hidden
-            else _shape(one, subject, example, with_numbers=one.name not in secret)
-            for one in tensors
+            f"{_titled(tensor)}  \n`( ? )`"
+            if tensor.name in hidden
+            else _shape(tensor, subject, example, with_numbers=tensor.name not in secret)
+            for tensor in tensors
         ]
 
     with st.container(border=True):
         if step.before:
             st.markdown("\n\n".join([f":grey[{_('Before')}]", *lines(step.before)]))
-        asked = [one for one in step.extra if one.name in step.question.shapes]
-        made = [*step.after, *asked]
-        is_asked = hidden & {one.name for one in made}
+        questioned = [tensor for tensor in step.extra if tensor.name in step.question.shapes]
+        made = [*step.after, *questioned]
+        is_asked = hidden & {tensor.name for tensor in made}
         after = _("After: predict it below") if is_asked else _("After")
         st.markdown("\n\n".join([f":grey[{after}]", *lines(made)]))
         st.caption(_legend(step, subject, hidden))
@@ -226,10 +226,10 @@ def _shape(tensor: Seen, subject: Subject, example: int, *, with_numbers: bool) 
 def _legend(step: WalkStep, subject: Subject, hidden: frozenset[str]) -> str:
     from tfm_core.inspect.walk.steps import axis_words
 
-    said = axis_words(subject.reader)
-    visible = [one for one in (*step.before, *step.after) if one.name not in hidden]
-    used = dict.fromkeys(axis for one in visible for axis in one.axes)
-    return " · ".join(f"**{axis}** {_(said[axis])}" for axis in used)
+    words = axis_words(subject.reader)
+    visible = [tensor for tensor in (*step.before, *step.after) if tensor.name not in hidden]
+    used = dict.fromkeys(axis for tensor in visible for axis in tensor.axes)
+    return " · ".join(f"**{axis}** {_(words[axis])}" for axis in used)
 
 
 def explanation(
@@ -251,10 +251,10 @@ def explanation(
         "dropout": f"{getattr(config, 'dropout', 0):g}",
         **{f"step:{name}": number for number, name in enumerate(names, 1)},
     }
-    known = paragraphs(language())
+    texts = paragraphs(language())
     kept_back = () if is_revealed else step.question.topics
-    said = [_fill(known[topic], facts) for topic in step.topics if topic not in kept_back]
-    st.markdown(" ".join(said))
+    shown = [_fill(texts[topic], facts) for topic in step.topics if topic not in kept_back]
+    st.markdown(" ".join(shown))
 
 
 @cache

@@ -40,7 +40,6 @@ from pages.ui.parameters import Choice, Choices, Flag, Number, Option, Parameter
 from pages.walk.link import WalkView
 from pages.words.link import WordsView
 from tests.pages.opening import links, opened_at
-from tfm_core.inspect.tensors.operations import OPERATIONS
 from tfm_core.runs.store import RECORDED, RunStore
 
 Query = dict[str, str]

@@ -22,7 +22,9 @@ from tfm_core.runs.store import RunStore
 def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The runs that the way led to last."""
     ids: list[str] = []
-    monkeypatch.setattr(comparison, "open_comparison", lambda found: ids.__setitem__(slice(None), found))
+    monkeypatch.setattr(
+        comparison, "open_comparison", lambda found: ids.__setitem__(slice(None), found)
+    )
     return ids
 
 

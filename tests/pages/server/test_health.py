@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from starlette.requests import Request
 
 from pages.server.health import response
@@ -40,9 +39,9 @@ def test_a_server_that_cannot_train_answers_503_and_says_why():
     assert (values["ok"], values["reason"]) == (False, "The disk of the runs is full.")
 
 
-@pytest.mark.parametrize("said", ["", "Bearer ", "Bearer another", f"Basic {KEY}", KEY])
-def test_strangers_of_a_public_server_read_only_whether_it_works(said: str):
-    assert told(PUBLIC, authorization=said).keys() == {"ok", "reason", "queue"}
+def test_strangers_of_a_public_server_read_only_whether_it_works():
+    for said in ["", "Bearer ", "Bearer another", f"Basic {KEY}", KEY]:
+        assert told(PUBLIC, authorization=said).keys() == {"ok", "reason", "queue"}
 
 
 def test_the_host_of_a_public_server_reads_all_with_the_key():

@@ -29,7 +29,9 @@ def _nothing_left_behind():
 def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The runs that the way led to last."""
     ids: list[str] = []
-    monkeypatch.setattr(comparison, "open_comparison", lambda found: ids.__setitem__(slice(None), found))
+    monkeypatch.setattr(
+        comparison, "open_comparison", lambda found: ids.__setitem__(slice(None), found)
+    )
     return ids
 
 
@@ -94,7 +96,7 @@ def test_a_twin_differs_in_what_was_changed_and_is_compared(
     assert app.button(key=start).disabled
     assert "Nothing differs yet" in said(app)
     app.number_input(key=f"twin-{run.id}-model.n_heads").set_value(4).run()
-    assert "A copy with **4 heads**." in said(app)
+    assert "Train a copy with **4 heads**" in said(app)
     app.button(key=start).click().run()
     (made,) = waiting(store)
     model = {**tiny().model.model_dump(), "n_heads": 4}

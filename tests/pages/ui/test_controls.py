@@ -175,8 +175,7 @@ def test_a_link_with_bad_values_says_each_and_keeps_the_good_ones(train) -> None
         "d\\_model is “wide”, but must be a whole number. Using 64.",
         "Learning rate is “99”, but must be from 0 to 10. Using 0.004.",
         "Steps is “99999999999”, but must be from 1 to 1,000,000.",
-        "Stem is “concrete”, but must be one of patches, conv, conv-stack. "
-        "Using patches.",
+        "Stem is “concrete”, but must be one of patches, conv, conv-stack. Using patches.",
         "There is no setting model.sparkle; it is ignored.",
     ):
         assert sentence in words

@@ -73,7 +73,7 @@ def test_a_run_that_finishes_is_learned_from_at_once(store) -> None:
     after = run_time.forecast(experiment, device="cpu")
     assert after.learned
     assert after.seconds > 2 * before.seconds
-    assert "from 1 training that finished on this computer" in run_time.whose("cpu")
+    assert "from 1 training on this computer" in run_time.whose("cpu")
 
 
 def test_home_and_train_say_whose_times_they_show(open_page) -> None:

@@ -38,7 +38,9 @@ def train_run(run):
 def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The runs that the way led to last."""
     ids: list[str] = []
-    monkeypatch.setattr(comparison, "open_comparison", lambda found: ids.__setitem__(slice(None), found))
+    monkeypatch.setattr(
+        comparison, "open_comparison", lambda found: ids.__setitem__(slice(None), found)
+    )
     return ids
 
 

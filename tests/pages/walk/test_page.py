@@ -255,7 +255,7 @@ def test_a_link_to_a_model_of_no_run_says_what_is_shown_instead():
         at = opened(**link)
         assert not at.exception
         sentences = [warning.value for warning in at.warning]
-        assert sentences[-1].endswith("The configuration being edited is shown instead.")
+        assert sentences[-1].endswith("Showing the configuration being edited.")
         assert not any("must be one of" in sentence for sentence in sentences)
 
 
