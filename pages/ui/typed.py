@@ -63,7 +63,7 @@ def let_go() -> list[str]:
         st.session_state[key] = ""
         sentences.append(
             _(
-                "The text has {n} characters; the limit is {most}, so it was dropped. Paste a part.",
+                "The text has {n} characters; the limit is {most}, so it was dropped.",
                 n=f"{length:,}",
                 most=f"{MAX_CHARACTERS:,}",
             )
