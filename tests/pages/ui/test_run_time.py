@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from pages.ui import run_time, runs_access, show
+from pages.ui.run_time import ForecastQueue
 from tests.pages.looking import said
 from tfm_core import machine
 from tfm_core.presets import PRESETS
@@ -114,3 +115,36 @@ def test_a_gpu_of_a_cluster_can_be_chosen_and_is_not_measured_here(open_page, mo
     app.run()
     assert "in **time unknown on cuda:0**" in said(app)
     assert "is not there" not in said(app)
+
+
+def test_an_answer_is_worked_out_once() -> None:
+    asked, calls = ForecastQueue(), []
+    for _ in range(2):
+        future = asked.ask("how long", lambda: calls.append(1) or 7)
+        assert future.result() == 7
+    assert len(calls) == 1
+
+
+def test_a_sentence_is_kept_as_an_answer() -> None:
+    asked, calls = ForecastQueue(), []
+
+    def refuse() -> None:
+        calls.append(1)
+        raise ValueError("There is no such device.")
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no such device"):
+            asked.ask("cuda:9", refuse).result()
+    assert len(calls) == 1
+
+
+def test_what_broke_is_asked_again(caplog: pytest.LogCaptureFixture) -> None:
+    asked = ForecastQueue()
+
+    def broken() -> None:
+        raise RuntimeError("half loaded")
+
+    with pytest.raises(RuntimeError, match="half loaded"):
+        asked.ask("devices", broken).result()
+    assert "A forecast failed" in caplog.text
+    assert asked.ask("devices", lambda: "cpu").result() == "cpu"
