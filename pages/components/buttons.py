@@ -74,7 +74,8 @@ class Link:
 def copy_link(links: Sequence[Link], *, note: str = "", key: str) -> None:
     """Draw the button, which copies the first link. note: a sentence below the links."""
     asked = sent(key, "code")  # which link, and what it was then
-    shown = links[asked[0]] if _is_one_of(asked, len(links)) else None
+    is_valid = isinstance(asked, list) and len(asked) == 2 and is_index(asked[:1], len(links))
+    shown = links[asked[0]] if is_valid else None
     _links(
         plain(
             {
@@ -120,11 +121,6 @@ def qr_code(text: str) -> str:
     if int(code.version) > _MAX_CELLS:
         return ""
     return str(code.svg_data_uri(dark="#000", light="#fff", border=4, omitsize=True))
-
-
-def _is_one_of(asked: object, n: int) -> bool:
-    """Return whether the browser asks for the code of an existing link."""
-    return isinstance(asked, list) and len(asked) == 2 and is_index(asked[:1], n)
 
 
 _MAX_CELLS = 24  # of the 40 versions of a code: 113 cells to a side

@@ -53,7 +53,7 @@ def mean_label(name: str, n_drawn: int, n_runs: int) -> str:
     if n_drawn < 2:
         return _("{name}: {n} of {n_runs} seeds", name=name, n=n_drawn, n_runs=n_runs)
     if n_drawn < n_runs:
-        return _("{name}: mean ± sd, {n} of {n_runs} seeds", name=name, n=n_drawn, n_runs=n_runs)
+        return _("{name}: mean ± sd of {n} of {n_runs} seeds", name=name, n=n_drawn, n_runs=n_runs)
     return _("{name}: mean ± sd of {n} seeds", name=name, n=n_drawn)
 
 

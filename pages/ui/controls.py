@@ -48,15 +48,11 @@ def group(
             folded = st.expander(_("Advanced"), key=key, icon=":material/tune:", on_change="rerun")
             if folded.open:
                 with folded:
-                    _topics(advanced, checked)
+                    for topic, some in by_topic(advanced):
+                        if topic:
+                            st.markdown(f"**{_(topic)}**")
+                        _grid(some, checked)
         _lessons(settings)
-
-
-def _topics(settings: Sequence[Setting], checked: Checked) -> None:
-    for title, some in by_topic(settings):
-        if title:
-            st.markdown(f"**{_(title)}**")
-        _grid(some, checked)
 
 
 def _lessons(settings: Sequence[Setting]) -> None:

@@ -60,12 +60,16 @@ def read() -> Setup | None:
             least=SHORTEST_SECRET,
         )
     _check_callback(section["redirect_uri"])
-    providers = {name: part for name, part in section.items() if _is_provider(name, part)}
+    providers = {
+        name: part
+        for name, part in section.items()
+        if isinstance(part, Mapping) and name != "client_kwargs"
+    }
     if not providers or any(key in section for key in _OF_A_PROVIDER):
         providers[DEFAULT] = section
     for name, part in providers.items():
         _check_provider(name, part)
-    if any(map(_is_missing, ("authlib", "httpx"))):
+    if not all(map(importlib.util.find_spec, ("authlib", "httpx"))):
         raise StudentError(
             "[auth] in secrets.toml needs packages: pip install -r requirements-login.txt."
         )
@@ -123,10 +127,6 @@ def _section() -> Mapping[str, Any] | None:
     raise StudentError("auth in secrets.toml must be a section, [auth].")
 
 
-def _is_provider(name: str, part: object) -> bool:
-    return isinstance(part, Mapping) and name != "client_kwargs"
-
-
 def _check_provider(name: str, part: Mapping[str, Any]) -> None:
     where = "[auth]" if name == DEFAULT else f"[auth.{name}]"
     if "_" in name:
@@ -157,7 +157,3 @@ def _check_callback(address: str) -> None:
             address=address,
             path=path,
         )
-
-
-def _is_missing(module: str) -> bool:
-    return importlib.util.find_spec(module) is None

@@ -76,11 +76,6 @@ def _with_free_sizes(architecture: Architecture) -> Sized:
     return Sized(new, is_free=new is not architecture)
 
 
-def _forget_sizes() -> None:
-    """Remove the sizes from the link; the session keeps them."""
-    view_link.forget(_SIZES.values())
-
-
 def sizes_editor(architecture: Architecture, problem: str) -> None:
     """Draw the sizes. known: the model with the sizes of its task."""
     names = offered(architecture.shape)
@@ -205,7 +200,9 @@ def chosen(
         st.session_state[SHOW.key] = RUN
     missing = _missing() if run is None else None
     first = DRAFT if run is None else RUN
-    if example is not None and run is None and _is_untouched():
+    first_values = drafts.preset_values(state.FIRST_PRESET)
+    is_untouched = not drafts.differences(state.draft(), first_values)
+    if example is not None and run is None and is_untouched:
         first = example.name
         if _opens_example(example):
             st.session_state[SHOW.key] = example.name
@@ -232,7 +229,7 @@ def chosen(
         if is_trained:
             return choice
         if picked != DRAFT:
-            _forget_sizes()
+            view_link.forget(_SIZES.values())
             return choice
         return _draft_with_sizes(choice, is_edited=is_edited)
 
@@ -284,10 +281,6 @@ def _opens_example(example: Example) -> bool:
     st.session_state[seen] = True
     picked = st.session_state.get(SHOW.key, DRAFT)
     return is_first and picked == DRAFT and not _asks_for_a_model()
-
-
-def _is_untouched() -> bool:
-    return not drafts.differences(state.draft(), drafts.preset_values(state.FIRST_PRESET))
 
 
 def _asks_for_a_model() -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -16,6 +17,12 @@ from tfm_core.data.own.sets import OwnSet
 from tfm_core.export.exports import EXPORTS, Export, Progress
 from tfm_core.runs import own_sets
 from tfm_core.runs.run import Run
+from tfm_core.variants.record import LazyModule
+
+if TYPE_CHECKING:
+    from tfm_core.export import bundle
+else:  # imported when it is first used
+    bundle = LazyModule("tfm_core.export.bundle")
 
 _MADE = "take-made"
 
@@ -67,17 +74,13 @@ class _Made:
 
 
 def _zip(run: Run, progress: Progress, ticked: frozenset[str]) -> bytes:
-    from tfm_core.export.bundle import bundle
-
     with_set = "set" in ticked and _has_set(run)
-    return bundle(run, progress, with_set=with_set, with_labels=not visitors.watches(run))
+    return bundle.bundle(run, progress, with_set=with_set, with_labels=not visitors.watches(run))
 
 
 def _set(run: Run) -> OwnSet | None:
     """Return the data set of a run, if it is the visitor's own."""
-    from tfm_core.export.bundle import own_set
-
-    own = own_set(run)
+    own = bundle.own_set(run)
     if own is None:
         return None
     mine = own_sets.listed(runs_access.store(), visitors.visitor())
@@ -91,18 +94,6 @@ def _has_set(run: Run) -> bool:
 def _set_bytes(run: Run) -> int | None:
     own = _set(run)
     return None if own is None else own.n_bytes
-
-
-def _zip_name(run: Run) -> str:
-    from tfm_core.export.bundle import file_name
-
-    return file_name(run)
-
-
-def _zip_bytes(run: Run) -> int:
-    from tfm_core.export.bundle import estimate
-
-    return estimate(run)
 
 
 def _page(run: Run, progress: Progress, ticked: frozenset[str]) -> bytes:
@@ -133,9 +124,9 @@ OFFERS: tuple[Offer, ...] = (
         ),
         ":material/folder_zip:",
         "application/zip",
-        _zip_name,
+        lambda run: bundle.file_name(run),
         _zip,
-        _zip_bytes,
+        lambda run: bundle.estimate(run),
         ticks=(
             Tick(
                 "set",

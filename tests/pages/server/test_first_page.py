@@ -1,4 +1,4 @@
-"""Streamlit's page as the app serves it, with the style in it from the first byte, and the style."""
+"""Streamlit's page as the app serves it, with the style in it from the first byte."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def test_a_beam_is_a_tree_with_a_ranking_and_says_whether_more_was_found():
     scores = list(ranking["Score (ln p)"])
     assert len(scores) == 2
     assert scores == sorted(scores, reverse=True)
-    assert set(others["Found by"]) >= {"A beam of width 64", "Greedy writing", "A sample"}
+    assert set(others["Found by"]) >= {"Beam, width 64", "Greedy", "Sample"}
 
 
 def test_the_truth_stands_beside_or_it_is_said_that_nobody_knows_it():

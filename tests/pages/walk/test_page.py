@@ -217,7 +217,7 @@ def test_a_question_counts_its_first_answer(store):
     at.radio[0].set_value(right.answer)
     at.button[-2].click().run()
     assert "Right." in at.success[0].value
-    assert "Score: 0 of 1" in said(at)
+    assert "0 of 1 right" in said(at)
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=name_of)
