@@ -1,4 +1,4 @@
-"""Addresses of this app: where the browser finds what it serves, and which ones others can open."""
+"""Addresses of this app: its base path in the browser, and which addresses others can open."""
 
 from __future__ import annotations
 

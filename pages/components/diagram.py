@@ -1,7 +1,7 @@
-"""The architecture diagram: DOT laid out in the browser, its nodes to click and to walk by keys.
+"""The architecture diagram: DOT laid out in the browser, with nodes to click.
 
-The layout is Graphviz's own, compiled to WebAssembly, which the app serves at /vendor/viz. A node
-keeps its place in the view when another is picked, and the colours follow the theme by themselves.
+The layout is Graphviz, compiled to WebAssembly and served at /vendor/viz. A node keeps its place in
+the view when another is picked, and the colours follow the theme.
 """
 
 from __future__ import annotations

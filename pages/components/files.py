@@ -1,8 +1,7 @@
 """The scripts and style sheets of the components.
 
-The scripts are ES modules. Streamlit takes a component's script as one text, in which nothing can
-be imported by a relative name, so an entry and the modules it needs are put together here: each
-module in a scope of its own, its exports handed to those that import them, every module once.
+The scripts are ES modules, but Streamlit takes a component's script as one text without relative
+imports. So an entry and its modules are bundled here, each module once in a scope of its own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""A run as one page: the stage with all that it plays, and the model itself where it is wanted.
+"""A run as one page: the stage with all its data, and optionally the model.
 
-The page asks nobody: scripts, styles, snapshots and model stand in it, and its policy forbids it
-everything else. It plays the very scripts of the app's stage; what Streamlit hands to them, the
-page brings along, compressed by gzip, which browsers open by themselves.
+Everything is in the page, and its policy forbids all requests. It plays the scripts of the app's
+stage; data are gzipped, which browsers decompress.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What the model answered, step by step: in a line, token by token, or class by class.
+"""What the model answered at each step: in a line, token by token, or class by class.
 
-The words move with the film of the head grid, so each is made for every step at once.
+The text follows the animation of the head grid, so it is made for every step at once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A beam search in sight: its tree, its texts ranked, and whether another way finds more."""
+"""A beam search: its tree, its ranked texts, and whether another method finds a better one."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
 """Controls: every setting of an experiment as a widget, generated from the config's fields.
 
-The draft is the truth. A widget begins with the draft's value; when a person changes it, a callback
-writes the draft. A page reads the draft once in a run. Where a preset, a link, a file or another
-family replaces it, the widgets are new ones, by their keys: what a browser still says of the old
-ones, or has half typed into them, is not taken for an answer, and a callback ignores what is not
-among its options.
+The draft is the truth: a widget starts with its value, and a callback writes changes back. A page
+reads the draft once in a run. When a preset, link, file or other family replaces the draft, the
+widgets get new keys, so late values of the old ones are ignored.
 """
 
 from __future__ import annotations

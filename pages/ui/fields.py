@@ -1,7 +1,6 @@
-"""The settings of a config as the app's controls need them, read from the config's own fields.
+"""The settings of a config for the app's controls, read from the config's own fields.
 
-Label, help, range, step and choices stand once, in ``tfm_core.config``; a new field or variant
-there gets its control here without another line.
+A new field or variant in ``tfm_core.config`` gets its control here without another line.
 """
 
 from __future__ import annotations

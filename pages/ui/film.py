@@ -1,7 +1,6 @@
-"""A run as one page to keep: what is read of the run for it, and how large it becomes.
+"""A run as one HTML page: what is read of the run for it, and how large it becomes.
 
-The page is built in ``pages/components/film.py``, from the scripts of the stage; the model in it is
-of ``tfm_core/export``.
+``pages/components/film.py`` builds the page; its model comes from ``tfm_core/export``.
 """
 
 from __future__ import annotations

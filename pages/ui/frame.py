@@ -1,7 +1,4 @@
-"""What surrounds every page: the bar of pages, the strip below it, notices.
-
-The strip holds what is wanted on every page: the current run, the search, and links to copy.
-"""
+"""What surrounds every page: navigation, the strip with run, search and links, and notices."""
 
 from __future__ import annotations
 

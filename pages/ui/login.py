@@ -1,7 +1,7 @@
-"""Logging in and out: who sits there, the place for it in the frame, and the way back.
+"""Logging in and out, and the way back to the page.
 
-Streamlit comes back to Home in a new session. Where somebody was, and the configuration that they
-edited, is kept for them meanwhile, by the token of their browser.
+Streamlit returns to Home in a new session, so the page and draft of a visitor are kept meanwhile,
+by the token of the browser.
 """
 
 from __future__ import annotations

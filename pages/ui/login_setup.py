@@ -1,7 +1,6 @@
-"""How people log in here: ``[auth]`` of Streamlit's secrets, read once and checked at the start.
+"""The login setup: ``[auth]`` of Streamlit's secrets, read once and checked at startup.
 
-Streamlit does the rest (``st.login``, with Authlib), and would say what is wrong only to who
-presses the button. Without ``[auth]`` nobody logs in, and the app is as it always was.
+Streamlit does the rest (``st.login``, with Authlib). Without ``[auth]`` nobody logs in.
 """
 
 from __future__ import annotations

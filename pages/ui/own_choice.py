@@ -1,4 +1,4 @@
-"""Which set of one's own a configuration learns from: chosen beside the task's settings."""
+"""The choice of the data set that a configuration learns from."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """The values that an address can hold: a choice by name, a number in a range, a flag, a text.
 
-Each reads what a link says, and says in a sentence what in it cannot be followed. The link holds
-names, never the words on the screen (as Streamlit's ``bind`` would have it), so it opens in every
-language.
+Each reads its text in a link and reports in a message what is invalid. Links hold names, not labels
+(as Streamlit's ``bind`` would), so they open in every language.
 """
 
 from __future__ import annotations

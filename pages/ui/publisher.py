@@ -1,7 +1,7 @@
-"""The runs that this server publishes: whose address is where, and a thread that keeps them fresh.
+"""The published runs of this server, and a thread that keeps their files up to date.
 
-It lives as long as the server does. A folder is locked by who keeps it up to date, so two servers
-on one folder of runs do not write the same files; where one ends, the other goes on.
+A folder is locked by the server that updates it, so two servers on one store do not write the same
+files; if one stops, the other takes over.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How pages show things: headers, figures, code, problems, empty places, numbers with units."""
+"""How pages show things: headers, figures, code, errors, empty places, numbers with units."""
 
 from __future__ import annotations
 

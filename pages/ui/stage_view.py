@@ -1,7 +1,4 @@
-"""A run on stage: what it shows at each snapshot, its curves, and what happened when.
-
-Shared by every page that plays a training. What is read of a run is kept for all sessions.
-"""
+"""A run on stage: its snapshots, curves and events, read once for all sessions."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Texts that people type or paste: how long they may be, and how they are shown as they stand.
+"""Texts that people type or paste: their limits, and how they are escaped.
 
-A widget with ``max_chars`` refuses a longer paste without a word; a page keeps it and says why.
-What no page could read is not kept: it would come back with every press.
+A widget with ``max_chars`` cuts a longer paste silently; pages keep it and say why it is too long.
 """
 
 from __future__ import annotations

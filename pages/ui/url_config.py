@@ -1,4 +1,4 @@
-"""The configuration in the address bar: mirrored there, and read from there leniently."""
+"""The configuration in the address: written there, and read leniently."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What a page shows, in its address: a view is a frozen dataclass, and each field says how.
+"""What a page shows, in its address: a view is a frozen dataclass of ``linked`` parameters.
 
-A field is ``linked`` to one of the ``parameters``. ``read`` makes a view of any link and says in
-sentences what in it could not be followed; ``write`` makes the link of a view. Both are pure. The
-rest joins a parameter to a widget: ``receive`` before the widget is drawn, ``say`` after it.
+``read`` makes a view of any link, with messages on what is invalid; ``write`` makes the link of a
+view. Both are pure. ``receive`` and ``say`` connect a parameter to a widget, before and after it is
+drawn.
 """
 
 from __future__ import annotations

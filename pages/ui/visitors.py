@@ -1,4 +1,4 @@
-"""Who sits before the browser: whose runs are listed, and what may be done with them."""
+"""The visitor of a session: which runs are listed, and what the visitor may do with them."""
 
 from __future__ import annotations
 
