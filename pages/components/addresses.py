@@ -1,4 +1,4 @@
-"""Addresses of this app: where the browser finds what it serves, and which ones others can open."""
+"""Addresses of this app: its base path in the browser, and which addresses others can open."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROOT = "served_root"
 
 
 def keep_root(url_path: str) -> None:
-    """Remember what comes before a page's own path in the address that the browser shows.
+    """Remember the path before a page's own in the browser's address.
 
     Only the browser's address has the prefix of a proxy that takes it away before it asks us.
     url_path: of the page that is shown; Home is ``""``.
@@ -31,14 +31,14 @@ def root() -> str:
 
 
 def hosts() -> list[str]:
-    """Return the names under which the server listens: on this computer, and in its network."""
+    """Return the host names that the server listens on."""
     chosen = st.get_option("server.address")
     is_open = chosen in (None, "", "0.0.0.0", "::")
     return [host for host in (["localhost", get_internal_ip()] if is_open else [chosen]) if host]
 
 
 def is_local(address: str) -> bool:
-    """Return whether only this computer understands the host of an address."""
+    """Return whether an address works on this computer only."""
     host = urlsplit(address).hostname or ""
     if host == "localhost" or host.endswith(".localhost"):
         return True
@@ -50,7 +50,7 @@ def is_local(address: str) -> bool:
 
 
 def for_others(address: str) -> str | None:
-    """Return an address that others can open: the same, or by the network's name of this computer.
+    """Return an address that others can open, or None if there is none.
 
     None where the server listens on this computer only.
     """
@@ -67,7 +67,7 @@ def for_others(address: str) -> str | None:
 
 
 def local_note(address: str) -> str:
-    """Return a sentence for an address that others cannot open, else ``""``."""
+    """Return a note on an address that others cannot open, else ""."""
     if not is_local(address):
         return ""
     other = for_others(address)

@@ -24,7 +24,7 @@ _counted = component(
 def counted_button(
     label: str, *, help: str, path: str, on_press: Callable[[int], None], key: str
 ) -> None:
-    """Show a button; ``on_press`` hears, before the next run, how often it was pressed since.
+    """Draw a button; ``on_press`` gets the number of new presses before the next rerun.
 
     path: its icon, the ``d`` of an SVG path in a square of 24.
     """
@@ -44,7 +44,7 @@ def counted_button(
 
 
 def new_presses(sent: object, had: object) -> int:
-    """Return how many presses are new. sent, had: the button's own name and its count so far."""
+    """Return the number of new presses. sent, had: a button's id and its count."""
     if not (isinstance(sent, list) and len(sent) == 2 and isinstance(sent[0], str)):
         return 0
     count = sent[1]
@@ -60,7 +60,7 @@ _links = component("copy_link", css=["copy_link.css"])
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An address, what it is a link to, and what it opens in a sentence.
+    """An address, what it links to, and a sentence on what it opens.
 
     is_here: it is what the browser's own address says, also after a part of the page changed that.
     """
@@ -72,9 +72,10 @@ class Link:
 
 
 def copy_link(links: Sequence[Link], *, note: str = "", key: str) -> None:
-    """Show the button, which copies the first of some links; note: a sentence below all of them."""
+    """Draw the button, which copies the first link. note: a sentence below the links."""
     asked = sent(key, "code")  # which link, and what it was then
-    shown = links[asked[0]] if _is_one_of(asked, len(links)) else None
+    is_valid = isinstance(asked, list) and len(asked) == 2 and is_index(asked[:1], len(links))
+    shown = links[asked[0]] if is_valid else None
     _links(
         plain(
             {
@@ -105,7 +106,7 @@ def copy_link(links: Sequence[Link], *, note: str = "", key: str) -> None:
 
 @lru_cache(maxsize=256)
 def qr_code(text: str) -> str:
-    """Return a QR code as the address of a picture, "" for a text that is too long.
+    """Return a QR code as a data URL, "" for a text that is too long.
 
     Dark on white, with its quiet zone, and as sharp as it is large.
 
@@ -122,11 +123,6 @@ def qr_code(text: str) -> str:
     return str(code.svg_data_uri(dark="#000", light="#fff", border=4, omitsize=True))
 
 
-def _is_one_of(asked: object, n: int) -> bool:
-    """Say whether the browser asks for the code of a link that there is."""
-    return isinstance(asked, list) and len(asked) == 2 and is_index(asked[:1], n)
-
-
 _MAX_CELLS = 24  # of the 40 versions of a code: 113 cells to a side
 
 
@@ -135,7 +131,7 @@ _search = component("search", css=["search.css"])
 
 @dataclass(frozen=True, slots=True)
 class SearchEntry:
-    """What can be found: its name and one line about it, where it leads, words that find it too."""
+    """A search entry. also: other words that find it."""
 
     name: str
     about: str
@@ -144,7 +140,7 @@ class SearchEntry:
 
 
 def search(entries: Sequence[SearchEntry], *, key: str) -> int | None:
-    """Show the field; return the index of the entry that was chosen just now, or None."""
+    """Draw the field; return the index of the entry that was just chosen, or None."""
     result = _search(
         plain(
             {
@@ -178,5 +174,5 @@ _png = component("svg_png", css=["svg_png.css"])
 
 
 def svg_as_png(svg: str, *, name: str, label: str, help_text: str, key: str) -> None:
-    """Show a button that saves an SVG picture as ``name``.png, at twice its size."""
+    """Draw a button that saves an SVG picture as ``name``.png, at twice its size."""
     _png({"svg": svg, "name": name, "label": label, "help": help_text}, key=key)

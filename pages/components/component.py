@@ -24,7 +24,7 @@ Listener = Callable[[Any], None]
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A declared component; call it to show it. mount: Streamlit's command for that."""
+    """A declared component; call it to show it."""
 
     mount: Callable[..., Any]
 
@@ -71,12 +71,12 @@ def component(
 
 
 def sent(key: str | None, name: str) -> Any:
-    """Return the value that the browser sent last, unchecked; None where it sent none."""
+    """Return the last value from the browser, unchecked, or None."""
     return None if key is None else (st.session_state.get(key) or {}).get(name)
 
 
 def is_index(value: object, *ends: int) -> TypeGuard[list[int]]:
-    """Return whether a value is a list of whole numbers, each from 0 to below its end."""
+    """Return whether a value is a list of integers, each from 0 to below its end."""
     return (
         isinstance(value, list)
         and len(value) == len(ends)
@@ -85,17 +85,16 @@ def is_index(value: object, *ends: int) -> TypeGuard[list[int]]:
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Return whether a value is a whole number; True and False are none."""
+    """Return whether a value is an integer and not a bool."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def is_name(value: object, names: Collection[str]) -> TypeGuard[str]:
-    """Return whether a value is one of some names."""
     return isinstance(value, str) and value in names
 
 
 def plain(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the data of a component of the first screens: in a list.
+    """Wrap the data of a component of the first screens in a list.
 
     In a mapping Streamlit looks for tables, and imports pandas to know one; in a list it does not.
     """
@@ -107,7 +106,7 @@ def _call_listener(listener: Listener, key: str | None, name: str) -> None:
 
 
 def _ignore() -> None:
-    """Do nothing: Streamlit wants a callback for each value, also where the state is read."""
+    """Do nothing: Streamlit needs a callback for each value."""
 
 
 def pack_bytes(header: Mapping[str, Any], values: npt.NDArray[Any]) -> bytes:
@@ -123,7 +122,7 @@ def pack_bytes(header: Mapping[str, Any], values: npt.NDArray[Any]) -> bytes:
 
 
 def query_names(tokens: Sequence[str], words: Sequence[str]) -> list[str]:
-    """Return what is said of each query of a map: the words for it, else its number and token."""
+    """Return the label of each query of a map: its words, else number and token."""
     if words:
         return list(words)
     return [_("query {n}: {at}", n=n, at=token) for n, token in enumerate(tokens, 1)]

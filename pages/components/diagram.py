@@ -1,7 +1,7 @@
-"""The architecture diagram: DOT laid out in the browser, its nodes to click and to walk by keys.
+"""The architecture diagram: DOT laid out in the browser, with nodes to click.
 
-The layout is Graphviz's own, compiled to WebAssembly, which the app serves at /vendor/viz. A node
-keeps its place in the view when another is picked, and the colours follow the theme by themselves.
+The layout is Graphviz, compiled to WebAssembly and served at /vendor/viz. A node keeps its place in
+the view when another is picked, and the colours follow the theme.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def diagram(
     on_pick: Callable[[str], None],
     key: str,
 ) -> None:
-    """Show a diagram; ``on_pick(name)`` is called with a clicked node, before the next run.
+    """Draw a diagram; ``on_pick`` gets a clicked node before the next rerun.
 
     nodes: name -> what it is called aloud. across: tail and head of arrows from the first column to
     the second. looks: theme -> class of node, ``ink`` or ``line`` ->

@@ -29,7 +29,7 @@ _pad = component(
 def digit_pad(
     *, key: str, on_change: Callable[[], None] | None = None
 ) -> npt.NDArray[np.uint8] | None:
-    """Show the pad; return what is drawn as uint8 (SIDE, SIDE), 255 is ink, or None when empty."""
+    """Draw the pad; return the drawing as uint8 (SIDE, SIDE), 255 is ink, or None."""
     result = _pad(
         {"side": SIDE, "words": board_words()},
         default={"pixels": ""},
@@ -41,7 +41,6 @@ def digit_pad(
 
 
 def board_words() -> dict[str, str]:
-    """Return what a board and its buttons are called."""
     return {
         "clear": _("Clear"),
         "undo": _("Undo"),
@@ -51,7 +50,7 @@ def board_words() -> dict[str, str]:
 
 
 def decode(value: object, side: int = SIDE) -> npt.NDArray[np.uint8] | None:
-    """Return the pixels (side, side) that the browser sent, or None where they are no drawing."""
+    """Return the pixels (side, side) from the browser, or None if invalid or empty."""
     if not isinstance(value, str) or len(value) != 4 * -(-(side * side) // 3):
         return None
     try:
@@ -77,7 +76,7 @@ _reader = component(
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """What stands on the board: the how-manieth drawing it is, and the text the browser sent."""
+    """What is on the board: the number of the drawing, and the browser's text."""
 
     number: int
     value: str
@@ -93,14 +92,14 @@ class Drawing:
         return decode(self.value, samples.shape[-1]) if drawing is None else drawing
 
     def sample(self, n: int) -> int | None:
-        """Return which of ``n`` samples stands on the board, None where none of them does."""
+        """Return which of ``n`` samples is on the board, or None."""
         is_sample = self.value.isdecimal() and int(self.value) < n
         return int(self.value) if is_sample else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
-    """What was read. steps: of the S kept weights; shares: (S, classes), their probabilities.
+    """The model's answers. steps: of the S saved weights. shares: (S, classes), probabilities.
 
     since: the index from which on the class of the last weights is read; said: that in words.
     """
@@ -122,12 +121,12 @@ class Reading:
 
 
 def current_drawing(key: str, *, first: int) -> Drawing:
-    """Return what stands on the board now; at the first visit it is the sample ``first``."""
+    """Return what is on the board; at the first visit the sample ``first``."""
     return valid_drawing(sent(key, "drawn")) or Drawing(0, str(first))
 
 
 def valid_drawing(value: object) -> Drawing | None:
-    """Return what the browser sent, or None where it is nothing that a board sends."""
+    """Return the drawing that the browser sent, or None if invalid."""
     if not (isinstance(value, list) and len(value) == 2):
         return None
     number, text = value
@@ -140,7 +139,7 @@ def valid_drawing(value: object) -> Drawing | None:
 def digit_reader(
     shown: Drawing, reading: Reading | None, *, samples: Picture, note: str, key: str
 ) -> None:
-    """Show the board with what stands on it, and what was read there.
+    """Draw the board and the model's answers.
 
     samples: (10, 28, 28), one of each digit. note: what is said while there is no reading.
     """
@@ -160,7 +159,6 @@ def digit_reader(
 
 
 def board_data(shown: Drawing, samples: Picture) -> dict[str, Any]:
-    """Return what the browser needs of a board, of what stands on it, and of its samples."""
     return {
         "side": SIDE,
         "size": samples.shape[-1],
@@ -170,7 +168,6 @@ def board_data(shown: Drawing, samples: Picture) -> dict[str, Any]:
 
 
 def reader_words(classes: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
-    """Return what a reader says; classes: of the bars, names: of the samples."""
     return {
         **board_words(),
         "classes": list(classes),
@@ -192,7 +189,7 @@ _lab = component(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabReading:
-    """A reading and what it was read from.
+    """A reading, the model's input, and its attention.
 
     seen: uint8 (size, size), as the model sees it; how: what was done to make it so. heads: (S, L,
     H, side, side) and rollout: (S, side, side), what each map takes from each patch. sinces and
@@ -235,7 +232,7 @@ def digit_lab(
     note: str,
     key: str,
 ) -> None:
-    """Show the board with what stands on it, what was read there, and where the model looked.
+    """Draw the board, the model's answers and its attention.
 
     samples: (N, size, size) and labels: which class each is. shape: layers, heads and patches of
     the model. note: what is said while there is no look. ``st.session_state[key]`` gets ``kept``,

@@ -10,7 +10,7 @@ _arrival = component("arrival")
 
 
 def arrival(place: str, *, key: str) -> None:
-    """Say which place is shown; Streamlit would keep the place scrolled as the last one was."""
+    """Scroll to the top of a new place; Streamlit would keep the scroll position."""
     _arrival({"place": place}, key=key)
 
 
@@ -26,7 +26,7 @@ _reveal = component("reveal")
 
 
 def reveal(marks: Mapping[str, str], *, key: str) -> None:
-    """Scroll to a container whose mark has changed since the page was drawn last.
+    """Scroll to a container whose mark has changed.
 
     marks: the key of the container -> what it shows now, empty while it shows nothing. Called
     behind all of them.
@@ -38,7 +38,7 @@ _icons = component("icons", html="", isolate_styles=False)
 
 
 def hide_icons() -> None:
-    """Let screen readers skip the icons of the page, those that come later too."""
+    """Hide icons from screen readers: Streamlit reads out their file names."""
     _icons(key="quiet-icons")
 
 
@@ -49,7 +49,7 @@ _moving = component("moving", css=["moving.css"])
 
 
 def moving(trees: Mapping[int, Tree], step: int, *, animation: str, key: str) -> None:
-    """Show the tree of ``step``, and of another step while the film of that name stands there."""
+    """Draw the tree of ``step``, or of the step that the animation of that name shows."""
     _moving(
         {
             "trees": {str(at): tree for at, tree in trees.items()},

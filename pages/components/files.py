@@ -1,8 +1,7 @@
 """The scripts and style sheets of the components.
 
-The scripts are ES modules. Streamlit takes a component's script as one text, in which nothing can
-be imported by a relative name, so an entry and the modules it needs are put together here: each
-module in a scope of its own, its exports handed to those that import them, every module once.
+The scripts are ES modules, but Streamlit takes a component's script as one text without relative
+imports. So an entry and its modules are bundled here, each module once in a scope of its own.
 """
 
 from __future__ import annotations
@@ -20,12 +19,11 @@ _DEFAULT = re.compile(r"^export default function ?\(", re.M)
 
 
 def joined(*names: str) -> str:
-    """Return style sheets of this folder one after the other."""
     return "".join((FOLDER / name).read_text(encoding="utf-8") for name in names)
 
 
 def bundled(entry: str, folder: Path = FOLDER) -> str:
-    """Return a module of this folder with all that it imports as one script.
+    """Return a module with all its imports as one script.
 
     The entry keeps its default export. Raises ValueError for an import that is not understood, for
     a name that the other module does not export, and for modules that import each other in a
@@ -39,7 +37,6 @@ def bundled(entry: str, folder: Path = FOLDER) -> str:
 
 
 def exports(name: str, folder: Path = FOLDER) -> list[str]:
-    """Return the names that a module exports; its default export is ``"default"``."""
     code = (folder / name).read_text(encoding="utf-8")
     names = [found["name"] for found in _EXPORT.finditer(code)]
     return [*names, "default"] if _DEFAULT.search(code) else names
@@ -66,7 +63,7 @@ def _scope(name: str, folder: Path) -> str:
 
 
 def _imported(name: str, folder: Path) -> str:
-    """Return the code of a module, its imports turned into constants."""
+    """Return the code of a module with imports turned into constants."""
 
     def constant(found: re.Match[str]) -> str:
         wanted = [part.strip() for part in (found["names"] or "default").split(",") if part.strip()]

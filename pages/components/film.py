@@ -1,8 +1,7 @@
-"""A run as one page: the stage with all that it plays, and the model itself where it is wanted.
+"""A run as one page: the stage with all its data, and optionally the model.
 
-The page asks nobody: scripts, styles, snapshots and model stand in it, and its policy forbids it
-everything else. It plays the very scripts of the app's stage; what Streamlit hands to them, the
-page brings along, compressed by gzip, which browsers open by themselves.
+Everything is in the page, and its policy forbids all requests. It plays the scripts of the app's
+stage; data are gzipped, which browsers decompress.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ Rows = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The snapshots for one kind of attention and one example, packed under a name."""
+    """The packed snapshots of one kind of attention and one example."""
 
     kind: int
     example: int
@@ -105,13 +104,12 @@ def page(film: Film) -> bytes:
 
 
 def model_bytes(weights: int) -> int:
-    """Return how many bytes a model adds to a page, about; weights: its own bytes."""
+    """Return about how many bytes a model adds to a page. weights: its own bytes."""
     runtime = _RUNTIME_WASM.stat().st_size + _RUNTIME_SCRIPT.stat().st_size
     return round((runtime + weights) * 4 / 3)
 
 
 def _told(film: Film) -> Mapping[str, Any]:
-    """Return what the script of the page is told."""
     views = [{"kind": view.kind, "example": view.example, "name": view.name} for view in film.views]
     first = [film.views[film.first].kind, film.views[film.first].example] if film.views else [0, 0]
     asking = None
@@ -126,7 +124,7 @@ def _told(film: Film) -> Mapping[str, Any]:
 
 
 def _policy(scripts: Sequence[str], style: str, film: Film) -> str:
-    """Return the policy: nothing but what stands in the page itself.
+    """Return the Content-Security-Policy: only what is in the page itself.
 
     A model is WebAssembly, opened from a ``blob:`` of the page's own.
     """
@@ -151,7 +149,7 @@ def _hashed(text: str) -> str:
 
 
 def colours() -> str:
-    """Return the colours of both themes: as the reader's system has it, unless the page says."""
+    """Return the CSS colours of both themes."""
     light, dark = _theme("light"), _theme("dark")
     fixed = f"--st-font: {_FONT}; --st-primary-color: {BLUE}; --st-button-radius: 8px;"
     return (

@@ -38,7 +38,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SnapshotAnimation:
-    """Every snapshot's maps of one attention on one example.
+    """The maps of one attention on one example at every snapshot.
 
     name: what is animated; another name starts anew. weights: (F, L, H, Q, K). curve: the steps and
     the values of a curve over the training, its name and colour.
@@ -51,7 +51,6 @@ class SnapshotAnimation:
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """Return the steps, ascending."""
         return tuple(frame.step for frame in self.frames)
 
     def header(self, step: int) -> dict[str, Any]:
@@ -79,7 +78,7 @@ class SnapshotAnimation:
 def single_frame(
     weights: npt.NDArray[Any], step: int = 0, labels: Sequence[str] = ()
 ) -> SnapshotAnimation:
-    """Return an animation of one frame: maps (L, H, Q, K) that do not move."""
+    """Return an animation of one frame. weights: (L, H, Q, K)."""
     return SnapshotAnimation("", [Frame(step, labels=labels)], weights[None])
 
 
@@ -104,7 +103,6 @@ class OverPicture:
     who: str
 
     def header(self, n_keys: int) -> dict[str, Any]:
-        """Return what the browser needs to draw it."""
         channels, size, _width = self.picture.shape
         return {
             "pixels": base64.b64encode(self.picture.tobytes()).decode(),
@@ -120,7 +118,7 @@ class OverPicture:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class GridStyle:
-    """How all heads are drawn.
+    """How the grid of heads is drawn.
 
     chosen: layer and head, from 0. top: the weight with the most ink; None takes the largest of
     each head. dim: the heads to fade, row by row. animation: the same heads at every snapshot,
@@ -147,7 +145,7 @@ def head_grid(
     key: str,
     on_step: Callable[[int], None] | None = None,
 ) -> None:
-    """Show every head of (L, H, Q, K); ``on_pick(layer, head)``, from 0, comes before the next run.
+    """Draw all heads of (L, H, Q, K); ``on_pick(layer, head)`` counts from 0.
 
     on_step: hears where an animation was left.
     """
@@ -242,7 +240,6 @@ def head_lines(
 
 
 def pack_lines(view: MapView, *, ink: str, pin: Pin | None) -> bytes:
-    """Return what the browser gets."""
     if pin is not None and pin[1] >= view.weights.shape[0 if pin[0] == "q" else 1]:
         pin = None  # pinned in a longer example
     header = {
@@ -258,7 +255,7 @@ def pack_lines(view: MapView, *, ink: str, pin: Pin | None) -> bytes:
 
 
 def valid_pin(value: object, n_query: int, n_key: int) -> tuple[bool, Pin | None]:
-    """Return whether the browser sent something sensible, and the pin; None lets the token go."""
+    """Return whether the value is valid, and the pin; None unpins."""
     if value == []:
         return True, None
     if is_index(value, 2, max(n_query, n_key)):

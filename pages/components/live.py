@@ -49,7 +49,7 @@ class Static:
 
 @cache
 def static(kind: str) -> Static:
-    """Return script and style sheet by their names, and each compressed, beside it.
+    """Return the script and the style sheet of a kind of page, plain and gzipped.
 
     kind: of page, ``live`` or ``gallery``.
     """
@@ -63,7 +63,7 @@ def static(kind: str) -> Static:
 
 
 def _head(title: str, files: Static, root: str = "", marks: str = "") -> list[str]:
-    """Return how a page begins, up to its body.
+    """Return the head of a page.
 
     root: what stands before the names of its files. marks: attributes of the whole page.
     """
@@ -79,7 +79,7 @@ def _head(title: str, files: Static, root: str = "", marks: str = "") -> list[st
 
 
 def run_page(title: str, *, is_recorded: bool = False) -> bytes:
-    """Return the HTML, UTF-8. title: of the run, for who shows the link before anybody follows.
+    """Return the HTML of a run's page. title: of the run, for link previews.
 
     is_recorded: one of a gallery, which plays by itself and never goes on; what all pages of its
     kind have lies above it.
@@ -105,7 +105,6 @@ def run_page(title: str, *, is_recorded: bool = False) -> bytes:
 
 
 def words() -> dict[str, str]:
-    """Return what the page says beside the stage."""
     return {
         "theme": _("Switch theme"),
         "happened": _("What happened"),
@@ -126,7 +125,7 @@ START = "pip install -r requirements.txt && streamlit run app.py"
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What is said of a run.
+    """A run in the gallery.
 
     name: of its folder. facts: short ones. curve: a picture as SVG; curve_name: what it shows.
     """
@@ -141,7 +140,7 @@ class Card:
 
 
 def gallery_page(cards: Sequence[Card]) -> bytes:
-    """Return the gallery, UTF-8; the run of the first card is on stage."""
+    """Return the gallery; the run of the first card is on stage."""
     title, on_stage = _("Watch a Transformer learn"), cards[0]
     unknown = _("The run of this link is not here.")
     about = _(
@@ -170,7 +169,7 @@ def gallery_page(cards: Sequence[Card]) -> bytes:
 
 
 def missing_page(names: Sequence[str], root: str = "./") -> bytes:
-    """Return the page of an address that leads nowhere, UTF-8.
+    """Return the page of an address that leads nowhere.
 
     names: of the runs that there are. root: the address of the gallery, with a slash at its end.
     """
@@ -206,7 +205,6 @@ def _card(card: Card) -> str:
 
 
 def _about() -> str:
-    """Return what is done here and what is not, as HTML."""
     done = _("Curves, answers and maps were recorded while PyTorch trained the models.")
     not_done = _("Nothing is trained here. Run the whole app yourself, with Python 3.11 or newer:")
     return (

@@ -44,7 +44,7 @@ def live_figure(
     on_pick: Callable[[int, int], None] | None = None,
     follows: bool = False,
 ) -> None:
-    """Show a figure under a key that stays the same from tick to tick.
+    """Draw a figure under a stable key.
 
     name: what a screen reader says of it, without the marks of Markdown; else its axes' titles.
     on_pick: hears row and column, from 0, of a cell of the figure's heatmap that is clicked,
@@ -93,7 +93,7 @@ def _untinted(fig: go.Figure) -> dict[str, Any]:
 
 
 def _spoken(part: Any) -> Any:
-    """Return a part of a figure with its sentences in the session's language.
+    """Return a part of a figure with its sentences translated.
 
     Only what is marked as a ``Sentence`` is translated: a token may be a word of the app too.
     """

@@ -31,7 +31,7 @@ def mask_editor(
     on_edit: Callable[[tuple[SheetCell, ...]], None],
     key: str,
 ) -> None:
-    """Show the five maps; ``on_edit(cells)`` gets all clicked cells before the next run.
+    """Draw the five maps; ``on_edit`` gets all clicked cells before the next rerun.
 
     flow: with the clicks in it. edited: the cells (query, key) turned over so far. version: names
     what they were clicked on; clicks on something older are dropped.
@@ -58,7 +58,6 @@ def pack(
     edited: Collection[SheetCell],
     version: str,
 ) -> dict[str, Any]:
-    """Return what the browser gets: tokens, five maps as lists, colours of both themes, words."""
     return {
         "version": version,
         "query": list(query_tokens),
@@ -77,13 +76,13 @@ def pack(
 
 
 def _short(values: Array) -> list[list[float]]:
-    """Return values with the digits that are shown, and one more: less to send."""
+    """Return values rounded to the shown digits and one more."""
     rounded: list[list[float]] = np.round(values.astype(np.float64), 7).tolist()
     return rounded
 
 
 def valid_edit(value: object, version: str, shape: tuple[int, ...]) -> tuple[SheetCell, ...] | None:
-    """Return the clicked cells as the browser sent them, or None where they are no such thing."""
+    """Return the clicked cells from the browser, or None if invalid."""
     if not isinstance(value, dict) or value.get("version") != version:
         return None
     cells = value.get("cells")

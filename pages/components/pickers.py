@@ -26,7 +26,7 @@ def word_chips(
     on_pick: Callable[[str], None],
     key: str,
 ) -> None:
-    """Show words in groups, name -> words; ``on_pick`` hears the one that is pressed.
+    """Draw words in groups, name -> words; ``on_pick`` gets the pressed one.
 
     field: the key of the text input whose last word is completed. glue: what stands between words.
     """
@@ -69,7 +69,7 @@ def thumbnails(
     on_pick: Callable[[int], None],
     key: str,
 ) -> None:
-    """Show the pictures in one row; ``on_pick`` hears the place of the one that is pressed."""
+    """Draw pictures in a row; ``on_pick`` gets the index of the pressed one."""
     count = len(pictures)  # a session keeps what its callbacks hold
 
     def picked(value: Any) -> None:
@@ -104,7 +104,7 @@ def number_sheet(
     key: str,
     on_pick: Callable[[str, int, int], None] | None = None,
 ) -> None:
-    """Show lines of boards; a click calls ``on_pick(board, row, column)`` before the next run."""
+    """Draw lines of boards; a click calls ``on_pick(board, row, column)``."""
     sizes = {board.name: _size(board.panels) for line in lines for board in line.boards}
 
     def picked(value: object) -> None:
@@ -116,7 +116,7 @@ def number_sheet(
 
 
 def valid_pick(value: object, sizes: Mapping[str, tuple[int, int]]) -> tuple[str, int, int] | None:
-    """Return board, row and column as the browser sent them; None where they are no such thing."""
+    """Return board, row and column from the browser, or None if invalid."""
     if not isinstance(value, dict):
         return None
     board, cell = value.get("board"), value.get("cell")
@@ -128,7 +128,7 @@ def valid_pick(value: object, sizes: Mapping[str, tuple[int, int]]) -> tuple[str
 
 
 def _size(panels: Sequence[Any]) -> tuple[int, int]:
-    """Return rows and columns; the rows of several panels are counted one after the other."""
+    """Return rows and columns; rows of several panels count in sequence."""
     return sum(len(panel.cells) for panel in panels), len(panels[0].cells[0]) if panels else 0
 
 
@@ -169,7 +169,7 @@ class PartRow:
 
 
 def knock_board(rows: Sequence[PartRow], *, on_pick: Callable[[str], None], key: str) -> None:
-    """Show the board; ``on_pick`` hears the code of the part that is pressed."""
+    """Draw the board; ``on_pick`` gets the code of the pressed part."""
     known = frozenset(cell.code for row in rows for cell in _cells(row))
 
     def picked(code: object) -> None:

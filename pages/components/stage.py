@@ -35,7 +35,7 @@ _stage = component("stage", css=["packed.css", "stage.css"])
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A level known before the training, as a dotted line with its words."""
+    """A reference level, drawn as a labelled dotted line."""
 
     quantity: str
     value: float
@@ -44,7 +44,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Moving:
-    """What changes with each look: the curves, how far the training is, and what happened when.
+    """What changes at each update: curves, progress, events.
 
     begins: steps at which something went wrong, each with a word or two.
     now: the newest step. total: the last step there will be. is_live: more will come. moments: step
@@ -72,7 +72,7 @@ def stage(
     compact: bool = False,
     on_choose: Callable[[int, int], None],
 ) -> None:
-    """Show a stage. shown: of ``pack``, None before the first snapshot.
+    """Draw a stage. shown: of ``pack``; None before the first snapshot.
 
     on_choose: hears, before the next run of the script, which kind and which example were chosen,
     as numbers from 0 on; both are still to be checked against the run.
@@ -101,7 +101,7 @@ def stage(
 
 
 def told(moving: Moving, *, name: str) -> dict[str, Any]:
-    """Return what the browser is told with each look, and the words of the stage.
+    """Return the data of each update, and the words of the stage.
 
     name: of the snapshots that it shows.
     """
@@ -135,7 +135,7 @@ def told(moving: Moving, *, name: str) -> dict[str, Any]:
 
 
 def _known(moving: Moving) -> list[dict[str, str]]:
-    """Return what is measured of this run, in order; what is not there yet has its place."""
+    """Return the curves that this run has or will have, in order."""
     tested = {line.quantity for line in moving.lines if line.role == "test"}
     wholes = ["whole"] if moving.has_wholes else []
     averages: dict[str, list[str]] = {
@@ -179,7 +179,7 @@ _NO_MAPS = MapView(np.zeros((1, 0), np.float16), (), (), query_title="", key_tit
 
 
 def still(shown: Stage) -> dict[str, Any]:
-    """Return what all snapshots of a stage have in common, as the browser gets it."""
+    """Return the data that all snapshots of a stage share."""
     maps = shown.maps or _NO_MAPS
     return {
         "kinds": [
@@ -214,7 +214,7 @@ def still(shown: Stage) -> dict[str, Any]:
 def bounded(
     frames: Sequence[Frame], weights: npt.NDArray[Any] | None, most: int = MAX_VALUES
 ) -> tuple[Sequence[Frame], npt.NDArray[Any], int]:
-    """Return frames and their weights within ``most``, and the block that a value stands for."""
+    """Return at most ``most`` values: frames, weights, and cells per side of a value."""
     if weights is None:
         return frames, np.zeros((len(frames), 0, 0, 0, 0), np.float16), 1
     weights, block = pooled(weights, most // len(frames), least_side=MIN_SIDE)
@@ -234,7 +234,6 @@ def _frame(frame: Frame) -> Mapping[str, Any]:
 
 
 def answers(frame: Frame) -> list[Mapping[str, Any]]:
-    """Return the answers of a snapshot, as the browser gets them."""
     return [_answer(answer) for answer in frame.answers]
 
 

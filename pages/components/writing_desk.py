@@ -24,7 +24,7 @@ _COLOURS = {"ink": COLOURS["cross"], "model": GREY, "drawn": COLOURS["decoder"],
 
 @dataclass(frozen=True, slots=True)
 class DeskEvents:
-    """Who hears of what: force(place, id), both from 0; undo the last; free all; the step shown.
+    """Callbacks: force(place, id), both from 0; undo the last; free all; the step shown.
 
     A step counts from 1; 0 is the whole text.
     """
@@ -82,7 +82,6 @@ def writing_desk(
 
 
 def pack_desk(writing: Writing, looked: npt.NDArray[np.float32], view: DeskView) -> bytes:
-    """Return what the browser gets."""
     picture, own = writing.source.picture, view.own
     header: dict[str, Any] = {
         "steps": [

@@ -1,6 +1,6 @@
-"""What the model answered, step by step: in a line, token by token, or class by class.
+"""What the model answered at each step: in a line, token by token, or class by class.
 
-The words move with the film of the head grid, so each is made for every step at once.
+The text follows the animation of the head grid, so it is made for every step at once.
 """
 
 from __future__ import annotations
@@ -114,18 +114,14 @@ def _tokens(example: Example) -> Tree:
         row: Tree = ["tr", "", ["td", "", model or ""]]
         if is_known:
             is_right = model == true
-            row += [["td", "", true or ""], _tick(is_right=is_right)]
-        row.append(["td", "", ""] if share is None else ["td", "", _bar(share)])
+            row += [
+                ["td", "", true or ""],
+                ["td", "good" if is_right else "bad", "✓" if is_right else "✗"],
+            ]
+        bar: Tree = [] if share is None else ["span", "bar", float(share), f"{share:.2f}"]
+        row.append(["td", "", bar or ""])
         rows.append(row)
     return ["table", "", *rows]
-
-
-def _tick(*, is_right: bool) -> Tree:
-    return ["td", "good" if is_right else "bad", "✓" if is_right else "✗"]
-
-
-def _bar(share: float) -> Tree:
-    return ["span", "bar", float(share), f"{share:.2f}"]
 
 
 def classes(experiment: Experiment, example: Example) -> Tree:

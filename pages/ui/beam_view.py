@@ -1,4 +1,4 @@
-"""A beam search in sight: its tree, its texts ranked, and whether another way finds more."""
+"""A beam search: its tree, its ranked texts, and whether another method finds a better one."""
 
 from __future__ import annotations
 
@@ -22,22 +22,24 @@ FOUND_BY = {
 }
 
 
-def tree(found: BeamComparison, *, key: str, most: int = 16) -> None:
+def tree(comparison: BeamComparison, *, key: str, most: int = 16) -> None:
     """Draw all texts of the search, or those of its last ``most`` steps."""
     show.figure(
-        beam_tree(found.tree, most=most),
+        beam_tree(comparison.tree, most=most),
         _("Best text on top, a token a column, with its ln p. Grey: dropped. Square: ended."),
         key=key,
     )
 
 
-def ranking(beams: Sequence[Hypothesis], found: BeamComparison, join: Join, *, key: str) -> None:
-    named = [(_("Beam, width {n}", n=found.settings.width), beam) for beam in beams]
+def ranking(
+    beams: Sequence[Hypothesis], comparison: BeamComparison, join: Join, *, key: str
+) -> None:
+    named = [(_("Beam, width {n}", n=comparison.settings.width), beam) for beam in beams]
     st.dataframe(
-        _table(named, found, join, is_named=False), hide_index=True, width="stretch", key=key
+        _table(named, comparison, join, is_named=False), hide_index=True, width="stretch", key=key
     )
-    if found.settings.alpha:
-        alpha = f"{found.settings.alpha:g}"
+    if comparison.settings.alpha:
+        alpha = f"{comparison.settings.alpha:g}"
         st.caption(
             _("Score: the sum of ln p. Rank: score / ((5 + tokens) / 6)^{alpha}.", alpha=alpha)
         )
@@ -45,42 +47,45 @@ def ranking(beams: Sequence[Hypothesis], found: BeamComparison, join: Join, *, k
         st.caption(_("Score: the sum of ln p, which stays fixed once a text has ended."))
 
 
-def others(found: BeamComparison, join: Join, *, key: str) -> None:
+def others(comparison: BeamComparison, join: Join, *, key: str) -> None:
     """Show texts found by other methods, with the same score."""
-    named = [(_(FOUND_BY[found_by], wider=found.wider), text) for found_by, text in found.others]
-    st.dataframe(_table(named, found, join), hide_index=True, width="stretch", key=key)
+    named = [
+        (_(FOUND_BY[found_by], wider=comparison.wider), text)
+        for found_by, text in comparison.others
+    ]
+    st.dataframe(_table(named, comparison, join), hide_index=True, width="stretch", key=key)
     st.caption(
         _("Sampled at temperature 1; likely texts are often repetitive (Holtzman et al. 2020).")
     )
 
 
-def conclusion(found: BeamComparison, join: Join) -> str:
+def conclusion(comparison: BeamComparison, join: Join) -> str:
     """Say whether a better text than the beam's best was found, and how."""
-    is_ranked = bool(found.settings.alpha)
-    if not found.is_missed:
-        searched = {"wider": found.wider, "n": len(found.samples)}
+    is_ranked = bool(comparison.settings.alpha)
+    if not comparison.is_missed:
+        searched = {"wider": comparison.wider, "n": len(comparison.samples)}
         if is_ranked:
             return paragraph("beam/no-better-rank", **searched)
         return paragraph("beam/none-likelier", **searched)
-    found_by, text = found.others[0]
+    found_by, text = comparison.others[0]
     values: dict[str, object] = {
-        "width": found.settings.width,
-        "times": _times(found.times_missed),
-        "found_by": _(FOUND_BY[found_by], wider=found.wider),
+        "width": comparison.settings.width,
+        "times": _times(comparison.times_missed),
+        "found_by": _(FOUND_BY[found_by], wider=comparison.wider),
         "text": escape(join(text.tokens)),
         "score": f"{text.ranking:.2f}",
-        "best": f"{found.best.ranking:.2f}",
+        "best": f"{comparison.best.ranking:.2f}",
     }
     if is_ranked:
         sentences = [paragraph("beam/missed-rank", **values)]
     else:
         sentences = [paragraph("beam/missed-likelier", **values)]
-    if found.fell_out_at is not None:
-        sentences.append(_("The beam dropped it at token {n}.", n=found.fell_out_at + 1))
-    beats_beam = found.greedy.ranking > found.best.ranking + 1e-6
-    if found_by != "greedy" and found.settings.width > 1 and beats_beam:
+    if comparison.fell_out_at is not None:
+        sentences.append(_("The beam dropped it at token {n}.", n=comparison.fell_out_at + 1))
+    beats_beam = comparison.greedy.ranking > comparison.best.ranking + 1e-6
+    if found_by != "greedy" and comparison.settings.width > 1 and beats_beam:
         sentences.append(
-            _("Greedy beats the beam, too: {score}.", score=f"{found.greedy.ranking:.2f}")
+            _("Greedy beats the beam, too: {score}.", score=f"{comparison.greedy.ranking:.2f}")
         )
     return " ".join(sentences)
 
@@ -94,7 +99,11 @@ def _times(times: float) -> str:
 
 
 def _table(
-    texts: list[tuple[str, Hypothesis]], found: BeamComparison, join: Join, *, is_named: bool = True
+    texts: list[tuple[str, Hypothesis]],
+    comparison: BeamComparison,
+    join: Join,
+    *,
+    is_named: bool = True,
 ) -> pd.DataFrame:
     columns: dict[str, list[object]] = {}
     if is_named:
@@ -103,7 +112,7 @@ def _table(
         _("Text"): [join(text.tokens) for _by, text in texts],
         _("Score (ln p)"): [round(text.score, 3) for _by, text in texts],
     }
-    if found.settings.alpha:
+    if comparison.settings.alpha:
         columns[_("Ranked by")] = [round(text.ranking, 3) for _by, text in texts]
     columns |= {
         _("Probability"): [f"{math.exp(text.score):.3g}" for _by, text in texts],

@@ -53,7 +53,7 @@ def mean_label(name: str, n_drawn: int, n_runs: int) -> str:
     if n_drawn < 2:
         return _("{name}: {n} of {n_runs} seeds", name=name, n=n_drawn, n_runs=n_runs)
     if n_drawn < n_runs:
-        return _("{name}: mean ± sd, {n} of {n_runs} seeds", name=name, n=n_drawn, n_runs=n_runs)
+        return _("{name}: mean ± sd of {n} of {n_runs} seeds", name=name, n=n_drawn, n_runs=n_runs)
     return _("{name}: mean ± sd of {n} seeds", name=name, n=n_drawn)
 
 
@@ -163,12 +163,12 @@ def _new_group(starts: Sequence[Start], n: int, listed: Iterable[Run]) -> str:
     """Return a new name for a group."""
     first = starts[0]
     name = first.name or _(first.experiment.task.facts.label)
-    known = {run.labels.group for run in listed}
+    existing = {run.labels.group for run in listed}
 
     def title(name: str) -> str:
         m = len(starts) - 1
         return (
-            _("{name} + {m}: {n} seeds", name=name, m=m, n=n)
+            _("{name} and {m} more: {n} seeds", name=name, m=m, n=n)
             if m
             else _("{name}: {n} seeds", name=name, n=n)
         )
@@ -177,7 +177,7 @@ def _new_group(starts: Sequence[Start], n: int, listed: Iterable[Run]) -> str:
     while True:
         room = MAX_GROUP - len(title("")) - len(suffix)
         group = f"{title(name[:room])}{suffix}"
-        if group not in known:
+        if group not in existing:
             return group
         number += 1
         suffix = f" ({number})"
@@ -233,10 +233,10 @@ def seed_button(
                 on_change=_set_seeds,
                 args=(number,),
             )
-    found = what() if pressed else []
-    if found:
+    starts = what() if pressed else []
+    if starts:
         try:
-            train_seeds(found)
+            train_seeds(starts)
         except (ValueError, OSError) as error:
             (on_refused or _notify)(error)
 

@@ -1,10 +1,8 @@
 """Controls: every setting of an experiment as a widget, generated from the config's fields.
 
-The draft is the truth. A widget begins with the draft's value; when a person changes it, a callback
-writes the draft. A page reads the draft once in a run. Where a preset, a link, a file or another
-family replaces it, the widgets are new ones, by their keys: what a browser still says of the old
-ones, or has half typed into them, is not taken for an answer, and a callback ignores what is not
-among its options.
+The draft is the truth: a widget starts with its value, and a callback writes changes back. A page
+reads the draft once in a run. When a preset, link, file or other family replaces the draft, the
+widgets get new keys, so late values of the old ones are ignored.
 """
 
 from __future__ import annotations
@@ -48,20 +46,16 @@ def group(
             folded = st.expander(_("Advanced"), key=key, icon=":material/tune:", on_change="rerun")
             if folded.open:
                 with folded:
-                    _topics(advanced, checked)
+                    for topic, some in by_topic(advanced):
+                        if topic:
+                            st.markdown(f"**{_(topic)}**")
+                        _grid(some, checked)
         _lessons(settings)
-
-
-def _topics(settings: Sequence[Setting], checked: Checked) -> None:
-    for title, some in by_topic(settings):
-        if title:
-            st.markdown(f"**{_(title)}**")
-        _grid(some, checked)
 
 
 def _lessons(settings: Sequence[Setting]) -> None:
     """Link to the pages that explain these settings."""
-    terms = [BY_SETTING[one.name] for one in settings if one.name in BY_SETTING]
+    terms = [BY_SETTING[setting.name] for setting in settings if setting.name in BY_SETTING]
     if not terms:
         return
     views = {term.page: dict(term.view) for term in reversed(terms)}
@@ -80,7 +74,7 @@ def _lessons(settings: Sequence[Setting]) -> None:
 
 def _is_to_be_seen(setting: Setting, checked: Checked) -> bool:
     """Return whether a setting has a problem or warning, which must not stay folded."""
-    warnings = [said for said in checked.advice_at(setting.path) if said.is_warning]
+    warnings = [item for item in checked.advice_at(setting.path) if item.is_warning]
     return bool(checked.at(setting.path) or warnings)
 
 
@@ -107,8 +101,8 @@ def control(setting: Setting, checked: Checked) -> None:
     _mark(setting, checked)
     for sentence in checked.at(setting.path):
         complaint(sentence)
-    for said in checked.advice_at(setting.path):
-        remark(said)
+    for item in checked.advice_at(setting.path):
+        remark(item)
 
 
 def widget(setting: Setting, shared: dict[str, Any]) -> None:
@@ -117,15 +111,15 @@ def widget(setting: Setting, shared: dict[str, Any]) -> None:
     What its key holds is its default too: the first drawing of a page may never reach the browser,
     where another overtakes it, and of a later one the browser takes the default alone.
     """
-    held = st.session_state.get(shared["key"])
+    value = st.session_state.get(shared["key"])
     if setting.kind == "choice":
-        _choice(setting, held, shared)
+        _choice(setting, value, shared)
     elif setting.kind == "several":
-        _several(setting, held, shared)
+        _several(setting, value, shared)
     elif setting.kind == "bool":
-        st.toggle(_(setting.label), value=held is True, help=_(setting.help), **shared)
+        st.toggle(_(setting.label), value=value is True, help=_(setting.help), **shared)
     else:
-        _number(setting, held, shared)
+        _number(setting, value, shared)
 
 
 def _mark(setting: Setting, checked: Checked) -> None:
@@ -180,10 +174,10 @@ def complaint(sentence: str) -> None:
     st.caption(f":red[:material/error: {escape(sentence)}]")
 
 
-def remark(said: Advice) -> None:
+def remark(item: Advice) -> None:
     """Show advice in small text."""
-    words = escape(_(said.sentence))
-    st.caption(f":orange[:material/warning: {words}]" if said.is_warning else words)
+    words = escape(_(item.sentence))
+    st.caption(f":orange[:material/warning: {words}]" if item.is_warning else words)
 
 
 def family(draft: Draft) -> None:
@@ -231,7 +225,7 @@ def variants(text: str, choices: Mapping[str, Labelled]) -> str:
     return "\n".join([text, "", *lines])
 
 
-def _choice(setting: Setting, held: Any, shared: dict[str, Any]) -> None:
+def _choice(setting: Setting, value: Any, shared: dict[str, Any]) -> None:
     choices = setting.choices or {}
     names = list(choices)
     words: dict[str, Any] = {
@@ -242,15 +236,15 @@ def _choice(setting: Setting, held: Any, shared: dict[str, Any]) -> None:
     }
     n_letters = sum(len(choice.label) for choice in choices.values())
     if len(choices) <= MAX_SEGMENTS and n_letters <= MAX_LETTERS:
-        default = held if held in choices else None
+        default = value if value in choices else None
         st.segmented_control(**words, default=default, required=True, wrap=True, **shared)
     else:
-        st.selectbox(**words, index=names.index(held) if held in choices else 0, **shared)
+        st.selectbox(**words, index=names.index(value) if value in choices else 0, **shared)
 
 
-def _several(setting: Setting, held: Any, shared: dict[str, Any]) -> None:
+def _several(setting: Setting, value: Any, shared: dict[str, Any]) -> None:
     choices = setting.choices or {}
-    chosen = [name for name in choices if name in (held or ())]
+    chosen = [name for name in choices if name in (value or ())]
     st.multiselect(
         _(setting.label),
         list(choices),
@@ -264,12 +258,12 @@ def _several(setting: Setting, held: Any, shared: dict[str, Any]) -> None:
         st.caption(_(choices[name].help))
 
 
-def _number(setting: Setting, held: Any, shared: dict[str, Any]) -> None:
+def _number(setting: Setting, value: Any, shared: dict[str, Any]) -> None:
     """Draw a number without limits: the configuration reports what is wrong."""
     number = int if setting.kind == "int" else float
     st.number_input(
         _(setting.label),
-        value=number(held) if _is_of(setting, held) and abs(held) < _MAX_IN_A_FIELD else None,
+        value=number(value) if _is_of(setting, value) and abs(value) < _MAX_IN_A_FIELD else None,
         step=number(setting.step or (1 if number is int else 0.01)),
         format="%d" if number is int else "%.6g",
         help=_(setting.help),

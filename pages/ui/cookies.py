@@ -1,8 +1,7 @@
-"""Two cookies that no script can read: the token of a visitor's browser, and what a host has shown.
+"""Two HttpOnly cookies: a token for each browser, and a proof that it has shown the host's key.
 
-They are set with the page itself, before Streamlit connects: a websocket can send them but not set
-them. The host's key comes in a link once; the browser is sent on to the same page without it, and
-keeps what follows from key and token together, which is worth nothing in another browser.
+They are set with the page, because a websocket cannot set cookies. The host's key comes once in a
+link; the browser is redirected to the same page without it, and keeps an HMAC of key and token.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The models that read a drawing, loaded once for all visitors, behind the page that needs them."""
+"""The models that read a drawing, loaded once for all visitors, after the page is drawn."""
 
 from __future__ import annotations
 

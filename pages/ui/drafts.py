@@ -121,8 +121,8 @@ def format_value(setting: Setting, value: Any) -> str:
     if setting.choices is not None and setting.kind == "several":
         return ", ".join(_(setting.choices[name].label) for name in value) or _("none")
     if setting.choices is not None:
-        known = setting.choices.get(value)
-        return str(value) if known is None else _(known.label)
+        choice = setting.choices.get(value)
+        return str(value) if choice is None else _(choice.label)
     if isinstance(value, bool):
         return _("on") if value else _("off")
     return plain(value) if isinstance(value, int | float) else str(value)
@@ -241,15 +241,15 @@ def _limit(number: float | None) -> str:
 
 
 def _choice(setting: Setting, value: Any) -> str:
-    known = setting.choices or {}
-    if value in known:
+    choices = setting.choices or {}
+    if value in choices:
         return str(value)
     raise ValueError(
         _(
             "{label} is {value}, but must be one of {known}.",
             label=_(setting.label),
             value=_short(value),
-            known=", ".join(known),
+            known=", ".join(choices),
         )
     )
 
@@ -283,7 +283,7 @@ def _moved(values: Mapping[str, Any], family: str, task: str) -> Values:
         if section != "training" and value == old[section].get(name):
             continue  # untouched: the new family's or task's own default is the better one
         if setting.choices is not None and setting.kind == "several":
-            new[section][name] = tuple(one for one in value if one in setting.choices)
+            new[section][name] = tuple(each for each in value if each in setting.choices)
         elif setting.choices is None or value in setting.choices:
             new[section][name] = value  # else a variant that only the old family has
     return new

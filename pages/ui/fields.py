@@ -1,7 +1,6 @@
-"""The settings of a config as the app's controls need them, read from the config's own fields.
+"""The settings of a config for the app's controls, read from the config's own fields.
 
-Label, help, range, step and choices stand once, in ``tfm_core.config``; a new field or variant
-there gets its control here without another line.
+A new field or variant in ``tfm_core.config`` gets its control here without another line.
 """
 
 from __future__ import annotations
@@ -71,13 +70,13 @@ class Setting:
 
 def by_topic(settings: Sequence[Setting]) -> list[tuple[str, list[Setting]]]:
     """Return advanced settings by topic; those without one come last, under no title."""
-    found = [
-        (title, [one for name in names for one in settings if one.name == name])
+    topics = [
+        (title, [setting for name in names for setting in settings if setting.name == name])
         for title, names in ADVANCED
     ]
-    known = {name for _title, names in ADVANCED for name in names}
-    others = [one for one in settings if one.name not in known]
-    return [(title, some) for title, some in (*found, ("", others)) if some]
+    listed = {name for _title, names in ADVANCED for name in names}
+    others = [setting for setting in settings if setting.name not in listed]
+    return [(title, some) for title, some in (*topics, ("", others)) if some]
 
 
 def every_setting(family: str, task_name: str) -> dict[str, Setting]:
@@ -88,10 +87,12 @@ def every_setting(family: str, task_name: str) -> dict[str, Setting]:
 
 def carried_by_links(task_name: str) -> dict[str, type]:
     """Return the facts of a task's data set that links contain: path -> type."""
-    found = task_config(task_name).model_fields.items()
+    fields = task_config(task_name).model_fields.items()
     kinds: dict[Any, type] = {bool: bool, int: int, float: float}
     return {
-        f"task.{name}": kinds.get(info.annotation, str) for name, info in found if _is_carried(info)
+        f"task.{name}": kinds.get(info.annotation, str)
+        for name, info in fields
+        if _is_carried(info)
     }
 
 
@@ -99,8 +100,8 @@ def settings_of(family: str, task_name: str) -> list[Setting]:
     """Return all settings of an experiment with this family and task, in the order to show."""
     task = _section("task", task_config(task_name))
     if task_name in CORPUS_TASKS:
-        told = CORPUS_TASKS[task_name].settings
-        task = [setting for setting in task if setting.name in told]
+        shown = CORPUS_TASKS[task_name].settings
+        task = [setting for setting in task if setting.name in shown]
     settings = [
         *_section("model", MODEL_CONFIGS[family]),
         *task,
@@ -109,7 +110,10 @@ def settings_of(family: str, task_name: str) -> list[Setting]:
     ]
     if getattr(TASK_FACTS[task_name], "answer", "") != "label":
         settings = [setting for setting in settings if setting.path != "model.pooling"]
-    return [_sized(one, task_name) if one.path == "task.size" else one for one in settings]
+    return [
+        _sized(setting, task_name) if setting.path == "task.size" else setting
+        for setting in settings
+    ]
 
 
 def _section(section: str, config: type[Config]) -> list[Setting]:

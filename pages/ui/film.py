@@ -1,7 +1,6 @@
-"""A run as one page to keep: what is read of the run for it, and how large it becomes.
+"""A run as one HTML page: what is read of the run for it, and how large it becomes.
 
-The page is built in ``pages/components/film.py``, from the scripts of the stage; the model in it is
-of ``tfm_core/export``.
+``pages/components/film.py`` builds the page; its model comes from ``tfm_core/export``.
 """
 
 from __future__ import annotations
@@ -43,10 +42,10 @@ def film(run: Run, *, with_model: bool, progress: Progress = lambda share, words
     Raises ValueError, in a sentence, where the run's probe or its checkpoint cannot be read, or its
     model cannot be written as ONNX.
     """
-    asked = None
+    model = None
     if with_model:
         progress(0.05, N_("Exporting to ONNX"))
-        asked = _asked(run)
+        model = _asked(run)
     progress(0.6, N_("Reading snapshots"))
     steps = tuple(run.snapshot_steps())
     moving = stage_view.moving(run, steps)
@@ -68,7 +67,7 @@ def film(run: Run, *, with_model: bool, progress: Progress = lambda share, words
             first=first,
             moments=moving.moments,
             tables=list(tables(run)),
-            asked=asked,
+            asked=model,
         )
         small = replace(made, asked=None)
         if most < _MIN_VALUES or len(component.page(small)) <= MAX_BYTES:
@@ -163,9 +162,9 @@ def tables(run: Run, *, with_id: bool = True) -> Iterator[tuple[str, component.R
 
 def _settings(config: Config) -> Iterator[tuple[str, str]]:
     for name, field in type(config).model_fields.items():
-        said = _said(getattr(config, name))
-        if said and name not in ("family", "kind"):
-            yield _(field.title) or name, said
+        text = _said(getattr(config, name))
+        if text and name not in ("family", "kind"):
+            yield _(field.title) or name, text
 
 
 def _said(value: object) -> str:

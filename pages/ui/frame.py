@@ -1,7 +1,4 @@
-"""What surrounds every page: the bar of pages, the strip below it, notices.
-
-The strip holds what is wanted on every page: the current run, the search, and links to copy.
-"""
+"""What surrounds every page: navigation, the strip with run, search and links, and notices."""
 
 from __future__ import annotations
 
@@ -73,7 +70,8 @@ def strip() -> DeltaGenerator:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="strip"):
         with st.container(width="stretch", key="strip-run"):
             if run_id is None:
-                _no_run()
+                runs = page_table.PAGES["runs"]
+                st.page_link(runs.path, label=_("Choose a run"), icon=runs.icon)
             else:
                 run = runs_access.store().get(run_id)
                 is_active = run.status.is_active
@@ -112,7 +110,7 @@ def lead_to_game() -> None:
             name=run.meta.name,
         )
     )
-    healthy = next((one for one in visitors.listed() if runs_access.is_round(one, run)), None)
+    healthy = next((other for other in visitors.listed() if runs_access.is_round(other, run)), None)
     query = {} if healthy is None else {"pair": f"{healthy.id}.{run.id}"}
     if state.page() != "find-the-bug":
         st.switch_page(page_table.path_of("find-the-bug"), query_params=query)
@@ -146,7 +144,11 @@ def share(place: DeltaGenerator) -> None:
 def _share() -> None:
     note = _("This link does not contain your pasted text; a link to the run, or its export, does.")
     run = _run_in_sight()
-    has_text = state.has_pasted_text() if run is None else _has_text(run)
+    has_text = (
+        state.has_pasted_text()
+        if run is None
+        else bool(run.experiment.task.model_dump().get("text"))
+    )
     copy_link(_links(run), note=note if has_text else "", key="copy-link")
 
 
@@ -157,10 +159,6 @@ def _run_in_sight() -> Run | None:
         return None
     run = runs_access.store().get(run_id)
     return run if run.problem is None else None
-
-
-def _has_text(run: Run) -> bool:
-    return bool(run.experiment.task.model_dump().get("text"))
 
 
 def _links(in_sight: Run | None) -> list[Link]:
@@ -189,11 +187,6 @@ def _links(in_sight: Run | None) -> list[Link]:
 
 def _page_link() -> Link:
     return Link(_("this page"), _("Opens this page as it is."), state.page_link(), is_here=True)
-
-
-def _no_run() -> None:
-    label = _("Choose a run")
-    st.page_link(page_table.path_of("runs"), label=label, icon=page_table.PAGES["runs"].icon)
 
 
 def _current_run(run: Run, *, was_active: bool) -> None:

@@ -84,9 +84,9 @@ def _figures(
 ) -> tuple[go.Figure, go.Figure]:
     started = _curves.started
     total = int(started.get("total_steps") or _run.experiment.training.steps)
-    drawn = partial(learning_curve, total_steps=total, window=window, is_log=is_log)
+    curve = partial(learning_curve, total_steps=total, window=window, is_log=is_log)
     is_patient = _run.experiment.training.patience > 0
-    loss = drawn(
+    loss = curve(
         MeasuredCurves(
             _train(_curves, "loss"),
             [_measured(_("validation"), _curves.validation, "loss")],
@@ -107,7 +107,7 @@ def _figures(
                 _("averaged, whole sequences"),
             ),
         ]
-    accuracy = drawn(
+    accuracy = curve(
         MeasuredCurves(
             _train(_curves, "accuracy"),
             [_measured(name, _curves.validation, column) for column, name, _averaged in tokens],

@@ -1,7 +1,7 @@
-"""Logging in and out: who sits there, the place for it in the frame, and the way back.
+"""Logging in and out, and the way back to the page.
 
-Streamlit comes back to Home in a new session. Where somebody was, and the configuration that they
-edited, is kept for them meanwhile, by the token of their browser.
+Streamlit returns to Home in a new session, so the page and draft of a visitor are kept meanwhile,
+by the token of the browser.
 """
 
 from __future__ import annotations
@@ -78,13 +78,13 @@ def come_back(url_path: str) -> None:
     st.session_state[_HAS_ARRIVED] = True
     if url_path or view_link.query():
         return
-    left = _ways().pop(visitors.browser(), None)
-    if left is None or time.monotonic() - left.at > 60 * _MINUTES:
+    origin = _ways().pop(visitors.browser(), None)
+    if origin is None or time.monotonic() - origin.at > 60 * _MINUTES:
         return
-    state.set_draft(left.draft)
+    state.set_draft(origin.draft)
     if visitors.visitor().name is None:
         state.notify(_("Login was cancelled or refused by the provider."))
-    st.switch_page(page_table.at(left.url_path).path, query_params=dict(left.query))
+    st.switch_page(page_table.at(origin.url_path).path, query_params=dict(origin.query))
 
 
 def _rights() -> str:

@@ -1,7 +1,6 @@
-"""How people log in here: ``[auth]`` of Streamlit's secrets, read once and checked at the start.
+"""The login setup: ``[auth]`` of Streamlit's secrets, read once and checked at startup.
 
-Streamlit does the rest (``st.login``, with Authlib), and would say what is wrong only to who
-presses the button. Without ``[auth]`` nobody logs in, and the app is as it always was.
+Streamlit does the rest (``st.login``, with Authlib). Without ``[auth]`` nobody logs in.
 """
 
 from __future__ import annotations
@@ -60,24 +59,28 @@ def read() -> Setup | None:
             least=SHORTEST_SECRET,
         )
     _check_callback(section["redirect_uri"])
-    found = {name: part for name, part in section.items() if _is_provider(name, part)}
-    if not found or any(key in section for key in _OF_A_PROVIDER):
-        found[DEFAULT] = section
-    for name, part in found.items():
+    providers = {
+        name: part
+        for name, part in section.items()
+        if isinstance(part, Mapping) and name != "client_kwargs"
+    }
+    if not providers or any(key in section for key in _OF_A_PROVIDER):
+        providers[DEFAULT] = section
+    for name, part in providers.items():
         _check_provider(name, part)
-    if any(map(_is_missing, ("authlib", "httpx"))):
+    if not all(map(importlib.util.find_spec, ("authlib", "httpx"))):
         raise StudentError(
             "[auth] in secrets.toml needs packages: pip install -r requirements-login.txt."
         )
-    return Setup({name: str(part["server_metadata_url"]) for name, part in found.items()})
+    return Setup({name: str(part["server_metadata_url"]) for name, part in providers.items()})
 
 
-def check(said: Settings) -> None:
+def check(config: Settings) -> None:
     """Raise StudentError if ``[auth]`` is wrong, or missing although a variable needs it."""
     relying = {
-        "TFM_LOGIN_TO_WATCH": said.login_to_watch,
-        "TFM_MAY_START": said.may_start,
-        "TFM_ADMINS": said.admins,
+        "TFM_LOGIN_TO_WATCH": config.login_to_watch,
+        "TFM_MAY_START": config.may_start,
+        "TFM_ADMINS": config.admins,
     }
     name = next((name for name, value in relying.items() if value), None)
     if read() is None and name is not None:
@@ -123,10 +126,6 @@ def _section() -> Mapping[str, Any] | None:
     raise StudentError("auth in secrets.toml must be a section, [auth].")
 
 
-def _is_provider(name: str, part: object) -> bool:
-    return isinstance(part, Mapping) and name != "client_kwargs"
-
-
 def _check_provider(name: str, part: Mapping[str, Any]) -> None:
     where = "[auth]" if name == DEFAULT else f"[auth.{name}]"
     if "_" in name:
@@ -157,7 +156,3 @@ def _check_callback(address: str) -> None:
             address=address,
             path=path,
         )
-
-
-def _is_missing(module: str) -> bool:
-    return importlib.util.find_spec(module) is None

@@ -59,34 +59,29 @@ class Sized:
     problem: str = ""
 
 
-def _with_free_sizes(known: Architecture) -> Sized:
+def _with_free_sizes(architecture: Architecture) -> Sized:
     """Return the draft's model with the sizes of the session or the link.
 
     Says the sizes in the link, and draws what is wrong there.
     """
     for parameter in _SIZES.values():
         view_link.warn(view_link.receive(parameter))
-    sizes = FreeSizes(**{name: st.session_state[one.key] for name, one in _SIZES.items()})
+    sizes = FreeSizes(**{name: st.session_state[size.key] for name, size in _SIZES.items()})
     for name, parameter in _SIZES.items():
-        view_link.say(parameter, getattr(sizes, name) if name in offered(known.shape) else 0)
+        view_link.say(parameter, getattr(sizes, name) if name in offered(architecture.shape) else 0)
     try:
-        new = resized(known, sizes)
+        new = resized(architecture, sizes)
     except StudentError as error:
-        return Sized(known, is_free=False, problem=_(error))
-    return Sized(new, is_free=new is not known)
+        return Sized(architecture, is_free=False, problem=_(error))
+    return Sized(new, is_free=new is not architecture)
 
 
-def _forget_sizes() -> None:
-    """Remove the sizes from the link; the session keeps them."""
-    view_link.forget(_SIZES.values())
-
-
-def sizes_editor(known: Architecture, problem: str) -> None:
+def sizes_editor(architecture: Architecture, problem: str) -> None:
     """Draw the sizes. known: the model with the sizes of its task."""
-    names = offered(known.shape)
+    names = offered(architecture.shape)
     if not names:
         return
-    own = asdict(sizes_of(known))
+    own = asdict(sizes_of(architecture))
     with st.container(border=True):
         st.header(
             _("Vocabulary and lengths"),
@@ -205,7 +200,9 @@ def chosen(
         st.session_state[SHOW.key] = RUN
     missing = _missing() if run is None else None
     first = DRAFT if run is None else RUN
-    if example is not None and run is None and _is_untouched():
+    first_values = drafts.preset_values(state.FIRST_PRESET)
+    is_untouched = not drafts.differences(state.draft(), first_values)
+    if example is not None and run is None and is_untouched:
         first = example.name
         if _opens_example(example):
             st.session_state[SHOW.key] = example.name
@@ -228,13 +225,13 @@ def chosen(
         if example is not None and picked == example.name:
             one = of_experiment(example.experiment, _(example.label))
             return Chosen(picked, one.label, one.model, one.shape, one, example.experiment)
-        found = _resolve(picked, run, is_edited=is_edited)
+        choice = _resolve(picked, run, is_edited=is_edited)
         if is_trained:
-            return found
+            return choice
         if picked != DRAFT:
-            _forget_sizes()
-            return found
-        return _draft_with_sizes(found, is_edited=is_edited)
+            view_link.forget(_SIZES.values())
+            return choice
+        return _draft_with_sizes(choice, is_edited=is_edited)
 
 
 def _draft_with_sizes(draft: Chosen, *, is_edited: bool) -> Chosen:
@@ -286,10 +283,6 @@ def _opens_example(example: Example) -> bool:
     return is_first and picked == DRAFT and not _asks_for_a_model()
 
 
-def _is_untouched() -> bool:
-    return not drafts.differences(state.draft(), drafts.preset_values(state.FIRST_PRESET))
-
-
 def _asks_for_a_model() -> bool:
     query = view_link.query()
     return SHOW.query in query or bool(url_config.settings_in(query))
@@ -327,8 +320,8 @@ def _mirror_choice(picked: str, run: Run | None, first: str) -> None:
 def _resolve(name: str, run: Run | None, *, is_edited: bool = False) -> Chosen:
     """Return a model by name. run: what the name ``run`` means."""
     if name in ARCHITECTURES:
-        known = ARCHITECTURES[name]
-        return Chosen(name, _(known.label), known.model, known.shape, known)
+        published = ARCHITECTURES[name]
+        return Chosen(name, _(published.label), published.model, published.shape, published)
     shown = run if name == RUN else None
     experiment = _draft(is_edited=is_edited) if shown is None else shown.experiment
     label = _label(name, shown, {})

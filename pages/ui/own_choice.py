@@ -1,4 +1,4 @@
-"""Which set of one's own a configuration learns from: chosen beside the task's settings."""
+"""The choice of the data set that a configuration learns from."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ def area(checked: Checked) -> None:
     task = drafts.task_of(values)
     if task not in TASKS:
         return
-    known = sets(TASKS[task])
+    available = sets(TASKS[task])
     chosen = str(values["task"]["data"])
-    options = ["", *known] if task == "own-text" else list(known)
+    options = ["", *available] if task == "own-text" else list(available)
     with st.container(border=True):
         st.header(_("Data"), anchor=False)
         key = f"{_KEY}-{chosen}"
         if chosen not in options:
-            controls.complaint(_("The set {data} is not on this machine.", data=chosen[:40]))
+            controls.complaint(_("The data set {data} is not on this machine.", data=chosen[:40]))
         st.selectbox(
             _("Set"),
             options,
             index=options.index(chosen) if chosen in options else None,
             format_func=lambda set_id: (
-                _words(known[set_id]) if set_id else _("None: the text below")
+                _words(available[set_id]) if set_id else _("None: the text below")
             ),
             key=key,
             on_change=_take,
@@ -52,15 +52,15 @@ def area(checked: Checked) -> None:
             page_table.path_of("own-data"),
             label=_("Preview or add your own"),
             icon=":material/upload_file:",
-            query_params={"kind": TASKS[task], **({"set": chosen} if chosen in known else {})},
+            query_params={"kind": TASKS[task], **({"set": chosen} if chosen in available else {})},
         )
 
 
 def sets(kind: str) -> dict[str, OwnSet]:
     """Return the data sets of a kind that the visitor may use, by id, newest first."""
-    kept = own_sets.listed(runs_access.store(), visitors.visitor())
-    found = [own for own in [*kept, *own_data.examples()] if own.kind == kind]
-    return {own.id: own for own in found if own.problem is None}
+    own_and_shared = own_sets.listed(runs_access.store(), visitors.visitor())
+    of_kind = [own for own in [*own_and_shared, *own_data.examples()] if own.kind == kind]
+    return {own.id: own for own in of_kind if own.problem is None}
 
 
 def keep_text(text: str, unit: str) -> OwnSet:

@@ -1,8 +1,7 @@
 """The values that an address can hold: a choice by name, a number in a range, a flag, a text.
 
-Each reads what a link says, and says in a sentence what in it cannot be followed. The link holds
-names, never the words on the screen (as Streamlit's ``bind`` would have it), so it opens in every
-language.
+Each reads its text in a link and reports in a message what is invalid. Links hold names, not labels
+(as Streamlit's ``bind`` would), so they open in every language.
 """
 
 from __future__ import annotations
@@ -91,8 +90,8 @@ class Parameter(ABC, Generic[T]):
 
 
 def one_of(names: Iterable[object]) -> str:
-    known = [str(name) for name in names]
-    listed = ", ".join(known[:_MAX_NAMED]) + (", …" if len(known) > _MAX_NAMED else "")
+    texts = [str(name) for name in names]
+    listed = ", ".join(texts[:_MAX_NAMED]) + (", …" if len(texts) > _MAX_NAMED else "")
     return _("one of {names}", names=listed)
 
 
@@ -171,13 +170,13 @@ class Choices(Parameter[tuple[str, ...]]):
 
         Raises Unfit; where there are too many names, it has the first of them.
         """
-        found = dict.fromkeys(name_of(each, self.labels) for each in text.split(",") if each)
-        if any(name not in self.names for name in found):
+        chosen = dict.fromkeys(name_of(each, self.labels) for each in text.split(",") if each)
+        if any(name not in self.names for name in chosen):
             raise Unfit(_("some of {names}", names=one_of(self.names)))
-        if self.maximum is not None and len(found) > self.maximum:
+        if self.maximum is not None and len(chosen) > self.maximum:
             rule = _("at most {n} of {names}", n=self.maximum, names=one_of(self.names))
-            raise Unfit(rule, tuple(found)[: self.maximum])
-        return tuple(found)
+            raise Unfit(rule, tuple(chosen)[: self.maximum])
+        return tuple(chosen)
 
     def fits(self, state: object) -> bool:
         if not isinstance(state, list) or not all(name in self.names for name in state):
@@ -222,8 +221,8 @@ class Number(Parameter[int]):
 
 def whole(text: str) -> int | None:
     """Return a whole number of at most nine digits, None for anything else."""
-    found = re.fullmatch(r"(-?[0-9]{1,9})(\.0+)?", text)
-    return int(found[1]) if found else None
+    match = re.fullmatch(r"(-?[0-9]{1,9})(\.0+)?", text)
+    return int(match[1]) if match else None
 
 
 @dataclass(frozen=True)
@@ -234,10 +233,10 @@ class Option(Parameter[float]):
 
     def parse(self, text: str) -> float:
         is_number = re.fullmatch(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", text)
-        found = [option for option in self.options if is_number and option == float(text)]
-        if not found:
+        matches = [option for option in self.options if is_number and option == float(text)]
+        if not matches:
             raise Unfit(one_of(self.options))
-        return found[0]
+        return matches[0]
 
     def fits(self, state: object) -> bool:
         return state in self.options

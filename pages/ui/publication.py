@@ -79,10 +79,10 @@ class Publication:
         n_new = len(self._snapshots) - self._n_in_reel
         if n_new < 0 or n_new >= REEL or (n_new and not status.is_active):
             self._write_reels()
-        told = status.state, tuple(self._snapshots.items()), self.run.meta.name
-        if told != self._told or (status.is_active and self._n_looks % LOOKS_ANEW == 0):
+        facts = status.state, tuple(self._snapshots.items()), self.run.meta.name
+        if facts != self._told or (status.is_active and self._n_looks % LOOKS_ANEW == 0):
             self._write_parts()
-            self._told = told
+            self._told = facts
             self._beat += 1
         self._n_looks += 1
         curves = self._lines.curves
@@ -106,14 +106,14 @@ class Publication:
     def _new_snapshots(self) -> list[Line]:
         """Write the files of new snapshots; return their log lines."""
         lines: list[Line] = []
-        found = {step: self._tag(step) for step in self.run.snapshot_steps()}
-        for step in [step for step, its in self._snapshots.items() if found.get(step) != its]:
+        tags = {step: self._tag(step) for step in self.run.snapshot_steps()}
+        for step in [step for step, its in self._snapshots.items() if tags.get(step) != its]:
             del self._snapshots[step]
             lines.append(["gone", step])
-        for step in sorted(found.keys() - self._snapshots.keys()):
-            if files := self._write_snapshot(step, found[step]):
-                self._snapshots[step], self._files[step] = found[step], files
-                lines.append(["snapshot", step, found[step]])
+        for step in sorted(tags.keys() - self._snapshots.keys()):
+            if files := self._write_snapshot(step, tags[step]):
+                self._snapshots[step], self._files[step] = tags[step], files
+                lines.append(["snapshot", step, tags[step]])
         self._snapshots = dict(sorted(self._snapshots.items()))
         return lines
 
@@ -122,10 +122,10 @@ class Publication:
         facts: list[object] = [self._most, languages()]
         for path in (snapshot_path(self.run.folder, step), self.run.folder / "probe.json"):
             try:
-                known = path.stat()
+                info = path.stat()
             except OSError:
                 continue
-            facts += [known.st_mtime_ns, known.st_size]
+            facts += [info.st_mtime_ns, info.st_size]
         return tag(repr(facts).encode())
 
     def _write_snapshot(self, step: int, its: str) -> list[str]:
@@ -186,10 +186,12 @@ class Publication:
         looks, nows = {}, {}
         for spoken in languages():
             with speaking(spoken):
-                told = stage.told(stage_view.moving(self.run, tuple(self._snapshots)), name="")
-                looks[spoken] = self._look({name: told[name] for name in _STILL})
-                moving = told.keys() - {*_STILL, *_OF_A_LOOK}
-                nows[spoken] = {"stage": {name: told[name] for name in sorted(moving)}}
+                stage_data = stage.told(
+                    stage_view.moving(self.run, tuple(self._snapshots)), name=""
+                )
+                looks[spoken] = self._look({name: stage_data[name] for name in _STILL})
+                moving = stage_data.keys() - {*_STILL, *_OF_A_LOOK}
+                nows[spoken] = {"stage": {name: stage_data[name] for name in sorted(moving)}}
         self._put("look", looks)
         self._put("now", nows)
         static = {} if self._is_recorded else component.static("live").contents
@@ -200,7 +202,7 @@ class Publication:
         snapshots = [name for step in self._snapshots for name in self._files[step]]
         self.folder.tidy({*now, *static, *snapshots})
 
-    def _look(self, told: Mapping[str, Any]) -> dict[str, Any]:
+    def _look(self, stage_data: Mapping[str, Any]) -> dict[str, Any]:
         views = [stage.still(view) for view in self._views]
         shared = views[0] if views else {}
         run = self.run
@@ -209,9 +211,9 @@ class Publication:
             "about": self._about(),
             "words": {
                 **component.words(),
-                "states": {state: _(said.label) for state, said in run_words.STATES.items()},
+                "states": {state: _(shown.label) for state, shown in run_words.STATES.items()},
             },
-            "stage": told,
+            "stage": stage_data,
             "colours": {role: COLOURS[name] for role, name in ROLE_COLOURS.items()},
             "tables": list(film.tables(run, with_id=False)),
             "first": self._first,
@@ -226,7 +228,8 @@ class Publication:
 
     def _put(self, part: str, values: Mapping[str, Any]) -> None:
         contents = {
-            spoken: json.dumps(said, ensure_ascii=False).encode() for spoken, said in values.items()
+            spoken: json.dumps(value, ensure_ascii=False).encode()
+            for spoken, value in values.items()
         }
         its = tag(*contents.values())
         names = {spoken: f"{part}-{its}-{spoken}.json" for spoken in contents}

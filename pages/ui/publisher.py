@@ -1,7 +1,7 @@
-"""The runs that this server publishes: whose address is where, and a thread that keeps them fresh.
+"""The published runs of this server, and a thread that keeps their files up to date.
 
-It lives as long as the server does. A folder is locked by who keeps it up to date, so two servers
-on one folder of runs do not write the same files; where one ends, the other goes on.
+A folder is locked by the server that updates it, so two servers on one store do not write the same
+files; if one stops, the other takes over.
 """
 
 from __future__ import annotations
@@ -72,18 +72,18 @@ class Publisher:
 
     def turn(self) -> None:
         """Update the folders that are due; log errors and try again later."""
-        published = {one.token: one for one in self.shelf.list()}
+        published = {run.token: run for run in self.shelf.list()}
         for token in self._kept.keys() - published.keys():
             self._forget(token)
-        for one in published.values():
+        for run in published.values():
             try:
-                self._update(one)
+                self._update(run)
             except RunNotFound:
-                self.shelf.unpublish(one.run_id)
+                self.shelf.unpublish(run.run_id)
             except (ValueError, OSError) as error:
                 logger.warning("A published run could not be brought up to date: %s", error)
-                if one.token in self._kept:
-                    self._kept[one.token].due = time.monotonic() + _ENDED
+                if run.token in self._kept:
+                    self._kept[run.token].due = time.monotonic() + _ENDED
 
     def _go_on(self) -> None:
         while not self._is_over.is_set():
@@ -94,30 +94,32 @@ class Publisher:
             self._wake.wait(EVERY / 2)
             self._wake.clear()
 
-    def _update(self, one: Published) -> None:
+    def _update(self, published: Published) -> None:
         from pages.ui.publication import Publication  # late: most servers publish nothing
 
-        run = self.store.get(one.run_id)
-        if one.token not in self._kept:
+        run = self.store.get(published.run_id)
+        if published.token not in self._kept:
             try:
-                lock = locks.lock(one.lock)
+                lock = locks.lock(published.lock)
             except BlockingIOError:
                 return  # another server does it
             try:
-                self._kept[one.token] = _Kept(Publication(run, Folder(one.folder)), lock)
+                self._kept[published.token] = _Kept(
+                    Publication(run, Folder(published.folder)), lock
+                )
             except BaseException:
                 locks.unlock(lock)
                 raise
-        kept, now = self._kept[one.token], time.monotonic()
-        if now < kept.due:
+        entry, now = self._kept[published.token], time.monotonic()
+        if now < entry.due:
             return
-        asked = self.shelf.polls[one.token]
-        if kept.looked:
-            kept.every = pace((asked - kept.polls) / (now - kept.looked), kept.every)
-        kept.polls, kept.looked = asked, now
-        kept.publication.run = run  # a fresh one knows its name of now
-        goes_on = kept.publication.update(every=kept.every)
-        kept.due = now + (EVERY if goes_on else _ENDED)
+        polls = self.shelf.polls[published.token]
+        if entry.looked:
+            entry.every = pace((polls - entry.polls) / (now - entry.looked), entry.every)
+        entry.polls, entry.looked = polls, now
+        entry.publication.run = run  # a fresh one knows its name of now
+        goes_on = entry.publication.update(every=entry.every)
+        entry.due = now + (EVERY if goes_on else _ENDED)
 
     def _forget(self, token: str) -> None:
         locks.unlock(self._kept.pop(token).lock)
@@ -143,8 +145,8 @@ def close() -> None:
 
 def address(run_id: str) -> str | None:
     """Return the path of a run's public page, or None if it is not published."""
-    found = publisher().shelf.of(run_id)
-    return None if found is None else f"live/{found.token}/"
+    published = publisher().shelf.of(run_id)
+    return None if published is None else f"live/{published.token}/"
 
 
 def publish(run_id: str) -> None:
@@ -152,10 +154,10 @@ def publish(run_id: str) -> None:
 
     Raises LimitReached, in a sentence, and OSError.
     """
-    one = publisher().shelf.publish(run_id, most=settings.read().max_published)
+    published = publisher().shelf.publish(run_id, most=settings.read().max_published)
     publisher().look()
     end = time.monotonic() + _PATIENCE
-    while not (one.folder / STATE).is_file() and time.monotonic() < end:
+    while not (published.folder / STATE).is_file() and time.monotonic() < end:
         time.sleep(0.02)
 
 

@@ -103,7 +103,7 @@ def import_run(file: BinaryIO, progress: Callable[[float, str], None]) -> Run:
     from tfm_core.export.take_in import take_in
 
     visitor, queue, store = acting_visitor(), runs_access.queue(), runs_access.store()
-    known = {own.id for own in own_sets.listed(store, visitor)}
+    existing = {own.id for own in own_sets.listed(store, visitor)}
     run = take_in(
         file,
         store,
@@ -117,7 +117,7 @@ def import_run(file: BinaryIO, progress: Callable[[float, str], None]) -> Run:
     try:
         _notify_deleted(queue.admit(run))
     except ValueError:
-        if (set_id := sets.set_of(run.experiment.task)) not in known:
+        if (set_id := sets.set_of(run.experiment.task)) not in existing:
             own_sets.discard(set_id, store=store, visitor=visitor)
         store.discard(run)
         raise
@@ -290,9 +290,9 @@ def label(
     try:
         for run_id in run_ids:
             run = _owned(run_id)
-            known = run.labels.tags if adds_tags else ()
-            given = None if tags is None else [*known, *tags]
-            runs_access.store().label(run.id, tags=given, note=note, group=group)
+            old_tags = run.labels.tags if adds_tags else ()
+            new_tags = None if tags is None else [*old_tags, *tags]
+            runs_access.store().label(run.id, tags=new_tags, note=note, group=group)
     except (ValueError, OSError) as error:
         state.notify(_(error))
 
@@ -407,7 +407,7 @@ REQUEST_BUTTONS = (
 
 
 def possible_requests(status: Status) -> list[RequestButton]:
-    return [one for one in REQUEST_BUTTONS if status.state in one.states]
+    return [button for button in REQUEST_BUTTONS if status.state in button.states]
 
 
 def ask_and_wait(run: Run, kind: RequestKind, times: int = 1) -> None:
@@ -456,15 +456,15 @@ def forget_way_back() -> None:
 
 def link_back(run_id: str) -> None:
     """Draw a link back to the page that started a run, if one did."""
-    kept: dict[str, str] = st.session_state.setdefault(_BACK, {})
-    said = view_link.query().get(BACK_QUERY)
-    if said is None and run_id in kept:  # the reader was on another page meanwhile
-        said = kept[run_id]
-        view_link.put({BACK_QUERY: said})
-    name, _mark, query = (said or "").partition("?")
-    if said is None or name not in page_table.PAGES:
+    origins: dict[str, str] = st.session_state.setdefault(_BACK, {})
+    origin = view_link.query().get(BACK_QUERY)
+    if origin is None and run_id in origins:  # the reader was on another page meanwhile
+        origin = origins[run_id]
+        view_link.put({BACK_QUERY: origin})
+    name, _mark, query = (origin or "").partition("?")
+    if origin is None or name not in page_table.PAGES:
         return
-    kept[run_id] = said
+    origins[run_id] = origin
     facts = page_table.PAGES[name]
     st.page_link(
         facts.path,

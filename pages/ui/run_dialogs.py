@@ -150,14 +150,14 @@ def _twin_body(run: Run) -> None:
 
 def _chosen_settings(run: Run, settings: dict[str, Setting]) -> list[str]:
     """Return the settings to change, in order; draw the choice of more."""
-    kept = f"twin-settings-{run.id}"
-    chosen = [path for path in st.session_state.get(kept, []) if path in settings]
+    stored_key = f"twin-settings-{run.id}"
+    chosen = [path for path in st.session_state.get(stored_key, []) if path in settings]
     key = f"twin-what-{run.id}"
 
     def add() -> None:
         path = st.session_state[key]
         if path in settings and path not in chosen:
-            st.session_state[kept] = [*chosen, path]
+            st.session_state[stored_key] = [*chosen, path]
         st.session_state[key] = None
 
     st.selectbox(
@@ -196,18 +196,18 @@ def _start_twin(run: Run, experiment: Experiment | None) -> None:
         show.problem(error)
         return
     TWIN_DIALOG.leave()
-    comparison.open_comparison([run.id, *(one.id for one in begun)])
+    comparison.open_comparison([run.id, *(twin_run.id for twin_run in begun)])
 
 
 def _settings_by_path(values: drafts.Values) -> dict[str, Setting]:
-    found = settings_of(drafts.family_of(values), drafts.task_of(values))
-    return {setting.path: setting for setting in found}
+    settings = settings_of(drafts.family_of(values), drafts.task_of(values))
+    return {setting.path: setting for setting in settings}
 
 
 def _setting_label(settings: dict[str, Setting], path: str) -> str:
     """Return the label of a setting, with its path if the label is not unique."""
     own = settings[path]
-    is_alone = sum(one.label == own.label for one in settings.values()) == 1
+    is_alone = sum(setting.label == own.label for setting in settings.values()) == 1
     return str(_(own.label)) if is_alone else f"{_(own.label)} ({path})"
 
 

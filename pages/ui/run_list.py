@@ -1,4 +1,4 @@
-"""Runs as rows: what they are, how far they came, and what can be done with them."""
+"""Runs as rows: what they are, how far they are, and what can be done with them."""
 
 from __future__ import annotations
 

@@ -48,8 +48,8 @@ def takes(
     device: the session's, unless given. measured: see ``expected_time.expected``.
     """
     device = device or state.device()
-    found = forecast(experiment, device=device, threads=threads, measured=measured)
-    return words(found, device)
+    estimated = forecast(experiment, device=device, threads=threads, measured=measured)
+    return words(estimated, device)
 
 
 def takes_now(
@@ -61,22 +61,22 @@ def takes_now(
 ) -> str:
     """Return the same with what makes it long: ``about 45 s, this computer is busy``."""
     device = device or state.device()
-    found = forecast(experiment, device=device, threads=threads, measured=measured)
-    return with_load(found, device)
+    estimated = forecast(experiment, device=device, threads=threads, measured=measured)
+    return with_load(estimated, device)
 
 
-def words(found: Forecast | None, device: str | None = None) -> str:
+def words(estimated: Forecast | None, device: str | None = None) -> str:
     """Return a forecast in words; device: the session's, unless given."""
-    if found is None:
+    if estimated is None:
         name = show.device(device or state.device())
         return _("time unknown on {device}", device=name)
-    return show.about(found.seconds)
+    return show.about(estimated.seconds)
 
 
-def with_load(found: Forecast | None, device: str | None = None) -> str:
+def with_load(estimated: Forecast | None, device: str | None = None) -> str:
     """Return a forecast in words, and whether the computer is busy."""
-    time = words(found, device)
-    if found is None or not found.is_busy:
+    time = words(estimated, device)
+    if estimated is None or not estimated.is_busy:
         return time
     return _("{time}, this computer is busy", time=time)
 
@@ -144,17 +144,21 @@ def in_sequence(
 
     usual: of each, in order, where they are known; see ``expected_time.expected``.
     """
-    found = [
+    forecasts = [
         forecast(each, device=device, threads=threads, usual=seconds)
         for each, seconds in zip_longest(experiments, usual)
     ]
-    known = [each for each in found if each is not None]
-    return expected_time.in_sequence(known) if known and len(known) == len(found) else None
+    complete = [each for each in forecasts if each is not None]
+    return (
+        expected_time.in_sequence(complete)
+        if complete and len(complete) == len(forecasts)
+        else None
+    )
 
 
-def now(found: Forecast | None) -> Forecast | None:
+def now(estimated: Forecast | None) -> Forecast | None:
     """Return an earlier forecast adjusted to the current load."""
-    return found.at(_slowdown(state.device())) if found is not None else None
+    return estimated.at(_slowdown(state.device())) if estimated is not None else None
 
 
 def _slowdown(device: str, threads: int = 1) -> float:
@@ -178,14 +182,14 @@ class _Lessons:
 
     def _look(self, run: Run) -> tuple[int, Finished | None]:
         """Return when a run's status last changed, and its timing."""
-        known = self._known.get(run.folder)
-        if known is not None and known[1] is not None:
-            return known  # what has finished stays so
+        lesson = self._known.get(run.folder)
+        if lesson is not None and lesson[1] is not None:
+            return lesson  # what has finished stays so
         try:
             changed = (run.folder / "status.json").stat().st_mtime_ns
         except OSError:
             changed = 0
-        return known if known is not None and known[0] == changed else (changed, finished(run))
+        return lesson if lesson is not None and lesson[0] == changed else (changed, finished(run))
 
 
 @st.cache_resource(show_spinner=False)
@@ -280,7 +284,7 @@ def estimate(experiment: Experiment, device: str) -> Future[Estimate]:
         from tfm_core.training.gpu_helper import estimate as measure
 
         tries = [measure(experiment, device) for _ in range(_TRIES)]
-        return min(tries, key=lambda found: found.seconds)
+        return min(tries, key=lambda estimated: estimated.seconds)
 
     return _measurements().ask(f"{device} {to_json(experiment)}", work)
 

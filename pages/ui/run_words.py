@@ -92,10 +92,10 @@ def result(run: Run) -> str:
 
     Such as ``98.2 % of tokens, 95.0 % of whole sequences right (test)``.
     """
-    found = _measured(run)
-    if found is None:
+    measured = _measured(run)
+    if measured is None:
         return ""
-    series, where = found
+    series, where = measured
     share, whole = show.percent(series["accuracy"]), series["sequence_accuracy"]
     answer = run.experiment.task.facts.answer
     if answer in ("sequence", "blanks") and math.isfinite(whole):
@@ -112,28 +112,28 @@ def result(run: Run) -> str:
 
 def success(run: Run) -> float | None:
     """Return the accuracy to compare runs by: of whole sequences if counted."""
-    found = _measured(run)
-    if found is None:
+    measured = _measured(run)
+    if measured is None:
         return None
-    series, _where = found
+    series, _where = measured
     whole = series["sequence_accuracy"]
     return whole if math.isfinite(whole) else series["accuracy"]
 
 
 def loss(run: Run) -> float | None:
-    found = _measured(run)
-    return None if found is None else found[0]["loss"]
+    measured = _measured(run)
+    return None if measured is None else measured[0]["loss"]
 
 
 def _measured(run: Run) -> tuple[dict[str, float], str] | None:
     """Return the last measurement on unseen examples, and its split."""
-    found = last_measured(run)
-    if found is None:
+    measured = last_measured(run)
+    if measured is None:
         return None
-    values = {name: found.get(name) for name in ("accuracy", "sequence_accuracy", "loss")}
+    values = {name: measured.get(name) for name in ("accuracy", "sequence_accuracy", "loss")}
     return {name: math.nan if value is None else value for name, value in values.items()}, _(
         "test"
-    ) if found["split"] == "test" else _("validation")
+    ) if measured["split"] == "test" else _("validation")
 
 
 def distinguishing_names(runs: Sequence[Run]) -> dict[str, str]:
@@ -142,14 +142,14 @@ def distinguishing_names(runs: Sequence[Run]) -> dict[str, str]:
     for run in runs:
         if run.problem is None and not runs_access.is_hidden(run):
             alike[run.meta.name].append(run)
-    said: dict[str, str] = {}
+    endings: dict[str, str] = {}
     for group in alike.values():
         experiments = [run.experiment for run in group]
         if differences(experiments):
-            said |= {
+            endings |= {
                 run.id: str(_(name)) for run, name in zip(group, names(experiments), strict=True)
             }
-    return said
+    return endings
 
 
 def attended_caption(run: Run, probe: Probe) -> None:
@@ -188,14 +188,18 @@ def symptoms(run: Run) -> tuple[Symptom, ...] | None:
     curves = runs_access.curves(run)
     steps = tuple(run.snapshot_steps())
     size = (len(curves.steps), len(curves.validation), curves.steps.last("step"))
-    kept = tuple(_modified_ns(run, which) for which in ("last", "best"))
-    return _symptoms(run.folder, status.state, status.reason, steps, (*size, *kept))
+    checkpoints = tuple(_modified_ns(run, which) for which in ("last", "best"))
+    return _symptoms(run.folder, status.state, status.reason, steps, (*size, *checkpoints))
 
 
 def symptom_marks(run: Run) -> list[tuple[int, str]]:
     """Return the steps to mark on a run's curves, with labels."""
-    found = symptoms(run) or ()
-    return [(one.step, _(_SYMPTOM_MARKS[one.kind])) for one in found if one.kind in _SYMPTOM_MARKS]
+    marked = symptoms(run) or ()
+    return [
+        (symptom.step, _(_SYMPTOM_MARKS[symptom.kind]))
+        for symptom in marked
+        if symptom.kind in _SYMPTOM_MARKS
+    ]
 
 
 def _modified_ns(run: Run, which: str) -> int:
@@ -237,8 +241,8 @@ def sparkline_svg(run: Run) -> str:
     steps = runs_access.curves(run).steps
     total = max(run.status.total_steps, 1)
     x, y = steps["step"], steps["accuracy"]
-    known = np.isfinite(y)
-    x, y = x[known], y[known]
+    finite = np.isfinite(y)
+    x, y = x[finite], y[finite]
     left, right, top, bottom = _INSET, WIDTH - _INSET, _INSET, HEIGHT - _INSET
     rows = [
         f'<line x1="{left}" y1="{bottom}" x2="{right}" y2="{bottom}" stroke="{GREY}" '

@@ -168,5 +168,5 @@ def is_round(healthy: Run, suspect: Run) -> bool:
 
 
 def _revealed() -> set[str]:
-    found: set[str] = st.session_state.setdefault(_REVEALED, set())
-    return found
+    revealed: set[str] = st.session_state.setdefault(_REVEALED, set())
+    return revealed

@@ -1,6 +1,6 @@
-"""A sentence in the words of a task: typed, made of chips, drawn by chance, or mended.
+"""A text in the words of a task: typed, built from chips, sampled, or corrected.
 
-The page keeps what is read; it hears of every change by ``on_read``, from a callback.
+The page keeps the text; it is called with every change by ``on_read``, from a callback.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How pages show things: headers, figures, code, problems, empty places, numbers with units."""
+"""How pages show things: headers, figures, code, errors, empty places, numbers with units."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ def words(name: str) -> PageWords:
 
 
 def header(name: str) -> None:
-    """Show the title of a page and its line; the rest of its words are behind the mark of help."""
-    said = words(name)
+    """Show a page's title and line; the rest of its text is the help."""
+    texts = words(name)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="page-title"):
-        st.title(said.title, anchor=False, help=said.more or None, width="content")
-        if said.intro:
-            st.caption(said.intro, width="stretch")
+        st.title(texts.title, anchor=False, help=texts.more or None, width="content")
+        if texts.intro:
+            st.caption(texts.intro, width="stretch")
 
 
 def figure(fig: go.Figure, caption: str, key: str | None = None) -> None:
-    """Show a figure, and one sentence on what to look for.
+    """Show a figure and a caption on what to look for.
 
     ``st.plotly_chart`` would keep the colours of the theme it was drawn for until the next run of
     the script, so every figure goes through the component, which follows the theme by itself.
@@ -56,13 +56,13 @@ def figure(fig: go.Figure, caption: str, key: str | None = None) -> None:
 
 
 def live_figure(fig: go.Figure, caption: str, key: str | None) -> None:
-    """Show a figure whose data moves; zoom, hover and hidden lines stay as they are."""
+    """Show a figure whose data changes; zoom, hover and hidden lines stay."""
     component.live_figure(fig, key=key, name=caption)
     st.caption(caption)
 
 
 def facts(rows: Sequence[Sequence[str]], columns: Sequence[str]) -> None:
-    """Show a small table of words, in Markdown; on a phone its cells break, and none is hidden.
+    """Show a small table of Markdown, whose cells wrap on a phone.
 
     Its first column names the rows.
     """
@@ -73,24 +73,24 @@ def facts(rows: Sequence[Sequence[str]], columns: Sequence[str]) -> None:
 
 
 def code(used: Callable[..., Any] | type | str) -> None:
-    """Show the source of what was just used, or that source, behind a click."""
+    """Show the source of an object, or a source text, folded."""
     with st.expander(_("The code"), icon=":material/code:"):
         st.code(used if isinstance(used, str) else source(used), language="python")
 
 
 def formula(latex: str) -> None:
-    """Show a formula with room above it: the page would cut the top of a fraction off."""
+    """Show a formula with room above it: Streamlit cuts off the top of a fraction."""
     st.latex(rf"\vphantom{{\bigg(}}{latex}" if r"\frac" in latex else latex)
 
 
 def problem(what: str | BaseException) -> None:
-    """Show what is wrong, and what would be right; nothing in it is markup."""
+    """Show an error message, escaped."""
     text = escape(_(what)).encode("utf-8", "backslashreplace").decode("utf-8")  # lone surrogates
     st.error(text, icon=":material/error:")
 
 
 def empty(sentence: str, button: str, page: str) -> None:
-    """Show why there is nothing here, and the button that leads to where it can be made."""
+    """Show why there is nothing here, and a button that leads on."""
     with st.container(border=True, horizontal_alignment="center", gap="medium"):
         st.markdown(sentence, width="content")
         if st.button(button, type="primary", key=f"empty-{page}"):
@@ -98,7 +98,7 @@ def empty(sentence: str, button: str, page: str) -> None:
 
 
 def duration(seconds: float) -> str:
-    """Return seconds as a person says them: ``0.4 s``, ``42 s``, ``3 min 5 s``, ``2 h 10 min``."""
+    """Return a time as text: ``0.4 s``, ``42 s``, ``3 min 5 s``, ``2 h 10 min``."""
     if seconds < 9.95:
         return f"{seconds:.1f} s"
     whole = round(seconds)
@@ -118,12 +118,12 @@ def about(seconds: float) -> str:
 
 def rounded(seconds: float) -> str:
     """Return a time as a round number and its unit; a longer time never reads shorter."""
-    found = (
+    units = (
         (limit, unit, unit_seconds, step)
         for limit, unit, unit_seconds, step in _ROUND
         if seconds <= limit
     )
-    limit, unit, unit_seconds, step = next(found)
+    limit, unit, unit_seconds, step = next(units)
     n = min(step * max(1, round(seconds / unit_seconds / step)), limit / unit_seconds)
     return f"{n:g} {unit}"
 
@@ -140,7 +140,7 @@ _ROUND = (  # up to so many seconds, in a unit of so many, in steps of so many u
 
 
 def count(n: float) -> str:
-    """Return a number with thousands apart, and short from a million on: ``72,394``, ``1.2 M``."""
+    """Return a number with separators, shortened from a million on: ``72,394``, ``1.2 M``."""
     for limit, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
         if abs(n) >= limit:
             return f"{n / limit:.3g} {unit}"
@@ -153,17 +153,16 @@ def size(n_bytes: float) -> str:
 
 
 def device(name: str) -> str:
-    """Return a device as it stands on a page: ``CPU``, ``cuda:0``, ``MPS``."""
+    """Return a device as pages show it: ``CPU``, ``cuda:0``, ``MPS``."""
     return name if name.startswith("cuda") else name.upper()
 
 
 def percent(share: float) -> str:
-    """Return a share in per cent, as the core writes it, see ``sentences.percent``."""
     return sentences.percent(share)
 
 
 def clock(moment: float) -> str:
-    """Return a time (Unix) to come on the reader's clock: ``14:30``, ``14:30 tomorrow``, a date."""
+    """Return a future Unix time on the reader's clock: ``14:30``, ``14:30 tomorrow``, a date."""
     zone = _zone()
     then, now = datetime.fromtimestamp(moment, zone), datetime.now(zone)
     if then.date() == now.date():
@@ -174,7 +173,7 @@ def clock(moment: float) -> str:
 
 
 def _zone() -> tzinfo | None:
-    """Return the time zone of the reader's browser, or else of this machine."""
+    """Return the browser's time zone, else this machine's."""
     try:
         name = st.context.timezone
         return ZoneInfo(name) if name else None
@@ -183,7 +182,7 @@ def _zone() -> tzinfo | None:
 
 
 def ago(created: str) -> str:
-    """Return how long ago a time of ISO 8601 was, such as ``3 min ago``; a date after two days."""
+    """Return how long ago an ISO 8601 time was, such as ``3 min ago``; a date after two days."""
     then = datetime.fromisoformat(created)
     seconds = (datetime.now(UTC) - then.astimezone(UTC)).total_seconds()
     if seconds < 60:

@@ -19,7 +19,7 @@ WITH_DATA = N_("Include your data set")
 
 
 def origin_badge(run: Run) -> str:
-    """Return a badge in markdown for a run that is recorded or was brought here, else nothing."""
+    """Return a Markdown badge for a recorded or imported run, else ""."""
     if run.meta.recorded:
         return f":violet-badge[:material/inventory_2: {_('Recorded')}]"
     if run.origin is not None:
@@ -28,7 +28,7 @@ def origin_badge(run: Run) -> str:
 
 
 def origin_words(run: Run) -> str:
-    """Say where a run was trained that was brought from elsewhere, and by what; else nothing."""
+    """Return where and with what an imported run was trained, else ""."""
     origin = run.origin
     if origin is None:
         return ""
@@ -42,7 +42,7 @@ def origin_words(run: Run) -> str:
 
 
 def _without_data(run: Run, name: str) -> str:
-    """Say which set did not come along with a run, and how it is brought; else nothing."""
+    """Return which data set an imported run lacks, and what to do, else ""."""
     set_id = "" if run.problem is not None else sets.added_of(run.experiment.task)
     if not set_id or sets.folder_of(set_id) is not None:
         return ""
@@ -51,18 +51,17 @@ def _without_data(run: Run, name: str) -> str:
 
 
 def are_all_recorded(runs: Iterable[Run]) -> bool:
-    """Return whether all runs of a comparison come with the app."""
     return all(run.meta.recorded for run in runs)
 
 
 def recorded_comparison_note(runs: Collection[Run]) -> None:
-    """Say of a comparison of recorded runs that it is one; else nothing."""
+    """Show a note if all runs of a comparison are recorded."""
     if are_all_recorded(runs):
         st.caption(f"{origin_badge(next(iter(runs)))} {_('These runs come with the app.')}")
 
 
 def recorded_note(run: Run, *, key: str) -> None:
-    """Say of a recorded run what that is, beside a button that trains its preset; else nothing.
+    """Show a note on a recorded run, with a button that trains its preset.
 
     key: begins the button's.
     """
@@ -88,7 +87,7 @@ def recorded_note(run: Run, *, key: str) -> None:
 def preset_buttons(
     sentence: str, names: Sequence[str], *, key: str, others: Callable[[], None] | None = None
 ) -> None:
-    """Show a sentence and a button for each preset, the first one first to be pressed.
+    """Show a message and a button for each preset, the first as primary.
 
     key: begins the keys of the buttons, which end with the preset's name. others: draws further
     buttons into the same row.
@@ -117,24 +116,22 @@ def preset_buttons(
 
 
 def preset_time(name: str) -> str:
-    """Return how long the training of a preset takes on this machine, in words."""
     return run_time.takes(PRESETS[name].experiment)
 
 
 def preset_time_now(name: str) -> str:
-    """Return the same, and whether the computer is busy."""
     return run_time.takes_now(PRESETS[name].experiment)
 
 
 def current_run() -> Run | None:
-    """Return the current run, fitting or not; None where there is none or it is damaged."""
+    """Return the current run, or None if there is none or it is damaged."""
     run_id = state.current_run_id()
     run = None if run_id is None else runs_access.store().get(run_id)
     return None if run is None or run.problem is not None else run
 
 
 def fitting_run(fits: Callable[[Experiment], bool], recorded_first: str = "") -> Run | None:
-    """Return the current run where it fits, else the newest finished one that does, else any.
+    """Return the current run if it fits, else the newest finished one that does, else any.
 
     recorded_first: the recorded run that this page prefers to other recorded ones.
     """
@@ -151,7 +148,7 @@ def fitting_run(fits: Callable[[Experiment], bool], recorded_first: str = "") ->
 
 
 def first_to_show(ready: Iterable[Run], recorded_first: str) -> Run | None:
-    """Return the run to show where none is chosen: the visitor's newest, else a recorded one.
+    """Return the run to show if none is chosen: the visitor's newest, else a recorded one.
 
     ready: the newest first. recorded_first: the recorded run that is better than others.
     """
@@ -167,7 +164,7 @@ def first_to_show(ready: Iterable[Run], recorded_first: str) -> Run | None:
 def choose_run(
     label: str, ready: Sequence[Run], *, key: str, describe: Callable[[Run], str], about: str
 ) -> Run:
-    """Draw the choice of one of the runs; the one that is picked is the current run from then on.
+    """Draw the choice of a run, which becomes the current one.
 
     ready: at least one, the first to show first. about: which runs these are.
     """
@@ -189,12 +186,12 @@ def choose_run(
 
 
 def unchosen_caption(run: Run) -> None:
-    """Say in a line which run this is where the page shows it because none is chosen."""
+    """Name the run that the page shows because none is chosen."""
     if not state.is_unasked(run.id):
         return
     name = escape(run.meta.name)
     if not run.meta.recorded:
-        message = _("**{name}**, your newest run that fits this page.", name=name)
+        message = _("**{name}**, the newest run that fits this page.", name=name)
     elif any(not other.meta.recorded for other in visitors.listed()):
         message = _("**{name}**, a recorded run: none of yours fits this page.", name=name)
     else:

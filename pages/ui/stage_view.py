@@ -1,7 +1,4 @@
-"""A run on stage: what it shows at each snapshot, its curves, and what happened when.
-
-Shared by every page that plays a training. What is read of a run is kept for all sessions.
-"""
+"""A run on stage: its snapshots, curves and events, read once for all sessions."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ def stage(
     loop: bool = False,
     compact: bool = False,
 ) -> None:
-    """Show a run on stage. Raises ValueError, in a sentence, where its probe is damaged.
+    """Show a run on stage. Raises ValueError if its probe is damaged.
 
     key: one a place on a page. kind, example: what is shown until the viewer chooses another. A
     run without a snapshot shows its curves alone.
@@ -42,14 +39,14 @@ def stage(
     steps = tuple(run.snapshot_steps())
     name, shown = _name(run, kind, example), None
     if steps:
-        found, shown = _read(run, steps, kind, example)
-        kinds = found.kinds
+        data, shown = _read(run, steps, kind, example)
+        kinds = data.kinds
 
         def choose(number: int, index: int) -> None:
-            if number < max(1, len(kinds)) and index < found_examples:
+            if number < max(1, len(kinds)) and index < n_examples:
                 st.session_state[chosen] = (kinds[number] if kinds else None, index)
 
-        found_examples = len(found.examples)
+        n_examples = len(data.examples)
     else:
 
         def choose(number: int, index: int) -> None:
@@ -68,7 +65,7 @@ def stage(
 
 
 def prepare(run: Run) -> None:
-    """Read what a run shows on stage, which takes as long as drawing all the rest; once."""
+    """Read what a run shows on stage ahead of time."""
     steps = tuple(run.snapshot_steps())
     if steps:
         _read(run, steps, None, None)
@@ -87,7 +84,7 @@ def _name(run: Run, kind: str | None, example: int | None) -> str:
 
 
 def _mark(run: Run) -> int:
-    """Return what changes when a worker writes the examples of a run anew."""
+    """Return the modification time of a run's probe."""
     try:
         return (run.folder / "probe.json").stat().st_mtime_ns
     except OSError:
@@ -104,20 +101,20 @@ def _packed(
     name: str,
     spoken: str,
 ) -> tuple[Stage, bytes]:
-    found = stages.read(Run(folder), kind, example)
-    return found, component.pack(found, name)
+    stage_data = stages.read(Run(folder), kind, example)
+    return stage_data, component.pack(stage_data, name)
 
 
 @byte_cache.kept
 def _moments(
     folder: Path, mark: int, steps: tuple[int, ...], state: str
 ) -> tuple[moments.Moment, ...]:
-    """Return what happened until now; it is read again with each snapshot, and at the end."""
+    """Return what happened so far, read again with each snapshot and at the end."""
     return moments.moments(Run(folder), steps)
 
 
 def moving(run: Run, steps: tuple[int, ...]) -> Moving:
-    """Return what a stage shows beside its snapshots, whose steps are told."""
+    """Return what a stage shows beside its snapshots."""
     curves, status, experiment = runs_access.curves(run), run.status, run.experiment
     has_wholes = experiment.task.facts.answer in ("sequence", "blanks")
     lines = curve_lines(curves, has_wholes=has_wholes, is_patient=experiment.training.patience > 0)

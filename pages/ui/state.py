@@ -43,7 +43,7 @@ _DIALOG = "open_dialog"
 
 
 def current_run_id() -> str | None:
-    """Return the run this session looks at: the link's if that exists, else the last chosen."""
+    """Return the current run: the link's if it exists, else the last chosen."""
     linked = st.query_params.get(RUN_QUERY)
     if linked is not None and not is_unasked(linked) and _exists(linked):
         st.session_state[_RUN] = linked
@@ -54,31 +54,31 @@ def current_run_id() -> str | None:
 
 
 def linked_run_id() -> str | None:
-    """Return the run that the address names, which need not exist."""
+    """Return the run that the address names; it may not exist."""
     return st.query_params.get(RUN_QUERY)
 
 
 def unknown_run_in_link() -> str | None:
-    """Return the run id that the link asks for and that does not exist, if so.
+    """Return the run id of the link if no such run exists.
 
     It is said as long as the page is shown, though that may name another run in the address.
     """
     linked = st.query_params.get(RUN_QUERY)
     if linked is not None and not is_unasked(linked):
         st.session_state[_UNKNOWN] = None if _exists(linked) else linked
-    found: str | None = st.session_state.get(_UNKNOWN)
-    return found
+    unknown: str | None = st.session_state.get(_UNKNOWN)
+    return unknown
 
 
 def set_current_run(run_id: str | None) -> None:
-    """Look at ``run_id`` from now on (``None``: at no run), and say so in the address bar."""
+    """Make a run, or none, the current one, also in the address."""
     st.session_state[_RUN] = run_id
     _forget_asked()
     name_run(run_id)
 
 
 def show_unasked(run_id: str) -> None:
-    """Name a run in the address that the page shows because none is chosen; it is not chosen so.
+    """Name a run in the address without choosing it: the page shows it for lack of a choice.
 
     Who follows the link of what is in sight sees this run, too.
     """
@@ -87,35 +87,32 @@ def show_unasked(run_id: str) -> None:
 
 
 def is_unasked(run_id: str) -> bool:
-    """Return whether the page shows this run because none is chosen."""
     return st.session_state.get(_UNASKED) == run_id
 
 
 def names_run() -> bool:
-    """Return whether the address names a run."""
     return RUN_QUERY in st.query_params
 
 
 def _forget_asked() -> None:
-    """Forget which run the page shows unasked, and which one was asked for in vain."""
     for key in (_UNASKED, _UNKNOWN):
         st.session_state.pop(key, None)
 
 
 def name_run(run_id: str | None) -> None:
-    """Name a run in the address, or none, whichever is looked at."""
+    """Name a run, or none, in the address."""
     view_link.put({RUN_QUERY: run_id})
 
 
 def keep_run_in_link() -> None:
-    """Name the current run in the address bar of the pages that show it, for a reload or a copy."""
+    """Name the current run in the address of pages that show it."""
     chosen = current_run_id()
     if chosen is not None and shows_run() and not names_run():
         name_run(chosen)
 
 
 def draft() -> Values:
-    """Return the configuration being edited as nested plain values; it need not be valid.
+    """Return the configuration being edited; it may be invalid.
 
     A new session starts with the first thing worth trying; the Train page reads its link.
     """
@@ -123,11 +120,11 @@ def draft() -> Values:
 
 
 def current_draft() -> Draft:
-    """Return the configuration being edited, with its edition: read it once in a run of a page."""
+    """Return the draft with its edition. Read it once in a run of a page."""
     if _DRAFT not in st.session_state:
         set_draft(PRESETS[FIRST_PRESET].experiment.model_dump())
-    found: Draft = st.session_state[_DRAFT]
-    return found
+    draft: Draft = st.session_state[_DRAFT]
+    return draft
 
 
 def set_draft(
@@ -146,24 +143,23 @@ def set_draft(
 
 
 def history() -> History:
-    """Return what the configuration being edited was before, and what was taken back."""
-    found: History = st.session_state.get(_HISTORY, History())
-    return found
+    current: History = st.session_state.get(_HISTORY, History())
+    return current
 
 
 def undo() -> None:
-    """Take the last change of the configuration back, if there is one."""
+    """Undo the last change of the configuration, if any."""
     _go_to(history().undone(current_draft()))
 
 
 def redo() -> None:
-    """Make the change again that was taken back last, if there is one."""
+    """Redo the change that was undone last, if any."""
     _go_to(history().redone(current_draft()))
 
 
-def _go_to(found: tuple[Moment, History] | None) -> None:
-    if found is not None:
-        (values, base), st.session_state[_HISTORY] = found
+def _go_to(target: tuple[Moment, History] | None) -> None:
+    if target is not None:
+        (values, base), st.session_state[_HISTORY] = target
         _put_draft(values, base, "")
 
 
@@ -185,12 +181,12 @@ def _copied(values: Mapping[str, Any]) -> Values:
 
 
 def own_text() -> str:
-    """Return the text that was pasted last for a language model, or an empty one."""
+    """Return the text that was pasted last, or ""."""
     return str(st.session_state.get(_OWN_TEXT, ""))
 
 
 def set_own_text(text: str) -> None:
-    """Remember a pasted text, so that another task and back does not lose it.
+    """Remember a pasted text, so that changing the task and back keeps it.
 
     One that is longer than a run may learn from is not kept.
     """
@@ -199,27 +195,24 @@ def set_own_text(text: str) -> None:
 
 
 def theme() -> Literal["light", "dark"]:
-    """Return the theme the browser shows."""
     return "dark" if st.context.theme.type == "dark" else "light"
 
 
 def device() -> str:
-    """Return the device that new runs of this session train on."""
     return str(st.session_state.get(_DEVICE, "cpu"))
 
 
 def set_device(name: str) -> None:
-    """Train new runs of this session on ``name``, such as ``"cuda:0"``."""
+    """Set the device of new runs, such as ``"cuda:0"``."""
     st.session_state[_DEVICE] = name
 
 
 def threads() -> int:
-    """Return the threads that new runs of this session train with."""
     return int(st.session_state.get(THREADS) or 1) if device() == "cpu" else 1
 
 
 def set_page(url_path: str) -> None:
-    """Remember which page is shown (``""`` is Home); the frame says so."""
+    """Remember which page is shown; ``""`` is Home."""
     if st.session_state.get(_PAGE) != url_path:
         st.session_state.pop(_GONE, None)
         close_dialog()
@@ -229,81 +222,74 @@ def set_page(url_path: str) -> None:
 
 
 def page() -> str:
-    """Return the url path of the page that is shown; Home is ``""``."""
     return str(st.session_state.get(_PAGE, ""))
 
 
 def menu_key(name: str) -> str:
-    """Return the key of a menu whose buttons may open a dialog; `close_menus` makes it another."""
+    """Return the key of a menu whose buttons open dialogs; ``close_menus`` changes it."""
     return f"{name}-{st.session_state.get(_MENUS, 0)}"
 
 
 def close_menus() -> None:
-    """Close the menus that are open, from a callback: a dialog stands behind them otherwise."""
+    """Close open menus, from a callback: they would cover a dialog."""
     st.session_state[_MENUS] = st.session_state.get(_MENUS, 0) + 1
 
 
 def open_dialog(key: str, run_id: str) -> None:
-    """Open a dialog on a run at the next drawing; any other is closed."""
+    """Open a dialog on a run at the next rerun, in place of any other."""
     st.session_state[_DIALOG] = (key, run_id)
 
 
 def dialog_run(key: str) -> str | None:
-    """Return the run that a dialog is open on, None where it is not open."""
+    """Return the run that a dialog is open on, or None."""
     opened, run_id = st.session_state.get(_DIALOG, (None, None))
     return run_id if opened == key else None
 
 
 def close_dialog() -> None:
-    """Close the dialog that is open, if any, at the next drawing."""
     st.session_state.pop(_DIALOG, None)
 
 
 def note_gone(run_id: str) -> None:
-    """Remember a run that was deleted on the page that is shown, until another page is."""
+    """Remember a run that was deleted on this page."""
     st.session_state.setdefault(_GONE, []).append(run_id)
 
 
 def gone_runs() -> list[str]:
-    """Return the runs that were deleted on the page that is shown."""
     return list(st.session_state.get(_GONE, []))
 
 
 def shows_run() -> bool:
-    """Return whether the page that is shown shows the current run."""
     return page_table.at(page()).shows_run
 
 
 def has_pasted_text() -> bool:
-    """Return whether the configuration being edited holds a text, which no link can hold."""
+    """Return whether the draft has a text, which links cannot contain."""
     return bool(draft()["task"].get("text"))
 
 
 def link() -> str:
-    """Return the address that shows the current run, or else the configuration being edited."""
+    """Return the link to the current run, else to the configuration being edited."""
     run_id = current_run_id()
     return configuration_link() if run_id is None else run_link(run_id)
 
 
 def run_link(run_id: str) -> str:
-    """Return the address that shows a run, on this page, as it is, where the page shows runs."""
+    """Return the link to a run, on this page if it shows runs."""
     if not shows_run():
         return address("train", {"run": run_id})
     return address(page(), {**st.query_params.to_dict(), "run": run_id})
 
 
 def page_link() -> str:
-    """Return the address of this page as it is."""
     return address(page(), st.query_params.to_dict())
 
 
 def configuration_link() -> str:
-    """Return the address that opens the Train page with the configuration being edited."""
     return address("train", configuration_query(current_draft()))
 
 
 def run_configuration_link(run: Run) -> str:
-    """Return the address that opens the Train page with the configuration of a run."""
     made = made_with.here(run.meta.device, run.meta.threads)
     values = run.experiment.model_dump()
     preset = run.meta.preset if run.meta.preset in PRESETS else None
@@ -311,20 +297,20 @@ def run_configuration_link(run: Run) -> str:
 
 
 def configuration_query(chosen: Draft) -> dict[str, str]:
-    """Return the query of a link to a configuration, with what it would be trained with here."""
+    """Return the query of a link to a configuration, with this machine's versions."""
     made = made_with.here(device(), threads())
     return links.to_link(chosen.values, made=made, preset=drafts.preset_of(chosen))
 
 
 def address(url_path: str, query: Mapping[str, str]) -> str:
-    """Return the whole address of a page, as the browser would ask for it."""
+    """Return the full URL of a page for the browser."""
     here = urlsplit(st.context.url or "http://localhost:8501/")
     path = f"{addresses.root()}/{url_path}"
     return urlunsplit((here.scheme, here.netloc, path, urlencode(query), ""))
 
 
 def notify(sentence: str, *, passes: bool = False) -> None:
-    """Show a sentence at the top of the next page that is drawn.
+    """Show a notice at the top of the next page.
 
     passes: it is true for now only, and goes when the page draws itself anew.
     """
@@ -334,19 +320,19 @@ def notify(sentence: str, *, passes: bool = False) -> None:
 
 
 def take_notices() -> list[str]:
-    """Return the sentences to show, once."""
+    """Return the notices to show, once."""
     notices: list[str] = st.session_state.pop(_NOTICES, [])
     st.session_state[_SHOWN_NOTICES] = notices
     return notices
 
 
 def draw_anew() -> NoReturn:
-    """Draw the whole page again because of what was computed, not of what the user did.
+    """Rerun the page because something was computed, not because of the user.
 
     What the page says stays: a page that grew shorter under an open list would close it.
     """
     passed = st.session_state.pop(_PASSING, set())
-    shown = [said for said in st.session_state.get(_SHOWN_NOTICES, []) if said not in passed]
+    shown = [notice for notice in st.session_state.get(_SHOWN_NOTICES, []) if notice not in passed]
     unique = dict.fromkeys([*shown, *st.session_state.get(_NOTICES, [])])
     st.session_state[_NOTICES] = list(unique)
     st.rerun()
@@ -361,7 +347,7 @@ def _exists(run_id: str) -> bool:
 
 
 def body(draw: Callable[[], None]) -> None:
-    """Draw the body of a page, now and at each press in it.
+    """Draw the body of a page as a fragment: pressing something in it does not redraw the frame.
 
     The frame shows the current run and links to the configuration: where a press has changed one
     of them, all is drawn anew.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -16,13 +17,19 @@ from tfm_core.data.own.sets import OwnSet
 from tfm_core.export.exports import EXPORTS, Export, Progress
 from tfm_core.runs import own_sets
 from tfm_core.runs.run import Run
+from tfm_core.variants.record import LazyModule
+
+if TYPE_CHECKING:
+    from tfm_core.export import bundle
+else:  # imported when it is first used
+    bundle = LazyModule("tfm_core.export.bundle")
 
 _MADE = "take-made"
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Something more that can be put into a file.
+    """An optional part of a file.
 
     offered: for which runs. more: how many bytes it adds, None where nobody knows before.
     """
@@ -36,7 +43,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A file that a run can be made into.
+    """A file to export a run as.
 
     make: from the run, whoever hears how far it is, and the keys of what is ticked; it raises
     ValueError, in a sentence. about: how many bytes it will have, None where nobody knows before.
@@ -57,7 +64,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """The last file that was made in a session; its mark is new for each."""
+    """The last file that was made in a session. mark: new for each file."""
 
     run_id: str
     key: str
@@ -67,21 +74,17 @@ class _Made:
 
 
 def _zip(run: Run, progress: Progress, ticked: frozenset[str]) -> bytes:
-    from tfm_core.export.bundle import bundle
-
     with_set = "set" in ticked and _has_set(run)
-    return bundle(run, progress, with_set=with_set, with_labels=not visitors.watches(run))
+    return bundle.bundle(run, progress, with_set=with_set, with_labels=not visitors.watches(run))
 
 
 def _set(run: Run) -> OwnSet | None:
-    """Return the set of a run that the visitor may take along: one's own, and nobody else's."""
-    from tfm_core.export.bundle import own_set
-
-    own = own_set(run)
+    """Return the data set of a run, if it is the visitor's own."""
+    own = bundle.own_set(run)
     if own is None:
         return None
     mine = own_sets.listed(runs_access.store(), visitors.visitor())
-    return own if own.id in {one.id for one in mine} else None
+    return own if own.id in {each.id for each in mine} else None
 
 
 def _has_set(run: Run) -> bool:
@@ -91,18 +94,6 @@ def _has_set(run: Run) -> bool:
 def _set_bytes(run: Run) -> int | None:
     own = _set(run)
     return None if own is None else own.n_bytes
-
-
-def _zip_name(run: Run) -> str:
-    from tfm_core.export.bundle import file_name
-
-    return file_name(run)
-
-
-def _zip_bytes(run: Run) -> int:
-    from tfm_core.export.bundle import estimate
-
-    return estimate(run)
 
 
 def _page(run: Run, progress: Progress, ticked: frozenset[str]) -> bytes:
@@ -133,9 +124,9 @@ OFFERS: tuple[Offer, ...] = (
         ),
         ":material/folder_zip:",
         "application/zip",
-        _zip_name,
+        lambda run: bundle.file_name(run),
         _zip,
-        _zip_bytes,
+        lambda run: bundle.estimate(run),
         ticks=(
             Tick(
                 "set",
@@ -172,7 +163,7 @@ OFFERS: tuple[Offer, ...] = (
 
 
 def button(run: Run, *, key: str, width: str = "content") -> None:
-    """Draw the button that opens what can be taken along of a run."""
+    """Draw the button that opens the exports of a run."""
     label = _("Export")
     named = label if width == "content" else f"{label} :gray[{escape(run.meta.name)}]"
     if st.button(
@@ -194,7 +185,6 @@ def _close_others() -> None:
 
 
 def _forget() -> None:
-    """Give up the room of what was made."""
     st.session_state.pop(_MADE, None)
 
 
@@ -205,7 +195,7 @@ def _panel(run: Run) -> None:
 
 
 def _row(run: Run, offer: Offer) -> None:
-    """Draw a file: what it is, about how large, and the press that makes it."""
+    """Draw one export: what it is, its size, and the button that makes it."""
     with st.container(border=True, key=f"take-{offer.key}"):
         words, place = st.columns([5, 2], vertical_alignment="center")
         n_bytes = offer.about(run)
@@ -243,7 +233,7 @@ def _row(run: Run, offer: Offer) -> None:
 
 
 def _ticked(run: Run, tick: Tick) -> str:
-    """Return what can be ticked, and how much larger it makes the file."""
+    """Return the label of an option, with the size that it adds."""
     more = tick.more(run)
     if more is None:
         return _(tick.label)
@@ -251,7 +241,7 @@ def _ticked(run: Run, tick: Tick) -> str:
 
 
 def _make(run: Run, offer: Offer, ticked: frozenset[str]) -> None:
-    """Make a file before the reader's eyes; what goes wrong is a sentence, and nothing is lost."""
+    """Make a file and show the progress, or what went wrong."""
     st.session_state.pop(_MADE, None)
     bar = st.progress(0.0, _("Exporting"))
 
@@ -269,7 +259,7 @@ def _make(run: Run, offer: Offer, ticked: frozenset[str]) -> None:
 
 
 def _saved(made: _Made, offer: Offer) -> None:
-    """Save what was made, once by itself; the button stays for a browser that asks first."""
+    """Save the file automatically, once; the button is for browsers that ask first."""
     with st.container(horizontal=True, vertical_alignment="center", key=f"take-save-{made.mark}"):
         size = show.size(len(made.content))
         ready = _("`{name}` is ready, {size}. Not saved?", name=made.name, size=size)

@@ -27,19 +27,16 @@ Item = Mapping[str, Any]
 
 
 def _text_name(experiment: Experiment, item: Item, number: int, *, is_short: bool) -> str:
-    """Return a text, and where there is room what it should become."""
     source = f"{number}: {item['src_text']}"
     return source if is_short else f"{source} → {item['tgt_text']}"
 
 
 def _picture_name(experiment: Experiment, item: Item, number: int, *, is_short: bool) -> str:
-    """Return what a picture shows."""
     names = experiment.task_as(ImageTaskConfig).facts.class_names
     return _("Picture {n}: {name}", n=number, name=names[item["label"]])
 
 
 def _caption_name(experiment: Experiment, item: Item, number: int, *, is_short: bool) -> str:
-    """Return a picture's caption."""
     return _("Picture {n}: {name}", n=number, name=item["tgt_text"])
 
 
@@ -89,10 +86,9 @@ if lacking := set(TASK_KINDS) - set(TASK_PANELS):
 
 
 def panels(experiment: Experiment) -> TaskPanels:
-    """Return the panels of an experiment's kind of task."""
     return TASK_PANELS[experiment.task.kind]
 
 
 def example_name(experiment: Experiment, item: Any, number: int, *, is_short: bool = False) -> str:
-    """Return an example of a probe in one line, numbered from 1."""
+    """Return the name of a probe's example in one line; number: from 1."""
     return panels(experiment).example_name(experiment, item, number, is_short=is_short)

@@ -18,7 +18,7 @@ from tfm_core.variants.record import Registry, Variant
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word and where it is taught.
+    """A term and the page that teaches it.
 
     name, meaning: translated where they are drawn. page: a name of ``page_table.PAGES``. view: what
     the page's address says besides. settings: the settings of an experiment that it explains.

@@ -1,7 +1,6 @@
-"""Texts that people type or paste: how long they may be, and how they are shown as they stand.
+"""Texts that people type or paste: their limits, and how they are escaped.
 
-A widget with ``max_chars`` refuses a longer paste without a word; a page keeps it and says why.
-What no page could read is not kept: it would come back with every press.
+A widget with ``max_chars`` cuts a longer paste silently; pages keep it and say why it is too long.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _JOINER = "\u2060"
 
 
 def escape(text: str) -> str:
-    """Return text that Markdown, as Streamlit reads it, shows as it stands.
+    """Return text escaped for Streamlit's Markdown.
 
     A list, a numbered one or a heading's underline begins at the start of a line only, so ``v1.2``
     and ``well-known`` stay as they are. GitHub's Markdown makes links of bare addresses after it
@@ -39,13 +38,13 @@ def escape(text: str) -> str:
 
 
 def within(text: str | None, most: int) -> str:
-    """Return a text of at most so many characters. Raises ValueError, in a sentence, for more."""
+    """Return a text if it is within a limit. Raises ValueError with a message."""
     text = text or ""
     if len(text) > MAX_CHARACTERS and _too_long():
         st.rerun()  # of a part of the page: the whole page lets go of it
     if len(text) > most:
         message = _(
-            "{n} characters; the limit is {most}. Shorten the text.",
+            "The text has {n} characters; the limit is {most}. Shorten it.",
             n=f"{len(text):,}",
             most=f"{most:,}",
         )
@@ -54,7 +53,7 @@ def within(text: str | None, most: int) -> str:
 
 
 def let_go() -> list[str]:
-    """Forget texts of this session that are longer than anything reads, and say so, each once.
+    """Forget texts that are longer than any limit; return a message for each.
 
     Called before the widgets are drawn: their fields are then empty.
     """
@@ -63,7 +62,7 @@ def let_go() -> list[str]:
         st.session_state[key] = ""
         sentences.append(
             _(
-                "The text was dropped: {n} characters, the limit is {most}. Paste a part of it.",
+                "The text has {n} characters; the limit is {most}, so it was dropped.",
                 n=f"{length:,}",
                 most=f"{MAX_CHARACTERS:,}",
             )
@@ -72,7 +71,7 @@ def let_go() -> list[str]:
 
 
 def _too_long() -> dict[str, int]:
-    """Return the keys and lengths of the texts in this session that are too long to keep."""
+    """Return the widget keys and lengths of texts that are too long to keep."""
     return {
         str(key): len(value)
         for key, value in st.session_state.items()

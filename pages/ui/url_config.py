@@ -1,4 +1,4 @@
-"""The configuration in the address bar: mirrored there, and read from there leniently."""
+"""The configuration in the address: written there, and read leniently."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ MAX = 8
 
 
 def read(query: Mapping[str, str]) -> tuple[drafts.Values, list[str]]:
-    """Return the draft that a link describes, and a sentence for each value that cannot be.
+    """Return the draft of a link, and a message for each invalid value.
 
     What is good in the link is kept; each sentence names the value that is used instead.
     """
     values, sentences = _begun(query)
-    known = every_setting(drafts.family_of(values), drafts.task_of(values))
+    settings = every_setting(drafts.family_of(values), drafts.task_of(values))
     carried = carried_by_links(drafts.task_of(values))
     for path, text in query.items():
         if path in {"model.family", "task.name", *links.QUERIES}:
@@ -34,11 +34,11 @@ def read(query: Mapping[str, str]) -> tuple[drafts.Values, list[str]]:
         if path in carried:
             values = drafts.put(values, path, _carried(carried[path], text))
             continue
-        if path not in known:
-            sentences.append(_("Ignored: there is no setting {path}.", path=path))
+        if path not in settings:
+            sentences.append(_("There is no setting {path}; it is ignored.", path=path))
             continue
         try:
-            values = drafts.put(values, path, drafts.fitting(known[path], text))
+            values = drafts.put(values, path, drafts.fitting(settings[path], text))
         except ValueError as error:
             used = drafts.get(values, path)
             sentences.append(_("{why} Using {used}.", why=error, used=_text(used)))
@@ -49,7 +49,7 @@ def read(query: Mapping[str, str]) -> tuple[drafts.Values, list[str]]:
 
 
 def _carried(kind: type, text: str) -> object:
-    """Return what a link says of a set; what is none of that kind stays, and the page says so."""
+    """Return a fact of a data set, or the text itself if it is invalid."""
     if kind is bool:
         return {"true": True, "false": False}.get(text.lower(), text)
     try:
@@ -59,18 +59,18 @@ def _carried(kind: type, text: str) -> object:
 
 
 def base_of(query: Mapping[str, str]) -> drafts.Values | None:
-    """Return the values of the preset that a link names; None where it names none."""
+    """Return the values of the preset that a link names, or None."""
     preset = links.named(query).preset
     return None if preset is None else drafts.preset_values(preset)
 
 
 def made_in(query: Mapping[str, str]) -> MadeWith | None:
-    """Return with what a link was made, None where it does not say."""
+    """Return the versions that a link was made with, or None."""
     return made_with.read(query.get(links.MADE_QUERY, ""))
 
 
 def _begun(query: Mapping[str, str]) -> tuple[drafts.Values, list[str]]:
-    """Return the values that a link's settings change, and what is wrong with those names."""
+    """Return the values that a link starts from, and problems with their names."""
     named = links.named(query)
     problems = [named.problem, links.version_problem(query)]
     if links.MADE_QUERY in query and made_in(query) is None:
@@ -80,8 +80,8 @@ def _begun(query: Mapping[str, str]) -> tuple[drafts.Values, list[str]]:
     optimizer = optimizer if optimizer in OPTIMISERS else None
     if named.preset is not None:
         values = links.begun(named.preset, optimizer)
-        said = {"model.family": drafts.family_of(values), "task.name": drafts.task_of(values)}
-        if all(query.get(path, value) == value for path, value in said.items()):
+        chosen = {"model.family": drafts.family_of(values), "task.name": drafts.task_of(values)}
+        if all(query.get(path, value) == value for path, value in chosen.items()):
             return values, sentences
     family, task, wrong = _family_and_task(query)
     values = default_sections(family, task)
@@ -91,12 +91,12 @@ def _begun(query: Mapping[str, str]) -> tuple[drafts.Values, list[str]]:
 
 
 def settings_in(query: Mapping[str, str]) -> dict[str, str]:
-    """Return the part of an address's query that describes a configuration."""
+    """Return the part of a query that describes a configuration."""
     return {key: value for key, value in query.items() if _is_setting(key)}
 
 
 def mirror(said: Mapping[str, str]) -> None:
-    """Say the configuration in the address bar. said: see ``state.configuration_query``."""
+    """Write the configuration to the address. said: of ``state.configuration_query``."""
     old = st.query_params.to_dict()
     new = {key: value for key, value in old.items() if not _is_setting(key)}
     new |= said
@@ -105,7 +105,7 @@ def mirror(said: Mapping[str, str]) -> None:
 
 
 def clear() -> None:
-    """Take the configuration out of the address bar."""
+    """Remove the configuration from the address."""
     for key in settings_in(st.query_params.to_dict()):
         del st.query_params[key]
 
@@ -146,12 +146,12 @@ def _family_and_task(query: Mapping[str, str]) -> tuple[str, str, list[str]]:
     return family, task, sentences
 
 
-def _unknown(what: str, value: str, known: list[str]) -> str:
+def _unknown(what: str, value: str, names: list[str]) -> str:
     return _(
         "{what} is “{value}”, but must be one of {known}.",
         what=what,
         value=value[:40],
-        known=", ".join(known),
+        known=", ".join(names),
     )
 
 

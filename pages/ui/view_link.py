@@ -1,8 +1,8 @@
-"""What a page shows, in its address: a view is a frozen dataclass, and each field says how.
+"""What a page shows, in its address: a view is a frozen dataclass of ``linked`` parameters.
 
-A field is ``linked`` to one of the ``parameters``. ``read`` makes a view of any link and says in
-sentences what in it could not be followed; ``write`` makes the link of a view. Both are pure. The
-rest joins a parameter to a widget: ``receive`` before the widget is drawn, ``say`` after it.
+``read`` makes a view of any link, with messages on what is invalid; ``write`` makes the link of a
+view. Both are pure. ``receive`` and ``say`` connect a parameter to a widget, before and after it is
+drawn.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ _PARAMETER = "parameter"  # in the metadata of a field
 
 
 def linked(parameter: Parameter[T]) -> T:
-    """Declare a field of a view."""
+    """Declare a field of a view that is kept in the address."""
     made: Any = field(default=parameter.first, metadata={_PARAMETER: parameter})
     return cast(T, made)
 
 
 def parameters(kind: type[Any]) -> dict[str, Parameter[Any]]:
-    """Return the parameters of a view: name of the field -> parameter."""
+    """Return the parameters of a view by field name."""
     fields = dataclasses.fields(kind)
-    return {one.name: one.metadata[_PARAMETER] for one in fields if _PARAMETER in one.metadata}
+    return {each.name: each.metadata[_PARAMETER] for each in fields if _PARAMETER in each.metadata}
 
 
 def read(
     kind: type[V], query: Mapping[str, str], /, **fitting: Parameter[Any]
 ) -> tuple[V, tuple[str, ...]]:
-    """Return the view nearest to what a link asks for, and a sentence for each change.
+    """Return the view nearest to a link, and a message for each change.
 
     fitting: parameters as narrow as what there is to show makes them, by the name of the field.
     """
@@ -55,7 +55,7 @@ def read(
 
 
 def write(view: Any) -> dict[str, str]:
-    """Return the part of a link that opens this view again."""
+    """Return the query that opens this view again."""
     return {
         parameter.query: parameter.text(getattr(view, name))
         for name, parameter in parameters(type(view)).items()
@@ -64,32 +64,31 @@ def write(view: Any) -> dict[str, str]:
 
 
 def query() -> dict[str, str]:
-    """Return what the address says."""
     return st.query_params.to_dict()
 
 
 def put(changes: Mapping[str, str | None]) -> None:
-    """Change the address at once, so that it is one entry in the browser's history; None: out."""
+    """Change the address in one step, one entry of the browser's history; None removes."""
     old = query()
     new = {**old, **changes}
-    said = {name: text for name, text in new.items() if text is not None}
-    if said != old:
-        st.query_params.from_dict(said)
+    query_with_changes = {name: text for name, text in new.items() if text is not None}
+    if query_with_changes != old:
+        st.query_params.from_dict(query_with_changes)
 
 
 def opened(parameter: Parameter[Any]) -> str | None:
-    """Return what a link says that was opened just now; None where the page itself said it."""
+    """Return the text of a link that was just opened; None if the page itself wrote it."""
     for name in parameter.old:
         if name in st.query_params and name != parameter.query:
             text = ",".join(st.query_params.get_all(name))
             put({name: None})
             return text
-    said = st.query_params.get(parameter.query)
-    return None if said == st.session_state.get(_seen(parameter)) else said
+    current = st.query_params.get(parameter.query)
+    return None if current == st.session_state.get(_seen(parameter)) else current
 
 
 def receive(parameter: Parameter[Any], key: str = "") -> str:
-    """Make a widget show what the link asks for; call it before the widget is drawn.
+    """Set a widget to what the link asks for; call it before drawing the widget.
 
     key: of the widget, where it is not the parameter's own. Returns a sentence where the link asks
     for what cannot be, else "".
@@ -109,17 +108,17 @@ def receive(parameter: Parameter[Any], key: str = "") -> str:
 
 
 def say(parameter: Parameter[T], value: T) -> None:
-    """Put what is shown into the link, unless it is what is shown without one."""
+    """Write a value to the link, unless it is the default."""
     text = parameter.text(value) if parameter.is_said(value) else None
     put({parameter.query: text})
     st.session_state[_seen(parameter)] = text
 
 
 def forget(gone: Iterable[Parameter[Any]]) -> None:
-    """Take out of the link what is not shown; the session keeps it."""
-    said = [parameter for parameter in gone if parameter.query in st.query_params]
-    put({parameter.query: None for parameter in said})
-    for parameter in said:
+    """Remove parameters from the link; the session keeps them."""
+    present = [parameter for parameter in gone if parameter.query in st.query_params]
+    put({parameter.query: None for parameter in present})
+    for parameter in present:
         st.session_state[_seen(parameter)] = None
 
 
@@ -130,7 +129,7 @@ def choice(
     help: str | None = None,
     is_labelled: bool = True,
 ) -> str:
-    """Show a row of names by their labels, of which the link says the one that is not first."""
+    """Draw a segmented control that is kept in the link; return the chosen name."""
     problem = receive(parameter)
     picked = st.segmented_control(
         label,
@@ -150,7 +149,7 @@ def choice(
 
 
 def warn(problem: str) -> None:
-    """Show what in the link could not be followed; its place stays, so that nothing moves."""
+    """Show a problem of the link, in a place that stays so that nothing moves."""
     with st.container():
         if problem:
             st.warning(escape(problem), icon=":material/link_off:")

@@ -1,4 +1,4 @@
-"""Who sits before the browser: whose runs are listed, and what may be done with them."""
+"""The visitor of a session: which runs are listed, and what the visitor may do with them."""
 
 from __future__ import annotations
 
@@ -20,40 +20,39 @@ _HAS_SHOWN_KEY = "has_shown_key"
 
 
 def visitor() -> Visitor:
-    """Return who acts in this session."""
-    said = settings.read()
+    config = settings.read()
     if login_setup.read() is None:
-        return Visitor(browser(), is_host=_is_host(), is_public=said.public)
-    known = auth.person(st.user.to_dict())
-    return auth.visitor(known, said, browser=browser(), is_host=_is_host())
+        return Visitor(browser(), is_host=_is_host(), is_public=config.public)
+    person = auth.person(st.user.to_dict())
+    return auth.visitor(person, config, browser=browser(), is_host=_is_host())
 
 
 def browser() -> str:
-    """Return the owner that this browser is, whoever sits before it."""
+    """Return the owner id of this browser."""
     return hashed(_token())
 
 
 def why_not() -> str:
-    """Return why this visitor may start and change nothing, in a sentence; else nothing."""
+    """Return why this visitor may not start or change anything, or ""."""
     return _(visitor().only_watches)
 
 
 def listed(*, with_suspects: bool = False) -> list[Run]:
-    """Return the runs to show: one's own, others' where the host lets, and the recorded ones.
+    """Return the runs to list: the visitor's, others' if allowed, and recorded ones.
 
     Each kind is newest first, but for the recorded. with_suspects: those, too, of which no more
     than name and state may be shown (``suspects``).
     """
     who, runs = visitor(), runs_access.store().list()
-    kept = [run for run in runs if not run.meta.recorded]
-    kept = [run for run in kept if with_suspects or not runs_access.is_hidden(run)]
-    own = [run for run in kept if who.began(run)]
-    others = [run for run in kept if not who.began(run)] if _sees_all(who) else []
+    trained = [run for run in runs if not run.meta.recorded]
+    trained = [run for run in trained if with_suspects or not runs_access.is_hidden(run)]
+    own = [run for run in trained if who.began(run)]
+    others = [run for run in trained if not who.began(run)] if _sees_all(who) else []
     return [*own, *others, *(run for run in runs if run.meta.recorded)]
 
 
 def lists(run: Run) -> bool:
-    """Return whether a run is one of those to show."""
+    """Return whether a run is listed."""
     who = visitor()
     return run.meta.recorded or who.began(run) or _sees_all(who)
 
@@ -63,26 +62,26 @@ def _sees_all(who: Visitor) -> bool:
 
 
 def at_hand() -> list[Run]:
-    """Return the runs to choose from: those listed, and what a link has opened beside them."""
+    """Return the runs to choose from: the listed ones, and those that a link opened."""
     runs = listed()
-    known = {run.id for run in runs}
-    opened = [run for run in _opened() if run.id not in known]
-    n_kept = sum(not run.meta.recorded for run in runs)
-    return [*runs[:n_kept], *opened, *runs[n_kept:]]
+    ids = {run.id for run in runs}
+    opened = [run for run in _opened() if run.id not in ids]
+    n_trained = sum(not run.meta.recorded for run in runs)
+    return [*runs[:n_trained], *opened, *runs[n_trained:]]
 
 
 def with_lessons() -> list[Run]:
-    """Return the runs at hand, and behind them the recorded runs of single lessons."""
+    """Return the runs to choose from, then the recorded runs of lessons."""
     return [*at_hand(), *runs_access.store().lessons()]
 
 
 def watches(run: Run) -> bool:
-    """Return whether one may look at a run and no more, because it is another visitor's."""
+    """Return whether the visitor may only watch a run, because it is another's."""
     return not run.meta.recorded and not visitor().may_change(run)
 
 
 def watchers_words(run: Run, *, is_active: bool) -> str:
-    """Say why one may only look at a run, and what one may do in place of it."""
+    """Return why the visitor may only watch a run, and what to do instead."""
     who, name = visitor(), run.meta.owner_name
     if who.only_watches:
         return _(who.only_watches)
@@ -98,7 +97,7 @@ def watchers_words(run: Run, *, is_active: bool) -> str:
 
 
 def badge(run: Run) -> str:
-    """Return a badge in markdown: whose a run is, where people log in, or that it is another's."""
+    """Return a Markdown badge of a run's owner, or ""."""
     who, name = visitor(), run.meta.owner_name
     if not who.is_public or run.meta.recorded:
         return ""
@@ -112,13 +111,13 @@ def badge(run: Run) -> str:
 
 
 def has_key() -> bool:
-    """Return whether the server has a key by which the host is known."""
-    said = settings.read()
-    return (said.public or login_setup.read() is not None) and said.host_key is not None
+    """Return whether the server has a host key."""
+    config = settings.read()
+    return (config.public or login_setup.read() is not None) and config.host_key is not None
 
 
 def show_key(text: str) -> bool:
-    """Become the host for this session, where the key is right; return whether it is."""
+    """Make the session the host's if the key is right; return whether it is."""
     if cookies.is_key(text):
         st.session_state[_HAS_SHOWN_KEY] = True
         return True
@@ -126,7 +125,7 @@ def show_key(text: str) -> bool:
 
 
 def _opened() -> list[Run]:
-    """Return the current run and the one that it is compared with, as the address says."""
+    """Return the current run and the one that the address compares it with."""
     other = view_link.query().get("versus", "").removeprefix("run:")
     ids = dict.fromkeys([state.current_run_id(), other])
     runs = []

@@ -33,21 +33,21 @@ class StepName(Choice):
     numbered: tuple[str, ...] = ()
 
     def parse(self, text: str) -> str:
-        """Return the name; a number is one of an older link, and the nearest step there is."""
+        """Return the name; a number is from an older link and means the nearest step."""
         if text in self.names:
             return text
         rule, number = one_of(self.names), whole(text)
         if number is None:
             raise Unfit(rule)
-        known = [n for n, name in enumerate(self.numbered, 1) if name in self.names]
-        found = nearest(number, known)
-        if found != number:
-            raise Unfit(rule, self.numbered[found - 1])
-        return self.numbered[found - 1]
+        numbers = [n for n, name in enumerate(self.numbered, 1) if name in self.names]
+        number_there = nearest(number, numbers)
+        if number_there != number:
+            raise Unfit(rule, self.numbered[number_there - 1])
+        return self.numbered[number_there - 1]
 
 
 def current(names: Sequence[str], numbered: Sequence[str]) -> tuple[int, str]:
-    """Return the number of the step to show, from 1, and a sentence where the link asks for none.
+    """Return the number of the step to show, from 1, and a problem of the link.
 
     names: of the model's steps, in order. numbered: the steps that an older link, which has a
     number, counts from 1.
@@ -55,49 +55,47 @@ def current(names: Sequence[str], numbered: Sequence[str]) -> tuple[int, str]:
     parameter = StepName(STEP, first=names[0], names=tuple(names), numbered=tuple(numbered))
     text = parameter.found_in(view_link.query())
     last = st.session_state.get(_STEP, names[0])
-    asked = last if text is None else text
+    wanted = last if text is None else text
     nearest_name = names[0]
-    if asked == last:  # where the model changed: as far on as before
+    if wanted == last:  # where the model changed: as far on as before
         nearest_name = names[min(st.session_state.get(_PLACE, 0), len(names) - 1)]
     if text is None:
-        shown, problem = (asked if asked in names else nearest_name), ""
+        shown, problem = (wanted if wanted in names else nearest_name), ""
     else:
         shown, problem = parameter.follow(text, nearest_name)
     place = names.index(shown)
-    st.session_state[_STEP] = asked if asked == last else shown
+    st.session_state[_STEP] = wanted if wanted == last else shown
     st.session_state[_PLACE] = place
     return place + 1, problem
 
 
 def nearest(wanted: int, numbers: Sequence[int]) -> int:
-    """Return the number nearest to the one wanted; the later of two."""
+    """Return the nearest number; of two, the later."""
     return min(numbers, key=lambda number: (abs(number - wanted), -number))
 
 
 def go(name: str) -> None:
-    """Show a step, and say so in the link."""
+    """Show a step, also in the link."""
     st.session_state[_STEP] = name
     view_link.put({STEP: name})
 
 
 def picked_step(key: str, name: str) -> str:
-    """Return the step that a select box under ``key`` holds; ``name`` before it is drawn."""
     return str(st.session_state.get(key, name))
 
 
 def set_widget(key: str, value: object) -> None:
-    """Make a widget show a value that something else decides."""
     st.session_state[key] = value
 
 
 def answers() -> dict[str, bool]:
-    """Return the questions answered, and whether the first answer was right."""
+    """Return whether the first answer was right, by question."""
     given: dict[str, bool] = st.session_state.setdefault(_ANSWERS, {})
     return given
 
 
 def record_answer(question: str, given: str | float, *, is_right: bool) -> None:
-    """Keep an answer; only the first one to a question counts. A right one reveals."""
+    """Record an answer. Only the first one counts; a right one reveals."""
     answers().setdefault(question, is_right)
     _last()[question] = given
     if is_right:
@@ -105,19 +103,19 @@ def record_answer(question: str, given: str | float, *, is_right: bool) -> None:
 
 
 def reveal(question: str) -> None:
-    """Reveal the answer; a question that was not answered before counts as not known."""
+    """Reveal the answer; a question that was not answered counts as wrong."""
     answers().setdefault(question, False)
     _last().pop(question, None)
     _revealed().add(question)
 
 
 def last_answer(question: str) -> str | float | None:
-    """Return what was answered last; None before that, and where the answer was shown."""
+    """Return the last answer, or None before one and after the solution was shown."""
     return _last().get(question)
 
 
 def is_revealed(question: str) -> bool:
-    """Return whether the question was answered rightly, or its answer shown."""
+    """Return whether the question was answered right or its answer shown."""
     return question in _revealed()
 
 
@@ -132,7 +130,7 @@ def _revealed() -> set[str]:
 
 
 def navigation(steps: tuple[WalkStep, ...], number: int) -> None:
-    """Back, the list of steps, next. number: of the step that is shown, from 1."""
+    """Draw back, the list of steps, and next. number: of the step shown, from 1."""
     names = [step.name for step in steps]
     titles = {step.name: f"{n} · {_(step.title)}" for n, step in enumerate(steps, 1)}
     index, last = number - 1, len(names) - 1
@@ -165,7 +163,7 @@ def _arrow_button(label: str, icon: str, shortcut: str, to: str, is_end: bool) -
 
 
 def is_step_revealed(step: WalkStep, subject_name: str, example: int) -> bool:
-    """Return whether what the step asks for may be seen: it was answered, or its answer shown."""
+    """Return whether the step's question was answered right or its answer shown."""
     return is_revealed(_question_name(step, subject_name, example))
 
 
@@ -174,24 +172,24 @@ def _question_name(step: WalkStep, subject_name: str, example: int) -> str:
 
 
 def shapes(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool) -> None:
-    """Show the tensors before and after: axes, sizes and first numbers; not what is asked for."""
+    """Show the tensors before and after the step, without what is asked for."""
     hidden = frozenset[str]() if is_revealed else step.hidden_shapes
     secret = frozenset[str]() if is_revealed else step.hidden
 
     def lines(tensors: Sequence[StepTensor]) -> list[str]:
         return [
-            f"{_titled(one)}  \n`( ? )`"
-            if one.name in hidden
-            else _shape(one, subject, example, with_numbers=one.name not in secret)
-            for one in tensors
+            f"{_titled(tensor)}  \n`( ? )`"
+            if tensor.name in hidden
+            else _shape(tensor, subject, example, with_numbers=tensor.name not in secret)
+            for tensor in tensors
         ]
 
     with st.container(border=True):
         if step.before:
             st.markdown("\n\n".join([f":grey[{_('Before')}]", *lines(step.before)]))
-        asked = [one for one in step.extra if one.name in step.question.shapes]
-        made = [*step.after, *asked]
-        is_asked = hidden & {one.name for one in made}
+        questioned = [tensor for tensor in step.extra if tensor.name in step.question.shapes]
+        made = [*step.after, *questioned]
+        is_asked = hidden & {tensor.name for tensor in made}
         after = _("After: predict it below") if is_asked else _("After")
         st.markdown("\n\n".join([f":grey[{after}]", *lines(made)]))
         st.caption(_legend(step, subject, hidden))
@@ -222,16 +220,16 @@ def _shape(tensor: StepTensor, subject: Subject, example: int, *, with_numbers: 
 def _legend(step: WalkStep, subject: Subject, hidden: frozenset[str]) -> str:
     from tfm_core.inspect.walk.steps import axis_words
 
-    said = axis_words(subject.reader)
-    visible = [one for one in (*step.before, *step.after) if one.name not in hidden]
-    used = dict.fromkeys(axis for one in visible for axis in one.axes)
-    return " · ".join(f"**{axis}** {_(said[axis])}" for axis in used)
+    words = axis_words(subject.reader)
+    visible = [tensor for tensor in (*step.before, *step.after) if tensor.name not in hidden]
+    used = dict.fromkeys(axis for tensor in visible for axis in tensor.axes)
+    return " · ".join(f"**{axis}** {_(words[axis])}" for axis in used)
 
 
 def explanation(
     step: WalkStep, subject: Subject, names: Sequence[str], *, is_revealed: bool
 ) -> None:
-    """Show the line of PyTorch, and the paragraph that is true of this model's settings.
+    """Show the line of PyTorch, and the explanation for this model's settings.
 
     names: of all steps of the walk, in order, to which paragraphs refer as ``{step:split}``.
     """
@@ -251,19 +249,18 @@ def explanation(
 
 
 class _StepNumbers(list[str]):
-    """The names of a walk's steps; ``{step:split}`` is the number of one, from 1."""
+    """The names of the walk's steps; ``{step:split}`` is the number of one, from 1."""
 
     def __format__(self, name: str) -> str:
         return str(self.index(name) + 1)
 
 
 def question(step: WalkStep, subject_name: str, example: int) -> None:
-    """Ask for the step's prediction, then reveal."""
     ask(step.question, _question_name(step, subject_name, example))
 
 
 def ask(asked: Question, name: str) -> None:
-    """Ask for a prediction under a name; only the first answer to it counts for the score."""
+    """Ask a question under a name; only the first answer counts for the score."""
     with st.container(border=True):
         st.markdown(_("**Predict:** {question}", question=_(asked.text)))
         with st.form(f"walk-form-{hash(name)}", border=False, enter_to_submit=True):
@@ -282,7 +279,7 @@ def ask(asked: Question, name: str) -> None:
 
 
 def guess(asked: Question, name: str) -> bool:
-    """Ask for a guess before a result is shown; return whether it was made, or declined."""
+    """Ask for a guess before a result; return whether it was made or declined."""
     if not is_guessed(name):
         ask(asked, name)
         if not is_guessed(name):
@@ -297,12 +294,11 @@ def guess(asked: Question, name: str) -> bool:
 
 
 def is_guessed(name: str) -> bool:
-    """Return whether a guess was made under a name, or declined."""
     return last_answer(name) is not None or is_revealed(name)
 
 
 def _verdict(asked: Question, name: str) -> None:
-    """Say whether the last answer is right and why; it stays while the question does."""
+    """Show whether the last answer is right, and why."""
     last = last_answer(name)
     if last is None:
         if is_revealed(name):
@@ -352,7 +348,7 @@ MAP_STEPS = {  # family and kind of attention -> name of the step; elsewhere "sc
 
 
 def map_link(run: Run, kind: str, layer: int) -> dict[str, str]:
-    """Return the link's settings: the run, the step, and the block, which ``layer`` counts from 0.
+    """Return the query of a link to a map's step. layer: from 0.
 
     kind: of the attention, a key of ``labels.KINDS``.
     """
@@ -361,5 +357,4 @@ def map_link(run: Run, kind: str, layer: int) -> dict[str, str]:
 
 
 def step_of_map(family: str, kind: str) -> str:
-    """Return the name of the step that makes the maps of a kind of attention."""
     return MAP_STEPS.get((family, kind), "scores")

@@ -58,7 +58,7 @@ def test_the_diagram_answers_clicks_and_settings(open_tab: OpenTab) -> None:
     wrong = tab.main.get_by_text(re.compile("7 does not divide"))
     expect(wrong).to_have_count(1)  # beside the field, in the form that stays open
     expect(wrong).to_be_visible()
-    expect(tab.main.get_by_text("The last valid configuration is shown")).to_be_visible()
+    expect(tab.main.get_by_text("Showing the last valid configuration")).to_be_visible()
     expect(tab.main.locator(".diagram g.node", has_text="4 heads x 24").first).to_be_visible()
     number(tab, "Heads", "8")
     expect(tab.main.locator(".diagram g.node", has_text="8 heads x 12").first).to_be_visible()

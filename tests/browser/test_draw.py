@@ -28,7 +28,7 @@ def test_a_drawing_is_read_looked_at_and_found_again_by_its_address(open_tab: Op
     expect(tab.main.locator(".lab .large .small")).to_contain_text("Layer 2, head 3")
     looked = head.get_attribute("aria-label")
     tab.main.get_by_role("slider", name="Training step").press("Home")
-    expect(tab.main.locator(".lab .at")).to_have_text(re.compile("^At step 0 it reads"))
+    expect(tab.main.locator(".lab .at")).to_have_text(re.compile("^Step 0:"))
     expect(head).not_to_have_attribute("aria-label", looked or "")
     again = open_tab(tab.page.url.split("/")[-1])
     expect(again.main.locator(".lab .highest .digit")).to_have_text("1")

@@ -128,7 +128,7 @@ def test_the_model_in_the_page_answers_as_the_run_does(open_file, name) -> None:
 
 def test_where_nothing_can_be_drawn_the_page_says_so(open_file) -> None:
     tab = open_file(film(recorded("recorded-captions"), with_model=True))
-    expect(tab.locator("#asking")).to_contain_text("There is no drawing pad here")
+    expect(tab.locator("#asking")).to_contain_text("No drawing pad")
     expect(tab.get_by_role("img", name="Drawing pad")).to_have_count(0)
 
 

@@ -67,7 +67,7 @@ def test_a_link_is_copied_or_shown_where_it_cannot_be(open_tab: OpenTab) -> None
 def test_a_link_is_shown_to_a_class_as_a_large_code_dark_on_white(open_tab: OpenTab) -> None:
     tab = open_tab("masks?mask=causal", color_scheme="dark")
     tab.strip.get_by_role("button", name="All links").click()
-    ask = tab.strip.get_by_role("button", name="Show a QR code of the link to this page")
+    ask = tab.strip.get_by_role("button", name="Show a QR code for this page")
     ask.click()
     board = tab.strip.get_by_role("dialog", name="QR code")
     address = f"{tab.url}/masks?mask=causal"

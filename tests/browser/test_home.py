@@ -46,7 +46,7 @@ def test_a_digit_is_read_at_each_stroke_and_at_each_time_of_the_training(
     trained = share.inner_text()
     training = tab.main.get_by_role("slider", name="Training step")
     training.press("Home")
-    expect(tab.main.locator(".reader .at")).to_have_text(re.compile("^At step 0 it reads"))
+    expect(tab.main.locator(".reader .at")).to_have_text(re.compile("^Step 0:"))
     expect(share).not_to_have_text(trained, use_inner_text=True)
     tab.main.get_by_role("button", name="Show a 8").click()
     training.press("End")

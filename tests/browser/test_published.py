@@ -111,7 +111,7 @@ def test_a_run_is_published_watched_while_it_trains_and_taken_back(open_tab, ser
     panel.get_by_role("button", name="Unpublish").click()
     expect(panel.get_by_role("button", name="Publish", exact=True)).to_be_visible()
     seen.page.evaluate(NOW)
-    expect(seen.said).to_contain_text("no longer published here")
+    expect(seen.said).to_contain_text("No longer published here")
     expect(seen.page.locator(".stage .head").first).to_be_visible()  # what was read stays
 
 

@@ -141,5 +141,5 @@ def test_a_link_to_a_run_leads_there_or_says_that_it_is_not_here(visit) -> None:
     page = visit("?run=recorded-digits")
     expect(page.get_by_role("heading", level=1)).to_have_text("Digits, recorded")
     page = visit("?run=somebodys")
-    expect(page.locator("#unknown")).to_contain_text("a run that is not here")
+    expect(page.locator("#unknown")).to_contain_text("is not here")
     expect(page.locator(".card")).to_have_count(14)

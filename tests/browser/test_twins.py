@@ -22,7 +22,7 @@ def test_a_twin_is_chosen_trained_and_compared(open_tab: OpenTab, server: AppSer
     number = dialog.get_by_role("spinbutton", name="Seed")
     number.fill("7")
     number.press("Enter")
-    expect(dialog.get_by_text("A copy with seed 7.")).to_be_visible()
+    expect(dialog.get_by_text("Train a copy with seed 7")).to_be_visible()
     dialog.get_by_role("button", name="Train the twin").click()
     expect(tab.main.get_by_role("heading", name="Compare")).to_be_visible()
     (twin,) = [one for one in server.store.list() if one.meta.name == "Mine" and one.id != run.id]

@@ -63,7 +63,7 @@ def test_a_shape_is_hidden_until_it_is_predicted(open_tab: OpenTab) -> None:
     tab.main.get_by_role("radio", name="(128, 8, 28, 28)", exact=True).check(force=True)
     tab.button("Check").click()
     expect(tab.main.get_by_text(re.compile("^Right. It is"))).to_be_visible()
-    expect(tab.main.get_by_text("Score: 0 of 1 right on the first try.")).to_be_visible()
+    expect(tab.main.get_by_text("0 of 1 right on the first try.")).to_be_visible()
     expect(hidden).to_have_count(0)
 
 

@@ -49,7 +49,7 @@ def test_a_link_to_a_damaged_run_says_what_is_wrong_with_it(open_page, store, pa
     app.run()
     assert not app.exception
     assert escape(run.problem) in said(app)
-    assert "The configuration being edited is shown instead." in said(app)
+    assert "Showing the configuration being edited." in said(app)
 
 
 FAMILIES = {preset.experiment.model.family: name for name, preset in PRESETS.items()}
@@ -75,7 +75,7 @@ def test_a_draft_that_does_not_fit_is_said_and_the_last_one_shown(open_page, pat
     app.run()
     assert not app.exception
     assert "7 does not divide d" in said(app)
-    assert "The last valid configuration is shown" in said(app)
+    assert "Showing the last valid configuration" in said(app)
 
 
 @pytest.mark.parametrize("path", [PATHS[1], "walk/page.py", "training_step/page.py"])

@@ -72,7 +72,7 @@ def test_without_a_chosen_run_the_newest_with_snapshots_is_opened_at_once(store)
     at = opened()
     assert not at.exception
     assert grid(at)[1].shape == (2, 3, 16, 16)
-    assert "the newest run that this page can show" in said(at)
+    assert "the newest run that fits this page" in said(at)
     at.button_group(key="attention-small").set_value("matrix").run()
     assert at.query_params["run"] == run.id
     assert "the newest run" in said(at)  # what stands below it does not move

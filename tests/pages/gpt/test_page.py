@@ -114,7 +114,7 @@ def test_it_writes_greedily_and_searches(open_page, model):
         assert not app.exception
         assert not app.error
     assert "missed a text" in said(app) or "No likelier text found" in said(app)
-    assert "A beam of width 64" in set(app.dataframe[1].value["Found by"])
+    assert "Beam, width 64" in set(app.dataframe[1].value["Found by"])
 
 
 def test_the_lens_is_drawn(open_page, model):
@@ -187,7 +187,7 @@ def test_a_configuration_of_before_that_holds_its_text_opens_and_can_be_made_a_s
 def test_a_text_of_ones_own_is_trained_on_as_a_set(open_page, store, monkeypatch):
     begun = []
     monkeypatch.setattr(
-        run_actions, "begin", lambda experiment, *, name: begun.append((experiment, name))
+        run_actions, "start", lambda experiment, *, name: begun.append((experiment, name))
     )
     app = open_page(PAGE, part="train")
     app.text_area(key="gpt-own-text").set_value("to be or not to be. " * 30).run()

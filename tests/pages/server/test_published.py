@@ -93,10 +93,10 @@ def test_of_a_log_that_grew_the_end_is_enough(live) -> None:
     assert said["content-range"] == f"bytes */{len(CONTENT)}"
 
 
-@pytest.mark.parametrize("asked", ["bytes=-5", "bytes=0-1,3-4", "bytes=x-", "lines=0-", "bytes="])
-def test_a_part_that_is_not_understood_is_the_whole(live, asked) -> None:
-    app, token, _folder = live
-    assert ask(app, f"/live/{token}/{LOG}", range=asked)[0::2] == (200, CONTENT)
+def test_a_part_that_is_not_understood_is_the_whole(live) -> None:
+    for asked in ["bytes=-5", "bytes=0-1,3-4", "bytes=x-", "lines=0-", "bytes="]:
+        app, token, _folder = live
+        assert ask(app, f"/live/{token}/{LOG}", range=asked)[0::2] == (200, CONTENT)
 
 
 def test_a_part_of_another_version_is_the_whole(live) -> None:

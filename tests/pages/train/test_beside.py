@@ -96,7 +96,7 @@ def test_a_twin_differs_in_what_was_changed_and_is_compared(
     assert app.button(key=start).disabled
     assert "Nothing differs yet" in said(app)
     app.number_input(key=f"twin-{run.id}-model.n_heads").set_value(4).run()
-    assert "A copy with **4 heads**." in said(app)
+    assert "Train a copy with **4 heads**" in said(app)
     app.button(key=start).click().run()
     (made,) = waiting(store)
     model = {**tiny().model.model_dump(), "n_heads": 4}

@@ -172,11 +172,10 @@ def test_a_link_with_bad_values_says_each_and_keeps_the_good_ones(train) -> None
     )
     words = said(app)
     for sentence in (
-        "d\\_model cannot be “wide”; it must be a whole number. 64 is used instead.",
-        "Learning rate is “99”, but must be from 0 to 10. 0.004 is used instead.",
+        "d\\_model is “wide”, but must be a whole number. Using 64.",
+        "Learning rate is “99”, but must be from 0 to 10. Using 0.004.",
         "Steps is “99999999999”, but must be from 1 to 1,000,000.",
-        "Stem cannot be “concrete”; it must be one of patches, conv, conv-stack. "
-        "patches is used instead.",
+        "Stem is “concrete”, but must be one of patches, conv, conv-stack. Using patches.",
         "There is no setting model.sparkle; it is ignored.",
     ):
         assert sentence in words
@@ -186,11 +185,11 @@ def test_a_link_with_bad_values_says_each_and_keeps_the_good_ones(train) -> None
 @pytest.mark.parametrize(
     ("query", "sentence", "family", "task"),
     [
-        ({"model.family": "rnn"}, "Vision Transformer is used instead", "vit", "mnist-5000"),
-        ({"task.name": "chess"}, "MNIST, 5,000 digits is used instead", "vit", "mnist-5000"),
+        ({"model.family": "rnn"}, "Using Vision Transformer", "vit", "mnist-5000"),
+        ({"task.name": "chess"}, "Using MNIST, 5,000 digits", "vit", "mnist-5000"),
         (
             {"model.family": "decoder-only", "task.name": "mnist"},
-            "English to Korean is used instead",
+            "Using English to Korean",
             "decoder-only",
             "english-korean",
         ),
@@ -615,7 +614,7 @@ def test_a_link_carries_mistakes_and_says_which_of_them_there_are_not(train) -> 
     assert app.multiselect(key=key(app, "model.mistakes")).value == ["no-causal-mask", "no-scale"]
     app = train({"model.family": "vit", "model.mistakes": "no-causal-mask"})
     assert app.session_state["draft"].values["model"]["mistakes"] == ()
-    assert "Mistakes cannot be “no-causal-mask”; it must be one of no-residuals" in said(app)
-    assert "scaled-by-d-model. None is used instead." in said(app)
+    assert "Mistakes is “no-causal-mask”, but must be one of no-residuals" in said(app)
+    assert "scaled-by-d-model. Using None." in said(app)
     app = train({"model.family": "vit", "model.residual": "none"})
     assert "There is no setting model.residual; it is ignored." in said(app)

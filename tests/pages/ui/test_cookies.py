@@ -80,11 +80,11 @@ def test_a_browser_keeps_its_token() -> None:
     assert ask(token=TOKEN)[2][VISITOR].value == TOKEN
 
 
-@pytest.mark.parametrize("token", ["", "short", "x" * 44, "%00" * 20])
-def test_what_is_no_token_is_replaced(token: str) -> None:
-    given = ask(token=token)[2][VISITOR].value
-    assert is_token(given)
-    assert given != token
+def test_what_is_no_token_is_replaced() -> None:
+    for token in ["", "short", "x" * 44, "%00" * 20]:
+        given = ask(token=token)[2][VISITOR].value
+        assert is_token(given)
+        assert given != token
 
 
 def test_two_browsers_get_two_tokens() -> None:

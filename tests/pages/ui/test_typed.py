@@ -101,24 +101,21 @@ def test_no_bare_address_becomes_a_link(text: str) -> None:
     assert not any(link.search(read(text)) for link in LINKS)
 
 
-@pytest.mark.parametrize("text", ADDRESSES)
-def test_an_address_is_shown_as_it_is(text: str) -> None:
-    assert any(link.search(text) for link in LINKS)
-    assert not any(link.search(read(text)) for link in LINKS)
-    assert shown(text) == text
+def test_an_address_is_shown_as_it_is() -> None:
+    for text in ADDRESSES:
+        assert any(link.search(text) for link in LINKS)
+        assert not any(link.search(read(text)) for link in LINKS)
+        assert shown(text) == text
 
 
-@pytest.mark.parametrize(
-    ("text", "escaped"),
-    [
+def test_what_begins_a_line_is_escaped_there_only() -> None:
+    for text, escaped in [
         ("*a* [b](c) $d$ :red[e]", r"\*a\* \[b\](c) \$d\$ \:red\[e\]"),
         ("1. one\n- two\n+ three\n===", "1\\. one\n\\- two\n\\+ three\n\\==="),
         ("    no code", "no code"),
         ("v1.2 is well-known (so far)!", "v1.2 is well-known (so far)!"),
-    ],
-)
-def test_what_begins_a_line_is_escaped_there_only(text: str, escaped: str) -> None:
-    assert escape(text) == escaped
+    ]:
+        assert escape(text) == escaped
 
 
 def a_problem_with_marks() -> None:

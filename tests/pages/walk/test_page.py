@@ -217,7 +217,7 @@ def test_a_question_counts_its_first_answer(store):
     at.radio[0].set_value(right.answer)
     at.button[-2].click().run()
     assert "Right." in at.success[0].value
-    assert "Score: 0 of 1" in said(at)
+    assert "0 of 1 right" in said(at)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -256,7 +256,7 @@ def test_a_link_to_a_model_of_no_run_says_what_is_shown_instead():
         at = opened(**query)
         assert not at.exception
         sentences = [warning.value for warning in at.warning]
-        assert sentences[-1].endswith("The configuration being edited is shown instead.")
+        assert sentences[-1].endswith("Showing the configuration being edited.")
         assert not any("must be one of" in sentence for sentence in sentences)
 
 

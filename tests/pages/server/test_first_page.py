@@ -1,9 +1,10 @@
-"""Streamlit's page as the app serves it: the style is in it from the first byte on."""
+"""Streamlit's page as the app serves it, with the style in it from the first byte."""
 
 from __future__ import annotations
 
 import asyncio
 import gzip
+import re
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from starlette.routing import Route
 
 from app import STYLE
 from pages.server.first_page import FirstPage, page_html
+from tfm_core.plots.palette import BACKGROUNDS, CARDS, contrast
 
 PAGE = Path(st.__file__).parent / "static" / "index.html"
 
@@ -96,3 +98,27 @@ def test_the_scripts_asked_for_at_once_are_there_and_asked_for_once() -> None:
     assert any("MaterialSymbols" in link for link in links)
     for link in links:
         assert (PAGE.parent / "static" / link).is_file(), link
+
+
+COLOUR = r"(#[0-9a-f]{6})"
+PAIRS = re.findall(rf"\bcolor: light-dark\({COLOUR}, {COLOUR}\)", RULES)
+
+
+def test_words_have_contrast_in_both_themes():
+    for ground in [BACKGROUNDS, CARDS]:
+        for pair in PAIRS:
+            for colour, theme in zip(pair, ("light", "dark"), strict=True):
+                assert contrast(colour, ground[theme]) >= 4.5
+
+
+def test_every_colour_is_given_for_both_themes():
+    assert len(PAIRS) >= 6
+    for words in re.findall(r"color: ([^;]+);", RULES):
+        assert words.startswith("light-dark(")
+
+
+def test_no_class_that_changes_restyles_all_that_stands_below_it() -> None:
+    """A browser that looks for a part of a class does so at every change of any element's."""
+    rules = re.sub(r"/\*.*?\*/", "", RULES, flags=re.DOTALL)
+    for selector in re.findall(r"([^{}]+)\{", rules):
+        assert not re.search(r"\[class[*^$].*[\s>~+(]\*", selector, re.DOTALL), selector
