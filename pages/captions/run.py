@@ -26,7 +26,7 @@ def pick() -> Run | None:
             runs,
             key="captions-run",
             describe=_name,
-            about=_("Runs that describe pictures, with saved weights."),
+            about=_("Runs with saved weights."),
         )
     with right:
         _other_language(runs)
@@ -77,7 +77,7 @@ def _none() -> None:
             )
             return
     offers.presets(
-        _("No model here describes pictures yet. Train one, then compose your own."),
+        _("No model here describes pictures yet."),
         list(_TRAINED.values()),
         key="captions-start",
     )

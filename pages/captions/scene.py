@@ -40,7 +40,7 @@ def pieces(run: Run) -> tuple[list[Piece], list[str]]:
             icon=":material/casino:",
             key="captions-another",
             on_click=lambda: _lay_out(run, st.session_state.get(_SCENE, {}).get("row", -1) + 1),
-            help=_("From the test set: digits it was not trained on."),
+            help=_("Unseen digits from the test set."),
         )
         if task.n_digits > 1:
             st.button(
@@ -54,7 +54,7 @@ def pieces(run: Run) -> tuple[list[Piece], list[str]]:
             _("Anywhere"),
             key=_FREE,
             persist_state="session",
-            help=_("Training digits are on every {n}th pixel. Try positions in between.", n=GRID),
+            help=_("Training used every {n}th pixel; try positions in between.", n=GRID),
         )
     tabs = st.tabs([_("Digit {n}", n=i + 1) for i in range(task.n_digits)])
     composed, missing = [], []

@@ -43,7 +43,7 @@ def part(shown: Sequence[Drawn], n_runs: int) -> None:
     st.header(_("Same example, same step"), anchor=False)
     sides, lacking = _sides(shown[:MAX])
     if len(shown) < n_runs:
-        st.caption(_("One run per configuration: other seeds have other examples."))
+        st.caption(_("One run per configuration."))
     if len(shown) > MAX:
         st.caption(_("Showing the first {most} of {n} runs.", n=len(shown), most=MAX))
     if not sides:
@@ -145,7 +145,7 @@ def _side(side: Side, first: Side, index: int, kind: str, step: int) -> None:
     run = side.entry.run
     at = nearest(step, side.steps)
     if at != step:
-        words = _("No snapshot at step {step}; this is step {at}.", step=f"{step:,}", at=f"{at:,}")
+        words = _("No snapshot at step {step}: showing {at}.", step=f"{step:,}", at=f"{at:,}")
         st.caption(words)
     try:
         own = same_example(first.probe, side.probe, index)

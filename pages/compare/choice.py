@@ -155,7 +155,7 @@ def _help(runs: Sequence[Run], there: Sequence[Run]) -> None:
         alike = [run for run in alike if run.experiment.task.name == runs[0].experiment.task.name]
         offered = {run.meta.name: [runs[0].id, run.id] for run in alike[:_OFFERED]}
     else:
-        words = _("Choose runs above, or open two recorded ones.")
+        words = _("Choose runs, or open two recorded ones.")
         known = {run.id for run in there}
         ready = [run_id for run_id in RECORDED if run_id in known]
         offered = {_("Compare one head with four"): ready} if ready else {}

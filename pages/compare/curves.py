@@ -84,7 +84,7 @@ def _controls(*, has_seeds: bool) -> tuple[tuple[str, ...], AxisName, int, bool,
             [int(option) for option in WINDOW.options],
             key=WINDOW.key,
             format_func=lambda n: _("off") if n == 1 else _("mean of {n}", n=n),
-            help=_("Averages this many past values (thick line). Validation is not smoothed."),
+            help=_("Averages this many past training values."),
             persist_state="session",
             width=200,
         )
@@ -101,7 +101,7 @@ def _controls(*, has_seeds: bool) -> tuple[tuple[str, ...], AxisName, int, bool,
                 _("Average seeds"),
                 key=BANDS.key,
                 persist_state="session",
-                help=_("Runs that differ only in seed: mean ± one standard deviation."),
+                help=_("Mean ± one standard deviation over seeds."),
             )
     for sentence in problems:
         view_link.warn(sentence)
@@ -171,7 +171,7 @@ def _figure(
         )
     notes = _notes(list(lost), list(estimated), longest, plots.most_points(panels, window))
     if has_bands and not is_banded:
-        words = _("On this axis each seed has its own line.")
+        words = _("No averages on this axis.")
         notes.append(words)
     if not any(panel.lines for panel in panels):
         return None, notes
@@ -190,12 +190,12 @@ def _figure(
 def _notes(lost: Sequence[str], estimated: Sequence[str], longest: int, most: int) -> list[str]:
     notes = []
     if longest > most:
-        notes.append(_("Lines are thinned to {most} points; no spike is lost.", most=most))
+        notes.append(_("Thinned to {most} points; every spike stays.", most=most))
     if estimated:
         names = _listed(estimated)
-        notes.append(_("The seconds of {names} are estimated from the speed.", names=names))
+        notes.append(_("Seconds of {names}: estimated from the speed.", names=names))
     if lost:
-        notes.append(_("Not recorded, so not shown on this axis: {names}.", names=_listed(lost)))
+        notes.append(_("Not recorded on this axis: {names}.", names=_listed(lost)))
     return notes
 
 

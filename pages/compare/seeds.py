@@ -129,9 +129,9 @@ def part(grouped: Sequence[Group]) -> None:
 
 
 def _offer(grouped: Sequence[Group]) -> None:
-    words = _("One seed proves little; more seeds allow a test.")
+    words = _("One seed proves little; train more.")
     if has_seeds(grouped):
-        words = _("All get the same seeds, so runs are compared in pairs.")
+        words = _("Runs are compared in pairs of equal seeds.")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(words, width="content")
         seed_button.draw(

@@ -158,9 +158,9 @@ def _keep_in_address(run: Run, shown: Drawn, view: Look | None, key: str) -> Non
 def _links(run: Run, view: Look) -> None:
     own = PICTURE + own_picture.to_text(view.seen[None])
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        words_ = _("Maps: what the mean of all patches, the classifier's input, takes from each.")
+        words_ = _("Maps: mean attention of all patches to each.")
         if run.experiment.has_cls:
-            words_ = _("Maps: what the CLS token, the classifier's input, takes from each patch.")
+            words_ = _("Maps: attention of the CLS token to each patch.")
         st.caption(words_, width="content")
         st.page_link(
             page_table.path_of("attention"),

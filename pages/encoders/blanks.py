@@ -78,7 +78,7 @@ def _draw(run: Run) -> None:
         return
     if not filled.blanks[0].truth:
         st.info(
-            _("The grammar has no such sentence, so no truth to compare with."),
+            _("The grammar has no such sentence: no truth to compare."),
             icon=":material/info:",
         )
     for blank in filled.blanks:
@@ -115,7 +115,7 @@ def _blank(filled: Filled, blank: Blank) -> None:
                 np.array(truth) if blank.truth else None,
             ),
             _(
-                "Model at step {step} and exact probabilities of the grammar.",
+                "Model at step {step}, and the exact probabilities.",
                 step=f"{filled.step:,}",
             ),
             key=f"encoders-choice-{blank.position}",
@@ -123,7 +123,7 @@ def _blank(filled: Filled, blank: Blank) -> None:
     with right:
         show.figure(
             plots.head_rows(blank.heads, [*words], theme=state.theme(), marked=[blank.position]),
-            _("Attention of the gap (▸) by head, to both sides."),
+            _("Attention of the gap (▸), by head."),
             key=f"encoders-gap-{blank.position}",
         )
     _sure(blank)
@@ -140,7 +140,7 @@ def _sure(blank: Blank) -> None:
         )
         if blank.truth:
             _compared(blank)
-    st.caption(_("In nats: 0 is sure; 2.08 (ln 8) is torn between eight words."))
+    st.caption(_("In nats: 0 is sure; ln 8 = 2.08 is eight equal words."))
 
 
 def _compared(blank: Blank) -> None:
@@ -154,7 +154,7 @@ def _compared(blank: Blank) -> None:
     st.metric(
         _("Lost"),
         f"{blank.excess:.3f}",
-        help=_("Kullback-Leibler divergence from truth to model; 0: equal."),
+        help=_("Kullback-Leibler divergence from truth to model."),
         border=True,
         width=_METRIC,
     )

@@ -35,7 +35,7 @@ def conclusion_box(chosen: Demonstration, trained: Found) -> None:
     conclusion = conclude(chosen, results)
     if not conclusion.findings:
         if n_over:
-            st.caption(_("The result appears when all runs have finished."))
+            st.caption(_("The result appears when all runs finish."))
         return
     with st.container(border=True, key="experiment-conclusion"):
         _say(conclusion)

@@ -38,14 +38,14 @@ DOORS = (
     Door(
         "attention",
         N_("Try"),
-        N_("See what each head does with your sentence."),
+        N_("Each head on your own sentence."),
         ":material/edit:",
         {"run": TRANSLATOR, "example": "own"},
     ),
     Door(
         "words",
         N_("Learn"),
-        N_("Short lessons, from tokens to a trained model."),
+        N_("Short lessons, from tokens to training."),
         ":material/school:",
     ),
 )

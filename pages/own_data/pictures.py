@@ -155,7 +155,7 @@ def _form() -> Form:
             key="own-data-size",
             persist_state="session",
             width=130,
-            help=_("Pictures become squares of this size. Smaller trains faster."),
+            help=_("Squares of this size; smaller trains faster."),
         )
         is_grey = st.segmented_control(
             _("Colour"),
@@ -223,7 +223,7 @@ def _renamed(pictures: Pictures) -> Pictures | None:
     n_each = np.bincount(pictures.labels, minlength=len(pictures.class_names))
     names = list(pictures.class_names)
     with st.expander(_("Rename, merge or drop classes"), icon=":material/edit:"):
-        st.caption(_("Equal names merge classes. An empty name drops a class."))
+        st.caption(_("Equal names merge; an empty name drops a class."))
         edited = st.data_editor(
             pd.DataFrame({"class": names, "n": n_each, "name": names}),
             column_config={
@@ -277,7 +277,7 @@ def _split(pictures: Pictures) -> Split:
             return Split(by="file")
         share = st.slider(
             _("Test share, %"), 5, 40, 15, 5, key="own-data-share", persist_state="session",
-            width=260, help=_("The same share of each class, not used for training."),
+            width=260, help=_("The same share of each class."),
         )  # fmt: skip
         seed = st.number_input(
             _("Test seed"), 0, 9999, 0, key="own-data-seed", persist_state="session",
@@ -319,6 +319,6 @@ def _strips(pictures: Pictures, table: npt.NDArray[np.int64]) -> None:
         st.caption(_("And {n} more classes.", n=len(names) - plots.MAX_STRIPS))
     show.figure(
         plots.balance(names, table),
-        _("Pictures per class and split. Uneven classes inflate accuracy."),
+        _("Pictures per class and split."),
         key="own-data-balance",
     )

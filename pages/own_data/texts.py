@@ -122,7 +122,7 @@ def _more(kind: str) -> tuple[int, bytes | None]:
     with st.expander(_("Split"), icon=":material/tune:"):
         seed = st.number_input(
             _("Split seed"), 0, 9999, 0, key="own-data-text-seed", persist_state="session",
-            help=_("A tenth each for validation and test, drawn by this seed."),
+            help=_("Draws a tenth each for validation and test."),
         )  # fmt: skip
         test = _test_file(kind)
     return int(seed), test
@@ -205,8 +205,7 @@ def _counts(report: Report) -> None:
         words.append(_("Unused: {columns}.", columns=escape(", ".join(unused))))
     st.caption(" ".join(words))
     if report.test_accounting.total:
-        words = _accounted(report.test_accounting)
-        st.caption(_("Test file: {words}", words=words))
+        st.caption(_("Test file: {words}", words=_accounted(report.test_accounting)))
 
 
 def _accounted(accounting: Accounting) -> str:
@@ -334,7 +333,7 @@ def _figures(report: Report) -> None:
     if report.balance:
         show.figure(
             plots.labels(report.balance),
-            _("Sentences per label. Uneven labels inflate accuracy."),
+            _("Sentences per label."),
             key="own-data-labels",
         )
     if report.lengths:
@@ -343,6 +342,6 @@ def _figures(report: Report) -> None:
             sizes.pop(_(report.columns[1]))
         show.figure(
             plots.lengths(sizes),
-            _("Text length in tokens. The longest decide the memory."),
+            _("Text length in tokens; the longest decide the memory."),
             key="own-data-lengths",
         )

@@ -78,7 +78,7 @@ def choose(runs: list[Run]) -> Page:
         type="search",
         live=True,  # after a pause in typing; a duration in words would import pandas
         placeholder=_("name, #tag, note, group, setting"),
-        help=_("Finds runs with all words; n_heads=8 finds a setting."),
+        help=_("All words must match; n_heads=8 finds a setting."),
         persist_state="session",
         label_visibility="collapsed",
         width=260,

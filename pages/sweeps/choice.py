@@ -71,7 +71,7 @@ def undo() -> None:
 
 def deletion(sweep: Sweep) -> None:
     with st.popover(_("Delete sweep …"), icon=":material/delete:"):
-        st.caption(_("Its runs stay. You can restore it for a day."))
+        st.caption(_("Its runs stay. You can undo for a day."))
         if st.button(_("Delete sweep"), key="sweeps-delete") and actions.delete(sweep):
             open_sweep(NEW)
             st.rerun()

@@ -27,7 +27,7 @@ def place() -> None:
         _("Drop or choose a JournalStorage file"),
         key="sweeps-bring",
         megabytes=_MEGABYTES,
-        help=_("Shows leaderboard, importance and parallel coordinates. No code in it runs."),
+        help=_("View only. No code in it runs."),
         take=lambda file: choice.open_sweep(actions.bring(file.getvalue(), file.name).id),
     )
 
@@ -88,7 +88,7 @@ def _draw(study: Look) -> None:
     if len(there) < len(captions):
         st.caption(
             _(
-                "Importance needs {n} finished trials with common settings that vary.",
+                "Importance needs {n} trials with common settings.",
                 n=plots.ENOUGH,
             )
         )

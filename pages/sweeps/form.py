@@ -45,7 +45,7 @@ def _space(first: Plan, key: str) -> tuple[Dimension, ...]:
         key=f"{key}-paths",
         max_selections=MAX_SETTINGS,
         placeholder=_("Choose settings"),
-        help=_("Any setting but the task. Invalid combinations are skipped."),
+        help=_("Invalid combinations are skipped."),
     )  # fmt: skip
     problem: ValueError | None = None
     dimensions: list[Dimension] = []
@@ -145,7 +145,7 @@ def _range(label: str, likely: Range, key: str, *, is_grid: bool) -> tuple[str, 
         )  # fmt: skip
         st.markdown(
             _("log"), width="content",
-            help=_("Samples each power of ten equally, as for learning rates."),
+            help=_("Each power of ten gets an equal share."),
         )  # fmt: skip
     if not is_grid:
         return low, high, is_log, likely.points
@@ -226,7 +226,7 @@ def _search(first: Plan, dimensions: Sequence[Dimension], key: str) -> dict[str,
                 _("Optimise"), known, known.index(first.objective),
                 format_func=lambda name: _(OBJECTIVES[name].label), key=f"{key}-objective",
                 width=180,
-                help=_("With the final weights, or with patience the best."),
+                help=_("With the final weights; with patience, the best."),
             )  # fmt: skip
         max_runs = st.number_input(
             _("Max. runs"), 0, MAX_RUNS, first.max_runs or 0, key=f"{key}-runs", width=125,
@@ -239,7 +239,7 @@ def _search(first: Plan, dimensions: Sequence[Dimension], key: str) -> dict[str,
         )  # fmt: skip
         at_once = st.number_input(
             _("Runs at once"), 1, MAX_AT_ONCE, first.at_once, key=f"{key}-at-once", width=125,
-            help=_("They share the CPU, and suggestions know fewer results."),
+            help=_("They share the CPU; suggestions know fewer results."),
         )  # fmt: skip
     return {
         "search": search,

@@ -81,16 +81,16 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
         (
             (
                 "on-the-way",
-                _("Each run's curve, best in blue; pruned ones end early."),
+                _("Each run's curve; best in blue."),
             ),
         ),
     )
     n_finished, n_pruned = plots.counts(plan, trials)
     if n_finished:
-        words = [_("From {n} finished of {all} trials.", n=n_finished, all=len(trials))]
+        counts = [_("From {n} finished of {all} trials.", n=n_finished, all=len(trials))]
         if n_pruned:
-            words.append(_("Hollow and dotted: {n} pruned, at their last value.", n=n_pruned))
-        st.caption(" ".join(words))
+            counts.append(_("Hollow and dotted: {n} pruned, at their last value.", n=n_pruned))
+        st.caption(" ".join(counts))
     for row in rows:
         there = [(name, words) for name, words in row if name in figures]
         if there:
@@ -158,7 +158,7 @@ def _buttons(sweep: Sweep, plan: Plan) -> None:
         st.button(
             _("Stop sweep"), icon=":material/stop:", key="sweeps-stop",
             on_click=actions.halt, args=(sweep,),
-            help=_("Stops its runs too; they resume with it."),
+            help=_("Its runs stop and resume with it."),
         )  # fmt: skip
     elif plan.state == "stopped":
         st.button(
@@ -168,7 +168,7 @@ def _buttons(sweep: Sweep, plan: Plan) -> None:
 
 
 def _change(sweep: Sweep, plan: Plan, trials: Sequence[Trial]) -> None:
-    st.caption(_("Finished trials count if they lie in the new ranges. More runs add trials."))
+    st.caption(_("Finished trials in the new ranges count."))
     key = f"change-{sweep.id}-{plan.edition}-{plan.max_runs}"
     problem: Exception | None = None
     changed = plan

@@ -166,7 +166,7 @@ def _needs_words(experiment: Experiment, future: Future[Any]) -> str:
     except ValueError as error:
         return f":red[:material/error: {escape(_(error))}]"
     except Exception:  # a failed estimate must not prevent the start
-        return _("No estimate for these settings; you can start anyway.")
+        return _("No estimate for these settings.")
     assert estimate is not None
     why = advice_on(state.device(), experiment.training)
     slow = f"  \n:orange[:material/warning: {_(why)}]" if why else ""
@@ -241,7 +241,7 @@ def _threads(device: str, choices: Sequence[int]) -> None:
         list(choices),
         required=True,
         key=state.THREADS,
-        help=_("One is fastest for small models on a busy machine."),
+        help=_("One is fastest for small models."),
         persist_state="session",
     )
 

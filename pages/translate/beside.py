@@ -52,7 +52,7 @@ def part(source: Source, row: DeltaGenerator) -> None:
 def _summary(comparison: BesideTruth) -> str:
     at = comparison.parts_at
     counts = _(
-        "Teacher forcing: {taught} of {n} tokens right; free running: {free} of {n}.",
+        "Right: {taught} of {n} with teacher forcing, {free} running free.",
         taught=comparison.n_taught_right,
         free=comparison.n_free_right,
         n=comparison.n_true,
@@ -78,7 +78,7 @@ def _no_truth(source: Source) -> None:
         show.problem(missing)
         return
     st.info(
-        _("The task has no answer for this sentence. Choose one it has:"),
+        _("The task has no answer for this sentence. Try:"),
         icon=":material/help:",
     )
     with st.container(horizontal=True, gap="small"):

@@ -87,7 +87,7 @@ def beam(source: Source) -> BeamSettings:
     alpha = _slider(
         _("Length penalty"),
         PENALTY,
-        _("0 ranks by ln p; larger favours long texts: ln p / ((5 + tokens) / 6)^penalty."),
+        _("Ranks by ln p / ((5 + tokens) / 6)^penalty."),
     )
     most = min(source.longest, MAX_SEARCHED)
     return BeamSettings(width, choice.length(most) if source.context else most, alpha)

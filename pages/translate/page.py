@@ -70,7 +70,7 @@ def _note(run: Run) -> None:
         recorded.note(run, key="translate")
     elif run.status.is_active:
         name = escape(run.meta.name)
-        st.caption(_("“{name}” is training; these are its last saved weights.", name=name))
+        st.caption(_("“{name}” is training; its last weights write.", name=name))
 
 
 def _cannot(current: Run) -> None:

@@ -297,7 +297,7 @@ def test_who_removes_a_set_reads_which_runs_learned_from_it(
     assert "My \\*bars\\*" in app.button(key=f"own-remove-{own.id}").help
     app.button(key=f"own-remove-{own.id}").click().run()
     assert own_of(store) == []
-    assert "Removed *bars*. Your run “My *bars*” uses it" in words(app)
+    assert "Removed *bars*. Used by “My *bars*”" in words(app)
     app.button(key=f"own-undo-{own.id}").click().run()
     assert [one.id for one in own_of(store)] == [own.id]
 
