@@ -15,7 +15,7 @@ _TRAINED = {"english": "captions", "korean": "captions-korean"}  # the preset of
 
 
 def pick() -> Run | None:
-    runs = _fitting()
+    runs = fitting_run.able(lambda experiment: experiment.task.describes_pictures)
     if not runs:
         _none()
         return None
@@ -32,14 +32,6 @@ def pick() -> Run | None:
         _other_language(runs)
     recorded.note(picked, key="captions")
     return picked
-
-
-def _fitting() -> list[Run]:
-    return [
-        run
-        for run in visitors.at_hand()
-        if run.problem is None and run.has_checkpoint and run.experiment.task.describes_pictures
-    ]
 
 
 def _name(run: Run) -> str:

@@ -13,7 +13,7 @@ from pages.ui import comparison, runs_access, show
 from pages.ui.typed import escape
 from tfm_core.inspect.compare.curves import METRICS, caveats, track
 from tfm_core.inspect.compare.spread import band
-from tfm_core.inspect.experiments.conclusion import Conclusion, conclude
+from tfm_core.inspect.experiments.conclusion import conclude
 from tfm_core.inspect.experiments.demonstration import Arm, Demonstration
 from tfm_core.inspect.experiments.found import Found
 from tfm_core.inspect.experiments.result import Result, read
@@ -37,18 +37,14 @@ def conclusion_box(chosen: Demonstration, trained: Found) -> None:
         if n_over:
             st.caption(_("The result appears when all runs finish."))
         return
-    with st.container(border=True, key="experiment-conclusion"):
-        _say(conclusion)
-
-
-def _say(conclusion: Conclusion) -> None:
     icon = ":material/check_circle:" if conclusion.is_expected else ":material/help:"
-    for finding in conclusion.findings:
-        st.markdown(_("**Shown:** {words}", words=_(finding.sentence)))
-    for sentence in conclusion.seeds:
-        st.markdown(f":material/balance: {_(sentence)}")
-    if conclusion.verdict is not None:
-        st.markdown(f"{icon} {_(conclusion.verdict)}")
+    with st.container(border=True, key="experiment-conclusion"):
+        for finding in conclusion.findings:
+            st.markdown(_("**Shown:** {words}", words=_(finding.sentence)))
+        for sentence in conclusion.seeds:
+            st.markdown(f":material/balance: {_(sentence)}")
+        if conclusion.verdict is not None:
+            st.markdown(f"{icon} {_(conclusion.verdict)}")
 
 
 def _results(chosen: Demonstration, trained: Found) -> dict[str, dict[int, Result]]:

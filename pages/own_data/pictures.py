@@ -78,7 +78,7 @@ def add(kind: str) -> Draft | None:
             return None
         name = _common([file.name for file in files])
         upload = ",".join(file.file_id for file in files)
-        choices = _chosen(upload)
+        choices = Choices(*(st.session_state.get(f"own-data-{name}-{upload}") for name in _CHOICES))
         try:
             pictures = state.read_once(
                 (upload, form, choices),
@@ -101,11 +101,6 @@ def _common(names: Sequence[str]) -> str:
         same = (one == two for one, two in zip(common, other, strict=False))
         common = [word for word, _is_same in zip(common, takewhile(bool, same), strict=False)]
     return "".join(common) or names[0]
-
-
-def _chosen(upload: str) -> Choices:
-    chosen = (st.session_state.get(f"own-data-{name}-{upload}") for name in _CHOICES)
-    return Choices(*chosen)
 
 
 def _ask(upload: str) -> None:

@@ -155,7 +155,13 @@ def preview(draft: Draft) -> None:
     _counts(report)
     _much_left_out(report)
     columns.picker(report, draft.data)
-    _spellings(report, draft.data)
+    if report.spellings:
+        st.toggle(
+            _("Merge labels that differ only in case"),
+            value=True,
+            key=_merge_key(draft.data),
+            help=_("Uses the most frequent spelling."),
+        )
     for note in report.notes:
         st.markdown(f":orange[:material/warning:] {escape(_(note))}")
     _problems(report)
@@ -245,17 +251,6 @@ def _much_left_out(report: Report) -> None:
         why=escape(_(first.sentence)),
     )
     st.warning(words, icon=":material/warning:")
-
-
-def _spellings(report: Report, data: str) -> None:
-    if not report.spellings:
-        return
-    st.toggle(
-        _("Merge labels that differ only in case"),
-        value=True,
-        key=_merge_key(data),
-        help=_("Uses the most frequent spelling."),
-    )
 
 
 def _vocabulary(report: Report) -> None:

@@ -113,7 +113,8 @@ def _numbers(
         if mode == VALUES:
             words = ", ".join(_typed(value) for value in default.grid())
             text = st.text_input(_("{setting}: values", setting=label), words, key=f"{key}-values")
-            return Choices(setting.path, _read_all(text, setting))
+            parts = [part for part in text.replace(";", ",").split(",") if part.strip()]
+            return Choices(setting.path, tuple(_read(part, setting) for part in parts))
         likely = default if isinstance(default, Range) else _usual_range(setting, base)
         low, high, is_log, points = _range(label, likely, key, is_grid=is_grid)
     is_whole = setting.kind == "int"
@@ -185,11 +186,6 @@ def _usual_range(setting: Setting, base: Experiment) -> Range:
     if is_whole:
         return Range(setting.path, int(first), max(int(last), int(first) + 1), is_whole=True)
     return Range(setting.path, float(f"{first:.3g}"), float(f"{last:.3g}"))
-
-
-def _read_all(text: str, setting: Setting) -> tuple[Value, ...]:
-    parts = [part for part in text.replace(";", ",").split(",") if part.strip()]
-    return tuple(_read(part, setting) for part in parts)
 
 
 def _read(text: str, setting: Setting) -> Value:

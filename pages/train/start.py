@@ -180,16 +180,15 @@ def _needs_words(experiment: Experiment, future: Future[Any]) -> str:
         memory=show.size(estimate.memory_bytes),
         step=show.size(estimate.step_bytes),
         steps=f"{experiment.training.steps:,}",
-        time=_time(experiment, estimate),
+        time=run_time.takes_now(
+            experiment,
+            device=state.device(),
+            threads=state.threads(),
+            measured=estimate.seconds if _is_measured() else None,
+        ),
         disk=show.size(disk),
     )
     return needs + slow
-
-
-def _time(experiment: Experiment, estimate: Any) -> str:
-    device = state.device()
-    measured = estimate.seconds if _is_measured() else None
-    return run_time.takes_now(experiment, device=device, threads=state.threads(), measured=measured)
 
 
 def _device() -> None:

@@ -41,12 +41,12 @@ def part(source: Source, row: DeltaGenerator) -> None:
         "parts": _("they diverge here"),
     }
     st.html(beside_table(comparison, words))
-    words = _(
+    scores = _(
         "ln p of the truth: {truth}; of its own text: {free}.",
         truth=in_nats(comparison.truth_score),
         free=in_nats(comparison.free_score),
     )
-    st.caption(words, help=paragraph("translate/beside-truth"))
+    st.caption(scores, help=paragraph("translate/beside-truth"))
 
 
 def _summary(comparison: BesideTruth) -> str:
