@@ -176,7 +176,7 @@ def _choose(ids: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class StyledRun:
     """A run with its name on this page and its style slot."""
 
     run: Run
@@ -184,11 +184,11 @@ class Drawn:
     slot: int
 
 
-def drawn(runs: Sequence[Run]) -> list[Drawn]:
+def drawn(runs: Sequence[Run]) -> list[StyledRun]:
     places = slots([run.id for run in runs], st.session_state.get(_SLOTS, {}))
     st.session_state[_SLOTS] = places
     by_difference = names([run.experiment for run in runs])
     return [
-        Drawn(run, run.labels.name or _(name), places[run.id])
+        StyledRun(run, run.labels.name or _(name), places[run.id])
         for run, name in zip(runs, by_difference, strict=True)
     ]

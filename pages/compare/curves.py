@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from pages.compare import seeds
-from pages.compare.choice import Drawn
+from pages.compare.choice import StyledRun
 from pages.compare.link import AXIS, BANDS, LOG_X, LOG_Y, METRIC, WINDOW
 from pages.components.live_figure import live_figure
 from pages.i18n import _, language
@@ -24,7 +24,7 @@ _HEIGHT, _PER_PANEL = 62, 126  # pixels: two panels fit the first screen
 _MAX_LISTED = 3
 
 
-def part(shown: Sequence[Drawn], grouped: Sequence[seeds.Group], had_bands: bool) -> None:
+def part(shown: Sequence[StyledRun], grouped: Sequence[seeds.SeedGroup], had_bands: bool) -> None:
     """Draw the chosen quantities of all runs.
 
     had_bands: whether the page was drawn with bands; a press here redraws only this part.
@@ -115,7 +115,7 @@ def _controls(*, has_seeds: bool) -> tuple[tuple[str, ...], AxisName, int, bool,
     return tuple(metrics), chosen, int(window), is_log_x, is_log_y, is_banded
 
 
-def _mark(entry: Drawn, curves: Curves) -> tuple[object, ...]:
+def _mark(entry: StyledRun, curves: Curves) -> tuple[object, ...]:
     """Return a cache key that changes exactly when the line of a run does."""
     sizes = [(len(series), series.last("step")) for series in (curves.steps, curves.validation)]
     return (
@@ -133,9 +133,9 @@ def _figure(
     key: tuple[object, ...],
     marks: tuple[object, ...],
     spoken: str,
-    _shown: Sequence[Drawn],
+    _shown: Sequence[StyledRun],
     _curves: dict[str, Curves],
-    _grouped: Sequence[seeds.Group],
+    _grouped: Sequence[seeds.SeedGroup],
 ) -> tuple[go.Figure | None, list[str]]:
     metrics, axis, window, is_log_x, is_log_y, has_bands = key
     assert isinstance(metrics, tuple)

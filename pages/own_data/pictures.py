@@ -54,7 +54,7 @@ _BY = {"file": N_("As named"), "seed": N_("Random")}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Draft:
+class PictureUpload:
     """An upload that is not saved yet. problem: why nothing was read."""
 
     name: str
@@ -62,7 +62,7 @@ class Draft:
     problem: str = ""
 
 
-def add(kind: str) -> Draft | None:
+def add(kind: str) -> PictureUpload | None:
     """Ask for files and options; return what was read, or None before an upload."""
     with st.container(border=True, gap="small"):
         st.header(_("Add your pictures"), anchor=False)
@@ -88,10 +88,10 @@ def add(kind: str) -> Draft | None:
             )
         except ValueError as error:
             _ask(upload)
-            return Draft(name, None, _(error))
+            return PictureUpload(name, None, _(error))
         st.session_state[_UNDERSTOOD] = upload, pictures.understood, pictures.folder_names
         _ask(upload)
-    return Draft(name, pictures)
+    return PictureUpload(name, pictures)
 
 
 def _common(names: Sequence[str]) -> str:
@@ -174,7 +174,7 @@ def _form() -> Form:
     return Form(size or 28, is_grey is not False, fit or "middle")
 
 
-def preview(draft: Draft) -> None:
+def preview(draft: PictureUpload) -> None:
     st.header(_("Read from {name}", name=escape(draft.name[:80])), anchor=False)
     if draft.pictures is None:
         show.problem(draft.problem)

@@ -48,7 +48,7 @@ _LIKE = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Draft:
+class TextInput:
     """An input that is not saved yet."""
 
     report: Report
@@ -56,7 +56,7 @@ class Draft:
     """A digest of the data: what is chosen for them is forgotten when others are read."""
 
 
-def add(kind: str) -> Draft | None:
+def add(kind: str) -> TextInput | None:
     """Ask for data of a kind; return what was read, or None before there is any."""
     with st.container(border=True, gap="small"):
         st.header(_(_TITLES[kind]), anchor=False)
@@ -108,7 +108,7 @@ def add(kind: str) -> Draft | None:
             merges_labels=merges,
         ),
     )
-    return Draft(report, data)
+    return TextInput(report, data)
 
 
 def _merge_key(data: str) -> str:
@@ -139,7 +139,7 @@ def _test_file(kind: str) -> bytes | None:
     return None if test is None else test.getvalue()
 
 
-def preview(draft: Draft) -> None:
+def preview(draft: TextInput) -> None:
     report = draft.report
     st.header(_("Read: {name}", name=escape(report.name)), anchor=False)
     if report.refusal is not None:
@@ -193,7 +193,7 @@ def nothing_yet() -> None:
     unit = str(st.session_state.get("own-data-unit-text") or "words")
     name = _("Alice in Wonderland, first chapter")
     report = inspect_text("text", read_text(), name=name, unit=unit)
-    preview(Draft(report))
+    preview(TextInput(report))
 
 
 def _counts(report: Report) -> None:

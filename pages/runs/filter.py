@@ -19,7 +19,7 @@ _MINE = "mine"
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ListedRun:
     """What the filter needs of a run, read once."""
 
     run: Run
@@ -28,12 +28,12 @@ class Known:
     damage: str | None
 
     @classmethod
-    def of(cls, run: Run) -> Known:
+    def of(cls, run: Run) -> ListedRun:
         problem = run.problem
         return cls(run, run.status, problem, problem or run.damage)
 
 
-_KINDS: dict[str, tuple[str, Callable[[Known], bool]]] = {
+_KINDS: dict[str, tuple[str, Callable[[ListedRun], bool]]] = {
     "active": (N_("Active"), lambda row: row.status.is_active),
     "finished": (N_("Finished"), lambda row: row.status.state == "finished"),
     "early": (N_("Stopped or failed"), lambda row: row.status.can_resume and row.problem is None),
@@ -56,7 +56,7 @@ _ORDERS: dict[str, tuple[str, Callable[[Run], float | str | None], bool]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class RunPage:
     """A page of runs, the index of its first, and the number of matches."""
 
     runs: list[Run]
@@ -64,8 +64,8 @@ class Page:
     n: int
 
 
-def choose(runs: list[Run]) -> Page:
-    known = [Known.of(run) for run in runs]
+def choose(runs: list[Run]) -> RunPage:
+    known = [ListedRun.of(run) for run in runs]
     kinds = {name: [row for row in known if test(row)] for name, (_label, test) in _KINDS.items()}
     who = visitors.visitor()
     if who.name is not None:
@@ -124,23 +124,23 @@ def _group(groups: list[str]) -> str | None:
     )
 
 
-def _paged(matching: list[Run]) -> Page:
+def _paged(matching: list[Run]) -> RunPage:
     n_pages = -(-len(matching) // PER_PAGE)
     if n_pages < 2:
-        return Page(matching, 0, len(matching))
+        return RunPage(matching, 0, len(matching))
     if not 1 <= (st.session_state.get("runs-page") or 1) <= n_pages:
         del st.session_state["runs-page"]  # fewer matches than before
     first = ((st.session_state.get("runs-page") or 1) - 1) * PER_PAGE
-    return Page(matching[first : first + PER_PAGE], first, len(matching))
+    return RunPage(matching[first : first + PER_PAGE], first, len(matching))
 
 
 def read_ahead(run: Run) -> None:
     """Read what the list shows of a run, so that its first visitor need not wait."""
-    Known.of(run)
+    ListedRun.of(run)
     room.size(run.folder)
 
 
-def turn(page: Page) -> None:
+def turn(page: RunPage) -> None:
     if page.n <= len(page.runs):
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):

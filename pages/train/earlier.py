@@ -79,7 +79,7 @@ def _result_words(value: str, reached: Reached) -> str:
     return ", ".join(parts) or _("no run yet with {value}", value=value)
 
 
-class _Ended:
+class _EndedRuns:
     """The settings of ended runs, each read once."""
 
     def __init__(self) -> None:
@@ -103,5 +103,5 @@ class _Ended:
 
 
 @st.cache_resource(show_spinner=False)
-def _ended() -> _Ended:
-    return _Ended()
+def _ended() -> _EndedRuns:
+    return _EndedRuns()
