@@ -32,6 +32,25 @@ PICTURE = "picture-"
 _MAX = 4096  # letters of a drawing
 
 
+def _board_of(text: str) -> str:
+    is_sample = len(text) == 1 and text in "0123456789"
+    is_picture = text.startswith(PICTURE) and len(PICTURE) < len(text) <= _MAX
+    if not (is_sample or is_picture):
+        raise Unfit(_("0 to 9, or picture- and a drawing"))
+    return text
+
+
+BOARD = Written("digit", reader=_board_of, writer=str, first=FIRST)
+"""A sample's index, or ``picture-`` and a drawing as ``own_picture.to_text`` writes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawView:
+    """What stands on the board."""
+
+    digit: str = view_link.linked(BOARD)
+
+
 def board(run: Run) -> None:
     loaded = models(str(run.folder), run)
     were_loaded, is_live, is_drawn = loaded.are_loaded, run.status.is_active, False
@@ -168,22 +187,3 @@ def _links(run: Run, view: Look) -> None:
             icon=":material/visibility:",
             query_params={"run": run.id, "example": "own", "own": own},
         )
-
-
-def _board_of(text: str) -> str:
-    is_sample = len(text) == 1 and text in "0123456789"
-    is_picture = text.startswith(PICTURE) and len(PICTURE) < len(text) <= _MAX
-    if not (is_sample or is_picture):
-        raise Unfit(_("0 to 9, or picture- and a drawing"))
-    return text
-
-
-BOARD = Written("digit", reader=_board_of, writer=str, first=FIRST)
-"""A sample's index, or ``picture-`` and a drawing as ``own_picture.to_text`` writes it."""
-
-
-@dataclass(frozen=True, slots=True)
-class DrawView:
-    """What stands on the board."""
-
-    digit: str = view_link.linked(BOARD)

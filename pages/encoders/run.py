@@ -41,6 +41,13 @@ VIEW = parameters.named(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class EncodersView:
+    """What the page shows."""
+
+    view: str = view_link.linked(VIEW)
+
+
 def explain(name: str) -> None:
     with st.expander(_("How it works"), icon=":material/help:"):
         st.markdown(content(f"encoders_{name}"))
@@ -125,10 +132,3 @@ def with_word(text: str, word: str, known: Sequence[str]) -> str:
         if match[0].lower() not in known and not re.search("[’']", match[0]):
             return text[: match.start()] + word + text[match.end() :]
     return f"{text.rstrip(' .')} {word}".lstrip()
-
-
-@dataclass(frozen=True, slots=True)
-class EncodersView:
-    """What the page shows."""
-
-    view: str = view_link.linked(VIEW)

@@ -21,6 +21,13 @@ EXPERIMENT = parameters.named(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class ExperimentsView:
+    """What the page shows."""
+
+    experiment: str = view_link.linked(EXPERIMENT)
+
+
 def chosen(shelf: Shelf) -> Demonstration:
     problem = view_link.receive(EXPERIMENT)
     shown = str(st.session_state[EXPERIMENT.key])
@@ -73,10 +80,3 @@ def _times(device: str) -> dict[str, Forecast | None]:
         )
         for name, demonstration in DEMONSTRATIONS.items()
     }
-
-
-@dataclass(frozen=True, slots=True)
-class ExperimentsView:
-    """What the page shows."""
-
-    experiment: str = view_link.linked(EXPERIMENT)

@@ -29,6 +29,14 @@ KIND = parameters.named(
 SET = Text("set", first="", key="own-data-set", most=40)
 
 
+@dataclass(frozen=True, slots=True)
+class OwnDataView:
+    """What the page shows; without a set, the newest or built-in one of the kind."""
+
+    kind: str = view_link.linked(KIND)
+    set: str = view_link.linked(SET)
+
+
 def chosen(sets: Sequence[OwnSet]) -> OwnSet | None:
     """Return the set from the link or the last choice, else the first one."""
     problem = view_link.receive(SET)
@@ -89,11 +97,3 @@ def read_once(what: Hashable, work: Callable[[], T]) -> T:
     if known[2] is not None:
         raise known[2]
     return cast(T, known[1])
-
-
-@dataclass(frozen=True, slots=True)
-class OwnDataView:
-    """What the page shows; without a set, the newest or built-in one of the kind."""
-
-    kind: str = view_link.linked(KIND)
-    set: str = view_link.linked(SET)
