@@ -74,11 +74,7 @@ def _piece(run: Run, task: CaptionTaskConfig, i: int, step: int) -> Piece:
             _("Number"), range(10), key=_key("number", i), persist_state="session"
         )
     with right:
-        is_drawn = st.toggle(
-            _("Draw it"),
-            key=_key("drawn", i),
-            persist_state="session",
-        )
+        is_drawn = st.toggle(_("Draw it"), key=_key("drawn", i), persist_state="session")
         if not is_drawn:
             st.button(
                 _("Change handwriting"),

@@ -86,10 +86,7 @@ def picture(pieces: Sequence[Piece], composed: ScenePreview) -> None:
     squares = [(p.placed.left, p.placed.top, p.placed.right, p.placed.bottom) for p in pieces]
     show.figure(
         caption_scene(composed.picture, squares, composed.overlapping),
-        _(
-            "{side} × {side} pixels; the model sees no outlines.",
-            side=composed.picture.shape[-1],
-        ),
+        _("{side} × {side} pixels; the model sees no outlines.", side=composed.picture.shape[-1]),
         key="captions-scene-figure",
     )
 

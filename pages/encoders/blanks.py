@@ -77,10 +77,7 @@ def _draw(run: Run) -> None:
         show.problem(error)
         return
     if not filled.blanks[0].truth:
-        st.info(
-            _("The grammar has no such sentence: no truth to compare."),
-            icon=":material/info:",
-        )
+        st.info(_("The grammar has no such sentence: no truth to compare."), icon=":material/info:")
     for blank in filled.blanks:
         _blank(filled, blank)
 
@@ -114,10 +111,7 @@ def _blank(filled: Filled, blank: Blank) -> None:
                 np.array([blank.model.get(word, 0.0) for word in shown]),
                 np.array(truth) if blank.truth else None,
             ),
-            _(
-                "Model at step {step}, and the exact probabilities.",
-                step=f"{filled.step:,}",
-            ),
+            _("Model at step {step}, and the exact probabilities.", step=f"{filled.step:,}"),
             key=f"encoders-choice-{blank.position}",
         )
     with right:

@@ -29,10 +29,10 @@ def _draw(run: Run) -> None:
     st.markdown(_(roles.conclusion))
     _table(roles)
     st.caption(
-        paragraph("encoders/probes",
-            n_fit=roles.n_fit, n_tried=roles.n_tried, n_patches=roles.n_patches
+        paragraph(
+            "encoders/probes", n_fit=roles.n_fit, n_tried=roles.n_tried, n_patches=roles.n_patches
         )
-    )  # fmt: skip
+    )
     if roles.note:
         st.caption(_(roles.note))
     if not run.experiment.has_cls:

@@ -47,11 +47,7 @@ def sum_part(run: Run) -> None:
     n = run.experiment.task_as(TextTaskConfig).size
     key = f"gpt-sum-{run.id}"
     st.session_state.setdefault(key, f"{'8' * n}+{'1' * (n - 1)}7")
-    text = st.text_input(
-        _("A sum"),
-        key=key,
-        help=_("Up to {n} digits each, such as 12+34.", n=n),
-    )
+    text = st.text_input(_("A sum"), key=key, help=_("Up to {n} digits each, such as 12+34.", n=n))
     text = typed.within(text, 40)
     digits = _sum(str(run.folder), trained.checkpoint_mark(run), text, run)
     _verdict(digits)

@@ -23,12 +23,7 @@ _MAX = 6000  # characters
 def part(run: Run) -> None:
     key = f"gpt-read-{run.id}"
     st.session_state.setdefault(key, example_text(run))
-    text = st.text_area(
-        _("Text"),
-        key=key,
-        height=140,
-        help=_("At first an unseen passage."),
-    )
+    text = st.text_area(_("Text"), key=key, height=140, help=_("At first an unseen passage."))
     reading = _read(str(run.folder), trained.checkpoint_mark(run), typed.within(text, _MAX), run)
     sentence_field.mark_unknown(text_task(run.experiment.task_as(CorpusTaskConfig)), text)
     unit = run.experiment.task_as(CorpusTaskConfig).unit

@@ -42,12 +42,7 @@ DOORS = (
         ":material/edit:",
         {"run": TRANSLATOR, "example": "own"},
     ),
-    Door(
-        "words",
-        N_("Learn"),
-        N_("Short lessons, from tokens to training."),
-        ":material/school:",
-    ),
+    Door("words", N_("Learn"), N_("Short lessons, from tokens to training."), ":material/school:"),
 )
 
 

@@ -43,10 +43,7 @@ def rows(kind: str, shown: OwnSet | None) -> None:
 
 def damaged(own: OwnSet) -> None:
     st.header(escape(own.name), anchor=False)
-    words = N_(
-        "This data set is damaged: {what}. Remove and add it again.",
-        what=own.problem or "",
-    )
+    words = N_("This data set is damaged: {what}. Remove and add it again.", what=own.problem or "")
     show.problem(words)
 
 

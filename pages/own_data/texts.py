@@ -326,11 +326,7 @@ def _rows(report: Report) -> None:
 
 def _figures(report: Report) -> None:
     if report.balance:
-        show.figure(
-            plots.labels(report.balance),
-            _("Sentences per label."),
-            key="own-data-labels",
-        )
+        show.figure(plots.labels(report.balance), _("Sentences per label."), key="own-data-labels")
     if report.lengths:
         sizes = {_(column): report.lengths[column] for column in report.columns}
         if report.kind == "labels":

@@ -86,12 +86,7 @@ def _draw(study: Look) -> None:
         with column:
             show.live_figure(figures[name], captions[name], key=f"sweeps-foreign-{name}")
     if len(there) < len(captions):
-        st.caption(
-            _(
-                "Importance needs {n} trials with common settings.",
-                n=plots.ENOUGH,
-            )
-        )
+        st.caption(_("Importance needs {n} trials with common settings.", n=plots.ENOUGH))
 
 
 def _row(study: Look, trial: Tried) -> dict[str, object]:

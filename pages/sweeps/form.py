@@ -46,7 +46,7 @@ def _space(first: Plan, key: str) -> tuple[Dimension, ...]:
         max_selections=MAX_SETTINGS,
         placeholder=_("Choose settings"),
         help=_("Invalid combinations are skipped."),
-    )  # fmt: skip
+    )
     problem: ValueError | None = None
     dimensions: list[Dimension] = []
     for path in chosen:

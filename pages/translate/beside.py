@@ -77,10 +77,7 @@ def _no_truth(source: Source) -> None:
     if (missing := missing_examples(task)) is not None:
         show.problem(missing)
         return
-    st.info(
-        _("The task has no answer for this sentence. Try:"),
-        icon=":material/help:",
-    )
+    st.info(_("The task has no answer for this sentence. Try:"), icon=":material/help:")
     with st.container(horizontal=True, gap="small"):
         for seed in range(3):
             text = sentence_field.drawn_text(task, seed)

@@ -124,11 +124,7 @@ def _alike(table: EmbeddingTable, index: int) -> None:
             within, between = embeddings.class_likeness(values, table.classes, table.n_special)
             show.figure(
                 plots.likeness(cosines(values), table.tokens, order, state.theme()),
-                paragraph(
-                    "words/likeness",
-                    within=within,
-                    between=between,
-                ),
+                paragraph("words/likeness", within=within, between=between),
                 key=f"words-like{at}",
             )
 

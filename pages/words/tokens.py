@@ -36,11 +36,7 @@ def view() -> None:
             CORPUS,
             help=_("A vocabulary knows only its corpus."),
         )
-        is_lower = st.toggle(
-            _("Lower case"),
-            key="words-lower",
-            persist_state="session",
-        )
+        is_lower = st.toggle(_("Lower case"), key="words-lower", persist_state="session")
     try:
         text = tokenise.clean(raw, lower=is_lower)
     except ValueError as error:
