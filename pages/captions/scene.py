@@ -106,10 +106,10 @@ def _slider(label: str, name: str, i: int, most: int, step: int) -> int:
 
 def _drawn(i: int) -> npt.NDArray[np.uint8]:
     facts = IMAGE_TASKS["mnist-5000"]
-    drawn = digit_pad(key=_key("pad", i))
-    if drawn is None:
+    strokes = digit_pad(key=_key("pad", i))
+    if strokes is None:
         return np.zeros((facts.image_size, facts.image_size), np.uint8)
-    picture, _notes = picture_to_input(drawn, facts)
+    picture, _notes = picture_to_input(strokes, facts)
     digit: npt.NDArray[np.uint8] = picture[0]
     return digit
 

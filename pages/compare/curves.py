@@ -48,8 +48,8 @@ def part(shown: Sequence[StyledRun], grouped: Sequence[seeds.SeedGroup], had_ban
     elif figure is None:
         st.info(_("Waiting for the first measurement."), icon=":material/hourglass_empty:")
     else:
-        drawn = ", ".join(_(METRICS[metric].label) for metric in metrics)
-        words = _("Curves of {n} runs: {drawn}", n=len(shown), drawn=drawn)
+        labels = ", ".join(_(METRICS[metric].label) for metric in metrics)
+        words = _("Curves of {n} runs: {drawn}", n=len(shown), drawn=labels)
         live_figure(figure, key="compare-curves", name=words)
         if notes:
             st.caption(" ".join(notes))

@@ -51,13 +51,13 @@ class SeedGroup:
 def groups(shown: Sequence[StyledRun]) -> list[SeedGroup]:
     """Return the configurations among the runs, each with its seeds."""
     by_id = {entry.run.id: entry for entry in shown}
-    found = configurations([entry.run for entry in shown])
-    labels = names([each.experiment.replace(seed=0) for each in found])
-    firsts = [next(iter(each.runs.values())).id for each in found]
+    same_settings = configurations([entry.run for entry in shown])
+    labels = names([configuration.experiment.replace(seed=0) for configuration in same_settings])
+    firsts = [next(iter(configuration.runs.values())).id for configuration in same_settings]
     st.session_state[_SLOTS] = places = slots(firsts, st.session_state.get(_SLOTS, {}))
     made = []
-    for each, name, first in zip(found, labels, firsts, strict=True):
-        members = tuple(by_id[run.id] for run in each.runs.values())
+    for configuration, name, first in zip(same_settings, labels, firsts, strict=True):
+        members = tuple(by_id[run.id] for run in configuration.runs.values())
         is_alone = len(members) == 1
         made.append(SeedGroup(members[0].name if is_alone else _(name), places[first], members))
     return made

@@ -74,7 +74,7 @@ def _order(settings: Sequence[Difference], results: Sequence[Figures]) -> RowOrd
 
 def ordered(values: Sequence[object], *, is_falling: bool) -> tuple[int, ...]:
     """Return indices in sorted order, numbers numerically; None comes last."""
-    known = [number for number, value in enumerate(values) if value is not None]
+    present = [number for number, value in enumerate(values) if value is not None]
 
     def key(number: int) -> tuple[int, float, str]:
         value = values[number]
@@ -82,8 +82,8 @@ def ordered(values: Sequence[object], *, is_falling: bool) -> tuple[int, ...]:
             return 0, float(value), ""
         return 1, 0.0, str(value).casefold()
 
-    known.sort(key=key, reverse=is_falling)
-    return (*known, *(number for number, value in enumerate(values) if value is None))
+    present.sort(key=key, reverse=is_falling)
+    return (*present, *(number for number, value in enumerate(values) if value is None))
 
 
 def _shown_columns(results: Sequence[Figures]) -> list[ResultColumn]:

@@ -126,9 +126,9 @@ def sentence(
     return text
 
 
-def with_word(text: str, word: str, known: Sequence[str]) -> str:
+def with_word(text: str, word: str, vocabulary: Sequence[str]) -> str:
     """Replace the first unknown word of a text, or append the word."""
     for match in re.finditer(r"[^\W\d_]+(?:[’'][^\W\d_]+)?", text):
-        if match[0].lower() not in known and not re.search("[’']", match[0]):
+        if match[0].lower() not in vocabulary and not re.search("[’']", match[0]):
             return text[: match.start()] + word + text[match.end() :]
     return f"{text.rstrip(' .')} {word}".lstrip()

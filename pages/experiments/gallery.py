@@ -33,18 +33,20 @@ def chosen(shelf: Shelf) -> Demonstration:
     shown = str(st.session_state[EXPERIMENT.key])
     times = _times(state.device())
     with st.container(height=_HEIGHT, border=False, key="experiments-list"):
-        for theme, known in by_theme(DEMONSTRATIONS).items():
-            if not known:
+        for theme, demonstrations in by_theme(DEMONSTRATIONS).items():
+            if not demonstrations:
                 continue
             key = f"experiments-{theme}"
-            names = [demonstration.name for demonstration in known]
+            names = [demonstration.name for demonstration in demonstrations]
             st.session_state[key] = shown if shown in names else None
             st.radio(
                 _(THEMES[theme]),
                 names,
                 index=None,
                 format_func=lambda name: _(DEMONSTRATIONS[name].title),
-                captions=[_caption(demonstration, shelf, times) for demonstration in known],
+                captions=[
+                    _caption(demonstration, shelf, times) for demonstration in demonstrations
+                ],
                 key=key,
                 on_change=_open,
                 args=(key,),

@@ -81,8 +81,8 @@ def curves(chosen: Demonstration, trained: Found) -> None:
         return
     figure = plots.comparison(panels, _("step"), height=_HEIGHT + _PER_PANEL * len(panels))
     figure.update_layout(uirevision=chosen.name)
-    drawn = ", ".join(_(METRICS[metric].label) for metric in chosen.metrics)
-    words = _("Curves of “{title}”: {drawn}", title=_(chosen.title), drawn=drawn)
+    labels = ", ".join(_(METRICS[metric].label) for metric in chosen.metrics)
+    words = _("Curves of “{title}”: {drawn}", title=_(chosen.title), drawn=labels)
     live_figure(figure, key="experiment-curves", name=words)
 
 

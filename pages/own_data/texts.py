@@ -256,7 +256,7 @@ def _much_left_out(report: Report) -> None:
 def _vocabulary(report: Report) -> None:
     if not report.words:
         return
-    src, *tgt = (f"{len(known):,}" for known in report.words)
+    src, *tgt = (f"{len(tokens):,}" for tokens in report.words)
     words = _("Vocabulary: **{src}** tokens", src=src)
     if report.kind == "pairs":
         words = _(

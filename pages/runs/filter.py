@@ -65,11 +65,11 @@ class RunPage:
 
 
 def choose(runs: list[Run]) -> RunPage:
-    known = [ListedRun.of(run) for run in runs]
-    kinds = {name: [row for row in known if test(row)] for name, (_label, test) in _KINDS.items()}
+    rows = [ListedRun.of(run) for run in runs]
+    kinds = {name: [row for row in rows if test(row)] for name, (_label, test) in _KINDS.items()}
     who = visitors.visitor()
     if who.name is not None:
-        kinds = {_MINE: [row for row in known if who.began(row.run)], **kinds}
+        kinds = {_MINE: [row for row in rows if who.began(row.run)], **kinds}
     present = [name for name in kinds if kinds[name]]
     groups = sorted({run.labels.group for run in runs if run.labels.group}, key=str.casefold)
     words = st.text_input(
@@ -100,7 +100,7 @@ def choose(runs: list[Run]) -> RunPage:
         width=170,
     )
     group = _group(groups) if groups else None
-    chosen = [row.run for row in kinds.get(kind or "", known)]
+    chosen = [row.run for row in kinds.get(kind or "", rows)]
     matching = [
         run
         for run in chosen
@@ -163,11 +163,12 @@ def ordered(runs: list[Run], order: str) -> list[Run]:
     """Return runs in an order; those without a value come last, unsorted."""
     if order == "newest":
         return list(runs)
-    _label, by, is_falling = _ORDERS[order]
+    _label, sort_key, is_descending = _ORDERS[order]
     keyed = [
-        (None if order not in ("name", "group") and run.problem else by(run), run) for run in runs
+        (None if order not in ("name", "group") and run.problem else sort_key(run), run)
+        for run in runs
     ]
-    known = [(key, run) for key, run in keyed if key is not None and key == key]
-    rest = [run for key, run in keyed if key is None or key != key]
-    known.sort(key=lambda pair: pair[0], reverse=is_falling)
-    return [*(run for _key, run in known), *rest]
+    with_key = [(key, run) for key, run in keyed if key is not None and key == key]
+    without_key = [run for key, run in keyed if key is None or key != key]
+    with_key.sort(key=lambda pair: pair[0], reverse=is_descending)
+    return [*(run for _key, run in with_key), *without_key]

@@ -217,9 +217,9 @@ def _search(first: Plan, dimensions: Sequence[Dimension], key: str) -> dict[str,
     with st.container(horizontal=True, gap="medium"):
         objective = first.objective
         if first.edition == 1 and not key.startswith("change"):
-            known = [option.name for option in objectives.fitting(first.base)]
+            options = [option.name for option in objectives.fitting(first.base)]
             objective = st.selectbox(
-                _("Optimise"), known, known.index(first.objective),
+                _("Optimise"), options, options.index(first.objective),
                 format_func=lambda name: _(OBJECTIVES[name].label), key=f"{key}-objective",
                 width=180,
                 help=_("With the final weights; with patience, the best."),

@@ -77,7 +77,7 @@ class Effect:
             return parts
         if then.slowdown != now.slowdown:  # measured in between: compare at the same load
             then = then.at(now.slowdown)
-        a, b = (show.rounded(found.seconds) for found in (then, now))
+        a, b = (show.rounded(time.seconds) for time in (then, now))
         by = "" if then == now else ratio(then.seconds, now.seconds)
         return [*parts, _Quantity(_("time"), a, b, by)]
 

@@ -108,8 +108,8 @@ def _words(text: str, source: str) -> None:
             key=f"words-kept-{n}",
             help=_("The most frequent words; all others become <unk>."),
         )
-    known = tokenise.vocabulary(counts, size)
-    _chips(tokenise.by_word(text, known), len(known))
+    vocabulary = tokenise.vocabulary(counts, size)
+    _chips(tokenise.by_word(text, vocabulary), len(vocabulary))
     st.markdown(
         _(
             "Unknown words become number {n}; “dog” and “dogs” are unrelated.",
@@ -120,8 +120,8 @@ def _words(text: str, source: str) -> None:
 
 
 def _characters(text: str, source: str) -> None:
-    known = tokenise.vocabulary(Counter(source))
-    _chips(tokenise.by_character(text, known), len(known))
+    vocabulary = tokenise.vocabulary(Counter(source))
+    _chips(tokenise.by_character(text, vocabulary), len(vocabulary))
     st.markdown(_("Few tokens, long sequence: attention costs the square of its length."))
     show.code(tokenise.by_character)
 
