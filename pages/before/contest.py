@@ -32,7 +32,7 @@ def view() -> None:
     _press()
     contests = rnn_attention.contests(visitors.at_hand())
     if not contests:
-        st.info(_("Nothing to compare yet. Train all three to start."), icon=":material/info:")
+        st.info(_("Nothing to compare yet: train all three."), icon=":material/info:")
         return
     contest = comparison.choose_group(contests, _name, key=_CONTEST)
     shown_run.recorded_comparison_note(contest.runs.values())
@@ -49,7 +49,7 @@ def _press() -> None:
             names,
             format_func=lambda name: _(TEXT_TASKS[name].label),
             key="before-task",
-            help=_("All three learn from the same batches in the same order."),
+            help=_("All learn from the same batches in order."),
         )
     with columns[1]:
         steps = st.slider(_("Steps per run"), 100, 3000, FIRST_STEPS, step=100,
@@ -103,7 +103,7 @@ def _curves(contest: Contest) -> None:
         return
     show.live_figure(
         plots.race(series, _("step"), _("whole sequences right")),
-        _("Unseen sequences with every token right, during training."),
+        _("Whole unseen sequences right, during training."),
         key="before-curves",
     )
 
@@ -161,7 +161,7 @@ def _ratio(contest: Contest) -> str:
     if not {"additive", "one-head"} <= took.keys():
         return _("How the figures are measured")
     ratio = f"{took['additive'] / took['one-head']:.1f}"
-    return _("A step of the RNN took **{n}×** as long as with one head.", n=ratio)
+    return _("An RNN step took **{n}×** a one-head step.", n=ratio)
 
 
 @st.cache_data(show_spinner=False, max_entries=64)

@@ -48,8 +48,8 @@ LATEX = {
     ),
 }
 ASKS = {
-    "additive": N_("Attends with the state **before** the last token is read."),
-    "one-head": N_("Queries with the last token; all rows at once."),
+    "additive": N_("Attends **before** reading the last token."),
+    "one-head": N_("Queries with the last token."),
     "many-heads": N_("{n} patterns; this one aligns best.", n=HEADS),
 }
 
@@ -74,7 +74,7 @@ def maps(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None]) -
     for column, (name, run) in zip(columns, contest.runs.items(), strict=True):
         with column:
             _one(name, run, attentions[name], index)
-    st.caption(_("Row: the token written; column: source tokens. Orange: the true source words."))
+    st.caption(_("Rows: tokens written; columns: source. Orange: true source words."))
 
 
 def _one(name: str, run: Run, attention: CrossAttentionAtStep | None, index: int) -> None:
@@ -110,10 +110,10 @@ def _map(name: str, run: Run, attention: CrossAttentionAtStep, index: int) -> No
     )
     figure = head_map(view, theme=state.theme())
     outline_cells(figure, attention.truth[index], ORANGE)
-    words = [_("Step {step}; this task has no true alignment.", step=f"{attention.step:,}")]
+    words = [_("Step {step}; no true alignment.", step=f"{attention.step:,}")]
     if attention.is_scored:
         share = _(
-            "Step {step}, mean of {n} sentences: {share} on true words; uniform: {even}.",
+            "Step {step}, {n} sentences: {share} on true words; uniform {even}.",
             step=f"{attention.step:,}",
             n=len(attention.weights),
             share=show.percent(attention.share),

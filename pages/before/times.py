@@ -21,7 +21,7 @@ _ROUND = "before-round"
 def view() -> None:
     words, press = st.columns([3, 1], vertical_alignment="center")
     words.markdown(
-        _("An RNN computes one token after another; a Transformer all at once."),
+        _("An RNN computes token by token; a Transformer all at once."),
         help=paragraph("before/times", batch=BATCH, d=rnn_attention.WIDTH),
     )
     if press.button(
@@ -62,7 +62,7 @@ def _figures(frame: pd.DataFrame, *, is_whole: bool = True) -> None:
         series = {name: (_(LABELS[name]), frame.index, frame[name]) for name in frame}
         show.live_figure(
             plots.times(series, _("source and target tokens, each"), _("ms per step")),
-            _("Which line is steeper, and where? Both axes are logarithmic."),
+            _("Which line is steeper? Both axes are logarithmic."),
             key="before-times",
         )
     with right:

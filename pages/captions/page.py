@@ -37,7 +37,7 @@ def _compose(run: Run) -> None:
             show.problem(error)
     if reading is None:
         with right:
-            st.caption(_("The sentence appears once the picture is complete."))
+            st.caption(_("Complete the picture first."))
         return
     with right:
         view.sentence(reading)

@@ -5,12 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import (
-    page_table,
-    run_actions,
-    shown_run,
-    visitors,
-)
+from pages.ui import page_table, run_actions, shown_run, visitors
 from pages.ui.typed import escape
 from tfm_core.config import CaptionTaskConfig
 from tfm_core.runs.run import Run
@@ -20,7 +15,7 @@ _TRAINED = {"english": "captions", "korean": "captions-korean"}  # the preset of
 
 
 def pick() -> Run | None:
-    runs = _fitting()
+    runs = shown_run.runs_with_weights(lambda experiment: experiment.task.describes_pictures)
     if not runs:
         _none()
         return None
@@ -31,20 +26,12 @@ def pick() -> Run | None:
             runs,
             key="captions-run",
             describe=_name,
-            about=_("Runs that describe pictures, with saved weights."),
+            about=_("Runs with saved weights."),
         )
     with right:
         _other_language(runs)
     shown_run.recorded_note(picked, key="captions")
     return picked
-
-
-def _fitting() -> list[Run]:
-    return [
-        run
-        for run in visitors.at_hand()
-        if run.problem is None and run.has_checkpoint and run.experiment.task.describes_pictures
-    ]
 
 
 def _name(run: Run) -> str:
@@ -82,7 +69,7 @@ def _none() -> None:
             )
             return
     shown_run.preset_buttons(
-        _("No model here describes pictures yet. Train one, then compose your own."),
+        _("No model here describes pictures yet."),
         list(_TRAINED.values()),
         key="captions-start",
     )

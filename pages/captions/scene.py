@@ -40,7 +40,7 @@ def pieces(run: Run) -> tuple[list[Piece], list[str]]:
             icon=":material/casino:",
             key="captions-another",
             on_click=lambda: _lay_out(run, st.session_state.get(_SCENE, {}).get("row", -1) + 1),
-            help=_("From the test set: digits it was not trained on."),
+            help=_("Unseen digits from the test set."),
         )
         if task.n_digits > 1:
             st.button(
@@ -54,7 +54,7 @@ def pieces(run: Run) -> tuple[list[Piece], list[str]]:
             _("Anywhere"),
             key=_FREE,
             persist_state="session",
-            help=_("Training digits are on every {n}th pixel. Try positions in between.", n=GRID),
+            help=_("Training used every {n}th pixel; try positions in between.", n=GRID),
         )
     tabs = st.tabs([_("Digit {n}", n=i + 1) for i in range(task.n_digits)])
     composed, missing = [], []
@@ -74,11 +74,7 @@ def _piece(run: Run, task: CaptionTaskConfig, i: int, step: int) -> Piece:
             _("Number"), range(10), key=_key("number", i), persist_state="session"
         )
     with right:
-        is_drawn = st.toggle(
-            _("Draw it"),
-            key=_key("drawn", i),
-            persist_state="session",
-        )
+        is_drawn = st.toggle(_("Draw it"), key=_key("drawn", i), persist_state="session")
         if not is_drawn:
             st.button(
                 _("Change handwriting"),
@@ -110,10 +106,10 @@ def _slider(label: str, name: str, i: int, most: int, step: int) -> int:
 
 def _drawn(i: int) -> npt.NDArray[np.uint8]:
     facts = IMAGE_TASKS["mnist-5000"]
-    drawn = digit_pad(key=_key("pad", i))
-    if drawn is None:
+    strokes = digit_pad(key=_key("pad", i))
+    if strokes is None:
         return np.zeros((facts.image_size, facts.image_size), np.uint8)
-    picture, _notes = picture_to_input(drawn, facts)
+    picture, _notes = picture_to_input(strokes, facts)
     digit: npt.NDArray[np.uint8] = picture[0]
     return digit
 

@@ -77,7 +77,7 @@ def strip(reading: CaptionReading, chosen: Heads) -> None:
     )
     show.figure(
         figure,
-        _("Orange: attention for each word. Outlined: the digit it names. Below: its probability."),
+        _("Orange: attention. Outlined: the digit named. Below: probability."),
         key="captions-strip",
     )
 
@@ -86,10 +86,7 @@ def picture(pieces: Sequence[Piece], composed: ScenePreview) -> None:
     squares = [(p.placed.left, p.placed.top, p.placed.right, p.placed.bottom) for p in pieces]
     show.figure(
         caption_scene(composed.picture, squares, composed.overlapping),
-        _(
-            "The model sees {side} × {side} pixels, without the outlines.",
-            side=composed.picture.shape[-1],
-        ),
+        _("{side} × {side} pixels; the model sees no outlines.", side=composed.picture.shape[-1]),
         key="captions-scene-figure",
     )
 
@@ -97,7 +94,7 @@ def picture(pieces: Sequence[Piece], composed: ScenePreview) -> None:
 def inside(reading: CaptionReading, chosen: Heads) -> None:
     rows = scores(reading, chosen)
     if not rows or reading.even is None:
-        st.caption(_("The model named none of these digits."))
+        st.caption(_("None of these digits was named."))
         return
     st.header(_("Attention in the true box"), anchor=False)
     lines = [
@@ -122,7 +119,7 @@ def _instead(others: Sequence[tuple[str, float]]) -> str:
 
 def word_by_word(reading: CaptionReading, chosen: Heads) -> None:
     st.header(_("Word by word"), anchor=False)
-    st.caption(_("One step per row: the word written, and the alternatives."))
+    st.caption(_("One step per row, with the alternatives."))
     rows = [
         {
             "n": index + 1,

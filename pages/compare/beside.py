@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from pages.compare.choice import Drawn
+from pages.compare.choice import StyledRun
 from pages.compare.link import AT, EXAMPLE, KIND, LAST
 from pages.components.effects import moving
 from pages.components.heads import GridStyle, OverPicture, head_grid
@@ -30,12 +30,12 @@ _HEADS = "compare-heads"
 class Side:
     """A run, its examples, and the steps of its snapshots."""
 
-    entry: Drawn
+    entry: StyledRun
     probe: Probe
     steps: list[int]
 
 
-def part(shown: Sequence[Drawn], n_runs: int) -> None:
+def part(shown: Sequence[StyledRun], n_runs: int) -> None:
     """Show one example in up to MAX runs, at the snapshots nearest to one step.
 
     shown: one run per configuration, of ``n_runs`` in total.
@@ -43,7 +43,7 @@ def part(shown: Sequence[Drawn], n_runs: int) -> None:
     st.header(_("Same example, same step"), anchor=False)
     sides, lacking = _sides(shown[:MAX])
     if len(shown) < n_runs:
-        st.caption(_("One run per configuration: other seeds have other examples."))
+        st.caption(_("One run per configuration."))
     if len(shown) > MAX:
         st.caption(_("Showing the first {most} of {n} runs.", n=len(shown), most=MAX))
     if not sides:
@@ -60,7 +60,7 @@ def part(shown: Sequence[Drawn], n_runs: int) -> None:
                 _side(side, sides[0], index, kind, step)
 
 
-def _sides(shown: Sequence[Drawn]) -> tuple[list[Side], dict[str, str]]:
+def _sides(shown: Sequence[StyledRun]) -> tuple[list[Side], dict[str, str]]:
     sides, lacking = [], {}
     for entry in shown:
         try:
@@ -145,7 +145,7 @@ def _side(side: Side, first: Side, index: int, kind: str, step: int) -> None:
     run = side.entry.run
     at = nearest(step, side.steps)
     if at != step:
-        words = _("No snapshot at step {step}; this is step {at}.", step=f"{step:,}", at=f"{at:,}")
+        words = _("No snapshot at step {step}: showing {at}.", step=f"{step:,}", at=f"{at:,}")
         st.caption(words)
     try:
         own = same_example(first.probe, side.probe, index)
@@ -168,7 +168,7 @@ def _side(side: Side, first: Side, index: int, kind: str, step: int) -> None:
         show.problem(error)
 
 
-def _heads(entry: Drawn, example: Example, kind: str) -> None:
+def _heads(entry: StyledRun, example: Example, kind: str) -> None:
     experiment = entry.run.experiment
     view = map_view(experiment, example, kind=kind, say=_)
     chosen_heads = st.session_state.setdefault(_HEADS, {})

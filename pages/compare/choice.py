@@ -85,10 +85,10 @@ def _first(runs: Sequence[Run]) -> list[str]:
     """Return the newest own runs of one task, or else the recorded pair."""
     own = [run for run in runs if not run.meta.recorded and run.problem is None]
     alike = [run for run in own if _learns(run) == _learns(own[0])][:_FIRST_OWN]
-    known = {run.id for run in runs}
+    ids = {run.id for run in runs}
     if len(alike) > 1:
         return [run.id for run in alike]
-    return [run_id for run_id in RECORDED if run_id in known]
+    return [run_id for run_id in RECORDED if run_id in ids]
 
 
 def _learns(run: Run) -> tuple[str, str]:
@@ -155,9 +155,9 @@ def _help(runs: Sequence[Run], there: Sequence[Run]) -> None:
         alike = [run for run in alike if run.experiment.task.name == runs[0].experiment.task.name]
         offered = {run.meta.name: [runs[0].id, run.id] for run in alike[:_OFFERED]}
     else:
-        words = _("Choose runs above, or open two recorded ones.")
-        known = {run.id for run in there}
-        ready = [run_id for run_id in RECORDED if run_id in known]
+        words = _("Choose runs, or open two recorded ones.")
+        there_ids = {run.id for run in there}
+        ready = [run_id for run_id in RECORDED if run_id in there_ids]
         offered = {_("Compare one head with four"): ready} if ready else {}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(words, width="content")
@@ -176,7 +176,7 @@ def _choose(ids: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class StyledRun:
     """A run with its name on this page and its style slot."""
 
     run: Run
@@ -184,11 +184,11 @@ class Drawn:
     slot: int
 
 
-def drawn(runs: Sequence[Run]) -> list[Drawn]:
+def styled(runs: Sequence[Run]) -> list[StyledRun]:
     places = slots([run.id for run in runs], st.session_state.get(_SLOTS, {}))
     st.session_state[_SLOTS] = places
     by_difference = names([run.experiment for run in runs])
     return [
-        Drawn(run, run.labels.name or _(name), places[run.id])
+        StyledRun(run, run.labels.name or _(name), places[run.id])
         for run, name in zip(runs, by_difference, strict=True)
     ]

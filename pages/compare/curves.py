@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from pages.compare import seeds
-from pages.compare.choice import Drawn
+from pages.compare.choice import StyledRun
 from pages.compare.link import AXIS, BANDS, LOG_X, LOG_Y, METRIC, WINDOW
 from pages.components.live_figure import live_figure
 from pages.i18n import _, language
@@ -24,7 +24,7 @@ _HEIGHT, _PER_PANEL = 62, 126  # pixels: two panels fit the first screen
 _MAX_LISTED = 3
 
 
-def part(shown: Sequence[Drawn], grouped: Sequence[seeds.Group], had_bands: bool) -> None:
+def part(shown: Sequence[StyledRun], grouped: Sequence[seeds.SeedGroup], had_bands: bool) -> None:
     """Draw the chosen quantities of all runs.
 
     had_bands: whether the page was drawn with bands; a press here redraws only this part.
@@ -48,8 +48,8 @@ def part(shown: Sequence[Drawn], grouped: Sequence[seeds.Group], had_bands: bool
     elif figure is None:
         st.info(_("Waiting for the first measurement."), icon=":material/hourglass_empty:")
     else:
-        drawn = ", ".join(_(METRICS[metric].label) for metric in metrics)
-        words = _("Curves of {n} runs: {drawn}", n=len(shown), drawn=drawn)
+        labels = ", ".join(_(METRICS[metric].label) for metric in metrics)
+        words = _("Curves of {n} runs: {drawn}", n=len(shown), drawn=labels)
         live_figure(figure, key="compare-curves", name=words)
         if notes:
             st.caption(" ".join(notes))
@@ -84,7 +84,7 @@ def _controls(*, has_seeds: bool) -> tuple[tuple[str, ...], AxisName, int, bool,
             [int(option) for option in WINDOW.options],
             key=WINDOW.key,
             format_func=lambda n: _("off") if n == 1 else _("mean of {n}", n=n),
-            help=_("Averages this many past values (thick line). Validation is not smoothed."),
+            help=_("Averages this many past training values."),
             persist_state="session",
             width=200,
         )
@@ -101,7 +101,7 @@ def _controls(*, has_seeds: bool) -> tuple[tuple[str, ...], AxisName, int, bool,
                 _("Average seeds"),
                 key=BANDS.key,
                 persist_state="session",
-                help=_("Runs that differ only in seed: mean ± one standard deviation."),
+                help=_("Mean ± one standard deviation over seeds."),
             )
     for sentence in problems:
         view_link.warn(sentence)
@@ -115,7 +115,7 @@ def _controls(*, has_seeds: bool) -> tuple[tuple[str, ...], AxisName, int, bool,
     return tuple(metrics), chosen, int(window), is_log_x, is_log_y, is_banded
 
 
-def _mark(entry: Drawn, curves: Curves) -> tuple[object, ...]:
+def _mark(entry: StyledRun, curves: Curves) -> tuple[object, ...]:
     """Return a cache key that changes exactly when the line of a run does."""
     sizes = [(len(series), series.last("step")) for series in (curves.steps, curves.validation)]
     return (
@@ -133,9 +133,9 @@ def _figure(
     key: tuple[object, ...],
     marks: tuple[object, ...],
     spoken: str,
-    _shown: Sequence[Drawn],
+    _shown: Sequence[StyledRun],
     _curves: dict[str, Curves],
-    _grouped: Sequence[seeds.Group],
+    _grouped: Sequence[seeds.SeedGroup],
 ) -> tuple[go.Figure | None, list[str]]:
     metrics, axis, window, is_log_x, is_log_y, has_bands = key
     assert isinstance(metrics, tuple)
@@ -171,7 +171,7 @@ def _figure(
         )
     notes = _notes(list(lost), list(estimated), longest, plots.most_points(panels, window))
     if has_bands and not is_banded:
-        words = _("On this axis each seed has its own line.")
+        words = _("No averages on this axis.")
         notes.append(words)
     if not any(panel.lines for panel in panels):
         return None, notes
@@ -190,12 +190,12 @@ def _figure(
 def _notes(lost: Sequence[str], estimated: Sequence[str], longest: int, most: int) -> list[str]:
     notes = []
     if longest > most:
-        notes.append(_("Lines are thinned to {most} points; no spike is lost.", most=most))
+        notes.append(_("Thinned to {most} points; every spike stays.", most=most))
     if estimated:
         names = _listed(estimated)
-        notes.append(_("The seconds of {names} are estimated from the speed.", names=names))
+        notes.append(_("Seconds of {names}: estimated from the speed.", names=names))
     if lost:
-        notes.append(_("Not recorded, so not shown on this axis: {names}.", names=_listed(lost)))
+        notes.append(_("Not recorded on this axis: {names}.", names=_listed(lost)))
     return notes
 
 

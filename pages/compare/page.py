@@ -23,7 +23,7 @@ def page() -> None:
 def _draw(runs: Sequence[Run], was_live: bool) -> None:
     if was_live and not comparison.is_live(runs):
         state.draw_anew()  # once: redrawn, it no longer polls
-    shown = choice.drawn(runs)
+    shown = choice.styled(runs)
     grouped = seeds.groups(shown)
     styled = seeds.styled(shown, grouped)
     if was_live:

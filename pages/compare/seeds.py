@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from pages.compare.choice import Drawn
+from pages.compare.choice import StyledRun
 from pages.compare.link import BANDS
 from pages.i18n import _
 from pages.ui import comparison, runs_access, view_link
@@ -33,30 +33,30 @@ _SLOTS = "compare-group-slots"
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class SeedGroup:
     """One configuration, its runs by seed, and its style slot."""
 
     name: str
     slot: int
-    members: tuple[Drawn, ...]
+    members: tuple[StyledRun, ...]
 
 
-def groups(shown: Sequence[Drawn]) -> list[Group]:
+def groups(shown: Sequence[StyledRun]) -> list[SeedGroup]:
     """Return the configurations among the runs, each with its seeds."""
     by_id = {entry.run.id: entry for entry in shown}
-    found = configurations([entry.run for entry in shown])
-    labels = names([each.experiment.replace(seed=0) for each in found])
-    firsts = [next(iter(each.runs.values())).id for each in found]
+    same_settings = configurations([entry.run for entry in shown])
+    labels = names([configuration.experiment.replace(seed=0) for configuration in same_settings])
+    firsts = [next(iter(configuration.runs.values())).id for configuration in same_settings]
     st.session_state[_SLOTS] = places = slots(firsts, st.session_state.get(_SLOTS, {}))
     made = []
-    for each, name, first in zip(found, labels, firsts, strict=True):
-        members = tuple(by_id[run.id] for run in each.runs.values())
+    for configuration, name, first in zip(same_settings, labels, firsts, strict=True):
+        members = tuple(by_id[run.id] for run in configuration.runs.values())
         is_alone = len(members) == 1
-        made.append(Group(members[0].name if is_alone else _(name), places[first], members))
+        made.append(SeedGroup(members[0].name if is_alone else _(name), places[first], members))
     return made
 
 
-def styled(shown: Sequence[Drawn], grouped: Sequence[Group]) -> list[Drawn]:
+def styled(shown: Sequence[StyledRun], grouped: Sequence[SeedGroup]) -> list[StyledRun]:
     """Return the runs as drawn: with bands, runs of one configuration share a style."""
     view_link.receive(BANDS)
     if not has_bands(grouped):
@@ -66,15 +66,15 @@ def styled(shown: Sequence[Drawn], grouped: Sequence[Group]) -> list[Drawn]:
     return [replace(entry, slot=places.get(entry.run.id, n + entry.slot)) for entry in shown]
 
 
-def has_seeds(grouped: Sequence[Group]) -> bool:
+def has_seeds(grouped: Sequence[SeedGroup]) -> bool:
     return any(len(group.members) > 1 for group in grouped)
 
 
-def has_bands(grouped: Sequence[Group]) -> bool:
+def has_bands(grouped: Sequence[SeedGroup]) -> bool:
     return has_seeds(grouped) and bool(st.session_state[BANDS.key])
 
 
-def bands(grouped: Sequence[Group], metric: str, axis: AxisName, window: int) -> list[Band]:
+def bands(grouped: Sequence[SeedGroup], metric: str, axis: AxisName, window: int) -> list[Band]:
     made = []
     for group in grouped:
         if len(group.members) < 2:
@@ -95,7 +95,7 @@ def bands(grouped: Sequence[Group], metric: str, axis: AxisName, window: int) ->
     return made
 
 
-def one_of_each(grouped: Sequence[Group]) -> list[Drawn]:
+def one_of_each(grouped: Sequence[SeedGroup]) -> list[StyledRun]:
     """Return one run per configuration, with a common seed if there is one.
 
     Only runs with the same seed have the same examples.
@@ -105,7 +105,7 @@ def one_of_each(grouped: Sequence[Group]) -> list[Drawn]:
     return [runs[min(shared)] if shared else next(iter(runs.values())) for runs in by_seed]
 
 
-def part(grouped: Sequence[Group]) -> None:
+def part(grouped: Sequence[SeedGroup]) -> None:
     _offer(grouped)
     if not has_seeds(grouped):
         return
@@ -121,10 +121,10 @@ def part(grouped: Sequence[Group]) -> None:
         st.markdown(f":material/balance: {escape(_(words))}")
 
 
-def _offer(grouped: Sequence[Group]) -> None:
-    words = _("One seed proves little; more seeds allow a test.")
+def _offer(grouped: Sequence[SeedGroup]) -> None:
+    words = _("One seed proves little; train more.")
     if has_seeds(grouped):
-        words = _("All get the same seeds, so runs are compared in pairs.")
+        words = _("Runs are compared in pairs of equal seeds.")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(words, width="content")
         comparison.seed_button(
@@ -133,7 +133,7 @@ def _offer(grouped: Sequence[Group]) -> None:
         )
 
 
-def _values(grouped: Sequence[Group]) -> tuple[Measure, list[dict[int, float | None]]]:
+def _values(grouped: Sequence[SeedGroup]) -> tuple[Measure, list[dict[int, float | None]]]:
     """Return the best measure that all runs have, and its values by seed."""
     figures_by_seed = [
         {

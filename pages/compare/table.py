@@ -9,7 +9,7 @@ from html import escape
 
 import streamlit as st
 
-from pages.compare.choice import Drawn
+from pages.compare.choice import StyledRun
 from pages.i18n import N_, _
 from pages.ui import run_words, runs_access, show, state
 from tfm_core.inspect.compare.curves import Figures, figures
@@ -22,7 +22,7 @@ _WIDTH, _HEIGHT = 46, 10
 _MIN_SORTED = 3
 
 
-def part(shown: Sequence[Drawn]) -> None:
+def part(shown: Sequence[StyledRun]) -> None:
     rows = differences([entry.run.experiment for entry in shown])
     results = [figures(runs_access.curves(entry.run)) for entry in shown]
     is_wide = len(rows) > MAX_COLUMNS
@@ -37,7 +37,7 @@ def part(shown: Sequence[Drawn]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class RowOrder:
     """The sort column ("" for the chosen order), its direction, and the row order."""
 
     column: str
@@ -45,10 +45,10 @@ class Order:
     numbers: tuple[int, ...]
 
 
-def _order(settings: Sequence[Difference], results: Sequence[Figures]) -> Order:
+def _order(settings: Sequence[Difference], results: Sequence[Figures]) -> RowOrder:
     everything = tuple(range(len(results)))
     if len(results) < _MIN_SORTED:
-        return Order("", False, everything)
+        return RowOrder("", False, everything)
     values: dict[str, Sequence[object]] = {row.field: row.values for row in settings}
     labels = {row.field: _(row.label) for row in settings}
     for column in _shown_columns(results):
@@ -67,14 +67,14 @@ def _order(settings: Sequence[Difference], results: Sequence[Figures]) -> Order:
             width=340,
         )
         if not wanted:
-            return Order("", False, everything)
+            return RowOrder("", False, everything)
         is_falling = st.toggle(_("Largest first"), key="compare-falling", persist_state="session")
-    return Order(wanted, is_falling, ordered(values[wanted], is_falling=is_falling))
+    return RowOrder(wanted, is_falling, ordered(values[wanted], is_falling=is_falling))
 
 
 def ordered(values: Sequence[object], *, is_falling: bool) -> tuple[int, ...]:
     """Return indices in sorted order, numbers numerically; None comes last."""
-    known = [number for number, value in enumerate(values) if value is not None]
+    present = [number for number, value in enumerate(values) if value is not None]
 
     def key(number: int) -> tuple[int, float, str]:
         value = values[number]
@@ -82,19 +82,19 @@ def ordered(values: Sequence[object], *, is_falling: bool) -> tuple[int, ...]:
             return 0, float(value), ""
         return 1, 0.0, str(value).casefold()
 
-    known.sort(key=key, reverse=is_falling)
-    return (*known, *(number for number, value in enumerate(values) if value is None))
+    present.sort(key=key, reverse=is_falling)
+    return (*present, *(number for number, value in enumerate(values) if value is None))
 
 
-def _shown_columns(results: Sequence[Figures]) -> list[Column]:
+def _shown_columns(results: Sequence[Figures]) -> list[ResultColumn]:
     return [column for column in _COLUMNS if any(column.said(result) for result in results)]
 
 
 def _table(
-    shown: Sequence[Drawn],
+    shown: Sequence[StyledRun],
     settings: Sequence[Difference],
     results: Sequence[Figures],
-    order: Order,
+    order: RowOrder,
 ) -> str:
     columns = _shown_columns(results)
     heads = {"": _("Run")} | {row.field: _(row.label) for row in settings}
@@ -111,7 +111,7 @@ def _table(
     return _framed(heads, lines, order)
 
 
-def _settings(shown: Sequence[Drawn], rows: Sequence[Difference]) -> str:
+def _settings(shown: Sequence[StyledRun], rows: Sequence[Difference]) -> str:
     heads = {"": _("Setting"), **{entry.run.id: entry.name for entry in shown}}
     lines = [
         f'<tr><th scope="row">{escape(_(row.label))}</th>'
@@ -122,7 +122,7 @@ def _settings(shown: Sequence[Drawn], rows: Sequence[Difference]) -> str:
     return _framed(heads, lines)
 
 
-def _framed(heads: Mapping[str, str], lines: Sequence[str], order: Order | None = None) -> str:
+def _framed(heads: Mapping[str, str], lines: Sequence[str], order: RowOrder | None = None) -> str:
     """Return an HTML table. heads: column heads by field."""
     top = "".join(_head(field, head, order) for field, head in heads.items())
     return (
@@ -131,14 +131,14 @@ def _framed(heads: Mapping[str, str], lines: Sequence[str], order: Order | None 
     )
 
 
-def _head(field: str, head: str, order: Order | None) -> str:
+def _head(field: str, head: str, order: RowOrder | None) -> str:
     if order is None or not field or field != order.column:
         return f'<th scope="col">{escape(head)}</th>'
     way, mark = ("descending", "▼") if order.is_falling else ("ascending", "▲")
     return f'<th scope="col" aria-sort="{way}">{escape(head)} {mark}</th>'
 
 
-def _name(entry: Drawn) -> str:
+def _name(entry: StyledRun) -> str:
     address = escape(state.address("train", {"run": entry.run.id}))
     opens = escape(_("Open {name}", name=entry.run.meta.name))
     return (
@@ -158,7 +158,7 @@ def swatch(slot: int) -> str:
     return f"data:image/svg+xml;base64,{base64.b64encode(picture.encode()).decode()}"
 
 
-def _trained(entry: Drawn) -> str:
+def _trained(entry: StyledRun) -> str:
     status = entry.run.status
     words = _(run_words.state_words(status, entry.run.outcome).label)
     if status.state != "finished":
@@ -179,7 +179,7 @@ def _at(text: str, step: int | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ResultColumn:
     """A column: its field of ``Figures``, its head, and its text."""
 
     field: str
@@ -188,24 +188,24 @@ class Column:
 
 
 _COLUMNS = (
-    Column(
+    ResultColumn(
         "n_parameters",
         N_("Parameters"),
         lambda result: "" if not result.n_parameters else f"{result.n_parameters:,}",
     ),
-    Column("loss", N_("Validation loss"), lambda result: _number(result.loss)),
-    Column(
+    ResultColumn("loss", N_("Validation loss"), lambda result: _number(result.loss)),
+    ResultColumn(
         "best_loss",
         N_("Lowest (step)"),
         lambda result: _at(_number(result.best_loss), result.best_loss_step),
     ),
-    Column("accuracy", N_("Validation accuracy"), lambda result: _share(result.accuracy)),
-    Column(
+    ResultColumn("accuracy", N_("Validation accuracy"), lambda result: _share(result.accuracy)),
+    ResultColumn(
         "best_accuracy",
         N_("Highest (step)"),
         lambda result: _at(_share(result.best_accuracy), result.best_accuracy_step),
     ),
-    Column("sequences", N_("Validation, whole"), lambda result: _share(result.sequences)),
-    Column("test_accuracy", N_("Test accuracy"), lambda result: _share(result.test_accuracy)),
-    Column("test_sequences", N_("Test, whole"), lambda result: _share(result.test_sequences)),
+    ResultColumn("sequences", N_("Validation, whole"), lambda result: _share(result.sequences)),
+    ResultColumn("test_accuracy", N_("Test accuracy"), lambda result: _share(result.test_accuracy)),
+    ResultColumn("test_sequences", N_("Test, whole"), lambda result: _share(result.test_sequences)),
 )

@@ -31,6 +31,25 @@ PICTURE = "picture-"
 _MAX = 4096  # letters of a drawing
 
 
+def _board_of(text: str) -> str:
+    is_sample = len(text) == 1 and text in "0123456789"
+    is_picture = text.startswith(PICTURE) and len(PICTURE) < len(text) <= _MAX
+    if not (is_sample or is_picture):
+        raise Unfit(_("0 to 9, or picture- and a drawing"))
+    return text
+
+
+BOARD = Written("digit", reader=_board_of, writer=str, first=FIRST)
+"""A sample's index, or ``picture-`` and a drawing as ``own_picture.to_text`` writes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawView:
+    """What stands on the board."""
+
+    digit: str = view_link.linked(BOARD)
+
+
 def board(run: Run) -> None:
     loaded = models(str(run.folder), run)
     were_loaded, is_live, is_drawn = loaded.are_loaded, run.status.is_active, False
@@ -159,9 +178,9 @@ def _keep_in_address(run: Run, shown: Drawing, view: LabReading | None, key: str
 def _links(run: Run, view: LabReading) -> None:
     own = PICTURE + own_picture.to_text(view.seen[None])
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        words_ = _("Maps: what the mean of all patches, the classifier's input, takes from each.")
+        words_ = _("Maps: mean attention of all patches to each.")
         if run.experiment.has_cls:
-            words_ = _("Maps: what the CLS token, the classifier's input, takes from each patch.")
+            words_ = _("Maps: attention of the CLS token to each patch.")
         st.caption(words_, width="content")
         st.page_link(
             page_table.path_of("attention"),
@@ -169,22 +188,3 @@ def _links(run: Run, view: LabReading) -> None:
             icon=":material/visibility:",
             query_params={"run": run.id, "example": "own", "own": own},
         )
-
-
-def _board_of(text: str) -> str:
-    is_sample = len(text) == 1 and text in "0123456789"
-    is_picture = text.startswith(PICTURE) and len(PICTURE) < len(text) <= _MAX
-    if not (is_sample or is_picture):
-        raise Unfit(_("0 to 9, or picture- and a drawing"))
-    return text
-
-
-BOARD = Written("digit", reader=_board_of, writer=str, first=FIRST)
-"""A sample's index, or ``picture-`` and a drawing as ``own_picture.to_text`` writes it."""
-
-
-@dataclass(frozen=True, slots=True)
-class DrawView:
-    """What stands on the board."""
-
-    digit: str = view_link.linked(BOARD)

@@ -77,10 +77,7 @@ def _draw(run: Run) -> None:
         show.problem(error)
         return
     if not filled.blanks[0].truth:
-        st.info(
-            _("The grammar has no such sentence, so no truth to compare with."),
-            icon=":material/info:",
-        )
+        st.info(_("The grammar has no such sentence: no truth to compare."), icon=":material/info:")
     for blank in filled.blanks:
         _blank(filled, blank)
 
@@ -114,16 +111,13 @@ def _blank(filled: Filled, blank: Blank) -> None:
                 np.array([blank.model.get(word, 0.0) for word in shown]),
                 np.array(truth) if blank.truth else None,
             ),
-            _(
-                "Model at step {step} and exact probabilities of the grammar.",
-                step=f"{filled.step:,}",
-            ),
+            _("Model at step {step}, and the exact probabilities.", step=f"{filled.step:,}"),
             key=f"encoders-choice-{blank.position}",
         )
     with right:
         show.figure(
             plots.head_rows(blank.heads, [*words], theme=state.theme(), marked=[blank.position]),
-            _("Attention of the gap (▸) by head, to both sides."),
+            _("Attention of the gap (▸), by head."),
             key=f"encoders-gap-{blank.position}",
         )
     _sure(blank)
@@ -140,7 +134,7 @@ def _sure(blank: Blank) -> None:
         )
         if blank.truth:
             _compared(blank)
-    st.caption(_("In nats: 0 is sure; 2.08 (ln 8) is torn between eight words."))
+    st.caption(_("In nats: 0 is sure; ln 8 = 2.08 is eight equal words."))
 
 
 def _compared(blank: Blank) -> None:
@@ -154,7 +148,7 @@ def _compared(blank: Blank) -> None:
     st.metric(
         _("Lost"),
         f"{blank.excess:.3f}",
-        help=_("Kullback-Leibler divergence from truth to model; 0: equal."),
+        help=_("Kullback-Leibler divergence from truth to model."),
         border=True,
         width=_METRIC,
     )

@@ -29,10 +29,10 @@ def _draw(run: Run) -> None:
     st.markdown(_(roles.conclusion))
     _table(roles)
     st.caption(
-        paragraph("encoders/probes",
-            n_fit=roles.n_fit, n_tried=roles.n_tried, n_patches=roles.n_patches
+        paragraph(
+            "encoders/probes", n_fit=roles.n_fit, n_tried=roles.n_tried, n_patches=roles.n_patches
         )
-    )  # fmt: skip
+    )
     if roles.note:
         st.caption(_(roles.note))
     if not run.experiment.has_cls:
@@ -63,7 +63,7 @@ def _table(roles: TokenRoles) -> None:
 
 
 def _twin(run: Run) -> None:
-    st.info(_("No CLS token here: the head reads the mean of the patches."), icon=":material/info:")
+    st.info(_("No CLS token here: the head reads the patch mean."), icon=":material/info:")
     if st.button(_("Train it with a CLS token"), icon=":material/play_arrow:", key="encoders-twin"):
         model = run.experiment.model.model_dump() | {"pooling": "cls"}
         name = _("{name}, with CLS", name=run.meta.name)

@@ -40,6 +40,13 @@ VIEW = parameters.named(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class EncodersView:
+    """What the page shows."""
+
+    view: str = view_link.linked(VIEW)
+
+
 def explain(name: str) -> None:
     with st.expander(_("How it works"), icon=":material/help:"):
         st.markdown(content(f"encoders_{name}"))
@@ -118,16 +125,9 @@ def sentence(
     return text
 
 
-def with_word(text: str, word: str, known: Sequence[str]) -> str:
+def with_word(text: str, word: str, vocabulary: Sequence[str]) -> str:
     """Replace the first unknown word of a text, or append the word."""
     for match in re.finditer(r"[^\W\d_]+(?:[’'][^\W\d_]+)?", text):
-        if match[0].lower() not in known and not re.search("[’']", match[0]):
+        if match[0].lower() not in vocabulary and not re.search("[’']", match[0]):
             return text[: match.start()] + word + text[match.end() :]
     return f"{text.rstrip(' .')} {word}".lstrip()
-
-
-@dataclass(frozen=True, slots=True)
-class EncodersView:
-    """What the page shows."""
-
-    view: str = view_link.linked(VIEW)

@@ -63,7 +63,7 @@ def _answer(sentence: SentenceReading) -> None:
 def _rule(sentence: SentenceReading) -> str:
     said = sentence.labels[sentence.predicted]
     if sentence.rule is None:
-        return _("The model says **{said}**. The rule has no answer for this sentence.", said=said)
+        return _("The model says **{said}**; the rule has no answer for this sentence.", said=said)
     rule = sentence.rule
     mark = f":green-badge[:material/check: {_('agrees')}]"
     if rule.label != said:
@@ -89,9 +89,9 @@ def _words(sentence: SentenceReading) -> None:
     shift = len(sentence.keys) - len(sentence.words)
     left, right = st.columns(2, gap="medium")
     with left:
-        words = _("Attention of the mean of all words, by head: on the deciding words (▸)?")
+        words = _("Attention of the mean of all words, by head. ▸: deciding words.")
         if shift:
-            words = _("Attention of the CLS token, by head: on the deciding words (▸)?")
+            words = _("Attention of the CLS token, by head. ▸: deciding words.")
         show.figure(
             plots.head_rows(
                 sentence.heads,
@@ -110,7 +110,7 @@ def _words(sentence: SentenceReading) -> None:
         }
         show.figure(
             plots.word_bars(sentence.words, values, marked),
-            _("Probability lost without each word, beside relevance and rollout."),
+            _("Probability lost without each word; relevance; rollout."),
             key="encoders-words",
         )
 
@@ -133,7 +133,7 @@ def _pairs(run: Run, sentence: SentenceReading) -> None:
         ],
         [_("Change"), _("Sentence"), _("Rule"), _("Model, how sure")],
     )
-    st.caption(_("A model that only counts good and bad words cannot tell these apart."))
+    st.caption(_("Counting good and bad words cannot tell these apart."))
 
 
 @lru_cache(maxsize=32)

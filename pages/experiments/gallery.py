@@ -21,23 +21,32 @@ EXPERIMENT = parameters.named(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class ExperimentsView:
+    """What the page shows."""
+
+    experiment: str = view_link.linked(EXPERIMENT)
+
+
 def chosen(shelf: Shelf) -> Demonstration:
     problem = view_link.receive(EXPERIMENT)
     shown = str(st.session_state[EXPERIMENT.key])
     times = _times(state.device())
     with st.container(height=_HEIGHT, border=False, key="experiments-list"):
-        for theme, known in by_theme(DEMONSTRATIONS).items():
-            if not known:
+        for theme, demonstrations in by_theme(DEMONSTRATIONS).items():
+            if not demonstrations:
                 continue
             key = f"experiments-{theme}"
-            names = [demonstration.name for demonstration in known]
+            names = [demonstration.name for demonstration in demonstrations]
             st.session_state[key] = shown if shown in names else None
             st.radio(
                 _(THEMES[theme]),
                 names,
                 index=None,
                 format_func=lambda name: _(DEMONSTRATIONS[name].title),
-                captions=[_caption(demonstration, shelf, times) for demonstration in known],
+                captions=[
+                    _caption(demonstration, shelf, times) for demonstration in demonstrations
+                ],
                 key=key,
                 on_change=_open,
                 args=(key,),
@@ -73,10 +82,3 @@ def _times(device: str) -> dict[str, Forecast | None]:
         )
         for name, demonstration in DEMONSTRATIONS.items()
     }
-
-
-@dataclass(frozen=True, slots=True)
-class ExperimentsView:
-    """What the page shows."""
-
-    experiment: str = view_link.linked(EXPERIMENT)

@@ -40,7 +40,7 @@ def draw(chosen: Demonstration, trained: Found, was_live: bool) -> None:
         if not walk_steps.guess(question_of(chosen), f"experiment {chosen.name}"):
             with right:
                 _runs(chosen, trained)
-                st.caption(_("Guess first; then the curves and answers appear."))
+                st.caption(_("Guess first, then see the curves."))
             return
         st.markdown(_("**Expect:** {words}", words=_(chosen.expects)))
         conclusion = st.container()

@@ -14,7 +14,7 @@ from pages.ui.typed import escape
 from tfm_core.inspect.compare.curves import METRICS, caveats, track
 from tfm_core.inspect.compare.spread import band
 from tfm_core.inspect.experiments.demonstration import Arm, Demonstration
-from tfm_core.inspect.experiments.findings import Conclusion, conclude
+from tfm_core.inspect.experiments.findings import conclude
 from tfm_core.inspect.experiments.result import Found, Result, read
 from tfm_core.plots import comparison as plots
 from tfm_core.plots.comparison import Band, Line, Panel
@@ -34,20 +34,16 @@ def conclusion_box(chosen: Demonstration, trained: Found) -> None:
     conclusion = conclude(chosen, results)
     if not conclusion.findings:
         if n_over:
-            st.caption(_("The result appears when all runs have finished."))
+            st.caption(_("The result appears when all runs finish."))
         return
-    with st.container(border=True, key="experiment-conclusion"):
-        _say(conclusion)
-
-
-def _say(conclusion: Conclusion) -> None:
     icon = ":material/check_circle:" if conclusion.is_expected else ":material/help:"
-    for finding in conclusion.findings:
-        st.markdown(_("**Shown:** {words}", words=_(finding.sentence)))
-    for sentence in conclusion.seeds:
-        st.markdown(f":material/balance: {_(sentence)}")
-    if conclusion.verdict is not None:
-        st.markdown(f"{icon} {_(conclusion.verdict)}")
+    with st.container(border=True, key="experiment-conclusion"):
+        for finding in conclusion.findings:
+            st.markdown(_("**Shown:** {words}", words=_(finding.sentence)))
+        for sentence in conclusion.seeds:
+            st.markdown(f":material/balance: {_(sentence)}")
+        if conclusion.verdict is not None:
+            st.markdown(f"{icon} {_(conclusion.verdict)}")
 
 
 def _results(chosen: Demonstration, trained: Found) -> dict[str, dict[int, Result]]:
@@ -84,8 +80,8 @@ def curves(chosen: Demonstration, trained: Found) -> None:
         return
     figure = plots.comparison(panels, _("step"), height=_HEIGHT + _PER_PANEL * len(panels))
     figure.update_layout(uirevision=chosen.name)
-    drawn = ", ".join(_(METRICS[metric].label) for metric in chosen.metrics)
-    words = _("Curves of “{title}”: {drawn}", title=_(chosen.title), drawn=drawn)
+    labels = ", ".join(_(METRICS[metric].label) for metric in chosen.metrics)
+    words = _("Curves of “{title}”: {drawn}", title=_(chosen.title), drawn=labels)
     live_figure(figure, key="experiment-curves", name=words)
 
 

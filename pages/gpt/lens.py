@@ -31,7 +31,7 @@ def figure(run: Run, text: str) -> None:
     looked = _look(str(run.folder), trained.checkpoint_mark(run), text, run)
     show.figure(
         lens_map(looked, state.theme(), most=MAX_SHOWN),
-        _("Each row: what the model would predict after each layer. Where does the answer appear?"),
+        _("Rows: what the model would predict after each layer."),
         key="gpt-lens-map",
     )
     st.markdown(_(settled([row[:MAX_SHOWN] for row in looked.says])))
@@ -46,17 +46,13 @@ def sum_part(run: Run) -> None:
     n = run.experiment.task_as(TextTaskConfig).size
     key = f"gpt-sum-{run.id}"
     st.session_state.setdefault(key, f"{'8' * n}+{'1' * (n - 1)}7")
-    text = st.text_input(
-        _("A sum"),
-        key=key,
-        help=_("Two numbers of up to {n} digits, such as 12+34.", n=n),
-    )
+    text = st.text_input(_("A sum"), key=key, help=_("Up to {n} digits each, such as 12+34.", n=n))
     text = typed.within(text, 40)
     digits = _sum(str(run.folder), trained.checkpoint_mark(run), text, run)
     _verdict(digits)
     show.figure(
         digit_map(digits, state.theme()),
-        _("Framed and ✓: the true digit. Carries come from the right, not yet written."),
+        _("Framed ✓: the true digit. Carries come from the right."),
         key="gpt-digits",
     )
     st.header(_("Logit lens"), anchor=False)

@@ -58,7 +58,7 @@ def part() -> None:
         key="gpt-own-train",
     ):
         _train(text, str(unit))
-    st.caption(_("Your text becomes a data set on this machine; manage it on Own data."))
+    st.caption(_("Saved as a data set; manage it on Own data."))
 
 
 def _train(text: str, unit: str) -> None:

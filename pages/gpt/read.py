@@ -23,12 +23,7 @@ _MAX = 6000  # characters
 def part(run: Run) -> None:
     key = f"gpt-read-{run.id}"
     st.session_state.setdefault(key, example_text(run))
-    text = st.text_area(
-        _("Text"),
-        key=key,
-        height=140,
-        help=_("At first a passage the model was not trained on."),
-    )
+    text = st.text_area(_("Text"), key=key, height=140, help=_("At first an unseen passage."))
     reading = _read(str(run.folder), trained.checkpoint_mark(run), typed.within(text, _MAX), run)
     sentence_field.mark_unknown(text_task(run.experiment.task_as(CorpusTaskConfig)), text)
     unit = run.experiment.task_as(CorpusTaskConfig).unit
@@ -45,7 +40,7 @@ def part(run: Run) -> None:
             1,
             n,
             key=key,
-            help=_("Framed in the text; at first the most surprising one."),
+            help=_("Framed in the text; at first the most surprising."),
         )
     _guesses(reading, picked)
 
@@ -65,17 +60,17 @@ def _figures(reading: Surprisals, unit: str) -> None:
         (
             bits[unit],
             f"{reading.mean * BITS:.2f}",
-            _("In bits, −log₂ p: the cost of compressing this text."),
+            _("−log₂ p: the cost of compressing this text."),
         ),
         (
             _("Perplexity"),
             f"{reading.perplexity:.2f}",
-            _("exp(loss): as unsure as a choice among this many tokens."),
+            _("exp(loss): as unsure as among this many tokens."),
         ),
         (
             _("Expected loss"),
             _("{nats} nats", nats=f"{reading.entropy.mean():.3f}"),
-            _("Mean entropy of the predictions. A much higher loss means overconfidence."),
+            _("Mean entropy of the predictions; much lower than the loss: overconfident."),
         ),
     )
     with st.container(horizontal=True, gap="small"):

@@ -78,7 +78,7 @@ def with_run(needs: Needs, part: Callable[[Run], None]) -> None:
         able,
         key=f"gpt-run-{needs.name}",
         describe=_name,
-        about=_("Fitting runs, newest first, with their last saved weights."),
+        about=_("Fitting runs, newest first."),
     )
     shown_run.recorded_note(run, key=f"gpt-{needs.name}")
     part(run)

@@ -47,7 +47,7 @@ def part(run: Run) -> None:
             wrap=True,
             key="gpt-method",
             persist_state="session",
-            help=_("Sample each token, take the likeliest, or keep several texts."),
+            help=_("Sample, take the likeliest, or keep several texts."),
         )
     begun = gpt_writing.prompt_ids(run, prompt)
     if method == "beam":
@@ -142,7 +142,7 @@ def _next(run: Run, sample: Sample, sampling: SamplingConfig) -> None:
     )
     show.figure(
         plots.before_and_after(upcoming.tokens, upcoming.before, upcoming.after),
-        _("Grey: the model. Vermilion: after temperature, top-k and top-p."),
+        _("Grey: model. Vermilion: after sampling settings."),
         key="gpt-next",
     )
 

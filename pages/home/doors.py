@@ -38,16 +38,11 @@ DOORS = (
     Door(
         "attention",
         N_("Try"),
-        N_("See what each head does with your sentence."),
+        N_("Each head on your own sentence."),
         ":material/edit:",
         {"run": TRANSLATOR, "example": "own"},
     ),
-    Door(
-        "words",
-        N_("Learn"),
-        N_("Short lessons, from tokens to a trained model."),
-        ":material/school:",
-    ),
+    Door("words", N_("Learn"), N_("Short lessons, from tokens to training."), ":material/school:"),
 )
 
 

@@ -48,7 +48,7 @@ _BY = {"file": N_("As named"), "seed": N_("Random")}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Draft:
+class PictureUpload:
     """An upload that is not saved yet. problem: why nothing was read."""
 
     name: str
@@ -56,7 +56,7 @@ class Draft:
     problem: str = ""
 
 
-def add(kind: str) -> Draft | None:
+def add(kind: str) -> PictureUpload | None:
     """Ask for files and options; return what was read, or None before an upload."""
     with st.container(border=True, gap="small"):
         st.header(_("Add your pictures"), anchor=False)
@@ -72,7 +72,7 @@ def add(kind: str) -> Draft | None:
             return None
         name = _common([file.name for file in files])
         upload = ",".join(file.file_id for file in files)
-        choices = _chosen(upload)
+        choices = Choices(*(st.session_state.get(f"own-data-{name}-{upload}") for name in _CHOICES))
         try:
             pictures = state.read_once(
                 (upload, form, choices),
@@ -82,10 +82,10 @@ def add(kind: str) -> Draft | None:
             )
         except ValueError as error:
             _ask(upload)
-            return Draft(name, None, _(error))
+            return PictureUpload(name, None, _(error))
         st.session_state[_UNDERSTOOD] = upload, pictures.understood, pictures.folder_names
         _ask(upload)
-    return Draft(name, pictures)
+    return PictureUpload(name, pictures)
 
 
 def _common(names: Sequence[str]) -> str:
@@ -95,11 +95,6 @@ def _common(names: Sequence[str]) -> str:
         same = (one == two for one, two in zip(common, other, strict=False))
         common = [word for word, _is_same in zip(common, takewhile(bool, same), strict=False)]
     return "".join(common) or names[0]
-
-
-def _chosen(upload: str) -> Choices:
-    chosen = (st.session_state.get(f"own-data-{name}-{upload}") for name in _CHOICES)
-    return Choices(*chosen)
 
 
 def _ask(upload: str) -> None:
@@ -149,7 +144,7 @@ def _form() -> Form:
             key="own-data-size",
             persist_state="session",
             width=130,
-            help=_("Pictures become squares of this size. Smaller trains faster."),
+            help=_("Squares of this size; smaller trains faster."),
         )
         is_grey = st.segmented_control(
             _("Colour"),
@@ -173,7 +168,7 @@ def _form() -> Form:
     return Form(size or 28, is_grey is not False, fit or "middle")
 
 
-def preview(draft: Draft) -> None:
+def preview(draft: PictureUpload) -> None:
     st.header(_("Read from {name}", name=escape(draft.name[:80])), anchor=False)
     if draft.pictures is None:
         show.problem(draft.problem)
@@ -217,7 +212,7 @@ def _renamed(pictures: Pictures) -> Pictures | None:
     n_each = np.bincount(pictures.labels, minlength=len(pictures.class_names))
     names = list(pictures.class_names)
     with st.expander(_("Rename, merge or drop classes"), icon=":material/edit:"):
-        st.caption(_("Equal names merge classes. An empty name drops a class."))
+        st.caption(_("Equal names merge; an empty name drops a class."))
         edited = st.data_editor(
             pd.DataFrame({"class": names, "n": n_each, "name": names}),
             column_config={
@@ -271,7 +266,7 @@ def _split(pictures: Pictures) -> Split:
             return Split(by="file")
         share = st.slider(
             _("Test share, %"), 5, 40, 15, 5, key="own-data-share", persist_state="session",
-            width=260, help=_("The same share of each class, not used for training."),
+            width=260, help=_("The same share of each class."),
         )  # fmt: skip
         seed = st.number_input(
             _("Test seed"), 0, 9999, 0, key="own-data-seed", persist_state="session",
@@ -313,6 +308,6 @@ def _strips(pictures: Pictures, table: npt.NDArray[np.int64]) -> None:
         st.caption(_("And {n} more classes.", n=len(names) - plots.MAX_STRIPS))
     show.figure(
         plots.balance(names, table),
-        _("Pictures per class and split. Uneven classes inflate accuracy."),
+        _("Pictures per class and split."),
         key="own-data-balance",
     )

@@ -18,7 +18,7 @@ from tfm_core.runs import own_sets, settings
 from tfm_core.runs.run import Run
 
 _MAX_NAMES = 5
-_WHERE = N_("They stay on this machine unless exported with a run.")
+_WHERE = N_("They stay on this machine unless exported.")
 
 
 def sets(kind: str) -> list[OwnSet]:
@@ -43,10 +43,7 @@ def rows(kind: str, shown: OwnSet | None) -> None:
 
 def damaged(own: OwnSet) -> None:
     st.header(escape(own.name), anchor=False)
-    words = N_(
-        "This data set is damaged: {what}. Remove it and add it again; its runs open.",
-        what=own.problem or "",
-    )
+    words = N_("This data set is damaged: {what}. Remove and add it again.", what=own.problem or "")
     show.problem(words)
 
 
@@ -150,8 +147,8 @@ def _used_by(runs: Sequence[Run]) -> str:
     if more > 0:
         names = _("{names} and {n} more", names=names, n=more)
     return ngettext(
-        "Your run {names} uses it: without it, the run opens but cannot train further.",
-        "Your runs {names} use it: without it, they open but cannot train further.",
+        "Used by {names}, which could not train further.",
+        "Used by {names}, which could not train further.",
         len(runs),
         names=names,
     )

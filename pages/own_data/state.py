@@ -29,6 +29,14 @@ KIND = parameters.named(
 SET = Text("set", first="", key="own-data-set", most=40)
 
 
+@dataclass(frozen=True, slots=True)
+class OwnDataView:
+    """What the page shows; without a set, the newest or built-in one of the kind."""
+
+    kind: str = view_link.linked(KIND)
+    set: str = view_link.linked(SET)
+
+
 def chosen(sets: Sequence[OwnSet]) -> OwnSet | None:
     """Return the set from the link or the last choice, else the first one."""
     problem = view_link.receive(SET)
@@ -70,30 +78,22 @@ def begin_anew() -> None:
 
 
 def look_once(what: Hashable, work: Callable[[], T]) -> T:
-    known: tuple[Hashable, T] | None = st.session_state.get(_LOOKED)
-    if known is None or known[0] != what:
-        known = (what, work())
-        st.session_state[_LOOKED] = known
-    return known[1]
+    cached: tuple[Hashable, T] | None = st.session_state.get(_LOOKED)
+    if cached is None or cached[0] != what:
+        cached = (what, work())
+        st.session_state[_LOOKED] = cached
+    return cached[1]
 
 
 def read_once(what: Hashable, work: Callable[[], T]) -> T:
     """Return ``work()``, cached once per session. Raises what ``work`` raised, then too."""
-    known: tuple[Hashable, Any, ValueError | None] | None = st.session_state.get(_READ)
-    if known is None or known[0] != what:
+    cached: tuple[Hashable, Any, ValueError | None] | None = st.session_state.get(_READ)
+    if cached is None or cached[0] != what:
         try:
-            known = (what, work(), None)
+            cached = (what, work(), None)
         except ValueError as error:
-            known = (what, None, error.with_traceback(None))
-        st.session_state[_READ] = known
-    if known[2] is not None:
-        raise known[2]
-    return cast(T, known[1])
-
-
-@dataclass(frozen=True, slots=True)
-class OwnDataView:
-    """What the page shows; without a set, the newest or built-in one of the kind."""
-
-    kind: str = view_link.linked(KIND)
-    set: str = view_link.linked(SET)
+            cached = (what, None, error.with_traceback(None))
+        st.session_state[_READ] = cached
+    if cached[2] is not None:
+        raise cached[2]
+    return cast(T, cached[1])

@@ -46,7 +46,7 @@ _LIKE = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Draft:
+class TextInput:
     """An input that is not saved yet."""
 
     report: Report
@@ -54,7 +54,7 @@ class Draft:
     """A digest of the data: what is chosen for them is forgotten when others are read."""
 
 
-def add(kind: str) -> Draft | None:
+def add(kind: str) -> TextInput | None:
     """Ask for data of a kind; return what was read, or None before there is any."""
     with st.container(border=True, gap="small"):
         st.header(_(_TITLES[kind]), anchor=False)
@@ -106,7 +106,7 @@ def add(kind: str) -> Draft | None:
             merges_labels=merges,
         ),
     )
-    return Draft(report, data)
+    return TextInput(report, data)
 
 
 def _merge_key(data: str) -> str:
@@ -120,7 +120,7 @@ def _more(kind: str) -> tuple[int, bytes | None]:
     with st.expander(_("Split"), icon=":material/tune:"):
         seed = st.number_input(
             _("Split seed"), 0, 9999, 0, key="own-data-text-seed", persist_state="session",
-            help=_("A tenth each for validation and test, drawn by this seed."),
+            help=_("Draws a tenth each for validation and test."),
         )  # fmt: skip
         test = _test_file(kind)
     return int(seed), test
@@ -137,7 +137,7 @@ def _test_file(kind: str) -> bytes | None:
     return None if test is None else test.getvalue()
 
 
-def preview(draft: Draft) -> None:
+def preview(draft: TextInput) -> None:
     report = draft.report
     st.header(_("Read: {name}", name=escape(report.name)), anchor=False)
     if report.refusal is not None:
@@ -153,7 +153,13 @@ def preview(draft: Draft) -> None:
     _counts(report)
     _much_left_out(report)
     columns.picker(report, draft.data)
-    _spellings(report, draft.data)
+    if report.spellings:
+        st.toggle(
+            _("Merge labels that differ only in case"),
+            value=True,
+            key=_merge_key(draft.data),
+            help=_("Uses the most frequent spelling."),
+        )
     for note in report.notes:
         st.markdown(f":orange[:material/warning:] {escape(_(note))}")
     _problems(report)
@@ -185,7 +191,7 @@ def nothing_yet() -> None:
     unit = str(st.session_state.get("own-data-unit-text") or "words")
     name = _("Alice in Wonderland, first chapter")
     report = inspect_text("text", read_text(), name=name, unit=unit)
-    preview(Draft(report))
+    preview(TextInput(report))
 
 
 def _counts(report: Report) -> None:
@@ -203,8 +209,7 @@ def _counts(report: Report) -> None:
         words.append(_("Unused: {columns}.", columns=escape(", ".join(unused))))
     st.caption(" ".join(words))
     if report.test_accounting.total:
-        words = _accounted(report.test_accounting)
-        st.caption(_("Test file: {words}", words=words))
+        st.caption(_("Test file: {words}", words=_accounted(report.test_accounting)))
 
 
 def _accounted(accounting: Accounting) -> str:
@@ -246,21 +251,10 @@ def _much_left_out(report: Report) -> None:
     st.warning(words, icon=":material/warning:")
 
 
-def _spellings(report: Report, data: str) -> None:
-    if not report.spellings:
-        return
-    st.toggle(
-        _("Merge labels that differ only in case"),
-        value=True,
-        key=_merge_key(data),
-        help=_("Uses the most frequent spelling."),
-    )
-
-
 def _vocabulary(report: Report) -> None:
     if not report.words:
         return
-    src, *tgt = (f"{len(known):,}" for known in report.words)
+    src, *tgt = (f"{len(tokens):,}" for tokens in report.words)
     words = _("Vocabulary: **{src}** tokens", src=src)
     if report.kind == "pairs":
         words = _(
@@ -330,17 +324,13 @@ def _rows(report: Report) -> None:
 
 def _figures(report: Report) -> None:
     if report.balance:
-        show.figure(
-            plots.labels(report.balance),
-            _("Sentences per label. Uneven labels inflate accuracy."),
-            key="own-data-labels",
-        )
+        show.figure(plots.labels(report.balance), _("Sentences per label."), key="own-data-labels")
     if report.lengths:
         sizes = {_(column): report.lengths[column] for column in report.columns}
         if report.kind == "labels":
             sizes.pop(_(report.columns[1]))
         show.figure(
             plots.lengths(sizes),
-            _("Text length in tokens. The longest decide the memory."),
+            _("Text length in tokens; the longest decide the memory."),
             key="own-data-lengths",
         )

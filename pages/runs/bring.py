@@ -23,9 +23,7 @@ def part() -> None:
         key="bring",
         kind="zip",
         megabytes=MAX_MEGABYTES,
-        help=_(
-            "Files are checked; no code runs. For larger zips: `python -m tfm_core import FILE`."
-        ),
+        help=_("No code runs. Larger zips: `python -m tfm_core import FILE`."),
         take=_take,
     )
     _came()
@@ -43,7 +41,7 @@ def _came() -> None:
         st.session_state.pop(_CAME, None)
         return
     name = escape(run.meta.name)
-    words = _("Imported “{name}”. Its files were checked.", name=name)
+    words = _("Imported “{name}”; its files are sound.", name=name)
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", border=True, key="bring-came"
     ):

@@ -19,7 +19,7 @@ _MINE = "mine"
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ListedRun:
     """What the filter needs of a run, read once."""
 
     run: Run
@@ -28,12 +28,12 @@ class Known:
     damage: str | None
 
     @classmethod
-    def of(cls, run: Run) -> Known:
+    def of(cls, run: Run) -> ListedRun:
         problem = run.problem
         return cls(run, run.status, problem, problem or run.damage)
 
 
-_KINDS: dict[str, tuple[str, Callable[[Known], bool]]] = {
+_KINDS: dict[str, tuple[str, Callable[[ListedRun], bool]]] = {
     "active": (N_("Active"), lambda row: row.status.is_active),
     "finished": (N_("Finished"), lambda row: row.status.state == "finished"),
     "early": (N_("Stopped or failed"), lambda row: row.status.can_resume and row.problem is None),
@@ -56,7 +56,7 @@ _ORDERS: dict[str, tuple[str, Callable[[Run], float | str | None], bool]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class RunPage:
     """A page of runs, the index of its first, and the number of matches."""
 
     runs: list[Run]
@@ -64,12 +64,12 @@ class Page:
     n: int
 
 
-def choose(runs: list[Run]) -> Page:
-    known = [Known.of(run) for run in runs]
-    kinds = {name: [row for row in known if test(row)] for name, (_label, test) in _KINDS.items()}
+def choose(runs: list[Run]) -> RunPage:
+    rows = [ListedRun.of(run) for run in runs]
+    kinds = {name: [row for row in rows if test(row)] for name, (_label, test) in _KINDS.items()}
     who = visitors.visitor()
     if who.name is not None:
-        kinds = {_MINE: [row for row in known if who.began(row.run)], **kinds}
+        kinds = {_MINE: [row for row in rows if who.began(row.run)], **kinds}
     present = [name for name in kinds if kinds[name]]
     groups = sorted({run.labels.group for run in runs if run.labels.group}, key=str.casefold)
     words = st.text_input(
@@ -78,7 +78,7 @@ def choose(runs: list[Run]) -> Page:
         type="search",
         live=True,  # after a pause in typing; a duration in words would import pandas
         placeholder=_("name, #tag, note, group, setting"),
-        help=_("Finds runs with all words; n_heads=8 finds a setting."),
+        help=_("All words must match; n_heads=8 finds a setting."),
         persist_state="session",
         label_visibility="collapsed",
         width=260,
@@ -100,7 +100,7 @@ def choose(runs: list[Run]) -> Page:
         width=170,
     )
     group = _group(groups) if groups else None
-    chosen = [row.run for row in kinds.get(kind or "", known)]
+    chosen = [row.run for row in kinds.get(kind or "", rows)]
     matching = [
         run
         for run in chosen
@@ -124,23 +124,23 @@ def _group(groups: list[str]) -> str | None:
     )
 
 
-def _paged(matching: list[Run]) -> Page:
+def _paged(matching: list[Run]) -> RunPage:
     n_pages = -(-len(matching) // PER_PAGE)
     if n_pages < 2:
-        return Page(matching, 0, len(matching))
+        return RunPage(matching, 0, len(matching))
     if not 1 <= (st.session_state.get("runs-page") or 1) <= n_pages:
         del st.session_state["runs-page"]  # fewer matches than before
     first = ((st.session_state.get("runs-page") or 1) - 1) * PER_PAGE
-    return Page(matching[first : first + PER_PAGE], first, len(matching))
+    return RunPage(matching[first : first + PER_PAGE], first, len(matching))
 
 
 def read_ahead(run: Run) -> None:
     """Read what the list shows of a run, so that its first visitor need not wait."""
-    Known.of(run)
+    ListedRun.of(run)
     quota.folder_size(run.folder)
 
 
-def turn(page: Page) -> None:
+def turn(page: RunPage) -> None:
     if page.n <= len(page.runs):
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -163,11 +163,12 @@ def ordered(runs: list[Run], order: str) -> list[Run]:
     """Return runs in an order; those without a value come last, unsorted."""
     if order == "newest":
         return list(runs)
-    _label, by, is_falling = _ORDERS[order]
+    _label, sort_key, is_descending = _ORDERS[order]
     keyed = [
-        (None if order not in ("name", "group") and run.problem else by(run), run) for run in runs
+        (None if order not in ("name", "group") and run.problem else sort_key(run), run)
+        for run in runs
     ]
-    known = [(key, run) for key, run in keyed if key is not None and key == key]
-    rest = [run for key, run in keyed if key is None or key != key]
-    known.sort(key=lambda pair: pair[0], reverse=is_falling)
-    return [*(run for _key, run in known), *rest]
+    with_key = [(key, run) for key, run in keyed if key is not None and key == key]
+    without_key = [run for key, run in keyed if key is None or key != key]
+    with_key.sort(key=lambda pair: pair[0], reverse=is_descending)
+    return [*(run for _key, run in with_key), *without_key]

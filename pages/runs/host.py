@@ -14,7 +14,7 @@ def part() -> None:
     if not visitors.has_key():
         return
     if visitors.visitor().is_host:
-        words = _("You are the host and can change all runs.")
+        words = _("You are the host: you can change all runs.")
         st.caption(f":material/key: {words}")
         return
     with st.popover(_("Sign in as host"), icon=":material/key:", type="tertiary"):

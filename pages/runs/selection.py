@@ -50,7 +50,7 @@ def bar(runs: Sequence[Run]) -> None:
 def _labels(picked: Sequence[Run]) -> None:
     own = [run.id for run in picked if not run.meta.recorded and not visitors.watches(run)]
     if len(own) < len(picked):
-        st.caption(_("Labels of recorded and other visitors' runs stay."))
+        st.caption(_("Recorded and other visitors' runs keep their labels."))
     st.text_input(
         _("Group"), key=_GROUP, max_chars=MAX_GROUP, placeholder=_("Empty removes the group")
     )

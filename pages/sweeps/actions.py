@@ -135,7 +135,7 @@ def _check_owner(sweep: Sweep) -> None:
             return
         raise
     if not may_change(plan):
-        raise NotYours("This sweep belongs to another visitor; start your own to change it.")
+        raise NotYours("This sweep belongs to another visitor.")
 
 
 def _check_visitor(plan: Plan) -> None:
@@ -145,7 +145,7 @@ def _check_visitor(plan: Plan) -> None:
         return
     if plan.max_runs is None or plan.max_runs > MAX_OF_A_VISITOR:
         raise StudentError(
-            "At most {most} runs per sweep on this server; no limit on your own machine.",
+            "At most {most} runs per sweep on this server.",
             most=MAX_OF_A_VISITOR,
         )
     for other in there().list():
@@ -169,7 +169,7 @@ def bring(content: bytes, name: str) -> Sweep:
     n_own = sum(sweep.brought() is not None and _is_ones_own(sweep) for sweep in there().list())
     if not who.may_all and n_own >= MAX_BROUGHT:
         raise StudentError(
-            "You have {n} imported studies, the limit; delete one first.",
+            "You have {n} imported studies, the limit.",
             n=n_own,
         )
     return there().bring(content, Brought(clean(name), ready.now(), who.owner))

@@ -19,6 +19,13 @@ SWEEP = parameters.Text("sweep", first="", key="sweeps-shown", most=64)
 """The id of a sweep; empty for a new one."""
 
 
+@dataclass(frozen=True, slots=True)
+class SweepsView:
+    """What the page shows."""
+
+    sweep: str = view_link.linked(SWEEP)
+
+
 def shown() -> Sweep | None:
     """Draw the choice; return the sweep to show, or None to create one."""
     problem = view_link.receive(SWEEP)
@@ -71,7 +78,7 @@ def undo() -> None:
 
 def deletion(sweep: Sweep) -> None:
     with st.popover(_("Delete sweep …"), icon=":material/delete:"):
-        st.caption(_("Its runs stay. You can restore it for a day."))
+        st.caption(_("Its runs stay. You can undo for a day."))
         if st.button(_("Delete sweep"), key="sweeps-delete") and actions.delete(sweep):
             open_sweep(NEW)
             st.rerun()
@@ -96,10 +103,3 @@ def _name(sweep: Sweep) -> str:
     except SweepDamaged:
         return _("{id} (damaged)", id=sweep.id[:20])
     return f"{plan.name} · {_(plan.base.task.facts.label)} · {_(actions.STATES[plan.state])}"
-
-
-@dataclass(frozen=True, slots=True)
-class SweepsView:
-    """What the page shows."""
-
-    sweep: str = view_link.linked(SWEEP)

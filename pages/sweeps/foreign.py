@@ -27,7 +27,7 @@ def place() -> None:
         _("Drop or choose a JournalStorage file"),
         key="sweeps-bring",
         megabytes=_MEGABYTES,
-        help=_("Shows leaderboard, importance and parallel coordinates. No code in it runs."),
+        help=_("View only. No code in it runs."),
         take=lambda file: choice.open_sweep(actions.bring(file.getvalue(), file.name).id),
     )
 
@@ -86,12 +86,7 @@ def _draw(study: Look) -> None:
         with column:
             show.live_figure(figures[name], captions[name], key=f"sweeps-foreign-{name}")
     if len(there) < len(captions):
-        st.caption(
-            _(
-                "Importance needs {n} finished trials with common settings that vary.",
-                n=plots.ENOUGH,
-            )
-        )
+        st.caption(_("Importance needs {n} trials with common settings.", n=plots.ENOUGH))
 
 
 def _row(study: Look, trial: Tried) -> dict[str, object]:

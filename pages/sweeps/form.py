@@ -45,8 +45,8 @@ def _space(first: Plan, key: str) -> tuple[Dimension, ...]:
         key=f"{key}-paths",
         max_selections=MAX_SETTINGS,
         placeholder=_("Choose settings"),
-        help=_("Any setting but the task. Invalid combinations are skipped."),
-    )  # fmt: skip
+        help=_("Invalid combinations are skipped."),
+    )
     problem: ValueError | None = None
     dimensions: list[Dimension] = []
     for path in chosen:
@@ -113,7 +113,8 @@ def _numbers(
         if mode == VALUES:
             words = ", ".join(_typed(value) for value in default.grid())
             text = st.text_input(_("{setting}: values", setting=label), words, key=f"{key}-values")
-            return Choices(setting.path, _read_all(text, setting))
+            parts = [part for part in text.replace(";", ",").split(",") if part.strip()]
+            return Choices(setting.path, tuple(_read(part, setting) for part in parts))
         likely = default if isinstance(default, Range) else _usual_range(setting, base)
         low, high, is_log, points = _range(label, likely, key, is_grid=is_grid)
     is_whole = setting.kind == "int"
@@ -145,7 +146,7 @@ def _range(label: str, likely: Range, key: str, *, is_grid: bool) -> tuple[str, 
         )  # fmt: skip
         st.markdown(
             _("log"), width="content",
-            help=_("Samples each power of ten equally, as for learning rates."),
+            help=_("Each power of ten gets an equal share."),
         )  # fmt: skip
     if not is_grid:
         return low, high, is_log, likely.points
@@ -187,11 +188,6 @@ def _usual_range(setting: Setting, base: Experiment) -> Range:
     return Range(setting.path, float(f"{first:.3g}"), float(f"{last:.3g}"))
 
 
-def _read_all(text: str, setting: Setting) -> tuple[Value, ...]:
-    parts = [part for part in text.replace(";", ",").split(",") if part.strip()]
-    return tuple(_read(part, setting) for part in parts)
-
-
 def _read(text: str, setting: Setting) -> Value:
     """Parse a number. Raises StudentError."""
     try:
@@ -221,12 +217,12 @@ def _search(first: Plan, dimensions: Sequence[Dimension], key: str) -> dict[str,
     with st.container(horizontal=True, gap="medium"):
         objective = first.objective
         if first.edition == 1 and not key.startswith("change"):
-            known = [option.name for option in objectives.fitting(first.base)]
+            options = [option.name for option in objectives.fitting(first.base)]
             objective = st.selectbox(
-                _("Optimise"), known, known.index(first.objective),
+                _("Optimise"), options, options.index(first.objective),
                 format_func=lambda name: _(OBJECTIVES[name].label), key=f"{key}-objective",
                 width=180,
-                help=_("With the final weights, or with patience the best."),
+                help=_("With the final weights; with patience, the best."),
             )  # fmt: skip
         max_runs = st.number_input(
             _("Max. runs"), 0, MAX_RUNS, first.max_runs or 0, key=f"{key}-runs", width=125,
@@ -239,7 +235,7 @@ def _search(first: Plan, dimensions: Sequence[Dimension], key: str) -> dict[str,
         )  # fmt: skip
         at_once = st.number_input(
             _("Runs at once"), 1, MAX_AT_ONCE, first.at_once, key=f"{key}-at-once", width=125,
-            help=_("They share the CPU, and suggestions know fewer results."),
+            help=_("They share the CPU; suggestions know fewer results."),
         )  # fmt: skip
     return {
         "search": search,

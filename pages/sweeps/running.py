@@ -50,7 +50,8 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
     if plan.state != drawn_as:
         state.draw_anew()  # once: the buttons change, and it may stop polling
     _head(sweep, plan, trials)
-    figures = _figures(sweep, plan, trials)
+    mark = (str(sweep.folder), *_changed(sweep), plan.edition, language())
+    figures = _figures(mark, plan, tuple(trials))
     left, right = st.columns([11, 9], gap="medium")
     with left:
         leaderboard.part(plan, trials)
@@ -81,16 +82,16 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
         (
             (
                 "on-the-way",
-                _("Each run's curve, best in blue; pruned ones end early."),
+                _("Each run's curve; best in blue."),
             ),
         ),
     )
     n_finished, n_pruned = plots.counts(plan, trials)
     if n_finished:
-        words = [_("From {n} finished of {all} trials.", n=n_finished, all=len(trials))]
+        counts = [_("From {n} finished of {all} trials.", n=n_finished, all=len(trials))]
         if n_pruned:
-            words.append(_("Hollow and dotted: {n} pruned, at their last value.", n=n_pruned))
-        st.caption(" ".join(words))
+            counts.append(_("Hollow and dotted: {n} pruned, at their last value.", n=n_pruned))
+        st.caption(" ".join(counts))
     for row in rows:
         there = [(name, words) for name, words in row if name in figures]
         if there:
@@ -158,7 +159,7 @@ def _buttons(sweep: Sweep, plan: Plan) -> None:
         st.button(
             _("Stop sweep"), icon=":material/stop:", key="sweeps-stop",
             on_click=actions.halt, args=(sweep,),
-            help=_("Stops its runs too; they resume with it."),
+            help=_("Its runs stop and resume with it."),
         )  # fmt: skip
     elif plan.state == "stopped":
         st.button(
@@ -168,7 +169,7 @@ def _buttons(sweep: Sweep, plan: Plan) -> None:
 
 
 def _change(sweep: Sweep, plan: Plan, trials: Sequence[Trial]) -> None:
-    st.caption(_("Finished trials count if they lie in the new ranges. More runs add trials."))
+    st.caption(_("Finished trials in the new ranges count."))
     key = f"change-{sweep.id}-{plan.edition}-{plan.max_runs}"
     problem: Exception | None = None
     changed = plan
@@ -202,13 +203,7 @@ def _draw(figures: dict[str, go.Figure], name: str, words: str, otherwise: str) 
 
 def _trials(sweep: Sweep, plan: Plan) -> list[Trial]:
     """Return the current trials. Raises SweepDamaged."""
-    return _read(str(sweep.folder), *_changed(sweep), plan.edition, sweep, plan)
-
-
-def _figures(sweep: Sweep, plan: Plan, trials: Sequence[Trial]) -> dict[str, go.Figure]:
-    return _drawn(
-        str(sweep.folder), *_changed(sweep), plan.edition, language(), plan, tuple(trials)
-    )
+    return _read((str(sweep.folder), *_changed(sweep), plan.edition), sweep, plan)
 
 
 def _changed(sweep: Sweep) -> tuple[int, int]:
@@ -221,20 +216,12 @@ def _changed(sweep: Sweep) -> tuple[int, int]:
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)
-def _read(
-    folder: str, when: int, size: int, edition: int, _sweep: Sweep, _plan: Plan
-) -> list[Trial]:
+def _read(mark: tuple[object, ...], _sweep: Sweep, _plan: Plan) -> list[Trial]:
     return Study(_sweep, _plan).trials()
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
-def _drawn(
-    folder: str,
-    when: int,
-    size: int,
-    edition: int,
-    spoken: str,
-    _plan: Plan,
-    _trials: tuple[Trial, ...],
+def _figures(
+    mark: tuple[object, ...], _plan: Plan, _trials: tuple[Trial, ...]
 ) -> dict[str, go.Figure]:
     return plots.figures(_plan, _trials)

@@ -119,7 +119,7 @@ def _press(plan: Plan, problem: Exception | None, key: str) -> None:
     possible = space.share(plan.base, plan.space)
     if possible.n < possible.drawn:
         words = _(
-            "About {share} of the combinations are valid. Skipped, for example: {why}",
+            "About {share} of combinations are valid. Skipped, for example: {why}",
             share=show.percent(possible.n / possible.drawn),
             why=_(possible.why),
         )

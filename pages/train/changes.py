@@ -24,7 +24,7 @@ _SIDE_EFFECT = "training.weight_decay"  # follows the optimiser
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class LastChange:
     """The last change: the experiment before it, and the changed paths."""
 
     before: Experiment
@@ -134,7 +134,7 @@ def _effect(
             st.caption(results)
 
 
-def _last(draft: Draft, past: tuple[Moment, ...], experiment: Experiment) -> Change | None:
+def _last(draft: Draft, past: tuple[Moment, ...], experiment: Experiment) -> LastChange | None:
     """Return the last change since the draft began, ignoring invalid states in between."""
     for moment in reversed(past):
         if moment.base != draft.begun:
@@ -142,7 +142,7 @@ def _last(draft: Draft, past: tuple[Moment, ...], experiment: Experiment) -> Cha
         before = _parsed(moment.values)
         if before is not None and before != experiment:
             paths = drafts.differences(draft.values, moment.values)
-            return Change(before, tuple(paths))
+            return LastChange(before, tuple(paths))
     return None
 
 
@@ -154,7 +154,7 @@ def _parsed(values: drafts.Values) -> Experiment | None:
 
 
 def _named(
-    change: Change, old: drafts.Values, new: drafts.Values, settings: Mapping[str, Setting]
+    change: LastChange, old: drafts.Values, new: drafts.Values, settings: Mapping[str, Setting]
 ) -> str:
     for path, names in _NAMES.items():
         if drafts.get(old, path) != drafts.get(new, path):

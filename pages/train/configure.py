@@ -155,7 +155,7 @@ def _link_problems() -> None:
     sentences = st.session_state.get(_LINK_PROBLEMS)
     if not sentences:
         return
-    words = [_("Some settings of the link are invalid; the others are set:")]
+    words = [_("Some settings of the link are invalid:")]
     words += [f"- {escape(sentence)}" for sentence in sentences]
     st.warning("\n".join(words), icon=":material/link:")
     st.button(_("Dismiss"), key="configure-understood", on_click=sentences.clear)

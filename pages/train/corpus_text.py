@@ -40,7 +40,7 @@ def area(checked: Checked) -> None:
 
 
 def _held() -> None:
-    st.caption(_("Part of the configuration. Save it as a data set to use it in links."))
+    st.caption(_("Part of the configuration; saved as a data set, it fits in links."))
     st.button(
         _("Use the built-in text"),
         key="corpus-text-forget",
@@ -69,7 +69,7 @@ def _paste(unit: str, text_here: str) -> None:
         key="corpus-text-keep",
         icon=":material/save:",
         disabled=not text or problem is not None,
-        help=_("Saved on this machine; manage it on Own data. Runs and links refer to it."),
+        help=_("Stays on this machine; manage it on Own data."),
         on_click=_keep,
     )
 

@@ -59,9 +59,9 @@ def _cures(run: Run, cures: tuple[Cure, ...], *, key: str) -> None:
 
 
 def _press(run: Run, cure: Cure, *, key: str, is_first: bool = False) -> None:
-    words = _("Starts a new run. This one stays unchanged.")
+    words = _("Starts a new run; this one stays.")
     if run.status.is_active:
-        words = _("Starts a new run and stops this one; you can resume it.")
+        words = _("Stops this run and starts a new one.")
     why_not = visitors.why_not()
     st.button(
         escape(_(cure.label)),

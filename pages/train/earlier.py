@@ -81,7 +81,7 @@ def _result_words(value: str, reached: Reached) -> str:
     return ", ".join(parts) or _("no run yet with {value}", value=value)
 
 
-class _Ended:
+class _EndedRuns:
     """The settings of ended runs, each read once."""
 
     def __init__(self) -> None:
@@ -92,7 +92,9 @@ class _Ended:
         with self._lock:
             seen = [(run, self._look(run)) for run in runs]
             self._known = {run.folder: look for run, look in seen}
-            return [(run, known) for run, (_changed, known) in seen if known is not None]
+            return [
+                (run, ended_run) for run, (_changed, ended_run) in seen if ended_run is not None
+            ]
 
     def _look(self, run: Run) -> tuple[int, Ended | None]:
         """Return the settings of a run and the modification time of its status."""
@@ -100,10 +102,10 @@ class _Ended:
             changed = (run.folder / "status.json").stat().st_mtime_ns
         except OSError:
             changed = 0
-        known = self._known.get(run.folder)
-        return known if known is not None and known[0] == changed else (changed, ended(run))
+        cached = self._known.get(run.folder)
+        return cached if cached is not None and cached[0] == changed else (changed, ended(run))
 
 
 @st.cache_resource(show_spinner=False)
-def _ended() -> _Ended:
-    return _Ended()
+def _ended() -> _EndedRuns:
+    return _EndedRuns()

@@ -22,7 +22,7 @@ _MANY = 3.0  # from this ratio on, a factor reads better than per cent
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _Quantity:
     """A quantity before and after, and its signed ratio, empty if unchanged."""
 
     name: str
@@ -61,7 +61,7 @@ class Effect:
         parts = self._parts(threads)
         return " · ".join(f"{part.name} {part.ratio or _('unchanged')}" for part in parts)
 
-    def _parts(self, threads: int) -> list[_Part]:
+    def _parts(self, threads: int) -> list[_Quantity]:
         try:
             old, new = (run_time.result(future) for future in self.sizes)
         except Exception:  # shown beside Start
@@ -69,17 +69,17 @@ class Effect:
         if old is None or new is None:
             return []
         parts = [
-            _part(_("parameters"), old.n_parameters, new.n_parameters, show.count),
-            _part(_("memory per step"), old.step_bytes, new.step_bytes, show.size),
+            _quantity(_("parameters"), old.n_parameters, new.n_parameters, show.count),
+            _quantity(_("memory per step"), old.step_bytes, new.step_bytes, show.size),
         ]
         then, now = (self._time(experiment, threads) for experiment in (self.before, self.after))
         if then is None or now is None:
             return parts
         if then.slowdown != now.slowdown:  # measured in between: compare at the same load
             then = then.at(now.slowdown)
-        a, b = (show.rounded(found.seconds) for found in (then, now))
+        a, b = (show.rounded(time.seconds) for time in (then, now))
         by = "" if then == now else ratio(then.seconds, now.seconds)
-        return [*parts, _Part(_("time"), a, b, by)]
+        return [*parts, _Quantity(_("time"), a, b, by)]
 
     def _time(self, experiment: Experiment, threads: int) -> Forecast | None:
         return run_time.forecast(experiment, threads=threads)
@@ -89,8 +89,10 @@ def of_change(before: Experiment, after: Experiment) -> Effect:
     return Effect(before, after, (run_time.sizes(before), run_time.sizes(after)))
 
 
-def _part(name: str, old: float, new: float, format_value: Callable[[float], str]) -> _Part:
-    return _Part(name, format_value(old), format_value(new), "" if old == new else ratio(old, new))
+def _quantity(name: str, old: float, new: float, format_value: Callable[[float], str]) -> _Quantity:
+    return _Quantity(
+        name, format_value(old), format_value(new), "" if old == new else ratio(old, new)
+    )
 
 
 def ratio(old: float, new: float) -> str:

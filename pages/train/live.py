@@ -166,9 +166,9 @@ def _word(run: Run, status: Status) -> None:
             _queued(run, status)
         elif status.state == "failed":
             why = escape(_(status.reason or N_("No reason was given.")))
-            hint = _("Press Resume to try again, or New run to change settings.")
+            hint = _("Press Resume to try again.")
             if outcome is not None and outcome.repeats:
-                hint = _("Resume would fail the same way: change settings with New run.")
+                hint = _("Resume would fail again: change settings with New run.")
             if visitors.watches(run):
                 hint = _("New run starts your own with these settings.")
             st.error(f"{why}\n\n{hint}", icon=":material/error:")

@@ -39,22 +39,17 @@ def part(run: Run, status: Status) -> None:
     for notice in _notices(run, curves):
         st.caption(f":orange[:material/warning: {escape(notice)}]")
     if status.state == "paused" and not visitors.watches(run):
-        st.caption(_paused())
+        longest = settings.read().max_pause
+        words = _("It stops if other runs wait; Resume continues from here.")
+        if longest:
+            time = show.duration(longest)
+            words = _("After {time} it stops if other runs wait; Resume continues.", time=time)
+        st.caption(words)
     with st.container(horizontal=True, gap="small"):
         for label, value, help_text in _cards(run, status, curves):
             st.metric(label, value, help=help_text, border=True, width=168)
     if _is_tested(curves):
         st.caption(_tested_words(run, curves))
-
-
-def _paused() -> str:
-    longest = settings.read().max_pause
-    if longest == 0:
-        return _("It stops if other runs wait; Resume continues from here.")
-    return _(
-        "After {time} it stops if other runs wait; Resume continues from here.",
-        time=show.duration(longest),
-    )
 
 
 def _notices(run: Run, curves: Curves) -> list[str]:

@@ -181,11 +181,12 @@ def _rate_words(training: TrainingConfig, done: int, steps: int, *, stays_low: b
         further = training.further(steps, stays_low=stays_low)
     except ValueError as error:  # too many steps
         return escape(_(error))
-    rates = {"before": training.rate(done), "after": further.rate(done + 1), "done": f"{done:,}"}
+    before, after = training.rate(done), further.rate(done + 1)
+    rates = {"before": before, "after": after, "done": f"{done:,}"}
     if stays_low:
         return _(
             "Learning rate: {before:.2g} at step {done}, then {after:.2g} throughout.", **rates
         )
-    if rates["after"] < _JUMP * rates["before"]:
+    if after < _JUMP * before:
         return _("Learning rate: {before:.2g} at step {done}, {after:.2g} at the next.", **rates)
     return paragraph("train/rate-jumps", steps=f"{steps:,}", **rates)

@@ -165,7 +165,7 @@ def _needs_words(experiment: Experiment, future: Future[Any]) -> str:
     except ValueError as error:
         return f":red[:material/error: {escape(_(error))}]"
     except Exception:  # a failed estimate must not prevent the start
-        return _("No estimate for these settings; you can start anyway.")
+        return _("No estimate for these settings.")
     assert estimate is not None
     why = advice_on(state.device(), experiment.training)
     slow = f"  \n:orange[:material/warning: {_(why)}]" if why else ""
@@ -179,16 +179,15 @@ def _needs_words(experiment: Experiment, future: Future[Any]) -> str:
         memory=show.size(estimate.memory_bytes),
         step=show.size(estimate.step_bytes),
         steps=f"{experiment.training.steps:,}",
-        time=_time(experiment, estimate),
+        time=run_time.takes_now(
+            experiment,
+            device=state.device(),
+            threads=state.threads(),
+            measured=estimate.seconds if _is_measured() else None,
+        ),
         disk=show.size(disk),
     )
     return needs + slow
-
-
-def _time(experiment: Experiment, estimate: Any) -> str:
-    device = state.device()
-    measured = estimate.seconds if _is_measured() else None
-    return run_time.takes_now(experiment, device=device, threads=state.threads(), measured=measured)
 
 
 def _device() -> None:
@@ -240,7 +239,7 @@ def _threads(device: str, choices: Sequence[int]) -> None:
         list(choices),
         required=True,
         key=state.THREADS,
-        help=_("One is fastest for small models on a busy machine."),
+        help=_("One is fastest for small models."),
         persist_state="session",
     )
 

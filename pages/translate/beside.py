@@ -41,18 +41,18 @@ def part(source: Source, row: DeltaGenerator) -> None:
         "parts": _("they diverge here"),
     }
     st.html(beside_table(comparison, words))
-    words = _(
+    scores = _(
         "ln p of the truth: {truth}; of its own text: {free}.",
         truth=in_nats(comparison.truth_score),
         free=in_nats(comparison.free_score),
     )
-    st.caption(words, help=paragraph("translate/beside-truth"))
+    st.caption(scores, help=paragraph("translate/beside-truth"))
 
 
 def _summary(comparison: BesideTruth) -> str:
     at = comparison.parts_at
     counts = _(
-        "Teacher forcing: {taught} of {n} tokens right; free running: {free} of {n}.",
+        "Right: {taught} of {n} with teacher forcing, {free} running free.",
         taught=comparison.n_taught_right,
         free=comparison.n_free_right,
         n=comparison.n_true,
@@ -77,10 +77,7 @@ def _no_truth(source: Source) -> None:
     if (missing := missing_examples(task)) is not None:
         show.problem(missing)
         return
-    st.info(
-        _("The task has no answer for this sentence. Choose one it has:"),
-        icon=":material/help:",
-    )
+    st.info(_("The task has no answer for this sentence. Try:"), icon=":material/help:")
     with st.container(horizontal=True, gap="small"):
         for seed in range(3):
             text = sentence_field.drawn_text(task, seed)

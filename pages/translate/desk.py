@@ -105,11 +105,9 @@ def _special(writing: Writing) -> str:
     family = writing.source.experiment.model.family
     words = {
         "encoder-only": paragraph("translate/desk-encoder"),
-        "decoder-only": _(
-            "Colours and lines: attention of the chosen token to all tokens before it."
-        ),
+        "decoder-only": _("Colours and lines: attention of the chosen token."),
         "captioner": _("Orange: patches that this word's cross-attention reads."),
-        "recurrent": _("Colours and lines: the recurrent network's attention to the source."),
+        "recurrent": _("Colours and lines: attention to the source."),
     }
     usual = _("Colours and lines: cross-attention of the chosen token.")
     legend = words.get(family, usual)

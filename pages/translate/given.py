@@ -74,9 +74,9 @@ def _text(run: Run) -> Source:
         )
     view_link.warn(problem)
     view_link.say(TEXT, text or " ")  # a link without a text opens the first example
-    found = _read(run, task, text)
+    result = _read(run, task, text)
     _next(task, text)
-    return found
+    return result
 
 
 def _read(run: Run, task: TextTask, text: str) -> Source:

@@ -58,17 +58,9 @@ def sampling(source: Source, method: str) -> tuple[SamplingConfig, int, int]:
     if method != SAMPLE:
         n = choice.length(source.longest) if is_prompt else source.longest
         return SamplingConfig(temperature=0), 0, n
-    temperature = _slider(
-        _("Temperature"),
-        TEMPERATURE,
-        paragraph("sampling/temperature"),
-    )
+    temperature = _slider(_("Temperature"), TEMPERATURE, paragraph("sampling/temperature"))
     top_k = _number(_("Top-k"), TOP_K, paragraph("sampling/top-k"))
-    top_p = _slider(
-        _("Top-p"),
-        TOP_P,
-        paragraph("sampling/top-p"),
-    )
+    top_p = _slider(_("Top-p"), TOP_P, paragraph("sampling/top-p"))
     seed = _number(_("Seed"), SEED, _("The same seed gives the same text."))
     st.button(
         _("Sample again"),
@@ -84,11 +76,7 @@ def beam(source: Source) -> BeamSettings:
     """Ask for width, length penalty and length."""
     view_link.forget([TEMPERATURE, TOP_K, TOP_P, SEED, *([] if source.context else [LENGTH])])
     width = _number(_("Width"), WIDTH, _("Texts kept per step; 1 is greedy."))
-    alpha = _slider(
-        _("Length penalty"),
-        PENALTY,
-        _("0 ranks by ln p; larger favours long texts: ln p / ((5 + tokens) / 6)^penalty."),
-    )
+    alpha = _slider(_("Length penalty"), PENALTY, _("Ranks by ln p / ((5 + tokens) / 6)^penalty."))
     most = min(source.longest, MAX_SEARCHED)
     return BeamSettings(width, choice.length(most) if source.context else most, alpha)
 

@@ -57,13 +57,13 @@ Head = tuple[int, int] | None
 
 def read_forced(text: str) -> Forced:
     """Parse ``3-17,1-9``: positions from 1 and token ids. Raises Unfit."""
-    found: dict[int, int] = {}
+    tokens: dict[int, int] = {}
     for part in filter(None, text.split(",")):
         pair = re.fullmatch(r"([0-9]{1,4})-([0-9]{1,6})", part)
         if pair is None or not 1 <= int(pair[1]) <= MAX_STEPS:
             raise Unfit(_("positions and token numbers, such as 3-17,5-9"))
-        found[int(pair[1]) - 1] = int(pair[2])
-    return tuple(found.items())
+        tokens[int(pair[1]) - 1] = int(pair[2])
+    return tuple(tokens.items())
 
 
 def write_forced(forced: Forced) -> str:

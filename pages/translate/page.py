@@ -25,7 +25,11 @@ def page() -> None:
 
 def _write(run: Run) -> None:
     problems = choice.receive(run)
-    _note(run)
+    if run.meta.recorded:
+        shown_run.recorded_note(run, key="translate")
+    elif run.status.is_active:
+        name = escape(run.meta.name)
+        st.caption(_("“{name}” is training; its last weights write.", name=name))
     try:
         source = given.source(run)
         row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
@@ -63,14 +67,6 @@ def _chosen() -> Run | None:
         shown_run.no_weights(current, key="translate")
         return None
     return current
-
-
-def _note(run: Run) -> None:
-    if run.meta.recorded:
-        shown_run.recorded_note(run, key="translate")
-    elif run.status.is_active:
-        name = escape(run.meta.name)
-        st.caption(_("“{name}” is training; these are its last saved weights.", name=name))
 
 
 def _cannot(current: Run) -> None:

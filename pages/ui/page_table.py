@@ -27,7 +27,7 @@ class PageFacts:
     section: a key of ``SECTIONS``. file: its script, below ``pages/``. title: translated where it
     is drawn. icon: Streamlit's name of it. shows_run: it shows the current run, so its address
     names the run. follows_run: how the strip calls it beside the current run; empty where it does
-    not stand there. What else an address says is in the page's ``link.py`` (``view_link``).
+    not stand there. What else an address says is in the page's view (``view_link``).
     """
 
     name: str

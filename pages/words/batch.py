@@ -44,7 +44,7 @@ def view() -> None:
     with left:
         show.figure(
             plots.ids(made, state.theme()),
-            _("Ids: words blue, special tokens sand (0 to 3), padding grey (0)."),
+            _("Ids: words blue, special sand (0 to 3), padding grey."),
             key="words-ids",
         )
     with right:
@@ -69,7 +69,7 @@ def _length(sentences: list[list[str]], *, has_bos: bool, has_eos: bool) -> int:
         most,
         most,
         key=f"words-length-{least}-{most}",
-        help=_("Longer sentences are cut; shorter costs less."),
+        help=_("Longer sentences are cut."),
     )
 
 
@@ -77,7 +77,7 @@ def _what_happened(made: Batch) -> None:
     n, length = made.ids.shape
     st.markdown(
         _(
-            "Shape **({n}, {length})**: {share} is padding. Each head compares {pairs} pairs.",
+            "Shape **({n}, {length})**: {share} padding; {pairs} pairs per head.",
             n=n,
             length=length,
             share=show.percent(made.padding_share),
@@ -111,4 +111,4 @@ def _vocabulary(made: Batch) -> None:
             key="words-vocabulary",
             height=260,
         )
-        st.caption(_("<pad> fills and is masked, <unk> is any unknown word. Others by frequency."))
+        st.caption(_("<pad> is masked, <unk> any unknown word. Others by frequency."))

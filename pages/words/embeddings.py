@@ -45,7 +45,7 @@ def table_to_show() -> EmbeddingTable | None:
         run = runs_access.store().get(run_id)
     why = _("No run with words yet.") if run is None else _(embeddings.can_show(run))
     if run is None or why:
-        words = _("Train a model of words, or open a recorded one.")
+        words = _("Train one, or open a recorded one.")
         shown_run.preset_buttons(f"{why} {words}", [PRESET], key="words-train", others=_recorded)
         return None
     shown_run.unchosen_caption(run)
@@ -62,7 +62,7 @@ def table_to_show() -> EmbeddingTable | None:
         return None
     st.caption(
         _(
-            "{run}: a table of {rows} words × {width} numbers, as at step {step}.",
+            "{run}, step {step}: {rows} words × {width} numbers.",
             run=escape(run.meta.name),
             rows=len(table.tokens),
             width=table.values.shape[2],
@@ -88,7 +88,7 @@ def _lookup(table: EmbeddingTable, index: int) -> None:
     lookup = embeddings.look_up(last, index)
     show.figure(
         plots.lookup(last, lookup, table.tokens, state.theme()),
-        _("Left: the one-hot vector. Times the table, it picks one row."),
+        _("One-hot vector times table: one row."),
         key="words-lookup",
     )
     st.markdown(
@@ -123,11 +123,7 @@ def _alike(table: EmbeddingTable, index: int) -> None:
             within, between = embeddings.class_likeness(values, table.classes, table.n_special)
             show.figure(
                 plots.likeness(cosines(values), table.tokens, order, state.theme()),
-                paragraph(
-                    "words/likeness",
-                    within=within,
-                    between=between,
-                ),
+                paragraph("words/likeness", within=within, between=between),
                 key=f"words-like{at}",
             )
 
@@ -174,7 +170,7 @@ def moving() -> None:
     if not table.is_whole:
         st.info(
             _(
-                "Only the first and last state were saved (older run, or above {most} numbers).",
+                "Only the first and last state exist (older run, or above {most} numbers).",
                 most=f"{MAX_EMBEDDED:,}",
             ),
             icon=":material/info:",

@@ -27,9 +27,7 @@ def page() -> None:
 
 
 def _patches() -> None:
-    st.markdown(
-        paragraph("words/patches")
-    )  # fmt: skip
+    st.markdown(paragraph("words/patches"))
     language, words = _side("translate", is_words=True)
     vision, pixels = _side("vit-digits", is_words=False)
     rows = [

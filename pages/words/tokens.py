@@ -36,11 +36,7 @@ def view() -> None:
             CORPUS,
             help=_("A vocabulary knows only its corpus."),
         )
-        is_lower = st.toggle(
-            _("Lower case"),
-            key="words-lower",
-            persist_state="session",
-        )
+        is_lower = st.toggle(_("Lower case"), key="words-lower", persist_state="session")
     try:
         text = tokenise.clean(raw, lower=is_lower)
     except ValueError as error:
@@ -55,7 +51,7 @@ def _pairs(text: str, source: str) -> None:
     learned = _learned(source)
     most = len(learned.merges)
     if not most:
-        st.info(_("No pair occurs twice, so there is nothing to merge."))
+        st.info(_("No pair occurs twice: nothing to merge."))
     k = 0
     if most:
         k = st.slider(
@@ -64,7 +60,7 @@ def _pairs(text: str, source: str) -> None:
             most,
             min(most, 12),
             key=f"words-merges-{most}",
-            help=_("0: characters. Each merge joins the most frequent pair."),
+            help=_("Each merge joins the most frequent pair."),
         )
     words = tokenise.words_of(text)
     _chips(bpe.tokens(learned, words, k), len(SPECIALS) + len(learned.vocabulary(k)))
@@ -87,14 +83,14 @@ def _pairs(text: str, source: str) -> None:
         sizes, lengths = bpe.lengths(learned, words)
         show.figure(
             plots.sizes(sizes, lengths, k, _others(text, source)),
-            _("Each merge adds a token and shortens the text, less and less."),
+            _("Each merge adds a token and shortens the text."),
             key="words-sizes",
         )
     with right:
         st.dataframe(
             _merge_table(learned, k), hide_index=True, height=320, key=f"words-merge-table-{most}"
         )
-        st.caption(_("Merges in order, with the count of each pair at that time."))
+        st.caption(_("Merges in order, with the pair's count."))
     _byte_note(text)
     show.code(bpe.apply)
 
@@ -112,11 +108,11 @@ def _words(text: str, source: str) -> None:
             key=f"words-kept-{n}",
             help=_("The most frequent words; all others become <unk>."),
         )
-    known = tokenise.vocabulary(counts, size)
-    _chips(tokenise.by_word(text, known), len(known))
+    vocabulary = tokenise.vocabulary(counts, size)
+    _chips(tokenise.by_word(text, vocabulary), len(vocabulary))
     st.markdown(
         _(
-            "Every unknown word becomes number {n}. “dog” and “dogs” are unrelated tokens.",
+            "Unknown words become number {n}; “dog” and “dogs” are unrelated.",
             n=SPECIALS.index("<unk>"),
         )
     )
@@ -124,9 +120,9 @@ def _words(text: str, source: str) -> None:
 
 
 def _characters(text: str, source: str) -> None:
-    known = tokenise.vocabulary(Counter(source))
-    _chips(tokenise.by_character(text, known), len(known))
-    st.markdown(_("Small vocabulary, long sequence: attention costs the square of the length."))
+    vocabulary = tokenise.vocabulary(Counter(source))
+    _chips(tokenise.by_character(text, vocabulary), len(vocabulary))
+    st.markdown(_("Few tokens, long sequence: attention costs the square of its length."))
     show.code(tokenise.by_character)
 
 

@@ -161,7 +161,7 @@ def test_a_link_that_is_none_says_so_and_the_page_stands(store: RunStore) -> Non
     app = opened_at(PAGE, runs="../../etc/passwd,<b>")
     assert not app.exception
     assert "must be up to" in shown(app)
-    assert "Choose runs above, or open two" in shown(app)
+    assert "Choose runs, or open two" in shown(app)
 
 
 def test_a_link_with_too_many_runs_shows_as_many_as_there_may_be(store: RunStore) -> None:
@@ -179,7 +179,7 @@ def test_one_run_is_offered_others_of_its_task_and_none_the_recorded_ones(
     app.button(key="compare-offer-0").click().run()
     assert ">1 head<" in shown(app)
     app.multiselect(key=RUNS.key).set_value([]).run()
-    assert "Choose runs above, or open two" in shown(app)
+    assert "Choose runs, or open two" in shown(app)
     app.button(key="compare-offer-0").click().run()
     assert ">4 heads<" in shown(app)
 

@@ -57,7 +57,7 @@ def test_a_text_is_read_and_its_greatest_surprise_picked(open_page, model):
     app = open_page(PAGE)
     assert not app.exception
     assert not app.error
-    assert [metric.label for metric in app.metric][:3] == ["Loss", "Bits a word", "Perplexity"]
+    assert [metric.label for metric in app.metric][:3] == ["Loss", "Bits per word", "Perplexity"]
     app.text_area(key=f"gpt-read-{model.id}").set_value("the dog eats an apple").run()
     assert "guess no." in said(app)
     app.slider(key=f"gpt-read-token-{model.id}-6").set_value(2).run()
@@ -74,7 +74,7 @@ def test_words_that_it_never_saw_are_named(open_page, model):
 def test_a_model_of_byte_pairs_reads_writes_and_is_looked_through(open_page, store):
     model = trained(store.root, language(task={"unit": "bpe"}))[0]
     app = open_page(PAGE)
-    assert [metric.label for metric in app.metric][:2] == ["Loss", "Bits a piece"]
+    assert [metric.label for metric in app.metric][:2] == ["Loss", "Bits per piece"]
     app.text_area(key=f"gpt-read-{model.id}").set_value("the  cat\n sat 쥐").run()
     assert not app.error
     assert "쥐" in said(app)

@@ -98,7 +98,7 @@ def test_pictures_are_read_kept_removed_and_brought_back(store: RunStore) -> Non
     app = taken_in(opened_at(PAGE, token=TOKEN), ("bars.zip", BARS))
     said = words(app)
     assert "Read from bars.zip" in said
-    assert "**30** pictures of **2** classes, 28 x 28 pixels, grey." in said
+    assert "**30** pictures · **2** classes · 28 × 28 pixels · grey" in said
     assert "30 of 30 pictures were resized to 28 x 28 pixels." in said
     assert own_of(store) == []
     app.button(key="own-data-keep").click().run()
@@ -147,7 +147,7 @@ def test_idx_files_are_taken_in_together(store: RunStore) -> None:
     images = np.random.default_rng(0).integers(0, 256, (40, 9, 9))
     files = ("images.idx", idx(images)), ("labels.gz", idx(np.arange(40) % 3, zipped=True))
     app = taken_in(opened_at(PAGE, token=TOKEN), *files)
-    assert "**40** pictures of **3** classes" in words(app)
+    assert "**40** pictures · **3** classes" in words(app)
 
 
 def test_doubles_are_said_and_can_be_taken_out(store: RunStore) -> None:
@@ -245,13 +245,13 @@ def test_folders_that_may_be_splits_are_asked_about(store: RunStore) -> None:
         for path, content in stripes(15, seed=len(part)).items()
     }
     app = taken_in(opened_at(PAGE, token=TOKEN), ("set.zip", packed(files)))
-    assert "**60** pictures of **2** classes" in words(app)
+    assert "**60** pictures · **2** classes" in words(app)
     assert "30 of 90 files or lines were skipped (33 %)" in words(app)
     field = app.main.button_group(key=field_keys(app)["folders"])
     assert field.value == "splits"
     field.set_value("classes").run()
     assert not app.exception
-    assert "**90** pictures of **3** classes" in words(app)
+    assert "**90** pictures · **3** classes" in words(app)
 
 
 def test_another_encoding_of_names_can_be_chosen(store: RunStore) -> None:
@@ -298,7 +298,7 @@ def test_who_removes_a_set_reads_which_runs_learned_from_it(
     assert "My \\*bars\\*" in app.button(key=f"own-remove-{own.id}").help
     app.button(key=f"own-remove-{own.id}").click().run()
     assert own_of(store) == []
-    assert "Removed *bars*. Your run “My *bars*” uses it" in words(app)
+    assert "Removed *bars*. Used by “My *bars*”" in words(app)
     app.button(key=f"own-undo-{own.id}").click().run()
     assert [one.id for one in own_of(store)] == [own.id]
 

@@ -134,7 +134,7 @@ def test_another_visitors_run_is_not_labelled_and_none_is_by_a_forged_press(
     pick(app, other, own)
     app.text_input(key="picked-group").set_value("Mine").run()
     app.button(key="picked-set-group").click().run()
-    assert "other visitors' runs stay" in captions(app)
+    assert "other visitors' runs keep their labels" in captions(app)
     assert store.get(own.id).labels.group == "Mine"
     assert store.get(other.id).labels == Labels()
     monkeypatch.setattr("pages.ui.visitors.watches", lambda run: False)  # a button that is forged
