@@ -10,7 +10,7 @@ from starlette.requests import Request
 
 from pages.home import hero
 from pages.i18n import PAGES_DIR
-from pages.runs.filter import Known
+from pages.runs.filter import ListedRun
 from pages.server.health import response
 from pages.server.warm import warm, warm_rest
 from pages.ui import runs_access, stage_view
@@ -46,7 +46,7 @@ def test_the_first_who_lists_the_runs_finds_them_read(store: RunStore, monkeypat
 
     for kept in (run._EXPERIMENTS, run._METAS, status._STATUSES):
         monkeypatch.setattr(kept, "_read", fail)
-    assert Known.of(store.get(made.id)).problem is None
+    assert ListedRun.of(store.get(made.id)).problem is None
 
 
 def test_home_does_not_wait_for_pandas() -> None:
