@@ -1,4 +1,4 @@
-"""What is seen: all heads at a glance, and one head as a map and as lines."""
+"""All heads as small maps, and one head as a large map and as lines."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from tfm_core.probe.labels import (
 from tfm_core.runs.run import Run
 
 MAX_ROWS = 64
-HIGHEST = 430  # pixels of a map: it stands in the first screen
+HIGHEST = 430  # pixels of a map: it fits the first screen
 
 
 def map_in_words(
@@ -163,7 +163,7 @@ def title(
     *,
     name: str,
 ) -> None:
-    """Show which head is seen large and what it does, moving with the film.
+    """Show the chosen head and its role, following the animation.
 
     labels: of all heads, at each step.
     """

@@ -1,4 +1,4 @@
-"""Which query, key and number of attention by hand are written out, in lists and by clicks."""
+"""The number whose arithmetic is written out, chosen in lists or by clicks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model as a board of its parts, a layer a row."""
+"""The board of the model's parts, one layer per row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is lost: accuracy and loss before and after, and what is off, with undo."""
+"""Accuracy and loss before and after, and the parts that are off, with undo."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def _draw(run: Run) -> None:
     else:
         example.attention(run, off, measurement)
     recorded.note(run, key="knockouts")
-    if is_next and not worth:  # what stands above is seen meanwhile
+    if is_next and not worth:  # what is above is visible meanwhile
         heads.measured_heads(run, measurement, bar)
         state.ask_heads(question)
         draw_anew()

@@ -1,4 +1,4 @@
-"""What the mask lab looks at: which mask, which tokens, whose scores."""
+"""Controls: mask, tokens and the source of the scores."""
 
 from __future__ import annotations
 

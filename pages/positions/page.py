@@ -1,4 +1,4 @@
-"""Positions: how a Transformer, which sees a set, is told the order."""
+"""Positions: how a Transformer learns the order of its tokens."""
 
 from __future__ import annotations
 
