@@ -30,11 +30,9 @@ from tfm_core.plots.attention import outline_cells
 from tfm_core.plots.palette import COLOURS, ORANGE
 from tfm_core.probe.labels import (
     CLS,
-    Rows,
     axes,
     kinds_of,
     modules_by_kind,
-    rows,
 )
 from tfm_core.runs.run import Run
 
@@ -73,11 +71,6 @@ def lines(
         )
         for i, query in enumerate(query_words[:MAX_ROWS])
     ]
-
-
-def named_rows(run: Run, example: Example, selection: Selection, module: str) -> Rows:
-    named = rows(run.experiment, example.item, module, selection.row_names)
-    return Rows(named.names, tuple(_(words) for words in named.words), _(named.title))
 
 
 def all_heads(run: Run, example: Example, selection: Selection) -> MapView:
