@@ -1,4 +1,4 @@
-"""The activation of the feed-forward layer, drawn beside the others, with a run's own numbers."""
+"""Activation functions, and the inputs of a run's activation."""
 
 from __future__ import annotations
 

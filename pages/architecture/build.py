@@ -37,12 +37,12 @@ def editor(chosen: Chosen) -> None:
     """Draw the architecture's settings; what does not fit together stands beside its control."""
     draft = state.current_draft()
     checked = drafts.check(draft)
-    if checked.experiment is None:  # what does not fit must not stay folded away
+    if checked.experiment is None:  # show what does not fit
         st.session_state[_EDITOR] = True
     folded = st.expander(
         _("Change the model"), icon=":material/tune:", key=_EDITOR, on_change="rerun"
     )
-    if not folded.open:  # it is as much to draw as all the rest of the page
+    if not folded.open:  # costs as much as the rest of the page
         return
     with folded:
         first, second = st.columns([3, 2])

@@ -1,4 +1,4 @@
-"""Compute and memory of the Parameters page: for a batch and lengths of choice, and growth."""
+"""Compute and memory of the Parameters page, and how they grow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The diagram of the Build page, and the block that is picked in it, close up."""
+"""The diagram of the Build page, and a close-up of one block."""
 
 from __future__ import annotations
 

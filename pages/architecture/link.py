@@ -1,4 +1,4 @@
-"""Which models the pages on the architecture show, in their addresses."""
+"""Links of Build and Parameters."""
 
 from __future__ import annotations
 

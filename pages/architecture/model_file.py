@@ -1,4 +1,4 @@
-"""The end of the Build page: the model as PyTorch prints it, and as one file to take away."""
+"""The model as PyTorch prints it, and as one file to download."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def view(chosen: Chosen) -> None:
     if chosen.run is not None and data is not None:
         has_weights = form == "written" and chosen.model.has_blocks
         _command(chosen.run, data, has_weights=has_weights)
-    whole = st.expander(  # drawn when it is open: to colour so much code takes the browser a while
+    whole = st.expander(  # rendered when open: highlighting takes the browser a while
         _("The whole file"),  # one label for all: the page closes what is called otherwise
         icon=":material/code:",
         key="build-code",

@@ -1,4 +1,4 @@
-"""The known answer: which head looks at the source words that a target word truly comes from."""
+"""Alignment: how much of each head's attention is on the true source words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The animation of a run: every snapshot's maps of the chosen attention, read once and kept."""
+"""The animation of a run: maps of every snapshot, cached."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Film:
 def film_of(
     run: Run, probe: Probe, selection: Selection, steps: tuple[int, ...], step: int
 ) -> Film | None:
-    """Return the film of what is chosen; None where there is none or it is too large."""
+    """Return the animation; None where there is none or it is too large."""
     if selection.example is None or len(steps) < 2:
         return None
     experiment = run.experiment

@@ -1,4 +1,4 @@
-"""The arithmetic of one cell: query, key, products, scale, mask, softmax, and what it brings."""
+"""The arithmetic of one cell: products, scale, mask, softmax and contribution."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def _softmax(cell: AttentionCell) -> None:
     st.markdown(_("**3. Softmax** over the row"))
     number = st.column_config.NumberColumn
     rows = row_table(cell)
-    if rows["may_attend"].all():  # a column that says one thing takes the room of the weights
+    if rows["may_attend"].all():  # a constant column would take the room of the weights
         rows = rows.drop(columns="may_attend")
     here = np.arange(len(rows)) == cell.key_index  # in the cell: another column would hide weights
     rows["token"] = np.where(here, rows["token"] + " ◀", rows["token"])

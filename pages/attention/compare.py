@@ -41,7 +41,7 @@ class Versus:
 
 
 def parse(text: str) -> Versus | None:
-    """Return what the link compares with; None where it cannot be parsed."""
+    """Return the comparison of the link; None where it cannot be parsed."""
     parts = text.split(".")
     if len(parts) != 4:
         return None
@@ -74,7 +74,7 @@ def side_by_side(
 
 
 def _first(selection: Selection, offer: Offer) -> Versus:
-    """Return what is compared with at first: the next head, or the first snapshot."""
+    """Return the default comparison: the next head, or the first snapshot."""
     if offer.n_heads > 1:
         return Versus(selection.layer, (selection.head + 1) % offer.n_heads)
     return Versus(selection.layer, selection.head, offer.steps[0] if offer.steps else None)

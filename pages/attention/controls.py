@@ -1,4 +1,4 @@
-"""What is looked at: which step of the training, which attention."""
+"""Controls: example, training step, kind of attention, colour scale."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tfm_core.runs.run import Run
 from tfm_core.variants.tasks import TASK_KINDS
 
 MEAN = "mean"
-_PATCHES = ("patches", "picture")  # kinds of attention that share themselves out thinly
+_PATCHES = ("patches", "picture")  # kinds of attention with small weights
 FRAME_SECONDS = 0.7  # how long a snapshot stands while the training plays
 
 
@@ -30,7 +30,7 @@ def offer_of(run: Run, probe: Probe) -> Offer:
     experiment = run.experiment
     modules = modules_by_kind(experiment)
     kinds = {name: len(names) for name, names in modules.items()}
-    for name in ("cross", "picture"):  # first what shows most
+    for name in ("cross", "picture"):  # the most telling first
         if name in kinds:
             kinds = {name: kinds.pop(name), **kinds}
     patches: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ def scrubber(run: Run, selection: Selection, steps: tuple[int, ...], *, live: bo
 
 
 def animation_left(run: Run, selection: Selection, steps: tuple[int, ...], step: int) -> None:
-    """Show the step at which the animation was left; whoever follows the newest keeps to it."""
+    """Show the step at which the animation stopped, unless the newest is followed."""
     follows = selection.step is None and step == steps[-1]
     _to_step(run, None if follows else step)
 
@@ -192,7 +192,7 @@ def follow(run: Run, selection: Selection, step: int) -> None:
 
 
 def _to_step(run: Run, step: int | None) -> None:
-    if chosen.is_own():  # a late word of a slider that is about to go
+    if chosen.is_own():  # a late value of a slider that is going away
         return
     chosen.set_playing(None)
     chosen.choose(run.id, step=step)

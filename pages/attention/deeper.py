@@ -1,4 +1,4 @@
-"""Right below the maps: what can be asked of them, one question at a time."""
+"""The analyses below the maps, one at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Explanations of one picture side by side, and the curve that says which of them matters."""
+"""Three explanations of one picture, and their deletion curves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is seen: all heads at a glance, and one head as a map and as lines."""
+"""All heads as small maps, and one head as a large map and as lines."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from tfm_core.inspect.attention.map_view import MapView, map_view
 from tfm_core.plots import attention as plots
 from tfm_core.plots.attention import outline_cells
 from tfm_core.plots.palette import COLOURS, ORANGE
-from tfm_core.probe.labels import CLS, Rows, axes, kinds_of, modules_by_kind, rows
+from tfm_core.probe.labels import CLS, axes, kinds_of, modules_by_kind
 from tfm_core.runs.run import Run
 
 MAX_ROWS = 64
-HIGHEST = 430  # pixels of a map: it stands in the first screen
+HIGHEST = 430  # pixels of a map: it fits the first screen
 
 
 def map_in_words(
@@ -71,11 +71,6 @@ def lines(
         )
         for i, query in enumerate(query_words[:MAX_ROWS])
     ]
-
-
-def named_rows(run: Run, example: Example, selection: Selection, module: str) -> Rows:
-    named = rows(run.experiment, example.item, module, selection.row_names)
-    return Rows(named.names, tuple(_(words) for words in named.words), _(named.title))
 
 
 def all_heads(run: Run, example: Example, selection: Selection) -> MapView:
@@ -161,7 +156,7 @@ def title(
     *,
     name: str,
 ) -> None:
-    """Show which head is seen large and what it does, moving with the film.
+    """Show the chosen head and its role, following the animation.
 
     labels: of all heads, at each step.
     """

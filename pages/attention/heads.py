@@ -1,4 +1,4 @@
-"""What heads do: one row a head with its figures, to sort, to filter and to open."""
+"""Statistics of every head, as a table to sort and filter."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def _columns(unit: str) -> dict[str, ColumnConfig | str | None]:
 
 
 def statistics_at(run: Run, step: int) -> Mapping[str, HeadStatistics]:
-    """Return the figures of every attention module on the run's examples. Raises ValueError."""
+    """Return statistics of every attention module on the run's examples. Raises ValueError."""
     run.snapshot(step)  # says in a sentence what is wrong with it
     return head_statistics.of_step(
         run.folder, step, snapshot_path(run.folder, step).stat().st_mtime_ns

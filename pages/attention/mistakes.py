@@ -1,4 +1,4 @@
-"""An example of the validation set, chosen by what went wrong with it."""
+"""Validation examples that the model gets wrong."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def _answer(run: Run, example: Example) -> None:
         answer.verdict(run.experiment, (example,), example.step, name="")
     try:
         steps_and_shares = readings(run, example.picture)
-    except ValueError:  # the run kept no weights of the time in which it learned
+    except ValueError:  # no weights from the training were saved
         answer.details(run.experiment, (example,), example.step, name="")
         return
     _since_when(run, example, steps_and_shares)

@@ -36,7 +36,7 @@ from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
 
-TICK = 2.0  # seconds between two looks at a run that is training
+TICK = 2.0  # seconds between refreshes while a run trains
 FIRST_RECORDED = "recorded-korean"
 MANY_HEADS = 4  # more of them side by side need the width
 
@@ -188,7 +188,7 @@ def _draw(
 
 
 def _bring_into_sight(chosen: Selection) -> None:
-    """Scroll to what a press has changed, where that lies beyond the edge of the screen."""
+    """Scroll to what a press has changed, where it is off screen."""
     opened = f"cell {chosen.cell}" if chosen.view == "arithmetic" else chosen.deeper
     reveal(
         {

@@ -1,4 +1,4 @@
-"""What a patch, or a word, looks at, over the picture."""
+"""Attention over the picture, per patch or word, and learned patch positions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tfm_core.probe.labels import CLS, axes, modules_by_kind, patches_per_side
 from tfm_core.runs.run import Run
 from tfm_core.variants.positions import POSITIONS
 
-_HIGH = 340  # pixels: the picture stands in the first screen
+_HIGH = 340  # pixels: the picture fits the first screen
 
 
 def words(run: Run, example: Example, selection: Selection) -> None:

@@ -1,4 +1,4 @@
-"""What the attention page shows now, mirrored in the link.
+"""Session state of the attention page, mirrored in the link.
 
 This module owns the keys of ``st.session_state`` that remember it when the page is left.
 """

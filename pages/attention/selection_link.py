@@ -1,4 +1,4 @@
-"""What the attention page can show, and the words of a link for it: pure, no session.
+"""Link of the attention page: pure functions, no session.
 
 Numbers count from 1 in the link, as on the page, and from 0 inside.
 """

@@ -1,4 +1,4 @@
-"""What attention by hand shows, in its address: the stage, the words and every number of theirs."""
+"""Link of attention by hand: stage, words, vectors and matrices."""
 
 from __future__ import annotations
 

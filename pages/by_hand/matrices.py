@@ -39,7 +39,7 @@ def matrices(given: Given, *, with_out: bool) -> Matrices:
     base, version = _base(seeded, seed, names)
     with st.expander(_("Change the matrices by hand"), icon=":material/edit:"):
         made = {}
-        for column, name in zip(_columns(len(names)), names, strict=True):
+        for column, name in zip((*st.columns(2), *st.columns(2)), names, strict=False):
             with column:
                 made[name] = _editor(name, getattr(base, name), version)
     changed = replace(base, **made)
@@ -54,11 +54,6 @@ def _say_in_link(made: Matrices, seeded: Matrices, names: list[str]) -> None:
         values, usual = getattr(made, name), getattr(seeded, name)
         is_in_link = name in names and (values != usual).any()
         view_link.say(parameter, by_hand_text.text_of(values) if is_in_link else "")
-
-
-def _columns(n: int) -> list[st.delta_generator.DeltaGenerator]:
-    first = st.columns(2)
-    return [*first, *st.columns(2)][:n]
 
 
 def _editor(name: str, values: Floats, version: int) -> Floats:

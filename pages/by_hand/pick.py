@@ -1,4 +1,4 @@
-"""Which query, key and number of attention by hand are written out, in lists and by clicks."""
+"""The number whose arithmetic is written out, chosen in lists or by clicks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def pickers(given: Given, n_numbers: int) -> Pick:
             view_link.warn(_(error) + " " + _("Another number is written out instead."))
     stored: Pick = st.session_state.get(_PICK, first)
     pick = stored.within(n, n_numbers)
-    view_link.say(AT, "" if pick == first else text.text_of_indices(_places(pick)))
+    places = pick.query, pick.key, pick.dimension
+    view_link.say(AT, "" if pick == first else text.text_of_indices(places))
     with st.container(horizontal=True):
         query = _select(_("Query"), "query", given.words, pick.query)
         key = _select(_("Key"), "key", given.words, pick.key)
@@ -41,10 +42,6 @@ def pickers(given: Given, n_numbers: int) -> Pick:
 def _first(given: Given) -> Pick:
     """Return what is written out at first: the two words whose first vectors are alike."""
     return Pick(*attention.alike_pair(len(given.typed)), 0)
-
-
-def _places(pick: Pick) -> tuple[int, int, int]:
-    return pick.query, pick.key, pick.dimension
 
 
 def _select(label: str, name: str, options: tuple[str, ...] | list[str], index: int) -> int:

@@ -52,7 +52,11 @@ def one_hot(given: Given) -> None:
     )
     numbers = f"{x.tobytes()!r} {given.allowed.tobytes()!r} {given.is_scaled}"
     if _question(question, f"hand {given.words} {numbers} {pick.query}"):
-        number_sheet([_comparison(scaled, plain, given)], key="hand-comparison")
+        line = plots.comparison_line(
+            scaled, plain, given.words, _("With and without the scale"),
+            _("Without it rows are sharper, and gradients vanish."), _
+        )  # fmt: skip
+        number_sheet([line], key="hand-comparison")
     else:
         st.caption(_("Answer to see both side by side."))
 
@@ -70,7 +74,11 @@ def projections(given: Given) -> None:
     )
     (head,) = attended.heads
     with overview:
-        number_sheet([_overview(head, given)], key="hand-overview")
+        line = plots.overview_line(
+            head, given.words, _("All stages at this step"),
+            _("Move the step above; every stage below follows."), _
+        )  # fmt: skip
+        number_sheet([line], key="hand-overview")
     with left:
         chart()
     with right:
@@ -183,20 +191,6 @@ def _projected(given: Given, matrices: Matrices, head: Attended, pick: Pick) -> 
         plots.projection_line(title, kind, x, matrix, made, words, (word, pick.dimension), _)
         for title, kind, matrix, made, word in parts
     ]
-
-
-def _comparison(scaled: Attended, plain: Attended, given: Given) -> SheetLine:
-    return plots.comparison_line(
-        scaled, plain, given.words, _("With and without the scale"),
-        _("Without it rows are sharper, and gradients vanish."), _
-    )  # fmt: skip
-
-
-def _overview(head: Attended, given: Given) -> SheetLine:
-    return plots.overview_line(
-        head, given.words, _("All stages at this step"),
-        _("Move the step above; every stage below follows."), _
-    )  # fmt: skip
 
 
 def _safe(words: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The words, their vectors and the mask, as the user sets them; a link carries them."""
+"""Controls: words, vectors and mask, kept in the link."""
 
 from __future__ import annotations
 

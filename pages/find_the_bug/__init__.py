@@ -1,1 +1,1 @@
-"""The page on which a hidden mistake is looked for."""
+"""Find the bug."""

@@ -1,4 +1,4 @@
-"""What can be seen of both runs: curves, gradients, maps with their masks, answers of probes."""
+"""Evidence from both runs: curves, gradients, maps with masks, probes."""
 
 from __future__ import annotations
 

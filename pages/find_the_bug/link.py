@@ -1,4 +1,4 @@
-"""Which pair of runs is looked at, in the address; what is wrong with it stands nowhere."""
+"""Link of Find the bug: the pair of runs, never the answer."""
 
 from __future__ import annotations
 

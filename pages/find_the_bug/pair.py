@@ -1,4 +1,4 @@
-"""The pair of runs: the one of the link, the one that comes with the app, or a new one, trained."""
+"""The pair of runs, from the link, the app or a new training, and its round."""
 
 from __future__ import annotations
 

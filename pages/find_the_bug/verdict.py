@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.find_the_bug.evidence import ANSWERS, VIEW
-from pages.find_the_bug.pair import Round
+from pages.find_the_bug.pair import Round, end, n_won
 from pages.i18n import _
 from pages.ui import comparison, page_table
 from tfm_core.config import ConfigError
@@ -88,7 +88,7 @@ def verdict(pair: Pair, played: Round) -> None:
             is_shown = st.form_submit_button(_("Show the answer"))
             st.caption(score(played), width="content")
     if is_shown or (is_named and guess == bug.name):
-        pair.end(pair, played, bug.name, is_won=not is_shown)
+        end(pair, played, bug.name, is_won=not is_shown)
         st.rerun()
     if is_named and guess is not None:
         _wrong(pair, played, BUGS[guess])
@@ -125,7 +125,7 @@ def solution(pair: Pair, played: Round) -> None:
     assert bug is not None
     label = _(bug.label)
     if played.is_won:
-        words = _("Found in this session: {n}", n=pair.n_won())
+        words = _("Found in this session: {n}", n=n_won())
         st.success(
             f"**{label}**. {_(bug.means)}  \n{score(played)} · {words}",
             icon=":material/bug_report:",

@@ -1,1 +1,1 @@
-"""The page that switches parts of a trained model off."""
+"""Knock-outs."""

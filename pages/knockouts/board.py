@@ -1,8 +1,8 @@
-"""The model as a board of its parts, a layer a row."""
+"""The board of the model's parts, one layer per row."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pages.components.pickers import PartButton, PartGroup, PartRow, knock_board
 from pages.i18n import _
@@ -36,7 +36,8 @@ def board(run: Run, off: Sequence[Part], worth: Worth) -> None:
         )
 
     parts = parts_of(run.experiment)
-    rows = [_layer_row(parts, *place, cell) for place in _layers(parts)]
+    layers = dict.fromkeys((p.stack, p.layer) for p in parts if p.layer is not None)
+    rows = [_layer_row(parts, *layer, cell) for layer in layers]
     rest = [part for part in parts if part.layer is None]
     if rest:
         rows.append(PartRow(_("Model"), _whole_groups(rest, cell)))
@@ -51,10 +52,6 @@ def worth_words(importance: Importance) -> str:
 
 def signed(change: float) -> str:
     return f"{change:+.4f}" if abs(change) < 0.1 else f"{change:+.2f}"
-
-
-def _layers(parts: Iterable[Part]) -> list[tuple[str, int]]:
-    return list(dict.fromkeys((p.stack, p.layer) for p in parts if p.layer is not None))
 
 
 def _layer_row(parts: Sequence[Part], stack: str, layer: int, cell: Draw) -> PartRow:

@@ -1,4 +1,4 @@
-"""What each head is worth: the model without it alone, head by head, as colours and as a table."""
+"""Importance of each head: colours, table and pruning curve."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def table(
         st.info(_("A recurrent network has no heads."))
         return
     if not worth and run.meta.recorded and not measurement.is_all:
-        return  # it is being measured, and a bar says so
+        return  # measuring; a bar shows it
     if not worth:
         st.info(_("Press “Measure every head” first."))
         return

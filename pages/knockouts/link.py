@@ -1,4 +1,4 @@
-"""What the page of knock-outs shows, in its address."""
+"""Link of the knock-outs page."""
 
 from __future__ import annotations
 

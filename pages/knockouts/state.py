@@ -1,4 +1,4 @@
-"""What is switched off, and what was before: this module owns the keys that remember it."""
+"""Session state: the parts that are off, and the undo history."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def off(run: Run) -> tuple[Part, ...]:
     if problem:
         st.session_state[_PROBLEM] = (run.id, fitting, problem)
     of_run, of_codes, problem = st.session_state.get(_PROBLEM, ("", (), ""))
-    if (of_run, of_codes) != (run.id, fitting):  # said until something else is switched
+    if (of_run, of_codes) != (run.id, fitting):  # shown until something else is switched
         problem = ""
     st.session_state[_RUN] = run.id
     st.session_state[OFF.key] = fitting

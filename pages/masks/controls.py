@@ -1,4 +1,4 @@
-"""What the mask lab looks at: which mask, which tokens, whose scores."""
+"""Controls: mask, tokens and the source of the scores."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def choice(chosen: str) -> MaskChoice:
         note = _("The sign | separates sequences for the packed mask only.")
     other = _target(run if is_run else None, tokens) if chosen == "cross" else ()
     if run is not None and is_run and scores.reads_target(run, chosen):
-        other = _source(run)
+        other = tuple(_item(run).get("src", ()))
     window, prefix = _sizes(chosen, len(tokens))
     return MaskChoice(
         chosen,
@@ -190,10 +190,6 @@ def _item(run: Run) -> Mapping[str, Any]:
     except ValueError:
         return {}
     return min(items, key=lambda item: abs(len(str(item["src_text"])) - 24), default={})
-
-
-def _source(run: Run) -> tuple[str, ...]:
-    return tuple(_item(run).get("src", ()))
 
 
 def _tokens(run: Run | None, text: str, chosen: str) -> tuple[tuple[str, ...], str, bool]:

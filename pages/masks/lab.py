@@ -1,4 +1,4 @@
-"""The five linked maps of the mask lab, with what was clicked in them."""
+"""The five linked maps of the mask lab, with the clicks in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which mask the lab shows, in the address: ``mask=causal``."""
+"""Link of the mask lab: ``mask=causal``."""
 
 from __future__ import annotations
 

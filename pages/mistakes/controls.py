@@ -1,4 +1,4 @@
-"""The step of the weights, and the cell of the matrix whose errors alone are listed."""
+"""Controls: the step of the weights, and the chosen cell of the matrix."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class Evaluations:
                     self._begin(key, run, step, is_ahead=True)
 
     def leave(self, job: Job) -> None:
-        """Take a job back that has not begun: who asked for it looks at something else."""
+        """Cancel a job that has not begun and that nobody waits for any more."""
         with self._lock:
             self._drop(lambda one: one is job)
 
@@ -96,7 +96,7 @@ class Evaluations:
         return job
 
     def _forget_failure(self, key: _Key, future: Future[Answers]) -> None:
-        """Try again at the next look: data may be there by then."""
+        """Retry at the next request: data may be there by then."""
         if future.cancelled() or future.exception() is not None:
             self._jobs.pop(key, None)
 
@@ -119,7 +119,7 @@ def answers(run: Run, step: int) -> Answers | None:
     job_before: Job | None
     before, job_before = st.session_state.pop(_ASKED, (None, None))
     if job_before is not None and before == wanted and job_before.future.done():
-        job = job_before  # also one that failed: begun anew it would fail for ever
+        job = job_before  # a failed one too: restarted, it would fail forever
     else:
         job = evaluations().ask(run, step)
         if job_before is not None and job_before is not job:

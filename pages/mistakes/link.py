@@ -1,4 +1,4 @@
-"""What the page of mistakes shows, in its address."""
+"""Link of the mistakes page."""
 
 from __future__ import annotations
 

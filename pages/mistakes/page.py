@@ -44,7 +44,7 @@ def page() -> None:
     if run.problem:
         unfit(run, run.problem)
         return
-    if not run.meta.recorded:  # of one that is, the summary and the foot say so
+    if not run.meta.recorded:  # else the summary says so
         shown_run.unchosen_caption(run)
     controls.begin(run)
     try:
@@ -63,7 +63,7 @@ def page() -> None:
     summary_place.markdown(summary(run, answers))
     _draw(run, answers)
     shown_run.recorded_note(run, key="mistakes")
-    if step != steps[-1]:  # somebody looks back: the other steps are asked meanwhile
+    if step != steps[-1]:  # the other steps are evaluated meanwhile
         at = steps.index(step)
         evaluated.evaluations().ask_ahead(
             run, tuple(sorted(steps, key=lambda other: abs(steps.index(other) - at)))
@@ -137,7 +137,7 @@ def summary(run: Run, answers: Answers) -> str:
 
 
 def measured_then(run: Run, step: int) -> str:
-    """Return what was measured on the validation set while the run trained, at or before a step."""
+    """Return the validation score measured in training, at or before a step."""
     curve = runs_access.curves(run).validation
     is_past = curve["step"] <= step
     if not is_past.any():

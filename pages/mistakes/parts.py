@@ -1,4 +1,4 @@
-"""What else is asked of the answers: by group, token by token, how sure, and as a whole."""
+"""Confusion matrix, groups, hardest tokens, calibration and corpus scores."""
 
 from __future__ import annotations
 

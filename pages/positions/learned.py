@@ -104,7 +104,7 @@ def _alike(run: Run, table: positions.Array, step: int, *, is_of_patches: bool) 
     rows = table[1:] if is_of_patches and run.experiment.has_cls else table
     side = round(len(rows) ** 0.5) if is_of_patches else None
     if side is None:
-        rows = rows[: sequence_len(run.experiment)]  # no training reaches those behind
+        rows = rows[: sequence_len(run.experiment)]  # training never reaches the others
     near = positions.nearness(positions.cosines(rows), side)
     return paragraph(
         f"positions/{'cosines' if side is None else 'cosines-of-patches'}",

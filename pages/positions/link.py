@@ -1,4 +1,4 @@
-"""What the page on positions shows, in its address."""
+"""Link of the positions page."""
 
 from __future__ import annotations
 

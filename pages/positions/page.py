@@ -1,4 +1,4 @@
-"""Positions: how a Transformer, which sees a set, is told the order."""
+"""Positions: how a Transformer learns the order of its tokens."""
 
 from __future__ import annotations
 
@@ -30,11 +30,7 @@ VIEWS: dict[str, Callable[[], None]] = {
 def page() -> None:
     """Show one side of positions at a time; a link holds which."""
     show.header("positions")
-    body(_view)
-
-
-def _view() -> None:
-    VIEWS[view_link.choice(_("Positions"), VIEW, is_labelled=False)]()
+    body(lambda: VIEWS[view_link.choice(_("Positions"), VIEW, is_labelled=False)]())
 
 
 page()

@@ -1,4 +1,4 @@
-"""Five kinds of positions on the user's task: one press trains them, the curves stand together."""
+"""Train every kind of positions on one task and compare the curves."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def _curves(race: Race) -> None:
 
 
 def _measure(experiment: Experiment) -> tuple[str, str]:
-    """Return which share of unseen examples tells how far a task is learned, and its name."""
+    """Return the column of the score for a task, and its axis title."""
     answer = experiment.task.facts.answer
     if answer in ("sequence", "blanks"):
         return "sequence_accuracy", _("whole sequences right")

@@ -1,4 +1,4 @@
-"""Rotary positions as turning pairs and scores by offset, and what others add by distance."""
+"""Relative positions: rotary, ALiBi and the buckets of T5."""
 
 from __future__ import annotations
 

@@ -20,10 +20,10 @@ _TEXT, _SEED = "positions-text", "positions-shuffle"
 
 
 def view() -> None:
-    pictured = _current()
-    if pictured is not None and pictured.experiment.task.class_names:
-        _picture(pictured)
-    run = _run()
+    run = _current()
+    if run is not None and run.experiment.task.class_names:
+        _picture(run)
+        run = None
     key = f"{_TEXT}-{'own' if run is None else run.id}"
     st.session_state.setdefault(key, _example(run))
     left, right = st.columns([4, 1], vertical_alignment="bottom")
@@ -136,16 +136,7 @@ def _example(run: Run | None) -> str:
         texts = [str(item.get("src_text", "")) for item in run.probe().items]
     except ValueError:
         return EXAMPLE
-    return min(filter(None, texts), key=_far_from_30, default=EXAMPLE)
-
-
-def _far_from_30(text: str) -> int:
-    return abs(len(text) - 30)
-
-
-def _run() -> Run | None:
-    run = _current()
-    return None if run is None or run.experiment.task.class_names else run
+    return min(filter(None, texts), key=lambda text: abs(len(text) - 30), default=EXAMPLE)
 
 
 def _current() -> Run | None:

@@ -1,4 +1,4 @@
-"""Step 5: which digit is taken for which, class by class, and the pictures themselves."""
+"""Step 5: confusion matrix, accuracy per class, and the wrong pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which step of good practice is shown, in the address."""
+"""Link of the practice page."""
 
 from __future__ import annotations
 

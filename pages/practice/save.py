@@ -1,4 +1,4 @@
-"""Step 6: weights into a file, the file into a fresh model, and the same answers."""
+"""Step 6: save the weights, load them into a fresh model, compare."""
 
 from __future__ import annotations
 

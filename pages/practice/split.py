@@ -1,4 +1,4 @@
-"""Step 1: three splits, who sees which, and how much a small one can say."""
+"""Step 1: the three splits, and how precise a small one is."""
 
 from __future__ import annotations
 

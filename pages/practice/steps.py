@@ -1,4 +1,4 @@
-"""The seven steps: which is shown, which are done, and the guided runs that they share."""
+"""The seven steps: the chosen one, those done, and their guided runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NAMES: dict[Kind, str] = {
     "early": N_("No augmentation, stopped early"),
     "augmented": N_("With augmentation"),
 }
-TICK = 1.5  # seconds between two looks at runs that train
+TICK = 1.5  # seconds between refreshes while runs train
 _BY_RUN: dict[str, Kind] = {"train": "plain", "early": "early", "augment": "augmented"}
 _DONE = "practice-done"
 
@@ -102,7 +102,7 @@ def starter(kinds: list[Kind], label: str, runs: Runs) -> None:
         for kind in missing:
             name = _("Practice: {what}", what=_(NAMES[kind]))
             if run_actions.start(lesson.guided(kind), name=name) is None:
-                return  # it was said why
+                return  # the reason is shown
         st.rerun()
 
 

@@ -1,4 +1,4 @@
-"""Step 7: what validation promised, what the test says, and what choosing by it would do."""
+"""Step 7: validation against test, and what choosing by the test would do."""
 
 from __future__ import annotations
 

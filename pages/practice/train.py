@@ -112,9 +112,9 @@ def _side_by_side(shown: Runs) -> None:
             is_harder |= kind == "augmented" and turn.gap < 0
             gaps.append(
                 _(
-                    "{name}: training is **{gap}** ahead of validation",
+                    "{name}: training is **{gap:+.1f} points** ahead of validation",
                     name=_(NAMES[kind]),
-                    gap=_points(turn.gap),
+                    gap=100 * turn.gap,
                 )
             )
     if gaps:
@@ -123,10 +123,6 @@ def _side_by_side(shown: Runs) -> None:
         if is_harder:
             words += " " + _("Augmented pictures are harder, so the gap can be negative.")
         st.caption(words)
-
-
-def _points(gap: float) -> str:
-    return _("{n:+.1f} points", n=100 * gap)
 
 
 def early(runs: Runs) -> None:

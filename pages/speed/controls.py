@@ -1,4 +1,4 @@
-"""Which model, and which comparison; and why one says nothing about this model."""
+"""Controls: model and comparison, and why one does not apply."""
 
 from __future__ import annotations
 

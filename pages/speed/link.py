@@ -1,4 +1,4 @@
-"""What is compared on the page on speed, in the address; the model is ``model_choice``'s."""
+"""Link of the speed page: the comparison; ``model_choice`` adds the model."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from pages.ui import show, state
 from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import recorded
 
-TICK = 0.7  # seconds between two looks
+TICK = 0.7  # seconds between refreshes
 
 
 def page() -> None:

@@ -1,4 +1,4 @@
-"""What a measurement found: equal first, then the gain, then when not to use it, then the code."""
+"""The result: equality, gain, when not to use it, code, and all measurements."""
 
 from __future__ import annotations
 

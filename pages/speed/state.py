@@ -1,4 +1,4 @@
-"""What this session has measured and is measuring; the only module that knows its keys."""
+"""Session state: finished and running measurements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a measurement means, in words that depend on what was found."""
+"""Sentences about a measurement."""
 
 from __future__ import annotations
 

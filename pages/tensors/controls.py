@@ -1,4 +1,4 @@
-"""The operation, its parameters and its inputs, as the user sets them; a link carries them."""
+"""Controls: operation, parameters and inputs, kept in the link."""
 
 from __future__ import annotations
 

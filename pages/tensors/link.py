@@ -1,4 +1,4 @@
-"""The operation that is shown, with everything that it is told, in the address."""
+"""Link of Tensors by sight: the operation and its settings."""
 
 from __future__ import annotations
 

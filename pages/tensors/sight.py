@@ -1,4 +1,4 @@
-"""What an operation did: the tensors, their memory, the arithmetic, or the error and its cause."""
+"""The result of an operation: tensors, memory and arithmetic, or the error."""
 
 from __future__ import annotations
 

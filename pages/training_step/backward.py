@@ -1,4 +1,4 @@
-"""The way back: autograd's graph, folded, and the gradients where they arrive."""
+"""The backward pass: autograd's graph, folded, and the gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which model, which learning rate, take the step, undo it; and how the losses went so far."""
+"""Controls: model, learning rate, take a step, undo; and the losses so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which stage of a training step is shown, in the address; the model is ``model_choice``'s."""
+"""Link of the training step page: the stage; ``model_choice`` adds the model."""
 
 from __future__ import annotations
 

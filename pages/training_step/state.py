@@ -1,4 +1,4 @@
-"""Where the step stands: which model, which steps were taken; trainers are made once for all.
+"""State of the page: the model and the steps taken; trainers are cached.
 
 A session keeps only the learning rates of the steps that it took. A trainer is what follows from a
 model and those rates, so undo is one rate less. The trainers are shared by all sessions, and used
@@ -54,7 +54,7 @@ def own_names_of(model_at: ModelAtStep) -> Callable[[str], str]:
 
 
 def model_at_step(chosen: Chosen, *, is_last: bool) -> ModelAtStep:
-    """Return where the session stands with a model that can be trained.
+    """Return the session's steps with a model that can be trained.
 
     is_last: from the run's last checkpoint, where it has one, and not from its first weights.
     """
@@ -81,7 +81,7 @@ def clear(model_at: ModelAtStep) -> None:
 
 
 def with_trainer(model_at: ModelAtStep, work: Callable[[Trainer], T]) -> T:
-    """Return what a piece of work finds out about the trainer of a model.
+    """Return ``work(trainer)``.
 
     Raises ValueError, in a sentence, where there can be none.
     """
@@ -104,7 +104,7 @@ def after(model_at: ModelAtStep, rate: float) -> ModelAtStep:
 def cached(
     name: str, model_at: ModelAtStep, key: tuple[Any, ...], work: Callable[[Trainer], T]
 ) -> T:
-    """Return what a piece of work found, computed once for a model and a key."""
+    """Return the result of ``work``, cached by model and key."""
     with _lock:
         whole = ("training step", name, model_at, key)
         return byte_cache.SHARED.get(whole, lambda: work(_at(model_at)[0]))

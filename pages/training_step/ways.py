@@ -1,4 +1,4 @@
-"""The same step with modules and with functions; and the famous mistakes, in numbers."""
+"""The same step with modules and with functions, and common mistakes in numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the walk shows, in its address: which model, which step, inside which block."""
+"""Link of the walk: model, step and block; and numbers of older links."""
 
 from __future__ import annotations
 

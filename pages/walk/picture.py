@@ -1,4 +1,4 @@
-"""The picture of a step: how it is cut, where each word looks in it, and what is written of it."""
+"""Pictures of a step: patches, attention of words, caption; and its functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which model the walk goes through: the user's, trained or not, or the textbook example."""
+"""The model of the walk: the user's or the textbook example."""
 
 from __future__ import annotations
 

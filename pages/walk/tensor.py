@@ -1,4 +1,4 @@
-"""The numbers of a step: which tensor, which example, head and positions, as a map."""
+"""The numbers of a step's tensors, as a map."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tfm_core.inspect.walk.forward import Subject
     from tfm_core.inspect.walk.steps import Slice, StepTensor, WalkStep
 
-_WIDE = 64  # more columns than that get a slider of their own
+_WIDE = 64  # wider tensors get a slider
 _MAX = 256
 
 
