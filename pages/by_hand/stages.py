@@ -132,7 +132,7 @@ def forms(given: Given) -> None:
     st.code(by_name[picked].code, language="python")
 
 
-def _table(made: tuple[by_hand_forms.Form, ...]) -> None:
+def _table(made: tuple[by_hand_forms.CodeForm, ...]) -> None:
     worst = max(form.difference for form in made)
     if by_hand_forms.agree(made):
         words = _("All {n} give the same numbers: they differ by at most **{worst:.2g}**.")

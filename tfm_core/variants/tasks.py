@@ -115,7 +115,7 @@ class TaskKind(Variant):
     batches: Callable[[], Callable[..., model_inputs.Batch]]
     mistakes: Callable[[], Callable[..., list[errors.Reading]]] | None
     own_text: Callable[[], Callable[[Run, str], Example]] | None
-    batch_rows: Callable[[], Callable[[Trainer, Tensor], step_batch.Rows]]
+    batch_rows: Callable[[], Callable[[Trainer, Tensor], step_batch.BatchRows]]
     class_name: Callable[[], Callable[[Trainer, int], str]]
     walk: Callable[[], Callable[..., Subject]]
     carried: Callable[[], Callable[[Experiment], Carried]]
