@@ -41,7 +41,7 @@ class Architecture:
 
 _WORDS, _LONGEST = 10_000, 5_000
 _DROPPED_AFTER = N_(
-    "The notebook drops out after each norm; here, as in the paper, before the sum."
+    "The notebook applies dropout after each norm; here, as in the paper, before the sum."
 )
 _SIZES: dict[str, object] = {
     "d_model": 512, "n_heads": 8, "d_ff": 2048, "dropout": 0.1, "norm_first": False,

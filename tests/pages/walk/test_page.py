@@ -70,7 +70,7 @@ def test_the_answer_reveals_what_was_hidden_and_stays(store):
     for name in ("patch-projection", "patches"):
         at.selectbox(key="walk-list").set_value(name).run()
     assert "(10, 16, 49)" in said(at)
-    assert "Right. 4 in a row" in at.success[0].value
+    assert "Right. 4 x 4" in at.success[0].value
     assert [part for part in at.get("bidi_component") if "walk-picture" in part.proto.id]
 
 

@@ -84,7 +84,7 @@ def about_size(vectors: Floats, n_heads: int) -> Question:
     d_model = vectors.shape[1]
     return number_question(
         N_(
-            "How many numbers has the matrix that makes Q, K and V of all {n_heads} heads?",
+            "How many numbers does one matrix for Q, K and V of all {n_heads} heads hold?",
             n_heads=n_heads,
         ),
         3 * d_model**2,

@@ -86,7 +86,7 @@ def shared_norm(trainer: Trainer) -> WrongBlock:
     right, wrong = first.out(first.block), first.out(twin)
     if torch.equal(right, wrong):
         equal = N_("The outputs are equal: every norm starts as scale 1 and shift 0.")
-        fact = joined(equal, fact)
+        return _compared(first.block, twin, right, wrong, joined(equal, fact))
     return _compared(first.block, twin, right, wrong, fact)
 
 

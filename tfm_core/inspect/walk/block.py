@@ -158,7 +158,7 @@ def _no_norm_question() -> Question:
 
 def _twice_as_many() -> Question:
     return choice_question(
-        N_("With twice as many blocks, the memory would be …"),
+        N_("How large would the memory be with twice as many blocks?"),
         N_("as large as now"),
         {
             N_("twice as wide"): N_("Outputs of blocks are not concatenated."),

@@ -243,7 +243,7 @@ def _right_scale_question(view: BlockView) -> Question:
         alike: N_("The divisor changes how far the scores lie apart."),
     }
     return choice_question(
-        N_("If the scores were divided by sqrt(d_head), the weights would be spread …"),
+        N_("How would the weights be spread if the scores were divided by sqrt(d_head)?"),
         answer,
         {option: why for option, why in wrong.items() if option != answer},
         because,
