@@ -80,10 +80,7 @@ def form_of(mistakes: Iterable[str], registry: Registry[Named]) -> str:
 
 
 def make(names: Iterable[str], model: nn.Module) -> None:
-    """Make mistakes in a healthy model, or in a part of one, in place.
-
-    Raises UnknownVariant, and ValueError for a mistake that has no place there.
-    """
+    """Make mistakes in a healthy model, or a part of one. Raises UnknownVariant and ValueError."""
     for mistake in (MISTAKES[name] for name in names):
         if mistake.apply is None:
             raise ValueError(f"The mistake {mistake.name!r} is not made in a model.")

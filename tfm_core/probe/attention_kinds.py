@@ -10,11 +10,10 @@ from tfm_core.variants.causalities import Causality
 
 @dataclass(frozen=True, slots=True)
 class AttentionKind:
-    """One attention of the model in words: its name, its queries and keys, what to look for.
+    """One attention of the model in words.
 
-    short: the label where there is little room. written: what a row writes, where it writes a
-    token; empty where none does. is_named_by_written: its rows are called by that first of all,
-    because the keys are what it is made of.
+    short: the label for little room. written: what a row writes, if a token. is_named_by_written:
+    its rows are named by that first.
     """
 
     name: str

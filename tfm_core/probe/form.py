@@ -1,7 +1,6 @@
-"""What the probe of an experiment and every snapshot of it must look like: checked once, when read.
+"""What the probe of an experiment and its snapshots must look like: checked once, when read.
 
-A run's folder may have been written by anybody. What passes here fits the experiment, and each part
-the others, so who shows it needs no doubts: kinds of items, numbers of examples, heads, lengths.
+A run's folder may come from anybody. What passes here fits the experiment and itself.
 """
 
 from __future__ import annotations
@@ -117,12 +116,11 @@ _TEXTS = TypeAdapter(Row)
 
 @dataclass(frozen=True, slots=True)
 class SnapshotForm:
-    """What every snapshot of a run must look like; a part that was not kept may lack.
+    """What every snapshot of a run must look like; parts may be missing.
 
-    n_examples: P, or None where the probe is not known; n_attended: of so many, at least, there is
-    attention, None for all; maps: attention module -> heads, and the
-    least queries and keys of its maps; n_classes: of a picture, None where words are answered;
-    d_model, n_heads: of what is learned of positions; n_patches: rows of a table of patches.
+    n_examples: P, None if the probe is unknown; n_attended: at least so many have attention, None
+    for all; maps: attention module -> heads, least queries and keys; n_classes: of a picture, None
+    for texts; d_model, n_heads: of position tables; n_patches: rows of a table of patches.
     """
 
     n_examples: int | None
@@ -217,10 +215,7 @@ class SnapshotForm:
 
 
 def form_of(experiment: Experiment, probe: Probe | None) -> SnapshotForm:
-    """Return the form of the snapshots of an experiment that look at a probe, or at an unknown one.
-
-    probe: checked by ``check_probe``.
-    """
+    """Return the form of the snapshots of an experiment with a checked probe, or an unknown one."""
     model, task = experiment.model, experiment.task
     maps = {}
     for modules in modules_by_kind(experiment).values():

@@ -44,10 +44,9 @@ def caption_item(
 ) -> dict[str, Any]:
     """Return a captioned picture as an item of a probe.
 
-    boxes: left, top, right, bottom in pixels of the ink of each digit of the scene, the last two
-    behind it. The item holds ``src``, the names of the patches, ``tgt`` words, ``tgt_text``, and
-    for each word ``boxes``, the box of the digit that it names, or None, and ``alignment``, the
-    patches that this box touches.
+    boxes: left, top, right, bottom in pixels, the last two exclusive, of each digit's ink. Item:
+    ``src`` names of patches, ``tgt`` words, ``tgt_text``, and for each word ``boxes``, the box of
+    its digit or None, and ``alignment``, the patches that it touches.
     """
     named = [None if digit is None else list(boxes[digit]) for digit in caption.names]
     return {

@@ -1,8 +1,4 @@
-"""What the axes of an attention map mean: which attention it is, and whose tokens stand where.
-
-Torch-free. A map of a snapshot is padded to the longest example of the probe; the tokens here say
-how much of it is real.
-"""
+"""What the axes of an attention map mean: which attention, and which tokens, without padding."""
 
 from __future__ import annotations
 
@@ -56,10 +52,9 @@ class Axes:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """How the rows of a map are called.
+    """The names of the rows of a map.
 
-    names: Q names for an axis. words: Q phrases for a sentence or a hover, ``2: writes 이, after
-    선생님``; title: what they are.
+    names: Q, for an axis. words: Q phrases, ``2: writes 이, after 선생님``; title: what they are.
     """
 
     names: tuple[str, ...]
@@ -104,10 +99,9 @@ def modules_by_kind(experiment: Experiment) -> dict[str, list[str]]:
 
 
 def axes(experiment: Experiment, item: Mapping[str, Any], module_name: str) -> Axes:
-    """Return the tokens of an example's map in one attention module.
+    """Return the tokens of an example's map in one attention module. Raises StudentError.
 
-    item: an example of the probe, ``src`` and ``tgt`` tokens (text); pictures need none.
-    Raises ValueError when the module is no attention of this model.
+    item: an example of the probe; pictures need none.
     """
     plan = _plan(experiment, module_name)
     return Axes(_tokens(experiment, item, plan.queries), _tokens(experiment, item, plan.keys))
@@ -116,10 +110,9 @@ def axes(experiment: Experiment, item: Mapping[str, Any], module_name: str) -> A
 def rows(
     experiment: Experiment, item: Mapping[str, Any], module_name: str, by: RowNames | None = None
 ) -> Rows:
-    """Return how the rows of an example's map are called in one attention module.
+    """Return the row names of an example's map in one attention module.
 
-    by: None takes what the kind of attention says. Where a row writes nothing it is called by what
-    is read there, and the words always say both.
+    by: None takes the default of the kind. A row that writes nothing is named by what it reads.
     """
     kind = kind_of(experiment, module_name)
     read = axes(experiment, item, module_name).query
@@ -148,10 +141,9 @@ def rows(
 def written_tokens(
     experiment: Experiment, item: Mapping[str, Any], module_name: str
 ) -> tuple[str | None, ...]:
-    """Return the token that each row of an example's map writes; None where it writes none.
+    """Return the token that each row of an example's map writes, or None.
 
-    Of a fixed example that is the true token, which the model is to write there; of one's own
-    example what the model wrote, without <eos> where it was cut off before (``is_cut``).
+    The true token, or in one's own example what the model wrote, without <eos> if ``is_cut``.
     """
     kind = kind_of(experiment, module_name)
     read = axes(experiment, item, module_name).query

@@ -1,7 +1,6 @@
 """Which keys each query of an example may attend to: the masks that a model applied.
 
-Masks are taken from the pass that made the maps, and kept beside them. A snapshot of an older
-release has none; there the model of its experiment says what it applies to such examples.
+They are recorded with the maps; for snapshots of older releases they come from the model.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ def on_examples(
     masks: Mapping[str, Array],
     shape: tuple[int, int],
 ) -> Bools:
-    """Return bool (P, Q, K), True = may attend, of examples padded to ``shape``; padding is False.
+    """Return bool (P, Q, K), True = may attend, of examples padded to ``shape``.
 
-    masks: of a snapshot, see there. Raises ValueError where an example is larger than ``shape``.
+    masks: of a snapshot. Raises StudentError for an example larger than ``shape``.
     """
     mask = mask_of(experiment, items, module, masks)
     allowed = np.zeros((len(items), *shape), np.bool_)
@@ -76,10 +75,7 @@ def _lengths(items: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, int], ...]:
 
 @lru_cache(maxsize=64)
 def _of_model(experiment: Experiment, lengths: tuple[tuple[int, int], ...]) -> Mapping[str, Array]:
-    """Return the masks that the model of an experiment applies to examples of these lengths.
-
-    They depend on no weight and on no word, only on where padding is.
-    """
+    """Return the masks that the model applies to examples of these lengths."""
     import torch
 
     from tfm_core.data.vocabulary import BOS

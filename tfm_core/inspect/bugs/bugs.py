@@ -20,9 +20,8 @@ FASTER = 10
 class Bug:
     """A mistake in the code, of ``tfm_core.mistakes``, or in the settings.
 
-    level: 1 is plain to see, 3 is subtle. changes: ``section.field`` -> its wrong value. probe: by
-    name, the one that tells it from a healthy run at once. means: what was done, and what comes of
-    it.
+    level: 1 is obvious, 3 subtle. changes: ``section.field`` -> its wrong value. probe: the one
+    that finds it. means: its effect.
     """
 
     name: str

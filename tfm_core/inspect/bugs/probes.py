@@ -1,7 +1,6 @@
-"""What can be measured on a run and on its twin to tell what is wrong with one of them.
+"""What can be measured on a run and on its twin to find the mistake.
 
-Each probe runs the models anew: the trained ones where training shows, else the models as they were
-before the first step, of which the same seed makes both.
+Probes run the trained models, or the untrained ones, which share a seed.
 """
 
 from __future__ import annotations

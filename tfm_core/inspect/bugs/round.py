@@ -66,8 +66,7 @@ def paired(one: tuple[Row, ...], other: tuple[Row, ...]) -> list[tuple[Row, Row]
 def hint(pair: Pair, guess: Bug, used: Collection[str] = ()) -> str:
     """Say what a wrong guess would measure and the twin does not, both before any training.
 
-    The twin's own mistake is not named: the sentence holds only what the guess can't explain.
-    used: probes that were asked already, which are taken only where no other tells the two apart.
+    The twin's mistake is not named. used: probes asked already, which are the last choice.
     """
     supposed = Subject(with_bug(pair.healthy.experiment, guess))
     found = Subject(pair.twin.experiment)

@@ -30,10 +30,7 @@ def ranked(shares: Mapping[str, float], n: int) -> tuple[list[str], list[str]]:
 
 
 def most_right(shares: Mapping[str, float], n: int) -> Sentence | None:
-    """Say which of several models answers most examples, or that they cannot be told apart.
-
-    shares: label -> share of n examples that is right. None for fewer than two.
-    """
+    """Say which of several models is best, or that n examples can't tell; None for a single one."""
     if len(shares) < 2:
         return None
     first, others = ranked(shares, n)
@@ -56,10 +53,7 @@ def most_right(shares: Mapping[str, float], n: int) -> Sentence | None:
 def best_aligned(
     attention: Mapping[str, float], right: Mapping[str, float], n: int
 ) -> Sentence | None:
-    """Say whose attention lies most on the true words, and whether that one also answers best.
-
-    attention: label -> share of attention on true words; right: label -> share of n examples.
-    """
+    """Say whose attention is most on the true words, and whether it is also the most accurate."""
     if len(attention) < 2:
         return None
     order = sorted(attention, key=lambda name: -attention[name])
@@ -95,10 +89,7 @@ def strongest(hits: int, rows: int) -> Sentence:
 
 
 def beyond(tokens: Mapping[str, float], n: int, length: int, trained: int) -> Sentence | None:
-    """Say which kind still answers at a length that no model was trained on.
-
-    tokens: label -> share of tokens right of n sequences of that length.
-    """
+    """Say which kind is best at a length beyond training. tokens: label -> token accuracy."""
     if len(tokens) < 2:
         return None
     first, others = ranked(tokens, n)
@@ -110,10 +101,7 @@ def beyond(tokens: Mapping[str, float], n: int, length: int, trained: int) -> Se
 
 
 def settled(says: Sequence[Sequence[str]]) -> Sentence:
-    """Say from which depth on the answers stand. says: depth -> the likeliest token at each place.
-
-    An answer stands from the first depth at which, and behind which, it is the last one's.
-    """
+    """Say from which depth on the answers stay. says: depth -> the likeliest tokens."""
     final, last = says[-1], len(says) - 1
     stands = []
     for place, answer in enumerate(final):
@@ -143,9 +131,9 @@ def settled(says: Sequence[Sequence[str]]) -> Sentence:
 def classes_apart(
     before: tuple[float, float], after: tuple[float, float], step: int
 ) -> Sentence | None:
-    """Say whether training made the words of one class alike.
+    """Say whether training made the words of one class alike; None without classes.
 
-    before, after: the mean cosine within classes and between them. None where there is none.
+    before, after: the mean cosine within classes and between them.
     """
     gaps = [within - between for within, between in (before, after)]
     if any(map(math.isnan, gaps)):
@@ -172,11 +160,7 @@ Z_95 = 1.959963985
 
 
 def wilson(right: int, n: int, z: float = Z_95) -> tuple[float, float]:
-    """Return the interval of a binomial share, with 95 % confidence (Wilson 1927).
-
-    Unlike the plain one it stays within 0 to 1 and has a width at 0 and at n right.
-    Raises ValueError for no examples, and for more right than there are.
-    """
+    """Return the 95 % confidence interval of a binomial share (Wilson 1927), within 0 to 1."""
     if not 0 <= right <= n or n < 1:
         raise StudentError("{right} right of {n} is impossible.", right=right, n=n)
     share, squared = right / n, z * z
@@ -188,8 +172,8 @@ def wilson(right: int, n: int, z: float = Z_95) -> tuple[float, float]:
 def best_of(tries: int, share: float, n: int) -> float:
     """Return the expected best of ``tries`` equally good models, each measured on n examples.
 
-    Every one is right with probability ``share``; the best looks better than it is: the sum over k
-    of P(best >= k) / n, exactly, from the binomial distribution.
+    That is the sum over k of P(best >= k) / n, from the binomial distribution: it exceeds
+    ``share``.
     """
     below = 0.0  # P(fewer than k right)
     total = 0.0

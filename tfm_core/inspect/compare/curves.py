@@ -1,7 +1,7 @@
 """Curves of several runs on one axis, their final and best figures, and what can be compared.
 
-Torch-free. A run writes down how long it had trained with each step; of one that did not yet, the
-wall clock is reckoned from its speed, and its CPU time is not known.
+Runs of older versions have no times: their wall clock is estimated from their speed, and their CPU
+time is unknown. Torch-free.
 """
 
 from __future__ import annotations
@@ -36,9 +36,8 @@ AXES: Mapping[AxisName, str] = {
 class Metric:
     """A quantity that a run measures.
 
-    series: where it is kept; "validation" is that of the weights that count, see ``Curves.unseen``.
-    column: its name there. kind: what it counts, so which settings must
-    be alike for two values to be compared.
+    series, column: where it is kept; "validation" is ``Curves.unseen``. kind: what it counts, so
+    which settings must agree for a comparison.
     """
 
     label: str
@@ -66,10 +65,7 @@ METRICS: Mapping[str, Metric] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Track:
-    """One metric of one run: values (n,) at x (n,), ascending, all finite.
-
-    is_reckoned: where x was not measured but reckoned from the run's speed.
-    """
+    """One metric of one run: values (n,) at x (n,), ascending. is_reckoned: x is estimated."""
 
     x: Floats
     values: Floats
@@ -130,10 +126,10 @@ def _from_zero(steps: Floats, seconds: Floats, is_reckoned: bool) -> tuple[Float
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """How far a run came: the last and the best on unseen examples, and the test; None: unknown.
+    """The last and the best results on unseen examples, and the test; None: unknown.
 
-    best_loss, best_accuracy: the lowest and the highest after step 0, with their steps. sequences:
-    of whole sequences, last.
+    best_loss, best_accuracy: after step 0, with their steps. sequences: accuracy of whole
+    sequences.
     """
 
     step: int | None = None

@@ -27,10 +27,9 @@ MAX_SHOWN = 40
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One setting that is not the same in all experiments.
+    """One setting that differs between experiments.
 
-    field: its dotted path, ``model.n_heads``. values: one an experiment, None where it has none.
-    said: the same in words.
+    field: ``model.n_heads``. values: one an experiment, or None; said: the same in words.
     """
 
     field: str
@@ -138,9 +137,9 @@ def _fields(kept: Sequence[dict[str, Setting]]) -> list[str]:
 
 
 def is_found(run: Run, words: str, *, also: str = "") -> bool:
-    """Return whether every word stands in a label of a run, in ``also``, or begins a variant.
+    """Return whether every word is in a label of a run, in ``also``, or begins a variant.
 
-    ``n_heads=8`` finds that setting alone, ``#too-slow`` the runs with that tag.
+    ``n_heads=8`` finds that setting, ``#too-slow`` the runs with that tag.
     """
     wanted = words.casefold().split()
     if not wanted:
@@ -167,10 +166,7 @@ def _own_words(run: Run) -> str:
 
 @lru_cache(maxsize=8192)
 def _setting_words(experiment: Experiment) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Return settings as ``name=value``, and the words of the variants that were chosen.
-
-    Numbers are found by their names alone: there is a 1 in every run.
-    """
+    """Return settings as ``name=value``, and the words of the chosen variants."""
     known = settings(experiment)
     pairs = {
         f"{name}={str(one.value).casefold()}"

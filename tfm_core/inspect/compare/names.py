@@ -1,7 +1,7 @@
 """Experiments named by what differs between them: “8 heads, no warm-up”. Torch-free.
 
-Where few settings differ, a name says all of them; where many do, those that tell the experiments
-apart. What cannot be told apart, as the same experiment twice, is numbered.
+A name says all of a few differences, else those that distinguish the experiments; equal ones are
+numbered.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ _LAST = ("training.validate_every", "training.snapshots", "training.final_test")
 
 
 def _telling(rows: Sequence[Difference]) -> list[Difference]:
-    """Return the rows to say: all of a few, else those that tell most experiments apart.
+    """Return the rows to say: all of a few, else those that distinguish most experiments.
 
-    Another task, or else another family, is always said.
+    A different task, or else a different family, is always said.
     """
     told = [row for row in rows if row.field not in _LAST] or list(rows)
     if len(told) <= MAX_SAID:

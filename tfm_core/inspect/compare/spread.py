@@ -1,9 +1,7 @@
-"""How much of a figure is the seed: mean, standard deviation, the worst seed, and a paired test.
+"""How much of a result is the seed: mean, standard deviation, the worst seed, and a paired test.
 
-One training says what one seed gave. Several seeds of one configuration say how far such figures
-lie apart, and only against that can two configurations be told apart. Both are trained with the
-same seeds, so their figures are compared in pairs: what a seed does to both takes itself out
-(Student 1908, "The probable error of a mean"). Torch-free; SciPy is imported where it is asked.
+Configurations are trained with the same seeds and compared in pairs, which removes what a seed does
+to both (Student 1908). Torch-free; SciPy is imported late.
 """
 
 from __future__ import annotations
@@ -30,10 +28,7 @@ _EQUAL = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What is compared, as a sentence calls it, and which way is better.
-
-    is_share: said in percent, and a difference in percentage points.
-    """
+    """What is compared. is_share: in percent, and differences in percentage points."""
 
     name: str
     is_share: bool = True
@@ -63,10 +58,10 @@ LOSS = Measure(N_("loss"), is_share=False, rises=False)
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Figures of one configuration with several seeds.
+    """Results of one configuration with several seeds.
 
-    n: seeds with a figure. mean, sd: of these; sd divides by n - 1 and is None for one seed. worst:
-    the figure of ``worst_seed``, None where that seed ended without one. lost: seeds without one.
+    n: seeds with a result. mean, sd: of these; sd divides by n - 1 and is None for one seed. worst:
+    of ``worst_seed``, None if that has no result. lost: seeds without one.
     """
 
     measure: Measure
@@ -84,10 +79,7 @@ class Spread:
 
 
 def spread(figures: Mapping[int, float | None], measure: Measure) -> Spread:
-    """Return mean, standard deviation and the worst of the figures, by seed.
-
-    None, or what is no finite number, is a seed that ended without a figure: it diverged.
-    """
+    """Return mean, standard deviation and the worst result by seed; None: that seed diverged."""
     known = _known(figures)
     lost = tuple(sorted(set(figures) - set(known)))
     if not known:
@@ -147,10 +139,8 @@ def _seeds(seeds: Sequence[int]) -> Sentence:
 class Band:
     """Mean and spread of several curves along their steps; arrays of one length.
 
-    n: how many curves the mean is of; low and high: mean - sd and mean + sd, equal to the mean
-    where n is 1. A step at which a curve begins or ends stands twice, before and after. Values that
-    no curve has, between two that follow each other with a gap, are NaN. n_curves: curves with a
-    value.
+    n: the curves at a step; low and high: mean - sd and mean + sd, the mean where n is 1. A step at
+    which a curve begins or ends stands twice. NaN in a gap without curves. n_curves: with a value.
     """
 
     steps: Floats
@@ -164,9 +154,8 @@ class Band:
 def band(curves: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]]) -> Band:
     """Return the band of curves, each steps (n,) and values (n,), by ascending step.
 
-    Each curve is interpolated linearly between its own points, as it is drawn, and counts from its
-    first to its last. So at every x, on the lines between the returned points too, the mean is that
-    of the curves there. Values that are no numbers were not measured.
+    Each curve is interpolated linearly and counts from its first to its last point, so the mean is
+    exact between points too. Values that are not finite were not measured.
     """
     known: list[tuple[Floats, Floats]] = []
     for steps, values in curves:
@@ -206,11 +195,10 @@ PairedKind = Literal["none", "one", "same", "constant", "tested"]
 class Paired:
     """The second configuration against the first, seed by seed.
 
-    seeds: those that both have a figure of. mean: of second - first. kind "none": no seed in
-    common; "one": a single pair, of which nothing follows; "same": no seed makes a difference at
-    all; "constant": each makes the same one, so there is no spread to test it against; "tested":
-    low, high: its 95 % confidence interval; p: of the two-sided paired t-test; effect: mean over
-    the standard deviation of the differences. n_tests: for so many tests at once p is corrected.
+    seeds: common ones. mean: of second - first. kind "none": no common seed; "one": a single pair;
+    "same": no difference; "constant": the same difference each time, so no test; "tested": low,
+    high: 95 % confidence interval; p: of the two-sided paired t-test; effect: mean over standard
+    deviation of the differences. n_tests: how many tests p is corrected for.
     """
 
     kind: PairedKind
@@ -234,10 +222,7 @@ class Paired:
 
 
 def paired(first: Mapping[int, float | None], second: Mapping[int, float | None]) -> Paired:
-    """Return the paired t-test of two configurations over the seeds that both have.
-
-    first, second: a figure by seed; None, or what is no finite number, where there is none.
-    """
+    """Return the paired t-test over common seeds of two configurations, each seed -> result."""
     sides = _known(first), _known(second)
     seeds = tuple(sorted(set(sides[0]) & set(sides[1])))
     if not seeds:
@@ -263,11 +248,9 @@ def paired(first: Mapping[int, float | None], second: Mapping[int, float | None]
 
 
 def corrected(found: Sequence[Paired]) -> tuple[Paired, ...]:
-    """Return comparisons that are looked at together, their p-values corrected (Holm 1979).
+    """Return comparisons made together, with p-values corrected (Holm 1979).
 
-    Of many tests some are below 5 % by chance. The smallest p counts as many times as there are
-    tests, the next as often as are left, and none becomes smaller than one before it, so that the
-    chance of any false alarm among all stays at 5 %. A confidence interval stays that of its own.
+    The chance of any false alarm among all stays at 5 %; confidence intervals are not corrected.
     """
     tested = sorted((one.p, number) for number, one in enumerate(found) if one.p is not None)
     made, last = list(found), 0.0
@@ -278,10 +261,7 @@ def corrected(found: Sequence[Paired]) -> tuple[Paired, ...]:
 
 
 def sentence(found: Paired, measure: Measure, first: str, second: str) -> Sentence:
-    """Say whether the second configuration differs from the first by more than seeds explain.
-
-    first, second: their names. What the sentence claims holds for this task and these sizes.
-    """
+    """Say whether the second configuration differs from the first by more than the seeds do."""
     if found.kind == "none":
         return Paragraph("compare/no-common-seed", second=second, first=first)
     if found.kind == "same":

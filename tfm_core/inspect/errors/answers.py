@@ -84,10 +84,7 @@ class Answers:
 
 
 def steps_of(run: Run) -> tuple[int, ...]:
-    """Return the steps with weights, ascending; the last is the checkpoint's.
-
-    Raises ValueError, in a sentence, where there are none.
-    """
+    """Return the steps with weights, the checkpoint's last. Raises StudentError without."""
     last = run.checkpoint_step
     kept = [step for step in run.weight_steps() if last is None or step < last]
     steps = (*kept, *(() if last is None else (last,)))
@@ -97,10 +94,7 @@ def steps_of(run: Run) -> tuple[int, ...]:
 
 
 def weights_mark(run: Run, step: int) -> int:
-    """Return a number that changes with the weights of a step: a key for caches.
-
-    Raises ValueError, in a sentence, where there are none.
-    """
+    """Return a cache key that changes with the weights of a step. Raises StudentError without."""
     if step == run.checkpoint_step:
         return checkpoint_mark(run)
     try:

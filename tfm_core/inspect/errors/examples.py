@@ -23,8 +23,7 @@ _MAX_LETTERS = 400  # of a text in a link
 class Shown:
     """A wrong answer as a person reads it: source, prediction and truth.
 
-    differs_at: the first wrong token, from 0; predicted_token and true_token: the two, empty where
-    one text had ended.
+    differs_at: the first wrong token, from 0; predicted_token and true_token: empty after an end.
     """
 
     source: str
@@ -46,10 +45,7 @@ class Surprise:
 
 
 def picture_of(run: Run, example: int) -> npt.NDArray[np.uint8] | None:
-    """Return a validation picture, uint8 (C, height, width); None where sentences are read.
-
-    Raises ValueError, in a sentence, for pictures that cannot be had.
-    """
+    """Return a validation picture, uint8 (C, height, width); None for texts. Raises ValueError."""
     import torch
 
     from tfm_core.data.captions import CaptionData
@@ -65,10 +61,7 @@ def picture_of(run: Run, example: int) -> npt.NDArray[np.uint8] | None:
 
 
 def n_alike(run: Run, answers: Answers) -> int:
-    """Return how many of the examples look like one in training, in which other words are hidden.
-
-    0 for tasks that hide no words. Raises ValueError as ``picture_of`` does.
-    """
+    """Return how many examples equal a training example but for the hidden words; else 0."""
     from tfm_core.data.text_data import TextData, n_shared_sources
 
     data = data_of(run.experiment)
@@ -126,10 +119,10 @@ MAX_TOKENS = 25
 
 
 def worst_answers(answers: Answers, order: Order, chosen: Places | None = None) -> Places:
-    """Return the wrong answers, (M,) or those of ``chosen``, the worst first.
+    """Return the wrong answers, or those of ``chosen``, (M,), the worst first.
 
-    loss: by the loss of what was meant; sure: by the confidence in the wrong answer. Of a language
-    model, which has no one right answer, and of ``chosen`` answers that are right, all count.
+    loss: by their loss; sure: by the confidence in the wrong answer. All answers of a language
+    model count.
     """
     found = np.arange(len(answers.truth)) if chosen is None else chosen
     wrong = found[~answers.is_right[found]]
@@ -142,10 +135,9 @@ def worst_answers(answers: Answers, order: Order, chosen: Places | None = None) 
 
 
 def worst_texts(answers: Answers, order: Order, chosen: Places | None = None) -> Places:
-    """Return the texts that the model writes wrongly, or those of ``chosen`` answers, worst first.
+    """Return the wrongly generated texts, or those of ``chosen`` answers, the worst first.
 
-    loss: by the mean loss of the tokens that were meant; sure: by the probability of the least sure
-    token that was written.
+    loss: by the mean loss of the target tokens; sure: by the least sure generated token.
     """
     assert answers.written is not None
     is_right, loss = of_examples(answers)

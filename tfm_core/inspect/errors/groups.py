@@ -196,10 +196,7 @@ _RANKS = (10, 30, 100, 300, 1000, 3000)
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Answers, or whole texts, of one kind: how many, how many right, and their loss in nats.
-
-    loss_error: what the mean loss may be off by, with 95 % confidence.
-    """
+    """Answers or texts of one kind: how many, how many right, loss in nats; loss_error: 95 %."""
 
     label: str
     n: int
@@ -336,11 +333,7 @@ def _of_examples(label: str, answers: Answers, inside: npt.NDArray[np.bool_]) ->
 
 
 def of_examples(answers: Answers) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float64]]:
-    """Return of each example whether it is right as a whole, and the mean loss of its answers.
-
-    A text that is written is right where the model alone writes all of it; else all answers must
-    be right.
-    """
+    """Return for each example whether all of it is right, and the mean loss of its answers."""
     n = answers.n_examples
     counts = np.maximum(np.bincount(answers.example, minlength=n), 1)
     loss = np.bincount(answers.example, answers.loss, minlength=n) / counts

@@ -61,8 +61,7 @@ class Readings:
 def wrong_examples(run: Run, limit: int = LIMIT, shown: int = SHOWN) -> Readings:
     """Answer the first ``limit`` validation examples with the last checkpoint.
 
-    Raises ValueError, in a sentence, without a checkpoint or data, and for a language model, which
-    has no single right answer.
+    Raises StudentError without a checkpoint or data, and for a language model.
     """
     read = _reader(run)
     model, step = model_of(run)
@@ -75,10 +74,7 @@ def wrong_examples(run: Run, limit: int = LIMIT, shown: int = SHOWN) -> Readings
 
 
 def read_one(run: Run, index: int) -> Reading:
-    """Read one validation example, from 0, with the last checkpoint.
-
-    Raises ValueError, in a sentence, as ``wrong_examples`` does and where there is no such one.
-    """
+    """Answer one validation example, from 0. Raises as ``wrong_examples``, and outside the set."""
     read = _reader(run)
     model, _step = model_of(run)
     data = data_of(run.experiment)

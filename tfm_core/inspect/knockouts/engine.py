@@ -48,10 +48,7 @@ def twin(model: nn.Module) -> nn.Module:
 def knocked_out(
     model: nn.Module, parts: Iterable[Part], means: Means | None = None
 ) -> Iterator[None]:
-    """Switch parts of a model off inside the block; behind it the model is as before.
-
-    means: what takes the place of what a part hands on; zero where nothing is said.
-    """
+    """Switch parts of a model off inside the block. means: replaces a part's output; else zero."""
     with ExitStack() as undo:
         for module in model.modules():
             if isinstance(module, Stack):
@@ -66,11 +63,10 @@ def knocked_out(
 def means_of(
     model: nn.Module, parts: Iterable[Part], batches: Iterable[tuple[Tensor, ...]]
 ) -> dict[Part, Tensor]:
-    """Return the mean of what each part hands on, over all tokens of all batches.
+    """Return the mean output of each part, over all tokens of all batches.
 
-    Padding does not count, so the mean is the same however examples are cut into batches; of a
-    model that answers all positions at once, the positions that answer count. A part that hands on
-    no vector, such as a mask, has none.
+    Padding does not count; of a model that answers all positions at once, the answers count. A part
+    without a vector output, such as a mask, has none.
     """
     tallies: dict[Part, _Tally] = {}
     with ExitStack() as undo:

@@ -1,7 +1,4 @@
-"""One example as a model reads and answers it without some of its parts.
-
-torch is imported where it is needed, so that a page that imports this stays quick to appear.
-"""
+"""One example as a model reads and answers it without some parts; torch is imported late."""
 
 from __future__ import annotations
 
@@ -27,20 +24,16 @@ MIN_MOVED = 0.0005
 
 
 def example_without(run: Run, index: int, off: Sequence[Part], how: How, n: int) -> Example:
-    """Return an example of a run's probe: attention under the true answer, and the model's own.
+    """Return an example of a run's probe without some parts: maps with the true answer, own answer.
 
-    n: of so many validation examples the means are taken, where ``how`` asks for them. Kept for
-    each checkpoint. Raises ValueError, in a sentence, where there is no checkpoint or no probe.
+    n: validation examples for the means. Cached. Raises StudentError without checkpoint or probe.
     """
     ordered = tuple(sorted(set(off), key=lambda part: part.code))
     return _read(str(run.folder), checkpoint_mark(run), index, ordered, how, n)
 
 
 def moved(before: Example, after: Example, module: str, head: int | None = None) -> float:
-    """Return the share of the attention that moved to other keys, 0 to 1, the mean of all rows.
-
-    head: from 0; None for the mean of all heads.
-    """
+    """Return the share of attention that moved to other keys; head: None for the mean of all."""
     first, second = (
         maps.mean(0) if head is None else maps[head]
         for maps in (before.attention[module], after.attention[module])

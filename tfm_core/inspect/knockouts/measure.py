@@ -1,7 +1,6 @@
-"""What switching parts off costs: loss and accuracy over the validation set, measured anew.
+"""What switching parts off costs: loss and accuracy on the first n validation examples.
 
-The measurement is the training's own (``Objective.measure``), on the first n examples. torch is
-imported where it is needed, so that a page that imports this stays quick to appear.
+The measurement is the training's (``Objective.measure``). torch is imported late.
 """
 
 from __future__ import annotations
@@ -44,10 +43,7 @@ _MORE, _MIN = 10, 20  # a press may take a tenth of what a question over all may
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Loss in nats a token (or a picture), accuracy of tokens (or pictures), and of whole answers.
-
-    exact: None where no answer is right or wrong as a whole. n: validation examples measured on.
-    """
+    """Loss in nats a token (or picture), its accuracy, and that of whole answers, on n examples."""
 
     loss: float
     accuracy: float
@@ -66,10 +62,9 @@ class Importance:
 
 @dataclass(frozen=True, slots=True)
 class Pruning:
-    """Heads taken away one after the other, and never put back.
+    """Heads removed one after the other.
 
-    removed: (S,) how many are gone. ordered: the scores with the least important gone first.
-    by_chance: the same for each random order.
+    removed: (S,) how many. ordered: the scores, least important first; by_chance: in random orders.
     """
 
     removed: tuple[int, ...]
@@ -94,9 +89,9 @@ def n_most(run: Run) -> int:
 
 
 def measured(run: Run, off: Sequence[Part], how: How, n: int) -> Score:
-    """Return the score of a run's model without some parts, on its first n validation examples.
+    """Return the score without some parts on the first n validation examples. Cached.
 
-    Kept for each checkpoint. Raises ValueError, in a sentence, without a checkpoint or data.
+    Raises ValueError, in a sentence, without a checkpoint or data.
     """
     ordered = tuple(sorted(set(off), key=lambda part: part.code))
     n = min(n, n_validation(run))
@@ -104,7 +99,7 @@ def measured(run: Run, off: Sequence[Part], how: How, n: int) -> Score:
 
 
 def together(run: Run, off: Sequence[Part], how: How, n: int) -> tuple[float, float] | None:
-    """Return by how much the loss rises without each of a few parts alone, in sum, and without all.
+    """Return how much the loss rises without each part alone, in sum, and without all.
 
     None for fewer than two parts and more than MAX_TOGETHER.
     """
@@ -128,10 +123,7 @@ def in_words(alone: float, joint: float) -> Sentence:
 
 
 def importances(run: Run, how: How, n: int) -> Iterator[Importance]:
-    """Yield every head, one after the other, as the model is without it (Michel et al. 2019, 3.2).
-
-    Nothing is yielded for a model without heads. Raises ValueError as ``measured`` does.
-    """
+    """Yield every head with the score without it (Michel et al. 2019, 3.2). Raises ValueError."""
     whole = measured(run, (), how, n)
     for head in heads_of(run.experiment):
         score = measured(run, (head,), how, n)
@@ -144,12 +136,10 @@ def least_first(found: Sequence[Importance]) -> tuple[Part, ...]:
 
 
 def gradient_importances(run: Run, n: int) -> dict[Part, float]:
-    """Return how much each head matters by one backward pass: Michel et al. 2019, Eq. 3.
+    """Return the importance of each head from one backward pass: Michel et al. 2019, Eq. 3.
 
-    That is the mean of |dL / d xi| over examples, L being the mean loss of one example and xi a
-    number that the head's output is multiplied with, at xi = 1; a straight line's guess of what
-    taking the head away would cost.
-    Kept for each checkpoint. Raises ValueError as ``measured`` does.
+    The mean over examples of |dL / d xi|, xi being a factor of the head's output, at xi = 1: a
+    linear estimate of what removing it costs. Cached. Raises ValueError as ``measured``.
     """
     if not heads_of(run.experiment):
         return {}
@@ -164,10 +154,7 @@ def n_measurements(n_heads: int, n_orders: int = RANDOM_ORDERS) -> int:
 def pruned(
     run: Run, order: Sequence[Part], how: How, n: int, n_orders: int = RANDOM_ORDERS, seed: int = 0
 ) -> Iterator[int | Pruning]:
-    """Take heads away in an order and in random ones; yield measurements done, then the curves.
-
-    Raises ValueError as ``measured`` does.
-    """
+    """Remove heads in an order and in random ones; yield measurements done, then the curves."""
     chance = random.Random(seed)
     orders = [tuple(order), *(chance.sample(order, len(order)) for _ in range(n_orders))]
     stages = tuple(int(stage) for stage in stages_of(len(order), MAX_STAGES))
@@ -246,10 +233,7 @@ def _means(folder: str, mark: int, n: int) -> Means:
 
 
 def _answering(run: Run, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """Return what a model is called with, with padding in place of all targets that answer nothing.
-
-    Behind <eos> nothing is written, and where words are filled in nothing is before them.
-    """
+    """Return the inputs of a model with padding in place of targets that answer nothing."""
     from tfm_core.data.vocabulary import EOS, PAD
 
     if len(inputs) == 1:

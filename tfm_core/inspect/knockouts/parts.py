@@ -1,7 +1,6 @@
-"""The parts of a model that can be switched off, and how each is called. Torch-free.
+"""The parts of a model that can be switched off, and their names; torch-free.
 
-Taking a part away and looking at what is lost is the oldest way to ask what it does: Michel et al.
-2019, "Are Sixteen Heads Really Better than One?", Voita et al. 2019, section 5, both of heads.
+After Michel et al. 2019, "Are Sixteen Heads Really Better than One?", and Voita et al. 2019.
 """
 
 from __future__ import annotations
@@ -45,8 +44,7 @@ HAS_MEAN = frozenset({"head", "sublayer", "layer", "positions", "start"})
 class Part:
     """One part of a model.
 
-    layer and head count from 0. layer: None for what belongs to a stack as a whole; sublayer: a key
-    of SUBLAYERS, "" for none; head: for heads alone.
+    layer and head: from 0; layer: None for a whole stack; sublayer: a key of SUBLAYERS, or "".
     """
 
     kind: Kind
@@ -73,10 +71,7 @@ class Part:
 
 
 def parts_of(experiment: Experiment) -> tuple[Part, ...]:
-    """Return all parts of a model that can be switched off, layer by layer; those of a stack last.
-
-    A part that the model does not have, such as the positions of a model without any, is left out.
-    """
+    """Return all parts of a model that can be switched off, layer by layer, then by stack."""
     model = experiment.model
     if isinstance(model, RecurrentConfig):
         return tuple(_recurrent(model))
@@ -95,10 +90,9 @@ def heads_of(experiment: Experiment) -> tuple[Part, ...]:
 
 
 def first_to_go(experiment: Experiment) -> Part:
-    """Return a part whose loss is likely to be felt, to begin with.
+    """Return a part whose loss is likely to show.
 
-    That is all attention of the last decoder layer to what was read, else of the first layer to
-    itself.
+    The last decoder layer's attention to the source, else the first layer's self-attention.
     """
     sublayers = [part for part in parts_of(experiment) if part.kind == "sublayer"]
     crossing = [part for part in sublayers if part.sublayer == "cross"]

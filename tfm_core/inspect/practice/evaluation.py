@@ -81,10 +81,7 @@ def has_weights(run: Run) -> bool:
 
 
 def weights_mark(run: Run) -> int:
-    """Return a number that changes with the weights that count: a key for caches.
-
-    Raises ValueError, in a sentence, where there are none.
-    """
+    """Return a cache key that changes with the weights. Raises StudentError without any."""
     try:
         return _file(run).stat().st_mtime_ns
     except OSError:
@@ -108,10 +105,7 @@ def _file(run: Run) -> Path:
 
 
 def evaluate(run: Run, split: str) -> Evaluation:
-    """Let the weights that count answer every picture of ``split``, "validation" or "test".
-
-    Raises ValueError, in a sentence, where there are no weights or no pictures.
-    """
+    """Answer every picture of ``split``, "validation" or "test". Raises ValueError."""
     import torch
     import torch.nn.functional as F
 
@@ -145,11 +139,10 @@ _WRONG_PREFIX = "module."  # what wrapping a model for several GPUs puts before 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RoundTrip:
-    """Logits of N pictures, (N, classes) each: by the trained model, and by fresh ones.
+    """Logits of N pictures, (N, classes) each, of the trained model and of fresh ones.
 
-    fresh: untrained, from another seed; loaded: after loading the file. misnamed: after a loading
-    that ignores names it does not know, when every name is wrong.
-    content: the file; n_tensors: tensors in it; n_ignored: how many the misnamed loading ignored.
+    fresh: untrained, from another seed; loaded: from the file; misnamed: loaded with strict=False
+    and wrong names, n_ignored tensors ignored. content: the file, with n_tensors.
     """
 
     step: int
@@ -175,10 +168,7 @@ def save_weights(weights: dict[str, Tensor]) -> bytes:
 
 
 def load_weights(model: Any, content: bytes) -> None:
-    """Fill a model of the same configuration with a file's weights; every name must fit.
-
-    Raises RuntimeError, with the names, where one is missing, unknown or of another shape.
-    """
+    """Load a file's weights; every name must fit. Raises RuntimeError with the names if not."""
     from safetensors.torch import load
 
     model.load_state_dict(load(content), strict=True)
@@ -186,10 +176,7 @@ def load_weights(model: Any, content: bytes) -> None:
 
 
 def round_trip(run: Run) -> RoundTrip:
-    """Save the weights of a run, build two fresh models, load, and compare the answers.
-
-    Raises ValueError, in a sentence, where the run has no weights or no pictures.
-    """
+    """Save the weights of a run, load them into a fresh model, and compare. Raises ValueError."""
     import torch
 
     from tfm_core.training.models import new_model

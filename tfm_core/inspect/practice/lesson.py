@@ -1,7 +1,6 @@
 """The guided run of good practice: three experiments on digits that differ in one thing each.
 
-They are ordinary runs, found among all runs by their experiment, so nothing else is remembered.
-torch is imported where it is needed.
+They are ordinary runs, found by their experiment. torch is imported late.
 """
 
 from __future__ import annotations
@@ -39,11 +38,7 @@ _WINDOW = 25  # batches whose mean stands for the training loss at a step
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Splits:
-    """How the pictures are shared out. counts: int (3, classes), by SPLITS; shared: in two splits.
-
-    roles are those of SPLITS: the weights learn from the first, people choose by the second, the
-    third answers once.
-    """
+    """How the pictures are split. counts: int (3, classes), by SPLITS; shared: in two splits."""
 
     counts: npt.NDArray[np.int64]
     class_names: tuple[str, ...]
@@ -57,10 +52,9 @@ class Splits:
 
 @dataclass(frozen=True, slots=True)
 class Overfitting:
-    """The turn of the validation loss: losses there and at the last validation, both splits.
+    """The minimum of the validation loss, and the last validation, for both splits.
 
-    gap: accuracy of training minus that of validation, at the last validation. waited: validations
-    since the best.
+    gap: training minus validation accuracy at the last. waited: validations since the minimum.
     """
 
     step: int
@@ -85,8 +79,7 @@ class Overfitting:
 def guided(kind: Kind) -> Experiment:
     """Return the experiment: no augmentation, the same stopped early, the same augmented.
 
-    A constant learning rate, because a falling one would hide the overfitting; low and without
-    weight decay, so that the validation loss turns once instead of jumping up and down.
+    The learning rate is constant, low and without weight decay, so that overfitting shows.
     """
     values = default_sections("vit", "mnist-5000")
     values["task"] |= AUGMENTATION if kind == "augmented" else dict.fromkeys(AUGMENTATION, 0.0)
@@ -105,10 +98,7 @@ def guided(kind: Kind) -> Experiment:
 
 
 def find(runs: Iterable[Run]) -> dict[Kind, Run]:
-    """Return the guided runs among runs, newest first: of each kind the newest that is not broken.
-
-    A finished one goes before one that is not, and any of these before a recorded one.
-    """
+    """Return the newest intact guided run of each kind: finished ones first, recorded ones last."""
     wanted = {kind: guided(kind) for kind in KINDS}
     known: dict[Kind, Run] = {}
     for run in runs:
@@ -129,11 +119,7 @@ def finished(runs: Mapping[Kind, Run]) -> dict[Kind, Run]:
 
 
 def chosen(runs: Mapping[Kind, tuple[Run, Curves]]) -> tuple[Kind, int, float] | None:
-    """Return kind, step and loss of the lowest validation loss of all runs, or None.
-
-    That is what a validation split is for: to choose. Each run stands for itself with the weights
-    that count, see ``TrainingConfig.tested``.
-    """
+    """Return kind, step and loss of the lowest validation loss of all runs, or None."""
     candidates: list[tuple[float, Kind, int]] = []
     for kind, (run, curves) in runs.items():
         rows, at = curves.unseen, curves.best_validation()
@@ -169,10 +155,7 @@ def overfitting(curves: Curves) -> Overfitting | None:
 
 
 def splits_of(experiment: Experiment) -> Splits:
-    """Count the pictures of each class in each split, and those that stand in two of them.
-
-    Raises ValueError, in a sentence, for pictures that cannot be had.
-    """
+    """Count the pictures of each class in each split, and duplicates. Raises ValueError."""
     names = experiment.task_as(ImageTaskConfig).facts.class_names
     parts = _parts(data_of(experiment))
     counts = np.stack(

@@ -26,11 +26,10 @@ Readings = tuple[tuple[int, ...], npt.NDArray[np.float32]]
 
 
 def readings(run: Run, picture: npt.NDArray[np.uint8]) -> Readings:
-    """Return the steps whose weights were kept, ascending, and (steps, classes): their answers.
+    """Return the steps with kept weights, ascending, and (steps, classes): their answers.
 
-    picture: uint8 (C, height, width), as the run's pictures are. Sets of weights that are damaged
-    are left out. Raises ValueError, in a sentence, where the run learned no pictures, kept no
-    weights that can be read, or the picture has another shape.
+    picture: uint8 (C, height, width). Damaged weights are left out. Raises StudentError for other
+    runs, without weights, or for another shape.
     """
     import torch
 
@@ -55,10 +54,7 @@ def read_from(found: Readings, answer: int) -> int | None:
 
 
 def model_at(run: Run, step: int) -> Model:
-    """Return the model with the weights of a step that were kept; built once.
-
-    Raises ValueError, in a sentence, where there are none or they are damaged.
-    """
+    """Return the model with the kept weights of a step, cached. Raises StudentError."""
     try:
         changed = weights_path(run.folder, step).stat().st_mtime_ns
     except OSError:
@@ -103,11 +99,10 @@ MAX_CLASSES = 12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Looks:
-    """S times of a training, the last one last.
+    """S steps of a training, the last one last.
 
-    steps: of the weights. shares: (S, classes), probabilities. heads: (S, L, H, side, side), what
-    the classifier's token, or the mean of all where there is none, takes from each patch. rollout:
-    (S, side, side), the same through all layers at once.
+    shares: (S, classes), probabilities. heads: (S, L, H, side, side), what the answering token
+    takes from each patch; rollout: (S, side, side), through all layers.
     """
 
     steps: tuple[int, ...]
@@ -124,10 +119,9 @@ def reads_drawings(experiment: Experiment) -> bool:
 
 
 def looks(run: Run, picture: npt.NDArray[np.uint8]) -> Looks:
-    """Look at a picture uint8 (C, height, width) with all weights that a run has kept.
+    """Look at a picture uint8 (C, height, width) with all kept weights and the last checkpoint.
 
-    Where the last checkpoint is younger than these, it is the last one. Raises ValueError, in a
-    sentence, where the run learned no pictures or has no weights at all.
+    Raises StudentError for other runs, or without weights.
     """
     run.experiment.model_as(ViTConfig, N_("This run learned sentences; it reads no pictures."))
     (images,) = inputs_of(run, {}, picture)

@@ -1,8 +1,4 @@
-"""The stage: what a run shows of itself at each of its snapshots, for one kind of attention.
-
-Answers to the same unseen examples, all heads on one of them, and a few words for each head, step
-by step: what a page plays back and forth. Torch-free.
-"""
+"""The stage: what a run shows at each snapshot, for one kind of attention; torch-free."""
 
 from __future__ import annotations
 
@@ -48,10 +44,10 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the model says to one example at one step.
+    """The answer to one example at one step.
 
-    tokens, confidence: what it writes, and the probability of each token. classes: the likeliest
-    ones with theirs, for a picture. is_right: None where a text may go on in many ways.
+    tokens, confidence: of a text. classes: the likeliest of a picture. is_right: None for a text to
+    continue.
     """
 
     tokens: tuple[str, ...] = ()
@@ -73,11 +69,10 @@ class Frame:
 class Stage:
     """All snapshots of a run, for one kind of attention on one example.
 
-    maps: of weights float16 (F, L, H, Q, K); None without attention. surface: how they are drawn.
-    ``map``: queries down, keys across. ``words``: K patches of the picture, for each of Q words.
-    ``picture``: K patches, Q = 1 without a name: the row of CLS, or where there is none the mean of
-    all rows. side: patches to a side of the picture, else 0. kinds: the names of all that the model
-    has; kind_words: the same in words. pictures: uint8 (P, C, height, width), None for texts.
+    maps: weights float16 (F, L, H, Q, K), or None. surface: ``map``: queries down, keys across;
+    ``words``: K patches for each of Q words; ``picture``: K patches, Q = 1: the CLS row, or the
+    mean of all rows. side: patches to a side, else 0. kinds: names of all kinds; kind_words: in
+    words. pictures: uint8 (P, C, height, width), or None.
     """
 
     kind: str | None
@@ -110,10 +105,10 @@ def read(
     example: int | None = None,
     steps: Sequence[int] | None = None,
 ) -> Stage:
-    """Return the stage of a run as it is now; what cannot be shown falls back to the first.
+    """Return the stage of a run as it is now; unknown choices fall back to the first.
 
-    steps: of the snapshots to read; all there are, unless said. Snapshots that are damaged are left
-    out. Raises ValueError, in a sentence, where the run has no probe that can be read.
+    steps: of the snapshots, by default all; damaged ones are left out. Raises StudentError without
+    a readable probe.
     """
     experiment, probe = run.experiment, run.probe()
     kinds = _kinds(experiment)

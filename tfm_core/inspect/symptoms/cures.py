@@ -28,10 +28,7 @@ Begins = Literal["beginning", "best", "last"]
 
 @dataclass(frozen=True, slots=True)
 class Cure:
-    """An experiment that would do better, and where it begins.
-
-    label: what the button says. step: of the checkpoint that it goes on from, 0 for the beginning.
-    """
+    """An experiment that would do better. label: of the button; step: it continues from, or 0."""
 
     label: str
     experiment: Experiment
@@ -41,10 +38,7 @@ class Cure:
 
 @dataclass(frozen=True, slots=True)
 class Symptom:
-    """Something that is seen in a run: what, since which step, and in a sentence with its figures.
-
-    cures: the one that is likeliest to help first; none where no setting would.
-    """
+    """Something wrong with a run since a step, in a sentence, with the likeliest cure first."""
 
     kind: SymptomKind
     step: int
@@ -67,10 +61,7 @@ _AS_USUAL: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
-    """The steps of what a run has kept: the lowest validation loss, and the newest; None for none.
-
-    total: steps of the run.
-    """
+    """The steps of the checkpoints with the lowest validation loss and the newest, of ``total``."""
 
     best: int | None
     last: int | None

@@ -30,10 +30,7 @@ def symptoms(
     kept: Checkpoints,
     dead: DeadHeads | None = None,
 ) -> tuple[Symptom, ...] | None:
-    """Return what is wrong with a training; None where it does not say enough to be judged.
-
-    It is judged by what it wrote down until now, so that it can be asked at any step.
-    """
+    """Return what is wrong with a training so far; None if it is too early to judge."""
     way = way_of(curves)
     if way is None:
         return None

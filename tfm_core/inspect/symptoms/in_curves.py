@@ -49,10 +49,7 @@ _MIN = 5  # batches before their median is looked at
 
 @dataclass(frozen=True, slots=True)
 class Rise:
-    """The loss on unseen examples rose: from its lowest, at a step, to the newest.
-
-    own: what the batches of training had at that step, and have now.
-    """
+    """The validation loss rose from its lowest, at a step, to the newest; own: training."""
 
     step: int
     lowest: float
@@ -61,10 +58,9 @@ class Rise:
 
 
 def diverged_at(way: Way) -> int | None:
-    """Return the step at which the loss went out of hand; None where it did not, or came back.
+    """Return the step at which the loss exploded; None if it did not, or came back.
 
-    Either it rose far above guessing, or far above the lowest that it had reached; a training that
-    learns all the same, later, has only had a fright.
+    It rose far above guessing, or far above its lowest, and learned nothing after.
     """
     if len(way.steps) < _MIN:
         return None
@@ -112,10 +108,7 @@ def fall_per_100(way: Way) -> float:
 
 
 def overfit(way: Way, curves: Curves) -> Rise | None:
-    """Return how the loss on unseen examples rises while that of training falls, or None.
-
-    Both are of the weights that are trained: an average of them comes later.
-    """
+    """Return how the validation loss rises while the training loss falls, or None."""
     best = lowest(curves.validation)
     if best is None or not len(way.steps):
         return None

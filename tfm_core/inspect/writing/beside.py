@@ -1,9 +1,7 @@
-"""Teacher forcing beside free running: what the model says when it reads the truth, and when it
-reads what it wrote itself.
+"""Teacher forcing beside free running: predictions after the truth, and after its own tokens.
 
-After the first wrong token a model that runs free reads what it never read while it learned
-(exposure bias: Bengio et al. 2015, "Scheduled Sampling"; Ranzato et al. 2016). torch is imported
-where it is needed.
+After its first wrong token a free-running model reads what it never saw in training (exposure bias:
+Bengio et al. 2015, "Scheduled Sampling"; Ranzato et al. 2016). torch is imported late.
 """
 
 from __future__ import annotations
@@ -25,8 +23,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One place of the text: the truth with the probability that the model gave it there; what
-    teacher forcing says, the likeliest after the true tokens; and what was written running free.
+    """One position: the truth with its probability, the prediction after it, and the free one.
 
     Each is None where its text has ended.
     """

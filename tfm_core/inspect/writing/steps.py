@@ -1,7 +1,4 @@
-"""Writing step by step: each token, what else was weighed, and where the model looked for it.
-
-torch is imported where it is needed.
-"""
+"""Writing step by step: each token, the alternatives, and the attention; torch is imported late."""
 
 from __future__ import annotations
 
@@ -48,11 +45,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class WrittenToken:
-    """A token of a text: what it is, how likely it was, and what else was.
+    """A token of a text with its probability and the alternatives.
 
-    rank: 1 for the likeliest. best: the likeliest candidates, and the written one last where it is
-    not among them. n_left: tokens that can be drawn at all. is_forced: put in by the reader.
-    is_given: it stood there before, and is only copied.
+    rank: from 1. best: the likeliest candidates, and the written one. n_left: tokens that can be
+    drawn. is_forced: chosen by the reader. is_given: copied from before.
     """
 
     own: Candidate
@@ -65,9 +61,9 @@ class WrittenToken:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Writing:
-    """A text that a model wrote: T tokens behind the prompt, <eos> last where it came to an end.
+    """A text that a model wrote: T tokens, <eos> last if it ended.
 
-    attention: (L, H, T, K) over ``keys``; the first ``n_read`` of these were there before.
+    attention: (L, H, T, K) over ``keys``, of which the first ``n_read`` were there before.
     """
 
     source: Source
@@ -107,10 +103,9 @@ def write(
     n: int | None = None,
     forced: Forced | None = None,
 ) -> Writing:
-    """Write until <eos>, or at most ``n`` tokens, with some tokens put in by the reader.
+    """Write until <eos>, or at most ``n`` tokens, with some tokens forced by the reader.
 
-    What is forced behind the end of the text is not written. Raises ValueError, in a sentence, for
-    a forced token that the vocabulary does not have, or that is never written.
+    Raises StudentError for a forced token that is unknown or never written.
     """
     forced = forced or {}
     for id in forced.values():
