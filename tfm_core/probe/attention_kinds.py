@@ -61,9 +61,7 @@ KINDS: dict[str, AttentionKind] = {
         AttentionKind(
             "blanks",
             N_("Self-attention around blanks"),
-            N_(
-                "Every position attends to all positions. A blank is answered in place.",
-            ),
+            N_("Every position attends to all positions. A blank is answered in place."),
             N_("position"),
             N_("position"),
             Paragraph("probe/blanks-look-for"),
@@ -124,9 +122,7 @@ KINDS: dict[str, AttentionKind] = {
         AttentionKind(
             "patches",
             N_("Attention over patches"),
-            N_(
-                "Every patch attends to all patches. 1,1 is the top-left patch.",
-            ),
+            N_("Every patch attends to all patches. 1,1 is the top-left patch."),
             N_("patch"),
             N_("patch"),
             Paragraph("probe/patches-look-for"),

@@ -47,8 +47,7 @@ class Example:
         lacking = [name for name in modules if name not in self.attention]
         if lacking:
             raise StudentError(
-                "The attention of {lacking} was not recorded at this step.",
-                lacking=lacking[0],
+                "The attention of {lacking} was not recorded at this step.", lacking=lacking[0]
             )
         return np.stack([self.attention[name] for name in modules])
 

@@ -50,8 +50,7 @@ def rollout_by_layer(attention: Sequence[Floats], *, has_residual: bool = True) 
     for heads in attention:
         if heads.ndim != 3 or heads.shape[1] != heads.shape[2]:
             raise StudentError(
-                "Rollout needs self-attention, (H, T, T), not {shape}.",
-                shape=heads.shape,
+                "Rollout needs self-attention, (H, T, T), not {shape}.", shape=heads.shape
             )
         mean = np.asarray(heads, np.float64).mean(0)
         step = with_residual(mean) if has_residual else mean
@@ -181,9 +180,7 @@ def explained(
 
     if fill not in FILLS:
         raise StudentError(
-            "A removed patch can be {fills}, not {fill!r}.",
-            fills=" or ".join(FILLS),
-            fill=fill,
+            "A removed patch can be {fills}, not {fill!r}.", fills=" or ".join(FILLS), fill=fill
         )
     run.experiment.task_as(ImageTaskConfig, _TEXT)
     (images,) = inputs_of(run, {}, picture)

@@ -121,10 +121,7 @@ def settled(says: Sequence[Sequence[str]]) -> Sentence:
         )
         parts.append(where)
     return Paragraph(
-        "conclusions/settled",
-        n=len(stands),
-        where=listed(parts),
-        late=counts[last] / len(stands),
+        "conclusions/settled", n=len(stands), where=listed(parts), late=counts[last] / len(stands)
     )
 
 

@@ -65,10 +65,7 @@ def plans(experiments: Sequence[Experiment], runs: Sequence[Run], n: int) -> tup
     """
     if not MIN <= n <= MAX:
         raise StudentError(
-            "{n} seeds are not possible; choose {fewest} to {most}.",
-            n=n,
-            fewest=MIN,
-            most=MAX,
+            "{n} seeds are not possible; choose {fewest} to {most}.", n=n, fewest=MIN, most=MAX
         )
     there = [_there(experiment, runs) for experiment in experiments]
     wanted = _wanted([*there, {one.seed for one in experiments[:1]}], experiments[0].seed, n)

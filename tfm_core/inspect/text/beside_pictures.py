@@ -194,11 +194,7 @@ class _Pixels(_Counted):
         """Say how a patch becomes a vector."""
         stem = STEMS[self.vit.stem]
         if stem.classes is not None:
-            return N_(
-                "{stem}, {d} values per patch",
-                stem=stem.label,
-                d=self.vit.d_model,
-            )
+            return N_("{stem}, {d} values per patch", stem=stem.label, d=self.vit.d_model)
         return N_(
             "matrix product: {values} values times a {values} × {d} matrix",
             values=self.n_values,
