@@ -101,7 +101,6 @@ _BUGS = (
     _in_code("residual-from-normed", 3),
 )
 BUGS: dict[str, Bug] = {bug.name: bug for bug in _BUGS}
-LEVELS = (1, 2, 3)
 
 
 @cache

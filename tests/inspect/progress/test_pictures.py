@@ -1,4 +1,4 @@
-"""What a run read in a picture, with the weights of each time."""
+"""What a run made of a picture with the weights of each step, and where it looked."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from tests.training.test_loop import experiment
+from tfm_core.inspect.attention.explanations import rollout, to_patches
 from tfm_core.inspect.attention.own_example import look_at_picture
-from tfm_core.inspect.progress.pictures import read_from, readings
+from tfm_core.inspect.progress.pictures import looks, read_from, readings, reads_drawings
 from tfm_core.runs import weights
 from tfm_core.runs.execute import execute
+from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 
 
@@ -69,3 +71,54 @@ def test_a_picture_is_read_from_the_first_step_that_is_right_to_the_end():
     answers = np.eye(10, dtype=np.float32)[[1, 7, 1, 7, 7]]
     assert read_from(((0, 3, 9, 20, 40), answers), 7) == 20
     assert read_from(((0, 3, 9, 20, 40), answers), 1) is None
+
+
+def test_the_answers_are_those_of_the_kept_weights(digits: Run) -> None:
+    found = looks(digits, picture(digits))
+    steps, shares = readings(digits, picture(digits))
+    assert found.steps == steps
+    assert len(steps) > 1
+    np.testing.assert_allclose(found.shares, shares, atol=1e-5)
+
+
+def test_the_maps_are_what_the_classifier_takes_from_each_patch(digits: Run) -> None:
+    found, example = looks(digits, picture(digits)), look_at_picture(digits, picture(digits))
+    layers = np.stack(list(example.attention.values()))  # (L, H, T, T)
+    is_cls = digits.experiment.has_cls
+    n_layers, n_heads = layers.shape[:2]
+    side = found.heads.shape[-1]
+    assert found.heads.shape == (len(found.steps), n_layers, n_heads, side, side)
+    for layer in range(n_layers):
+        for head in range(n_heads):
+            wanted = to_patches(layers[layer, head], has_cls=is_cls)
+            np.testing.assert_allclose(found.heads[-1, layer, head], wanted, atol=2e-3)
+    rolled = to_patches(rollout(list(layers)), has_cls=is_cls)
+    np.testing.assert_allclose(found.rollout[-1], rolled, atol=2e-3)
+
+
+def test_without_kept_weights_the_checkpoint_alone_answers(digits: Run) -> None:
+    run = RunStore(digits.folder.parent, recorded=None).fork(digits.id, steps=100)
+    for step in run.weight_steps():
+        weights.weights_path(run.folder, step).unlink()
+    found = looks(run, picture(digits))
+    assert found.steps == (90,)
+    now = look_at_picture(digits, picture(digits)).probabilities
+    np.testing.assert_allclose(found.shares[0], now, atol=1e-5)
+
+
+def test_a_run_without_any_weights_and_one_of_words_say_so(digits: Run) -> None:
+    empty = RunStore(digits.folder.parent, recorded=None).create(digits.experiment)
+    with pytest.raises(ValueError, match="no checkpoint"):
+        looks(empty, picture(digits))
+    with pytest.raises(ValueError, match="learned sentences"):
+        looks(RunStore().get("recorded-korean"), picture(digits))
+
+
+def test_a_run_that_tells_grey_pictures_apart_reads_drawings() -> None:
+    for run, reads in [
+        ("digits", True),
+        ("korean", False),
+        ("captions", False),
+        ("sentiment", False),
+    ]:
+        assert reads_drawings(RunStore().get(f"recorded-{run}").experiment) is reads
