@@ -106,7 +106,7 @@ def _table(
     lines = []
     for number in order.numbers:
         one = shown[number]
-        cells = [_(row.said[number]) for row in settings]
+        cells = [_(row.texts[number]) for row in settings]
         cells += [column.said(found[number]) or "–" for column in columns]
         cells.append(_trained(one))
         lines.append(
@@ -120,7 +120,7 @@ def _settings(shown: Sequence[Drawn], rows: Sequence[Difference]) -> str:
     heads = {"": _("Setting"), **{one.run.id: one.name for one in shown}}
     lines = [
         f'<tr><th scope="row">{escape(_(row.label))}</th>'
-        + "".join(f"<td>{escape(_(said))}</td>" for said in row.said)
+        + "".join(f"<td>{escape(_(said))}</td>" for said in row.texts)
         + "</tr>"
         for row in rows
     ]

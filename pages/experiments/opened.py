@@ -64,7 +64,7 @@ def _differs(chosen: Demonstration) -> None:
         _(
             "{setting}: {values}",
             setting=f"**{_(row.label)}**",
-            values=" → ".join(_(said) for said in row.said),
+            values=" → ".join(_(said) for said in row.texts),
         )
         for row in differences(made)
     ]

@@ -71,7 +71,7 @@ def unmasked(length: int, device: torch.device | None = None) -> Tensor:
 
 
 def transposed_mask(length: int, device: torch.device | None = None) -> Tensor:
-    """Return ``(length, length)``: the causal mask transposed; a query sees itself and later keys."""
+    """Return ``(length, length)``: the causal mask transposed, showing later keys."""
     return causal_mask(length, device).mT
 
 

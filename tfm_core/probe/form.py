@@ -152,7 +152,8 @@ class SnapshotForm:
             if weights.shape[2] < n_queries or weights.shape[3] < n_keys:
                 raise Unreadable("the maps of {name} are too small for the examples", name=name)
             self._check_mask(name, snapshot.masks.get(name), weights)
-        self._check_answers(snapshot, self.n_examples)
+        check = self._check_words if self.n_classes is None else self._check_classes
+        check(snapshot, self.n_examples)
         self._check_tables(snapshot)
 
     def _check_mask(self, name: str, mask: Array | None, weights: Array) -> None:
@@ -164,18 +165,18 @@ class SnapshotForm:
         if mask.dtype.kind != "b" or not fits:
             raise Unreadable("the mask of {name} does not fit its maps", name=name)
 
-    def _check_answers(self, snapshot: Snapshot, n: int | None) -> None:
+    def _check_classes(self, snapshot: Snapshot, n: int | None) -> None:
         words = (snapshot.ids, snapshot.confidence, snapshot.tokens, snapshot.texts)
-        if self.n_classes is not None:
-            if any(part is not None for part in words):
-                raise Unreadable("it does not hold the predictions of a model of pictures")
-            if snapshot.probabilities is None:
-                return
-            _examples(snapshot.probabilities, n, ndim=2)
-            if snapshot.probabilities.shape[1] != self.n_classes:
-                raise Unreadable("its predictions are not those of {n} classes", n=self.n_classes)
+        if any(part is not None for part in words):
+            raise Unreadable("it does not hold the predictions of a model of pictures")
+        if snapshot.probabilities is None:
             return
-        ids, confidence, tokens, texts = words
+        _examples(snapshot.probabilities, n, ndim=2)
+        if snapshot.probabilities.shape[1] != self.n_classes:
+            raise Unreadable("its predictions are not those of {n} classes", n=self.n_classes)
+
+    def _check_words(self, snapshot: Snapshot, n: int | None) -> None:
+        ids, confidence, tokens = snapshot.ids, snapshot.confidence, snapshot.tokens
         if snapshot.probabilities is not None:
             raise Unreadable("it does not hold the predictions of a model of words")
         longest = _MAX_TEXT
@@ -185,7 +186,7 @@ class SnapshotForm:
                 longest = min(longest, numbers.shape[1])
         if ids is not None and ids.dtype.kind != "i":
             raise Unreadable("its predictions are not numbers of words")
-        for found, adapter in ((tokens, _TOKENS), (texts, _TEXTS)):
+        for found, adapter in ((tokens, _TOKENS), (snapshot.texts, _TEXTS)):
             if found is None:
                 continue
             try:

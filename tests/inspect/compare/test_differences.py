@@ -40,7 +40,7 @@ def test_each_setting_that_differs_is_one_row_with_a_value_for_each_experiment()
     rows = differences([BASE, many, BASE])
     assert [row.field for row in rows] == ["model.n_heads", "training.warmup"]
     assert rows[0].values == (BASE.model.n_heads, 8, BASE.model.n_heads)
-    assert rows[1].said[1] == "0"
+    assert rows[1].texts[1] == "0"
 
 
 def test_every_setting_of_every_family_is_found_when_it_differs() -> None:
@@ -65,9 +65,9 @@ def test_a_setting_without_an_effect_is_no_difference() -> None:
 def test_a_setting_that_a_family_does_not_have_is_absent_there() -> None:
     recurrent = Experiment.parse({**BASE.model_dump(), "model": {"family": "recurrent"}})
     rows = {row.field: row for row in differences([BASE, recurrent])}
-    assert rows["model.family"].said == ("Encoder-decoder", "RNN with attention")
-    assert rows["model.n_heads"].said[1] == ABSENT
-    assert rows["model.cell"].said == (ABSENT, "GRU")
+    assert rows["model.family"].texts == ("Encoder-decoder", "RNN with attention")
+    assert rows["model.n_heads"].texts[1] == ABSENT
+    assert rows["model.cell"].texts == (ABSENT, "GRU")
 
 
 def test_names_say_what_differs_and_nothing_else() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, joined, listed
 
@@ -65,6 +66,7 @@ def best_aligned(
     if order[0] not in right or len(right) < 2:
         return words
     first, _others = ranked(right, n)
+    more: Sentence
     if order[0] not in first:
         more = Paragraph("conclusions/aligned-not-right")
     elif len(first) == 1:
@@ -93,7 +95,7 @@ def beyond(tokens: Mapping[str, float], n: int, length: int, trained: int) -> Se
     if len(tokens) < 2:
         return None
     first, others = ranked(tokens, n)
-    values = {"length": length, "trained": trained, "first": _figures(tokens, first)}
+    values: dict[str, Any] = {"length": length, "trained": trained, "first": _figures(tokens, first)}
     if not others:
         return Paragraph("conclusions/none-longer", **values)
     name = "one-longer" if len(first) == 1 else "several-longer"
@@ -135,7 +137,7 @@ def classes_apart(
     gaps = [within - between for within, between in (before, after)]
     if any(map(math.isnan, gaps)):
         return None
-    figures = {
+    figures: dict[str, Any] = {
         "within": after[0],
         "between": after[1],
         "within_0": before[0],

@@ -29,13 +29,13 @@ MAX_SHOWN = 40
 class Difference:
     """One setting that differs between experiments.
 
-    field: ``model.n_heads``. values: one an experiment, or None; said: the same in words.
+    field: ``model.n_heads``. values: one an experiment, or None; texts: the same in words.
     """
 
     field: str
     label: str
     values: tuple[object, ...]
-    said: tuple[str, ...]
+    texts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Setting:
 
     label: str
     value: object
-    said: str
+    text: str
 
 
 def differences(experiments: Sequence[Experiment]) -> tuple[Difference, ...]:
@@ -57,8 +57,8 @@ def differences(experiments: Sequence[Experiment]) -> tuple[Difference, ...]:
         if all(value == values[0] for value in values):
             continue
         label = next(one.label for one in found if one is not None)
-        said = tuple(ABSENT if one is None else one.said for one in found)
-        rows.append(Difference(field, label, values, said))
+        texts = tuple(ABSENT if one is None else one.text for one in found)
+        rows.append(Difference(field, label, values, texts))
     return tuple(rows)
 
 
@@ -110,10 +110,10 @@ def _setting(config: Config, name: str, field: FieldInfo) -> Setting:
     label = field.title or name
     if name == "size":  # what it counts depends on the task
         label = getattr(getattr(config, "facts", None), "size_label", label)
-    return Setting(label, value, said(value, field))
+    return Setting(label, value, value_text(value, field))
 
 
-def said(value: object, field: FieldInfo) -> str:
+def value_text(value: object, field: FieldInfo) -> str:
     """Return a value in words: the label of a variant, a number as one writes it."""
     choices = choices_of(field)
     if choices is not None and isinstance(value, tuple):
@@ -177,6 +177,6 @@ def _setting_words(experiment: Experiment) -> tuple[frozenset[str], tuple[str, .
         word
         for path, one in known.items()
         if isinstance(one.value, str) and path != "task.text"
-        for word in (*one.said.casefold().split(), str(one.value).casefold())
+        for word in (*one.text.casefold().split(), str(one.value).casefold())
     }
     return frozenset(pairs), tuple(sorted(said))

@@ -74,7 +74,7 @@ def _telling(rows: Sequence[Difference]) -> list[Difference]:
 
 def _n_told(rows: Sequence[Difference]) -> int:
     """Return how many of the experiments these rows tell apart."""
-    return len(set(zip(*(row.said for row in rows), strict=True)))
+    return len(set(zip(*(row.texts for row in rows), strict=True)))
 
 
 def _numbered(made: Sequence[str]) -> tuple[str, ...]:
@@ -106,8 +106,8 @@ def phrase(row: Difference, number: int) -> str:
     if field == "model.norm":
         return NORMS[str(value)].phrase
     if field in _VARIANTS:
-        return _VARIANTS[field](row.said[number])
-    return N_("{label} {value}", label=row.label, value=row.said[number])
+        return _VARIANTS[field](row.texts[number])
+    return N_("{label} {value}", label=row.label, value=row.texts[number])
 
 
 _SHARES = {"training.warmup", "training.batch_warmup"}

@@ -34,7 +34,7 @@ class Measure:
     is_share: bool = True
     rises: bool = True
 
-    def said(self, value: float, spread: float = 0.0) -> str:
+    def format(self, value: float, spread: float = 0.0) -> str:
         """Return a figure with the digits that a spread of this size leaves it."""
         unit = " %" if self.is_share else ""
         return f"{self._number(value, spread)}{unit}"
@@ -104,23 +104,23 @@ def _spread_words(found: Spread) -> Sentence:
     elif found.sd is None:
         words = N_(
             "{mean} with one seed: the spread of other seeds is unknown.",
-            mean=measure.said(found.mean),
+            mean=measure.format(found.mean),
         )
     elif found.worst is None:
         words = N_(
             "{mean} ± {sd} (mean ± standard deviation, n = {n} seeds).",
-            mean=measure.said(found.mean, found.sd),
+            mean=measure.format(found.mean, found.sd),
             sd=measure.gap(found.sd, found.sd),
             n=found.n,
         )
     else:
         words = Paragraph(
             "compare/spread-and-worst",
-            mean=measure.said(found.mean, found.sd),
+            mean=measure.format(found.mean, found.sd),
             sd=measure.gap(found.sd, found.sd),
             n=found.n,
             seed=found.worst_seed,
-            worst=measure.said(found.worst, found.sd),
+            worst=measure.format(found.worst, found.sd),
         )
     if not found.lost:
         return words

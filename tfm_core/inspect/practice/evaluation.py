@@ -30,7 +30,7 @@ _BATCH = 250
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
-    """Answers on N pictures. labels and said: int (N,); probabilities: float32 (N, classes).
+    """Answers on N pictures. labels and predicted: int (N,); probabilities: float32 (N, classes).
 
     images: uint8 (N, C, height, width). loss: mean cross-entropy in nats.
     """
@@ -44,14 +44,14 @@ class Evaluation:
     class_names: tuple[str, ...]
 
     @property
-    def said(self) -> npt.NDArray[np.int64]:
+    def predicted(self) -> npt.NDArray[np.int64]:
         """The likeliest class of each picture, (N,)."""
         return np.asarray(self.probabilities.argmax(1), np.int64)
 
     @property
     def n_right(self) -> int:
         """Number of pictures classified correctly."""
-        return int((self.said == self.labels).sum())
+        return int((self.predicted == self.labels).sum())
 
     @property
     def accuracy(self) -> float:
@@ -64,13 +64,13 @@ class Evaluation:
         return wilson(self.n_right, len(self.labels))
 
     def confusion(self) -> npt.NDArray[np.int64]:
-        """Return counts (classes, classes): the true class down, the said one across."""
+        """Return counts (classes, classes): the true class down, the predicted one across."""
         n = len(self.class_names)
-        return np.bincount(self.labels * n + self.said, minlength=n * n).reshape(n, n)
+        return np.bincount(self.labels * n + self.predicted, minlength=n * n).reshape(n, n)
 
     def wrong(self, most: int) -> npt.NDArray[np.intp]:
         """Return the misclassified pictures, the surest first."""
-        indices = np.flatnonzero(self.said != self.labels)
+        indices = np.flatnonzero(self.predicted != self.labels)
         sure = self.probabilities[indices].max(1)
         return indices[np.argsort(-sure, kind="stable")][:most]
 
