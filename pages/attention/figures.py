@@ -30,7 +30,7 @@ from tfm_core.plots.attention import outline_cells
 from tfm_core.plots.palette import COLOURS, ORANGE
 from tfm_core.probe.labels import (
     CLS,
-    Rows,
+    RowLabels,
     axes,
     kinds_of,
     modules_by_kind,
@@ -75,10 +75,10 @@ def lines(
     ]
 
 
-def named_rows(run: Run, example: Example, selection: Selection, module: str) -> Rows:
+def named_rows(run: Run, example: Example, selection: Selection, module: str) -> RowLabels:
     """Return how the rows of a map are called, in the session's language."""
     found = rows(run.experiment, example.item, module, selection.row_names)
-    return Rows(found.names, tuple(_(words) for words in found.words), _(found.title))
+    return RowLabels(found.names, tuple(_(words) for words in found.words), _(found.title))
 
 
 def all_heads(run: Run, example: Example, selection: Selection) -> MapView:

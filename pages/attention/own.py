@@ -20,7 +20,7 @@ from tfm_core.config import CaptionTaskConfig, ImageTaskConfig
 from tfm_core.data import own_picture
 from tfm_core.inspect.attention import own_example
 from tfm_core.inspect.attention.example import Example
-from tfm_core.inspect.progress.pictures import Readings, read_from, readings
+from tfm_core.inspect.progress.pictures import AnswersByStep, answers_by_step, right_since
 from tfm_core.inspect.text import caption_look
 from tfm_core.probe.items import is_language
 from tfm_core.probe.types import Probe
@@ -129,20 +129,20 @@ def _answer(run: Run, example: Example) -> None:
         st.image(np.moveaxis(example.picture, 0, -1).squeeze(), width=_READ)
         answer.verdict(run.experiment, (example,), example.step, name="")
     try:
-        found = readings(run, example.picture)
+        found = answers_by_step(run, example.picture)
     except ValueError:  # the run kept no weights of the time in which it learned
         answer.details(run.experiment, (example,), example.step, name="")
         return
     _since_when(run, example, found)
 
 
-def _since_when(run: Run, example: Example, found: Readings) -> None:
+def _since_when(run: Run, example: Example, found: AnswersByStep) -> None:
     """Say from which step on the picture was read as it is now, and show it step by step."""
     assert example.probabilities is not None
     steps, shares = found
     best = int(example.probabilities.argmax())
     name = run.experiment.task_as(ImageTaskConfig).facts.class_names[best]
-    since = read_from(found, best)
+    since = right_since(found, best)
     words = _("Only the last weights read your picture as **{name}**.")
     if since is not None:
         words = _("From step **{step}** it reads your picture as **{name}**.")

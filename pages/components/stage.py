@@ -19,7 +19,7 @@ from pages.components.component import component, is_index, plain
 from pages.components.packing import packed, pooled
 from pages.i18n import _
 from tfm_core.inspect.attention.map_view import MapView
-from tfm_core.inspect.progress.stage import Answer, Frame, Stage
+from tfm_core.inspect.progress.stage import Stage, StageAnswer, StageFrame
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.palette import COLOURS
 from tfm_core.plots.png import picture_url
@@ -213,8 +213,8 @@ def still(shown: Stage) -> dict[str, Any]:
 
 
 def bounded(
-    frames: Sequence[Frame], weights: npt.NDArray[Any] | None, most: int = MAX_VALUES
-) -> tuple[Sequence[Frame], npt.NDArray[Any], int]:
+    frames: Sequence[StageFrame], weights: npt.NDArray[Any] | None, most: int = MAX_VALUES
+) -> tuple[Sequence[StageFrame], npt.NDArray[Any], int]:
     """Return frames and their weights within ``most``, and the block that a value stands for."""
     if weights is None:
         return frames, np.zeros((len(frames), 0, 0, 0, 0), np.float16), 1
@@ -226,7 +226,7 @@ def bounded(
     return [frames[i] for i in kept], weights[kept], block
 
 
-def _frame(frame: Frame) -> Mapping[str, Any]:
+def _frame(frame: StageFrame) -> Mapping[str, Any]:
     return {
         "step": frame.step,
         "labels": [_(label) for label in frame.labels],
@@ -234,12 +234,12 @@ def _frame(frame: Frame) -> Mapping[str, Any]:
     }
 
 
-def answers(frame: Frame) -> list[Mapping[str, Any]]:
+def answers(frame: StageFrame) -> list[Mapping[str, Any]]:
     """Return the answers of a snapshot, as the browser gets them."""
     return [_answer(answer) for answer in frame.answers]
 
 
-def _answer(answer: Answer) -> Mapping[str, Any]:
+def _answer(answer: StageAnswer) -> Mapping[str, Any]:
     return {
         "tokens": answer.tokens,
         "sure": [round(share, 3) for share in answer.confidence],

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from pages.i18n import _
 from pages.ui import show
-from tfm_core.inspect.progress.pictures import Array, Looks, read_from
+from tfm_core.inspect.progress.pictures import Array, PictureHistory, right_since
 
 Epochs = Callable[[int], float] | None
 """How often the training set was read in so many steps; None where nobody knows."""
@@ -15,14 +15,14 @@ SURE = 0.5
 """The probability below which the model is said to be unsure."""
 
 
-def answer(found: Looks, classes: tuple[str, ...], epochs: Epochs) -> str:
+def answer(found: PictureHistory, classes: tuple[str, ...], epochs: Epochs) -> str:
     """Say what the last weights read, how surely, and from which step on."""
     best = int(found.shares[-1].argmax())
     share = float(found.shares[-1, best])
     if share < SURE:
         words = _("It is not sure: perhaps a {digit}, with {share}.")
         return words.format(digit=classes[best], share=show.percent(share))
-    since = read_from((found.steps, found.shares), best)
+    since = right_since((found.steps, found.shares), best)
     assert since is not None
     if since == found.steps[0] and len(found.steps) > 1:
         words = _("It reads a {digit}, but so do random weights: luck.")
@@ -34,10 +34,10 @@ def answer(found: Looks, classes: tuple[str, ...], epochs: Epochs) -> str:
 
 
 def meant(
-    found: Looks, index: int, classes: tuple[str, ...], epochs: Epochs
+    found: PictureHistory, index: int, classes: tuple[str, ...], epochs: Epochs
 ) -> tuple[int | None, str]:
     """Say since when a class is read that was meant, and return the index of that time or None."""
-    since = read_from((found.steps, found.shares), index)
+    since = right_since((found.steps, found.shares), index)
     digit = classes[index]
     if since is None:
         return None, _missed(found, index, classes, epochs)
@@ -51,7 +51,7 @@ def meant(
     return at, words.format(digit=digit, step=step_words(since, epochs))
 
 
-def _missed(found: Looks, index: int, classes: tuple[str, ...], epochs: Epochs) -> str:
+def _missed(found: PictureHistory, index: int, classes: tuple[str, ...], epochs: Epochs) -> str:
     """Say that the last weights read another class, and when they came nearest."""
     shares: Array = found.shares
     best, at = int(shares[-1].argmax()), int(shares[:, index].argmax())

@@ -9,13 +9,13 @@ from pages.i18n import _
 from pages.ui import run_time, state, view_link
 from tfm_core.inspect.experiments import DEMONSTRATIONS
 from tfm_core.inspect.experiments.demonstration import THEMES, Demonstration, by_theme
-from tfm_core.inspect.experiments.result import Shelf
+from tfm_core.inspect.experiments.result import RunIndex
 from tfm_core.runs.expected_time import Forecast
 
 _HEIGHT = 560  # pixels: as high as the first screen leaves
 
 
-def chosen(shelf: Shelf) -> Demonstration:
+def chosen(shelf: RunIndex) -> Demonstration:
     """Show the experiments, and return the one that is opened."""
     problem = view_link.receive(EXPERIMENT)
     shown = str(st.session_state[EXPERIMENT.key])
@@ -48,7 +48,7 @@ def _open(key: str) -> None:
         st.session_state[EXPERIMENT.key] = picked
 
 
-def _caption(one: Demonstration, shelf: Shelf, times: dict[str, Forecast | None]) -> str:
+def _caption(one: Demonstration, shelf: RunIndex, times: dict[str, Forecast | None]) -> str:
     """Say what is compared, and that it is there already or how long it takes."""
     found = shelf.of(one)
     if any(run.status.is_active for run in found.runs):

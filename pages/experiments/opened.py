@@ -27,11 +27,11 @@ from tfm_core.config import FAMILIES, Experiment
 from tfm_core.inspect.compare.differences import differences
 from tfm_core.inspect.experiments.demonstration import Arm, Demonstration
 from tfm_core.inspect.experiments.demonstration import question as question_of
-from tfm_core.inspect.experiments.result import Found, missing
+from tfm_core.inspect.experiments.result import ExperimentRuns, missing
 from tfm_core.runs.run import Run
 
 
-def draw(chosen: Demonstration, found: Found, was_live: bool) -> None:
+def draw(chosen: Demonstration, found: ExperimentRuns, was_live: bool) -> None:
     """Draw the experiment; where its last run has ended, the page once more as a whole."""
     if was_live and not comparison.is_live(found.runs):
         state.draw_anew()  # once: drawn anew, it no longer ticks
@@ -77,7 +77,7 @@ def _differs(chosen: Demonstration) -> None:
     st.markdown(_("**Differs:** {rows}; {common}.", rows="; ".join(rows), common=common))
 
 
-def _buttons(chosen: Demonstration, found: Found) -> None:
+def _buttons(chosen: Demonstration, found: ExperimentRuns) -> None:
     lacking = missing(chosen, found)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if lacking:
@@ -90,7 +90,7 @@ def _buttons(chosen: Demonstration, found: Found) -> None:
             _link("compare", _("Open in Compare"), comparison.of(found.runs))
 
 
-def _links(chosen: Demonstration, found: Found) -> None:
+def _links(chosen: Demonstration, found: ExperimentRuns) -> None:
     """Lead to where the difference is seen in the model itself."""
     odd = chosen.arms[-1]
     run = found.of_seed(found.seed).get(odd.name)
@@ -147,7 +147,7 @@ def _of_model(chosen: Demonstration, arm: Arm, run: Run | None) -> dict[str, str
     return {"show": "draft", **state.configuration_query(draft)}
 
 
-def _runs(chosen: Demonstration, found: Found) -> None:
+def _runs(chosen: Demonstration, found: ExperimentRuns) -> None:
     """Say of each run how far it is, and lead to where it can be watched."""
     there = found.of_seed(found.seed)
     if not there:

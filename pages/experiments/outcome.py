@@ -15,7 +15,7 @@ from tfm_core.inspect.compare.curves import METRICS, caveats, track
 from tfm_core.inspect.compare.spread import band
 from tfm_core.inspect.experiments.demonstration import Arm, Demonstration
 from tfm_core.inspect.experiments.findings import Conclusion, conclude
-from tfm_core.inspect.experiments.result import Found, Result, read
+from tfm_core.inspect.experiments.result import ExperimentRuns, Result, read
 from tfm_core.plots import comparison as plots
 from tfm_core.plots.comparison import Band, Line, Panel
 from tfm_core.runs.run import Run
@@ -24,7 +24,7 @@ _HEIGHT, _PER_PANEL = 70, 150  # pixels
 _MAX_ANSWERS = 5
 
 
-def said(chosen: Demonstration, found: Found) -> None:
+def said(chosen: Demonstration, found: ExperimentRuns) -> None:
     """Say what the runs showed, as far as they are over."""
     if chosen.writes_freely and found.runs:
         with st.spinner(_("The models write unseen sentences by themselves …"), show_time=False):
@@ -51,7 +51,7 @@ def _say(conclusion: Conclusion) -> None:
         st.markdown(f"{icon} {_(conclusion.verdict)}")
 
 
-def _results(chosen: Demonstration, found: Found) -> dict[str, dict[int, Result]]:
+def _results(chosen: Demonstration, found: ExperimentRuns) -> dict[str, dict[int, Result]]:
     return {
         arm.name: {
             seed: _result(chosen, arm, run)
@@ -74,7 +74,7 @@ def _read(mark: tuple[object, ...], writes_freely: bool, looks_sharply: bool, _r
     return read(_run, "", writes_freely=writes_freely, looks_sharply=looks_sharply)
 
 
-def curves(chosen: Demonstration, found: Found) -> None:
+def curves(chosen: Demonstration, found: ExperimentRuns) -> None:
     """Draw all runs together: a line each, or of several seeds a band."""
     made = [chosen.experiment(arm) for arm in chosen.arms]
     for sentence in caveats(made, chosen.metrics):
@@ -91,7 +91,7 @@ def curves(chosen: Demonstration, found: Found) -> None:
     live_figure(figure, key="experiment-curves", name=words)
 
 
-def _panel(chosen: Demonstration, found: Found, metric: str) -> Panel:
+def _panel(chosen: Demonstration, found: ExperimentRuns, metric: str) -> Panel:
     facts, lines, bands = METRICS[metric], [], []
     is_noisy = facts.series == "steps"
     for slot, arm in enumerate(chosen.arms):
@@ -116,7 +116,7 @@ def _panel(chosen: Demonstration, found: Found, metric: str) -> Panel:
     return Panel(_(facts.label), lines, bands, is_share=facts.is_share, is_noisy=is_noisy)
 
 
-def answers(chosen: Demonstration, found: Found) -> None:
+def answers(chosen: Demonstration, found: ExperimentRuns) -> None:
     """Show what each run writes by itself on the same unseen examples."""
     there = found.of_seed(found.seed)
     kept = {

@@ -6,13 +6,13 @@ import streamlit as st
 
 from pages.experiments import gallery, opened
 from pages.ui import comparison, show, visitors
-from tfm_core.inspect.experiments.result import Shelf
+from tfm_core.inspect.experiments.result import RunIndex
 
 
 def page() -> None:
     """Show the experiments, and one of them opened, which moves while its runs train."""
     show.header("experiments")
-    shelf = Shelf(visitors.at_hand())
+    shelf = RunIndex(visitors.at_hand())
     left, right = st.columns([1, 3], gap="medium")
     with left:
         chosen = gallery.chosen(shelf)

@@ -13,12 +13,12 @@ from pages.ui import run_time, runs_access, show, starts, state, view_link, visi
 from pages.ui.run_actions import Start
 from tfm_core.inspect.bugs.bugs import Bug, basis, of_level, with_bug
 from tfm_core.inspect.bugs.probes import can_probe
-from tfm_core.inspect.bugs.round import Pair
+from tfm_core.inspect.bugs.round import Twins
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 
 
-def shown() -> Pair | None:
+def shown() -> Twins | None:
     """Return the pair to look at; None where not even the one that comes with the app is there."""
     view_link.warn(view_link.receive(PAIR))
     ids: tuple[str, str] = st.session_state[PAIR.key]
@@ -31,7 +31,7 @@ def shown() -> Pair | None:
     return pair
 
 
-def bar(pair: Pair | None) -> None:
+def bar(pair: Twins | None) -> None:
     """Ask for the level, and offer a new pair."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         with st.container(width="content"):
@@ -53,7 +53,7 @@ def bar(pair: Pair | None) -> None:
             st.caption(_said(pair), width="stretch")
 
 
-def _said(pair: Pair) -> str:
+def _said(pair: Twins) -> str:
     task = _(pair.healthy.experiment.task.facts.label)
     if pair.twin.meta.recorded:
         words = _("**{task}**: this pair comes with the app. One of its two runs has a mistake.")
@@ -62,7 +62,7 @@ def _said(pair: Pair) -> str:
     return words.format(task=task)
 
 
-def _pair(ids: tuple[str, str]) -> Pair | None:
+def _pair(ids: tuple[str, str]) -> Twins | None:
     runs: list[Run] = []
     for run_id in ids:
         try:
@@ -72,7 +72,7 @@ def _pair(ids: tuple[str, str]) -> Pair | None:
         if run.problem is not None or not can_probe(run.experiment):
             return None
         runs.append(run)
-    pair = Pair(*runs)
+    pair = Twins(*runs)
     return None if pair.bug is None else pair
 
 

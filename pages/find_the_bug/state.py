@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import streamlit as st
 
 from pages.ui import suspects, visitors
-from tfm_core.inspect.bugs.round import Compared, Pair
+from tfm_core.inspect.bugs.round import ComparedMeasurement, Twins
 
 _ROUNDS = "find-the-bug-rounds"
 _SOLVED = "find-the-bug-solved"
@@ -22,7 +22,7 @@ class Round:
     is_over: the mistake was named, or shown; is_won: it was named.
     """
 
-    answers: dict[str, tuple[Compared, ...]] = field(default_factory=dict)
+    answers: dict[str, tuple[ComparedMeasurement, ...]] = field(default_factory=dict)
     wanted: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     hint: str = ""
@@ -30,13 +30,13 @@ class Round:
     is_won: bool = False
 
 
-def round_of(pair: Pair) -> Round:
+def round_of(pair: Twins) -> Round:
     """Return the round that is played on a pair."""
     rounds: dict[str, Round] = st.session_state.setdefault(_ROUNDS, {})
     return rounds.setdefault(pair.twin.id, Round())
 
 
-def end(pair: Pair, played: Round, name: str, *, is_won: bool) -> None:
+def end(pair: Twins, played: Round, name: str, *, is_won: bool) -> None:
     """End a round, whose mistake is not hidden again before the others were.
 
     Raises OSError where it could not be noted that the twin hides nothing any more.

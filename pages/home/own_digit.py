@@ -9,7 +9,7 @@ from pages.i18n import _
 from pages.ui import show, state
 from pages.ui.digit_models import models, samples
 from tfm_core.inspect.attention.own_example import read_picture
-from tfm_core.inspect.progress.pictures import read_from, readings
+from tfm_core.inspect.progress.pictures import answers_by_step, right_since
 from tfm_core.runs.run import Run
 
 FIRST = 3
@@ -46,9 +46,9 @@ def read(run: Run, picture: Picture) -> Reading:
     Raises ValueError, in a sentence.
     """
     given, _notes = read_picture(run, picture)
-    steps, shares = found = readings(run, given)
+    steps, shares = found = answers_by_step(run, given)
     digit = int(shares[-1].argmax())
-    since = read_from(found, digit)
+    since = right_since(found, digit)
     assert since is not None
     return Reading(steps, shares, steps.index(since), said(digit, shares[-1, digit], since, steps))
 

@@ -9,18 +9,18 @@ from pages.i18n import _
 from pages.knockouts import state
 from pages.ui import show
 from tfm_core.inspect.knockouts.measure import Importance
-from tfm_core.inspect.knockouts.parts import STACKS, SUBLAYERS, Part, name_of, parts_of
+from tfm_core.inspect.knockouts.parts import STACKS, SUBLAYERS, KnockedPart, name_of, parts_of
 from tfm_core.runs.run import Run
 
-Worth = Mapping[Part, Importance]
-Draw = Callable[[Part], Cell]
+Worth = Mapping[KnockedPart, Importance]
+Draw = Callable[[KnockedPart], Cell]
 
 
-def board(run: Run, off: Sequence[Part], worth: Worth) -> None:
+def board(run: Run, off: Sequence[KnockedPart], worth: Worth) -> None:
     """Show every part as a button; heads carry the colour of what they are worth."""
     largest = max((each.rise for each in worth.values()), default=0.0)
 
-    def cell(part: Part) -> Cell:
+    def cell(part: KnockedPart) -> Cell:
         found = worth.get(part)
         heat = None
         if found is not None:
@@ -54,11 +54,11 @@ def signed(change: float) -> str:
     return f"{change:+.4f}" if abs(change) < 0.1 else f"{change:+.2f}"
 
 
-def _layers(parts: Iterable[Part]) -> list[tuple[str, int]]:
+def _layers(parts: Iterable[KnockedPart]) -> list[tuple[str, int]]:
     return list(dict.fromkeys((p.stack, p.layer) for p in parts if p.layer is not None))
 
 
-def _layer_row(parts: Sequence[Part], stack: str, layer: int, cell: Draw) -> Row:
+def _layer_row(parts: Sequence[KnockedPart], stack: str, layer: int, cell: Draw) -> Row:
     here = [part for part in parts if (part.stack, part.layer) == (stack, layer)]
     groups = []
     for name, (_module, words) in SUBLAYERS.items():
@@ -70,7 +70,7 @@ def _layer_row(parts: Sequence[Part], stack: str, layer: int, cell: Draw) -> Row
     return Row(title, tuple(groups), whole)
 
 
-def _whole_groups(parts: Sequence[Part], cell: Draw) -> tuple[Group, ...]:
+def _whole_groups(parts: Sequence[KnockedPart], cell: Draw) -> tuple[Group, ...]:
     names = {
         "positions": _("Positions"),
         "mask": _("Masks"),
@@ -86,7 +86,7 @@ def _whole_groups(parts: Sequence[Part], cell: Draw) -> tuple[Group, ...]:
     )
 
 
-def _text(part: Part) -> str:
+def _text(part: KnockedPart) -> str:
     """Return what stands on a button."""
     if part.head is not None:
         return str(part.head + 1)

@@ -15,7 +15,7 @@ from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.map_view import map_view
 from tfm_core.inspect.knockouts.example import example_without, most_moved, moved
-from tfm_core.inspect.knockouts.parts import Part
+from tfm_core.inspect.knockouts.parts import KnockedPart
 from tfm_core.plots import attention as plots
 from tfm_core.probe.items import is_language
 from tfm_core.probe.labels import kinds_of, modules_by_kind
@@ -24,7 +24,7 @@ from tfm_core.runs.run import Run
 MEAN = -1
 
 
-def answers(run: Run, off: Sequence[Part], asked: Asked) -> None:
+def answers(run: Run, off: Sequence[KnockedPart], asked: Asked) -> None:
     """Show what the model answers with everything on, and without what is off."""
     before, after = _both(run, off, asked)
     item = before.item
@@ -44,7 +44,7 @@ def answers(run: Run, off: Sequence[Part], asked: Asked) -> None:
     outcome.last_in_words(run, off, asked)
 
 
-def attention(run: Run, off: Sequence[Part], asked: Asked) -> None:
+def attention(run: Run, off: Sequence[KnockedPart], asked: Asked) -> None:
     """Show one head, or the mean of a layer's, before and after."""
     before, after = _both(run, off, asked)
     kinds = modules_by_kind(run.experiment)
@@ -79,14 +79,14 @@ def attention(run: Run, off: Sequence[Part], asked: Asked) -> None:
         )
 
 
-def _both(run: Run, off: Sequence[Part], asked: Asked) -> tuple[Example, Example]:
+def _both(run: Run, off: Sequence[KnockedPart], asked: Asked) -> tuple[Example, Example]:
     before = example_without(run, asked.example, (), asked.how, asked.n)
     return before, example_without(run, asked.example, off, asked.how, asked.n)
 
 
 def _chosen(
     run: Run,
-    off: Sequence[Part],
+    off: Sequence[KnockedPart],
     kinds: dict[str, list[str]],
     changed: str | None,
     n_heads: int,

@@ -13,7 +13,7 @@ from pages.knockouts import outcome, state
 from pages.knockouts.outcome import Asked
 from tfm_core.inspect.knockouts import measure
 from tfm_core.inspect.knockouts.measure import Importance
-from tfm_core.inspect.knockouts.parts import STACKS, SUBLAYERS, Part, heads_of, name_of
+from tfm_core.inspect.knockouts.parts import STACKS, SUBLAYERS, KnockedPart, heads_of, name_of
 from tfm_core.runs.run import Run
 
 _TABLE = "knockouts-table"
@@ -24,10 +24,10 @@ def has_heads(run: Run) -> bool:
     return bool(heads_of(run.experiment))
 
 
-def measured_heads(run: Run, asked: Asked, place: DeltaGenerator) -> dict[Part, Importance]:
+def measured_heads(run: Run, asked: Asked, place: DeltaGenerator) -> dict[KnockedPart, Importance]:
     """Return what each head is worth, with a bar in its place while that is measured."""
     heads = heads_of(run.experiment)
-    found: dict[Part, Importance] = {}
+    found: dict[KnockedPart, Importance] = {}
     for done, each in enumerate(measure.importances(run, asked.how, asked.n), 1):
         found[each.part] = each
         words = _("Head {done} of {all}, on {n} examples …")
@@ -74,7 +74,9 @@ def offer(run: Run, asked: Asked, *, is_measured: bool) -> None:
         st.caption(_("Numbers are heads; “skip” is a residual connection."), width="content")
 
 
-def table(run: Run, off: Sequence[Part], asked: Asked, worth: Mapping[Part, Importance]) -> None:
+def table(
+    run: Run, off: Sequence[KnockedPart], asked: Asked, worth: Mapping[KnockedPart, Importance]
+) -> None:
     """Show every head in a row, the one that is missed most first, beside its gradient."""
     if not has_heads(run):
         st.info(_("A recurrent network has no heads; switch off its parts above."))
@@ -144,7 +146,7 @@ def table(run: Run, off: Sequence[Part], asked: Asked, worth: Mapping[Part, Impo
     _chosen(run, [each.part for each in ordered], off)
 
 
-def _chosen(run: Run, parts: list[Part], off: Sequence[Part]) -> None:
+def _chosen(run: Run, parts: list[KnockedPart], off: Sequence[KnockedPart]) -> None:
     """Lead from a chosen row to its head, and switch it off by one press."""
     chosen = st.session_state[_TABLE].selection.rows
     part = parts[chosen[0]] if chosen and chosen[0] < len(parts) else parts[0]

@@ -13,12 +13,12 @@ from pages.knockouts.board import signed
 from pages.ui import page_table, show
 from tfm_core.inspect.attention.trained import model_of
 from tfm_core.inspect.knockouts import measure
-from tfm_core.inspect.knockouts.measure import How, Score
+from tfm_core.inspect.knockouts.measure import Replacement, Score
 from tfm_core.inspect.knockouts.parts import (
     HAS_MEAN,
     KINDS,
     WITHOUT_CONTEXT,
-    Part,
+    KnockedPart,
     kind_of_attention,
     name_of,
 )
@@ -34,7 +34,7 @@ class Asked:
     mark: of the checkpoint; what was measured with another is measured anew only when asked for.
     """
 
-    how: How
+    how: Replacement
     n: int
     is_all: bool
     example: int
@@ -45,7 +45,7 @@ class Asked:
         return run.id, self.mark, self.how, self.n
 
 
-def outcome(run: Run, off: Sequence[Part], asked: Asked) -> None:
+def outcome(run: Run, off: Sequence[KnockedPart], asked: Asked) -> None:
     """Show the figures with what is off, how far they moved, and what that is."""
     before = measure.measured(run, (), asked.how, asked.n)
     after = measure.measured(run, off, asked.how, asked.n)
@@ -105,7 +105,7 @@ def _points(change: float) -> str:
     return _("{change} points", change=f"{100 * change:+.1f}")
 
 
-def _chips(off: Sequence[Part]) -> None:
+def _chips(off: Sequence[KnockedPart]) -> None:
     """Show what is off, each with a press that switches it on again."""
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         if not off:
@@ -138,7 +138,7 @@ def _chips(off: Sequence[Part]) -> None:
             )
 
 
-def last_in_words(run: Run, off: Sequence[Part], asked: Asked) -> None:
+def last_in_words(run: Run, off: Sequence[KnockedPart], asked: Asked) -> None:
     """Say what switching the newest part off does, and lead to its attention."""
     if not off:
         return
@@ -152,7 +152,7 @@ def last_in_words(run: Run, off: Sequence[Part], asked: Asked) -> None:
     attention_link(run, part)
 
 
-def attention_link(run: Run, part: Part) -> None:
+def attention_link(run: Run, part: KnockedPart) -> None:
     """Lead to a head, or to an attention, on the page that shows it in full."""
     kind = kind_of_attention(run.experiment, part)
     if not kind:

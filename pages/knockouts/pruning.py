@@ -10,7 +10,7 @@ from pages.knockouts.link import DRAWN
 from pages.knockouts.outcome import Asked
 from pages.ui import show, view_link
 from tfm_core.inspect.knockouts import measure
-from tfm_core.inspect.knockouts.measure import Pruning
+from tfm_core.inspect.knockouts.measure import HeadPruning
 from tfm_core.inspect.knockouts.parts import heads_of
 from tfm_core.plots import knockouts as plots
 from tfm_core.runs.run import Run
@@ -54,7 +54,7 @@ def pruning(run: Run, asked: Asked) -> None:
     )
 
 
-def _measured(run: Run, asked: Asked) -> Pruning:
+def _measured(run: Run, asked: Asked) -> HeadPruning:
     place = st.empty()
     n_heads = len(heads_of(run.experiment))
     whole = n_heads + measure.n_measurements(n_heads)
@@ -65,7 +65,7 @@ def _measured(run: Run, asked: Asked) -> Pruning:
         place.progress(done / whole, words.format(done=done, all=whole))
     curves = None
     for step in measure.pruned(run, measure.least_first(found), asked.how, asked.n):
-        if isinstance(step, Pruning):
+        if isinstance(step, HeadPruning):
             curves = step
         else:
             done = n_heads + step
@@ -75,7 +75,7 @@ def _measured(run: Run, asked: Asked) -> Pruning:
     return curves
 
 
-def _words(curves: Pruning) -> str:
+def _words(curves: HeadPruning) -> str:
     """Say how many heads went before the accuracy fell by a point, in order and by chance."""
     first, n = curves.ordered[0], curves.removed[-1]
     kept = measure.heads_to_spare(curves)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pages.i18n import N_
 from pages.speed import words
 from pages.ui import question
-from tfm_core.inspect.speed.report import Report
+from tfm_core.inspect.speed.report import SpeedReport
 from tfm_core.inspect.walk.steps import Question
 
 _ALIKE = N_("No noticeable difference")
 
 
-def is_made(name: str, report: Report | None) -> bool:
+def is_made(name: str, report: SpeedReport | None) -> bool:
     """Ask which side is fastest; return whether the result may be shown.
 
     report: what was measured; None before that. A comparison with one side asks nothing.

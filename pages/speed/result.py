@@ -8,15 +8,15 @@ import streamlit as st
 from pages.i18n import _, ngettext
 from pages.speed import words as speed_words
 from pages.ui import show
-from tfm_core.inspect.speed.paired import Spread
+from tfm_core.inspect.speed.paired import TimeRange
 from tfm_core.inspect.speed.registry import COMPARISONS
-from tfm_core.inspect.speed.report import PRESET, CaseReport, Equality, Report, recorded
+from tfm_core.inspect.speed.report import PRESET, CaseReport, Equality, SpeedReport, recorded
 from tfm_core.inspect.syntax import source_of
 from tfm_core.plots import speed as plots
 from tfm_core.presets import PRESETS
 
 
-def result(report: Report) -> None:
+def result(report: SpeedReport) -> None:
     """Show a report, complete or not."""
     if report.problem is not None:
         st.warning(_(report.problem), icon=":material/stop_circle:")
@@ -86,7 +86,7 @@ def _equal(equalities: list[Equality]) -> None:
         )
 
 
-def _pair(report: Report, case: CaseReport, number: int) -> None:
+def _pair(report: SpeedReport, case: CaseReport, number: int) -> None:
     labels = {side: speed_words.side_label(report.name, side) for side in case.sides}
     part = _(case.part)
     st.subheader(part[:1].upper() + part[1:], anchor=False)
@@ -107,7 +107,7 @@ def _pair(report: Report, case: CaseReport, number: int) -> None:
         )  # fmt: skip
 
 
-def _curves(report: Report, timed: list[CaseReport]) -> None:
+def _curves(report: SpeedReport, timed: list[CaseReport]) -> None:
     x_title = _(COMPARISONS[report.name].x_title)
     x = [case.x or 0.0 for case in timed]
     lines = {}
@@ -133,7 +133,7 @@ def _curves(report: Report, timed: list[CaseReport]) -> None:
         kept = {
             speed_words.side_label(report.name, side): (
                 x,
-                [Spread.of([case.n_bytes[side] / 2**20]) for case in timed],
+                [TimeRange.of([case.n_bytes[side] / 2**20]) for case in timed],
             )
             for side in timed[0].sides
         }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from tfm_core.config import Experiment, to_json
-from tfm_core.inspect.speed.report import Report
+from tfm_core.inspect.speed.report import SpeedReport
 
 if TYPE_CHECKING:
     from tfm_core.inspect.speed.runner import BenchmarkProcess, BenchmarkRunner
@@ -59,7 +59,7 @@ def begun(measurement: BenchmarkProcess) -> None:
     st.session_state[_RUNNING] = measurement
 
 
-def keep(report: Report) -> None:
+def keep(report: SpeedReport) -> None:
     """Store the report of the running benchmark, and clear the request."""
     request = requested()
     if request is not None:
@@ -73,13 +73,13 @@ def forget() -> None:
     st.session_state.pop(_RUNNING, None)
 
 
-def results() -> dict[str, tuple[str, Report]]:
+def results() -> dict[str, tuple[str, SpeedReport]]:
     """Return everything found in this session: key -> name of the model, report."""
-    reports: dict[str, tuple[str, Report]] = st.session_state.setdefault(_FOUND, {})
+    reports: dict[str, tuple[str, SpeedReport]] = st.session_state.setdefault(_FOUND, {})
     return reports
 
 
-def result(request: BenchmarkRequest) -> Report | None:
+def result(request: BenchmarkRequest) -> SpeedReport | None:
     """Return the last report of the same request, if there is one."""
     entry = results().get(request.key)
     return None if entry is None else entry[1]

@@ -9,7 +9,7 @@ from pages.i18n import _
 from pages.speed import state
 from pages.speed import words as speed_words
 from tfm_core.inspect.speed.registry import COMPARISONS
-from tfm_core.inspect.speed.report import Report, to_csv
+from tfm_core.inspect.speed.report import SpeedReport, to_csv
 
 
 def table() -> None:
@@ -45,7 +45,7 @@ def table() -> None:
     )
 
 
-def _rows(label: str, report: Report) -> list[tuple[str, float, str, float, float, str]]:
+def _rows(label: str, report: SpeedReport) -> list[tuple[str, float, str, float, float, str]]:
     case = report.timed[-1]
     name = _(COMPARISONS[report.name].label)
     if len(case.sides) == 1:

@@ -7,13 +7,13 @@ from typing import Any
 
 from tfm_core.config.base import CrossError, SomeOf
 from tfm_core.mistakes import MISTAKES, made_in
-from tfm_core.mistakes.mistake import Place
+from tfm_core.mistakes.mistake import MistakePlace
 from tfm_core.sentences import N_
 
 MISTAKES_HELP = N_("Mistakes that people make in code, made on purpose to see what they do.")
 
 
-def some_of(*places: Place) -> SomeOf:
+def some_of(*places: MistakePlace) -> SomeOf:
     """Return the annotation of a field that holds mistakes made in some places."""
     return SomeOf(made_in(*places), MISTAKES)
 

@@ -38,7 +38,7 @@ RowNames = Literal["written", "read"]
 
 
 @dataclass(frozen=True, slots=True)
-class Axes:
+class MapAxes:
     """The tokens of one map, without padding. query: Q tokens, key: K tokens."""
 
     query: tuple[str, ...]
@@ -51,7 +51,7 @@ class Axes:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RowLabels:
     """The names of the rows of a map.
 
     names: Q, for an axis. words: Q phrases, ``2: writes 이, after 선생님``; title: what they are.
@@ -98,18 +98,18 @@ def modules_by_kind(experiment: Experiment) -> dict[str, list[str]]:
     return {_kind(experiment, plan).name: plan.paths for plan in attentions(experiment.model)}
 
 
-def axes(experiment: Experiment, item: Mapping[str, Any], module_name: str) -> Axes:
+def axes(experiment: Experiment, item: Mapping[str, Any], module_name: str) -> MapAxes:
     """Return the tokens of an example's map in one attention module. Raises StudentError.
 
     item: an example of the probe; pictures need none.
     """
     plan = _plan(experiment, module_name)
-    return Axes(_tokens(experiment, item, plan.queries), _tokens(experiment, item, plan.keys))
+    return MapAxes(_tokens(experiment, item, plan.queries), _tokens(experiment, item, plan.keys))
 
 
 def rows(
     experiment: Experiment, item: Mapping[str, Any], module_name: str, by: RowNames | None = None
-) -> Rows:
+) -> RowLabels:
     """Return the row names of an example's map in one attention module.
 
     by: None takes the default of the kind. A row that writes nothing is named by what it reads.
@@ -133,9 +133,9 @@ def rows(
         else:
             words.append(N_("{n}: {at}, and writes {token}", n=n, token=token, at=at))
     if by == "read" or not any(written):
-        return Rows(read, tuple(words), kind.query)
+        return RowLabels(read, tuple(words), kind.query)
     names = (at if token is None else token for at, token in zip(read, written, strict=True))
-    return Rows(tuple(names), tuple(words), kind.written)
+    return RowLabels(tuple(names), tuple(words), kind.written)
 
 
 def written_tokens(

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import Experiment
-from tfm_core.probe.labels import Axes, axes
+from tfm_core.probe.labels import MapAxes, axes
 from tfm_core.probe.types import Array
 from tfm_core.sentences import Paragraph, StudentError
 
@@ -41,7 +41,7 @@ def on_examples(
 
 def axes_within(
     experiment: Experiment, item: Mapping[str, Any], module: str, shape: Sequence[int]
-) -> Axes:
+) -> MapAxes:
     """Return the axes of an example. Raises StudentError if they exceed a map of ``shape``."""
     found = axes(experiment, item, module)
     (rows, columns), (n_query, n_key) = found.shape, shape

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tfm_core.inspect.experiments import findings
-from tfm_core.inspect.experiments.result import Result, Written, in_any_order
+from tfm_core.inspect.experiments.result import Generated, Result, in_any_order
 
 FAST = ((0, 0.05), (50, 0.5), (100, 0.95), (150, 0.99), (200, 0.995))
 SLOW = ((0, 0.05), (50, 0.2), (100, 0.4), (150, 0.6), (200, 0.994))
@@ -70,8 +70,8 @@ def test_a_run_without_an_end_diverged_whichever_side_it_is_on():
 
 
 def test_who_is_right_only_with_the_truth_before_it_is_fooled():
-    honest = result(written=Written(0.965, 200))
-    cheat = result("no mask", 0.989, written=Written(0.015, 200))
+    honest = result(written=Generated(0.965, 200))
+    cheat = result("no mask", 0.989, written=Generated(0.015, 200))
     found = findings.fooled(honest, cheat)
     assert found.kind == "fooled"
     assert "98.9% of unseen sequences right" in found.sentence
@@ -81,14 +81,14 @@ def test_who_is_right_only_with_the_truth_before_it_is_fooled():
 
 def test_the_right_tokens_in_another_order_are_told_from_wrong_ones():
     right = result()
-    shuffled = result("no positions", 0.02, accuracy=0.5, written=Written(0.03, 200, 0.96))
+    shuffled = result("no positions", 0.02, accuracy=0.5, written=Generated(0.03, 200, 0.96))
     found = findings.unordered(right, shuffled)
     assert found.kind == "unordered"
     assert "96.0%" in found.sentence
-    lost = result("no positions", 0.02, accuracy=0.1, written=Written(0.02, 200, 0.4))
+    lost = result("no positions", 0.02, accuracy=0.1, written=Generated(0.02, 200, 0.4))
     assert findings.unordered(right, lost).kind == "worse"
     assert (
-        findings.unordered(right, result("no positions", written=Written(1.0, 200, 1.0))).kind
+        findings.unordered(right, result("no positions", written=Generated(1.0, 200, 1.0))).kind
         == "same"
     )
 
@@ -105,7 +105,7 @@ def test_tokens_count_in_any_order_each_as_often_as_it_is_there():
 
 
 def test_who_writes_as_well_as_it_answers_is_not_fooled():
-    honest, other = (result(name, written=Written(0.965, 200)) for name in ("usual", "no mask"))
+    honest, other = (result(name, written=Generated(0.965, 200)) for name in ("usual", "no mask"))
     found = findings.fooled(honest, other)
     assert found.kind == "same"
     assert "96.5% of 200 right when it generates" in found.sentence
@@ -113,7 +113,7 @@ def test_who_writes_as_well_as_it_answers_is_not_fooled():
 
 def test_a_cheat_that_is_not_perfect_either_is_not_said_to_look_so():
     found = findings.fooled(
-        result(written=Written(0.965, 200)), result("no mask", 0.6, written=Written(0.0, 200))
+        result(written=Generated(0.965, 200)), result("no mask", 0.6, written=Generated(0.0, 200))
     )
     assert found.kind == "fooled"
     assert "looks perfect" not in found.sentence

@@ -8,7 +8,12 @@ import pytest
 from tests.training.test_loop import experiment
 from tfm_core.inspect.attention.explanations import rollout, to_patches
 from tfm_core.inspect.attention.own_example import look_at_picture
-from tfm_core.inspect.progress.pictures import looks, read_from, readings, reads_drawings
+from tfm_core.inspect.progress.pictures import (
+    answers_by_step,
+    picture_history,
+    reads_drawings,
+    right_since,
+)
 from tfm_core.runs import weights
 from tfm_core.runs.execute import execute
 from tfm_core.runs.run import Run
@@ -30,7 +35,7 @@ def picture(run, number=0):
 
 def test_the_last_answer_is_that_of_the_last_checkpoint(digits):
     for number in range(3):
-        steps, answers = readings(digits, picture(digits, number))
+        steps, answers = answers_by_step(digits, picture(digits, number))
         assert steps == tuple(digits.weight_steps())
         assert answers.shape == (len(steps), 10)
         np.testing.assert_allclose(answers.sum(-1), 1.0, atol=1e-5)
@@ -39,7 +44,7 @@ def test_the_last_answer_is_that_of_the_last_checkpoint(digits):
 
 
 def test_the_answers_change_while_it_learns(digits):
-    steps, answers = readings(digits, picture(digits))
+    steps, answers = answers_by_step(digits, picture(digits))
     assert len(steps) >= 3
     assert np.abs(np.diff(answers, axis=0)).max(-1).min() > 0.0
 
@@ -49,7 +54,7 @@ def test_damaged_weights_are_left_out(digits, tmp_path):
     step, *others = run.weight_steps()
     weights.weights_path(run.folder, step).write_bytes(b"nothing")
     weights.write(run.folder, others[0], {"head.weight": np.zeros((3, 2), np.float32)})
-    assert readings(run, picture(run))[0] == tuple(others[1:])
+    assert answers_by_step(run, picture(run))[0] == tuple(others[1:])
 
 
 def test_a_run_without_weights_says_so(digits, monkeypatch):
@@ -57,32 +62,35 @@ def test_a_run_without_weights_says_so(digits, monkeypatch):
     for step in run.weight_steps():
         weights.weights_path(run.folder, step).unlink()
     with pytest.raises(ValueError, match="kept no weights"):
-        readings(run, picture(run))
+        answers_by_step(run, picture(run))
 
 
 def test_a_picture_of_another_shape_and_a_run_of_words_say_so(digits):
     with pytest.raises(ValueError, match="picture"):
-        readings(digits, np.zeros((3, 5, 7), np.uint8))
+        answers_by_step(digits, np.zeros((3, 5, 7), np.uint8))
     with pytest.raises(ValueError, match="learned sentences"):
-        readings(RunStore().get("recorded-korean"), picture(digits))
+        answers_by_step(RunStore().get("recorded-korean"), picture(digits))
 
 
 def test_a_picture_is_read_from_the_first_step_that_is_right_to_the_end():
     answers = np.eye(10, dtype=np.float32)[[1, 7, 1, 7, 7]]
-    assert read_from(((0, 3, 9, 20, 40), answers), 7) == 20
-    assert read_from(((0, 3, 9, 20, 40), answers), 1) is None
+    assert right_since(((0, 3, 9, 20, 40), answers), 7) == 20
+    assert right_since(((0, 3, 9, 20, 40), answers), 1) is None
 
 
 def test_the_answers_are_those_of_the_kept_weights(digits: Run) -> None:
-    found = looks(digits, picture(digits))
-    steps, shares = readings(digits, picture(digits))
+    found = picture_history(digits, picture(digits))
+    steps, shares = answers_by_step(digits, picture(digits))
     assert found.steps == steps
     assert len(steps) > 1
     np.testing.assert_allclose(found.shares, shares, atol=1e-5)
 
 
 def test_the_maps_are_what_the_classifier_takes_from_each_patch(digits: Run) -> None:
-    found, example = looks(digits, picture(digits)), look_at_picture(digits, picture(digits))
+    found, example = (
+        picture_history(digits, picture(digits)),
+        look_at_picture(digits, picture(digits)),
+    )
     layers = np.stack(list(example.attention.values()))  # (L, H, T, T)
     is_cls = digits.experiment.has_cls
     n_layers, n_heads = layers.shape[:2]
@@ -100,7 +108,7 @@ def test_without_kept_weights_the_checkpoint_alone_answers(digits: Run) -> None:
     run = RunStore(digits.folder.parent, recorded=None).fork(digits.id, steps=100)
     for step in run.weight_steps():
         weights.weights_path(run.folder, step).unlink()
-    found = looks(run, picture(digits))
+    found = picture_history(run, picture(digits))
     assert found.steps == (90,)
     now = look_at_picture(digits, picture(digits)).probabilities
     np.testing.assert_allclose(found.shares[0], now, atol=1e-5)
@@ -109,9 +117,9 @@ def test_without_kept_weights_the_checkpoint_alone_answers(digits: Run) -> None:
 def test_a_run_without_any_weights_and_one_of_words_say_so(digits: Run) -> None:
     empty = RunStore(digits.folder.parent, recorded=None).create(digits.experiment)
     with pytest.raises(ValueError, match="no checkpoint"):
-        looks(empty, picture(digits))
+        picture_history(empty, picture(digits))
     with pytest.raises(ValueError, match="learned sentences"):
-        looks(RunStore().get("recorded-korean"), picture(digits))
+        picture_history(RunStore().get("recorded-korean"), picture(digits))
 
 
 def test_a_run_that_tells_grey_pictures_apart_reads_drawings() -> None:

@@ -15,7 +15,7 @@ from tfm_core.inspect.speed.loops import looped_attention
 from tfm_core.inspect.speed.measure import cases_of, measure
 from tfm_core.inspect.speed.passes import checkpointed, compile_cases, crossover
 from tfm_core.inspect.speed.registry import COMPARISONS
-from tfm_core.inspect.speed.report import COLUMNS, Equality, Report, to_csv
+from tfm_core.inspect.speed.report import COLUMNS, Equality, SpeedReport, to_csv
 from tfm_core.inspect.syntax import source_of
 from tfm_core.layers.attention import attention_weights, fused_attention
 from tfm_core.runs.store import RECORDED
@@ -147,7 +147,7 @@ def test_the_code_shown_is_the_code_that_runs():
 
 @pytest.mark.parametrize("path", sorted(RECORDED.glob("speed-*.jsonl")), ids=lambda path: path.stem)
 def test_a_factor_is_the_quotient_of_the_times_beside_it(path):
-    report = Report("recorded", "cpu", "CPU")
+    report = SpeedReport("recorded", "cpu", "CPU")
     for line in path.read_text().splitlines():
         report.take(line)
     assert report.timed
@@ -160,7 +160,7 @@ def test_a_factor_is_the_quotient_of_the_times_beside_it(path):
 
 
 def test_a_report_holds_what_was_measured_and_becomes_a_table():
-    report = Report("data", "cpu", "CPU")
+    report = SpeedReport("data", "cpu", "CPU")
 
     def say(kind, **facts):
         report.take(json.dumps({"kind": kind, **facts}))

@@ -85,11 +85,11 @@ def _labels(
     )
 
 
-Place = tuple[int, int]
+HeadIndex = tuple[int, int]
 """Layer and head, from 0."""
 
 
-def first_heads(run: Run) -> Mapping[str, Place]:
+def first_heads(run: Run) -> Mapping[str, HeadIndex]:
     """Return the head to open on for each kind of attention, by the last snapshot; maybe none."""
     try:
         step = run.snapshot_steps()[-1]
@@ -101,7 +101,7 @@ def first_heads(run: Run) -> Mapping[str, Place]:
 
 
 @lru_cache(maxsize=64)
-def _first_heads(folder: Path, step: int, changed: int) -> Mapping[str, Place]:
+def _first_heads(folder: Path, step: int, changed: int) -> Mapping[str, HeadIndex]:
     run = Run(folder)
     scores = alignment.of_step(folder, step, changed)
     differences = in_heads.of_snapshot(run.experiment, run.probe(), run.snapshot(step))

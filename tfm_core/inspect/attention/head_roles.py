@@ -24,7 +24,7 @@ _PATCHES = N_("patches")
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class HeadRole:
     """A role in words: its label for tokens, for cross-attention and for patches, and its help."""
 
     name: str
@@ -39,58 +39,58 @@ class Role:
         return special or self.label
 
 
-ROLES: dict[str, Role] = {
+ROLES: dict[str, HeadRole] = {
     role.name: role
     for role in (
-        Role(
+        HeadRole(
             "self",
             N_("itself"),
             N_("The key at the query's own position."),
             N_("same position"),
         ),
-        Role(
+        HeadRole(
             "previous",
             N_("previous token"),
             N_("The key just before the query; for patches, the one to the left."),
             N_("previous position"),
             N_("patch to the left"),
         ),
-        Role(
+        HeadRole(
             "next",
             N_("next token"),
             N_("The key just after the query; for patches, the one to the right."),
             N_("next position"),
             N_("patch to the right"),
         ),
-        Role(
+        HeadRole(
             "above",
             N_("token above"),
             N_("The patch above the query."),
             "",
             N_("patch above"),
         ),
-        Role(
+        HeadRole(
             "below",
             N_("token below"),
             N_("The patch below the query."),
             "",
             N_("patch below"),
         ),
-        Role(
+        HeadRole(
             "first",
             N_("first token"),
             N_("The first key."),
             N_("first source token"),
             N_("first patch"),
         ),
-        Role("cls", N_("CLS token"), N_("The leading token that the classifier reads.")),
-        Role("bos", "<bos>", N_("The token that starts the target: heads often rest on it.")),
-        Role(
+        HeadRole("cls", N_("CLS token"), N_("The leading token that the classifier reads.")),
+        HeadRole("bos", "<bos>", N_("The token that starts the target: heads often rest on it.")),
+        HeadRole(
             "punctuation",
             N_("punctuation"),
             N_("Full stops, commas, hyphens and other punctuation."),
         ),
-        Role(
+        HeadRole(
             "padding",
             N_("padding"),
             N_("Positions that only fill up the batch. The mask makes this 0."),

@@ -9,7 +9,7 @@ from difflib import unified_diff
 from tfm_core.config import Experiment
 from tfm_core.data.shape import data_shape
 from tfm_core.inspect.bugs.bugs import Bug, bug_of, with_bug
-from tfm_core.inspect.bugs.probes import PROBES, Row, Subject, differs
+from tfm_core.inspect.bugs.probes import PROBES, Measurement, ProbedModel, differs
 from tfm_core.inspect.source.file import source_code
 from tfm_core.mistakes import MISTAKES
 from tfm_core.runs.run import Run
@@ -17,7 +17,7 @@ from tfm_core.sentences import Paragraph
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedMeasurement:
     """One measurement of both models."""
 
     label: str
@@ -27,7 +27,7 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class Twins:
     """A healthy run and its twin, from the same seed and data."""
 
     healthy: Run
@@ -39,37 +39,41 @@ class Pair:
         return bug_of(self.healthy.experiment, self.twin.experiment)
 
 
-def asked(pair: Pair, name: str) -> tuple[Compared, ...]:
+def measure_pair(pair: Twins, name: str) -> tuple[ComparedMeasurement, ...]:
     """Ask both models what a probe asks. Raises ValueError, in a sentence, without a checkpoint."""
     probe = PROBES[name]
     healthy, twin = (
-        probe.measure(Subject(run.experiment, run)) for run in (pair.healthy, pair.twin)
+        probe.measure(ProbedModel(run.experiment, run)) for run in (pair.healthy, pair.twin)
     )
     return tuple(
-        Compared(one.label, said(one), said(other), differs(one.value, other.value))
+        ComparedMeasurement(
+            one.label, format_value(one), format_value(other), differs(one.value, other.value)
+        )
         for one, other in paired(healthy, twin)
     )
 
 
-def paired(one: tuple[Row, ...], other: tuple[Row, ...]) -> list[tuple[Row, Row]]:
+def paired(
+    one: tuple[Measurement, ...], other: tuple[Measurement, ...]
+) -> list[tuple[Measurement, Measurement]]:
     """Return what was measured of both by its label; a part that one of them lacks has 0."""
     known, others = ({row.label: row for row in rows} for rows in (one, other))
     return [
         (
-            known.get(label, Row(label, 0.0)),
-            others.get(label, Row(label, 0.0)),
+            known.get(label, Measurement(label, 0.0)),
+            others.get(label, Measurement(label, 0.0)),
         )
         for label in dict.fromkeys([*known, *others])
     ]
 
 
-def hint(pair: Pair, guess: Bug, used: Collection[str] = ()) -> str:
+def hint(pair: Twins, guess: Bug, used: Collection[str] = ()) -> str:
     """Say what a wrong guess would measure and the twin does not, both before any training.
 
     The twin's mistake is not named. used: probes asked already, which are the last choice.
     """
-    supposed = Subject(with_bug(pair.healthy.experiment, guess))
-    found = Subject(pair.twin.experiment)
+    supposed = ProbedModel(with_bug(pair.healthy.experiment, guess))
+    found = ProbedModel(pair.twin.experiment)
     names = [guess.probe, *(name for name in PROBES if name != guess.probe)]
     for name in sorted(names, key=lambda name: name in used):  # stable: unused ones first
         expected, measured = PROBES[name].measure(supposed), PROBES[name].measure(found)
@@ -83,8 +87,8 @@ def hint(pair: Pair, guess: Bug, used: Collection[str] = ()) -> str:
             values = {
                 "question": PROBES[name].question,
                 "label": one.label,
-                "expected": said(one),
-                "measured": said(other),
+                "expected": format_value(one),
+                "measured": format_value(other),
             }
             if name in used:
                 return Paragraph("bugs/look-again", **values)
@@ -92,7 +96,7 @@ def hint(pair: Pair, guess: Bug, used: Collection[str] = ()) -> str:
     return Paragraph("bugs/no-probe")
 
 
-def said(row: Row) -> str:
+def format_value(row: Measurement) -> str:
     """Return a measurement as it is shown."""
     if row.is_share:
         return f"{100 * row.value:.1f} %"
@@ -101,7 +105,7 @@ def said(row: Row) -> str:
     return f"{row.value:.3g}"
 
 
-def difference(pair: Pair) -> str:
+def difference(pair: Twins) -> str:
     """Return what differs between the generated code of both, as a unified diff."""
     right, wrong = (_code(run.experiment).splitlines() for run in (pair.healthy, pair.twin))
     lines = unified_diff(right, wrong, "healthy.py", "twin.py", n=3, lineterm="")
@@ -126,6 +130,6 @@ def _code(experiment: Experiment) -> str:
     )
 
 
-def _distance(pair: tuple[Row, Row]) -> float:
+def _distance(pair: tuple[Measurement, Measurement]) -> float:
     small, large = sorted(abs(row.value) for row in pair)
     return large / max(small, 1e-9)

@@ -95,7 +95,8 @@ def beyond(tokens: Mapping[str, float], n: int, length: int, trained: int) -> Se
     if len(tokens) < 2:
         return None
     first, others = ranked(tokens, n)
-    values: dict[str, Any] = {"length": length, "trained": trained, "first": _figures(tokens, first)}
+    values: dict[str, Any] = {"length": length, "trained": trained}
+    values["first"] = _figures(tokens, first)
     if not others:
         return Paragraph("conclusions/none-longer", **values)
     name = "one-longer" if len(first) == 1 else "several-longer"

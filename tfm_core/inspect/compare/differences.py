@@ -39,7 +39,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class SettingValue:
     """A setting of one experiment, in words too."""
 
     label: str
@@ -67,20 +67,20 @@ def differing(experiments: Sequence[Experiment]) -> frozenset[str]:
     return frozenset(one.field for one in differences(experiments))
 
 
-def settings(experiment: Experiment) -> dict[str, Setting]:
+def settings(experiment: Experiment) -> dict[str, SettingValue]:
     """Return what an experiment says and heeds: path -> setting, family and task first."""
     return dict(_kept(experiment))
 
 
 @lru_cache(maxsize=1024)  # a comparison of many runs asks for each several times a drawing
-def _kept(experiment: Experiment) -> tuple[tuple[str, Setting], ...]:
+def _kept(experiment: Experiment) -> tuple[tuple[str, SettingValue], ...]:
     return tuple(_settings(experiment))
 
 
-def _settings(experiment: Experiment) -> Iterator[tuple[str, Setting]]:
+def _settings(experiment: Experiment) -> Iterator[tuple[str, SettingValue]]:
     model, task = experiment.model, experiment.task
-    yield FAMILY, Setting(N_("Family"), model.family, FAMILIES[model.family].label)
-    yield TASK, Setting(N_("Task"), task.name, TASK_FACTS[task.name].label)
+    yield FAMILY, SettingValue(N_("Family"), model.family, FAMILIES[model.family].label)
+    yield TASK, SettingValue(N_("Task"), task.name, TASK_FACTS[task.name].label)
     for section, config in (
         ("model", model),
         ("task", task),
@@ -90,7 +90,7 @@ def _settings(experiment: Experiment) -> Iterator[tuple[str, Setting]]:
             path = f"{section}.{name}"
             if path not in _SAID_APART and _is_heeded(config, name):
                 yield path, _setting(config, name, field)
-    yield "seed", Setting(N_("Seed"), experiment.seed, str(experiment.seed))
+    yield "seed", SettingValue(N_("Seed"), experiment.seed, str(experiment.seed))
 
 
 _SAID_APART = {FAMILY, TASK, "task.kind"}
@@ -105,12 +105,12 @@ def _is_heeded(config: Config, name: str) -> bool:
     return True
 
 
-def _setting(config: Config, name: str, field: FieldInfo) -> Setting:
+def _setting(config: Config, name: str, field: FieldInfo) -> SettingValue:
     value = getattr(config, name)
     label = field.title or name
     if name == "size":  # what it counts depends on the task
         label = getattr(getattr(config, "facts", None), "size_label", label)
-    return Setting(label, value, value_text(value, field))
+    return SettingValue(label, value, value_text(value, field))
 
 
 def value_text(value: object, field: FieldInfo) -> str:
@@ -128,7 +128,7 @@ def value_text(value: object, field: FieldInfo) -> str:
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]} …"
 
 
-def _fields(kept: Sequence[dict[str, Setting]]) -> list[str]:
+def _fields(kept: Sequence[dict[str, SettingValue]]) -> list[str]:
     """Return every path that one of them has, each section in the order of its settings."""
     found = dict.fromkeys(field for each in kept for field in each)
     sections = ("model", "task", "training", "seed")

@@ -24,7 +24,7 @@ class Configuration:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class SeedPlan:
     """What several seeds need: the runs that exist, by seed, and the experiments to train."""
 
     there: Mapping[int, Run]
@@ -57,7 +57,7 @@ def configurations(runs: Sequence[Run]) -> tuple[Configuration, ...]:
     )
 
 
-def plans(experiments: Sequence[Experiment], runs: Sequence[Run], n: int) -> tuple[Plan, ...]:
+def plans(experiments: Sequence[Experiment], runs: Sequence[Run], n: int) -> tuple[SeedPlan, ...]:
     """Return, for ``n`` seeds of each experiment, the runs that exist and those that are missing.
 
     All get the same seeds: first those that most have, then those after the first experiment's.
@@ -70,7 +70,7 @@ def plans(experiments: Sequence[Experiment], runs: Sequence[Run], n: int) -> tup
     there = [_there(experiment, runs) for experiment in experiments]
     wanted = _wanted([*there, {one.seed for one in experiments[:1]}], experiments[0].seed, n)
     return tuple(
-        Plan(
+        SeedPlan(
             found,
             tuple(experiment.replace(seed=seed) for seed in wanted if seed not in found),
         )

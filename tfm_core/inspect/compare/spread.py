@@ -57,7 +57,7 @@ LOSS = Measure(N_("loss"), is_share=False, rises=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class SeedSpread:
     """Results of one configuration with several seeds.
 
     n: seeds with a result. mean, sd: of these; sd divides by n - 1 and is None for one seed. worst:
@@ -78,17 +78,17 @@ class Spread:
         return _spread_words(self)
 
 
-def spread(figures: Mapping[int, float | None], measure: Measure) -> Spread:
+def spread(figures: Mapping[int, float | None], measure: Measure) -> SeedSpread:
     """Return mean, standard deviation and the worst result by seed; None: that seed diverged."""
     known = _known(figures)
     lost = tuple(sorted(set(figures) - set(known)))
     if not known:
-        return Spread(measure, 0, None, None, lost[0] if lost else None, None, lost)
+        return SeedSpread(measure, 0, None, None, lost[0] if lost else None, None, lost)
     values = np.array(list(known.values()), dtype=np.float64)
     sd = float(values.std(ddof=1)) if len(values) > 1 else None
     sign = 1 if measure.rises else -1
     worst = lost[0] if lost else min(known, key=lambda seed: (sign * known[seed], seed))
-    return Spread(measure, len(known), float(values.mean()), sd, worst, known.get(worst), lost)
+    return SeedSpread(measure, len(known), float(values.mean()), sd, worst, known.get(worst), lost)
 
 
 def _known(figures: Mapping[int, float | None]) -> dict[int, float]:
@@ -97,7 +97,7 @@ def _known(figures: Mapping[int, float | None]) -> dict[int, float]:
     }
 
 
-def _spread_words(found: Spread) -> Sentence:
+def _spread_words(found: SeedSpread) -> Sentence:
     measure = found.measure
     if found.mean is None:
         words = N_("No seed has a result for {name} yet.", name=measure.name)
@@ -136,7 +136,7 @@ def _seeds(seeds: Sequence[int]) -> Sentence:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Band:
+class CurveBand:
     """Mean and spread of several curves along their steps; arrays of one length.
 
     n: the curves at a step; low and high: mean - sd and mean + sd, the mean where n is 1. A step at
@@ -151,7 +151,7 @@ class Band:
     n_curves: int
 
 
-def band(curves: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]]) -> Band:
+def band(curves: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]]) -> CurveBand:
     """Return the band of curves, each steps (n,) and values (n,), by ascending step.
 
     Each curve is interpolated linearly and counts from its first to its last point, so the mean is
@@ -165,7 +165,7 @@ def band(curves: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]]) -> Band:
             known.append((x[finite], y[finite]))
     if not known:
         empty = np.empty(0)
-        return Band(empty, empty, empty, empty, np.empty(0, np.int64), 0)
+        return CurveBand(empty, empty, empty, empty, np.empty(0, np.int64), 0)
     grid = np.unique(np.concatenate([x for x, _y in known]))
     first, last = (np.array([x[end] for x, _y in known])[:, None] for end in (0, -1))
     table = np.stack([np.interp(grid, x, y) for x, y in known])  # (curves, steps)
@@ -185,7 +185,7 @@ def band(curves: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]]) -> Band:
     mean = np.where(counted, table, 0.0).sum(axis=0) / np.where(n > 0, n, np.nan)
     squares = (np.where(counted, table - mean, 0.0) ** 2).sum(axis=0)
     sd = np.sqrt(squares / np.maximum(n - 1, 1))
-    return Band(grid, mean, mean - sd, mean + sd, n, len(known))
+    return CurveBand(grid, mean, mean - sd, mean + sd, n, len(known))
 
 
 PairedKind = Literal["none", "one", "same", "constant", "tested"]

@@ -20,7 +20,7 @@ _MAX_LETTERS = 400  # of a text in a link
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shown:
+class WrongText:
     """A wrong answer as a person reads it: source, prediction and truth.
 
     differs_at: the first wrong token, from 0; predicted_token and true_token: empty after an end.
@@ -70,7 +70,7 @@ def n_alike(run: Run, answers: Answers) -> int:
     return n_shared_sources(data, data.validation.pairs[: answers.n_examples])
 
 
-def text_of(run: Run, answers: Answers, example: int) -> Shown:
+def text_of(run: Run, answers: Answers, example: int) -> WrongText:
     """Return a text that the model wrote by itself beside the one that was meant."""
     assert answers.written is not None
     reading, item = answers.written[example], answers.items[example]
@@ -78,7 +78,7 @@ def text_of(run: Run, answers: Answers, example: int) -> Shown:
     longest = max(len(predicted), len(meant))
     differing = [at for at in range(longest) if predicted[at : at + 1] != meant[at : at + 1]]
     at = differing[0] if differing else None
-    return Shown(
+    return WrongText(
         reading.item.get("src_text", ""),
         reading.predicted,
         reading.truth,
@@ -113,12 +113,12 @@ def surprise_of(run: Run, answers: Answers, place: int) -> Surprise:
     return Surprise(task.join_tgt(tokens[max(0, at - CONTEXT) : at]), truth, predicted, text)
 
 
-Order = Literal["loss", "sure"]
+WorstBy = Literal["loss", "sure"]
 Places = npt.NDArray[np.intp]
 MAX_TOKENS = 25
 
 
-def worst_answers(answers: Answers, order: Order, chosen: Places | None = None) -> Places:
+def worst_answers(answers: Answers, order: WorstBy, chosen: Places | None = None) -> Places:
     """Return the wrong answers, or those of ``chosen``, (M,), the worst first.
 
     loss: by their loss; sure: by the confidence in the wrong answer. All answers of a language
@@ -134,7 +134,7 @@ def worst_answers(answers: Answers, order: Order, chosen: Places | None = None) 
     return np.asarray(found[np.argsort(-scores, kind="stable")])
 
 
-def worst_texts(answers: Answers, order: Order, chosen: Places | None = None) -> Places:
+def worst_texts(answers: Answers, order: WorstBy, chosen: Places | None = None) -> Places:
     """Return the wrongly generated texts, or those of ``chosen`` answers, the worst first.
 
     loss: by the mean loss of the target tokens; sure: by the least sure generated token.

@@ -28,7 +28,7 @@ _LAST_STEPS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class Generated:
     """The share right of n unseen examples that a model generates.
 
     tokens: mean share of tokens right in any order, of the longer of answer and target.
@@ -62,7 +62,7 @@ class Result:
     largest_gradient: float | None = None
     guessing: float | None = None
     diverged: str | None = None
-    written: Written | None = None
+    written: Generated | None = None
     sharpness: float | None = None
 
     @property
@@ -159,7 +159,7 @@ def _largest(
     return [float(one) for one in weights[:, :n_queries, :n_keys].max(-1).ravel()]
 
 
-def _written(run: Run) -> Written | None:
+def _written(run: Run) -> Generated | None:
     """Let the last weights answer unseen examples by themselves, greedily."""
     import torch
 
@@ -182,7 +182,7 @@ def _written(run: Run) -> Written | None:
         ids = greedy(model, unseen.src[:n], max_len=unseen.tgt.size(1) - 1).ids.tolist()
     pairs = [(words.decode(row), pair.tgt) for row, pair in zip(ids, unseen.pairs[:n], strict=True)]
     right = sum(tuple(answer) == tuple(truth) for answer, truth in pairs)
-    return Written(right / n, n, sum(in_any_order(*pair) for pair in pairs) / n)
+    return Generated(right / n, n, sum(in_any_order(*pair) for pair in pairs) / n)
 
 
 def in_any_order(answer: Sequence[str], truth: Sequence[str]) -> float:
@@ -192,7 +192,7 @@ def in_any_order(answer: Sequence[str], truth: Sequence[str]) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class ExperimentRuns:
     """The runs of an experiment. by_arm: name of the arm -> seed, ascending -> run."""
 
     by_arm: Mapping[str, Mapping[int, Run]]
@@ -218,7 +218,7 @@ class Found:
         return len(self.of_seed(self.seed)) == len(self.by_arm)
 
 
-class Shelf:
+class RunIndex:
     """Runs by what they learn, with any seed."""
 
     def __init__(self, runs: Iterable[Run]) -> None:
@@ -229,9 +229,9 @@ class Shelf:
                 by_seed = self._known.setdefault(_but_seed(run.experiment), {})
                 by_seed.setdefault(run.experiment.seed, []).append(run)
 
-    def of(self, demonstration: Demonstration) -> Found:
+    def of(self, demonstration: Demonstration) -> ExperimentRuns:
         """Return the newest runs of an experiment; one that was stopped or damaged is none."""
-        return Found(
+        return ExperimentRuns(
             {arm.name: self._newest(demonstration.experiment(arm)) for arm in demonstration.arms}
         )
 
@@ -241,7 +241,7 @@ class Shelf:
         return {seed: run for seed, run in newest.items() if run is not None}
 
 
-def missing(demonstration: Demonstration, found: Found) -> dict[str, Experiment]:
+def missing(demonstration: Demonstration, found: ExperimentRuns) -> dict[str, Experiment]:
     """Return what is still to be trained of each arm, with the seed that the others have."""
     there = found.of_seed(found.seed)
     return {

@@ -25,7 +25,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from tfm_core.inspect.knockouts.parts import SUBLAYERS, Part
+from tfm_core.inspect.knockouts.parts import SUBLAYERS, KnockedPart
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.blocks import Block, Skip, Stack
 from tfm_core.layers.masks import is_token
@@ -33,7 +33,7 @@ from tfm_core.mistakes.blocks import skip_nothing
 from tfm_core.models.captioner import Captioner
 from tfm_core.models.text import DecoderOnly, EncoderOnly, TextModel
 
-Means = Mapping[Part, Tensor]
+Means = Mapping[KnockedPart, Tensor]
 """What a part hands on in the mean: (d_head,) of a head, (d_model,) of the others."""
 
 _NOTHING = object()
@@ -46,7 +46,7 @@ def twin(model: nn.Module) -> nn.Module:
 
 @contextmanager
 def knocked_out(
-    model: nn.Module, parts: Iterable[Part], means: Means | None = None
+    model: nn.Module, parts: Iterable[KnockedPart], means: Means | None = None
 ) -> Iterator[None]:
     """Switch parts of a model off inside the block. means: replaces a part's output; else zero."""
     with ExitStack() as undo:
@@ -61,14 +61,14 @@ def knocked_out(
 
 @torch.no_grad()
 def means_of(
-    model: nn.Module, parts: Iterable[Part], batches: Iterable[tuple[Tensor, ...]]
-) -> dict[Part, Tensor]:
+    model: nn.Module, parts: Iterable[KnockedPart], batches: Iterable[tuple[Tensor, ...]]
+) -> dict[KnockedPart, Tensor]:
     """Return the mean output of each part, over all tokens of all batches.
 
     Padding does not count; of a model that answers all positions at once, the answers count. A part
     without a vector output, such as a mask, has none.
     """
-    tallies: dict[Part, _Tally] = {}
+    tallies: dict[KnockedPart, _Tally] = {}
     with ExitStack() as undo:
         for module in model.modules():
             if isinstance(module, Stack):
@@ -114,7 +114,7 @@ class _Tally:
 
 
 @contextmanager
-def scaled_heads(model: nn.Module, scales: Mapping[Part, Tensor]) -> Iterator[None]:
+def scaled_heads(model: nn.Module, scales: Mapping[KnockedPart, Tensor]) -> Iterator[None]:
     """Multiply what each head hands on by a number of each example, (B,), inside the block."""
     with ExitStack() as undo:
         for part, factors in scales.items():
@@ -134,7 +134,7 @@ def scaled_heads(model: nn.Module, scales: Mapping[Part, Tensor]) -> Iterator[No
 
 
 @contextmanager
-def _head(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
+def _head(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[None]:
     attention, columns = _columns(model, part)
 
     def without(_module: nn.Module, args: Any) -> tuple[Tensor]:
@@ -147,7 +147,7 @@ def _head(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
 
 
 @contextmanager
-def _handed_on(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
+def _handed_on(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[None]:
     """Switch off what a sublayer, a recurrent attention or the first state hands on."""
 
     def instead(_module: nn.Module, args: Any, output: Any) -> Any:
@@ -158,7 +158,7 @@ def _handed_on(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[No
 
 
 @contextmanager
-def _backward(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
+def _backward(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[None]:
     def silent(_module: nn.Module, args: Any, output: Any) -> Any:
         return _with_vector(output, torch.zeros_like(_vector(output)))
 
@@ -171,7 +171,7 @@ def _backward(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[Non
 
 
 @contextmanager
-def _added(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
+def _added(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[None]:
     """Switch off what a layer adds to its input."""
 
     def instead(_module: nn.Module, args: Any, output: Tensor) -> Tensor:
@@ -182,7 +182,7 @@ def _added(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
 
 
 @contextmanager
-def _residual(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
+def _residual(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[None]:
     block = model.get_submodule(f"{part.stack}.layers.{part.layer}")
     assert isinstance(block, Block)
     name = f"{SUBLAYERS[part.sublayer][0]}_norm"
@@ -202,7 +202,7 @@ def _residual(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[Non
 
 
 @contextmanager
-def _norm(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
+def _norm(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[None]:
     # the module is swapped, not hooked: other sublayers may share it
     if part.layer is None:
         owner, name = model.get_submodule(part.stack), "final_norm"
@@ -214,7 +214,7 @@ def _norm(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
 
 
 @contextmanager
-def _positions(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
+def _positions(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[None]:
     with ExitStack() as undo:
         added = _added_positions(model, part)
         if added is not None:
@@ -228,7 +228,7 @@ def _positions(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[No
 
 
 @contextmanager
-def _mask(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
+def _mask(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[None]:
     def without(_module: nn.Module, args: Any, settings: dict[str, Any]) -> tuple[Any, Any]:
         changed = dict(settings)
         if part.sublayer == "cross":
@@ -259,18 +259,18 @@ _KNOCK_OUTS: dict[str, Callable[..., Any]] = {
 Add = Callable[[Tensor], None]
 
 
-def _watch_head(model: nn.Module, part: Part, add: Add) -> list[RemovableHandle]:
+def _watch_head(model: nn.Module, part: KnockedPart, add: Add) -> list[RemovableHandle]:
     attention, columns = _columns(model, part)
     watch = attention.out_projection.register_forward_pre_hook
     return [watch(lambda _module, args: add(args[0][..., columns]))]
 
 
-def _watch_output(model: nn.Module, part: Part, add: Add) -> list[RemovableHandle]:
+def _watch_output(model: nn.Module, part: KnockedPart, add: Add) -> list[RemovableHandle]:
     watch = _module_of(model, part).register_forward_hook
     return [watch(lambda _module, _args, output: add(_vector(output)))]
 
 
-def _watch_change(model: nn.Module, part: Part, add: Add) -> list[RemovableHandle]:
+def _watch_change(model: nn.Module, part: KnockedPart, add: Add) -> list[RemovableHandle]:
     changing = _added_positions(model, part) if part.kind == "positions" else None
     if part.kind == "layer":
         changing = _module_of(model, part)
@@ -279,7 +279,7 @@ def _watch_change(model: nn.Module, part: Part, add: Add) -> list[RemovableHandl
     return [changing.register_forward_hook(lambda _module, args, output: add(output - args[0]))]
 
 
-_WATCHES: dict[str, Callable[[nn.Module, Part, Add], list[RemovableHandle]]] = {
+_WATCHES: dict[str, Callable[[nn.Module, KnockedPart, Add], list[RemovableHandle]]] = {
     "head": _watch_head,
     "sublayer": _watch_output,
     "layer": _watch_change,
@@ -288,7 +288,7 @@ _WATCHES: dict[str, Callable[[nn.Module, Part, Add], list[RemovableHandle]]] = {
 }
 
 
-def _columns(model: nn.Module, part: Part) -> tuple[MultiHeadAttention, slice]:
+def _columns(model: nn.Module, part: KnockedPart) -> tuple[MultiHeadAttention, slice]:
     """Return the attention of a head, and where its output stands beside that of the others."""
     attention = model.get_submodule(part.module)
     assert isinstance(attention, MultiHeadAttention)
@@ -297,11 +297,11 @@ def _columns(model: nn.Module, part: Part) -> tuple[MultiHeadAttention, slice]:
     return attention, slice(part.head * width, (part.head + 1) * width)
 
 
-def _module_of(model: nn.Module, part: Part) -> nn.Module:
+def _module_of(model: nn.Module, part: KnockedPart) -> nn.Module:
     return model.get_submodule("bridge" if part.kind == "start" else part.module)
 
 
-def _added_positions(model: nn.Module, part: Part) -> nn.Module | None:
+def _added_positions(model: nn.Module, part: KnockedPart) -> nn.Module | None:
     """Return the layer that adds positions in front of a stack."""
     name = "src_positions" if part.stack == "encoder" else "tgt_positions"
     found = getattr(model, name, getattr(model, "positions", None))

@@ -12,8 +12,8 @@ from tfm_core import byte_cache
 from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, SequenceTaskConfig
 from tfm_core.inspect.attention.example import Example, captured
 from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, inputs_of, model_of
-from tfm_core.inspect.knockouts.measure import How, means_over
-from tfm_core.inspect.knockouts.parts import Part
+from tfm_core.inspect.knockouts.measure import Replacement, means_over
+from tfm_core.inspect.knockouts.parts import KnockedPart
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
@@ -23,7 +23,9 @@ MIN_MOVED = 0.0005
 """Share of the attention below which a map counts as unchanged: it rounds to 0.0 %."""
 
 
-def example_without(run: Run, index: int, off: Sequence[Part], how: How, n: int) -> Example:
+def example_without(
+    run: Run, index: int, off: Sequence[KnockedPart], how: Replacement, n: int
+) -> Example:
     """Return an example of a run's probe without some parts: maps with the true answer, own answer.
 
     n: validation examples for the means. Cached. Raises StudentError without checkpoint or probe.
@@ -49,7 +51,9 @@ def most_moved(before: Example, after: Example) -> str | None:
 
 
 @byte_cache.kept
-def _read(folder: str, mark: int, index: int, off: tuple[Part, ...], how: How, n: int) -> Example:
+def _read(
+    folder: str, mark: int, index: int, off: tuple[KnockedPart, ...], how: Replacement, n: int
+) -> Example:
     import torch
 
     from tfm_core.inspect.knockouts.engine import knocked_out, twin

@@ -15,7 +15,7 @@ from tfm_core import byte_cache
 from tfm_core.data.vocabulary import PAD
 from tfm_core.inspect.attention.deletion import stages_of
 from tfm_core.inspect.attention.trained import at_once, checkpoint_mark, data_of, in_all, model_of
-from tfm_core.inspect.knockouts.parts import Part, heads_of, parts_of
+from tfm_core.inspect.knockouts.parts import KnockedPart, heads_of, parts_of
 from tfm_core.runs.run import Run
 from tfm_core.sentences import Paragraph, Sentence
 from tfm_core.variants.tasks import TASK_KINDS
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     S = TypeVar("S")
 
-How = Literal["zero", "mean"]
+Replacement = Literal["zero", "mean"]
 FIRST_EXAMPLES = 200
 RANDOM_ORDERS = 5
 MAX_STAGES = 24
@@ -55,13 +55,13 @@ class Score:
 class Importance:
     """A head: the score without it alone, and how much the loss rises, in nats."""
 
-    part: Part
+    part: KnockedPart
     score: Score
     rise: float
 
 
 @dataclass(frozen=True, slots=True)
-class Pruning:
+class HeadPruning:
     """Heads removed one after the other.
 
     removed: (S,) how many. ordered: the scores, least important first; by_chance: in random orders.
@@ -88,7 +88,7 @@ def n_most(run: Run) -> int:
     return max(n_first(run), in_all(run.experiment, n_validation(run)))
 
 
-def measured(run: Run, off: Sequence[Part], how: How, n: int) -> Score:
+def measured(run: Run, off: Sequence[KnockedPart], how: Replacement, n: int) -> Score:
     """Return the score without some parts on the first n validation examples. Cached.
 
     Raises ValueError, in a sentence, without a checkpoint or data.
@@ -98,7 +98,9 @@ def measured(run: Run, off: Sequence[Part], how: How, n: int) -> Score:
     return _measured(str(run.folder), checkpoint_mark(run), ordered, how if off else "zero", n)
 
 
-def together(run: Run, off: Sequence[Part], how: How, n: int) -> tuple[float, float] | None:
+def together(
+    run: Run, off: Sequence[KnockedPart], how: Replacement, n: int
+) -> tuple[float, float] | None:
     """Return how much the loss rises without each part alone, in sum, and without all.
 
     None for fewer than two parts and more than MAX_TOGETHER.
@@ -122,7 +124,7 @@ def in_words(alone: float, joint: float) -> Sentence:
     return Paragraph("knockouts/independent", **values)
 
 
-def importances(run: Run, how: How, n: int) -> Iterator[Importance]:
+def importances(run: Run, how: Replacement, n: int) -> Iterator[Importance]:
     """Yield every head with the score without it (Michel et al. 2019, 3.2). Raises ValueError."""
     whole = measured(run, (), how, n)
     for head in heads_of(run.experiment):
@@ -130,12 +132,12 @@ def importances(run: Run, how: How, n: int) -> Iterator[Importance]:
         yield Importance(head, score, score.loss - whole.loss)
 
 
-def least_first(found: Sequence[Importance]) -> tuple[Part, ...]:
+def least_first(found: Sequence[Importance]) -> tuple[KnockedPart, ...]:
     """Return the heads in the order in which a pruning takes them: what is missed least first."""
     return tuple(each.part for each in sorted(found, key=lambda each: each.rise))
 
 
-def gradient_importances(run: Run, n: int) -> dict[Part, float]:
+def gradient_importances(run: Run, n: int) -> dict[KnockedPart, float]:
     """Return the importance of each head from one backward pass: Michel et al. 2019, Eq. 3.
 
     The mean over examples of |dL / d xi|, xi being a factor of the head's output, at xi = 1: a
@@ -152,8 +154,13 @@ def n_measurements(n_heads: int, n_orders: int = RANDOM_ORDERS) -> int:
 
 
 def pruned(
-    run: Run, order: Sequence[Part], how: How, n: int, n_orders: int = RANDOM_ORDERS, seed: int = 0
-) -> Iterator[int | Pruning]:
+    run: Run,
+    order: Sequence[KnockedPart],
+    how: Replacement,
+    n: int,
+    n_orders: int = RANDOM_ORDERS,
+    seed: int = 0,
+) -> Iterator[int | HeadPruning]:
     """Remove heads in an order and in random ones; yield measurements done, then the curves."""
     chance = random.Random(seed)
     orders = [tuple(order), *(chance.sample(order, len(order)) for _ in range(n_orders))]
@@ -168,15 +175,15 @@ def pruned(
                 done += 1
                 yield done
         curves.append(tuple(curve))
-    yield Pruning(stages, curves[0], tuple(curves[1:]))
+    yield HeadPruning(stages, curves[0], tuple(curves[1:]))
 
 
-def heads_to_spare(curves: Pruning, points: float = 0.01) -> int:
+def heads_to_spare(curves: HeadPruning, points: float = 0.01) -> int:
     """Return how many heads went, in order, before accuracy had fallen by more than ``points``."""
     return _to_spare(curves.removed, curves.ordered, points)
 
 
-def heads_to_spare_by_chance(curves: Pruning, points: float = 0.01) -> tuple[int, ...]:
+def heads_to_spare_by_chance(curves: HeadPruning, points: float = 0.01) -> tuple[int, ...]:
     """Return the same of each random order."""
     return tuple(_to_spare(curves.removed, curve, points) for curve in curves.by_chance)
 
@@ -203,7 +210,9 @@ def first_of(split: S, n: int) -> S:
 
 
 @byte_cache.kept
-def _measured(folder: str, mark: int, off: tuple[Part, ...], how: How, n: int) -> Score:
+def _measured(
+    folder: str, mark: int, off: tuple[KnockedPart, ...], how: Replacement, n: int
+) -> Score:
     from tfm_core.inspect.knockouts.engine import knocked_out, twin
 
     run = Run(Path(folder))
@@ -244,7 +253,7 @@ def _answering(run: Run, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
 
 
 @byte_cache.kept
-def _gradients(folder: str, mark: int, n: int) -> dict[Part, float]:
+def _gradients(folder: str, mark: int, n: int) -> dict[KnockedPart, float]:
     import torch
 
     from tfm_core.inspect.knockouts.engine import knocked_out, scaled_heads, twin

@@ -21,12 +21,12 @@ from tfm_core.runs.run import Run
 if TYPE_CHECKING:
     from tfm_core.data.load import Data
 
-Kind = Literal["plain", "early", "augmented"]
-KINDS: tuple[Kind, ...] = ("plain", "early", "augmented")
+LessonKind = Literal["plain", "early", "augmented"]
+KINDS: tuple[LessonKind, ...] = ("plain", "early", "augmented")
 PATIENCE = 6
 STEPS = 1200
 AUGMENTATION = {"shift": 2.0, "rotation": 10.0, "scale": 0.1}
-SECONDS: dict[Kind, int] = {"plain": 24, "early": 15, "augmented": 25}
+SECONDS: dict[LessonKind, int] = {"plain": 24, "early": 15, "augmented": 25}
 """CPU-seconds of training on one thread of a plain 2-core machine."""
 MIN_WAIT = 3
 """Validations after the best from which on a rise is no longer taken for noise."""
@@ -76,7 +76,7 @@ class Overfitting:
         )
 
 
-def guided(kind: Kind) -> Experiment:
+def guided(kind: LessonKind) -> Experiment:
     """Return the experiment: no augmentation, the same stopped early, the same augmented.
 
     The learning rate is constant, low and without weight decay, so that overfitting shows.
@@ -97,10 +97,10 @@ def guided(kind: Kind) -> Experiment:
     return Experiment.parse(values)
 
 
-def find(runs: Iterable[Run]) -> dict[Kind, Run]:
+def find(runs: Iterable[Run]) -> dict[LessonKind, Run]:
     """Return the newest intact guided run of each kind: finished ones first, recorded ones last."""
     wanted = {kind: guided(kind) for kind in KINDS}
-    known: dict[Kind, Run] = {}
+    known: dict[LessonKind, Run] = {}
     for run in runs:
         if run.problem is not None:
             continue
@@ -113,14 +113,14 @@ def find(runs: Iterable[Run]) -> dict[Kind, Run]:
     return {kind: known[kind] for kind in KINDS if kind in known}
 
 
-def finished(runs: Mapping[Kind, Run]) -> dict[Kind, Run]:
+def finished(runs: Mapping[LessonKind, Run]) -> dict[LessonKind, Run]:
     """Return those of the guided runs that have been trained to their end."""
     return {kind: run for kind, run in runs.items() if _is_finished(run)}
 
 
-def chosen(runs: Mapping[Kind, tuple[Run, Curves]]) -> tuple[Kind, int, float] | None:
+def chosen(runs: Mapping[LessonKind, tuple[Run, Curves]]) -> tuple[LessonKind, int, float] | None:
     """Return kind, step and loss of the lowest validation loss of all runs, or None."""
-    candidates: list[tuple[float, Kind, int]] = []
+    candidates: list[tuple[float, LessonKind, int]] = []
     for kind, (run, curves) in runs.items():
         rows, at = curves.unseen, curves.best_validation()
         if at is None:

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from tfm_core.models.build import Model
 
 
-Readings = tuple[tuple[int, ...], npt.NDArray[np.float32]]
+AnswersByStep = tuple[tuple[int, ...], npt.NDArray[np.float32]]
 
 
-def readings(run: Run, picture: npt.NDArray[np.uint8]) -> Readings:
+def answers_by_step(run: Run, picture: npt.NDArray[np.uint8]) -> AnswersByStep:
     """Return the steps with kept weights, ascending, and (steps, classes): their answers.
 
     picture: uint8 (C, height, width). Damaged weights are left out. Raises StudentError for other
@@ -35,7 +35,7 @@ def readings(run: Run, picture: npt.NDArray[np.uint8]) -> Readings:
 
     run.experiment.task_as(ImageTaskConfig, N_("This run learned sentences; it reads no pictures."))
     (images,) = inputs_of(run, {}, picture)
-    models = kept_models(run)
+    models = models_by_step(run)
     if not models:
         raise StudentError("This run kept no weights from during its training.")
     with torch.inference_mode():
@@ -44,7 +44,7 @@ def readings(run: Run, picture: npt.NDArray[np.uint8]) -> Readings:
     return tuple(step for step, _model in models), answers
 
 
-def read_from(found: Readings, answer: int) -> int | None:
+def right_since(found: AnswersByStep, answer: int) -> int | None:
     """Return the step from which on a run read a picture as ``answer``, None where it doesn't."""
     steps, answers = found
     since = None
@@ -62,7 +62,7 @@ def model_at(run: Run, step: int) -> Model:
     return _model(str(run.folder), step, changed)
 
 
-def kept_models(run: Run) -> list[tuple[int, Model]]:
+def models_by_step(run: Run) -> list[tuple[int, Model]]:
     """Return the models of the kept steps, ascending, each built once; none of damaged weights."""
     found = []
     for step in run.weight_steps():
@@ -98,7 +98,7 @@ MAX_CLASSES = 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Looks:
+class PictureHistory:
     """S steps of a training, the last one last.
 
     shares: (S, classes), probabilities. heads: (S, L, H, side, side), what the answering token
@@ -118,7 +118,7 @@ def reads_drawings(experiment: Experiment) -> bool:
     return channels == 1 and 0 < len(task.class_names) <= MAX_CLASSES
 
 
-def looks(run: Run, picture: npt.NDArray[np.uint8]) -> Looks:
+def picture_history(run: Run, picture: npt.NDArray[np.uint8]) -> PictureHistory:
     """Look at a picture uint8 (C, height, width) with all kept weights and the last checkpoint.
 
     Raises StudentError for other runs, or without weights.
@@ -128,12 +128,12 @@ def looks(run: Run, picture: npt.NDArray[np.uint8]) -> Looks:
     kept = models_of(run)
     found = [_look(run.experiment, model, images) for _step, model in kept]
     shares, heads, rolled = (np.stack(part) for part in zip(*found, strict=True))
-    return Looks(tuple(step for step, _model in kept), shares, heads, rolled)
+    return PictureHistory(tuple(step for step, _model in kept), shares, heads, rolled)
 
 
 def models_of(run: Run) -> list[tuple[int, Model]]:
     """Return the models of a run by step, ascending. Raises ValueError where there is none."""
-    kept = kept_models(run)
+    kept = models_by_step(run)
     if run.has_checkpoint:
         model, step = model_of(run)
         if not kept or step > kept[-1][0]:

@@ -34,7 +34,7 @@ _FIRST_KINDS = ("cross", "picture")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class StageExample:
     """An example of the probe: its source and truth as text, and the tokens that are the truth."""
 
     source: str
@@ -43,7 +43,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StageAnswer:
     """The answer to one example at one step.
 
     tokens, confidence: of a text. classes: the likeliest of a picture. is_right: None for a text to
@@ -57,11 +57,11 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class StageFrame:
     """One snapshot: the answer to every example, and a few words for each head, row by row."""
 
     step: int
-    answers: tuple[Answer, ...]
+    answers: tuple[StageAnswer, ...]
     labels: tuple[str, ...]
 
 
@@ -79,8 +79,8 @@ class Stage:
     kinds: tuple[str, ...]
     example: int
     n_attended: int
-    examples: tuple[Shown, ...]
-    frames: tuple[Frame, ...]
+    examples: tuple[StageExample, ...]
+    frames: tuple[StageFrame, ...]
     surface: Surface
     maps: MapView | None = None
     side: int = 0
@@ -116,7 +116,7 @@ def read(
     n_attended = len(probe.attended)
     chosen = kind if kind in kinds else next(iter(kinds), None)
     index = example if example is not None and 0 <= example < n_attended else _telling(probe)
-    frames: list[Frame] = []
+    frames: list[StageFrame] = []
     views: list[MapView] = []
     for step in run.snapshot_steps() if steps is None else steps:
         try:
@@ -177,17 +177,17 @@ def _together(views: Sequence[MapView]) -> MapView:
 
 def _frame(
     run: Run, probe: Probe, step: int, kind: str | None, index: int
-) -> tuple[Frame, MapView | None]:
+) -> tuple[StageFrame, MapView | None]:
     """Return what a snapshot shows, from memory where it was read before. Raises ValueError."""
     snapshot = run.snapshot(step)
     path = snapshot_path(run.folder, step)
     changed = path.stat().st_mtime_ns
     answers = _answers(run.folder, step, changed)
     if kind is None:
-        return Frame(step, answers, ()), None
+        return StageFrame(step, answers, ()), None
     modules = modules_by_kind(run.experiment)[kind]
     if any(module not in snapshot.attention for module in modules):
-        return Frame(step, answers, ()), None
+        return StageFrame(step, answers, ()), None
     example = example_of(run.experiment, probe, snapshot, index)
     view = map_view(run.experiment, example, kind=kind)
     if kind == "patches":
@@ -196,7 +196,7 @@ def _frame(
             view, weights=over_picture(view.weights, has_cls=cls), may_attend=None,
             query=(), query_words=(), key=view.key[cls:],
         )  # fmt: skip
-    return Frame(step, answers, head_labels.of_step(run, step, kind).short), view
+    return StageFrame(step, answers, head_labels.of_step(run, step, kind).short), view
 
 
 def over_picture(maps: Array, *, has_cls: bool) -> Array:
@@ -207,33 +207,33 @@ def over_picture(maps: Array, *, has_cls: bool) -> Array:
 
 
 @lru_cache(maxsize=512)
-def _answers(folder: Path, step: int, changed: int) -> tuple[Answer, ...]:
+def _answers(folder: Path, step: int, changed: int) -> tuple[StageAnswer, ...]:
     run = Run(folder)
     probe, snapshot = run.probe(), run.snapshot(step)
     return tuple(_answer(run.experiment, probe, snapshot, n) for n in range(len(probe.items)))
 
 
-def _answer(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: int) -> Answer:
+def _answer(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: int) -> StageAnswer:
     item = probe.items[index]
     if snapshot.probabilities is not None:
         names = experiment.task_as(ImageTaskConfig).facts.class_names
         row = np.asarray(snapshot.probabilities[index], np.float32)
         best = [int(number) for number in np.argsort(-row, kind="stable")[:MAX_CLASSES]]
         classes = tuple((names[number], float(row[number])) for number in best)
-        return Answer(classes=classes, is_right=best[0] == item["label"])
+        return StageAnswer(classes=classes, is_right=best[0] == item["label"])
     if snapshot.tokens is None:
-        return Answer()
+        return StageAnswer()
     tokens = tuple(snapshot.tokens[index])
     sure: tuple[float, ...] = ()
     if snapshot.confidence is not None:
         sure = tuple(float(share) for share in snapshot.confidence[index][: len(tokens)])
     is_right = None if is_language(item) else tokens == tuple(item["tgt"])
-    return Answer(tokens, sure, is_right=is_right)
+    return StageAnswer(tokens, sure, is_right=is_right)
 
 
-def _shown(experiment: Experiment, item: Mapping[str, Any]) -> Shown:
+def _shown(experiment: Experiment, item: Mapping[str, Any]) -> StageExample:
     if "label" in item:
         name = experiment.task_as(ImageTaskConfig).facts.class_names[item["label"]]
-        return Shown("", name, ())
+        return StageExample("", name, ())
     tokens = () if is_language(item) else tuple(item["tgt"])
-    return Shown(item.get("src_text", ""), item["tgt_text"], tokens)
+    return StageExample(item.get("src_text", ""), item["tgt_text"], tokens)

@@ -40,7 +40,7 @@ NICENESS = 5
 MEMORY_SHARE = 0.6
 """Of the memory that is free when it starts, a measurement takes at most so much."""
 
-Say = Callable[..., None]
+Emit = Callable[..., None]
 
 
 def main() -> int:
@@ -69,7 +69,7 @@ def main() -> int:
 
 
 def measure(
-    name: str, experiment: Experiment, device: str, say: Say, *, count: int = ROUNDS
+    name: str, experiment: Experiment, device: str, say: Emit, *, count: int = ROUNDS
 ) -> None:
     """Check and time a comparison of the registry; tell ``say`` everything."""
     say("progress", done=0, total=0, words=N_("Starting: loading PyTorch"))
@@ -172,7 +172,7 @@ def _checked(case: BenchmarkCase) -> dict[str, Any]:
     }
 
 
-def _time(case: BenchmarkCase, clock: Clock, count: int, words: str, say: Say) -> None:
+def _time(case: BenchmarkCase, clock: Clock, count: int, words: str, say: Emit) -> None:
     say("progress", done=0, total=count, words=words)
     calls = _calls(case.sides, clock)
     begin = time.perf_counter()

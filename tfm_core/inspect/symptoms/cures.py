@@ -68,7 +68,7 @@ class Checkpoints:
     total: int
 
 
-Changes = Mapping[str, Mapping[str, Any]]
+SettingChanges = Mapping[str, Mapping[str, Any]]
 
 
 def cures(
@@ -90,7 +90,7 @@ def cures(
 
 def _changes(
     kind: SymptomKind, experiment: Experiment, begins: Begins
-) -> Iterator[tuple[Begins, Changes]]:
+) -> Iterator[tuple[Begins, SettingChanges]]:
     training, usual = experiment.training, usual_rate(experiment)
     if kind == "overfits":
         yield from _against_overfitting(experiment)
@@ -113,7 +113,7 @@ def _changes(
         yield "beginning", {"training": warm}
 
 
-def _against_overfitting(experiment: Experiment) -> Iterator[tuple[Begins, Changes]]:
+def _against_overfitting(experiment: Experiment) -> Iterator[tuple[Begins, SettingChanges]]:
     n_train = getattr(experiment.task, "n_train", None)
     if isinstance(n_train, int):
         yield "beginning", {"task": {"n_train": _MORE * n_train}}
@@ -122,7 +122,9 @@ def _against_overfitting(experiment: Experiment) -> Iterator[tuple[Begins, Chang
         yield "beginning", {"training": {"patience": _PATIENCE}}
 
 
-def _against_stalling(experiment: Experiment, usual: float) -> Iterator[tuple[Begins, Changes]]:
+def _against_stalling(
+    experiment: Experiment, usual: float
+) -> Iterator[tuple[Begins, SettingChanges]]:
     training = experiment.training
     optimiser = OPTIMISERS[training.optimizer]
     if optimiser.decay_is_coupled and training.weight_decay > optimiser.decay:
@@ -146,7 +148,7 @@ def _mistakes(experiment: Experiment) -> dict[str, dict[str, Any]]:
 
 
 def _cure(
-    experiment: Experiment, changes: Changes, begins: Begins, kept: Checkpoints
+    experiment: Experiment, changes: SettingChanges, begins: Begins, kept: Checkpoints
 ) -> Cure | None:
     """Return a cure; None if its settings are invalid or change nothing."""
     step = {"beginning": 0, "best": kept.best, "last": kept.last}[begins]
@@ -170,7 +172,7 @@ def _cure(
     )
 
 
-def _changed(experiment: Experiment, changes: Changes) -> Experiment:
+def _changed(experiment: Experiment, changes: SettingChanges) -> Experiment:
     sections = {
         name: getattr(experiment, name).replace(**changed).model_dump()
         for name, changed in changes.items()

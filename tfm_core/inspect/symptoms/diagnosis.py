@@ -50,7 +50,7 @@ def waits_until(experiment: Experiment) -> int:
     return in_curves.wait(round(training.warmup * training.steps))
 
 
-Seen = tuple[SymptomKind, int, str]
+FoundSymptom = tuple[SymptomKind, int, str]
 _OF_OUTCOME: dict[OutcomeKind, SymptomKind] = {
     "diverged": "diverged",
     "never-learned": "at-chance",
@@ -60,7 +60,7 @@ _OF_OUTCOME: dict[OutcomeKind, SymptomKind] = {
 
 def _seen(
     experiment: Experiment, status: Status, curves: Curves, way: Way, dead: DeadHeads | None
-) -> Iterator[Seen]:
+) -> Iterator[FoundSymptom]:
     diverged = _diverged(status, curves, way)
     if diverged is not None:
         yield diverged
@@ -83,7 +83,7 @@ def _seen(
         yield "overfits", rise.step, _overfits(rise)
 
 
-def _diverged(status: Status, curves: Curves, way: Way) -> Seen | None:
+def _diverged(status: Status, curves: Curves, way: Way) -> FoundSymptom | None:
     if status.state == "failed" and is_of_divergence(status.reason):
         assert isinstance(status.reason, Sentence)
         step = int(status.reason.values["step"])
@@ -108,7 +108,7 @@ def _diverged(status: Status, curves: Curves, way: Way) -> Seen | None:
     )
 
 
-def _of_rate(experiment: Experiment, way: Way, step: int) -> Seen | None:
+def _of_rate(experiment: Experiment, way: Way, step: int) -> FoundSymptom | None:
     """Return what a learning rate does that is far from the usual one."""
     rate, usual = experiment.training.learning_rate, usual_rate(experiment)
     share, fall = float(way.shares[-1]) if len(way.shares) else 0.0, in_curves.fall_per_100(way)
@@ -136,7 +136,7 @@ def _of_rate(experiment: Experiment, way: Way, step: int) -> Seen | None:
     return None
 
 
-def _at_chance(way: Way, step: int) -> Seen:
+def _at_chance(way: Way, step: int) -> FoundSymptom:
     return (
         "at-chance",
         0,

@@ -51,7 +51,7 @@ class BeamSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class BeamNode:
     """A text of the beam as a node of the tree: step and place, from 0.
 
     lives: whether it leads to a text of the final beam. is_new: its token was written at this step.
@@ -121,14 +121,14 @@ class BeamComparison:
         return None
 
     @property
-    def tree(self) -> list[Node]:
+    def tree(self) -> list[BeamNode]:
         """Every text that was ever kept, as the nodes of a tree."""
         lives: list[set[int]] = [set() for _ in self.steps]
         lives[-1] = set(range(len(self.steps[-1])))
         for step in range(len(self.steps) - 1, 0, -1):
             lives[step - 1] = {self.steps[step][place].parent for place in lives[step]}
         return [
-            Node(
+            BeamNode(
                 step=step,
                 place=place,
                 parent=beam.parent if step else None,

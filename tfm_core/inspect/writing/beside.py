@@ -22,7 +22,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ComparedToken:
     """One position: the truth with its probability, the prediction after it, and the free one.
 
     Each is None where its text has ended.
@@ -51,7 +51,7 @@ class Place:
 class BesideTruth:
     """A text place by place, and the natural logarithm of the probability of both texts."""
 
-    places: tuple[Place, ...]
+    places: tuple[ComparedToken, ...]
     truth_score: float
     free_score: float
 
@@ -97,7 +97,7 @@ def beside_truth(writing: Writing) -> BesideTruth | None:
         for id, log in zip(best.indices.tolist(), best.values, strict=True)
     ]
     free = [Said(token.own.token, token.own.chance) for token in writing.tokens]
-    places = tuple(Place(*said) for said in zip_longest(truth, taught, free))
+    places = tuple(ComparedToken(*said) for said in zip_longest(truth, taught, free))
     return BesideTruth(places, float(own.sum()), writing.score)
 
 

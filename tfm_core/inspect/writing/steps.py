@@ -118,10 +118,10 @@ def write(
     if source.is_at_once:
         return _at_once(source, forced)
     ids = _written(source, sampling, seed, n, forced)
-    return told(source, ids, sampling, forced)
+    return writing_of(source, ids, sampling, forced)
 
 
-def told(source: Source, ids: Ids, sampling: SamplingConfig, forced: Forced) -> Writing:
+def writing_of(source: Source, ids: Ids, sampling: SamplingConfig, forced: Forced) -> Writing:
     """Return a text as it is written token by token, each after those before it."""
     found = passed(source, ids)
     tokens = _tokens(source, found.logits, ids, sampling, forced)
