@@ -27,6 +27,8 @@ class AttentionKind:
     is_named_by_written: bool = False
 
 
+_EARLIER = N_("Every token attends to itself and earlier ones.")
+
 KINDS: dict[str, AttentionKind] = {
     kind.name: kind
     for kind in (
@@ -70,7 +72,7 @@ KINDS: dict[str, AttentionKind] = {
         AttentionKind(
             "decoder",
             N_("Decoder self-attention (causal)"),
-            N_("Every target token attends to itself and the ones before it."),
+            _EARLIER,
             N_("target token so far"),
             N_("target token so far"),
             Paragraph("probe/decoder-look-for"),
@@ -91,7 +93,7 @@ KINDS: dict[str, AttentionKind] = {
         AttentionKind(
             "sequence",
             N_("Self-attention (causal)"),
-            N_("Source and target are one sequence; every token attends to earlier ones."),
+            _EARLIER,
             N_("token"),
             N_("token"),
             Paragraph("probe/sequence-look-for"),
@@ -101,7 +103,7 @@ KINDS: dict[str, AttentionKind] = {
         AttentionKind(
             "text",
             N_("Self-attention (causal)"),
-            N_("Every token attends to itself and the ones before it."),
+            _EARLIER,
             N_("token"),
             N_("token"),
             Paragraph("probe/decoder-look-for"),

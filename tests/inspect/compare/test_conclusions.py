@@ -20,10 +20,10 @@ def test_shares_are_told_apart_by_how_many_examples_there_are():
 
 def test_who_answers_most_is_said_or_that_nobody_does():
     for shares, n, words in [
-        ({"RNN": 0.99, "one": 0.8}, 500, "“RNN” (99.0%) is best, against “one” (80.0%)."),
-        ({"RNN": 0.6, "one": 0.95}, 500, "“one” (95.0%) is best, against “RNN” (60.0%)."),
+        ({"RNN": 0.99, "one": 0.8}, 500, "Best: “RNN” (99.0%), against “one” (80.0%)."),
+        ({"RNN": 0.6, "one": 0.95}, 500, "Best: “one” (95.0%), against “RNN” (60.0%)."),
         ({"RNN": 0.99, "one": 0.98}, 100, "None is better: “RNN” (99.0%), “one” (98.0%)"),
-        ({"a": 0.9, "b": 0.1, "c": 0.9}, 500, "“a” (90.0%), “c” (90.0%) are best"),
+        ({"a": 0.9, "b": 0.1, "c": 0.9}, 500, "Best: “a” (90.0%), “c” (90.0%), against “b”"),
     ]:
         assert words in conclusions.most_right(shares, n)
 
@@ -55,12 +55,15 @@ def test_whether_the_strong_cells_fill_the_frames_is_counted():
 
 def test_which_kind_goes_on_beyond_its_length():
     for tokens, words in [
-        ({"ALiBi": 0.9, "learned": 0.1}, "“ALiBi” (90.0%) is best; then “learned” (10.0%)"),
+        (
+            {"ALiBi": 0.9, "learned": 0.1},
+            "(trained up to 12): “ALiBi” (90.0%); then “learned” (10.0%)",
+        ),
         ({"ALiBi": 0.5, "learned": 0.5}, "none is better"),
-        ({"a": 0.9, "b": 0.9, "c": 0.1}, "“a” (90.0%), “b” (90.0%) are best; then “c”"),
+        ({"a": 0.9, "b": 0.9, "c": 0.1}, "“a” (90.0%), “b” (90.0%); then “c”"),
     ]:
         said = conclusions.beyond(tokens, 200, 24, 12)
-        assert "At 24 tokens (trained up to 12)" in said
+        assert "t 24 tokens (trained up to 12)" in said
         assert words in said
 
 
@@ -82,7 +85,11 @@ def test_from_which_layer_on_the_answers_stand():
 
 def test_whether_words_of_a_class_became_alike():
     for before, after, words in [
-        ((0.01, 0.0), (0.4, 0.02), "**became alike**: cosine 0.40 at step 1,000, 0.02 between"),
+        (
+            (0.01, 0.0),
+            (0.4, 0.02),
+            "**became alike**. Their cosine is 0.40 at step 1,000, 0.02 between",
+        ),
         ((0.01, 0.0), (0.03, 0.02), "**no more alike**"),
         ((0.4, 0.0), (0.1, 0.0), "**less** alike"),
     ]:

@@ -117,7 +117,7 @@ def test_a_conclusion_says_whether_it_was_expected_and_what_other_seeds_say():
         one,
         {"positions": shares("a", 0.99, 0.98, 0.97), "none": shares("b", 0.02, 0.03, 0.05)},
     )
-    assert "paired t-test" in seeds.seeds[0]
+    assert "Paired t-test" in seeds.seeds[0]
     assert conclude(one, {"positions": shares("a", 0.99)}).verdict is None
 
 

@@ -76,7 +76,7 @@ def test_who_is_right_only_with_the_truth_before_it_is_fooled():
     assert found.kind == "fooled"
     assert "98.9% of unseen sequences right" in found.sentence
     assert "**1.5%** of 200 right; “usual” 96.5%" in found.sentence
-    assert "looks perfect" in found.sentence
+    assert "look perfect" in found.sentence
 
 
 def test_the_right_tokens_in_another_order_are_told_from_wrong_ones():
@@ -108,7 +108,7 @@ def test_who_writes_as_well_as_it_answers_is_not_fooled():
     honest, other = (result(name, written=Generated(0.965, 200)) for name in ("usual", "no mask"))
     found = findings.fooled(honest, other)
     assert found.kind == "same"
-    assert "96.5% of 200 right when it generates" in found.sentence
+    assert "96.5% of 200 right" in found.sentence
 
 
 def test_a_cheat_that_is_not_perfect_either_is_not_said_to_look_so():
@@ -116,7 +116,7 @@ def test_a_cheat_that_is_not_perfect_either_is_not_said_to_look_so():
         result(written=Generated(0.965, 200)), result("no mask", 0.6, written=Generated(0.0, 200))
     )
     assert found.kind == "fooled"
-    assert "looks perfect" not in found.sentence
+    assert "look perfect" not in found.sentence
 
 
 def test_smoothing_is_held_to_be_less_sure_only_where_it_is():
@@ -159,7 +159,7 @@ def test_a_loss_of_probabilities_is_held_against_the_lowest_it_can_have():
     found = findings.twice_squashed(result(), broken)
     assert found.kind == "worse"
     assert "ends at 3.49" in found.sentence
-    assert "would have 3.27" in found.sentence
+    assert "has 3.27" in found.sentence
     certain = torch.eye(70)  # probabilities, given to a loss that takes logits
     assert findings.lowest_of_probabilities(70) == pytest.approx(
         float(torch.nn.functional.cross_entropy(certain, torch.arange(70))), abs=1e-5

@@ -13,7 +13,7 @@ from tfm_core.inspect.bugs.probes import PROBES, Measurement, ProbedModel, diffe
 from tfm_core.inspect.source.file import source_code
 from tfm_core.mistakes import MISTAKES
 from tfm_core.runs.run import Run
-from tfm_core.sentences import Paragraph
+from tfm_core.sentences import N_, Paragraph, joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +85,17 @@ def hint(pair: Twins, guess: Bug, used: Collection[str] = ()) -> str:
         if apart:
             one, other = max(apart, key=_distance)
             values = {
-                "question": PROBES[name].question,
                 "label": one.label,
                 "expected": format_value(one),
                 "measured": format_value(other),
             }
-            if name in used:
-                return Paragraph("bugs/look-again", **values)
-            return Paragraph("bugs/ask", **values)
+            question = PROBES[name].question
+            ask = (
+                N_("Look again at “{question}”.", question=question)
+                if name in used
+                else N_("Ask “{question}”.", question=question)
+            )
+            return joined(ask, Paragraph("bugs/hint", **values))
     return Paragraph("bugs/no-probe")
 
 

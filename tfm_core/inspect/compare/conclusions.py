@@ -36,19 +36,13 @@ def most_right(shares: Mapping[str, float], n: int) -> Sentence | None:
         return None
     first, others = ranked(shares, n)
     if not others:
-        return Paragraph("conclusions/none-better", figures=_figures(shares, first), n=n)
+        best: Sentence = N_("None is better: {figures}.", figures=_figures(shares, first))
+    else:
+        values = {"best": _figures(shares, first), "others": _figures(shares, others)}
+        best = N_("Best: {best}, against {others}.", **values)
     if len(first) == 1:
-        return N_(
-            "{best} is best, against {others}.",
-            best=_figures(shares, first),
-            others=_figures(shares, others),
-        )
-    return Paragraph(
-        "conclusions/several-best",
-        figures=_figures(shares, first),
-        others=_figures(shares, others),
-        n=n,
-    )
+        return best
+    return joined(best, N_("{n:,} examples can't tell equal ones apart.", n=n))
 
 
 def best_aligned(
@@ -99,8 +93,7 @@ def beyond(tokens: Mapping[str, float], n: int, length: int, trained: int) -> Se
     values["first"] = _figures(tokens, first)
     if not others:
         return Paragraph("conclusions/none-longer", **values)
-    name = "one-longer" if len(first) == 1 else "several-longer"
-    return Paragraph(f"conclusions/{name}", others=_figures(tokens, others), **values)
+    return Paragraph("conclusions/best-longer", others=_figures(tokens, others), **values)
 
 
 def settled(says: Sequence[Sequence[str]]) -> Sentence:
@@ -145,11 +138,13 @@ def classes_apart(
         "between_0": before[1],
         "step": step,
     }
+    words = Paragraph("conclusions/class-cosines", **figures)
     if gaps[1] - gaps[0] > ENOUGH:
-        return Paragraph("conclusions/classes-alike", **figures)
+        untold = N_("The model was never told the classes.")
+        return joined(N_("Words of one class **became alike**."), words, untold)
     if gaps[0] - gaps[1] > ENOUGH:
-        return Paragraph("conclusions/classes-less-alike", **figures)
-    return Paragraph("conclusions/classes-unchanged", **figures)
+        return joined(N_("Words of one class became **less** alike."), words)
+    return joined(N_("Words of one class are **no more alike** than before."), words)
 
 
 def _figures(shares: Mapping[str, float], names: Sequence[str]) -> str:

@@ -106,22 +106,17 @@ def _spread_words(found: SeedSpread) -> Sentence:
             "{mean} with one seed: the spread of other seeds is unknown.",
             mean=measure.format(found.mean),
         )
-    elif found.worst is None:
+    else:
         words = N_(
             "{mean} ± {sd} (mean ± standard deviation, n = {n} seeds).",
             mean=measure.format(found.mean, found.sd),
             sd=measure.gap(found.sd, found.sd),
             n=found.n,
         )
-    else:
-        words = Paragraph(
-            "compare/spread-and-worst",
-            mean=measure.format(found.mean, found.sd),
-            sd=measure.gap(found.sd, found.sd),
-            n=found.n,
-            seed=found.worst_seed,
-            worst=measure.format(found.worst, found.sd),
-        )
+        if found.worst is not None:
+            worst = measure.format(found.worst, found.sd)
+            worst_words = N_("Worst: {worst} (seed {seed}).", worst=worst, seed=found.worst_seed)
+            words = joined(words, worst_words)
     if not found.lost:
         return words
     lost = N_("No result from {seeds}.", seeds=_seeds(found.lost))
@@ -281,11 +276,14 @@ def sentence(found: Paired, measure: Measure, first: str, second: str) -> Senten
     assert found.high is not None
     ends = sorted((-end if found.mean < 0 else end) for end in (found.low, found.high))
     low, high = (measure.gap(end, _width(found)) for end in ends)
-    name = "stands-out" if found.stands_out else "may-be-chance"
-    words = Paragraph(f"compare/{name}", n=found.n, p=_p(found), low=low, high=high)
-    if found.n > FEW:
-        return joined(lead, words)
-    return joined(lead, words, Paragraph("compare/few-pairs", n=found.n))
+    verdict = (
+        N_("The spread of seeds does not explain it.")
+        if found.stands_out
+        else N_("The spread of seeds alone may explain it.")
+    )
+    test = Paragraph("compare/t-test", n=found.n, p=_p(found), low=low, high=high)
+    few = [Paragraph("compare/few-pairs", n=found.n)] if found.n <= FEW else []
+    return joined(lead, verdict, test, *few)
 
 
 def _lead(found: Paired, measure: Measure, first: str, second: str) -> Sentence:

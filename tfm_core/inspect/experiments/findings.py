@@ -65,10 +65,14 @@ def fooled(first: Result, second: Result) -> ArmFinding:
     values = _labels(first, second) | {"a": a, "b": b, "own_b": own.share, "n": own.n}
     if b - own.share < MIN or not tells_apart(b, own.share, own.n):
         return _with(usual(first, second), Paragraph("findings/generates-alike", **values))
-    name = "differs" if tells_apart(a, b, max(1, second.n_unseen)) else "perfect"
-    given = Paragraph(f"findings/fooled-second-{name}", **values)
+    curves = (
+        N_("Its training loss looks normal.")
+        if tells_apart(a, b, max(1, second.n_unseen))
+        else N_("Its curves look perfect.")
+    )
     values["own_a"] = first.written.share
-    return ArmFinding("fooled", joined(given, Paragraph("findings/fooled-generates", **values)))
+    given = Paragraph("findings/fooled-given", **values)
+    return ArmFinding("fooled", joined(given, curves, Paragraph("findings/fooled-own", **values)))
 
 
 def unordered(first: Result, second: Result) -> ArmFinding:

@@ -17,7 +17,7 @@ from tfm_core.inspect.attention.deletion import stages_of
 from tfm_core.inspect.attention.trained import at_once, checkpoint_mark, data_of, in_all, model_of
 from tfm_core.inspect.knockouts.parts import KnockedPart, heads_of, parts_of
 from tfm_core.runs.run import Run
-from tfm_core.sentences import Paragraph, Sentence
+from tfm_core.sentences import N_, Paragraph, Sentence, joined
 from tfm_core.variants.tasks import TASK_KINDS
 
 if TYPE_CHECKING:
@@ -116,12 +116,14 @@ def in_words(alone: float, joint: float) -> Sentence:
     """Say whether parts that are off together stand in for each other. See ``together``."""
     values = {"alone": f"{alone:+.3f}", "joint": f"{joint:+.3f}"}
     if max(abs(alone), abs(joint)) < _NOTICED:
-        return Paragraph("knockouts/needless", **values)
-    if joint > max(_MORE_THAN * alone, alone + _NOTICED):
-        return Paragraph("knockouts/redundant", **values)
-    if alone > max(_MORE_THAN * joint, joint + _NOTICED):
-        return Paragraph("knockouts/joint", **values)
-    return Paragraph("knockouts/independent", **values)
+        verdict = N_("These examples need neither.")
+    elif joint > max(_MORE_THAN * alone, alone + _NOTICED):
+        verdict = N_("That is more: each stood in for the other.")
+    elif alone > max(_MORE_THAN * joint, joint + _NOTICED):
+        verdict = N_("That is less: they serve one purpose.")
+    else:
+        verdict = N_("That is about as much: each does its own work.")
+    return joined(Paragraph("knockouts/together", **values), verdict)
 
 
 def importances(run: Run, how: Replacement, n: int) -> Iterator[Importance]:

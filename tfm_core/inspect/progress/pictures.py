@@ -33,7 +33,7 @@ def answers_by_step(run: Run, picture: npt.NDArray[np.uint8]) -> AnswersByStep:
     """
     import torch
 
-    run.experiment.task_as(ImageTaskConfig, N_("This run learned sentences; it reads no pictures."))
+    run.experiment.task_as(ImageTaskConfig, _NO_PICTURES)
     (images,) = inputs_of(run, {}, picture)
     models = models_by_step(run)
     if not models:
@@ -93,6 +93,7 @@ def _model(folder: str, step: int, _changed: int) -> Model:
 
 
 Array = npt.NDArray[Any]
+_NO_PICTURES = N_("This run learned sentences; it reads no pictures.")
 MAX_CLASSES = 12
 """Of how many classes a bar each can be shown beside a drawing."""
 
@@ -123,7 +124,7 @@ def picture_history(run: Run, picture: npt.NDArray[np.uint8]) -> PictureHistory:
 
     Raises StudentError for other runs, or without weights.
     """
-    run.experiment.model_as(ViTConfig, N_("This run learned sentences; it reads no pictures."))
+    run.experiment.model_as(ViTConfig, _NO_PICTURES)
     (images,) = inputs_of(run, {}, picture)
     kept = models_of(run)
     found = [_look(run.experiment, model, images) for _step, model in kept]

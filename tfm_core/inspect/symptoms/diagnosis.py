@@ -16,7 +16,7 @@ from tfm_core.runs.outcome import OutcomeKind, outcome_of
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
 from tfm_core.runs.way import Way, way_of
-from tfm_core.sentences import N_, Paragraph, Sentence
+from tfm_core.sentences import N_, Paragraph, Sentence, joined, listed
 from tfm_core.training.divergence import is_of_divergence
 
 DeadHeads = tuple[int, tuple[str, ...]]
@@ -150,22 +150,18 @@ def _at_chance(way: Way, step: int) -> FoundSymptom:
 
 
 def _exploding(long: in_curves.Long) -> Sentence:
+    words = Paragraph("symptoms/exploding", step=long.step, length=long.length)
     if long.part is None:
-        return Paragraph("symptoms/exploding", step=long.step, length=long.length)
-    return Paragraph(
-        "symptoms/exploding-in",
-        step=long.step,
-        length=long.length,
-        part=_part(long.part),
-        own=long.part_length,
-    )
+        return words
+    part = N_("{part} has the largest, {own:,.0f}.", part=_part(long.part), own=long.part_length)
+    return joined(words, part)
 
 
 def _vanishing(faint: in_curves.Faint) -> Sentence:
     return Paragraph(
         "symptoms/vanishing",
         step=faint.step,
-        parts=_listed([_part(part) for part in faint.parts]),
+        parts=listed([_part(part) for part in faint.parts]),
         share=faint.share,
         longest=_part(faint.longest),
     )
@@ -180,14 +176,7 @@ def _dead(experiment: Experiment, modules: Sequence[str]) -> Sentence:
         )
         for module in modules
     ]
-    return Paragraph("symptoms/dead-heads", modules=_listed(named))
-
-
-def _listed(phrases: Sequence[str]) -> Sentence:
-    """Return phrases in a row, each still translated by itself."""
-    names = [f"phrase_{number}" for number in range(len(phrases))]
-    template = "; ".join(f"{{{name}}}" for name in names)
-    return Sentence(template, dict(zip(names, phrases, strict=True)))
+    return Paragraph("symptoms/dead-heads", modules=listed(named))
 
 
 def _part(name: str) -> str:

@@ -174,7 +174,7 @@ class _Pixels(_Counted):
     def reads(self) -> Sentence:
         """Say how large a picture is."""
         return N_(
-            "a picture of {size} × {size} pixels, {channels} channels",
+            "a picture of {size} × {size} pixels, channels: {channels}",
             size=self.image.image_size,
             channels=self.image.channels,
         )
