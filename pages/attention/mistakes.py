@@ -41,7 +41,7 @@ def pick(run: Run, selection: Selection) -> Example | None:
         try:
             asked = read_one(run, wanted)
             known = {wanted: asked, **known}
-            readings = dataclasses.replace(readings, found=tuple(known.values()))
+            readings = dataclasses.replace(readings, examples=tuple(known.values()))
         except ValueError as error:
             show.problem(error)
             wanted = next(iter(known))

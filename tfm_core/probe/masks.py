@@ -46,7 +46,12 @@ def axes_within(
     found = axes(experiment, item, module)
     (rows, columns), (n_query, n_key) = found.shape, shape
     if rows > n_query or columns > n_key:
-        values = {"rows": rows, "columns": columns, "n_query": n_query, "n_key": n_key}
+        values: dict[str, Any] = {
+            "rows": rows,
+            "columns": columns,
+            "n_query": n_query,
+            "n_key": n_key,
+        }
         raise StudentError(Paragraph("probe/map-too-small", **values))
     return found
 

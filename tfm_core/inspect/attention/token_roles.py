@@ -58,7 +58,7 @@ class TokenRoles:
         whole = CLS if CLS in self.digit else MEAN
         gathers, alone = self.digit[whole][-1], self.digit[PATCH][-1]
         name = N_("the CLS token") if whole == CLS else N_("the mean of the patches")
-        digit = Paragraph("attention/tells-digit", name=name, whole=gathers, alone=alone)
+        digit: Sentence = Paragraph("attention/tells-digit", name=name, whole=gathers, alone=alone)
         if tells_apart(alone, gathers, self.n_tried):
             digit = joined(digit, N_("A single patch knows more of the digit."))
         elif not tells_apart(gathers, alone, self.n_tried):

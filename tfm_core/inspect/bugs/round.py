@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from difflib import unified_diff
+from typing import Any
 
 from tfm_core.config import Experiment
 from tfm_core.data.shape import data_shape
@@ -84,7 +85,7 @@ def hint(pair: Twins, guess: Bug, used: Collection[str] = ()) -> str:
         ]
         if apart:
             one, other = max(apart, key=_distance)
-            values = {
+            values: dict[str, Any] = {
                 "label": one.label,
                 "expected": format_value(one),
                 "measured": format_value(other),

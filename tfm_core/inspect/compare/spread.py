@@ -99,6 +99,7 @@ def _known(figures: Mapping[int, float | None]) -> dict[int, float]:
 
 def _spread_words(found: SeedSpread) -> Sentence:
     measure = found.measure
+    words: Sentence
     if found.mean is None:
         words = N_("No seed has a result for {name} yet.", name=measure.name)
     elif found.sd is None:

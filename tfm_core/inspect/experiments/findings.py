@@ -80,7 +80,8 @@ def unordered(first: Result, second: Result) -> ArmFinding:
     found, own = usual(first, second), second.written
     if found.kind != "worse" or own is None:
         return found
-    values = {"second": second.label, "tokens": own.tokens, "share": own.share, "n": own.n}
+    values: dict[str, Any] = {"second": second.label, "tokens": own.tokens}
+    values |= {"share": own.share, "n": own.n}
     if own.tokens < NEARLY or own.tokens - own.share < MIN:
         return _with(found, Paragraph("findings/more-than-order", **values))
     return _with(found, Paragraph("findings/unordered", **values), kind="unordered")

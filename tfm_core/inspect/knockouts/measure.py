@@ -114,7 +114,6 @@ def together(
 
 def in_words(alone: float, joint: float) -> Sentence:
     """Say whether parts that are off together stand in for each other. See ``together``."""
-    values = {"alone": f"{alone:+.3f}", "joint": f"{joint:+.3f}"}
     if max(abs(alone), abs(joint)) < _NOTICED:
         verdict = N_("These examples need neither.")
     elif joint > max(_MORE_THAN * alone, alone + _NOTICED):
@@ -123,7 +122,9 @@ def in_words(alone: float, joint: float) -> Sentence:
         verdict = N_("That is less: they serve one purpose.")
     else:
         verdict = N_("That is about as much: each does its own work.")
-    return joined(Paragraph("knockouts/together", **values), verdict)
+    return joined(
+        Paragraph("knockouts/together", alone=f"{alone:+.3f}", joint=f"{joint:+.3f}"), verdict
+    )
 
 
 def importances(run: Run, how: Replacement, n: int) -> Iterator[Importance]:

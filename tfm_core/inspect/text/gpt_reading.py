@@ -75,9 +75,6 @@ def logit_lens(model: DecoderOnly, src: Tensor, tgt_in: Tensor) -> Lens:
     )
 
 
-Array = npt.NDArray[Any]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class LensReading:
     """A lens on a text. read: T tokens from <bos> on; says: (L + 1) x T likeliest next tokens."""
