@@ -5,9 +5,9 @@ A run's folder may come from anybody. What passes here fits the experiment and i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -74,7 +74,10 @@ class _Described(_Answered):
             and len(self.src) == patches_per_side(experiment) ** 2
             and len(self.tgt) <= caption_words.longest(task)
             and len(self.boxes) == len(self.tgt)
-            and all(_is_inside(box, task.image_size) for box in self.boxes if box is not None)
+            and all(
+                left < right <= task.image_size and top < bottom <= task.image_size
+                for left, top, right, bottom in filter(None, self.boxes)
+            )
         )
 
 
@@ -96,11 +99,6 @@ class _OfWords(_Answered):
             and (self.prompt is None) == task.has_source
             and (self.prompt or 0) <= len(self.tgt)
         )
-
-
-def _is_inside(box: list[int], side: int) -> bool:
-    left, top, right, bottom = box
-    return left < right <= side and top < bottom <= side
 
 
 _FILE = "probe.json"
@@ -221,7 +219,8 @@ def form_of(experiment: Experiment, probe: Probe | None) -> SnapshotForm:
     maps = {}
     for modules in modules_by_kind(experiment).values():
         for name in modules:
-            sizes = [axes(experiment, item, name).shape for item in _items(probe)]
+            items = () if probe is None else probe.items
+            sizes = [axes(experiment, item, name).shape for item in items]
             rows, columns = (max((size[axis] for size in sizes), default=1) for axis in (0, 1))
             maps[name] = (model.n_heads, rows, columns)
     n_patches = None
@@ -260,10 +259,6 @@ def check_probe(experiment: Experiment, probe: Probe) -> None:
         images = probe.images
         if images is None or images.shape != shape or images.dtype.name != "uint8":
             raise Unreadable("its pictures are not those of {task}", task=task.facts.label)
-
-
-def _items(probe: Probe | None) -> Sequence[dict[str, Any]]:
-    return () if probe is None else probe.items
 
 
 def _examples(array: Array, n: int | None, *, ndim: int) -> int:

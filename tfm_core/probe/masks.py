@@ -64,7 +64,10 @@ def mask_of(
 ) -> Array:
     """Return the mask of a module, from ``masks`` or from the model; see ``Snapshot.masks``."""
     found = masks.get(module)
-    return _of_model(experiment, _lengths(items))[module] if found is None else found
+    if found is not None:
+        return found
+    lengths = tuple((len(item.get("src", ())), len(item.get("tgt", ()))) for item in items)
+    return _of_model(experiment, lengths)[module]
 
 
 def cut(mask: Array, index: int, shape: tuple[int, int]) -> Bools:
@@ -72,10 +75,6 @@ def cut(mask: Array, index: int, shape: tuple[int, int]) -> Bools:
     rows, columns = shape
     one = mask[index if len(mask) > 1 else 0].any(0)  # (Q or 1, K or 1)
     return np.broadcast_to(one[:rows, :columns], shape)
-
-
-def _lengths(items: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, int], ...]:
-    return tuple((len(item.get("src", ())), len(item.get("tgt", ()))) for item in items)
 
 
 @lru_cache(maxsize=64)

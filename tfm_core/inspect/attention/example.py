@@ -68,7 +68,9 @@ def example_of(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: 
         return Example(
             step=snapshot.step,
             item=item,
-            attention=cut(experiment, item, _rows(snapshot.attention, index)),
+            attention=cut(
+                experiment, item, {name: maps[index] for name, maps in snapshot.attention.items()}
+            ),
             masks=_masks(experiment, probe, snapshot, index),
             picture=None if probe.images is None else probe.images[index],
             probabilities=_row(snapshot.probabilities, index),
@@ -127,10 +129,6 @@ def _masks(
         mask = probe_masks.mask_of(experiment, items, name, snapshot.masks)
         masks[name] = probe_masks.cut(mask, index, axes(experiment, item, name).shape)
     return masks
-
-
-def _rows(arrays: Mapping[str, Array], index: int) -> dict[str, Array]:
-    return {name: value[index] for name, value in arrays.items()}
 
 
 def _row(array: Array | None, index: int) -> Array | None:

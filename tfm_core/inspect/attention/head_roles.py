@@ -116,8 +116,12 @@ class TokenRelations:
 
 def relations_by_position(may_attend: Bools) -> TokenRelations:
     """Return the relations by position alone. may_attend: bool (P, Q, K)."""
-    away = _away(*may_attend.shape[1:])
-    roles = {name: _spread(cells, may_attend) for name, cells in _neighbours(away).items()}
+    n_queries, n_keys = may_attend.shape[1:]
+    away = np.arange(n_keys)[None, :] - np.arange(n_queries)[:, None]
+    first = np.zeros(away.shape, np.bool_)
+    first[:, 0] = True
+    cells = {"self": away == 0, "previous": away == -1, "next": away == 1, "first": first}
+    roles = {name: _spread(where, may_attend) for name, where in cells.items()}
     distance = np.broadcast_to(np.abs(away).astype(np.float32), may_attend.shape)
     return TokenRelations(may_attend, roles, distance)
 
@@ -197,16 +201,6 @@ def _patch_relations(experiment: Experiment, may_attend: Bools, module: str) -> 
     spread = {name: _spread(cells, may_attend) for name, cells in roles.items()}
     far = np.broadcast_to(distance, may_attend.shape)
     return TokenRelations(may_attend, spread, far, "pixels", _PATCHES)
-
-
-def _away(queries: int, keys: int) -> npt.NDArray[np.int_]:
-    return np.asarray(np.arange(keys)[None, :] - np.arange(queries)[:, None])
-
-
-def _neighbours(away: npt.NDArray[np.int_]) -> dict[str, Bools]:
-    first = np.zeros(away.shape, np.bool_)
-    first[:, 0] = True
-    return {"self": away == 0, "previous": away == -1, "next": away == 1, "first": first}
 
 
 def _spread(cells: Bools, like: Bools) -> Bools:

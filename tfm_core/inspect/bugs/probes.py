@@ -77,12 +77,17 @@ class BugProbe:
     measure: Callable[[ProbedModel], tuple[Measurement, ...]]
 
 
+def ratio(one: float, other: float) -> float:
+    """Return how many times the smaller measurement the larger one is."""
+    small, large = sorted((abs(one), abs(other)))
+    return large / max(small, 1e-9)
+
+
 def differs(one: float, other: float) -> bool:
     """Return whether two measurements of the same thing are more than noise apart."""
-    small, large = sorted((abs(one), abs(other)))
-    if large < NOTHING:
+    if max(abs(one), abs(other)) < NOTHING:
         return False
-    return small < NOTHING or large / small > APART
+    return min(abs(one), abs(other)) < NOTHING or ratio(one, other) > APART
 
 
 def sight(subject: ProbedModel) -> tuple[Measurement, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 from tfm_core.config import Experiment
 from tfm_core.data.shape import data_shape
 from tfm_core.inspect.bugs.bugs import Bug, bug_of, with_bug
-from tfm_core.inspect.bugs.probes import PROBES, Measurement, ProbedModel, differs
+from tfm_core.inspect.bugs.probes import PROBES, Measurement, ProbedModel, differs, ratio
 from tfm_core.inspect.source.file import source_code
 from tfm_core.mistakes import MISTAKES
 from tfm_core.runs.run import Run
@@ -84,7 +84,7 @@ def hint(pair: Twins, guess: Bug, used: Collection[str] = ()) -> str:
             if differs(one.value, other.value)
         ]
         if apart:
-            one, other = max(apart, key=_distance)
+            one, other = max(apart, key=lambda pair: ratio(pair[0].value, pair[1].value))
             values: dict[str, Any] = {
                 "label": one.label,
                 "expected": format_value(one),
@@ -132,8 +132,3 @@ def _code(experiment: Experiment) -> str:
             f"loss = F.cross_entropy({given}.flatten(0, 1), targets.flatten(), ignore_index=PAD)",
         ]
     )
-
-
-def _distance(pair: tuple[Measurement, Measurement]) -> float:
-    small, large = sorted(abs(row.value) for row in pair)
-    return large / max(small, 1e-9)

@@ -14,7 +14,6 @@ from tfm_core.config import Experiment
 from tfm_core.inspect.compare.curves import figures
 from tfm_core.inspect.compare.seeds import counts
 from tfm_core.probe.labels import axes, modules_by_kind
-from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
@@ -83,37 +82,28 @@ def read(
     found, outcome = figures(curves), run.outcome
     is_tested = found.test_accuracy is not None
     n_unseen = getattr(experiment.task, "n_test" if is_tested else "n_validation", 0)
-    seen = curves.unseen
+    seen, last = curves.unseen, curves.steps["loss"][-_LAST_STEPS:].astype(np.float64)
+    norms = curves.steps["grad_norm"].astype(np.float64)
+    norms = norms[np.isfinite(norms)]
     return Result(
         label,
         accuracy=found.test_accuracy if is_tested else found.accuracy,
         sequence_accuracy=found.test_sequences if is_tested else found.sequences,
         n_unseen=n_unseen,
         loss=found.test_loss if is_tested else found.loss,
-        training_loss=_training_loss(curves),
+        training_loss=float(last.mean()) if len(last) and np.isfinite(last).all() else None,
         confidence=_confidence(run),
         validations=tuple(
             (int(step), float(right))
             for step, right in zip(seen["step"], seen["accuracy"], strict=True)
             if math.isfinite(right)
         ),
-        largest_gradient=_largest_gradient(curves),
+        largest_gradient=float(norms.max()) if len(norms) else None,
         guessing=curves.started.get("start_loss"),
         diverged=outcome.sentence if outcome is not None and outcome.kind == "diverged" else None,
         written=_written(run) if writes_freely else None,
         sharpness=_sharpness(run) if looks_sharply else None,
     )
-
-
-def _training_loss(curves: Curves) -> float | None:
-    last = curves.steps["loss"][-_LAST_STEPS:].astype(np.float64)
-    return float(last.mean()) if len(last) and np.isfinite(last).all() else None
-
-
-def _largest_gradient(curves: Curves) -> float | None:
-    norms = curves.steps["grad_norm"].astype(np.float64)
-    known = norms[np.isfinite(norms)]
-    return float(known.max()) if len(known) else None
 
 
 def _confidence(run: Run) -> float | None:
@@ -133,30 +123,18 @@ def _confidence(run: Run) -> float | None:
 
 
 def _sharpness(run: Run) -> float | None:
+    by_kind = modules_by_kind(run.experiment)
+    largest: list[float] = []
     try:
         probe, snapshot = run.probe(), run.snapshot(0)
-        largest = [
-            row
-            for index, item in enumerate(probe.attended)
-            for module in _self_attention(run.experiment)
-            for row in _largest(snapshot.attention[module][index], run.experiment, item, module)
-        ]
+        for index, item in enumerate(probe.attended):
+            for module in by_kind.get("encoder") or next(iter(by_kind.values()), []):
+                n_queries, n_keys = axes(run.experiment, item, module).shape
+                weights = snapshot.attention[module][index, :, :n_queries, :n_keys]
+                largest += weights.max(-1).ravel().tolist()
     except (ValueError, KeyError, IndexError):
         return None
     return float(np.mean(largest)) if largest else None
-
-
-def _self_attention(experiment: Experiment) -> list[str]:
-    known = modules_by_kind(experiment)
-    return list(known.get("encoder") or next(iter(known.values()), []))
-
-
-def _largest(
-    weights: np.ndarray, experiment: Experiment, item: dict[str, object], module: str
-) -> list[float]:
-    """Return the largest weight of each row of one example's maps (H, Q, K), padding cut off."""
-    n_queries, n_keys = axes(experiment, item, module).shape
-    return [float(one) for one in weights[:, :n_queries, :n_keys].max(-1).ravel()]
 
 
 def _written(run: Run) -> Generated | None:

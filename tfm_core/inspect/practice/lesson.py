@@ -19,7 +19,7 @@ from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
-    from tfm_core.data.load import Data
+    pass
 
 LessonKind = Literal["plain", "early", "augmented"]
 KINDS: tuple[LessonKind, ...] = ("plain", "early", "augmented")
@@ -157,17 +157,14 @@ def overfitting(curves: Curves) -> Overfitting | None:
 def splits_of(experiment: Experiment) -> Splits:
     """Count the pictures of each class in each split, and duplicates. Raises ValueError."""
     names = experiment.task_as(ImageTaskConfig).facts.class_names
-    parts = _parts(data_of(experiment))
+    data = data_of(experiment)
+    parts: dict[str, Any] = {name: getattr(data, name) for name in SPLITS}
     counts = np.stack(
         [np.bincount(part.labels.numpy(), minlength=len(names)) for part in parts.values()]
     )
     prints = [{image.numpy().tobytes() for image in part.images} for part in parts.values()]
     shared = len((prints[0] & prints[1]) | (prints[0] & prints[2]) | (prints[1] & prints[2]))
     return Splits(counts, names, shared)
-
-
-def _parts(data: Data) -> dict[str, Any]:
-    return {name: getattr(data, name) for name in SPLITS}
 
 
 def _trained_to(curves: Curves, column: str, step: int) -> float:
