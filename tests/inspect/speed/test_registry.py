@@ -133,7 +133,7 @@ def test_a_model_that_is_too_large_is_refused_in_a_sentence():
 
 def test_every_reason_names_a_comparison_and_only_pictures_have_patches():
     assert COMPARISONS["patches"].why_not(small("vit"), "cpu") is None
-    assert "pictures" in (COMPARISONS["patches"].why_not(small("decoder-only"), "cpu") or "")
+    assert "patches" in (COMPARISONS["patches"].why_not(small("decoder-only"), "cpu") or "")
     assert "CPU" in (COMPARISONS["threads"].why_not(small("vit"), "cuda:0") or "")
 
 
