@@ -46,7 +46,7 @@ class _Classified:
 
 @dataclass(frozen=True, slots=True)
 class _Answered:
-    """What is read, what is written, and where each of its tokens comes from."""
+    """Source, target, and the sources of each target token."""
 
     src: Row
     tgt: Annotated[Row, Field(min_length=1)]
@@ -62,7 +62,7 @@ class _Answered:
 
 @dataclass(frozen=True, slots=True)
 class _Described(_Answered):
-    """A picture that words describe, with the box of each word's digit, if it has one."""
+    """A captioned picture, with the box of each word's digit, if any."""
 
     boxes: Annotated[list[Box | None], Field(strict=True)]
 
@@ -83,7 +83,7 @@ class _Described(_Answered):
 
 @dataclass(frozen=True, slots=True)
 class _OfWords(_Answered):
-    """A text. prompt: how many of its tokens a language model is given to go on from."""
+    """A text. prompt: how many of its tokens are given to continue."""
 
     src_text: Text
     prompt: Annotated[int, whole(1, _MAX_NUMBER)] | None = None
@@ -262,7 +262,7 @@ def check_probe(experiment: Experiment, probe: Probe) -> None:
 
 
 def _examples(array: Array, n: int | None, *, ndim: int) -> int:
-    """Return how many examples an array is of. Raises Unreadable where that cannot be."""
+    """Return the number of examples of an array. Raises Unreadable if it is impossible."""
     if array.ndim != ndim or not 1 <= len(array) <= MAX_EXAMPLES or n not in (None, len(array)):
         raise Unreadable("it is not one of the examples of this run")
     return len(array)

@@ -117,7 +117,7 @@ def difference(pair: Twins) -> str:
 
 
 def _code(experiment: Experiment) -> str:
-    """Return the model's file, and behind it how it was trained."""
+    """Return the generated file of the model, and its training settings."""
     training = experiment.training
     mistakes = [MISTAKES[name] for name in training.mistakes]
     given = next((one.loss_code for one in mistakes if one.loss_code), "logits")

@@ -95,7 +95,7 @@ def track(curves: Curves, experiment: Experiment, metric: str, axis: AxisName) -
 
 
 def _clock(curves: Curves, experiment: Experiment) -> tuple[Floats, Floats, bool] | None:
-    """Return steps, the seconds trained at each, and whether these are reckoned."""
+    """Return steps, the seconds trained at each, and whether these are estimated."""
     steps, seconds = curves.steps["step"].astype(np.float64), curves.steps["seconds"]
     if not len(steps):
         return None
@@ -120,7 +120,7 @@ def _cpu(curves: Curves) -> tuple[Floats, Floats, bool] | None:
 
 
 def _from_zero(steps: Floats, seconds: Floats, is_reckoned: bool) -> tuple[Floats, Floats, bool]:
-    """Put the beginning before the first step that was written down."""
+    """Prepend the start, before the first recorded step."""
     return np.concatenate([[0.0], steps]), np.concatenate([[0.0], seconds]), is_reckoned
 
 

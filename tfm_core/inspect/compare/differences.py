@@ -97,7 +97,7 @@ _SAID_APART = {FAMILY, TASK, "task.kind"}
 
 
 def _is_heeded(config: Config, name: str) -> bool:
-    """Return whether a setting has an effect beside the others."""
+    """Return whether a setting has an effect, given the others."""
     if name == "max_len":
         return POSITIONS[getattr(config, "position", "none")].has_table
     if name in ("beta1", "beta2"):

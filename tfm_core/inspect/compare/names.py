@@ -39,7 +39,7 @@ def change(one: Experiment, other: Experiment) -> str:
 
 
 def _follows(rows: Sequence[Difference]) -> set[str]:
-    """Return the settings that differ because another one does: they need not be said."""
+    """Return the settings that differ because another one does."""
     found = {row.field for row in rows}
     return {own for own, other in _FOLLOWERS.items() if other in found}
 
@@ -73,12 +73,12 @@ def _telling(rows: Sequence[Difference]) -> list[Difference]:
 
 
 def _n_told(rows: Sequence[Difference]) -> int:
-    """Return how many of the experiments these rows tell apart."""
+    """Return how many of the experiments these rows distinguish."""
     return len(set(zip(*(row.texts for row in rows), strict=True)))
 
 
 def _numbered(made: Sequence[str]) -> tuple[str, ...]:
-    """Return the names, those that stand several times with a number each."""
+    """Return the names, repeated ones with a number."""
     counts, seen = Counter(made), Counter[str]()
     result: list[str] = []
     for name in made:

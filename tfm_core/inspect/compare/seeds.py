@@ -79,7 +79,7 @@ def plans(experiments: Sequence[Experiment], runs: Sequence[Run], n: int) -> tup
 
 
 def _wanted(known: Iterable[Iterable[int]], first: int, n: int) -> list[int]:
-    """Return ``n`` seeds: those that are known most often, then those from ``first`` on."""
+    """Return ``n`` seeds: the most frequent first, then those from ``first`` on."""
     counts = Counter(seed for seeds in known for seed in seeds)
     wanted = sorted(counts, key=lambda seed: (-counts[seed], seed))[:n]
     seed = first

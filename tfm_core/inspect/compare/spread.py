@@ -299,7 +299,7 @@ def _lead(found: Paired, measure: Measure, first: str, second: str) -> Sentence:
 
 
 def _width(found: Paired) -> float:
-    """Return how precisely a difference is known, for its digits."""
+    """Return the precision of a difference, for its digits."""
     if found.low is None or found.high is None:
         return abs(found.mean)
     return (found.high - found.low) / 2

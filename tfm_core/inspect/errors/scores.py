@@ -61,7 +61,7 @@ def confusion(answers: Answers, most: int = MAX) -> Confusion:
 
 
 def _most_confused(answers: Answers, used: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Return classes by how many errors they take part in, then by how often they are meant."""
+    """Return classes by their number of errors, then by their frequency."""
     n, wrong = len(answers.names), ~answers.is_right
     errors = np.bincount(answers.truth[wrong], minlength=n)
     errors += np.bincount(answers.predicted[wrong], minlength=n)

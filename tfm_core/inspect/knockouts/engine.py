@@ -1,15 +1,12 @@
-"""Switching parts of a trained model off, for as long as a block lasts; no weight is touched.
+"""Switch parts of a trained model off inside a block; no weight is touched.
 
     with knocked_out(model, [part, other]):
         model(src, tgt_in)
 
-What a part hands on becomes zero, or the mean that it hands on over many examples. Zero-ablation
-puts the layers behind in a place that they never saw in training, so it also shows how used they
-are to the part; mean-ablation leaves what the part always says, and takes what it says of this
-example alone (Wang et al. 2022, "Interpretability in the Wild", section 2.1).
-
-The model is changed by hooks and by replaced modules of this one object: whoever shares a model
-with others knocks out a ``twin`` of it.
+A part's output becomes zero, or its mean over many examples. Zero-ablation puts later layers where
+they never were in training; mean-ablation removes only what depends on the example (Wang et al.
+2022, "Interpretability in the Wild", section 2.1). Hooks change this one model object: knock out a
+``twin`` of a shared model.
 """
 
 from __future__ import annotations
@@ -87,7 +84,7 @@ def means_of(
 
 
 class _Tally:
-    """The sum of what a part hands on."""
+    """The sum of a part's outputs."""
 
     def __init__(self) -> None:
         """Begin at nothing."""
@@ -148,7 +145,7 @@ def _head(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[
 
 @contextmanager
 def _handed_on(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[None]:
-    """Switch off what a sublayer, a recurrent attention or the first state hands on."""
+    """Replace the output of a sublayer, a recurrent attention or the first state."""
 
     def instead(_module: nn.Module, args: Any, output: Any) -> Any:
         return _with_vector(output, _filled(_vector(output), mean))
@@ -172,7 +169,7 @@ def _backward(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Itera
 
 @contextmanager
 def _added(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[None]:
-    """Switch off what a layer adds to its input."""
+    """Remove what a layer adds to its input."""
 
     def instead(_module: nn.Module, args: Any, output: Tensor) -> Tensor:
         return _kept(args[0], mean)
@@ -289,7 +286,7 @@ _WATCHES: dict[str, Callable[[nn.Module, KnockedPart, Add], list[RemovableHandle
 
 
 def _columns(model: nn.Module, part: KnockedPart) -> tuple[MultiHeadAttention, slice]:
-    """Return the attention of a head, and where its output stands beside that of the others."""
+    """Return the attention of a head, and the columns of its output."""
     attention = model.get_submodule(part.module)
     assert isinstance(attention, MultiHeadAttention)
     assert part.head is not None
@@ -309,7 +306,7 @@ def _added_positions(model: nn.Module, part: KnockedPart) -> nn.Module | None:
 
 
 def _vector(output: Any) -> Tensor:
-    """Return what a module hands on: a tensor, or the context or states beside other things."""
+    """Return the output tensor of a module, or the first of several."""
     if isinstance(output, Tensor):
         return output
     vector: Tensor = output[0]
@@ -333,7 +330,7 @@ def _kept(x: Tensor, mean: Tensor | None) -> Tensor:
 
 @contextmanager
 def _whole(stack: Stack) -> Iterator[None]:
-    """Let a stack compute all tokens where few are read, so that hooks see every block."""
+    """Let a stack compute all tokens, so that hooks see every block."""
     with _replaced(stack, "at", partial(Stack.at, stack)):
         yield
 

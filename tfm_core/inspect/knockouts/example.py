@@ -78,7 +78,7 @@ def _read(
 def _answer(
     run: Run, model: Any, item: Mapping[str, Any], inputs: Sequence[Tensor], logits: Tensor
 ) -> dict[str, Any]:
-    """Return what the model says: probabilities of classes, or words of its own."""
+    """Return the prediction: probabilities of classes, or generated words."""
     from tfm_core.data.caption_words import join, vocabulary
     from tfm_core.data.captions import CaptionData
     from tfm_core.data.load import data_as

@@ -311,5 +311,5 @@ _CHANGES = ("shift", "rotation", "scale", "slant")  # of pictures, while a model
 
 
 def _without_windows(data: Any) -> dict[str, None]:
-    """Return the change by which a running text is read as the validation set is."""
+    """Return the change that makes a running text be read like the validation set."""
     return {"windows": None} if hasattr(data, "windows") else {}

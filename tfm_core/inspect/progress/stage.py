@@ -153,7 +153,7 @@ def read(
 
 
 def _telling(probe: Probe) -> int:
-    """Return the example to begin with: the first, or the longest where texts only go on."""
+    """Return the example to begin with: the first, or the longest text to continue."""
     items = probe.attended
     if not items or not is_language(items[0]):
         return 0
@@ -178,7 +178,7 @@ def _together(views: Sequence[MapView]) -> MapView:
 def _frame(
     run: Run, probe: Probe, step: int, kind: str | None, index: int
 ) -> tuple[StageFrame, MapView | None]:
-    """Return what a snapshot shows, from memory where it was read before. Raises ValueError."""
+    """Return what a snapshot shows, cached. Raises ValueError."""
     snapshot = run.snapshot(step)
     path = snapshot_path(run.folder, step)
     changed = path.stat().st_mtime_ns

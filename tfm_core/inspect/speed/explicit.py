@@ -69,7 +69,7 @@ def einsum_attention(
 
 
 class _Nothing:
-    """A recorder that keeps nothing; while it is in force attention takes its explicit path."""
+    """A recorder that keeps nothing; while it is active, attention takes its explicit path."""
 
     def record(self, module: object, tensors: dict[str, Tensor]) -> None:
         """Let everything go."""

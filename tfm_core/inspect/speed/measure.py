@@ -194,7 +194,7 @@ def _calls(sides: Mapping[str, Callable[[], object]], clock: Clock) -> dict[str,
 
 
 def _leave_with(stream: TextIO) -> None:
-    """End this process when its input is closed: the server that asked is gone."""
+    """End this process when its input is closed: the server is gone."""
     stream.read()
     os._exit(0)
 

@@ -109,7 +109,7 @@ def _diverged(status: Status, curves: Curves, way: Way) -> FoundSymptom | None:
 
 
 def _of_rate(experiment: Experiment, way: Way, step: int) -> FoundSymptom | None:
-    """Return what a learning rate does that is far from the usual one."""
+    """Return the symptom of a learning rate far from the usual one."""
     rate, usual = experiment.training.learning_rate, usual_rate(experiment)
     share, fall = float(way.shares[-1]) if len(way.shares) else 0.0, in_curves.fall_per_100(way)
     if rate <= usual / in_curves.TIMES and share < in_curves.HALF:

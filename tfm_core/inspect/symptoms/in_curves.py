@@ -78,7 +78,7 @@ def diverged_at(way: Way) -> int | None:
 
 
 def _first_above(way: Way, row: int, limit: float) -> int:
-    """Return the step of the first batch above a limit among those that a median is made of."""
+    """Return the step of the first batch above a limit, within the median's window."""
     begin = max(0, row - 9)
     above = np.flatnonzero(way.losses[begin : row + 1] > limit)
     return int(way.steps[begin + int(above[0])]) if len(above) else int(way.steps[row])

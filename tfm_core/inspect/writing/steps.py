@@ -180,7 +180,7 @@ def _tokens(
 
 
 def _at_once(source: Source, forced: Forced) -> Writing:
-    """Write all positions in one pass; what is forced changes its own place alone."""
+    """Write all positions in one pass; a forced token changes only its own."""
     from dataclasses import replace
 
     from tfm_core.data.vocabulary import EOS
