@@ -220,7 +220,7 @@ def kinds_of(experiment: Experiment) -> dict[str, AttentionKind]:
 
 
 def layer_of(module_name: str) -> int:
-    """Return the layer that an attention module stands in, from 0. Raises ValueError."""
+    """Return the layer of an attention module, from 0. Raises StudentError."""
     return _parts(module_name)[1]
 
 
@@ -288,7 +288,7 @@ def written_tokens(
 
 
 def patches_per_side(experiment: Experiment) -> int:
-    """Return how many patches stand in a row of the picture. Raises ValueError for a text model."""
+    """Return the number of patches in a row of the picture. Raises StudentError for texts."""
     if not experiment.patches_per_side:
         raise StudentError("Only a Vision Transformer has patches; this model reads text.")
     return experiment.patches_per_side
@@ -301,7 +301,7 @@ def patch_names(side: int) -> tuple[str, ...]:
 
 
 def _tokens(experiment: Experiment, item: Mapping[str, Any], tokens: Tokens) -> tuple[str, ...]:
-    """Return the tokens of an example that stand on one axis."""
+    """Return the tokens of an example on one axis."""
     if tokens == "patches":
         return (CLS,) * experiment.has_cls + patch_names(experiment.patches_per_side)
     src, tgt = tuple(item.get("src", ())), tuple(item["tgt"])

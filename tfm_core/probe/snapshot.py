@@ -211,7 +211,7 @@ def _answers(trainer: Trainer, src: Tensor, tgt: Tensor, logits: Tensor) -> Deco
 
 
 def _continued(trainer: Trainer, src: Tensor, tgt: Tensor, logits: Tensor) -> Decoded:
-    """Return how the model goes on from the prompts."""
+    """Return the model's continuation of the prompts."""
     model, config = trainer.answering, trainer.experiment.task_as(CorpusTaskConfig)
     assert isinstance(model, DecoderOnly)
     n = _prompted(data_as(trainer.data, TextData))[0]["prompt"]

@@ -1,4 +1,4 @@
-"""What is kept of a model at one step of its training, and of which examples."""
+"""What is kept of a model at one step of its training, and the examples it saw."""
 
 from __future__ import annotations
 

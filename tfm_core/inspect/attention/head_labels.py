@@ -44,7 +44,7 @@ def of_step(run: Run, step: int, kind: str) -> HeadLabels:
 
 
 def of_example(experiment: Experiment, example: Example, kind: str) -> HeadLabels:
-    """Return the labels of a kind of attention on one example alone."""
+    """Return the labels of a kind of attention on one example."""
     modules = modules_by_kind(experiment)[kind]
     scored: dict[str, AlignmentScore] = {}
     for module in set(modules) & set(alignment.scored_modules(experiment)):
@@ -90,7 +90,7 @@ HeadIndex = tuple[int, int]
 
 
 def first_heads(run: Run) -> Mapping[str, HeadIndex]:
-    """Return the head to open on for each kind of attention, by the last snapshot; maybe none."""
+    """Return the head to open on for each kind of attention, by the last snapshot."""
     try:
         step = run.snapshot_steps()[-1]
         run.snapshot(step)

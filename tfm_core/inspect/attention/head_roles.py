@@ -159,7 +159,7 @@ def relations_of(
 
 
 def _over_picture(may_attend: Bools, padding: Bools) -> TokenRelations:
-    """Return the relations of words to patches: a word stands nowhere in the picture."""
+    """Return the relations of words to patches: words have no place in the picture."""
     first = np.zeros(may_attend.shape, np.bool_)
     first[..., 0] = may_attend[..., 0]
     nowhere = np.full(may_attend.shape, np.nan, np.float32)
@@ -169,7 +169,7 @@ def _over_picture(may_attend: Bools, padding: Bools) -> TokenRelations:
 
 
 def is_punctuation(token: str) -> bool:
-    """Return whether a token is signs alone: a full stop, a hyphen, a plus."""
+    """Return whether a token is punctuation or signs only."""
     return bool(token) and all(unicodedata.category(sign)[0] in "PS" for sign in token)
 
 

@@ -28,7 +28,7 @@ APART = 1.25
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """A number that a probe measured. is_share: it is said in per cent."""
+    """A number that a probe measured. is_share: shown in per cent."""
 
     label: str
     value: float
@@ -36,7 +36,7 @@ class Measurement:
 
 
 class ProbedModel:
-    """A model to measure: a run's, or one of an experiment that nobody has trained."""
+    """A model to measure: a run's, or the untrained one of an experiment."""
 
     def __init__(self, experiment: Experiment, run: Run | None = None) -> None:
         """run: of this experiment, with a checkpoint."""
@@ -84,14 +84,14 @@ def ratio(one: float, other: float) -> float:
 
 
 def differs(one: float, other: float) -> bool:
-    """Return whether two measurements of the same thing are more than noise apart."""
+    """Return whether two measurements differ by more than noise."""
     if max(abs(one), abs(other)) < NOTHING:
         return False
     return min(abs(one), abs(other)) < NOTHING or ratio(one, other) > APART
 
 
 def sight(subject: ProbedModel) -> tuple[Measurement, ...]:
-    """Change one written token, and see which answers change: those before it, those behind it."""
+    """Change one target token, and measure which earlier and later logits change."""
     import torch
 
     src, tgt = subject.examples()
@@ -201,7 +201,7 @@ def growth(subject: ProbedModel) -> tuple[Measurement, ...]:
 
 
 def running(subject: ProbedModel) -> tuple[Measurement, ...]:
-    """Let the trained model answer with the truth before it, and alone."""
+    """Let the trained model answer given the true tokens so far, and generate."""
     import torch
 
     from tfm_core.data.vocabulary import PAD
@@ -252,7 +252,7 @@ def mixing(subject: ProbedModel) -> tuple[Measurement, ...]:
 
 
 def numbers(subject: ProbedModel) -> tuple[Measurement, ...]:
-    """Count what is learned, part by part."""
+    """Count the parameters, part by part."""
     counts = dict.fromkeys(("attention", "norms", "feed-forward", "the rest"), 0)
     for name, parameter in subject.new.named_parameters():
         kind = "the rest"

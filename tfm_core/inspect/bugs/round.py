@@ -41,7 +41,7 @@ class Twins:
 
 
 def measure_pair(pair: Twins, name: str) -> tuple[ComparedMeasurement, ...]:
-    """Ask both models what a probe asks. Raises ValueError, in a sentence, without a checkpoint."""
+    """Measure both models with a probe. Raises StudentError without a checkpoint."""
     probe = PROBES[name]
     healthy, twin = (
         probe.measure(ProbedModel(run.experiment, run)) for run in (pair.healthy, pair.twin)

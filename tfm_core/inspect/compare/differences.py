@@ -68,7 +68,7 @@ def differing(experiments: Sequence[Experiment]) -> frozenset[str]:
 
 
 def settings(experiment: Experiment) -> dict[str, SettingValue]:
-    """Return what an experiment says and heeds: path -> setting, family and task first."""
+    """Return the settings that have an effect: path -> setting, family and task first."""
     return dict(_kept(experiment))
 
 

@@ -89,7 +89,7 @@ def _numbered(made: Sequence[str]) -> tuple[str, ...]:
 
 
 def phrase(row: Difference, number: int) -> str:
-    """Return one value of a row as a name says it; empty where the experiment has none."""
+    """Return one value of a row for a name; empty if the experiment has none."""
     value = row.values[number]
     if value is None:
         return ""

@@ -288,7 +288,7 @@ def sentence(found: Paired, measure: Measure, first: str, second: str) -> Senten
 
 
 def _lead(found: Paired, measure: Measure, first: str, second: str) -> Sentence:
-    """Return the difference alone."""
+    """Return the difference in a sentence."""
     values = {"second": second, "first": first, "name": measure.name}
     if found.mean == 0:
         return N_("On average “{second}” has as much {name} as “{first}”.", **values)

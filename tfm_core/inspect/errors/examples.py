@@ -36,7 +36,7 @@ class WrongText:
 
 @dataclass(frozen=True, slots=True)
 class Surprise:
-    """A token of a text, what stands before it, and the text up to it, to be read again."""
+    """A token of a text, the text before it, and the text up to it."""
 
     before: str
     token: str
@@ -71,7 +71,7 @@ def n_alike(run: Run, answers: Answers) -> int:
 
 
 def text_of(run: Run, answers: Answers, example: int) -> WrongText:
-    """Return a text that the model wrote by itself beside the one that was meant."""
+    """Return a generated text beside the true one."""
     assert answers.written is not None
     reading, item = answers.written[example], answers.items[example]
     predicted, meant = reading.tokens, tuple(item["tgt"])
@@ -171,7 +171,7 @@ class HardToken:
 
 
 def hard_tokens(answers: Answers, most: int = MAX_TOKENS, least: int = 1) -> list[HardToken]:
-    """Return the tokens with the highest mean loss, of those meant at least ``least`` times."""
+    """Return the tokens with the highest mean loss, with at least ``least`` targets."""
     size = len(answers.names)
     n = np.bincount(answers.truth, minlength=size)
     total = np.bincount(answers.truth, answers.loss, minlength=size)

@@ -211,13 +211,13 @@ class AnswerGroup:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the share right of all such answers lies, with 95 % confidence."""
+        """Return the 95 % confidence interval of the accuracy."""
         return wilson(self.n_right, self.n)
 
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """A way to group. is_of_texts: whole texts as the model writes them alone, not answers."""
+    """A way to group. is_of_texts: it groups whole generated texts, not answers."""
 
     label: str
     groups: Callable[[Answers, Experiment], list[AnswerGroup]]

@@ -145,7 +145,7 @@ N_GRAM = 4
 
 @dataclass(frozen=True, slots=True)
 class CorpusScore:
-    """A score from 0 to 100, and the signature that says how sacrebleu reached it."""
+    """A score from 0 to 100, with sacrebleu's signature."""
 
     value: float
     signature: str

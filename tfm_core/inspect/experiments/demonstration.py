@@ -103,7 +103,7 @@ class Demonstration:
 
     @property
     def is_of_model(self) -> bool:
-        """Whether the models differ, and not how they are trained alone."""
+        """Return whether the models differ, not only their training."""
         return any(path.startswith("model.") for arm in self.arms for path in arm.changes)
 
     def arm(self, name: str) -> Arm:
@@ -143,7 +143,7 @@ def small(
     task_settings: Mapping[str, Any] | None = None,
     training: Mapping[str, Any],
 ) -> Experiment:
-    """Return an experiment that is over soon, measured often and kept small."""
+    """Return an experiment that is quick, small and validated often."""
     values = default_sections(family, task)
     values["model"] |= dict(model or {})
     values["task"] |= dict(task_settings or {})

@@ -107,7 +107,7 @@ def read(
 
 
 def _confidence(run: Run) -> float | None:
-    """Return how sure the last snapshot's answers are; padding behind an answer does not count."""
+    """Return the mean confidence of the last snapshot's answers, without padding."""
     try:
         snapshot = run.snapshot(run.snapshot_steps()[-1])
     except (ValueError, IndexError):
@@ -164,7 +164,7 @@ def _written(run: Run) -> Generated | None:
 
 
 def in_any_order(answer: Sequence[str], truth: Sequence[str]) -> float:
-    """Return the share of tokens that two sequences have in common, whatever their order."""
+    """Return the share of tokens that two sequences have in common, in any order."""
     shared = (Counter(answer) & Counter(truth)).total()
     return shared / max(len(answer), len(truth), 1)
 
@@ -220,7 +220,7 @@ class RunIndex:
 
 
 def missing(demonstration: Demonstration, found: ExperimentRuns) -> dict[str, Experiment]:
-    """Return what is still to be trained of each arm, with the seed that the others have."""
+    """Return the experiment of each arm without a run, with the seed of the others."""
     there = found.of_seed(found.seed)
     return {
         arm.name: demonstration.experiment(arm).replace(seed=found.seed)

@@ -37,7 +37,7 @@ _NOTHING = object()
 
 
 def twin(model: nn.Module) -> nn.Module:
-    """Return the same model with the same weights, the tensors themselves, to be changed alone."""
+    """Return a copy of the model that shares its weight tensors."""
     return copy.deepcopy(model, {id(weight): weight for weight in model.parameters()})
 
 
@@ -112,7 +112,7 @@ class _Tally:
 
 @contextmanager
 def scaled_heads(model: nn.Module, scales: Mapping[KnockedPart, Tensor]) -> Iterator[None]:
-    """Multiply what each head hands on by a number of each example, (B,), inside the block."""
+    """Multiply each head's output by one factor per example, (B,), inside the block."""
     with ExitStack() as undo:
         for part, factors in scales.items():
             attention, columns = _columns(model, part)

@@ -53,7 +53,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Importance:
-    """A head: the score without it alone, and how much the loss rises, in nats."""
+    """A head: the score without it, and how much the loss rises, in nats."""
 
     part: KnockedPart
     score: Score
@@ -113,7 +113,7 @@ def together(
 
 
 def in_words(alone: float, joint: float) -> Sentence:
-    """Say whether parts that are off together stand in for each other. See ``together``."""
+    """Say whether parts stand in for each other, from the result of ``together``."""
     if max(abs(alone), abs(joint)) < _NOTICED:
         verdict = N_("These examples need neither.")
     elif joint > max(_MORE_THAN * alone, alone + _NOTICED):
@@ -136,7 +136,7 @@ def importances(run: Run, how: Replacement, n: int) -> Iterator[Importance]:
 
 
 def least_first(found: Sequence[Importance]) -> tuple[KnockedPart, ...]:
-    """Return the heads in the order in which a pruning takes them: what is missed least first."""
+    """Return the heads in pruning order: least important first."""
     return tuple(each.part for each in sorted(found, key=lambda each: each.rise))
 
 
@@ -227,7 +227,7 @@ def _measured(
 
 
 def means_over(run: Run, n: int) -> Means:
-    """Return what each part hands on in the mean over the first n validation examples."""
+    """Return the mean output of each part over the first n validation examples."""
     return _means(str(run.folder), checkpoint_mark(run), min(n, n_validation(run)))
 
 

@@ -50,7 +50,7 @@ Floats = npt.NDArray[np.floating[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What was first seen at the snapshot of a step, in a sentence."""
+    """What happened by the snapshot of a step, in a sentence."""
 
     step: int
     sentence: str

@@ -63,7 +63,7 @@ def model_at(run: Run, step: int) -> Model:
 
 
 def models_by_step(run: Run) -> list[tuple[int, Model]]:
-    """Return the models of the kept steps, ascending, each built once; none of damaged weights."""
+    """Return the models of the kept steps, ascending, cached; without damaged weights."""
     found = []
     for step in run.weight_steps():
         try:
@@ -113,7 +113,7 @@ class PictureHistory:
 
 
 def reads_drawings(experiment: Experiment) -> bool:
-    """Return whether a model tells apart grey pictures of a few classes, as one can draw them."""
+    """Return whether a model classifies grey pictures into a few classes."""
     task = experiment.task
     channels = task.picture_shape[0] if task.picture_shape else 0
     return channels == 1 and 0 < len(task.class_names) <= MAX_CLASSES

@@ -90,7 +90,7 @@ class Stage:
 
     @property
     def weights(self) -> Array | None:
-        """The weights as they are seen, NaN where the mask forbids to look."""
+        """Return the weights as drawn: NaN where the mask forbids."""
         return None if self.maps is None else self.maps.seen()
 
     @property

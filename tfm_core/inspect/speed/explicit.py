@@ -102,7 +102,7 @@ def backend_name(out: Tensor) -> str:
 
 
 def cases(bench: Bench) -> Iterator[BenchmarkCase]:
-    """Compare the first attention of the model alone, then the whole pass."""
+    """Compare the first attention of the model, then the whole pass."""
     calls = _Calls()
     with recording(calls):
         bench.loss()
@@ -171,7 +171,7 @@ MAX_BYTES = 512 * 2**20
 
 
 def lengths(n_heads: int) -> list[int]:
-    """Return the lengths whose attention maps, kept twice in fp32, fit."""
+    """Return the lengths whose attention maps fit twice in fp32."""
     return [n for n in LENGTHS if 8 * n_heads * n * n <= MAX_BYTES]
 
 

@@ -44,7 +44,7 @@ Emit = Callable[..., None]
 
 
 def main() -> int:
-    """Measure what the input asks for; return the exit code."""
+    """Run the measurement that stdin requests; return the exit code."""
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     said = sys.stdout
@@ -114,7 +114,7 @@ def cases_of(name: str, bench: Bench) -> Iterator[BenchmarkCase]:
 
 
 def settle() -> None:
-    """Set what decides about speed: one thread unless a side asks for more, and no denormals."""
+    """Set one thread and no denormals."""
     import torch
 
     torch.set_num_threads(1)

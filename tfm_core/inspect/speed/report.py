@@ -85,7 +85,7 @@ class CaseReport:
 
 @dataclass(slots=True)
 class SpeedReport:
-    """A whole measurement; ``done`` and ``total`` count its parts, ``problem`` says what failed."""
+    """A whole measurement; ``done`` and ``total`` count its parts, ``problem`` is an error."""
 
     name: str
     device: str

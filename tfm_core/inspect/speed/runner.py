@@ -96,7 +96,7 @@ class BenchmarkProcess:
             return self._report
 
     def stop(self, sentence: str | None = None) -> None:
-        """End the process and all that it started; the sentence says why."""
+        """End the process and its children; the sentence is the reason."""
         with self._lock:
             if sentence is not None and self._report.problem is None and self.is_running:
                 self._report.problem = sentence

@@ -1,4 +1,4 @@
-"""The doctor's word on a run as it is now: every symptom that is seen, the gravest first."""
+"""The symptoms of a run as it is now, the gravest first."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def symptoms(
 
 
 def waits_until(experiment: Experiment) -> int:
-    """Return the step from which on a training is asked to have left guessing."""
+    """Return the step from which a training should be better than guessing."""
     training = experiment.training
     return in_curves.wait(round(training.warmup * training.steps))
 
@@ -203,7 +203,7 @@ def _percent(share: float) -> str:
 
 
 def of_run(run: Run, curves: Curves, steps: Sequence[int]) -> tuple[Symptom, ...] | None:
-    """Return what is wrong with a run as it is now, see ``symptoms``. steps: of its snapshots."""
+    """Return what is wrong with a run now, see ``symptoms``. steps: of its snapshots."""
     experiment, status = run.experiment, run.status
     since = waits_until(experiment)
     dead = dead_modules(run, [step for step in steps if step >= since])

@@ -99,7 +99,7 @@ def is_at_chance(way: Way, curves: Curves) -> bool:
 
 
 def fall_per_100(way: Way) -> float:
-    """Return by how much the loss falls in 100 steps, as a line through the newest half says."""
+    """Return how much the loss falls in 100 steps, by a line through the newest half."""
     half = len(way.steps) // 2
     steps, losses = way.steps[half:].astype(np.float64), way.losses[half:]
     if len(steps) < _MIN or steps[-1] == steps[0]:

@@ -46,7 +46,7 @@ class Alikeness:
 def of_snapshot(
     experiment: Experiment, probe: Probe, snapshot: Snapshot
 ) -> Mapping[str, Alikeness]:
-    """Return how alike the attention of each module is, over all examples that were kept."""
+    """Return how alike the attention of each module is, over all examples."""
     found = {}
     for modules in modules_by_kind(experiment).values():
         for module in modules:

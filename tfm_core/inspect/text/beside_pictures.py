@@ -40,7 +40,7 @@ class Aspect:
 
 
 def reads_words(experiment: Experiment) -> bool:
-    """Return whether an experiment is a model of words, and of words alone."""
+    """Return whether an experiment reads only words."""
     return experiment.task.picture_shape is None
 
 
@@ -167,7 +167,7 @@ class _Pixels(_Counted):
 
     @property
     def n_tokens(self) -> int:
-        """How many tokens there are, with CLS where it stands in front."""
+        """Return the number of tokens, with CLS, if any."""
         return self.n_patches + POOLINGS[self.vit.pooling].has_cls
 
     @property

@@ -103,7 +103,7 @@ def lengths(learned: Bpe, words: Sequence[str]) -> tuple[npt.NDArray[Any], npt.N
 
 
 def apply(pieces: Sequence[str], left: str, right: str) -> list[str]:
-    """Merge every ``left`` that stands before a ``right``, from the left."""
+    """Merge every ``left`` that is followed by ``right``, from the left."""
     if left not in pieces:
         return list(pieces)
     merged: list[str] = []
@@ -119,7 +119,7 @@ def apply(pieces: Sequence[str], left: str, right: str) -> list[str]:
 
 
 def pair_counts(split: dict[str, list[str]], counts: Counter[str]) -> Counter[tuple[str, str]]:
-    """Return how often each pair of neighbours stands in the corpus. split: word -> its pieces."""
+    """Return how often each pair of neighbours is in the corpus. split: word -> its pieces."""
     of_pairs: Counter[tuple[str, str]] = Counter()
     for word, pieces in split.items():
         for pair in pairwise(pieces):

@@ -120,7 +120,7 @@ class ScenePreview:
 
 
 def preview(pieces: Sequence[Piece]) -> ScenePreview:
-    """Return the picture of digits wherever they stand, also where they overlap."""
+    """Return the picture of digits, even where they overlap."""
     overlapping = {
         i
         for i, piece in enumerate(pieces)

@@ -81,7 +81,7 @@ def grammar_corpus(language: Corpus) -> str:
 
 
 def word_counts(text: str) -> Counter[str]:
-    """Return how often each word stands in a text."""
+    """Return how often each word is in a text."""
     return Counter(words_of(text))
 
 

@@ -43,7 +43,7 @@ class Hypothesis:
 
 @dataclass(frozen=True, slots=True)
 class BeamSettings:
-    """How to search: texts kept at each step, tokens to write at most, and the length penalty."""
+    """The beam width, the most tokens to write, and the length penalty."""
 
     width: int
     n: int
@@ -122,7 +122,7 @@ class BeamComparison:
 
     @property
     def tree(self) -> list[BeamNode]:
-        """Every text that was ever kept, as the nodes of a tree."""
+        """Return every text of the beam as a node of the tree."""
         lives: list[set[int]] = [set() for _ in self.steps]
         lives[-1] = set(range(len(self.steps[-1])))
         for step in range(len(self.steps) - 1, 0, -1):
@@ -210,7 +210,7 @@ def _hypotheses(source: Source, beams: Iterable[Beam]) -> list[Hypothesis]:
 def _samples(
     source: Source, settings: BeamSettings, forced: Forced | None
 ) -> tuple[Hypothesis, ...]:
-    """Draw texts as the model says, and score them as a beam's."""
+    """Sample texts, and score them like a beam's."""
     from tfm_core.data.vocabulary import EOS
     from tfm_core.decoding import length_penalty, sampled_steps
 

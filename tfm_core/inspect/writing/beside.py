@@ -34,7 +34,7 @@ class ComparedToken:
 
     @property
     def is_taught_right(self) -> bool:
-        """Whether teacher forcing says the true token."""
+        """Return whether teacher forcing predicts the true token."""
         return (
             self.truth is not None
             and self.taught is not None
@@ -68,7 +68,7 @@ class BesideTruth:
 
     @property
     def n_free_right(self) -> int:
-        """True tokens that stand at their place in what was written."""
+        """Return the number of true tokens at their place in the generated text."""
         return sum(place.truth is not None and place.is_free_right for place in self.places)
 
     @property
@@ -78,7 +78,7 @@ class BesideTruth:
 
 
 def beside_truth(writing: Writing) -> BesideTruth | None:
-    """Return a text beside the truth; None where nobody can say what is true."""
+    """Return a text beside the truth; None if the truth is unknown."""
     import torch
 
     source = writing.source

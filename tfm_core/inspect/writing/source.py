@@ -97,7 +97,7 @@ class Source:
 
 
 def writes(experiment: Experiment) -> bool:
-    """Return whether a model of the experiment writes at all: words, rather than one label."""
+    """Return whether a model of the experiment writes words, not one label."""
     return experiment.task.facts.answer != "label"
 
 

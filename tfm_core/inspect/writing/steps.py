@@ -24,7 +24,7 @@ MEAN = -1
 
 
 def in_nats(score: float) -> str:
-    """Return a sum of ln p as one says it: two places, more where it is nearly 0."""
+    """Return a sum of ln p with two decimals, more near 0."""
     return f"{score:.2f}" if abs(score) >= 0.1 or not score else f"{score:.1g}"
 
 
