@@ -19,7 +19,7 @@ from tfm_core.reading import Unreadable, is_whole
 from tfm_core.stored import Stored, WrongValue, text, whole
 
 MAX_EXAMPLES = 64
-"""Examples of a probe, at most; a worker takes ten or fewer."""
+"""The most examples of a probe; a worker takes ten or fewer."""
 _MAX_TEXT = 100_000  # characters of one example
 _MAX_NUMBER = 10**6  # of a class, a token or a pixel
 _N_BUCKETS = 32  # of offsets, for which a head learns a number (layers.relative)
@@ -29,7 +29,7 @@ Number = Annotated[int, whole(0, _MAX_NUMBER)]
 Row = Annotated[list[Text], Field(strict=True)]
 Numbers = Annotated[list[Number], Field(strict=True)]
 Alignment = Annotated[list[Numbers], Field(strict=True)]
-"""The source tokens, by number, that each target token is made of."""
+"""The indices of the source tokens of each target token."""
 Box = Annotated[list[Number], Field(strict=True, min_length=4, max_length=4)]
 
 
@@ -107,7 +107,7 @@ _ITEMS: dict[str, Stored[_Classified] | Stored[_Described] | Stored[_OfWords]] =
     "caption": Stored(_Described, _FILE),
     "text": Stored(_OfWords, _FILE),
 }
-"""What an example says, by the kind of the probe."""
+"""The form of an example, by the kind of the probe."""
 _TOKENS = TypeAdapter(Annotated[list[Row], Field(strict=True)])
 _TEXTS = TypeAdapter(Row)
 

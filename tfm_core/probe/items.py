@@ -61,7 +61,7 @@ def caption_item(
 PROMPT = {"words": 3, "characters": 20, "bpe": 6}
 """Tokens of a prompt, where the examples are long enough."""
 LENGTH = {"words": 12, "characters": 40, "bpe": 20}
-"""Tokens that are written behind it, at most."""
+"""The most tokens written after it."""
 
 
 def is_language(item: Mapping[str, Any]) -> bool:

@@ -165,7 +165,7 @@ def seen_through(kind: AttentionKind, order: Causality) -> AttentionKind:
 
 BOS, CLS, EOS = "<bos>", "CLS", "<eos>"
 RowNames = Literal["written", "read"]
-"""A row that writes a token is called by that token, or by the one that is read in its place."""
+"""Whether a row is named by the token that it writes or reads."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 RELATIVE = ".relative.table"
-"""How the names end of what heads learned for buckets of offsets."""
+"""The end of the names of learned offset biases."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,7 @@ from tfm_core.presets import PRESETS
 from tfm_core.sentences import N_, Paragraph
 
 FASTER = 10
-"""How many times the right one a rate is that is too high."""
+"""Times the right learning rate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ N_EXAMPLES = 64
 NOTHING = 1e-5
 """Changes below this are rounding."""
 APART = 1.25
-"""How many times a number is another one that it differs from."""
+"""Measurements with a larger ratio differ."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Any
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, joined, listed
 
 ENOUGH = 0.05
-"""By how much more alike, as a cosine, the words of a class must become to be called so."""
+"""The smallest change of a cosine that counts."""
 
 
 def tells_apart(higher: float, lower: float, n: int) -> bool:

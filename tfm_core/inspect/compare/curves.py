@@ -29,7 +29,7 @@ AXES: Mapping[AxisName, str] = {
     "cpu": N_("CPU-seconds"),
     "clock": N_("seconds"),
 }
-"""What each axis counts. ``clock`` is the time of the wall clock without pauses and waiting."""
+"""What each axis counts. ``clock`` is wall clock time without pauses and waiting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ def _best(curves: Curves, column: str, sign: int) -> tuple[float, int] | None:
 
 
 _HARMLESS = {"task.n_train", "task.shift", "task.rotation", "task.scale", "task.slant"}
-"""Settings of a task that change what is learned from, not what is measured on."""
+"""Settings of a task that change the training data only."""
 
 
 def caveats(experiments: Sequence[Experiment], metrics: Sequence[str]) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from tfm_core.variants.positions import POSITIONS
 
 FAMILY, TASK = "model.family", "task.name"
 ABSENT = "–"
-"""Said where an experiment has no such setting."""
+"""Shown where an experiment has no such setting."""
 MAX_SHOWN = 40
 """Characters of a text that a row shows."""
 

@@ -17,7 +17,7 @@ from tfm_core.sentences import N_, Sentence, listed
 from tfm_core.variants.norms import NORMS
 
 MAX_SAID = 3
-"""Settings that a name says, where fewer do not tell the experiments apart."""
+"""The most settings in a name."""
 
 
 def names(experiments: Sequence[Experiment]) -> tuple[str, ...]:
@@ -46,7 +46,7 @@ def _follows(rows: Sequence[Difference]) -> set[str]:
 
 _FOLLOWERS = {"training.weight_decay": "training.optimizer", "training.beta2": "training.optimizer"}
 _LAST = ("training.validate_every", "training.snapshots", "training.final_test")
-"""What changes no weight: said only where nothing else tells experiments apart."""
+"""Settings that change no weight: in a name only if nothing else differs."""
 
 
 def _telling(rows: Sequence[Difference]) -> list[Difference]:

@@ -11,7 +11,7 @@ from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
 
 MIN, USUAL, MAX = 2, 5, 20
-"""Seeds of one configuration: how many may be asked for, and how many one press asks for."""
+"""Seeds of one configuration: limits, and the default."""
 _LAST_SEED = 2**31 - 1
 
 

@@ -19,11 +19,11 @@ from tfm_core.sentences import N_, Paragraph, Sentence, joined
 Floats = npt.NDArray[np.float64]
 
 LEVEL = 0.05
-"""A difference stands out where chance alone would bring a larger one less often than this."""
+"""The significance level."""
 FEW = 3
-"""So many pairs or fewer see only differences that are many times the spread."""
+"""So few pairs show only differences of many times the spread."""
 _EQUAL = 1e-6
-"""Differences this close, as a share of the figures, are one: curves are kept as float32."""
+"""Relative tolerance of equal differences: curves are float32."""
 
 
 @dataclass(frozen=True, slots=True)

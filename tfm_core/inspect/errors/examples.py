@@ -15,7 +15,7 @@ from tfm_core.inspect.errors.groups import of_examples
 from tfm_core.runs.run import Run
 
 CONTEXT = 12
-"""Tokens before a surprising one that stand beside it."""
+"""Tokens shown before a surprising one."""
 _MAX_LETTERS = 400  # of a text in a link
 
 

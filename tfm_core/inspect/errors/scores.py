@@ -18,7 +18,7 @@ from tfm_core.inspect.errors.answers import Answers, Integers
 MAX = 24
 """Classes with a row of their own where there are more; the rest are counted together."""
 OTHERS = -1
-"""The number of all classes that are not told apart."""
+"""The number of all other classes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 WRITTEN = 200
-"""Unseen examples that a model answers by itself."""
+"""Unseen examples that a model generates answers for."""
 _LAST_STEPS = 20
 
 

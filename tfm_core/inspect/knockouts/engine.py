@@ -31,7 +31,7 @@ from tfm_core.models.captioner import Captioner
 from tfm_core.models.text import DecoderOnly, EncoderOnly, TextModel
 
 Means = Mapping[KnockedPart, Tensor]
-"""What a part hands on in the mean: (d_head,) of a head, (d_model,) of the others."""
+"""The mean output of a part: (d_head,) of a head, (d_model,) of the others."""
 
 _NOTHING = object()
 

@@ -33,9 +33,9 @@ Replacement = Literal["zero", "mean"]
 FIRST_EXAMPLES = 200
 RANDOM_ORDERS = 5
 MAX_STAGES = 24
-"""Points of a pruning curve behind its first; with more heads several go at a time."""
+"""Points of a pruning curve after its first; with more heads, several go at a time."""
 MAX_TOGETHER = 4
-"""So many parts are also measured alone when they are off together; more would take long."""
+"""The most parts that are also measured one by one."""
 _MORE_THAN, _NOTICED = 1.5, 0.01  # of one sum over the other, and nats
 _BATCH = 100
 _MORE, _MIN = 10, 20  # a press may take a tenth of what a question over all may

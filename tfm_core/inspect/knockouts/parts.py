@@ -37,7 +37,7 @@ KINDS: dict[str, str] = {  # what switching it off does
 WITHOUT_CONTEXT = N_("The decoder no longer reads the source; it continues from its own state.")
 """What a recurrent network does without its attention."""
 HAS_MEAN = frozenset({"head", "sublayer", "layer", "positions", "start"})
-"""Kinds that hand on a vector, of which a mean can be taken; the others are there or are not."""
+"""Kinds with a vector output, which has a mean."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ AUGMENTATION = {"shift": 2.0, "rotation": 10.0, "scale": 0.1}
 SECONDS: dict[LessonKind, int] = {"plain": 24, "early": 15, "augmented": 25}
 """CPU-seconds of training on one thread of a plain 2-core machine."""
 MIN_WAIT = 3
-"""Validations after the best from which on a rise is no longer taken for noise."""
+"""Validations after the best from which a rise is not noise."""
 TOP_LOSS = 2.6
 """Where the axis of the loss ends: a little above ln(10), the loss of guessing."""
 SPLITS = ("train", "validation", "test")

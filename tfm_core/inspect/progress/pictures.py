@@ -95,7 +95,7 @@ def _model(folder: str, step: int, _changed: int) -> Model:
 Array = npt.NDArray[Any]
 _NO_PICTURES = N_("This run learned sentences; it reads no pictures.")
 MAX_CLASSES = 12
-"""Of how many classes a bar each can be shown beside a drawing."""
+"""The most classes with a bar beside a drawing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

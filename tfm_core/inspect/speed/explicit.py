@@ -167,7 +167,7 @@ def _whole(bench: Bench) -> BenchmarkCase:
 
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
 MAX_BYTES = 512 * 2**20
-"""Where the maps of explicit attention would need more, the curve ends."""
+"""The curve ends where the maps of explicit attention would need more."""
 
 
 def lengths(n_heads: int) -> list[int]:

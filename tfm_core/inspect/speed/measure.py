@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 ROUNDS = 9
 MIN_ROUNDS = 3
 LONG_ENOUGH = 4.0
-"""Seconds after which no round is added to those of an case, once there are the fewest."""
+"""Seconds after which a case gets no more rounds than MIN_ROUNDS."""
 TURN = 0.02
-"""Seconds that a side should take at a time, well above the resolution of any clock."""
+"""Seconds that a side should take at a time, well above any clock's resolution."""
 MAX_CALLS = 200
 NICENESS = 5
 MEMORY_SHARE = 0.6
-"""Of the memory that is free when it starts, a measurement takes at most so much."""
+"""The share of the free memory that a measurement may take."""
 
 Emit = Callable[..., None]
 

@@ -166,7 +166,7 @@ PRESET = "translate"
 """The model that was measured."""
 DEVICE = "cpu"
 MEASURED = ("attention", "checkpointing")
-"""The comparisons that were: they count CPU-seconds, which a busy machine hardly changes."""
+"""The recorded comparisons: they count CPU-seconds, which a busy machine hardly changes."""
 
 
 @dataclass(frozen=True, slots=True)

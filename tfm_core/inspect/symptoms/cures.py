@@ -23,7 +23,7 @@ SymptomKind = Literal[
     "diverged", "at-chance", "slow", "stuck", "exploding", "vanishing", "dead-heads", "overfits"
 ]
 Begins = Literal["beginning", "best", "last"]
-"""Where a cure begins: anew, or at a checkpoint, of the lowest validation loss or the newest."""
+"""Where a cure begins: anew, or at the best or the last checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from tfm_core.runs.curves import Curves, GradientNorms, lowest
 from tfm_core.runs.way import MIN, Way, running_median
 
 ABOVE = 1.5
-"""Times the loss of guessing, or of the first batch where that is more, that is out of hand.
+"""Times the loss of guessing (or of the first batch, if larger) that counts as diverged.
 
 Healthy: 1.01 at most, the median of ten batches. Ill: 9 and more."""
 
@@ -30,11 +30,11 @@ Healthy: a share of MIN at step 18 to 105. Ill: never."""
 AFTER_WARMUP = 50
 
 TIMES = 5.0
-"""Times that a learning rate lies above or below the usual one, from which on it is to blame."""
+"""Times above or below the usual one from which a learning rate is to blame."""
 HALF = 0.5
 """Share of the way below which a training with too low a rate is called slow."""
 MAX = 0.9
-"""Share of the way below which one that stands still with too high a rate is called stuck."""
+"""Share of the way below which a still training with too high a rate is called stuck."""
 STILL = 0.03
 """Share of the way in 100 steps that is no progress."""
 

@@ -20,12 +20,12 @@ from tfm_core.data.vocabulary import SPECIALS, UNK
 from tfm_core.inspect.text.tokenise import Token
 
 END = "\ue000"
-"""Marks the end of a word inside the package: one character that no cleaned text holds."""
+"""Marks the end of a word inside the package: one character that is in no cleaned text."""
 
 END_SHOWN = "</w>"
 MAX_MERGES = 200
 MIN_COUNT = 2
-"""A pair that occurs once is no regularity: merging ends before it."""
+"""Merging ends before pairs that occur once."""
 
 _UNKNOWN = "\ue001"
 

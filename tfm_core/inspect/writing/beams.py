@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 WIDEST = 64
 N_SAMPLES = 8
 MAX_TOKENS = 60_000
-"""Tokens that the wider search may read: what keeps long texts from taking long."""
+"""Tokens that the wider search may read, to limit its time."""
 
 FoundBy = Literal["wider", "greedy", "sample"]
 

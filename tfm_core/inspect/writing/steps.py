@@ -29,7 +29,7 @@ def in_nats(score: float) -> str:
 
 
 Forced = Mapping[int, int]
-"""Tokens that the reader wants: place behind the prompt, from 0 -> id."""
+"""Tokens that the reader chose: place after the prompt, from 0 -> id."""
 
 
 @dataclass(frozen=True, slots=True)
