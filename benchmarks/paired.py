@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from tfm_core.inspect.speed import paired
-from tfm_core.inspect.speed.paired import Clock, Spread, ratio
+from tfm_core.inspect.speed.paired import Clock, TimeRange, ratio
 
 __all__ = ["Clock", "Spread", "measure", "milliseconds", "ratio"]
 
@@ -37,6 +37,6 @@ def measure(
     return taken
 
 
-def milliseconds(seconds: Sequence[float]) -> Spread:
+def milliseconds(seconds: Sequence[float]) -> TimeRange:
     """Return a spread of seconds in milliseconds."""
-    return Spread.of([1000 * value for value in seconds])
+    return TimeRange.of([1000 * value for value in seconds])

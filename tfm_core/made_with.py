@@ -24,7 +24,7 @@ _SAME = {"amd64": "x86_64", "arm64": "aarch64"}
 
 @dataclass(frozen=True, slots=True)
 class MadeWith:
-    """Versions, and where numbers are added up.
+    """Versions and hardware.
 
     device: ``cpu``, ``cpu4`` with four threads, ``cuda`` or ``mps``; machine: ``x86_64``, ….
     """

@@ -27,14 +27,14 @@ from tfm_core.inspect.attention.cell import cell as cell_of
 from tfm_core.inspect.attention.example import Example
 from tfm_core.plots.attention import outline_cells
 from tfm_core.plots.palette import VERMILION
-from tfm_core.probe.labels import Axes, axes, modules_by_kind, rows
+from tfm_core.probe.labels import MapAxes, axes, modules_by_kind, rows
 from tfm_core.runs.run import Run
 from tfm_core.variants.positions import POSITIONS
 
 _TALL = 320  # pixels of a table; longer ones scroll
 
 
-def cell_at(example: Example, selection: Selection, module: str, names: Axes) -> tuple[int, int]:
+def cell_at(example: Example, selection: Selection, module: str, names: MapAxes) -> tuple[int, int]:
     """Return the cell that is looked at: the chosen one, else the strongest of the head."""
     if selection.cell is not None:
         query, key = selection.cell
@@ -44,7 +44,7 @@ def cell_at(example: Example, selection: Selection, module: str, names: Axes) ->
     return int(row), int(column)
 
 
-def outline(figure: go.Figure, cell: tuple[int, int], names: Axes) -> None:
+def outline(figure: go.Figure, cell: tuple[int, int], names: MapAxes) -> None:
     cells = np.zeros(names.shape, np.bool_)
     cells[cell] = True
     outline_cells(figure, cells, VERMILION, 3)
@@ -82,7 +82,7 @@ def _pickers(
     selection: Selection,
     module: str,
     cell: tuple[int, int],
-    names: Axes,
+    names: MapAxes,
 ) -> None:
     query_key, key_key = "attention-cell-query", "attention-cell-key"
     st.session_state[query_key], st.session_state[key_key] = cell

@@ -21,7 +21,7 @@ from tfm_core.inspect.text import caption_look
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
-    from tfm_core.inspect.errors.validation_errors import Reading, Readings
+    from tfm_core.inspect.errors.validation_errors import ValidationAnswer, ValidationAnswers
 
 
 _KEY = "attention-mistake"
@@ -59,7 +59,7 @@ def pick(run: Run, selection: Selection) -> Example | None:
     return _example(run, by_index[index])
 
 
-def _example(run: Run, reading: Reading) -> Example:
+def _example(run: Run, reading: ValidationAnswer) -> Example:
     if reading.picture is None:
         return own_example.look_at_text(run, reading.item["src_text"])
     if "tgt" in reading.item:
@@ -68,7 +68,7 @@ def _example(run: Run, reading: Reading) -> Example:
     return dataclasses.replace(example, item=reading.item)
 
 
-def _pictures(run: Run, readings: Readings, wanted: int) -> None:
+def _pictures(run: Run, readings: ValidationAnswers, wanted: int) -> None:
     shown = readings.examples
     st.caption(_("Confident mistakes first, then uncertain right answers"))
     thumbnails(
@@ -89,7 +89,7 @@ def _pictures(run: Run, readings: Readings, wanted: int) -> None:
     )
 
 
-def _sentence(readings: Readings) -> str:
+def _sentence(readings: ValidationAnswers) -> str:
     words = {"n": f"{readings.n_read:,}", "wrong": f"{readings.n_wrong:,}"}
     if readings.n_wrong == 0:
         return _("The first {n} validation examples are all right.", **words)
@@ -101,7 +101,7 @@ def _sentence(readings: Readings) -> str:
     )
 
 
-def _name(reading: Reading) -> str:
+def _name(reading: ValidationAnswer) -> str:
     values = {
         "said": reading.predicted or "–",
         "truth": reading.truth,
@@ -119,7 +119,7 @@ def _name(reading: Reading) -> str:
 
 
 @lru_cache(maxsize=4)
-def _readings(folder: Path, mark: int) -> Readings:
+def _readings(folder: Path, mark: int) -> ValidationAnswers:
     from tfm_core.inspect.errors.validation_errors import wrong_examples
 
     return wrong_examples(Run(folder))

@@ -22,7 +22,7 @@ from tfm_core.data import own_picture
 from tfm_core.data.text import TextTask, text_task
 from tfm_core.inspect.attention import own_example
 from tfm_core.inspect.attention.example import Example
-from tfm_core.inspect.progress.pictures import Readings, read_from, readings
+from tfm_core.inspect.progress.pictures import AnswersByStep, answers_by_step, right_since
 from tfm_core.inspect.text import caption_look
 from tfm_core.probe.items import is_language
 from tfm_core.probe.types import Probe
@@ -122,20 +122,20 @@ def _answer(run: Run, example: Example) -> None:
         st.image(np.moveaxis(example.picture, 0, -1).squeeze(), width=_SIDE)
         answer.verdict(run.experiment, (example,), example.step, name="")
     try:
-        steps_and_shares = readings(run, example.picture)
+        steps_and_shares = answers_by_step(run, example.picture)
     except ValueError:  # no weights from the training were saved
         answer.details(run.experiment, (example,), example.step, name="")
         return
     _since_when(run, example, steps_and_shares)
 
 
-def _since_when(run: Run, example: Example, steps_and_shares: Readings) -> None:
+def _since_when(run: Run, example: Example, steps_and_shares: AnswersByStep) -> None:
     """Say from which step on the picture was read as it is now, and show it step by step."""
     assert example.probabilities is not None
     steps, shares = steps_and_shares
     best = int(example.probabilities.argmax())
     name = run.experiment.task_as(ImageTaskConfig).facts.class_names[best]
-    since = read_from(steps_and_shares, best)
+    since = right_since(steps_and_shares, best)
     if since is None:
         st.markdown(_("Only the last weights read it as **{name}**.", name=name))
     else:

@@ -9,7 +9,7 @@ from pages.i18n import _
 from pages.ui import comparison, parameters, view_link
 from pages.ui.parameters import Choice, Choices, Flag, Number, Option, Parameter, Unfit
 from tfm_core.inspect.compare.curves import AXES, METRICS
-from tfm_core.probe.attention_kinds import KINDS
+from tfm_core.probe.labels import KINDS
 from tfm_core.runs.run import ID
 
 MAX_RUNS = 60

@@ -102,7 +102,7 @@ def _table(
     lines = []
     for number in order.numbers:
         entry = shown[number]
-        cells = [_(row.said[number]) for row in settings]
+        cells = [_(row.texts[number]) for row in settings]
         cells += [column.said(results[number]) or "–" for column in columns]
         cells.append(_trained(entry))
         lines.append(
@@ -115,7 +115,7 @@ def _settings(shown: Sequence[StyledRun], rows: Sequence[Difference]) -> str:
     heads = {"": _("Setting"), **{entry.run.id: entry.name for entry in shown}}
     lines = [
         f'<tr><th scope="row">{escape(_(row.label))}</th>'
-        + "".join(f"<td>{escape(_(said))}</td>" for said in row.said)
+        + "".join(f"<td>{escape(_(said))}</td>" for said in row.texts)
         + "</tr>"
         for row in rows
     ]

@@ -18,7 +18,7 @@ import streamlit as st
 from pages.components.component import component, is_index, pack_bytes, plain, pooled
 from pages.i18n import _
 from tfm_core.inspect.attention.map_view import MapView
-from tfm_core.inspect.progress.stage import Answer, Frame, Stage
+from tfm_core.inspect.progress.stage import Stage, StageAnswer, StageFrame
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.palette import COLOURS
 from tfm_core.plots.pictures import picture_url
@@ -212,8 +212,8 @@ def still(shown: Stage) -> dict[str, Any]:
 
 
 def bounded(
-    frames: Sequence[Frame], weights: npt.NDArray[Any] | None, most: int = MAX_VALUES
-) -> tuple[Sequence[Frame], npt.NDArray[Any], int]:
+    frames: Sequence[StageFrame], weights: npt.NDArray[Any] | None, most: int = MAX_VALUES
+) -> tuple[Sequence[StageFrame], npt.NDArray[Any], int]:
     """Return at most ``most`` values: frames, weights, and cells per side of a value."""
     if weights is None:
         return frames, np.zeros((len(frames), 0, 0, 0, 0), np.float16), 1
@@ -225,7 +225,7 @@ def bounded(
     return [frames[i] for i in kept], weights[kept], block
 
 
-def _frame(frame: Frame) -> Mapping[str, Any]:
+def _frame(frame: StageFrame) -> Mapping[str, Any]:
     return {
         "step": frame.step,
         "labels": [_(label) for label in frame.labels],
@@ -233,11 +233,11 @@ def _frame(frame: Frame) -> Mapping[str, Any]:
     }
 
 
-def answers(frame: Frame) -> list[Mapping[str, Any]]:
+def answers(frame: StageFrame) -> list[Mapping[str, Any]]:
     return [_answer(answer) for answer in frame.answers]
 
 
-def _answer(answer: Answer) -> Mapping[str, Any]:
+def _answer(answer: StageAnswer) -> Mapping[str, Any]:
     return {
         "tokens": answer.tokens,
         "sure": [round(share, 3) for share in answer.confidence],

@@ -18,7 +18,7 @@ from tfm_core.config import ImageTaskConfig, ViTConfig
 from tfm_core.data import own_picture
 from tfm_core.facts.batches import Batches
 from tfm_core.inspect.attention.own_example import read_picture
-from tfm_core.inspect.progress.pictures import looks
+from tfm_core.inspect.progress.pictures import picture_history
 from tfm_core.probe.labels import patches_per_side
 from tfm_core.runs.run import Run
 
@@ -72,7 +72,7 @@ def board(run: Run) -> None:
 def look_at(run: Run, picture: Picture) -> LabReading:
     """Return what a run reads in a picture (H, W). Raises ValueError."""
     given, notes = read_picture(run, picture)
-    readings = looks(run, given)
+    readings = picture_history(run, given)
     classes = run.experiment.task_as(ImageTaskConfig).facts.class_names
     epochs = _epochs(run)
     meanings = [words.meant(readings, index, classes, epochs) for index in range(len(classes))]

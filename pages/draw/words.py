@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from pages.i18n import _
 from pages.ui import show
-from tfm_core.inspect.progress.pictures import Array, Looks, read_from
+from tfm_core.inspect.progress.pictures import Array, PictureHistory, right_since
 
 Epochs = Callable[[int], float] | None
 """Epochs by step; None if unknown."""
@@ -15,13 +15,13 @@ SURE = 0.5
 """The probability below which the model counts as unsure."""
 
 
-def answer(readings: Looks, classes: tuple[str, ...], epochs: Epochs) -> str:
+def answer(readings: PictureHistory, classes: tuple[str, ...], epochs: Epochs) -> str:
     best = int(readings.shares[-1].argmax())
     share = float(readings.shares[-1, best])
     if share < SURE:
         digit, sure = classes[best], show.percent(share)
         return _("Not sure: perhaps a {digit} ({share}).", digit=digit, share=sure)
-    since = read_from((readings.steps, readings.shares), best)
+    since = right_since((readings.steps, readings.shares), best)
     assert since is not None
     if len(readings.steps) == 1:
         return _("Reads a {digit}; no earlier weights were saved.", digit=classes[best])
@@ -32,10 +32,10 @@ def answer(readings: Looks, classes: tuple[str, ...], epochs: Epochs) -> str:
 
 
 def meant(
-    readings: Looks, index: int, classes: tuple[str, ...], epochs: Epochs
+    readings: PictureHistory, index: int, classes: tuple[str, ...], epochs: Epochs
 ) -> tuple[int | None, str]:
     """Return the index since when a class is read (or None), and a sentence on it."""
-    since = read_from((readings.steps, readings.shares), index)
+    since = right_since((readings.steps, readings.shares), index)
     digit = classes[index]
     if since is None:
         return None, _missed(readings, index, classes, epochs)
@@ -48,7 +48,7 @@ def meant(
     return at, _("Right from {step} on: a {digit}.", digit=digit, step=step)
 
 
-def _missed(readings: Looks, index: int, classes: tuple[str, ...], epochs: Epochs) -> str:
+def _missed(readings: PictureHistory, index: int, classes: tuple[str, ...], epochs: Epochs) -> str:
     shares: Array = readings.shares
     best, at = int(shares[-1].argmax()), int(shares[:, index].argmax())
     values = {

@@ -10,7 +10,8 @@ from pages.i18n import _
 from pages.ui import parameters, run_time, state, view_link
 from tfm_core.inspect.experiments import DEMONSTRATIONS
 from tfm_core.inspect.experiments.demonstration import THEMES, Demonstration, by_theme
-from tfm_core.inspect.experiments.result import Shelf
+from tfm_core.inspect.experiments.result import RunIndex
+from tfm_core.publish.shelf import Shelf
 from tfm_core.runs.record.expected_time import Forecast
 
 _HEIGHT = 560  # pixels left on the first screen
@@ -62,7 +63,9 @@ def _open(key: str) -> None:
         st.session_state[EXPERIMENT.key] = picked
 
 
-def _caption(demonstration: Demonstration, shelf: Shelf, times: dict[str, Forecast | None]) -> str:
+def _caption(
+    demonstration: Demonstration, shelf: RunIndex, times: dict[str, Forecast | None]
+) -> str:
     trained = shelf.of(demonstration)
     if any(run.status.is_active for run in trained.runs):
         when = _("training now")

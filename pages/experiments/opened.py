@@ -25,11 +25,11 @@ from tfm_core.config import FAMILIES, Experiment
 from tfm_core.inspect.compare.differences import differences
 from tfm_core.inspect.experiments.demonstration import Arm, Demonstration
 from tfm_core.inspect.experiments.demonstration import question as question_of
-from tfm_core.inspect.experiments.result import Found, missing
+from tfm_core.inspect.experiments.result import ExperimentRuns, missing
 from tfm_core.runs.run import Run
 
 
-def draw(chosen: Demonstration, trained: Found, was_live: bool) -> None:
+def draw(chosen: Demonstration, trained: ExperimentRuns, was_live: bool) -> None:
     if was_live and not comparison.is_live(trained.runs):
         state.draw_anew()  # once: redrawn, it no longer polls
     st.header(_(chosen.title), anchor=False)
@@ -60,7 +60,7 @@ def _differs(chosen: Demonstration) -> None:
         _(
             "{setting}: {values}",
             setting=f"**{_(row.label)}**",
-            values=" → ".join(_(said) for said in row.said),
+            values=" → ".join(_(said) for said in row.texts),
         )
         for row in differences(made)
     ]
@@ -74,7 +74,7 @@ def _differs(chosen: Demonstration) -> None:
     st.markdown(words)
 
 
-def _buttons(chosen: Demonstration, trained: Found) -> None:
+def _buttons(chosen: Demonstration, trained: ExperimentRuns) -> None:
     lacking = missing(chosen, trained)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if lacking:
@@ -87,7 +87,7 @@ def _buttons(chosen: Demonstration, trained: Found) -> None:
             _link("compare", _("Open in Compare"), comparison.runs_query(trained.runs))
 
 
-def _links(chosen: Demonstration, trained: Found) -> None:
+def _links(chosen: Demonstration, trained: ExperimentRuns) -> None:
     odd = chosen.arms[-1]
     run = trained.of_seed(trained.seed).get(odd.name)
     query = _of_model(chosen, odd, run)
@@ -143,7 +143,7 @@ def _of_model(chosen: Demonstration, arm: Arm, run: Run | None) -> dict[str, str
     return {"show": "draft", **state.configuration_query(draft)}
 
 
-def _runs(chosen: Demonstration, trained: Found) -> None:
+def _runs(chosen: Demonstration, trained: ExperimentRuns) -> None:
     there = trained.of_seed(trained.seed)
     if not there:
         words = _("Nothing is trained yet.")

@@ -15,7 +15,7 @@ from tfm_core.inspect.compare.curves import METRICS, caveats, track
 from tfm_core.inspect.compare.spread import band
 from tfm_core.inspect.experiments.demonstration import Arm, Demonstration
 from tfm_core.inspect.experiments.findings import conclude
-from tfm_core.inspect.experiments.result import Found, Result, read
+from tfm_core.inspect.experiments.result import ExperimentRuns, Result, read
 from tfm_core.plots import comparison as plots
 from tfm_core.plots.comparison import Band, Line, Panel
 from tfm_core.runs.run import Run
@@ -24,7 +24,7 @@ _HEIGHT, _PER_PANEL = 70, 150  # pixels
 _MAX_ANSWERS = 5
 
 
-def conclusion_box(chosen: Demonstration, trained: Found) -> None:
+def conclusion_box(chosen: Demonstration, trained: ExperimentRuns) -> None:
     if chosen.writes_freely and trained.runs:
         with st.spinner(_("Writing unseen sentences …"), show_time=False):
             results = _results(chosen, trained)
@@ -46,7 +46,7 @@ def conclusion_box(chosen: Demonstration, trained: Found) -> None:
             st.markdown(f"{icon} {_(conclusion.verdict)}")
 
 
-def _results(chosen: Demonstration, trained: Found) -> dict[str, dict[int, Result]]:
+def _results(chosen: Demonstration, trained: ExperimentRuns) -> dict[str, dict[int, Result]]:
     return {
         arm.name: {
             seed: _result(chosen, arm, run)
@@ -69,7 +69,7 @@ def _read(mark: tuple[object, ...], writes_freely: bool, looks_sharply: bool, _r
     return read(_run, "", writes_freely=writes_freely, looks_sharply=looks_sharply)
 
 
-def curves(chosen: Demonstration, trained: Found) -> None:
+def curves(chosen: Demonstration, trained: ExperimentRuns) -> None:
     made = [chosen.experiment(arm) for arm in chosen.arms]
     for sentence in caveats(made, chosen.metrics):
         st.caption(f":material/warning: {_(sentence)}")
@@ -85,7 +85,7 @@ def curves(chosen: Demonstration, trained: Found) -> None:
     live_figure(figure, key="experiment-curves", name=words)
 
 
-def _panel(chosen: Demonstration, trained: Found, metric: str) -> Panel:
+def _panel(chosen: Demonstration, trained: ExperimentRuns, metric: str) -> Panel:
     facts, lines, bands = METRICS[metric], [], []
     is_noisy = facts.series == "steps"
     for slot, arm in enumerate(chosen.arms):
@@ -112,7 +112,7 @@ def _panel(chosen: Demonstration, trained: Found, metric: str) -> Panel:
     return Panel(_(facts.label), lines, bands, is_share=facts.is_share, is_noisy=is_noisy)
 
 
-def answers(chosen: Demonstration, trained: Found) -> None:
+def answers(chosen: Demonstration, trained: ExperimentRuns) -> None:
     there = trained.of_seed(trained.seed)
     by_arm = {
         _(arm.label): answered

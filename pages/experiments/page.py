@@ -6,12 +6,12 @@ import streamlit as st
 
 from pages.experiments import gallery, opened
 from pages.ui import comparison, show, visitors
-from tfm_core.inspect.experiments.result import Shelf
+from tfm_core.inspect.experiments.result import RunIndex
 
 
 def page() -> None:
     show.header("experiments")
-    shelf = Shelf(visitors.at_hand())
+    shelf = RunIndex(visitors.at_hand())
     left, right = st.columns([1, 3], gap="medium")
     with left:
         chosen = gallery.chosen(shelf)

@@ -13,7 +13,7 @@ from pages.ui import runs_access, show, state
 from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.attention.map_view import map_view
 from tfm_core.inspect.bugs.probes import PROBES
-from tfm_core.inspect.bugs.round import Pair
+from tfm_core.inspect.bugs.round import Twins
 from tfm_core.plots import comparison as plots
 from tfm_core.plots.comparison import Line, Panel
 from tfm_core.probe.labels import KINDS, modules_by_kind
@@ -30,7 +30,7 @@ def names() -> tuple[str, str]:
     return _("Healthy"), _("Suspect")
 
 
-def evidence(pair: Pair, played: Round) -> None:
+def evidence(pair: Twins, played: Round) -> None:
     st.session_state.setdefault(VIEW, CURVES)
     view = st.segmented_control(
         _("Evidence"),
@@ -49,7 +49,7 @@ def evidence(pair: Pair, played: Round) -> None:
         _curves(pair)
 
 
-def _curves(pair: Pair) -> None:
+def _curves(pair: Twins) -> None:
     panels: dict[str, list[Line]] = {"right": [], "loss": [], "gradient": []}
     for slot, (run, name) in enumerate(zip((pair.healthy, pair.twin), names(), strict=True)):
         curves = runs_access.curves(run)
@@ -76,7 +76,7 @@ def _curves(pair: Pair) -> None:
     )
 
 
-def _maps(pair: Pair) -> None:
+def _maps(pair: Twins) -> None:
     kinds = modules_by_kind(pair.healthy.experiment)
     kind = st.segmented_control(
         _("Attention"),

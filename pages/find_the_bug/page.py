@@ -10,7 +10,7 @@ from pages.find_the_bug.evidence import evidence
 from pages.find_the_bug.pair import round_of
 from pages.i18n import _
 from pages.ui import comparison, show, state
-from tfm_core.inspect.bugs.round import Pair
+from tfm_core.inspect.bugs.round import Twins
 
 
 def page() -> None:
@@ -24,7 +24,7 @@ def page() -> None:
     st.fragment(_view, run_every=comparison.TICK if is_live else None)(pair, is_live)
 
 
-def _view(pair: Pair, was_live: bool) -> None:
+def _view(pair: Twins, was_live: bool) -> None:
     is_live = comparison.is_live((pair.healthy, pair.twin))
     if was_live and not is_live:
         state.draw_anew()  # once: drawn anew, it no longer ticks

@@ -13,7 +13,7 @@ from pages.ui import comparison, run_time, runs_access, show, state, view_link, 
 from pages.ui.run_actions import Start
 from tfm_core.inspect.bugs.bugs import Bug, basis, of_level, with_bug
 from tfm_core.inspect.bugs.probes import can_probe
-from tfm_core.inspect.bugs.round import Compared, Pair
+from tfm_core.inspect.bugs.round import Compared, Pair, Twins
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 
@@ -21,7 +21,7 @@ _ROUNDS = "find-the-bug-rounds"
 _SOLVED = "find-the-bug-solved"
 
 
-def shown() -> Pair | None:
+def shown() -> Twins | None:
     """Return the pair to look at; None where not even the one that comes with the app is there."""
     view_link.warn(view_link.receive(PAIR))
     ids: tuple[str, str] = st.session_state[PAIR.key]
@@ -34,7 +34,7 @@ def shown() -> Pair | None:
     return pair
 
 
-def bar(pair: Pair | None) -> None:
+def bar(pair: Twins | None) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         with st.container(width="content"):
             level = view_link.choice(
@@ -54,14 +54,14 @@ def bar(pair: Pair | None) -> None:
             st.caption(_description(pair), width="stretch")
 
 
-def _description(pair: Pair) -> str:
+def _description(pair: Twins) -> str:
     task = _(pair.healthy.experiment.task.facts.label)
     if pair.twin.meta.recorded:
         return _("**{task}**: this pair comes with the app. One run has a mistake.", task=task)
     return _("**{task}**: two runs, one seed, the same data. One has a mistake.", task=task)
 
 
-def _pair(ids: tuple[str, str]) -> Pair | None:
+def _pair(ids: tuple[str, str]) -> Twins | None:
     runs: list[Run] = []
     for run_id in ids:
         try:
@@ -71,7 +71,7 @@ def _pair(ids: tuple[str, str]) -> Pair | None:
         if run.problem is not None or not can_probe(run.experiment):
             return None
         runs.append(run)
-    pair = Pair(*runs)
+    pair = Twins(*runs)
     return None if pair.bug is None else pair
 
 

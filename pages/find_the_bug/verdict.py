@@ -11,7 +11,7 @@ from pages.ui import comparison, page_table
 from tfm_core.config import ConfigError
 from tfm_core.inspect.bugs.bugs import BUGS, Bug, bug_of, with_bug
 from tfm_core.inspect.bugs.probes import PROBES
-from tfm_core.inspect.bugs.round import Pair, asked, difference, hint
+from tfm_core.inspect.bugs.round import Twins, difference, hint, measure_pair
 
 PAR = 5
 """Probes that should do."""
@@ -19,7 +19,7 @@ _GUESS = "find-the-bug-guess"
 _NEXT = "find-the-bug-next"  # the evidence to turn to
 
 
-def probes(pair: Pair, played: Round) -> None:
+def probes(pair: Twins, played: Round) -> None:
     is_ready = pair.healthy.has_checkpoint and pair.twin.has_checkpoint
     is_live = pair.healthy.status.is_active or pair.twin.status.is_active
     with st.container(gap=None, key="bug-probes"):
@@ -46,12 +46,12 @@ def _want(played: Round, name: str) -> None:
         played.wanted.append(name)
 
 
-def _ask(pair: Pair, played: Round) -> None:
+def _ask(pair: Twins, played: Round) -> None:
     with st.spinner(_("Both models run …")):
         while played.wanted:
             name = played.wanted[0]
             try:
-                answer = asked(pair, name)
+                answer = measure_pair(pair, name)
             except ValueError as error:
                 played.hint = str(_(error))
             else:
@@ -69,7 +69,7 @@ def turn_to_answers() -> None:
         st.session_state[VIEW] = wanted
 
 
-def verdict(pair: Pair, played: Round) -> None:
+def verdict(pair: Twins, played: Round) -> None:
     """Ask which mistake it is; a wrong guess gets a hint."""
     bug = pair.bug
     assert bug is not None
@@ -98,14 +98,14 @@ def verdict(pair: Pair, played: Round) -> None:
         st.warning(_(played.hint), icon=":material/lightbulb:")
 
 
-def _can_be(pair: Pair, bug: Bug) -> bool:
+def _can_be(pair: Twins, bug: Bug) -> bool:
     try:
         return bug_of(pair.healthy.experiment, with_bug(pair.healthy.experiment, bug)) is not None
     except (ConfigError, KeyError):
         return False
 
 
-def _wrong(pair: Pair, played: Round, guess: Bug) -> None:
+def _wrong(pair: Twins, played: Round, guess: Bug) -> None:
     if guess.name not in played.wrong:
         played.wrong.append(guess.name)
     with st.spinner(_("Comparing the guess with the suspect …")):
@@ -119,7 +119,7 @@ def score(played: Round) -> str:
     return _("Probes: {n} of {par} · wrong guesses: {wrong}", n=n, par=PAR, wrong=wrong)
 
 
-def solution(pair: Pair, played: Round) -> None:
+def solution(pair: Twins, played: Round) -> None:
     """Show the mistake, how the round went, and where it stands in the code."""
     bug = pair.bug
     assert bug is not None

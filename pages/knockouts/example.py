@@ -15,7 +15,7 @@ from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.map_view import map_view
 from tfm_core.inspect.knockouts.example import example_without, most_moved, moved
-from tfm_core.inspect.knockouts.parts import Part
+from tfm_core.inspect.knockouts.parts import KnockedPart
 from tfm_core.plots import attention as plots
 from tfm_core.probe.items import is_language
 from tfm_core.probe.labels import kinds_of, modules_by_kind
@@ -24,7 +24,7 @@ from tfm_core.runs.run import Run
 MEAN = -1
 
 
-def answers(run: Run, off: Sequence[Part], measurement: Measurement) -> None:
+def answers(run: Run, off: Sequence[KnockedPart], measurement: Measurement) -> None:
     """Show what the model answers with everything on, and without what is off."""
     before, after = _both(run, off, measurement)
     item = before.item
@@ -46,7 +46,7 @@ def answers(run: Run, off: Sequence[Part], measurement: Measurement) -> None:
     outcome.last_in_words(run, off, measurement)
 
 
-def attention(run: Run, off: Sequence[Part], measurement: Measurement) -> None:
+def attention(run: Run, off: Sequence[KnockedPart], measurement: Measurement) -> None:
     before, after = _both(run, off, measurement)
     kinds = modules_by_kind(run.experiment)
     changed = most_moved(before, after)
@@ -75,14 +75,16 @@ def attention(run: Run, off: Sequence[Part], measurement: Measurement) -> None:
         st.caption(_("What is off still computes its weights; look at later layers."))
 
 
-def _both(run: Run, off: Sequence[Part], measurement: Measurement) -> tuple[Example, Example]:
+def _both(
+    run: Run, off: Sequence[KnockedPart], measurement: Measurement
+) -> tuple[Example, Example]:
     before = example_without(run, measurement.example, (), measurement.how, measurement.n)
     return before, example_without(run, measurement.example, off, measurement.how, measurement.n)
 
 
 def _chosen(
     run: Run,
-    off: Sequence[Part],
+    off: Sequence[KnockedPart],
     kinds: dict[str, list[str]],
     changed: str | None,
     n_heads: int,

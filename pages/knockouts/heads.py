@@ -14,10 +14,11 @@ from pages.knockouts.link import DRAWN
 from pages.knockouts.outcome import Measurement
 from pages.ui import show, view_link
 from tfm_core.inspect.knockouts import measure
-from tfm_core.inspect.knockouts.measure import Importance, Pruning
-from tfm_core.inspect.knockouts.parts import STACKS, SUBLAYERS, Part, heads_of, name_of
+from tfm_core.inspect.knockouts.measure import Importance
+from tfm_core.inspect.knockouts.parts import STACKS, SUBLAYERS, KnockedPart, Part, heads_of, name_of
 from tfm_core.plots import knockouts as plots
 from tfm_core.runs.run import Run
+from tfm_core.sweeps.searches import Pruning
 
 _TABLE = "knockouts-table"
 
@@ -28,10 +29,10 @@ def has_heads(run: Run) -> bool:
 
 def measured_heads(
     run: Run, measurement: Measurement, place: DeltaGenerator
-) -> dict[Part, Importance]:
+) -> dict[KnockedPart, Importance]:
     """Return what each head is worth, with a bar in its place while that is measured."""
     n_heads = len(heads_of(run.experiment))
-    worth: dict[Part, Importance] = {}
+    worth: dict[KnockedPart, Importance] = {}
     for done, each in enumerate(measure.importances(run, measurement.how, measurement.n), 1):
         worth[each.part] = each
         words = _(
@@ -63,7 +64,10 @@ def offer(run: Run, measurement: Measurement, *, is_measured: bool) -> None:
 
 
 def table(
-    run: Run, off: Sequence[Part], measurement: Measurement, worth: Mapping[Part, Importance]
+    run: Run,
+    off: Sequence[KnockedPart],
+    measurement: Measurement,
+    worth: Mapping[KnockedPart, Importance],
 ) -> None:
     """Show every head in a row, the one that is missed most first, beside its gradient."""
     if not has_heads(run):

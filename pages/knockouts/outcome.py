@@ -16,12 +16,12 @@ from pages.ui import page_table, show, view_link
 from pages.ui.task_panels import example_name
 from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
 from tfm_core.inspect.knockouts import measure
-from tfm_core.inspect.knockouts.measure import How, Score
+from tfm_core.inspect.knockouts.measure import Replacement, Score
 from tfm_core.inspect.knockouts.parts import (
     HAS_MEAN,
     KINDS,
     WITHOUT_CONTEXT,
-    Part,
+    KnockedPart,
     kind_of_attention,
     name_of,
 )
@@ -38,7 +38,7 @@ class Measurement:
     mark: of the checkpoint; what was measured with another is measured anew only when asked for.
     """
 
-    how: How
+    how: Replacement
     n: int
     is_all: bool
     example: int
@@ -48,7 +48,7 @@ class Measurement:
         return run.id, self.mark, self.how, self.n
 
 
-def outcome(run: Run, off: Sequence[Part], measurement: Measurement) -> None:
+def outcome(run: Run, off: Sequence[KnockedPart], measurement: Measurement) -> None:
     """Show the figures with what is off, how far they moved, and what that is."""
     before = measure.measured(run, (), measurement.how, measurement.n)
     after = measure.measured(run, off, measurement.how, measurement.n)
@@ -98,7 +98,7 @@ def _points(change: float) -> str:
     return _("{change} points", change=f"{100 * change:+.1f}")
 
 
-def _chips(off: Sequence[Part]) -> None:
+def _chips(off: Sequence[KnockedPart]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         if not off:
             st.markdown(_("**Everything is on.** Press a part to switch it off."))
@@ -130,7 +130,7 @@ def _chips(off: Sequence[Part]) -> None:
             )
 
 
-def last_in_words(run: Run, off: Sequence[Part], measurement: Measurement) -> None:
+def last_in_words(run: Run, off: Sequence[KnockedPart], measurement: Measurement) -> None:
     if not off:
         return
     part = off[-1]
@@ -145,7 +145,7 @@ def last_in_words(run: Run, off: Sequence[Part], measurement: Measurement) -> No
     attention_link(run, part)
 
 
-def attention_link(run: Run, part: Part) -> None:
+def attention_link(run: Run, part: KnockedPart) -> None:
     """Lead to a head, or to an attention, on the page that shows it in full."""
     kind = kind_of_attention(run.experiment, part)
     if not kind:

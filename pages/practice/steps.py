@@ -25,17 +25,17 @@ from pages.ui.typed import escape
 from tfm_core import byte_cache
 from tfm_core.inspect.practice import evaluation, lesson
 from tfm_core.inspect.practice.evaluation import Evaluation
-from tfm_core.inspect.practice.lesson import Kind
+from tfm_core.inspect.practice.lesson import LessonKind
 from tfm_core.runs.run import Run
 
-Runs = dict[Kind, Run]
-NAMES: dict[Kind, str] = {
+Runs = dict[LessonKind, Run]
+NAMES: dict[LessonKind, str] = {
     "plain": N_("No augmentation"),
     "early": N_("No augmentation, stopped early"),
     "augmented": N_("With augmentation"),
 }
 TICK = 1.5  # seconds between refreshes while runs train
-_BY_RUN: dict[str, Kind] = {"train": "plain", "early": "early", "augment": "augmented"}
+_BY_RUN: dict[str, LessonKind] = {"train": "plain", "early": "early", "augment": "augmented"}
 _DONE = "practice-done"
 
 
@@ -82,7 +82,7 @@ def is_marked(name: str) -> bool:
     return name in st.session_state.get(_DONE, set())
 
 
-def starter(kinds: list[Kind], label: str, runs: Runs) -> None:
+def starter(kinds: list[LessonKind], label: str, runs: Runs) -> None:
     """Offer to train those of the kinds that are not there yet, or again what broke down."""
     missing = [kind for kind in kinds if not _is_own(kind, runs) or runs[kind].status.can_resume]
     if not missing:
@@ -106,7 +106,7 @@ def starter(kinds: list[Kind], label: str, runs: Runs) -> None:
         st.rerun()
 
 
-def live(kinds: list[Kind], runs: Runs, draw: Callable[[Runs], None]) -> None:
+def live(kinds: list[LessonKind], runs: Runs, draw: Callable[[Runs], None]) -> None:
     shown = {kind: runs[kind] for kind in kinds if kind in runs}
     is_live = any(run.status.is_active for run in shown.values())
 
@@ -122,7 +122,7 @@ def live(kinds: list[Kind], runs: Runs, draw: Callable[[Runs], None]) -> None:
     st.fragment(part, run_every=TICK if is_live else None)()
 
 
-def chosen(runs: Runs) -> tuple[Kind, Run] | None:
+def chosen(runs: Runs) -> tuple[LessonKind, Run] | None:
     """Return the run that validation chooses, and say so; or say what is missing."""
     ready = {
         kind: (run, runs_access.curves(run))
@@ -165,11 +165,11 @@ def _is_done(name: str, runs: Runs) -> bool:
     return is_marked(name) or (name == "split" and _is_own("plain", runs))
 
 
-def _is_own(kind: Kind, runs: Runs) -> bool:
+def _is_own(kind: LessonKind, runs: Runs) -> bool:
     return kind in runs and not runs[kind].meta.recorded
 
 
-def _where(kind: Kind, run: Run) -> None:
+def _where(kind: LessonKind, run: Run) -> None:
     status = run.status
     st.markdown(f"**{_(NAMES[kind])}** {run_words.badge(status)}")
     words = run_words.progress(status)

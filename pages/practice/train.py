@@ -10,7 +10,7 @@ from pages.practice import steps
 from pages.practice.steps import NAMES, Runs
 from pages.ui import live_curves, runs_access, show
 from tfm_core.inspect.practice import lesson
-from tfm_core.inspect.practice.lesson import Kind
+from tfm_core.inspect.practice.lesson import LessonKind
 from tfm_core.plots.curves import MeasuredCurves, Measurements, learning_curve
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
@@ -28,7 +28,7 @@ def view(runs: Runs) -> None:
 
 def augmentation(runs: Runs) -> None:
     """Put the run without and the run with augmentation side by side, from one seed."""
-    kinds: list[Kind] = ["plain", "augmented"]
+    kinds: list[LessonKind] = ["plain", "augmented"]
     st.markdown(paragraph("practice/augment", **lesson.AUGMENTATION))
     steps.starter(kinds, _("Train with augmentation"), runs)
     if any(kind in runs for kind in kinds):

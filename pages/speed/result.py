@@ -9,9 +9,17 @@ from pages.i18n import N_, _, ngettext, paragraph
 from pages.speed import state, words
 from pages.speed import words as speed_words
 from pages.ui import show, walk_steps
-from tfm_core.inspect.speed.paired import Spread
+from tfm_core.data.own.report import Report
+from tfm_core.inspect.speed.paired import TimeRange
 from tfm_core.inspect.speed.registry import COMPARISONS
-from tfm_core.inspect.speed.report import PRESET, CaseReport, Equality, Report, recorded, to_csv
+from tfm_core.inspect.speed.report import (
+    PRESET,
+    CaseReport,
+    Equality,
+    SpeedReport,
+    recorded,
+    to_csv,
+)
 from tfm_core.inspect.syntax import source_of
 from tfm_core.inspect.walk.steps import Question
 from tfm_core.plots import speed as plots
@@ -20,7 +28,7 @@ from tfm_core.presets import PRESETS
 _ALIKE = N_("No noticeable difference")
 
 
-def result(report: Report) -> None:
+def result(report: SpeedReport) -> None:
     if report.problem is not None:
         st.warning(_(report.problem), icon=":material/stop_circle:")
     timed = report.timed
@@ -82,7 +90,7 @@ def _equal(equalities: list[Equality]) -> None:
         )
 
 
-def _pair(report: Report, case: CaseReport, number: int) -> None:
+def _pair(report: SpeedReport, case: CaseReport, number: int) -> None:
     labels = {side: speed_words.side_label(report.name, side) for side in case.sides}
     part = _(case.part)
     st.subheader(part[:1].upper() + part[1:], anchor=False)
@@ -102,7 +110,7 @@ def _pair(report: Report, case: CaseReport, number: int) -> None:
         )
 
 
-def _curves(report: Report, timed: list[CaseReport]) -> None:
+def _curves(report: SpeedReport, timed: list[CaseReport]) -> None:
     x_title = _(COMPARISONS[report.name].x_title)
     x = [case.x or 0.0 for case in timed]
     lines = {}
@@ -128,7 +136,7 @@ def _curves(report: Report, timed: list[CaseReport]) -> None:
         saved = {
             speed_words.side_label(report.name, side): (
                 x,
-                [Spread.of([case.n_bytes[side] / 2**20]) for case in timed],
+                [TimeRange.of([case.n_bytes[side] / 2**20]) for case in timed],
             )
             for side in timed[0].sides
         }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from tfm_core.config import Experiment, to_json
-from tfm_core.inspect.speed.report import Report
+from tfm_core.inspect.speed.report import SpeedReport
 
 if TYPE_CHECKING:
     from tfm_core.inspect.speed.runner import BenchmarkProcess, BenchmarkRunner
@@ -54,7 +54,7 @@ def begun(measurement: BenchmarkProcess) -> None:
     st.session_state[_RUNNING] = measurement
 
 
-def keep(report: Report) -> None:
+def keep(report: SpeedReport) -> None:
     request = requested()
     if request is not None:
         results()[request.key] = (request.label, report)
@@ -66,12 +66,12 @@ def forget() -> None:
     st.session_state.pop(_RUNNING, None)
 
 
-def results() -> dict[str, tuple[str, Report]]:
+def results() -> dict[str, tuple[str, SpeedReport]]:
     """Return everything found in this session: key -> name of the model, report."""
-    reports: dict[str, tuple[str, Report]] = st.session_state.setdefault(_FOUND, {})
+    reports: dict[str, tuple[str, SpeedReport]] = st.session_state.setdefault(_FOUND, {})
     return reports
 
 
-def result(request: BenchmarkRequest) -> Report | None:
+def result(request: BenchmarkRequest) -> SpeedReport | None:
     entry = results().get(request.key)
     return None if entry is None else entry[1]

@@ -6,9 +6,9 @@ import math
 
 from pages.i18n import N_, _, paragraph
 from pages.ui import show
-from tfm_core.inspect.speed.paired import Spread
+from tfm_core.inspect.speed.paired import TimeRange
 from tfm_core.inspect.speed.registry import COMPARISONS
-from tfm_core.inspect.speed.report import CaseReport, Report
+from tfm_core.inspect.speed.report import CaseReport, SpeedReport
 
 _WHY_SLOWER = {
     "attention": N_("On small maps, the kernel's tiles cost more than storing the map."),
@@ -34,16 +34,16 @@ def indices(name: str, case: CaseReport) -> list[int]:
     return [sides.index(side) if side in sides else i for i, side in enumerate(case.sides)]
 
 
-def scaled(spread: Spread, factor: float) -> Spread:
-    return Spread(spread.median * factor, spread.low * factor, spread.high * factor)
+def scaled(spread: TimeRange, factor: float) -> TimeRange:
+    return TimeRange(spread.median * factor, spread.low * factor, spread.high * factor)
 
 
-def rate(seconds: Spread, count: float) -> Spread:
+def rate(seconds: TimeRange, count: float) -> TimeRange:
     """Return examples a second; the slowest round is the lowest rate."""
-    return Spread(count / seconds.median, count / seconds.high, count / seconds.low)
+    return TimeRange(count / seconds.median, count / seconds.high, count / seconds.low)
 
 
-def crossing(report: Report) -> float | None:
+def crossing(report: SpeedReport) -> float | None:
     from tfm_core.inspect.speed.passes import crossover
 
     cpu, gpu = (
@@ -52,7 +52,7 @@ def crossing(report: Report) -> float | None:
     return crossover(cpu, gpu)
 
 
-def gain(report: Report, case: CaseReport) -> str:
+def gain(report: SpeedReport, case: CaseReport) -> str:
     """Return the ratios of a case, round by round, as the caption of its figure."""
     if len(case.sides) == 1:
         return _("One more example costs little at first, then its full share.")
@@ -68,12 +68,12 @@ def gain(report: Report, case: CaseReport) -> str:
     return " ".join(words)
 
 
-def verdict(report: Report) -> list[str]:
+def verdict(report: SpeedReport) -> list[str]:
     """Return sentences on when not to use it: first what this measurement says, then the rule."""
     return [*_found(report), paragraph(f"speed/rule-{report.name}")]
 
 
-def _found(report: Report) -> list[str]:
+def _found(report: SpeedReport) -> list[str]:
     case = report.timed[-1]
     if report.name == "attention":
         return _attention(report)
@@ -90,7 +90,7 @@ def _found(report: Report) -> list[str]:
     return [_one(report, case, side) for side in case.sides[1:]]
 
 
-def _one(report: Report, case: CaseReport, side: str) -> str:
+def _one(report: SpeedReport, case: CaseReport, side: str) -> str:
     ratio = case.gain(side)
     values = {"label": side_label(report.name, side), "ratio": ratio.show("x")}
     if is_nothing(ratio):
@@ -101,12 +101,12 @@ def _one(report: Report, case: CaseReport, side: str) -> str:
     return f"{words} {_(_WHY_SLOWER.get(report.name, ''))}".strip()
 
 
-def is_nothing(ratio: Spread) -> bool:
+def is_nothing(ratio: TimeRange) -> bool:
     """Whether a ratio is too near to 1, or its rounds too far apart on both sides of it."""
     return abs(math.log(ratio.median)) < NOTHING or ratio.low < 1 < ratio.high
 
 
-def _attention(report: Report) -> list[str]:
+def _attention(report: SpeedReport) -> list[str]:
     alone = report.timed[0]
     facts = alone.facts
     sentences = [
@@ -154,7 +154,7 @@ def _checkpointing(case: CaseReport) -> list[str]:
     ]  # fmt: skip
 
 
-def _batch(report: Report) -> list[str]:
+def _batch(report: SpeedReport) -> list[str]:
     timed = report.timed
     rates = [(case.x or 1.0) / case.time(case.reference).median for case in timed]
     best = max(range(len(rates)), key=rates.__getitem__)
@@ -165,7 +165,7 @@ def _batch(report: Report) -> list[str]:
     ]
 
 
-def _length(report: Report) -> list[str]:
+def _length(report: SpeedReport) -> list[str]:
     timed = report.timed
     if len(timed) < 2:
         return []
@@ -182,7 +182,7 @@ def _length(report: Report) -> list[str]:
     return sentences
 
 
-def _gpu(report: Report) -> list[str]:
+def _gpu(report: SpeedReport) -> list[str]:
     crossed = crossing(report)
     if crossed is None:
         return [paragraph("speed/never-faster")]

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.components.digits import Picture
 from tfm_core.inspect.attention.own_example import read_picture
-from tfm_core.inspect.progress.pictures import readings
+from tfm_core.inspect.progress.pictures import answers_by_step
 from tfm_core.runs.run import Run
 
 logger = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ class Models:
 
     def _load(self) -> None:
         try:
-            readings(self._run, read_picture(self._run, samples(self._run)[0])[0])
+            answers_by_step(self._run, read_picture(self._run, samples(self._run)[0])[0])
         except ValueError:
             return  # who reads is told why
         except Exception:

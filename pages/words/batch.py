@@ -9,7 +9,7 @@ from pages.i18n import _, ngettext
 from pages.ui import show, state, typed
 from pages.ui.typed import escape
 from tfm_core.inspect.text import tokenise
-from tfm_core.inspect.text.tokenise import Batch
+from tfm_core.inspect.text.tokenise import PaddedBatch
 from tfm_core.plots import tokens as plots
 
 EXAMPLE = "the dog sleeps\nthe small cat eats an apple\na friend sees the dog\n개가 잔다"
@@ -73,7 +73,7 @@ def _length(sentences: list[list[str]], *, has_bos: bool, has_eos: bool) -> int:
     )
 
 
-def _what_happened(made: Batch) -> None:
+def _what_happened(made: PaddedBatch) -> None:
     n, length = made.ids.shape
     st.markdown(
         _(
@@ -103,7 +103,7 @@ def _what_happened(made: Batch) -> None:
     st.warning(words, icon=":material/content_cut:")
 
 
-def _vocabulary(made: Batch) -> None:
+def _vocabulary(made: PaddedBatch) -> None:
     with st.expander(_("Vocabulary: {n} tokens", n=len(made.known)), icon=":material/list:"):
         st.dataframe(
             pd.DataFrame(tokenise.entries(made.known)),

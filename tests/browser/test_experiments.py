@@ -27,7 +27,7 @@ def test_a_mistake_is_chosen_trained_and_told_from_the_right_way(
     tab.main.get_by_role("button", name="Show the answer").click()
     tab.await_plotly(FIGURE, "node._fullData.filter(d => d.showlegend).length === 2")
     expect(tab.main.get_by_text("Shown:")).to_be_visible()
-    expect(tab.main.get_by_text("It learned to copy the word")).to_be_visible()
+    expect(tab.main.get_by_text("It learned to copy the answer")).to_be_visible()
     expect(tab.main.get_by_text("training now")).to_have_count(0)
     expect(tab.main.get_by_role("button", name="Train 1 run")).to_have_count(0)
     (run,) = [run for run in server.store.list() if run.labels.group == one.title]

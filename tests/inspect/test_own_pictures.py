@@ -23,7 +23,7 @@ from tfm_core.inspect.errors.scores import confusion
 from tfm_core.inspect.errors.validation_errors import wrong_examples
 from tfm_core.inspect.progress import stage
 from tfm_core.inspect.progress.moments import moments
-from tfm_core.inspect.progress.pictures import readings
+from tfm_core.inspect.progress.pictures import answers_by_step
 from tfm_core.inspect.source.carried import carried
 from tfm_core.inspect.source.file import source_code
 from tfm_core.inspect.walk.subject import subject
@@ -70,7 +70,7 @@ def test_its_pictures_are_explained_and_its_mistakes_found(run: Run) -> None:
     assert probe is not None
     assert probe.images is not None
     assert explained(run, probe.images[0]) is not None
-    assert readings(run, probe.images[0])[1].shape[1] == 2
+    assert answers_by_step(run, probe.images[0])[1].shape[1] == 2
 
 
 def test_a_picture_of_the_readers_is_read(run: Run) -> None:

@@ -16,7 +16,9 @@ from tfm_core.training.loop import build, train
 TURN = (2.0, 1.2, 0.9, 1.1, 1.2, 1.3)  # validation losses: the third is the lowest
 
 
-def guided_run(store: RunStore, kind: lesson.Kind, *, steps: int = 3, lower: float = 0.0) -> Run:
+def guided_run(
+    store: RunStore, kind: lesson.LessonKind, *, steps: int = 3, lower: float = 0.0
+) -> Run:
     """A finished run whose curve overfits; its best weights are those after ``steps`` steps."""
     experiment = lesson.guided(kind)
     run = store.create(experiment, name=f"Practice: {kind}")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.inspect.training_step.test_step import chosen
-from tfm_core.inspect.speed.paired import Spread
+from tfm_core.inspect.speed.paired import TimeRange
 from tfm_core.inspect.training_step.fold import fold, groups_of
 from tfm_core.inspect.training_step.graph import graph_of
 from tfm_core.inspect.training_step.step import start
@@ -12,8 +12,8 @@ from tfm_core.plots import speed, training_step
 
 
 def test_bars_of_time_are_milliseconds_with_their_range():
-    seconds = {"plain": Spread(0.002, 0.001, 0.004), "fast": Spread(0.001, 0.001, 0.002)}
-    figure = speed.times(seconds, {"fast": Spread(2.0, 1.0, 3.0)}, "CPU")
+    seconds = {"plain": TimeRange(0.002, 0.001, 0.004), "fast": TimeRange(0.001, 0.001, 0.002)}
+    figure = speed.times(seconds, {"fast": TimeRange(2.0, 1.0, 3.0)}, "CPU")
     (bars,) = figure.data
     assert bars.x == pytest.approx([2.0, 1.0])
     assert bars.error_x.array == pytest.approx([2.0, 1.0])
@@ -29,7 +29,7 @@ def test_bytes_are_shown_exactly_in_the_hover():
 
 
 def test_curves_differ_by_more_than_colour():
-    lines = {name: ([1, 2], [Spread(1, 1, 1), Spread(2, 1, 4)]) for name in ("a", "<b>")}
+    lines = {name: ([1, 2], [TimeRange(1, 1, 1), TimeRange(2, 1, 4)]) for name in ("a", "<b>")}
     first, second = speed.curves(lines, "x", "y", "ms", crossover=2.0).data
     assert first.line.dash != second.line.dash
     assert first.marker.symbol != second.marker.symbol

@@ -58,13 +58,13 @@ MAPS = {
 }
 
 
-@pytest.mark.parametrize("name", MAPS)
-def test_a_snapshot_of_another_form_is_refused(name: str) -> None:
-    attention, sentence = MAPS[name]
-    probe, snapshot = text()
-    other = dataclasses.replace(snapshot, attention={**snapshot.attention, **attention})
-    with pytest.raises(Unreadable, match=sentence):
-        form_of(text_experiment(), probe).check(other)
+def test_a_snapshot_of_another_form_is_refused() -> None:
+    for name in MAPS:
+        attention, sentence = MAPS[name]
+        probe, snapshot = text()
+        other = dataclasses.replace(snapshot, attention={**snapshot.attention, **attention})
+        with pytest.raises(Unreadable, match=sentence):
+            form_of(text_experiment(), probe).check(other)
 
 
 ANSWERS = {
@@ -84,11 +84,11 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize("name", ANSWERS)
-def test_answers_and_tables_of_another_form_are_refused(name: str) -> None:
-    probe, snapshot = text()
-    with pytest.raises(Unreadable):
-        form_of(text_experiment(), probe).check(dataclasses.replace(snapshot, **ANSWERS[name]))
+def test_answers_and_tables_of_another_form_are_refused() -> None:
+    for name in ANSWERS:
+        probe, snapshot = text()
+        with pytest.raises(Unreadable):
+            form_of(text_experiment(), probe).check(dataclasses.replace(snapshot, **ANSWERS[name]))
 
 
 def test_a_snapshot_of_words_is_none_of_pictures() -> None:
@@ -117,28 +117,26 @@ ITEMS = {
 }
 
 
-@pytest.mark.parametrize("name", ITEMS)
-def test_an_example_of_another_task_is_refused(name: str) -> None:
-    items = items_of_text()
-    items[0] = {**items[0], **ITEMS[name]}
-    with pytest.raises(Unreadable, match="its example 1 is none of this task"):
-        check_probe(text_experiment(), Probe("text", items))
+def test_an_example_of_another_task_is_refused() -> None:
+    for name in ITEMS:
+        items = items_of_text()
+        items[0] = {**items[0], **ITEMS[name]}
+        with pytest.raises(Unreadable, match="its example 1 is none of this task"):
+            check_probe(text_experiment(), Probe("text", items))
 
 
-@pytest.mark.parametrize("label", [-1, 10, 10**400, "4", None, True, 4.0])
-def test_a_class_that_there_is_not_is_refused(label: object) -> None:
-    probe = Probe("image", [{"label": label}], np.zeros((1, 1, 28, 28), np.uint8))
-    with pytest.raises(Unreadable, match="its example 1 is none of this task"):
-        check_probe(vit_experiment(), probe)
+def test_a_class_that_there_is_not_is_refused() -> None:
+    for label in [-1, 10, 10**400, "4", None, True, 4.0]:
+        probe = Probe("image", [{"label": label}], np.zeros((1, 1, 28, 28), np.uint8))
+        with pytest.raises(Unreadable, match="its example 1 is none of this task"):
+            check_probe(vit_experiment(), probe)
 
 
-@pytest.mark.parametrize(
-    "images", [None, np.zeros((2, 1, 28, 28), np.uint8), np.zeros((1, 1, 28, 28))]
-)
-def test_pictures_of_another_size_are_refused(images: np.ndarray | None) -> None:
-    with pytest.raises(Unreadable, match="its pictures are not those of"):
-        check_probe(vit_experiment(), Probe("image", [{"label": 4}], images))
-    with pytest.raises(Unreadable, match="its examples are not those of"):
-        check_probe(vit_experiment(), Probe("text", items_of_text()))
-    with pytest.raises(Unreadable, match="it has 0 examples"):
-        check_probe(text_experiment(), Probe("text", []))
+def test_pictures_of_another_size_are_refused() -> None:
+    for images in [None, np.zeros((2, 1, 28, 28), np.uint8), np.zeros((1, 1, 28, 28))]:
+        with pytest.raises(Unreadable, match="its pictures are not those of"):
+            check_probe(vit_experiment(), Probe("image", [{"label": 4}], images))
+        with pytest.raises(Unreadable, match="its examples are not those of"):
+            check_probe(vit_experiment(), Probe("text", items_of_text()))
+        with pytest.raises(Unreadable, match="it has 0 examples"):
+            check_probe(text_experiment(), Probe("text", []))

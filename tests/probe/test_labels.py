@@ -95,12 +95,10 @@ def test_patches_are_named_by_row_and_column_behind_the_cls_token(pooling, first
     assert patches_per_side(vit_experiment(pooling)) == 4
 
 
-@pytest.mark.parametrize(
-    "name", ["", "encoder.layers.0", "encoder.layers.x.self_attention", "a\nb"]
-)
-def test_a_module_that_is_no_attention_is_refused(name):
-    with pytest.raises(ValueError, match=re.escape("is not an attention module")):
-        kind_of(text_experiment(), name)
+def test_a_module_that_is_no_attention_is_refused():
+    for name in ["", "encoder.layers.0", "encoder.layers.x.self_attention", "a\nb"]:
+        with pytest.raises(ValueError, match=re.escape("is not an attention module")):
+            kind_of(text_experiment(), name)
 
 
 def test_a_text_model_has_no_patches():

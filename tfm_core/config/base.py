@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
 
+from tfm_core.data.own.pictures_folders import Place
 from tfm_core.mistakes import MISTAKES, made_in
-from tfm_core.mistakes.mistake import Place
 from tfm_core.sentences import N_, Sentence, StudentError, joined
 
 MAX_SAID = 8

@@ -1,7 +1,6 @@
-"""The activations of the feed-forward layer: their curves, and where a run's own numbers lie.
+"""The activations of the feed-forward layer: their curves, and a run's own inputs to them.
 
-The slope is autograd's. What goes into an activation is taken from the run's model on the examples
-of its probe. torch is imported where it is needed.
+The slope is autograd's; the inputs are those of the run's probe. torch is imported late.
 """
 
 from __future__ import annotations
@@ -40,10 +39,10 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Given:
-    """What goes into the activation of one layer.
+    """The inputs of the activation of one layer.
 
-    shares: (BINS,), of the numbers, in equal bins from LOW to HIGH, those beyond at the ends;
-    below: the share below 0; slope: the mean slope there, what a gradient is multiplied with.
+    shares: (BINS,), in equal bins from LOW to HIGH, outliers at the ends; below: the share below 0;
+    slope: the mean slope, which multiplies the gradient.
     """
 
     layer: str
@@ -69,10 +68,7 @@ def edges() -> Floats:
 
 
 def given(run: Run) -> list[Given]:
-    """Return what goes into the activation of each layer, over the run's probe.
-
-    Raises ValueError, in a sentence, where there is no checkpoint or no feed-forward layer.
-    """
+    """Return the inputs of each layer's activation, over the run's probe. Raises StudentError."""
     return list(_given(run.folder, checkpoint_mark(run)))
 
 

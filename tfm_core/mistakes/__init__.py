@@ -27,7 +27,7 @@ from tfm_core.mistakes.blocks import (
 )
 from tfm_core.mistakes.loss import ARGMAX_BEFORE_LOSS, SOFTMAX_BEFORE_LOSS, TARGET_NOT_SHIFTED
 from tfm_core.mistakes.masks import FLOAT_MASK, MASK_TRANSPOSED, NO_CAUSAL_MASK, PADDING_ON_QUERIES
-from tfm_core.mistakes.mistake import Mistake, Place
+from tfm_core.mistakes.mistake import Mistake, MistakePlace
 from tfm_core.variants.record import Named, Registry
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ MISTAKES = Registry(
 )
 
 
-def made_in(*places: Place) -> Registry[Mistake]:
+def made_in(*places: MistakePlace) -> Registry[Mistake]:
     """Return the mistakes that a configuration can ask for in some places."""
     names = (name for name, mistake in MISTAKES.items() if mistake.place in places)
     return MISTAKES.only(*names)
@@ -80,10 +80,7 @@ def form_of(mistakes: Iterable[str], registry: Registry[Named]) -> str:
 
 
 def make(names: Iterable[str], model: nn.Module) -> None:
-    """Make mistakes in a healthy model, or in a part of one, in place.
-
-    Raises UnknownVariant, and ValueError for a mistake that has no place there.
-    """
+    """Make mistakes in a healthy model, or a part of one. Raises UnknownVariant and ValueError."""
     for mistake in (MISTAKES[name] for name in names):
         if mistake.apply is None:
             raise ValueError(f"The mistake {mistake.name!r} is not made in a model.")

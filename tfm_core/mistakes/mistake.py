@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tfm_core.layers.attention import MultiHeadAttention
     from tfm_core.layers.blocks import Block
 
-Place = Literal["block", "decoder", "training"]
+MistakePlace = Literal["block", "decoder", "training"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class Mistake(Variant):
     as code. labels: the targets (B, T) from ids (B, T + 1); labels_code: the same as code.
     """
 
-    place: Place | None
+    place: MistakePlace | None
     short: str
     probe: str | None
     right: str | None = None

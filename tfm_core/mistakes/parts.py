@@ -33,7 +33,7 @@ class SharedNorm(nn.Module):
 class SlicedProjection(nn.Module):
     """Queries, keys and values of heads that each see their own slice of the vector only.
 
-    Equal to an ``nn.Linear`` whose matrix has the heads' d_head x d_head matrices on its diagonal.
+    Equal to an ``nn.Linear`` with the heads' d_head x d_head matrices on its diagonal.
     """
 
     def __init__(self, whole: nn.Linear, n_heads: int) -> None:
@@ -71,10 +71,7 @@ def unmasked(length: int, device: torch.device | None = None) -> Tensor:
 
 
 def transposed_mask(length: int, device: torch.device | None = None) -> Tensor:
-    """Return ``(length, length)``: the causal mask with queries and keys swapped.
-
-    A query sees itself and the keys behind it.
-    """
+    """Return ``(length, length)``: the causal mask transposed, showing later keys."""
     return causal_mask(length, device).mT
 
 
@@ -107,9 +104,9 @@ class AddedMask:
 def projected_at_query_length(
     attention: MultiHeadAttention, x: Tensor, memory: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return query, key and value (B, H, Q, D), all reshaped with the length of the queries.
+    """Return query, key and value (B, H, Q, D), all reshaped with the query length.
 
-    Raises RuntimeError where ``memory`` (B, K, d_model) has another length.
+    Raises RuntimeError if ``memory`` (B, K, d_model) has another length.
     """
     q, k, v = MultiHeadAttention.project(attention, x, memory)
     batch, n_heads, length, d_head = q.shape

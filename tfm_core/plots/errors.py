@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.inspect.errors.groups import Group
+from tfm_core.inspect.errors.groups import AnswerGroup
 from tfm_core.inspect.errors.scores import Calibration
 from tfm_core.plots.attention import Theme
 from tfm_core.plots.kinds import error_bars, lay_out, ticks
@@ -105,7 +105,7 @@ def _short(name: str) -> str:
     return escape(shown if len(shown) <= _MAX_LETTERS else f"{shown[: _MAX_LETTERS - 1]}…")
 
 
-def accuracies(groups: Sequence[Group], kind: str) -> go.Figure:
+def accuracies(groups: Sequence[AnswerGroup], kind: str) -> go.Figure:
     """Draw the share right of each group, one below the other, with its 95 % interval.
 
     kind: what groups are told apart by.
@@ -124,7 +124,7 @@ def accuracies(groups: Sequence[Group], kind: str) -> go.Figure:
     )
 
 
-def losses(groups: Sequence[Group], kind: str) -> go.Figure:
+def losses(groups: Sequence[AnswerGroup], kind: str) -> go.Figure:
     """Draw the mean loss of each group in nats, one below the other, with its 95 % interval."""
     loss = np.array([group.loss for group in groups])
     error = np.array([group.loss_error for group in groups])
@@ -140,7 +140,7 @@ def losses(groups: Sequence[Group], kind: str) -> go.Figure:
 
 
 def _rows(
-    groups: Sequence[Group],
+    groups: Sequence[AnswerGroup],
     values: npt.NDArray[np.float64],
     whiskers: dict[str, Any],
     facts: npt.NDArray[np.float64],

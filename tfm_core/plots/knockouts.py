@@ -11,13 +11,13 @@ import plotly.graph_objects as go
 
 from tfm_core.inspect.attention.deletion import Deletion
 from tfm_core.inspect.attention.explanations import EXPLANATIONS
-from tfm_core.inspect.knockouts.measure import Pruning, Score
+from tfm_core.inspect.knockouts.measure import HeadPruning, Score
 from tfm_core.plots.kinds import band, lay_out
 from tfm_core.plots.palette import BLUE, GREEN, GREY, VERMILION
 from tfm_core.sentences import N_
 
 
-def pruning_curve(curves: Pruning, measure: str = "accuracy") -> go.Figure:
+def pruning_curve(curves: HeadPruning, measure: str = "accuracy") -> go.Figure:
     """Draw the ordered curve, and random orders as their mean and range.
 
     measure: "accuracy", as a share, or "loss", in nats.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from tfm_core.inspect.speed.paired import Spread
+from tfm_core.inspect.speed.paired import TimeRange
 from tfm_core.plots.kinds import bars, error_bars, lay_out, reference_line
 from tfm_core.plots.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
 from tfm_core.sentences import N_
@@ -30,8 +30,8 @@ def look(number: int) -> dict[str, str]:
 
 
 def times(
-    seconds: Mapping[str, Spread],
-    gains: Mapping[str, Spread],
+    seconds: Mapping[str, TimeRange],
+    gains: Mapping[str, TimeRange],
     clock: str,
     numbers: Sequence[int] | None = None,
 ) -> go.Figure:
@@ -88,7 +88,7 @@ def counted(n_bytes: Mapping[str, int], numbers: Sequence[int] | None = None) ->
 
 
 def curves(
-    lines: Mapping[str, tuple[Sequence[float], Sequence[Spread]]],
+    lines: Mapping[str, tuple[Sequence[float], Sequence[TimeRange]]],
     x_title: str,
     y_title: str,
     unit: str,
@@ -141,7 +141,7 @@ def _bars(figure: go.Figure, labels: Sequence[str], x_title: str, end: float) ->
     return lay_out(figure, height=84 + 46 * len(labels), x=x, y=y, showlegend=False)
 
 
-def _gain(gain: Spread | None) -> str:
+def _gain(gain: TimeRange | None) -> str:
     return "" if gain is None else f" · <b>{gain.median:.2f}x</b>"
 
 

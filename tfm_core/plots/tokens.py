@@ -15,7 +15,7 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.data.vocabulary import SPECIALS
-from tfm_core.inspect.text.tokenise import Batch, Token
+from tfm_core.inspect.text.tokenise import PaddedBatch, Token
 from tfm_core.plots.attention import SCALES, Floats, Theme
 from tfm_core.plots.kinds import COLORWAY, lay_out, ticks
 from tfm_core.plots.palette import BLUE, CARDS, COLOURS, GREY, INKS, VERMILION
@@ -117,7 +117,7 @@ _MAX_WORD = 7
 _SPECIAL: dict[Theme, str] = {"light": "#f3dfb8", "dark": "#4a3d22"}
 
 
-def ids(batch: Batch, theme: Theme = "light") -> go.Figure:
+def ids(batch: PaddedBatch, theme: Theme = "light") -> go.Figure:
     """Draw the numbers of a batch, with their words where there is room."""
     is_special = (batch.ids < len(SPECIALS)) & batch.mask
     kinds = batch.mask.astype(np.int64) * 2 - is_special
@@ -126,7 +126,7 @@ def ids(batch: Batch, theme: Theme = "light") -> go.Figure:
     return _cells(batch, kinds, scale, _labels(batch), theme, top=len(shades) - 1)
 
 
-def mask(batch: Batch, theme: Theme = "light") -> go.Figure:
+def mask(batch: PaddedBatch, theme: Theme = "light") -> go.Figure:
     """Draw the padding mask: 1 where there is a token, 0 where there is padding."""
     colour = SCALES[theme][1]
     return _cells(
@@ -139,7 +139,7 @@ def mask(batch: Batch, theme: Theme = "light") -> go.Figure:
     )
 
 
-def _labels(batch: Batch) -> list[list[str]]:
+def _labels(batch: PaddedBatch) -> list[list[str]]:
     wide = batch.ids.shape[1] <= 12
     return [
         [
@@ -155,7 +155,7 @@ def _cut(token: str) -> str:
 
 
 def _cells(
-    batch: Batch,
+    batch: PaddedBatch,
     values: npt.NDArray[np.int64],
     scale: list[list[Any]],
     labels: list[list[str]],

@@ -57,10 +57,7 @@ class ActivationCache(dict[str, Tensor]):
         return {key.removesuffix(end): value for key, value in self.items() if key.endswith(end)}
 
     def masks(self) -> dict[str, npt.NDArray[np.bool_]]:
-        """Return the mask that each recorded map was made under, see ``Snapshot.masks``.
-
-        Both ``weights`` and ``mask`` must have been recorded; who applied none may attend to all.
-        """
+        """Return the mask of each recorded map. Both ``weights`` and ``mask`` must be recorded."""
         applied = self.of("mask")
         everything = np.ones((1, 1, 1, 1), np.bool_)
         return {

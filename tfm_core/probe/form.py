@@ -1,14 +1,13 @@
-"""What the probe of an experiment and every snapshot of it must look like: checked once, when read.
+"""What the probe of an experiment and its snapshots must look like: checked once, when read.
 
-A run's folder may have been written by anybody. What passes here fits the experiment, and each part
-the others, so who shows it needs no doubts: kinds of items, numbers of examples, heads, lengths.
+A run's folder may come from anybody. What passes here fits the experiment and itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -20,7 +19,7 @@ from tfm_core.reading import Unreadable, is_whole
 from tfm_core.stored import Stored, WrongValue, text, whole
 
 MAX_EXAMPLES = 64
-"""Examples of a probe, at most; a worker takes ten or fewer."""
+"""The most examples of a probe; a worker takes ten or fewer."""
 _MAX_TEXT = 100_000  # characters of one example
 _MAX_NUMBER = 10**6  # of a class, a token or a pixel
 _N_BUCKETS = 32  # of offsets, for which a head learns a number (layers.relative)
@@ -30,7 +29,7 @@ Number = Annotated[int, whole(0, _MAX_NUMBER)]
 Row = Annotated[list[Text], Field(strict=True)]
 Numbers = Annotated[list[Number], Field(strict=True)]
 Alignment = Annotated[list[Numbers], Field(strict=True)]
-"""The source tokens, by number, that each target token is made of."""
+"""The indices of the source tokens of each target token."""
 Box = Annotated[list[Number], Field(strict=True, min_length=4, max_length=4)]
 
 
@@ -47,7 +46,7 @@ class _Classified:
 
 @dataclass(frozen=True, slots=True)
 class _Answered:
-    """What is read, what is written, and where each of its tokens comes from."""
+    """Source, target, and the sources of each target token."""
 
     src: Row
     tgt: Annotated[Row, Field(min_length=1)]
@@ -63,7 +62,7 @@ class _Answered:
 
 @dataclass(frozen=True, slots=True)
 class _Described(_Answered):
-    """A picture that words describe, with the box of each word's digit, if it has one."""
+    """A captioned picture, with the box of each word's digit, if any."""
 
     boxes: Annotated[list[Box | None], Field(strict=True)]
 
@@ -75,13 +74,16 @@ class _Described(_Answered):
             and len(self.src) == patches_per_side(experiment) ** 2
             and len(self.tgt) <= caption_words.longest(task)
             and len(self.boxes) == len(self.tgt)
-            and all(_is_inside(box, task.image_size) for box in self.boxes if box is not None)
+            and all(
+                left < right <= task.image_size and top < bottom <= task.image_size
+                for left, top, right, bottom in filter(None, self.boxes)
+            )
         )
 
 
 @dataclass(frozen=True, slots=True)
 class _OfWords(_Answered):
-    """A text. prompt: how many of its tokens a language model is given to go on from."""
+    """A text. prompt: how many of its tokens are given to continue."""
 
     src_text: Text
     prompt: Annotated[int, whole(1, _MAX_NUMBER)] | None = None
@@ -99,30 +101,24 @@ class _OfWords(_Answered):
         )
 
 
-def _is_inside(box: list[int], side: int) -> bool:
-    left, top, right, bottom = box
-    return left < right <= side and top < bottom <= side
-
-
 _FILE = "probe.json"
 _ITEMS: dict[str, Stored[_Classified] | Stored[_Described] | Stored[_OfWords]] = {
     "image": Stored(_Classified, _FILE),
     "caption": Stored(_Described, _FILE),
     "text": Stored(_OfWords, _FILE),
 }
-"""What an example says, by the kind of the probe."""
+"""The form of an example, by the kind of the probe."""
 _TOKENS = TypeAdapter(Annotated[list[Row], Field(strict=True)])
 _TEXTS = TypeAdapter(Row)
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotForm:
-    """What every snapshot of a run must look like; a part that was not kept may lack.
+    """What every snapshot of a run must look like; parts may be missing.
 
-    n_examples: P, or None where the probe is not known; n_attended: of so many, at least, there is
-    attention, None for all; maps: attention module -> heads, and the
-    least queries and keys of its maps; n_classes: of a picture, None where words are answered;
-    d_model, n_heads: of what is learned of positions; n_patches: rows of a table of patches.
+    n_examples: P, None if the probe is unknown; n_attended: at least so many have attention, None
+    for all; maps: attention module -> heads, least queries and keys; n_classes: of a picture, None
+    for texts; d_model, n_heads: of position tables; n_patches: rows of a table of patches.
     """
 
     n_examples: int | None
@@ -154,7 +150,8 @@ class SnapshotForm:
             if weights.shape[2] < n_queries or weights.shape[3] < n_keys:
                 raise Unreadable("the maps of {name} are too small for the examples", name=name)
             self._check_mask(name, snapshot.masks.get(name), weights)
-        self._check_answers(snapshot, self.n_examples)
+        check = self._check_words if self.n_classes is None else self._check_classes
+        check(snapshot, self.n_examples)
         self._check_tables(snapshot)
 
     def _check_mask(self, name: str, mask: Array | None, weights: Array) -> None:
@@ -166,18 +163,18 @@ class SnapshotForm:
         if mask.dtype.kind != "b" or not fits:
             raise Unreadable("the mask of {name} does not fit its maps", name=name)
 
-    def _check_answers(self, snapshot: Snapshot, n: int | None) -> None:
+    def _check_classes(self, snapshot: Snapshot, n: int | None) -> None:
         words = (snapshot.ids, snapshot.confidence, snapshot.tokens, snapshot.texts)
-        if self.n_classes is not None:
-            if any(part is not None for part in words):
-                raise Unreadable("it does not hold the predictions of a model of pictures")
-            if snapshot.probabilities is None:
-                return
-            _examples(snapshot.probabilities, n, ndim=2)
-            if snapshot.probabilities.shape[1] != self.n_classes:
-                raise Unreadable("its predictions are not those of {n} classes", n=self.n_classes)
+        if any(part is not None for part in words):
+            raise Unreadable("it does not hold the predictions of a model of pictures")
+        if snapshot.probabilities is None:
             return
-        ids, confidence, tokens, texts = words
+        _examples(snapshot.probabilities, n, ndim=2)
+        if snapshot.probabilities.shape[1] != self.n_classes:
+            raise Unreadable("its predictions are not those of {n} classes", n=self.n_classes)
+
+    def _check_words(self, snapshot: Snapshot, n: int | None) -> None:
+        ids, confidence, tokens = snapshot.ids, snapshot.confidence, snapshot.tokens
         if snapshot.probabilities is not None:
             raise Unreadable("it does not hold the predictions of a model of words")
         longest = _MAX_TEXT
@@ -187,7 +184,7 @@ class SnapshotForm:
                 longest = min(longest, numbers.shape[1])
         if ids is not None and ids.dtype.kind != "i":
             raise Unreadable("its predictions are not numbers of words")
-        for found, adapter in ((tokens, _TOKENS), (texts, _TEXTS)):
+        for found, adapter in ((tokens, _TOKENS), (snapshot.texts, _TEXTS)):
             if found is None:
                 continue
             try:
@@ -217,15 +214,13 @@ class SnapshotForm:
 
 
 def form_of(experiment: Experiment, probe: Probe | None) -> SnapshotForm:
-    """Return the form of the snapshots of an experiment that look at a probe, or at an unknown one.
-
-    probe: checked by ``check_probe``.
-    """
+    """Return the form of the snapshots of an experiment with a checked probe, or an unknown one."""
     model, task = experiment.model, experiment.task
     maps = {}
     for modules in modules_by_kind(experiment).values():
         for name in modules:
-            sizes = [axes(experiment, item, name).shape for item in _items(probe)]
+            items = () if probe is None else probe.items
+            sizes = [axes(experiment, item, name).shape for item in items]
             rows, columns = (max((size[axis] for size in sizes), default=1) for axis in (0, 1))
             maps[name] = (model.n_heads, rows, columns)
     n_patches = None
@@ -266,12 +261,8 @@ def check_probe(experiment: Experiment, probe: Probe) -> None:
             raise Unreadable("its pictures are not those of {task}", task=task.facts.label)
 
 
-def _items(probe: Probe | None) -> Sequence[dict[str, Any]]:
-    return () if probe is None else probe.items
-
-
 def _examples(array: Array, n: int | None, *, ndim: int) -> int:
-    """Return how many examples an array is of. Raises Unreadable where that cannot be."""
+    """Return the number of examples of an array. Raises Unreadable if it is impossible."""
     if array.ndim != ndim or not 1 <= len(array) <= MAX_EXAMPLES or n not in (None, len(array)):
         raise Unreadable("it is not one of the examples of this run")
     return len(array)

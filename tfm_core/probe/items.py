@@ -44,10 +44,9 @@ def caption_item(
 ) -> dict[str, Any]:
     """Return a captioned picture as an item of a probe.
 
-    boxes: left, top, right, bottom in pixels of the ink of each digit of the scene, the last two
-    behind it. The item holds ``src``, the names of the patches, ``tgt`` words, ``tgt_text``, and
-    for each word ``boxes``, the box of the digit that it names, or None, and ``alignment``, the
-    patches that this box touches.
+    boxes: left, top, right, bottom in pixels, the last two exclusive, of each digit's ink. Item:
+    ``src`` names of patches, ``tgt`` words, ``tgt_text``, and for each word ``boxes``, the box of
+    its digit or None, and ``alignment``, the patches that it touches.
     """
     named = [None if digit is None else list(boxes[digit]) for digit in caption.names]
     return {
@@ -62,7 +61,7 @@ def caption_item(
 PROMPT = {"words": 3, "characters": 20, "bpe": 6}
 """Tokens of a prompt, where the examples are long enough."""
 LENGTH = {"words": 12, "characters": 40, "bpe": 20}
-"""Tokens that are written behind it, at most."""
+"""The most tokens written after it."""
 
 
 def is_language(item: Mapping[str, Any]) -> bool:

@@ -1,48 +1,175 @@
-"""What the axes of an attention map mean: which attention it is, and whose tokens stand where.
-
-Torch-free. A map of a snapshot is padded to the longest example of the probe; the tokens here say
-how much of it is real.
-"""
+"""The kinds of attention in words, and what the axes of a map mean, without padding; torch-free."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tfm_core.anatomy import AttentionPlan, Tokens, attentions
 from tfm_core.config import Experiment
-from tfm_core.probe.attention_kinds import KINDS, AttentionKind, seen_through
-from tfm_core.sentences import N_, StudentError
-
-__all__ = [
-    "BOS",
-    "CLS",
-    "EOS",
-    "KINDS",
-    "AttentionKind",
-    "Axes",
-    "RowNames",
-    "Rows",
-    "axes",
-    "kind_of",
-    "kinds_of",
-    "layer_of",
-    "modules_by_kind",
-    "patch_names",
-    "patches_per_side",
-    "rows",
-    "written_tokens",
-]
-
-BOS, CLS, EOS = "<bos>", "CLS", "<eos>"
-RowNames = Literal["written", "read"]
-"""A row that writes a token is called by that token, or by the one that is read in its place."""
+from tfm_core.sentences import N_, Paragraph, StudentError
+from tfm_core.variants.forms import Causality
 
 
 @dataclass(frozen=True, slots=True)
-class Axes:
+class AttentionKind:
+    """One attention of the model in words.
+
+    short: the label for little room. written: what a row writes, if a token. is_named_by_written:
+    its rows are named by that first.
+    """
+
+    name: str
+    label: str
+    help: str
+    query: str
+    key: str
+    look_for: str
+    short: str
+    written: str = ""
+    is_named_by_written: bool = False
+
+
+_EARLIER = N_("Every token attends to itself and earlier ones.")
+
+KINDS: dict[str, AttentionKind] = {
+    kind.name: kind
+    for kind in (
+        AttentionKind(
+            "encoder",
+            N_("Encoder self-attention"),
+            N_("Every source token attends to all source tokens."),
+            N_("source token"),
+            N_("source token"),
+            Paragraph("probe/encoder-look-for"),
+            N_("Encoder"),
+        ),
+        AttentionKind(
+            "slots",
+            N_("Encoder self-attention"),
+            Paragraph("probe/slots-help"),
+            N_("answering position"),
+            N_("source token"),
+            Paragraph("probe/slots-look-for"),
+            N_("Encoder"),
+            N_("target token written"),
+        ),
+        AttentionKind(
+            "words",
+            N_("Self-attention over words"),
+            Paragraph("probe/words-help"),
+            N_("word"),
+            N_("word"),
+            Paragraph("probe/words-look-for"),
+            N_("Words"),
+        ),
+        AttentionKind(
+            "blanks",
+            N_("Self-attention around blanks"),
+            N_("Every position attends to all positions. A blank is answered in place."),
+            N_("position"),
+            N_("position"),
+            Paragraph("probe/blanks-look-for"),
+            N_("Words"),
+        ),
+        AttentionKind(
+            "decoder",
+            N_("Decoder self-attention (causal)"),
+            _EARLIER,
+            N_("target token so far"),
+            N_("target token so far"),
+            Paragraph("probe/decoder-look-for"),
+            N_("Decoder"),
+            N_("target token written"),
+        ),
+        AttentionKind(
+            "cross",
+            N_("Cross-attention"),
+            N_("Every target token attends to the encoded source tokens."),
+            N_("target token so far"),
+            N_("source token"),
+            Paragraph("probe/cross-look-for"),
+            N_("Cross"),
+            N_("target token written"),
+            is_named_by_written=True,
+        ),
+        AttentionKind(
+            "sequence",
+            N_("Self-attention (causal)"),
+            _EARLIER,
+            N_("token"),
+            N_("token"),
+            Paragraph("probe/sequence-look-for"),
+            N_("Self"),
+            N_("token written"),
+        ),
+        AttentionKind(
+            "text",
+            N_("Self-attention (causal)"),
+            _EARLIER,
+            N_("token"),
+            N_("token"),
+            Paragraph("probe/decoder-look-for"),
+            N_("Self"),
+            N_("token written"),
+        ),
+        AttentionKind(
+            "picture",
+            N_("Cross-attention over the picture"),
+            N_("Every word attends to the encoded patches. 1,1 is the top-left patch."),
+            N_("word so far"),
+            N_("patch"),
+            Paragraph("probe/picture-look-for"),
+            N_("Cross"),
+            N_("word written"),
+            is_named_by_written=True,
+        ),
+        AttentionKind(
+            "patches",
+            N_("Attention over patches"),
+            N_("Every patch attends to all patches. 1,1 is the top-left patch."),
+            N_("patch"),
+            N_("patch"),
+            Paragraph("probe/patches-look-for"),
+            N_("Patches"),
+        ),
+    )
+}
+
+
+def seen_through(kind: AttentionKind, order: Causality) -> AttentionKind:
+    """Return a kind of causal attention as it is with another mask, or with none."""
+    if not order.sees_future:
+        return kind
+    is_decoder = kind.name == "decoder"
+    if order.sees_past:
+        return replace(
+            kind,
+            label=N_("Decoder self-attention (no causal mask)")
+            if is_decoder
+            else N_("Self-attention (no causal mask)"),
+            help=Paragraph("probe/no-mask-help"),
+            look_for=Paragraph("probe/no-mask-look-for"),
+        )
+    return replace(
+        kind,
+        label=N_("Decoder self-attention (mask on the wrong axis)")
+        if is_decoder
+        else N_("Self-attention (mask on the wrong axis)"),
+        help=Paragraph("probe/mask-transposed-help"),
+        look_for=Paragraph("probe/mask-transposed-look-for"),
+    )
+
+
+BOS, CLS, EOS = "<bos>", "CLS", "<eos>"
+RowNames = Literal["written", "read"]
+"""Whether a row is named by the token that it writes or reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class MapAxes:
     """The tokens of one map, without padding. query: Q tokens, key: K tokens."""
 
     query: tuple[str, ...]
@@ -55,11 +182,10 @@ class Axes:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """How the rows of a map are called.
+class RowLabels:
+    """The names of the rows of a map.
 
-    names: Q names for an axis. words: Q phrases for a sentence or a hover, ``2: writes 이, after
-    선생님``; title: what they are.
+    names: Q, for an axis. words: Q phrases, ``2: writes 이, after 선생님``; title: what they are.
     """
 
     names: tuple[str, ...]
@@ -94,7 +220,7 @@ def kinds_of(experiment: Experiment) -> dict[str, AttentionKind]:
 
 
 def layer_of(module_name: str) -> int:
-    """Return the layer that an attention module stands in, from 0. Raises ValueError."""
+    """Return the layer of an attention module, from 0. Raises StudentError."""
     return _parts(module_name)[1]
 
 
@@ -103,23 +229,21 @@ def modules_by_kind(experiment: Experiment) -> dict[str, list[str]]:
     return {_kind(experiment, plan).name: plan.paths for plan in attentions(experiment.model)}
 
 
-def axes(experiment: Experiment, item: Mapping[str, Any], module_name: str) -> Axes:
-    """Return the tokens of an example's map in one attention module.
+def axes(experiment: Experiment, item: Mapping[str, Any], module_name: str) -> MapAxes:
+    """Return the tokens of an example's map in one attention module. Raises StudentError.
 
-    item: an example of the probe, ``src`` and ``tgt`` tokens (text); pictures need none.
-    Raises ValueError when the module is no attention of this model.
+    item: an example of the probe; pictures need none.
     """
     plan = _plan(experiment, module_name)
-    return Axes(_tokens(experiment, item, plan.queries), _tokens(experiment, item, plan.keys))
+    return MapAxes(_tokens(experiment, item, plan.queries), _tokens(experiment, item, plan.keys))
 
 
 def rows(
     experiment: Experiment, item: Mapping[str, Any], module_name: str, by: RowNames | None = None
-) -> Rows:
-    """Return how the rows of an example's map are called in one attention module.
+) -> RowLabels:
+    """Return the row names of an example's map in one attention module.
 
-    by: None takes what the kind of attention says. Where a row writes nothing it is called by what
-    is read there, and the words always say both.
+    by: None takes the default of the kind. A row that writes nothing is named by what it reads.
     """
     kind = kind_of(experiment, module_name)
     read = axes(experiment, item, module_name).query
@@ -140,18 +264,17 @@ def rows(
         else:
             words.append(N_("{n}: {at}, and writes {token}", n=n, token=token, at=at))
     if by == "read" or not any(written):
-        return Rows(read, tuple(words), kind.query)
+        return RowLabels(read, tuple(words), kind.query)
     names = (at if token is None else token for at, token in zip(read, written, strict=True))
-    return Rows(tuple(names), tuple(words), kind.written)
+    return RowLabels(tuple(names), tuple(words), kind.written)
 
 
 def written_tokens(
     experiment: Experiment, item: Mapping[str, Any], module_name: str
 ) -> tuple[str | None, ...]:
-    """Return the token that each row of an example's map writes; None where it writes none.
+    """Return the token that each row of an example's map writes, or None.
 
-    Of a fixed example that is the true token, which the model is to write there; of one's own
-    example what the model wrote, without <eos> where it was cut off before (``is_cut``).
+    The true token, or in one's own example what the model wrote, without <eos> if ``is_cut``.
     """
     kind = kind_of(experiment, module_name)
     read = axes(experiment, item, module_name).query
@@ -165,7 +288,7 @@ def written_tokens(
 
 
 def patches_per_side(experiment: Experiment) -> int:
-    """Return how many patches stand in a row of the picture. Raises ValueError for a text model."""
+    """Return the number of patches in a row of the picture. Raises StudentError for texts."""
     if not experiment.patches_per_side:
         raise StudentError("Only a Vision Transformer has patches; this model reads text.")
     return experiment.patches_per_side
@@ -178,7 +301,7 @@ def patch_names(side: int) -> tuple[str, ...]:
 
 
 def _tokens(experiment: Experiment, item: Mapping[str, Any], tokens: Tokens) -> tuple[str, ...]:
-    """Return the tokens of an example that stand on one axis."""
+    """Return the tokens of an example on one axis."""
     if tokens == "patches":
         return (CLS,) * experiment.has_cls + patch_names(experiment.patches_per_side)
     src, tgt = tuple(item.get("src", ())), tuple(item["tgt"])

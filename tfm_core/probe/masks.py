@@ -1,7 +1,6 @@
 """Which keys each query of an example may attend to: the masks that a model applied.
 
-Masks are taken from the pass that made the maps, and kept beside them. A snapshot of an older
-release has none; there the model of its experiment says what it applies to such examples.
+They are recorded with the maps; for snapshots of older releases they come from the model.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import Experiment
-from tfm_core.probe.labels import Axes, axes
+from tfm_core.probe.labels import MapAxes, axes
 from tfm_core.probe.types import Array
 from tfm_core.sentences import Paragraph, StudentError
 
@@ -28,9 +27,9 @@ def on_examples(
     masks: Mapping[str, Array],
     shape: tuple[int, int],
 ) -> Bools:
-    """Return bool (P, Q, K), True = may attend, of examples padded to ``shape``; padding is False.
+    """Return bool (P, Q, K), True = may attend, of examples padded to ``shape``.
 
-    masks: of a snapshot, see there. Raises ValueError where an example is larger than ``shape``.
+    masks: of a snapshot. Raises StudentError for an example larger than ``shape``.
     """
     mask = mask_of(experiment, items, module, masks)
     allowed = np.zeros((len(items), *shape), np.bool_)
@@ -42,12 +41,17 @@ def on_examples(
 
 def axes_within(
     experiment: Experiment, item: Mapping[str, Any], module: str, shape: Sequence[int]
-) -> Axes:
+) -> MapAxes:
     """Return the axes of an example. Raises StudentError if they exceed a map of ``shape``."""
     found = axes(experiment, item, module)
     (rows, columns), (n_query, n_key) = found.shape, shape
     if rows > n_query or columns > n_key:
-        values = {"rows": rows, "columns": columns, "n_query": n_query, "n_key": n_key}
+        values: dict[str, Any] = {
+            "rows": rows,
+            "columns": columns,
+            "n_query": n_query,
+            "n_key": n_key,
+        }
         raise StudentError(Paragraph("probe/map-too-small", **values))
     return found
 
@@ -60,7 +64,10 @@ def mask_of(
 ) -> Array:
     """Return the mask of a module, from ``masks`` or from the model; see ``Snapshot.masks``."""
     found = masks.get(module)
-    return _of_model(experiment, _lengths(items))[module] if found is None else found
+    if found is not None:
+        return found
+    lengths = tuple((len(item.get("src", ())), len(item.get("tgt", ()))) for item in items)
+    return _of_model(experiment, lengths)[module]
 
 
 def cut(mask: Array, index: int, shape: tuple[int, int]) -> Bools:
@@ -70,16 +77,9 @@ def cut(mask: Array, index: int, shape: tuple[int, int]) -> Bools:
     return np.broadcast_to(one[:rows, :columns], shape)
 
 
-def _lengths(items: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, int], ...]:
-    return tuple((len(item.get("src", ())), len(item.get("tgt", ()))) for item in items)
-
-
 @lru_cache(maxsize=64)
 def _of_model(experiment: Experiment, lengths: tuple[tuple[int, int], ...]) -> Mapping[str, Array]:
-    """Return the masks that the model of an experiment applies to examples of these lengths.
-
-    They depend on no weight and on no word, only on where padding is.
-    """
+    """Return the masks that the model applies to examples of these lengths."""
     import torch
 
     from tfm_core.data.vocabulary import BOS

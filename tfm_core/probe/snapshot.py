@@ -40,9 +40,9 @@ def probe_of(trainer: Trainer) -> dict[str, Any]:
 
 
 def take(trainer: Trainer, n_attended: int | None = None) -> Snapshot:
-    """Look inside now: attention on the probe under the true target, and predictions.
+    """Look inside now: attention on the probe given the true target, and predictions.
 
-    n_attended: of so many examples, the first ones, the attention is taken; None for all.
+    n_attended: how many examples, the first ones, have attention; None for all.
     """
     with torch.inference_mode(), trainer.autocast():
         return _kind(trainer).snapshot()(trainer, n_attended)
@@ -157,10 +157,9 @@ def _of_words(
     joined: Callable[[Sequence[str]], str],
     decode: Callable[[Trainer, Tensor, Tensor, Tensor], Decoded],
 ) -> Snapshot:
-    """Look at a model that writes: attention under the true target tgt (P, T), and its own words.
+    """Look at a model that writes: attention given the true target tgt (P, T), and its own words.
 
-    src: what the model reads, ids or pictures. decode: trainer, src, tgt and the logits under tgt
-    to what the model writes by itself.
+    src: ids or pictures. decode: (trainer, src, tgt, logits) -> what the model generates.
     """
     attention, masks, logits = _watched(
         trainer.eval_model, n_attended, src, decoder_input(tgt[:, :-1])
@@ -181,20 +180,14 @@ def _of_words(
 
 
 def decoder_input(tgt: Tensor) -> Tensor:
-    """Return ids (P, T) with padding for <eos>, which is written and never read.
-
-    A decoder without a causal mask would see it behind the shorter targets of a batch.
-    """
+    """Return ids (P, T) with padding for <eos>, which a decoder without a causal mask would see."""
     return tgt.masked_fill(tgt == EOS, PAD)
 
 
 def _watched(
     model: Model, n_attended: int | None, *inputs: Tensor
 ) -> tuple[dict[str, Array], dict[str, Array], Tensor]:
-    """Return attention and masks on the first ``n_attended`` examples, and all logits (P, ...).
-
-    The others go through the fused attention, which makes no maps.
-    """
+    """Return attention and masks on the first ``n_attended`` examples, and all logits (P, ...)."""
     with capture(model, only={"weights", "mask"}) as cache:
         logits: Tensor = model(*(part[:n_attended] for part in inputs))
     if len(logits) < len(inputs[0]):
@@ -218,7 +211,7 @@ def _answers(trainer: Trainer, src: Tensor, tgt: Tensor, logits: Tensor) -> Deco
 
 
 def _continued(trainer: Trainer, src: Tensor, tgt: Tensor, logits: Tensor) -> Decoded:
-    """Return how the model goes on from the prompts."""
+    """Return the model's continuation of the prompts."""
     model, config = trainer.eval_model, trainer.experiment.task_as(CorpusTaskConfig)
     assert isinstance(model, DecoderOnly)
     n = _prompted(data_as(trainer.data, TextData))[0]["prompt"]
@@ -226,10 +219,7 @@ def _continued(trainer: Trainer, src: Tensor, tgt: Tensor, logits: Tensor) -> De
 
 
 def _as_taught(logits: Tensor, targets: Tensor) -> Decoded | None:
-    """Return what ``greedy`` writes where every token is right given the true ones before it.
-
-    Decoding follows the truth then, and one pass says all of it. Otherwise None.
-    """
+    """Return what ``greedy`` writes if every token is right given the true ones; else None."""
     confidence, ids = logits.float().softmax(-1).max(-1)
     is_padding = targets == PAD
     if not bool(((ids == targets) | is_padding).all()):

@@ -1,4 +1,4 @@
-"""What is kept of a model at one step of its training, and of which examples."""
+"""What is kept of a model at one step of its training, and the examples it saw."""
 
 from __future__ import annotations
 
@@ -9,23 +9,19 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 RELATIVE = ".relative.table"
-"""How the names end of what heads learned for buckets of offsets."""
+"""The end of the names of learned offset biases."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
     """One look inside, on the P examples of the probe.
 
-    attention: module name -> float16 (A, H, Q, K), padded with zeros, of the first A examples: all
-    of them, or as many as a server keeps (see ``facts.storage``).
-    masks: module name -> bool, broadcastable to (A, H, Q, K), True = may attend: the mask that was
-    applied where ``attention`` was taken; see ``probe.masks``.
-    probabilities: float16 (P, classes), pictures only.
-    ids: int32 (P, T) and confidence: float16 (P, T), predicted target tokens, not for pictures.
-    tokens, texts: the predictions as tokens and as a person reads them, likewise.
-    positions: parameter name -> float16 (rows, d_model), learned positions only; (buckets, H)
-    where a head learns a number for each bucket of offsets, under names that end in RELATIVE.
-    embeddings: module name -> float16 (vocabulary, d_model), tables of words that are small.
+    attention: module name -> float16 (A, H, Q, K), padded with zeros, of the first A examples (see
+    ``facts.storage``). masks: module name -> bool, broadcastable to it, True = may attend.
+    probabilities: float16 (P, classes), pictures only. ids: int32 (P, T), confidence: float16 (P,
+    T), tokens, texts: the predicted target, not for pictures. positions: parameter name -> float16
+    (rows, d_model), learned only, or (buckets, H) for names that end in RELATIVE. embeddings:
+    module name -> float16 (vocabulary, d_model), small tables only.
     """
 
     step: int
@@ -44,11 +40,10 @@ class Snapshot:
 class Probe:
     """The fixed examples that every snapshot of a run looks at.
 
-    items, text: ``src`` and ``tgt`` tokens, ``alignment``, ``src_text``, ``tgt_text``;
-    items, pictures: ``label``; captions: ``src`` patches, ``tgt`` words, ``tgt_text``, ``boxes``
-    and ``alignment`` (see ``probe.items``); texts to continue also ``prompt`` (see
-    ``probe.items``). images: (P, C, height, width) uint8, None for texts. n_attended: of so
-    many, the first ones, the snapshots keep the attention; None for all.
+    items, texts: ``src`` and ``tgt`` tokens, ``alignment``, ``src_text``, ``tgt_text``, and
+    ``prompt`` for texts to continue; pictures: ``label``; captions: ``src`` patches, ``tgt`` words,
+    ``tgt_text``, ``boxes``, ``alignment`` (see ``probe.items``). images: (P, C, height, width)
+    uint8, or None. n_attended: how many examples have attention, None for all.
     """
 
     kind: str

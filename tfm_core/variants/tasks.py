@@ -111,7 +111,7 @@ class TaskKind(Variant):
     snapshot: Callable[[], Callable[[Trainer, int | None], Snapshot]]
     inputs: Callable[[], Callable[..., tuple[Tensor, ...]]]
     batches: Callable[[], Callable[..., model_inputs.Batch]]
-    errors: Callable[[], Callable[..., list[validation_errors.Reading]]] | None
+    errors: Callable[[], Callable[..., list[validation_errors.ValidationAnswer]]] | None
     own_text: Callable[[], Callable[[Run, str], Example]] | None
     batch_rows: Callable[[], Callable[[Trainer, Tensor], step_batch.BatchRows]]
     class_name: Callable[[], Callable[[Trainer, int], str]]

@@ -53,24 +53,33 @@ def test_the_recorded_run_gathers_in_the_mean_what_no_patch_knows(tmp_path):
     assert found.digit["mean"][-1] > found.digit["patch"][-1] > 2 * found.digit["patch"][0]
 
 
-@pytest.mark.parametrize(
-    ("digit", "ink", "words"),
-    [
-        ({"cls": [0.1, 0.9], "mean": [0.8, 0.9], "patch": [0.3, 0.6]},
-         {"cls": 0.1, "mean": 0.2, "patch": 0.7}, "knows its own place best"),
-        ({"cls": [0.1, 0.4], "mean": [0.8, 0.9], "patch": [0.3, 0.6]},
-         {"cls": 0.1, "mean": 0.2, "patch": 0.7}, "A single patch knows more"),
-        ({"cls": [0.1, 0.64], "mean": [0.8, 0.9], "patch": [0.3, 0.643]},
-         {"cls": 0.1, "mean": 0.2, "patch": 0.7}, "400 pictures can't tell these apart"),
-        ({"mean": [0.8, 0.9], "patch": [0.3, 0.6]},
-         {"mean": 0.8, "patch": 0.7}, "does not know its own place"),
-    ],
-)  # fmt: skip
-def test_the_conclusion_follows_the_figures(digit, ink, words):
-    found = TokenRoles(digit, ink, (), 16, 1000, 400)
-    assert words in found.conclusion
-    name = "the CLS token" if "cls" in digit else "the mean of the patches"
-    assert f"After the last layer, {name} identifies the digit" in found.conclusion
+def test_the_conclusion_follows_the_figures():
+    for digit, ink, words in [
+        (
+            {"cls": [0.1, 0.9], "mean": [0.8, 0.9], "patch": [0.3, 0.6]},
+            {"cls": 0.1, "mean": 0.2, "patch": 0.7},
+            "knows its own place best",
+        ),
+        (
+            {"cls": [0.1, 0.4], "mean": [0.8, 0.9], "patch": [0.3, 0.6]},
+            {"cls": 0.1, "mean": 0.2, "patch": 0.7},
+            "A single patch knows more",
+        ),
+        (
+            {"cls": [0.1, 0.64], "mean": [0.8, 0.9], "patch": [0.3, 0.643]},
+            {"cls": 0.1, "mean": 0.2, "patch": 0.7},
+            "400 pictures can't tell these apart",
+        ),
+        (
+            {"mean": [0.8, 0.9], "patch": [0.3, 0.6]},
+            {"mean": 0.8, "patch": 0.7},
+            "does not know its own place",
+        ),
+    ]:
+        found = TokenRoles(digit, ink, (), 16, 1000, 400)
+        assert words in found.conclusion
+        name = "the CLS token" if "cls" in digit else "the mean of the patches"
+        assert f"After the last layer, {name} identifies the digit" in found.conclusion
 
 
 def test_a_text_model_has_no_patches(tmp_path):

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tfm_core.config import Experiment
-from tfm_core.inspect.bugs.bugs import BUGS, LEVELS, Bug, basis, bug_of, of_level, with_bug
-from tfm_core.inspect.bugs.probes import PROBES, Row, Subject, can_probe, differs
-from tfm_core.inspect.bugs.round import Pair, asked, difference, hint, said
+from tfm_core.inspect.bugs.bugs import BUGS, Bug, basis, bug_of, of_level, with_bug
+from tfm_core.inspect.bugs.probes import PROBES, Measurement, ProbedModel, can_probe, differs
+from tfm_core.inspect.bugs.round import Twins, difference, format_value, hint, measure_pair
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
@@ -18,31 +18,25 @@ ALL = pytest.mark.parametrize("bug", BUGS.values(), ids=BUGS)
 
 
 @pytest.fixture(scope="module")
-def healthy() -> dict[str, tuple[Row, ...]]:
+def healthy() -> dict[str, tuple[Measurement, ...]]:
     """What each probe measures on a healthy model that nobody has trained."""
-    subject = Subject(basis())
+    subject = ProbedModel(basis())
     return {name: probe.measure(subject) for name, probe in PROBES.items()}
 
 
-def pair_of(folder: Path, bug: Bug) -> Pair:
+def pair_of(folder: Path, bug: Bug) -> Twins:
     """A pair that was created and not trained."""
     store = RunStore(folder, recorded=None)
-    return Pair(store.create(basis()), store.create(with_bug(basis(), bug)))
+    return Twins(store.create(basis()), store.create(with_bug(basis(), bug)))
 
 
 @ALL
-def test_the_probe_of_a_mistake_tells_it_from_a_healthy_model(
-    healthy: dict[str, tuple[Row, ...]], bug: Bug
+def test_the_probe_of_a_mistake_finds_it_and_the_code_shows_it(
+    healthy: dict[str, tuple[Measurement, ...]], bug: Bug, tmp_path: Path
 ) -> None:
-    measured = PROBES[bug.probe].measure(Subject(with_bug(basis(), bug)))
+    measured = PROBES[bug.probe].measure(ProbedModel(with_bug(basis(), bug)))
     pairs = zip(healthy[bug.probe], measured, strict=True)
     assert any(differs(one.value, other.value) for one, other in pairs)
-
-
-@ALL
-def test_a_mistake_is_known_again_by_what_differs_and_stands_in_the_code(
-    bug: Bug, tmp_path: Path
-) -> None:
     pair = pair_of(tmp_path, bug)
     assert pair.bug is bug
     lines = difference(pair).splitlines()
@@ -51,11 +45,11 @@ def test_a_mistake_is_known_again_by_what_differs_and_stands_in_the_code(
 
 
 def test_a_healthy_twin_has_no_mistake_and_measures_the_same(
-    healthy: dict[str, tuple[Row, ...]],
+    healthy: dict[str, tuple[Measurement, ...]],
 ) -> None:
     assert bug_of(basis(), basis()) is None
     for name, probe in PROBES.items():
-        assert probe.measure(Subject(basis())) == healthy[name]
+        assert probe.measure(ProbedModel(basis())) == healthy[name]
 
 
 def test_what_differs_in_more_than_one_thing_is_no_mistake_of_the_list() -> None:
@@ -65,8 +59,7 @@ def test_what_differs_in_more_than_one_thing_is_no_mistake_of_the_list() -> None
 
 
 def test_every_level_hides_something_and_the_last_one_all() -> None:
-    assert [bug.level for bug in BUGS.values() if bug.level not in LEVELS] == []
-    sizes = [len(of_level(level)) for level in LEVELS]
+    sizes = [len(of_level(level)) for level in (1, 2, 3)]
     assert sizes == sorted(set(sizes))
     assert sizes[-1] == len(BUGS)
 
@@ -78,14 +71,14 @@ def test_a_hint_says_what_the_guess_would_measure_and_names_no_mistake(
     bug = BUGS["no-causal-mask"]
     words = hint(pair_of(tmp_path, bug), BUGS[guess])
     assert PROBES[BUGS[guess].probe].question in words
-    expected = PROBES[BUGS[guess].probe].measure(Subject(with_bug(basis(), BUGS[guess])))
-    found = PROBES[BUGS[guess].probe].measure(Subject(with_bug(basis(), bug)))
+    expected = PROBES[BUGS[guess].probe].measure(ProbedModel(with_bug(basis(), BUGS[guess])))
+    found = PROBES[BUGS[guess].probe].measure(ProbedModel(with_bug(basis(), bug)))
     apart = [
         (one, other)
         for one, other in zip(expected, found, strict=True)
         if differs(one.value, other.value)
     ]
-    assert any(said(one) in words and said(other) in words for one, other in apart)
+    assert any(format_value(one) in words and format_value(other) in words for one, other in apart)
     assert bug.label not in words
 
 
@@ -101,7 +94,7 @@ def test_every_guess_is_told_apart_from_every_other_mistake() -> None:
     """So that a hint never has to say that nothing differs."""
     measured = {
         name: {
-            probe: PROBES[probe].measure(Subject(with_bug(basis(), bug)))
+            probe: PROBES[probe].measure(ProbedModel(with_bug(basis(), bug)))
             for probe in ("sight", "order", "gradients", "attention", "growth", "mixing", "numbers",
                           "rate")
         }
@@ -118,7 +111,7 @@ def test_every_guess_is_told_apart_from_every_other_mistake() -> None:
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Pair:
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Twins:
     """A healthy run and its twin without a causal mask, which learned for a while."""
     store = RunStore(tmp_path_factory.mktemp("runs"), recorded=None)
     training = basis().training.replace(steps=150, snapshots=2, validate_every=50)
@@ -128,25 +121,27 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Pair:
         run = store.create(experiment)
         assert execute(run).state == "finished"
         runs.append(run)
-    return Pair(*runs)
+    return Twins(*runs)
 
 
-def test_trained_without_a_mask_it_is_right_with_the_truth_and_lost_alone(trained: Pair) -> None:
-    forced, alone = asked(trained, "running")
+def test_trained_without_a_mask_it_is_right_with_the_truth_and_lost_alone(trained: Twins) -> None:
+    forced, alone = measure_pair(trained, "running")
     assert float(forced.twin.removesuffix(" %")) > 95
     assert float(alone.twin.removesuffix(" %")) < 60
-    before, _behind = asked(trained, "sight")
+    before, _behind = measure_pair(trained, "sight")
     assert before.healthy == "0"
     assert before.is_apart
 
 
-def test_all_probes_answer_for_trained_runs(trained: Pair) -> None:
+def test_all_probes_answer_for_trained_runs(trained: Twins) -> None:
     for name in PROBES:
-        assert asked(trained, name)
+        assert measure_pair(trained, name)
 
 
 def test_a_part_that_the_twin_lacks_is_measured_as_nothing(tmp_path: Path) -> None:
-    answer = {one.label: one for one in asked(pair_of(tmp_path, BUGS["no-norm"]), "gradients")}
+    answer = {
+        one.label: one for one in measure_pair(pair_of(tmp_path, BUGS["no-norm"]), "gradients")
+    }
     final = answer["gradient norm of encoder.final_norm"]
     assert final.twin == "0"
     assert final.is_apart
@@ -154,22 +149,25 @@ def test_a_part_that_the_twin_lacks_is_measured_as_nothing(tmp_path: Path) -> No
 
 def test_a_pair_without_weights_says_so(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no checkpoint"):
-        asked(pair_of(tmp_path, BUGS["no-scale"]), "running")
+        measure_pair(pair_of(tmp_path, BUGS["no-scale"]), "running")
 
 
 def test_the_pair_that_comes_with_the_app_differs_in_its_heads() -> None:
     store = RunStore()
-    pair = Pair(store.get("recorded-many-heads"), store.get("recorded-one-head"))
+    pair = Twins(store.get("recorded-many-heads"), store.get("recorded-one-head"))
     assert pair.bug is BUGS["one-head"]
     assert can_probe(pair.twin.experiment)
-    assert any(one.is_apart for one in asked(pair, "attention"))
+    assert any(one.is_apart for one in measure_pair(pair, "attention"))
     assert not can_probe(store.get("recorded-digits").experiment)
 
 
-@pytest.mark.parametrize(
-    ("value", "is_share", "words"),
-    [(0.0, False, "0"), (4.0, False, "4"), (99840.0, False, "99,840"), (0.3546, False, "0.355"),
-     (1.4184, False, "1.42"), (0.25, True, "25.0 %")],
-)  # fmt: skip
-def test_a_measurement_is_said_short(value: float, is_share: bool, words: str) -> None:
-    assert said(Row("", value, is_share)) == words
+def test_a_measurement_is_said_short() -> None:
+    for value, is_share, words in [
+        (0.0, False, "0"),
+        (4.0, False, "4"),
+        (99840.0, False, "99,840"),
+        (0.3546, False, "0.355"),
+        (1.4184, False, "1.42"),
+        (0.25, True, "25.0 %"),
+    ]:
+        assert format_value(Measurement("", value, is_share)) == words

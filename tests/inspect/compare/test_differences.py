@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from tests.pages.made_runs import damaged_run, made_run
+from tests.runs.waiting import tiny
 from tfm_core.config import MODEL_CONFIGS, Experiment
-from tfm_core.inspect.compare.differences import ABSENT, differences, settings
+from tfm_core.inspect.compare.differences import ABSENT, differences, is_found, settings
 from tfm_core.inspect.compare.names import change, names
 from tfm_core.presets import PRESETS
+from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED, RunStore
 
 pytestmark = pytest.mark.quick
@@ -37,7 +40,7 @@ def test_each_setting_that_differs_is_one_row_with_a_value_for_each_experiment()
     rows = differences([BASE, many, BASE])
     assert [row.field for row in rows] == ["model.n_heads", "training.warmup"]
     assert rows[0].values == (BASE.model.n_heads, 8, BASE.model.n_heads)
-    assert rows[1].said[1] == "0"
+    assert rows[1].texts[1] == "0"
 
 
 def test_every_setting_of_every_family_is_found_when_it_differs() -> None:
@@ -62,9 +65,9 @@ def test_a_setting_without_an_effect_is_no_difference() -> None:
 def test_a_setting_that_a_family_does_not_have_is_absent_there() -> None:
     recurrent = Experiment.parse({**BASE.model_dump(), "model": {"family": "recurrent"}})
     rows = {row.field: row for row in differences([BASE, recurrent])}
-    assert rows["model.family"].said == ("Encoder-decoder", "RNN with attention")
-    assert rows["model.n_heads"].said[1] == ABSENT
-    assert rows["model.cell"].said == (ABSENT, "GRU")
+    assert rows["model.family"].texts == ("Encoder-decoder", "RNN with attention")
+    assert rows["model.n_heads"].texts[1] == ABSENT
+    assert rows["model.cell"].texts == (ABSENT, "GRU")
 
 
 def test_names_say_what_differs_and_nothing_else() -> None:
@@ -105,3 +108,56 @@ def test_a_weight_decay_that_follows_the_optimiser_is_not_said_beside_it() -> No
     assert names([BASE, sgd]) == ("AdamW", "SGD")
     assert change(BASE, sgd) == "SGD"
     assert change(BASE, BASE) == ""
+
+
+@pytest.fixture
+def run(tmp_path) -> Run:
+    store = RunStore(tmp_path, recorded=None)
+    made = made_run(store, name="Mine", experiment=tiny())
+    return store.label(
+        made.id, tags=["Baseline", "too slow"], note="Falls\nlate.", group="Heads of 2"
+    )
+
+
+def test_every_word_stands_somewhere(run):
+    for words in [
+        "",
+        " ",
+        "mine",
+        "MINE copy",
+        "baseline",
+        "#baseline",
+        "#too-slow",
+        "late",
+        "heads of",
+        "n_heads=2",
+        "model.n_heads=2",
+        "copy mine n_heads=2",
+        "adamw",
+        "adam",
+        "norm_first=true",
+        "extra",
+    ]:
+        assert is_found(run, words, also="Extra")
+
+
+def test_a_word_that_stands_nowhere_finds_nothing(run):
+    for words in [
+        "other",
+        "mine other",
+        "#base",
+        "#mine",
+        "n_heads=20",
+        "n_heads=",
+        "heads=2",
+        "$(.*",
+        "damw",
+        "5",
+    ]:
+        assert not is_found(run, words)
+
+
+def test_a_damaged_run_is_found_by_its_name(tmp_path):
+    run = damaged_run(RunStore(tmp_path, recorded=None))
+    assert is_found(run, "broken")
+    assert not is_found(run, "n_heads=2")

@@ -84,7 +84,7 @@ def test_after_the_last_seed_comes_the_first():
     assert seeds(plan(tiny().replace(seed=2**31 - 1), [], 3).missing) == [2**31 - 1, 0, 1]
 
 
-@pytest.mark.parametrize("n", [-1, 0, 1, 21])
-def test_a_number_of_seeds_that_is_none_is_refused_in_a_sentence(n):
-    with pytest.raises(StudentError, match="choose 2 to 20"):
-        plan(tiny(), [], n)
+def test_a_number_of_seeds_that_is_none_is_refused_in_a_sentence():
+    for n in [-1, 0, 1, 21]:
+        with pytest.raises(StudentError, match="choose 2 to 20"):
+            plan(tiny(), [], n)

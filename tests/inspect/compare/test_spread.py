@@ -55,7 +55,7 @@ def test_one_seed_has_no_spread_and_none_has_no_figure():
 def test_figures_have_the_digits_that_their_spread_leaves_them():
     words = spread(FIRST, ACCURACY).sentence
     assert words == (
-        "90.1 % ± 1.4 points (mean ± standard deviation, n = 5 seeds); worst: 88.5 % (seed 4)."
+        "90.1 % ± 1.4 points (mean ± standard deviation, n = 5 seeds). Worst: 88.5 % (seed 4)."
     )
     close = spread({0: 0.98611, 1: 0.98599}, ACCURACY).sentence
     assert close.startswith("98.6050 % ± 0.0085 points")
@@ -104,9 +104,9 @@ def test_only_seeds_that_both_have_are_paired():
 def test_a_clear_difference_is_said_with_test_interval_and_pairs():
     words = sentence(paired(FIRST, BETTER), ACCURACY, "4 heads", "8 heads")
     assert words.startswith(
-        "“8 heads” has 2.20 points more accuracy than “4 heads”. More than the spread of seeds "
-        "explains (paired t-test, n = 5 pairs, p < 0.001; 95 % confidence interval 2.00 points to "
-        "2.40 points)."
+        "“8 heads” has 2.20 points more accuracy than “4 heads”. The spread of seeds does not "
+        "explain it. Paired t-test, n = 5 pairs, p < 0.001; 95 % confidence interval 2.00 points "
+        "to 2.40 points."
     )
     turned = sentence(paired(BETTER, FIRST), ACCURACY, "8 heads", "4 heads")
     assert turned.startswith("“4 heads” has 2.20 points less accuracy than “8 heads”")
@@ -120,7 +120,7 @@ def test_what_the_spread_explains_is_not_claimed():
     words = sentence(found, ACCURACY, "4 heads", "8 heads")
     assert "The spread of seeds alone may explain it" in words
     assert "interval −" in words
-    assert "More than" not in words
+    assert "does not explain" not in words
 
 
 @pytest.mark.parametrize("n", range(2, FEW + 2))
@@ -184,7 +184,7 @@ def test_a_band_has_no_mean_between_curves_that_do_not_overlap():
     np.testing.assert_array_equal(found.mean, [1, 2, np.nan, np.nan, 3, 4])
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_the_mean_lies_within_its_curves_wherever_it_is_drawn(seed):
     rng = np.random.default_rng(seed)
     curves = []

@@ -12,7 +12,7 @@ from tfm_core.inspect.compare.differences import differences
 from tfm_core.inspect.experiments import DEMONSTRATIONS
 from tfm_core.inspect.experiments.demonstration import THEMES, by_theme
 from tfm_core.inspect.experiments.findings import conclude
-from tfm_core.inspect.experiments.result import Result, Shelf, Written, missing, read
+from tfm_core.inspect.experiments.result import Generated, Result, RunIndex, missing, read
 from tfm_core.inspect.walk.subject import walk_index
 from tfm_core.runs.store import RECORDED, RunStore
 from tfm_core.sentences import StudentError
@@ -46,7 +46,7 @@ def test_every_theme_has_experiments_and_an_unknown_name_says_which_there_are():
 
 def test_the_recorded_pair_shows_what_a_missing_mask_does(tmp_path):
     one = next(iter(DEMONSTRATIONS.values()))  # it is opened first
-    found = Shelf(RunStore(tmp_path, recorded=RECORDED).list()).of(one)
+    found = RunIndex(RunStore(tmp_path, recorded=RECORDED).list()).of(one)
     assert [run.id for run in found.runs] == ["recorded-causal-mask", "recorded-no-mask"]
     assert found.is_whole
     right, wrong = (read(run, run.id, writes_freely=True) for run in found.runs)
@@ -56,7 +56,7 @@ def test_the_recorded_pair_shows_what_a_missing_mask_does(tmp_path):
 
 def test_recorded_runs_make_one_experiment_alive(tmp_path):
     heads = DEMONSTRATIONS["heads"]
-    found = Shelf(RunStore(tmp_path, recorded=RECORDED).list()).of(heads)
+    found = RunIndex(RunStore(tmp_path, recorded=RECORDED).list()).of(heads)
     assert {name: [run.id for run in runs.values()] for name, runs in found.by_arm.items()} == {
         "eight": [],
         "four": ["recorded-many-heads"],
@@ -78,14 +78,14 @@ def test_runs_are_found_by_their_settings_and_stopped_ones_are_trained_again(tmp
     first, second = (one.experiment(arm).replace(seed=3) for arm in one.arms)
     run = made_run(store, experiment=first)
     made_run(store, experiment=second, state="stopped")
-    found = Shelf(store.list()).of(one)
+    found = RunIndex(store.list()).of(one)
     assert found.seed == 3
     assert not found.is_whole
     assert {name: kept.id for name, kept in found.of_seed(3).items()} == {"positions": run.id}
     assert missing(one, found) == {"none": second}
     made_run(store, experiment=second)
     made_run(store, experiment=second, state="stopped")  # the newer one does not hide the other
-    found = Shelf(store.list()).of(one)
+    found = RunIndex(store.list()).of(one)
     assert found.is_whole
     assert not missing(one, found)
 
@@ -97,7 +97,7 @@ def shares(label: str, *values: float) -> dict[int, Result]:
             accuracy=value,
             sequence_accuracy=value,
             n_unseen=500,
-            written=Written(value, 500, tokens=0.99),
+            written=Generated(value, 500, tokens=0.99),
         )
         for seed, value in enumerate(values)
     }
@@ -117,7 +117,7 @@ def test_a_conclusion_says_whether_it_was_expected_and_what_other_seeds_say():
         one,
         {"positions": shares("a", 0.99, 0.98, 0.97), "none": shares("b", 0.02, 0.03, 0.05)},
     )
-    assert "paired t-test" in seeds.seeds[0]
+    assert "Paired t-test" in seeds.seeds[0]
     assert conclude(one, {"positions": shares("a", 0.99)}).verdict is None
 
 

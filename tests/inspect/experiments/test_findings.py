@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tfm_core.inspect.experiments import findings
-from tfm_core.inspect.experiments.result import Result, Written, in_any_order
+from tfm_core.inspect.experiments.result import Generated, Result, in_any_order
 
 FAST = ((0, 0.05), (50, 0.5), (100, 0.95), (150, 0.99), (200, 0.995))
 SLOW = ((0, 0.05), (50, 0.2), (100, 0.4), (150, 0.6), (200, 0.994))
@@ -70,56 +70,53 @@ def test_a_run_without_an_end_diverged_whichever_side_it_is_on():
 
 
 def test_who_is_right_only_with_the_truth_before_it_is_fooled():
-    honest = result(written=Written(0.965, 200))
-    cheat = result("no mask", 0.989, written=Written(0.015, 200))
+    honest = result(written=Generated(0.965, 200))
+    cheat = result("no mask", 0.989, written=Generated(0.015, 200))
     found = findings.fooled(honest, cheat)
     assert found.kind == "fooled"
     assert "98.9% of unseen sequences right" in found.sentence
     assert "**1.5%** of 200 right; “usual” 96.5%" in found.sentence
-    assert "looks perfect" in found.sentence
+    assert "look perfect" in found.sentence
 
 
 def test_the_right_tokens_in_another_order_are_told_from_wrong_ones():
     right = result()
-    shuffled = result("no positions", 0.02, accuracy=0.5, written=Written(0.03, 200, 0.96))
+    shuffled = result("no positions", 0.02, accuracy=0.5, written=Generated(0.03, 200, 0.96))
     found = findings.unordered(right, shuffled)
     assert found.kind == "unordered"
     assert "96.0%" in found.sentence
-    lost = result("no positions", 0.02, accuracy=0.1, written=Written(0.02, 200, 0.4))
+    lost = result("no positions", 0.02, accuracy=0.1, written=Generated(0.02, 200, 0.4))
     assert findings.unordered(right, lost).kind == "worse"
     assert (
-        findings.unordered(right, result("no positions", written=Written(1.0, 200, 1.0))).kind
+        findings.unordered(right, result("no positions", written=Generated(1.0, 200, 1.0))).kind
         == "same"
     )
 
 
-@pytest.mark.parametrize(
-    ("answer", "truth", "share"),
-    [
+def test_tokens_count_in_any_order_each_as_often_as_it_is_there():
+    for answer, truth, share in [
         ("abc", "cab", 1.0),
         ("abb", "aab", 2 / 3),
         ("", "ab", 0.0),
         ("abcd", "ab", 0.5),
         ("", "", 0.0),
-    ],
-)
-def test_tokens_count_in_any_order_each_as_often_as_it_is_there(answer, truth, share):
-    assert in_any_order(list(answer), list(truth)) == pytest.approx(share)
+    ]:
+        assert in_any_order(list(answer), list(truth)) == pytest.approx(share)
 
 
 def test_who_writes_as_well_as_it_answers_is_not_fooled():
-    honest, other = (result(name, written=Written(0.965, 200)) for name in ("usual", "no mask"))
+    honest, other = (result(name, written=Generated(0.965, 200)) for name in ("usual", "no mask"))
     found = findings.fooled(honest, other)
     assert found.kind == "same"
-    assert "96.5% of 200 right when it generates" in found.sentence
+    assert "96.5% of 200 right" in found.sentence
 
 
 def test_a_cheat_that_is_not_perfect_either_is_not_said_to_look_so():
     found = findings.fooled(
-        result(written=Written(0.965, 200)), result("no mask", 0.6, written=Written(0.0, 200))
+        result(written=Generated(0.965, 200)), result("no mask", 0.6, written=Generated(0.0, 200))
     )
     assert found.kind == "fooled"
-    assert "looks perfect" not in found.sentence
+    assert "look perfect" not in found.sentence
 
 
 def test_smoothing_is_held_to_be_less_sure_only_where_it_is():
@@ -162,7 +159,7 @@ def test_a_loss_of_probabilities_is_held_against_the_lowest_it_can_have():
     found = findings.twice_squashed(result(), broken)
     assert found.kind == "worse"
     assert "ends at 3.49" in found.sentence
-    assert "would have 3.27" in found.sentence
+    assert "has 3.27" in found.sentence
     certain = torch.eye(70)  # probabilities, given to a loss that takes logits
     assert findings.lowest_of_probabilities(70) == pytest.approx(
         float(torch.nn.functional.cross_entropy(certain, torch.arange(70))), abs=1e-5

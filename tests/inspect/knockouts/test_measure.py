@@ -15,13 +15,13 @@ from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.inspect.knockouts import measure
 from tfm_core.inspect.knockouts.engine import knocked_out, scaled_heads, twin
 from tfm_core.inspect.knockouts.example import example_without
-from tfm_core.inspect.knockouts.measure import Importance, Pruning, Score, measured
-from tfm_core.inspect.knockouts.parts import Part, first_to_go, heads_of
+from tfm_core.inspect.knockouts.measure import HeadPruning, Importance, Score, measured
+from tfm_core.inspect.knockouts.parts import KnockedPart, first_to_go, heads_of
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED, RunStore
 from tfm_core.variants.tasks import TASK_KINDS
 
-ONE_HEAD = Part("head", "decoder", 0, "cross", 0)
+ONE_HEAD = KnockedPart("head", "decoder", 0, "cross", 0)
 
 
 def recorded(name: str) -> Run:
@@ -86,7 +86,7 @@ def test_importance_is_the_rise_of_the_loss_and_pruning_begins_with_the_least(fe
     order = measure.least_first(found)
     *counts, curves = measure.pruned(few, order, "zero", 5, n_orders=2)
     assert counts == list(range(1, measure.n_measurements(len(order), 2) + 1))
-    assert isinstance(curves, Pruning)
+    assert isinstance(curves, HeadPruning)
     assert curves.ordered[0] == whole
     assert curves.ordered[1] == min(found, key=lambda each: each.rise).score
     everything_off = measured(few, order, "zero", 5)
@@ -126,7 +126,7 @@ def test_each_example_counts_alike_in_the_gradient_however_long_it_is(name: str)
 
 def test_heads_to_spare_end_where_the_accuracy_falls_by_a_point() -> None:
     scores = [Score(0.0, accuracy, None, 7) for accuracy in (0.9, 0.895, 0.88, 0.9)]
-    curves = Pruning((0, 2, 3, 5), tuple(scores), (tuple(scores[:1] + scores[2:3] * 3),))
+    curves = HeadPruning((0, 2, 3, 5), tuple(scores), (tuple(scores[:1] + scores[2:3] * 3),))
     assert measure.heads_to_spare(curves) == 2
     assert measure.heads_to_spare_by_chance(curves) == (0,)
 
@@ -149,7 +149,7 @@ def test_without_a_checkpoint_a_sentence_says_so(tmp_path: Path) -> None:
 
 def test_what_parts_lose_together_is_held_against_what_each_loses_alone() -> None:
     run = recorded("korean")
-    heads = tuple(Part("head", "decoder", 2, "cross", head) for head in range(4))
+    heads = tuple(KnockedPart("head", "decoder", 2, "cross", head) for head in range(4))
     found = measure.together(run, heads, "zero", 50)
     assert found is not None
     alone, joint = found

@@ -1,7 +1,5 @@
 """Language against vision: every size is the models' own."""
 
-import pytest
-
 from tests.inspect.constructed import vit_experiment
 from tfm_core.config import ViTConfig
 from tfm_core.data.shape import data_shape
@@ -18,33 +16,33 @@ def table(language="translate", vision="vit-digits"):
     return {str(one.what): one for one in made}
 
 
-@pytest.mark.parametrize("name", WORDS)
-def test_every_model_of_words_has_its_own_numbers(name):
-    experiment = PRESETS[name].experiment
-    model, shape = experiment.model, data_shape(experiment)
-    found = table(language=name)
-    by = found["from piece to vector"].language
-    assert f"{shape.src_vocabulary:,} × {model.d_model}" in by
-    n = sum(
-        one.numel()
-        for key, one in build_model(model, shape).named_parameters()
-        if "embedding" in key
-    )
-    assert found["parameters for that"].language.startswith(f"{n:,},")
+def test_every_model_of_words_has_its_own_numbers():
+    for name in WORDS:
+        experiment = PRESETS[name].experiment
+        model, shape = experiment.model, data_shape(experiment)
+        found = table(language=name)
+        by = found["from piece to vector"].language
+        assert f"{shape.src_vocabulary:,} × {model.d_model}" in by
+        n = sum(
+            one.numel()
+            for key, one in build_model(model, shape).named_parameters()
+            if "embedding" in key
+        )
+        assert found["parameters for that"].language.startswith(f"{n:,},")
 
 
-@pytest.mark.parametrize("name", PIXELS)
-def test_every_model_of_pictures_has_its_own_numbers(name):
-    experiment = PRESETS[name].experiment
-    assert isinstance(experiment.model, ViTConfig)
-    found = table(vision=name)
-    n = sum(
-        one.numel()
-        for key, one in build_model(experiment.model, data_shape(experiment)).named_parameters()
-        if key.startswith("stem")
-    )
-    assert found["parameters for that"].vision.startswith(f"{n:,},")
-    assert "28 × 28 pixels" in found["input"].vision
+def test_every_model_of_pictures_has_its_own_numbers():
+    for name in PIXELS:
+        experiment = PRESETS[name].experiment
+        assert isinstance(experiment.model, ViTConfig)
+        found = table(vision=name)
+        n = sum(
+            one.numel()
+            for key, one in build_model(experiment.model, data_shape(experiment)).named_parameters()
+            if key.startswith("stem")
+        )
+        assert found["parameters for that"].vision.startswith(f"{n:,},")
+        assert "28 × 28 pixels" in found["input"].vision
 
 
 def test_what_differs_between_models_differs_in_the_table():

@@ -37,8 +37,8 @@ def random_words(seed):
 
 @pytest.mark.parametrize(
     "words",
-    [PAPER, KOREAN, *(random_words(seed) for seed in range(7)), words_of(grammar_corpus("korean"))],
-    ids=["paper", "korean", *(f"random {n}" for n in range(7)), "grammar"],
+    [PAPER, KOREAN, *(random_words(seed) for seed in range(2)), words_of(grammar_corpus("korean"))],
+    ids=["paper", "korean", *(f"random {n}" for n in range(2)), "grammar"],
 )
 def test_merges_are_those_of_direct_counting(words):
     assert learn(words, 60).merges == by_counting(words, 60)
@@ -50,20 +50,20 @@ def test_the_papers_example_begins_as_in_the_paper():
     assert {"est</w>", "lo", "low"} <= set(merged)
 
 
-@pytest.mark.parametrize("k", [0, 1, 5, 17, 60])
-def test_cutting_applies_the_merges_in_their_order(k):
-    words = words_of(grammar_corpus("english"))
-    learned = learn(words, 60)
-    expected = []
-    for word in words[:50]:
-        pieces = [*word, END]
-        for merge in learned.merges[:k]:
-            pieces = bpe.apply(pieces, merge.left, merge.right)
-        expected += pieces
-    found = bpe.tokens(learned, words[:50], k)
-    assert [token.shown for token in found] == [bpe.shown(piece) for piece in expected]
-    known = learned.vocabulary(k)
-    assert [token.id for token in found] == [known[piece] for piece in expected]
+def test_cutting_applies_the_merges_in_their_order():
+    for k in [0, 1, 5, 17, 60]:
+        words = words_of(grammar_corpus("english"))
+        learned = learn(words, 60)
+        expected = []
+        for word in words[:50]:
+            pieces = [*word, END]
+            for merge in learned.merges[:k]:
+                pieces = bpe.apply(pieces, merge.left, merge.right)
+            expected += pieces
+        found = bpe.tokens(learned, words[:50], k)
+        assert [token.shown for token in found] == [bpe.shown(piece) for piece in expected]
+        known = learned.vocabulary(k)
+        assert [token.id for token in found] == [known[piece] for piece in expected]
 
 
 def test_the_curve_counts_what_cutting_gives():

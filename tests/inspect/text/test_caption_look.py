@@ -159,7 +159,7 @@ def test_what_is_written_is_scored_by_the_box_that_its_word_names():
 def test_scores_are_sums_over_the_patches_of_the_box(run):
     look = caption_look.look_at_unseen(run, 3)
     share = np.arange(4.0).reshape(2, 2) / 8
-    word = caption_look.Word("three", (("three", 1.0),), (0, 0, 7, 7), share)
+    word = caption_look.CaptionWord("three", (("three", 1.0),), (0, 0, 7, 7), share)
     told = caption_look.CaptionReading(look.example, (word, *look.words), look.maps, 0.1)
     (row, *_) = caption_scores.scores(told, caption_scores.Heads(1, 0))
     assert row == {"word": "three", "share": 0.25, "best": 0.375, "layer": 2, "head": 2}

@@ -115,7 +115,7 @@ def test_texts_that_cannot_be_read_get_a_sentence(run, adder):
         assert "<unk>" in surprisals(run[0], "and €").tokens
     with pytest.raises(ValueError, match="limit is 1,000"):
         surprisals(run[0], "and " * 300)
-    with pytest.raises(ValueError, match="no language model"):
+    with pytest.raises(ValueError, match="not a language model"):
         surprisals(adder[0], "1+1")
 
 

@@ -305,5 +305,5 @@ def test_three_configurations_are_tested_with_holms_correction(store: RunStore) 
                 file.write(json.dumps(last) + "\n")
             runs.append(run)
     said = shown(open_with(*runs))
-    tested = len(re.findall(r"paired t-test, n = 3 pairs", said))
+    tested = len(re.findall(r"Paired t-test, n = 3 pairs", said))
     assert said.count("Holm’s correction for 2 comparisons") == tested == 2

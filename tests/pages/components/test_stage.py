@@ -11,7 +11,7 @@ from pages.components.buttons import new_presses
 from pages.components.component import pooled
 from tests.pages.learned_runs import learned_run
 from tfm_core.inspect.progress import stage
-from tfm_core.inspect.progress.stage import Frame
+from tfm_core.inspect.progress.stage import StageFrame
 
 
 def unpacked(sent: bytes):
@@ -39,8 +39,8 @@ def test_pictures_travel_with_their_examples(store) -> None:
     assert header["surface"] == "picture"
 
 
-def frames(n: int) -> list[Frame]:
-    return [Frame(step, (), ()) for step in range(n)]
+def frames(n: int) -> list[StageFrame]:
+    return [StageFrame(step, (), ()) for step in range(n)]
 
 
 def test_large_maps_are_pooled_to_the_largest_of_their_blocks() -> None:

@@ -17,7 +17,7 @@ from pages.draw.board import PICTURE
 from pages.ui import digit_models
 from tests.pages.looking import part_of, said
 from tfm_core.data import own_picture
-from tfm_core.inspect.progress.pictures import Looks, looks
+from tfm_core.inspect.progress.pictures import PictureHistory, picture_history
 from tfm_core.runs.store import RECORDED, RunStore
 
 Open = Callable[..., AppTest]
@@ -60,7 +60,7 @@ def test_a_recorded_run_reads_a_sample_where_nobody_has_trained_anything(
     digits: Any, open_page: Open
 ) -> None:
     shown = sent(open_page(FILE))
-    found = looks(digits, digits.probe().images[3])
+    found = picture_history(digits, digits.probe().images[3])
     assert shown["shown"][1] == "3"
     assert shown["labels"] == list(range(10))
     assert shown["reading"]["steps"] == list(found.steps)
@@ -80,7 +80,9 @@ def test_a_drawing_is_made_as_mnist_is_and_that_is_shown(digits: Any, open_page:
     assert reading["number"] == 5
     assert base64.b64decode(reading["seen"]) == picture.tobytes()
     assert "centred, as in MNIST" in reading["how"]
-    assert np.array(reading["shares"]) == pytest.approx(looks(digits, picture).shares, abs=1e-3)
+    assert np.array(reading["shares"]) == pytest.approx(
+        picture_history(digits, picture).shares, abs=1e-3
+    )
 
 
 def test_the_address_keeps_the_drawing_once_the_pen_rests(digits: Any, open_page: Open) -> None:
@@ -132,12 +134,12 @@ def test_without_any_run_one_can_be_trained(store: RunStore, open_page: Open) ->
     assert app.button(key="draw-train-vit-digits")
 
 
-def of(*answers: int) -> Looks:
+def of(*answers: int) -> PictureHistory:
     """Looks of a model of three classes, which read these."""
     shares = np.full((len(answers), 3), 0.1, np.float32)
     shares[np.arange(len(answers)), answers] = 0.8
     maps = np.zeros((len(answers), 1, 1, 2, 2))
-    return Looks(tuple(range(0, 10 * len(answers), 10)), shares, maps, maps[:, 0, 0])
+    return PictureHistory(tuple(range(0, 10 * len(answers), 10)), shares, maps, maps[:, 0, 0])
 
 
 NAMES = ("0", "1", "2")
@@ -159,5 +161,5 @@ def test_since_when_a_digit_that_was_meant_is_read() -> None:
 def test_what_is_read_is_said_as_surely_as_it_is() -> None:
     assert words.answer(of(1, 2, 2), NAMES, None) == "Reads a 2 from step 10 on."
     assert "random weights" in words.answer(of(2, 2), NAMES, None)
-    unsure = Looks((0, 9), np.full((2, 3), 1 / 3), np.zeros(0), np.zeros(0))
+    unsure = PictureHistory((0, 9), np.full((2, 3), 1 / 3), np.zeros(0), np.zeros(0))
     assert words.answer(unsure, NAMES, None) == "Not sure: perhaps a 0 (33.3 %)."

@@ -20,7 +20,7 @@ from pages.ui import digit_models
 from tests.pages.looking import part_of
 from tests.training.test_loop import experiment
 from tfm_core.data.own_picture import picture_to_input
-from tfm_core.inspect.progress.pictures import read_from, readings
+from tfm_core.inspect.progress.pictures import answers_by_step, right_since
 from tfm_core.inspect.walk.recurrent import weights
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.run import Run
@@ -84,11 +84,11 @@ def test_a_sample_stands_on_the_board_and_is_answered_once_the_models_are_there(
     awake(app, digits)
     found = sent(app)["reading"]
     picture = digits.probe().images[hero.FIRST]
-    steps, shares = readings(digits, picture)
+    steps, shares = answers_by_step(digits, picture)
     assert found["steps"] == list(steps)
     assert np.array(found["shares"]) == pytest.approx(shares, abs=1e-3)
     digit = int(shares[-1].argmax())
-    assert steps[found["since"]] == read_from((steps, shares), digit)
+    assert steps[found["since"]] == right_since((steps, shares), digit)
     assert found["said"] == digit_words(digit, shares[-1, digit], found["since"], steps)
 
 
@@ -100,7 +100,7 @@ def test_a_drawing_is_centred_as_mnist_is_and_answered(digits: Run, open_page: O
     found = sent(app)["reading"]
     assert found["number"] == 7
     picture, _notes = picture_to_input(one(), digits.experiment.task.facts)
-    assert np.array(found["shares"]) == pytest.approx(readings(digits, picture)[1], abs=1e-3)
+    assert np.array(found["shares"]) == pytest.approx(answers_by_step(digits, picture)[1], abs=1e-3)
 
 
 def test_another_sample_is_answered_and_an_empty_board_says_what_to_do(
@@ -110,7 +110,7 @@ def test_another_sample_is_answered_and_an_empty_board_says_what_to_do(
     app.session_state[hero.KEY] = {"drawn": [1, "8"]}
     app.run()
     assert np.array(sent(app)["reading"]["shares"]) == pytest.approx(
-        readings(digits, digits.probe().images[8])[1], abs=1e-3
+        answers_by_step(digits, digits.probe().images[8])[1], abs=1e-3
     )
     app.session_state[hero.KEY] = {"drawn": [2, ""]}
     app.run()

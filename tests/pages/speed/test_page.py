@@ -13,7 +13,7 @@ from tests.pages.opening import opened_at
 from tests.runs.waiting import wait_until
 from tfm_core.inspect.speed.measure import measure
 from tfm_core.inspect.speed.registry import COMPARISONS
-from tfm_core.inspect.speed.report import CaseReport, Report
+from tfm_core.inspect.speed.report import CaseReport, SpeedReport
 
 PAGE = "speed/page.py"
 
@@ -109,7 +109,7 @@ def test_every_result_has_its_verdict(name):
     why = COMPARISONS[name].why_not(small("vit"), "cpu")
     if why is not None:  # one core alone has nothing to share out
         pytest.skip(why)
-    report = Report(name, "cpu", "CPU")
+    report = SpeedReport(name, "cpu", "CPU")
     measure(
         name,
         small("vit"),
@@ -124,7 +124,7 @@ def test_every_result_has_its_verdict(name):
 
 def timed(name, sides, x=None, **facts):
     case = CaseReport("work", tuple(sides), x, facts=facts, seconds=dict(sides))
-    return Report(name, "cpu", "CPU", cases=[case])
+    return SpeedReport(name, "cpu", "CPU", cases=[case])
 
 
 def test_the_verdict_follows_the_result():

@@ -89,7 +89,7 @@ def test_a_shorter_batch_says_what_it_cut(open_page):
 def test_too_many_sentences_are_said(open_page):
     app = viewed(open_page(PAGE), "batch")
     app.text_area(key="words-sentences").set_value("a\n" * 9).run()
-    assert "There are 9 sentences" in app.error[0].value
+    assert "9 sentences are too many" in app.error[0].value
 
 
 def test_a_product_and_a_row_are_equal_and_neighbours_change(with_recorded, open_page):

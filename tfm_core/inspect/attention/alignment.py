@@ -177,14 +177,14 @@ def clearest_row(weights: Floats, may_attend: Bools, truth: Bools | None = None)
 
 
 def can_be_scored(experiment: Experiment, probe: Probe) -> bool:
-    """Return whether any attention of the model can be held against a true alignment."""
+    """Return whether any attention of the model can be compared with a true alignment."""
     if not scored_modules(experiment):
         return False
     return any(any(item.get("alignment") or ()) for item in probe.items)
 
 
 def scored_modules(experiment: Experiment) -> list[str]:
-    """Return the modules in which what is written meets the source, layer by layer."""
+    """Return the modules in which target meets source, layer by layer."""
     kinds = modules_by_kind(experiment)
     return [name for kind in _WRITES for name in kinds.get(kind, [])]
 

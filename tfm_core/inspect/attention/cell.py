@@ -198,13 +198,13 @@ def _check(what: str, index: int, count: int) -> None:
 
 
 def _divisor(experiment: Experiment, width: int) -> float:
-    """Return what the model divides its scores by, from the width of a head."""
+    """Return the number that the model divides scores by."""
     divisor = experiment.model.score_divisor
     return math.sqrt(width) if divisor is None else divisor
 
 
 def _bias(score: float, scaled: float) -> float:
-    """Return what was added to a score; differences of rounding are no bias."""
+    """Return what was added to a score; rounding differences are 0."""
     bias = score - scaled
     return 0.0 if abs(bias) <= 1e-4 * max(1.0, abs(scaled)) else bias
 

@@ -96,5 +96,5 @@ def common_step(steps: Sequence[Sequence[int]]) -> int | None:
 
 
 def nearest(step: int, steps: Sequence[int]) -> int:
-    """Return the step of a run that is nearest to the one that is asked for."""
+    """Return the step of a run that is nearest to ``step``."""
     return min(steps, key=lambda one: (abs(one - step), one))

@@ -19,11 +19,11 @@ from tfm_core.sentences import StudentError
 
 Floats = npt.NDArray[np.floating[Any]]
 Predict = Callable[[Floats], Floats]
-"""Pictures (N, C, height, width) in, the probability of the watched class out: (N,)."""
+"""Pictures (N, C, height, width) -> the probability of the class: (N,)."""
 
 RANDOM_ORDERS = 8
 MAX_STAGES = 64
-"""Points of a curve behind its first; with more patches several are taken away at a time."""
+"""Points of a curve after its first; with more patches, several are removed at a time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

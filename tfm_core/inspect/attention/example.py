@@ -47,8 +47,7 @@ class Example:
         lacking = [name for name in modules if name not in self.attention]
         if lacking:
             raise StudentError(
-                "The attention of {lacking} was not recorded at this step.",
-                lacking=lacking[0],
+                "The attention of {lacking} was not recorded at this step.", lacking=lacking[0]
             )
         return np.stack([self.attention[name] for name in modules])
 
@@ -69,7 +68,9 @@ def example_of(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: 
         return Example(
             step=snapshot.step,
             item=item,
-            attention=cut(experiment, item, _rows(snapshot.attention, index)),
+            attention=cut(
+                experiment, item, {name: maps[index] for name, maps in snapshot.attention.items()}
+            ),
             masks=_masks(experiment, probe, snapshot, index),
             picture=None if probe.images is None else probe.images[index],
             probabilities=_row(snapshot.probabilities, index),
@@ -128,10 +129,6 @@ def _masks(
         mask = probe_masks.mask_of(experiment, items, name, snapshot.masks)
         masks[name] = probe_masks.cut(mask, index, axes(experiment, item, name).shape)
     return masks
-
-
-def _rows(arrays: Mapping[str, Array], index: int) -> dict[str, Array]:
-    return {name: value[index] for name, value in arrays.items()}
 
 
 def _row(array: Array | None, index: int) -> Array | None:

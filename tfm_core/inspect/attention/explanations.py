@@ -26,8 +26,6 @@ from tfm_core.sentences import N_, Paragraph, StudentError
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from tfm_core.data.image_data import ImageData
-
 
 Floats = npt.NDArray[np.floating[Any]]
 
@@ -50,8 +48,7 @@ def rollout_by_layer(attention: Sequence[Floats], *, has_residual: bool = True) 
     for heads in attention:
         if heads.ndim != 3 or heads.shape[1] != heads.shape[2]:
             raise StudentError(
-                "Rollout needs self-attention, (H, T, T), not {shape}.",
-                shape=heads.shape,
+                "Rollout needs self-attention, (H, T, T), not {shape}.", shape=heads.shape
             )
         mean = np.asarray(heads, np.float64).mean(0)
         step = with_residual(mean) if has_residual else mean
@@ -177,13 +174,13 @@ def explained(
     """
     import torch
 
+    from tfm_core.data.image_data import ImageData
+    from tfm_core.data.load import data_as
     from tfm_core.probe.capture import capture
 
     if fill not in FILLS:
         raise StudentError(
-            "A removed patch can be {fills}, not {fill!r}.",
-            fills=" or ".join(FILLS),
-            fill=fill,
+            "A removed patch can be {fills}, not {fill!r}.", fills=" or ".join(FILLS), fill=fill
         )
     run.experiment.task_as(ImageTaskConfig, _TEXT)
     (images,) = inputs_of(run, {}, picture)
@@ -216,27 +213,15 @@ def explained(
         result: Floats = shares.numpy()
         return result
 
+    data = data_as(data_of(run.experiment), ImageData)
+    black: Floats = (-data.mean / data.std).numpy()  # in normalised pixels
     n_orders = len(maps) + RANDOM_ORDERS
     passes = in_all(run.experiment, n_orders * MAX_STAGES, n_orders * _MIN_STAGES)
     curves = deletion(
         predict,
         images[0].numpy(),
         maps,
-        fill=_fill(run, fill),
+        fill=np.zeros_like(black) if fill == "mean" else black,
         most_stages=passes // n_orders,
     )
     return Explained(step, target, probabilities, maps, curves)
-
-
-def _fill(run: Run, name: str) -> Floats:
-    """Return the colour (C,) of a removed patch, in normalised pixels."""
-    data = _images(run)
-    black: Floats = (-data.mean / data.std).numpy()
-    return np.zeros_like(black) if name == "mean" else black
-
-
-def _images(run: Run) -> ImageData:
-    from tfm_core.data.image_data import ImageData
-    from tfm_core.data.load import data_as
-
-    return data_as(data_of(run.experiment), ImageData)

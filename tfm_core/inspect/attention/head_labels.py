@@ -44,7 +44,7 @@ def of_step(run: Run, step: int, kind: str) -> HeadLabels:
 
 
 def of_example(experiment: Experiment, example: Example, kind: str) -> HeadLabels:
-    """Return the labels of a kind of attention on one example alone."""
+    """Return the labels of a kind of attention on one example."""
     modules = modules_by_kind(experiment)[kind]
     scored: dict[str, AlignmentScore] = {}
     for module in set(modules) & set(alignment.scored_modules(experiment)):
@@ -85,12 +85,12 @@ def _labels(
     )
 
 
-Place = tuple[int, int]
+HeadIndex = tuple[int, int]
 """Layer and head, from 0."""
 
 
-def first_heads(run: Run) -> Mapping[str, Place]:
-    """Return the head to open on for each kind of attention, by the last snapshot; maybe none."""
+def first_heads(run: Run) -> Mapping[str, HeadIndex]:
+    """Return the head to open on for each kind of attention, by the last snapshot."""
     try:
         step = run.snapshot_steps()[-1]
         run.snapshot(step)
@@ -101,7 +101,7 @@ def first_heads(run: Run) -> Mapping[str, Place]:
 
 
 @lru_cache(maxsize=64)
-def _first_heads(folder: Path, step: int, changed: int) -> Mapping[str, Place]:
+def _first_heads(folder: Path, step: int, changed: int) -> Mapping[str, HeadIndex]:
     run = Run(folder)
     scores = alignment.of_step(folder, step, changed)
     differences = in_heads.of_snapshot(run.experiment, run.probe(), run.snapshot(step))

@@ -24,7 +24,7 @@ _PATCHES = N_("patches")
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class HeadRole:
     """A role in words: its label for tokens, for cross-attention and for patches, and its help."""
 
     name: str
@@ -39,58 +39,58 @@ class Role:
         return special or self.label
 
 
-ROLES: dict[str, Role] = {
+ROLES: dict[str, HeadRole] = {
     role.name: role
     for role in (
-        Role(
+        HeadRole(
             "self",
             N_("itself"),
             N_("The key at the query's own position."),
             N_("same position"),
         ),
-        Role(
+        HeadRole(
             "previous",
             N_("previous token"),
             N_("The key just before the query; for patches, the one to the left."),
             N_("previous position"),
             N_("patch to the left"),
         ),
-        Role(
+        HeadRole(
             "next",
             N_("next token"),
             N_("The key just after the query; for patches, the one to the right."),
             N_("next position"),
             N_("patch to the right"),
         ),
-        Role(
+        HeadRole(
             "above",
             N_("token above"),
             N_("The patch above the query."),
             "",
             N_("patch above"),
         ),
-        Role(
+        HeadRole(
             "below",
             N_("token below"),
             N_("The patch below the query."),
             "",
             N_("patch below"),
         ),
-        Role(
+        HeadRole(
             "first",
             N_("first token"),
             N_("The first key."),
             N_("first source token"),
             N_("first patch"),
         ),
-        Role("cls", N_("CLS token"), N_("The leading token that the classifier reads.")),
-        Role("bos", "<bos>", N_("The token that starts the target: heads often rest on it.")),
-        Role(
+        HeadRole("cls", N_("CLS token"), N_("The leading token that the classifier reads.")),
+        HeadRole("bos", "<bos>", N_("The token that starts the target: heads often rest on it.")),
+        HeadRole(
             "punctuation",
             N_("punctuation"),
             N_("Full stops, commas, hyphens and other punctuation."),
         ),
-        Role(
+        HeadRole(
             "padding",
             N_("padding"),
             N_("Positions that only fill up the batch. The mask makes this 0."),
@@ -116,8 +116,12 @@ class TokenRelations:
 
 def relations_by_position(may_attend: Bools) -> TokenRelations:
     """Return the relations by position alone. may_attend: bool (P, Q, K)."""
-    away = _away(*may_attend.shape[1:])
-    roles = {name: _spread(cells, may_attend) for name, cells in _neighbours(away).items()}
+    n_queries, n_keys = may_attend.shape[1:]
+    away = np.arange(n_keys)[None, :] - np.arange(n_queries)[:, None]
+    first = np.zeros(away.shape, np.bool_)
+    first[:, 0] = True
+    cells = {"self": away == 0, "previous": away == -1, "next": away == 1, "first": first}
+    roles = {name: _spread(where, may_attend) for name, where in cells.items()}
     distance = np.broadcast_to(np.abs(away).astype(np.float32), may_attend.shape)
     return TokenRelations(may_attend, roles, distance)
 
@@ -155,7 +159,7 @@ def relations_of(
 
 
 def _over_picture(may_attend: Bools, padding: Bools) -> TokenRelations:
-    """Return the relations of words to patches: a word stands nowhere in the picture."""
+    """Return the relations of words to patches: words have no place in the picture."""
     first = np.zeros(may_attend.shape, np.bool_)
     first[..., 0] = may_attend[..., 0]
     nowhere = np.full(may_attend.shape, np.nan, np.float32)
@@ -165,7 +169,7 @@ def _over_picture(may_attend: Bools, padding: Bools) -> TokenRelations:
 
 
 def is_punctuation(token: str) -> bool:
-    """Return whether a token is signs alone: a full stop, a hyphen, a plus."""
+    """Return whether a token is punctuation or signs only."""
     return bool(token) and all(unicodedata.category(sign)[0] in "PS" for sign in token)
 
 
@@ -197,16 +201,6 @@ def _patch_relations(experiment: Experiment, may_attend: Bools, module: str) -> 
     spread = {name: _spread(cells, may_attend) for name, cells in roles.items()}
     far = np.broadcast_to(distance, may_attend.shape)
     return TokenRelations(may_attend, spread, far, "pixels", _PATCHES)
-
-
-def _away(queries: int, keys: int) -> npt.NDArray[np.int_]:
-    return np.asarray(np.arange(keys)[None, :] - np.arange(queries)[:, None])
-
-
-def _neighbours(away: npt.NDArray[np.int_]) -> dict[str, Bools]:
-    first = np.zeros(away.shape, np.bool_)
-    first[:, 0] = True
-    return {"self": away == 0, "previous": away == -1, "next": away == 1, "first": first}
 
 
 def _spread(cells: Bools, like: Bools) -> Bools:

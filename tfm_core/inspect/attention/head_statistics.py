@@ -196,7 +196,7 @@ def of_step(folder: Path, step: int, changed: int) -> Mapping[str, HeadStatistic
 
 
 def of_example(experiment: Experiment, example: Example) -> dict[str, HeadStatistics]:
-    """Return the figures of every module on one example, as it is drawn."""
+    """Return the figures of every module on one example."""
     figures = {}
     for kind, modules in modules_by_kind(experiment).items():
         for module in modules:

@@ -16,7 +16,7 @@ from tfm_core.config import EncoderDecoderConfig, Experiment, RecurrentConfig
 from tfm_core.config.codec import default_sections
 from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.inspect.attention import alignment
-from tfm_core.probe.labels import Axes, Rows, axes, modules_by_kind, rows
+from tfm_core.probe.labels import MapAxes, RowLabels, axes, modules_by_kind, rows
 from tfm_core.probe.masks import on_examples
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.run import Run
@@ -51,8 +51,8 @@ class CrossAttentionAtStep:
     aer: float
     even: float
     weights: list[npt.NDArray[np.float32]]
-    names: list[Axes]
-    rows: list[Rows]
+    names: list[MapAxes]
+    rows: list[RowLabels]
     truth: list[npt.NDArray[np.bool_]]
 
     @property

@@ -58,7 +58,7 @@ class TokenRoles:
         whole = CLS if CLS in self.digit else MEAN
         gathers, alone = self.digit[whole][-1], self.digit[PATCH][-1]
         name = N_("the CLS token") if whole == CLS else N_("the mean of the patches")
-        digit = Paragraph("attention/tells-digit", name=name, whole=gathers, alone=alone)
+        digit: Sentence = Paragraph("attention/tells-digit", name=name, whole=gathers, alone=alone)
         if tells_apart(alone, gathers, self.n_tried):
             digit = joined(digit, N_("A single patch knows more of the digit."))
         elif not tells_apart(gathers, alone, self.n_tried):
@@ -119,7 +119,7 @@ def _roles(folder: Path, mark: int) -> TokenRoles:
 
 
 def _pictures(experiment: Experiment) -> tuple[ImageData, str]:
-    """Return the run's pictures, or, of a full MNIST that is not here, the digits of the app."""
+    """Return the run's pictures, or the digits of the app if the full MNIST is missing."""
     from tfm_core.data.image_data import EMBEDDED, ImageData, load_images
     from tfm_core.data.image_files import is_here
 
@@ -177,7 +177,7 @@ def _inks(images: Tensor, side: int) -> Floats:
 def _ink(
     known: Floats, asked: Floats, inks: Floats, true: Floats, *, is_cls: bool
 ) -> dict[str, float]:
-    """Return how much of the variance of each patch's ink is read, the mean over patches."""
+    """Return the share of each patch's ink variance that is read, the mean over patches."""
     first = int(is_cls)
     varied = np.flatnonzero((inks.std(0) > 0) & (true.std(0) > 0)).tolist()
     spread = ((true - true.mean(0)) ** 2).mean(0)
@@ -196,7 +196,7 @@ def _ink(
 
 
 def _probe(known: Floats, targets: Floats, asked: Floats) -> Floats:
-    """Fit targets (N, C) to vectors (N, d) by ridge regression; return what it says (M, C)."""
+    """Fit targets (N, C) to vectors (N, d) by ridge regression; return predictions (M, C)."""
     mean, std = known.mean(0), known.std(0) + 1e-6
     x, z = (known - mean) / std, (asked - mean) / std
     middle = targets.mean(0)

@@ -105,7 +105,7 @@ def check_context(config: CorpusTaskConfig, n_tokens: int) -> None:
 AT_ONCE = 20_000_000
 """Attention weights in one forward pass: 80 MB a tensor."""
 IN_ALL = 2_000_000_000
-"""Attention weights that one question looks at: some seconds."""
+"""Attention weights for one question: some seconds."""
 
 
 def at_once(experiment: Experiment, most: int) -> int:

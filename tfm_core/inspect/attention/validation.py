@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +24,6 @@ from tfm_core.runs.run import Run
 from tfm_core.variants.tasks import TASK_KINDS
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
-    from tfm_core.data.load import Data
     from tfm_core.probe.capture import ActivationCache
 
 LIMIT = 1000  # examples; the figures of more differ in the third digit
@@ -58,7 +55,9 @@ def measured_over_validation(run: Run, limit: int = LIMIT) -> ValidationFigures:
     n_all = len(data.validation)
     n = min(in_all(run.experiment, limit), n_all)
     tally = _Tallies(run.experiment)
-    for inputs, items in _batches(run.experiment, data, n):
+    batch, size = TASK_KINDS[run.experiment.task.kind].batches(), at_once(run.experiment, _BATCH)
+    for first in range(0, n, size):
+        inputs, items = batch(run.experiment, data, slice(first, min(n, first + size)))
         with capture(model, only={"weights", "mask"}) as cache:
             model(inputs[0], *map(decoder_input, inputs[1:]))
         tally.add(cache, items)
@@ -98,12 +97,3 @@ class _Tallies:
                 even = even_over_source(self.experiment, item, name, allowed)
                 rows = rows_that_write(self.experiment, item, name, map_)
                 tally.add(rows, true_cells(item), even)
-
-
-def _batches(
-    experiment: Experiment, data: Data, n: int
-) -> Iterator[tuple[tuple[Tensor, ...], list[Mapping[str, Any]]]]:
-    batch = TASK_KINDS[experiment.task.kind].batches()
-    size = at_once(experiment, _BATCH)
-    for first in range(0, n, size):
-        yield batch(experiment, data, slice(first, min(n, first + size)))

@@ -13,16 +13,15 @@ from tfm_core.presets import PRESETS
 from tfm_core.sentences import N_, Paragraph
 
 FASTER = 10
-"""How many times the right one a rate is that is too high."""
+"""Times the right learning rate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bug:
     """A mistake in the code, of ``tfm_core.mistakes``, or in the settings.
 
-    level: 1 is plain to see, 3 is subtle. changes: ``section.field`` -> its wrong value. probe: by
-    name, the one that tells it from a healthy run at once. means: what was done, and what comes of
-    it.
+    level: 1 is obvious, 3 subtle. changes: ``section.field`` -> its wrong value. probe: the one
+    that finds it. means: its effect.
     """
 
     name: str
@@ -102,7 +101,6 @@ _BUGS = (
     _in_code("residual-from-normed", 3),
 )
 BUGS: dict[str, Bug] = {bug.name: bug for bug in _BUGS}
-LEVELS = (1, 2, 3)
 
 
 @cache

@@ -1,7 +1,6 @@
-"""What can be measured on a run and on its twin to tell what is wrong with one of them.
+"""What can be measured on a run and on its twin to find the mistake.
 
-Each probe runs the models anew: the trained ones where training shows, else the models as they were
-before the first step, of which the same seed makes both.
+Probes run the trained models, or the untrained ones, which share a seed.
 """
 
 from __future__ import annotations
@@ -24,20 +23,20 @@ N_EXAMPLES = 64
 NOTHING = 1e-5
 """Changes below this are rounding."""
 APART = 1.25
-"""How many times a number is another one that it differs from."""
+"""Measurements with a larger ratio differ."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A number that a probe measured. is_share: it is said in per cent."""
+class Measurement:
+    """A number that a probe measured. is_share: shown in per cent."""
 
     label: str
     value: float
     is_share: bool = False
 
 
-class Subject:
-    """A model to measure: a run's, or one of an experiment that nobody has trained."""
+class ProbedModel:
+    """A model to measure: a run's, or the untrained one of an experiment."""
 
     def __init__(self, experiment: Experiment, run: Run | None = None) -> None:
         """run: of this experiment, with a checkpoint."""
@@ -69,25 +68,30 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class BugProbe:
     """A question to both models. healthy: what the answer of a sound model is like."""
 
     name: str
     question: str
     healthy: str
-    measure: Callable[[Subject], tuple[Row, ...]]
+    measure: Callable[[ProbedModel], tuple[Measurement, ...]]
+
+
+def ratio(one: float, other: float) -> float:
+    """Return how many times the smaller measurement the larger one is."""
+    small, large = sorted((abs(one), abs(other)))
+    return large / max(small, 1e-9)
 
 
 def differs(one: float, other: float) -> bool:
-    """Return whether two measurements of the same thing are more than noise apart."""
-    small, large = sorted((abs(one), abs(other)))
-    if large < NOTHING:
+    """Return whether two measurements differ by more than noise."""
+    if max(abs(one), abs(other)) < NOTHING:
         return False
-    return small < NOTHING or large / small > APART
+    return min(abs(one), abs(other)) < NOTHING or ratio(one, other) > APART
 
 
-def sight(subject: Subject) -> tuple[Row, ...]:
-    """Change one written token, and see which answers change: those before it, those behind it."""
+def sight(subject: ProbedModel) -> tuple[Measurement, ...]:
+    """Change one target token, and measure which earlier and later logits change."""
     import torch
 
     src, tgt = subject.examples()
@@ -99,12 +103,14 @@ def sight(subject: Subject) -> tuple[Row, ...]:
     with torch.no_grad():
         change = (model(src, given) - model(src, changed)).abs().amax((0, 2))
     return (
-        Row(N_("largest change of a logit before the changed token"), _rounded(change[:at].max())),
-        Row(N_("largest change of a logit after it"), _rounded(change[at + 1 :].max())),
+        Measurement(
+            N_("largest change of a logit before the changed token"), _rounded(change[:at].max())
+        ),
+        Measurement(N_("largest change of a logit after it"), _rounded(change[at + 1 :].max())),
     )
 
 
-def order(subject: Subject) -> tuple[Row, ...]:
+def order(subject: ProbedModel) -> tuple[Measurement, ...]:
     """Swap the first two tokens of each source, and see whether the first answer changes."""
     import torch
 
@@ -116,10 +122,10 @@ def order(subject: Subject) -> tuple[Row, ...]:
         before, after = (model(one, first)[:, 0].softmax(-1) for one in (src, swapped))
     change = (before - after).abs().amax(-1)
     label = N_("largest change of a probability when two source tokens are swapped")
-    return (Row(label, _rounded(change.max())),)
+    return (Measurement(label, _rounded(change.max())),)
 
 
-def gradients(subject: Subject) -> tuple[Row, ...]:
+def gradients(subject: ProbedModel) -> tuple[Measurement, ...]:
     """Take the gradient of the first batch on the new model, layer by layer."""
     import torch
 
@@ -144,11 +150,11 @@ def gradients(subject: Subject) -> tuple[Row, ...]:
     norms = gradient_norms(model, 0.0, None)
     model.zero_grad(set_to_none=True)
     return tuple(
-        Row(N_("gradient norm of {part}", part=part), norm) for part, norm in norms.items()
+        Measurement(N_("gradient norm of {part}", part=part), norm) for part, norm in norms.items()
     )
 
 
-def attention(subject: Subject) -> tuple[Row, ...]:
+def attention(subject: ProbedModel) -> tuple[Measurement, ...]:
     """Look at the rows of the new model's attention: their sums, and how far scores spread."""
     import torch
 
@@ -165,15 +171,17 @@ def attention(subject: Subject) -> tuple[Row, ...]:
     spread = scores.masked_fill(full == 0, float("nan"))
     deviation = ((spread - spread.nanmean(-1, keepdim=True)) ** 2).nanmean(-1).sqrt()
     return (
-        Row(N_("smallest row sum over its keys"), float(sums[sums > 0].min())),
-        Row(N_("largest row sum over its keys"), float(sums.max())),
-        Row(N_("maps per layer"), float(full.size(1))),
-        Row(N_("spread of the scores in a row (standard deviation)"), float(deviation.nanmean())),
-        Row(N_("mean of the largest weight in a row"), float(full.amax(-1).mean())),
+        Measurement(N_("smallest row sum over its keys"), float(sums[sums > 0].min())),
+        Measurement(N_("largest row sum over its keys"), float(sums.max())),
+        Measurement(N_("maps per layer"), float(full.size(1))),
+        Measurement(
+            N_("spread of the scores in a row (standard deviation)"), float(deviation.nanmean())
+        ),
+        Measurement(N_("mean of the largest weight in a row"), float(full.amax(-1).mean())),
     )
 
 
-def growth(subject: Subject) -> tuple[Row, ...]:
+def growth(subject: ProbedModel) -> tuple[Measurement, ...]:
     """Follow the size of the vectors through the new model, block by block."""
     import torch
 
@@ -187,11 +195,13 @@ def growth(subject: Subject) -> tuple[Row, ...]:
     }
     with _outputs(blocks) as sizes, torch.no_grad():
         model(src, tgt[:, :-1])
-    return tuple(Row(N_("vector size after {part}", part=name), sizes[name]) for name in sizes)
+    return tuple(
+        Measurement(N_("vector size after {part}", part=name), sizes[name]) for name in sizes
+    )
 
 
-def running(subject: Subject) -> tuple[Row, ...]:
-    """Let the trained model answer with the truth before it, and alone."""
+def running(subject: ProbedModel) -> tuple[Measurement, ...]:
+    """Let the trained model answer given the true tokens so far, and generate."""
     import torch
 
     from tfm_core.data.vocabulary import PAD
@@ -207,12 +217,12 @@ def running(subject: Subject) -> tuple[Row, ...]:
     alone[:, : ids.size(1)] = ids
     shares = [float(((said == truth) & real).sum() / real.sum()) for said in (forced, alone)]
     return (
-        Row(N_("tokens right, given the true ones so far"), shares[0], is_share=True),
-        Row(N_("tokens right, given its own"), shares[1], is_share=True),
+        Measurement(N_("tokens right, given the true ones so far"), shares[0], is_share=True),
+        Measurement(N_("tokens right, given its own"), shares[1], is_share=True),
     )
 
 
-def mixing(subject: Subject) -> tuple[Row, ...]:
+def mixing(subject: ProbedModel) -> tuple[Measurement, ...]:
     """Change a slice of a vector and one head's output, and see what that reaches."""
     import torch
 
@@ -228,12 +238,12 @@ def mixing(subject: Subject) -> tuple[Row, ...]:
         merged = [part.out_projection(one) for one in (x, changed)]
         hears = (merged[0] - merged[1]).abs().amax((0, 1)) > NOTHING
     return (
-        Row(
+        Measurement(
             N_("share of heads that read the first head's slice"),
             float(reached.float().mean()),
             is_share=True,
         ),
-        Row(
+        Measurement(
             N_("share of dimensions that the first head writes to"),
             float(hears.float().mean()),
             is_share=True,
@@ -241,8 +251,8 @@ def mixing(subject: Subject) -> tuple[Row, ...]:
     )
 
 
-def numbers(subject: Subject) -> tuple[Row, ...]:
-    """Count what is learned, part by part."""
+def numbers(subject: ProbedModel) -> tuple[Measurement, ...]:
+    """Count the parameters, part by part."""
     counts = dict.fromkeys(("attention", "norms", "feed-forward", "the rest"), 0)
     for name, parameter in subject.new.named_parameters():
         kind = "the rest"
@@ -259,77 +269,77 @@ def numbers(subject: Subject) -> tuple[Row, ...]:
         "feed-forward": N_("parameters of feed-forward layers"),
         "the rest": N_("other parameters"),
     }
-    return tuple(Row(labels[kind], float(n)) for kind, n in counts.items())
+    return tuple(Measurement(labels[kind], float(n)) for kind, n in counts.items())
 
 
-def rate(subject: Subject) -> tuple[Row, ...]:
+def rate(subject: ProbedModel) -> tuple[Measurement, ...]:
     """Read how long the optimiser's steps were."""
     training = subject.experiment.training
     early = max(2, round(0.05 * training.steps))
     middle = training.steps // 2
     return tuple(
-        Row(N_("learning rate at step {n}", n=step), training.rate(step))
+        Measurement(N_("learning rate at step {n}", n=step), training.rate(step))
         for step in (1, early, middle, training.steps)
     )
 
 
 _PROBES = (
-    Probe(
+    BugProbe(
         "sight",
         N_("Does a future token change a past logit?"),
         Paragraph("bugs/sight"),
         sight,
     ),
-    Probe(
+    BugProbe(
         "order",
         N_("Does swapping two tokens change the answer?"),
         N_("If the model knows positions, the answer changes."),
         order,
     ),
-    Probe(
+    BugProbe(
         "gradients",
         N_("How large is the gradient in each layer?"),
         Paragraph("bugs/gradients"),
         gradients,
     ),
-    Probe(
+    BugProbe(
         "attention",
         N_("Do rows sum to 1, and how sharp are they?"),
         Paragraph("bugs/attention"),
         attention,
     ),
-    Probe(
+    BugProbe(
         "growth",
         N_("Does the scale of activations grow with depth?"),
         Paragraph("bugs/growth"),
         growth,
     ),
-    Probe(
+    BugProbe(
         "running",
         N_("Is it as good alone as with the truth so far?"),
         N_("A model that has learned its task is nearly as good alone."),
         running,
     ),
-    Probe(
+    BugProbe(
         "mixing",
         N_("What does each head read and write?"),
         N_("Every head reads the whole vector and writes to all of it."),
         mixing,
     ),
-    Probe(
+    BugProbe(
         "numbers",
         N_("How many parameters are there, and where?"),
         N_("Twins of one size have the same counts."),
         numbers,
     ),
-    Probe(
+    BugProbe(
         "rate",
         N_("How large are the optimiser's steps?"),
         N_("A sound learning rate starts near 0, warms up and falls."),
         rate,
     ),
 )
-PROBES: dict[str, Probe] = {probe.name: probe for probe in _PROBES}
+PROBES: dict[str, BugProbe] = {probe.name: probe for probe in _PROBES}
 
 
 def can_probe(experiment: Experiment) -> bool:

@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from difflib import unified_diff
+from typing import Any
 
 from tfm_core.config import Experiment
 from tfm_core.data.shape import data_shape
 from tfm_core.inspect.bugs.bugs import Bug, bug_of, with_bug
-from tfm_core.inspect.bugs.probes import PROBES, Row, Subject, differs
+from tfm_core.inspect.bugs.probes import PROBES, Measurement, ProbedModel, differs, ratio
 from tfm_core.inspect.source.file import source_code
 from tfm_core.mistakes import MISTAKES
 from tfm_core.runs.run import Run
-from tfm_core.sentences import Paragraph
+from tfm_core.sentences import N_, Paragraph, joined
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedMeasurement:
     """One measurement of both models."""
 
     label: str
@@ -27,7 +28,7 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class Twins:
     """A healthy run and its twin, from the same seed and data."""
 
     healthy: Run
@@ -39,38 +40,41 @@ class Pair:
         return bug_of(self.healthy.experiment, self.twin.experiment)
 
 
-def asked(pair: Pair, name: str) -> tuple[Compared, ...]:
-    """Ask both models what a probe asks. Raises ValueError, in a sentence, without a checkpoint."""
+def measure_pair(pair: Twins, name: str) -> tuple[ComparedMeasurement, ...]:
+    """Measure both models with a probe. Raises StudentError without a checkpoint."""
     probe = PROBES[name]
     healthy, twin = (
-        probe.measure(Subject(run.experiment, run)) for run in (pair.healthy, pair.twin)
+        probe.measure(ProbedModel(run.experiment, run)) for run in (pair.healthy, pair.twin)
     )
     return tuple(
-        Compared(one.label, said(one), said(other), differs(one.value, other.value))
+        ComparedMeasurement(
+            one.label, format_value(one), format_value(other), differs(one.value, other.value)
+        )
         for one, other in paired(healthy, twin)
     )
 
 
-def paired(one: tuple[Row, ...], other: tuple[Row, ...]) -> list[tuple[Row, Row]]:
+def paired(
+    one: tuple[Measurement, ...], other: tuple[Measurement, ...]
+) -> list[tuple[Measurement, Measurement]]:
     """Return what was measured of both by its label; a part that one of them lacks has 0."""
     known, others = ({row.label: row for row in rows} for rows in (one, other))
     return [
         (
-            known.get(label, Row(label, 0.0)),
-            others.get(label, Row(label, 0.0)),
+            known.get(label, Measurement(label, 0.0)),
+            others.get(label, Measurement(label, 0.0)),
         )
         for label in dict.fromkeys([*known, *others])
     ]
 
 
-def hint(pair: Pair, guess: Bug, used: Collection[str] = ()) -> str:
+def hint(pair: Twins, guess: Bug, used: Collection[str] = ()) -> str:
     """Say what a wrong guess would measure and the twin does not, both before any training.
 
-    The twin's own mistake is not named: the sentence holds only what the guess can't explain.
-    used: probes that were asked already, which are taken only where no other tells the two apart.
+    The twin's mistake is not named. used: probes asked already, which are the last choice.
     """
-    supposed = Subject(with_bug(pair.healthy.experiment, guess))
-    found = Subject(pair.twin.experiment)
+    supposed = ProbedModel(with_bug(pair.healthy.experiment, guess))
+    found = ProbedModel(pair.twin.experiment)
     names = [guess.probe, *(name for name in PROBES if name != guess.probe)]
     for name in sorted(names, key=lambda name: name in used):  # stable: unused ones first
         expected, measured = PROBES[name].measure(supposed), PROBES[name].measure(found)
@@ -80,20 +84,23 @@ def hint(pair: Pair, guess: Bug, used: Collection[str] = ()) -> str:
             if differs(one.value, other.value)
         ]
         if apart:
-            one, other = max(apart, key=_distance)
-            values = {
-                "question": PROBES[name].question,
+            one, other = max(apart, key=lambda pair: ratio(pair[0].value, pair[1].value))
+            values: dict[str, Any] = {
                 "label": one.label,
-                "expected": said(one),
-                "measured": said(other),
+                "expected": format_value(one),
+                "measured": format_value(other),
             }
-            if name in used:
-                return Paragraph("bugs/look-again", **values)
-            return Paragraph("bugs/ask", **values)
+            question = PROBES[name].question
+            ask = (
+                N_("Look again at “{question}”.", question=question)
+                if name in used
+                else N_("Ask “{question}”.", question=question)
+            )
+            return joined(ask, Paragraph("bugs/hint", **values))
     return Paragraph("bugs/no-probe")
 
 
-def said(row: Row) -> str:
+def format_value(row: Measurement) -> str:
     """Return a measurement as it is shown."""
     if row.is_share:
         return f"{100 * row.value:.1f} %"
@@ -102,7 +109,7 @@ def said(row: Row) -> str:
     return f"{row.value:.3g}"
 
 
-def difference(pair: Pair) -> str:
+def difference(pair: Twins) -> str:
     """Return what differs between the generated code of both, as a unified diff."""
     right, wrong = (_code(run.experiment).splitlines() for run in (pair.healthy, pair.twin))
     lines = unified_diff(right, wrong, "healthy.py", "twin.py", n=3, lineterm="")
@@ -110,7 +117,7 @@ def difference(pair: Pair) -> str:
 
 
 def _code(experiment: Experiment) -> str:
-    """Return the model's file, and behind it how it was trained."""
+    """Return the generated file of the model, and its training settings."""
     training = experiment.training
     mistakes = [MISTAKES[name] for name in training.mistakes]
     given = next((one.loss_code for one in mistakes if one.loss_code), "logits")
@@ -125,8 +132,3 @@ def _code(experiment: Experiment) -> str:
             f"loss = F.cross_entropy({given}.flatten(0, 1), targets.flatten(), ignore_index=PAD)",
         ]
     )
-
-
-def _distance(pair: tuple[Row, Row]) -> float:
-    small, large = sorted(abs(row.value) for row in pair)
-    return large / max(small, 1e-9)

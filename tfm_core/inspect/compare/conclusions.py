@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, joined, listed
 
 ENOUGH = 0.05
-"""By how much more alike, as a cosine, the words of a class must become to be called so."""
+"""The smallest change of a cosine that counts."""
 
 
 def tells_apart(higher: float, lower: float, n: int) -> bool:
@@ -30,36 +31,24 @@ def ranked(shares: Mapping[str, float], n: int) -> tuple[list[str], list[str]]:
 
 
 def most_right(shares: Mapping[str, float], n: int) -> Sentence | None:
-    """Say which of several models answers most examples, or that they cannot be told apart.
-
-    shares: label -> share of n examples that is right. None for fewer than two.
-    """
+    """Say which of several models is best, or that n examples can't tell; None for a single one."""
     if len(shares) < 2:
         return None
     first, others = ranked(shares, n)
     if not others:
-        return Paragraph("conclusions/none-better", figures=_figures(shares, first), n=n)
+        best: Sentence = N_("None is better: {figures}.", figures=_figures(shares, first))
+    else:
+        values = {"best": _figures(shares, first), "others": _figures(shares, others)}
+        best = N_("Best: {best}, against {others}.", **values)
     if len(first) == 1:
-        return N_(
-            "{best} is best, against {others}.",
-            best=_figures(shares, first),
-            others=_figures(shares, others),
-        )
-    return Paragraph(
-        "conclusions/several-best",
-        figures=_figures(shares, first),
-        others=_figures(shares, others),
-        n=n,
-    )
+        return best
+    return joined(best, N_("{n:,} examples can't tell equal ones apart.", n=n))
 
 
 def best_aligned(
     attention: Mapping[str, float], right: Mapping[str, float], n: int
 ) -> Sentence | None:
-    """Say whose attention lies most on the true words, and whether that one also answers best.
-
-    attention: label -> share of attention on true words; right: label -> share of n examples.
-    """
+    """Say whose attention is most on the true words, and whether it is also the most accurate."""
     if len(attention) < 2:
         return None
     order = sorted(attention, key=lambda name: -attention[name])
@@ -71,6 +60,7 @@ def best_aligned(
     if order[0] not in right or len(right) < 2:
         return words
     first, _others = ranked(right, n)
+    more: Sentence
     if order[0] not in first:
         more = Paragraph("conclusions/aligned-not-right")
     elif len(first) == 1:
@@ -95,25 +85,19 @@ def strongest(hits: int, rows: int) -> Sentence:
 
 
 def beyond(tokens: Mapping[str, float], n: int, length: int, trained: int) -> Sentence | None:
-    """Say which kind still answers at a length that no model was trained on.
-
-    tokens: label -> share of tokens right of n sequences of that length.
-    """
+    """Say which kind is best at a length beyond training. tokens: label -> token accuracy."""
     if len(tokens) < 2:
         return None
     first, others = ranked(tokens, n)
-    values = {"length": length, "trained": trained, "first": _figures(tokens, first)}
+    values: dict[str, Any] = {"length": length, "trained": trained}
+    values["first"] = _figures(tokens, first)
     if not others:
         return Paragraph("conclusions/none-longer", **values)
-    name = "one-longer" if len(first) == 1 else "several-longer"
-    return Paragraph(f"conclusions/{name}", others=_figures(tokens, others), **values)
+    return Paragraph("conclusions/best-longer", others=_figures(tokens, others), **values)
 
 
 def settled(says: Sequence[Sequence[str]]) -> Sentence:
-    """Say from which depth on the answers stand. says: depth -> the likeliest token at each place.
-
-    An answer stands from the first depth at which, and behind which, it is the last one's.
-    """
+    """Say from which depth on the answers stay. says: depth -> the likeliest tokens."""
     final, last = says[-1], len(says) - 1
     stands = []
     for place, answer in enumerate(final):
@@ -133,35 +117,34 @@ def settled(says: Sequence[Sequence[str]]) -> Sentence:
         )
         parts.append(where)
     return Paragraph(
-        "conclusions/settled",
-        n=len(stands),
-        where=listed(parts),
-        late=counts[last] / len(stands),
+        "conclusions/settled", n=len(stands), where=listed(parts), late=counts[last] / len(stands)
     )
 
 
 def classes_apart(
     before: tuple[float, float], after: tuple[float, float], step: int
 ) -> Sentence | None:
-    """Say whether training made the words of one class alike.
+    """Say whether training made the words of one class alike; None without classes.
 
-    before, after: the mean cosine within classes and between them. None where there is none.
+    before, after: the mean cosine within classes and between them.
     """
     gaps = [within - between for within, between in (before, after)]
     if any(map(math.isnan, gaps)):
         return None
-    figures = {
+    figures: dict[str, Any] = {
         "within": after[0],
         "between": after[1],
         "within_0": before[0],
         "between_0": before[1],
         "step": step,
     }
+    words = Paragraph("conclusions/class-cosines", **figures)
     if gaps[1] - gaps[0] > ENOUGH:
-        return Paragraph("conclusions/classes-alike", **figures)
+        untold = N_("The model was never told the classes.")
+        return joined(N_("Words of one class **became alike**."), words, untold)
     if gaps[0] - gaps[1] > ENOUGH:
-        return Paragraph("conclusions/classes-less-alike", **figures)
-    return Paragraph("conclusions/classes-unchanged", **figures)
+        return joined(N_("Words of one class became **less** alike."), words)
+    return joined(N_("Words of one class are **no more alike** than before."), words)
 
 
 def _figures(shares: Mapping[str, float], names: Sequence[str]) -> str:
@@ -172,11 +155,7 @@ Z_95 = 1.959963985
 
 
 def wilson(right: int, n: int, z: float = Z_95) -> tuple[float, float]:
-    """Return the interval of a binomial share, with 95 % confidence (Wilson 1927).
-
-    Unlike the plain one it stays within 0 to 1 and has a width at 0 and at n right.
-    Raises ValueError for no examples, and for more right than there are.
-    """
+    """Return the 95 % confidence interval of a binomial share (Wilson 1927), within 0 to 1."""
     if not 0 <= right <= n or n < 1:
         raise StudentError("{right} right of {n} is impossible.", right=right, n=n)
     share, squared = right / n, z * z
@@ -188,8 +167,8 @@ def wilson(right: int, n: int, z: float = Z_95) -> tuple[float, float]:
 def best_of(tries: int, share: float, n: int) -> float:
     """Return the expected best of ``tries`` equally good models, each measured on n examples.
 
-    Every one is right with probability ``share``; the best looks better than it is: the sum over k
-    of P(best >= k) / n, exactly, from the binomial distribution.
+    That is the sum over k of P(best >= k) / n, from the binomial distribution: it exceeds
+    ``share``.
     """
     below = 0.0  # P(fewer than k right)
     total = 0.0

@@ -1,7 +1,7 @@
 """Curves of several runs on one axis, their final and best figures, and what can be compared.
 
-Torch-free. A run writes down how long it had trained with each step; of one that did not yet, the
-wall clock is reckoned from its speed, and its CPU time is not known.
+Runs of older versions have no times: their wall clock is estimated from their speed, and their CPU
+time is unknown. Torch-free.
 """
 
 from __future__ import annotations
@@ -29,16 +29,15 @@ AXES: Mapping[AxisName, str] = {
     "cpu": N_("CPU-seconds"),
     "clock": N_("seconds"),
 }
-"""What each axis counts. ``clock`` is the time of the wall clock without pauses and waiting."""
+"""What each axis counts. ``clock`` is wall clock time without pauses and waiting."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
     """A quantity that a run measures.
 
-    series: where it is kept; "validation" is that of the weights that count, see ``Curves.unseen``.
-    column: its name there. kind: what it counts, so which settings must
-    be alike for two values to be compared.
+    series, column: where it is kept; "validation" is ``Curves.unseen``. kind: what it counts, so
+    which settings must agree for a comparison.
     """
 
     label: str
@@ -66,10 +65,7 @@ METRICS: Mapping[str, Metric] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Track:
-    """One metric of one run: values (n,) at x (n,), ascending, all finite.
-
-    is_reckoned: where x was not measured but reckoned from the run's speed.
-    """
+    """One metric of one run: values (n,) at x (n,), ascending. is_reckoned: x is estimated."""
 
     x: Floats
     values: Floats
@@ -99,7 +95,7 @@ def track(curves: Curves, experiment: Experiment, metric: str, axis: AxisName) -
 
 
 def _clock(curves: Curves, experiment: Experiment) -> tuple[Floats, Floats, bool] | None:
-    """Return steps, the seconds trained at each, and whether these are reckoned."""
+    """Return steps, the seconds trained at each, and whether these are estimated."""
     steps, seconds = curves.steps["step"].astype(np.float64), curves.steps["seconds"]
     if not len(steps):
         return None
@@ -124,16 +120,16 @@ def _cpu(curves: Curves) -> tuple[Floats, Floats, bool] | None:
 
 
 def _from_zero(steps: Floats, seconds: Floats, is_reckoned: bool) -> tuple[Floats, Floats, bool]:
-    """Put the beginning before the first step that was written down."""
+    """Prepend the start, before the first recorded step."""
     return np.concatenate([[0.0], steps]), np.concatenate([[0.0], seconds]), is_reckoned
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """How far a run came: the last and the best on unseen examples, and the test; None: unknown.
+    """The last and the best results on unseen examples, and the test; None: unknown.
 
-    best_loss, best_accuracy: the lowest and the highest after step 0, with their steps. sequences:
-    of whole sequences, last.
+    best_loss, best_accuracy: after step 0, with their steps. sequences: accuracy of whole
+    sequences.
     """
 
     step: int | None = None
@@ -182,7 +178,7 @@ def _best(curves: Curves, column: str, sign: int) -> tuple[float, int] | None:
 
 
 _HARMLESS = {"task.n_train", "task.shift", "task.rotation", "task.scale", "task.slant"}
-"""Settings of a task that change what is learned from, not what is measured on."""
+"""Settings of a task that change the training data only."""
 
 
 def caveats(experiments: Sequence[Experiment], metrics: Sequence[str]) -> tuple[str, ...]:

@@ -20,32 +20,31 @@ from tfm_core.variants.positions import POSITIONS
 
 FAMILY, TASK = "model.family", "task.name"
 ABSENT = "–"
-"""Said where an experiment has no such setting."""
+"""Shown where an experiment has no such setting."""
 MAX_SHOWN = 40
 """Characters of a text that a row shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One setting that is not the same in all experiments.
+    """One setting that differs between experiments.
 
-    field: its dotted path, ``model.n_heads``. values: one an experiment, None where it has none.
-    said: the same in words.
+    field: ``model.n_heads``. values: one an experiment, or None; texts: the same in words.
     """
 
     field: str
     label: str
     values: tuple[object, ...]
-    said: tuple[str, ...]
+    texts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class SettingValue:
     """A setting of one experiment, in words too."""
 
     label: str
     value: object
-    said: str
+    text: str
 
 
 def differences(experiments: Sequence[Experiment]) -> tuple[Difference, ...]:
@@ -58,8 +57,8 @@ def differences(experiments: Sequence[Experiment]) -> tuple[Difference, ...]:
         if all(value == values[0] for value in values):
             continue
         label = next(one.label for one in found if one is not None)
-        said = tuple(ABSENT if one is None else one.said for one in found)
-        rows.append(Difference(field, label, values, said))
+        texts = tuple(ABSENT if one is None else one.text for one in found)
+        rows.append(Difference(field, label, values, texts))
     return tuple(rows)
 
 
@@ -68,20 +67,20 @@ def differing(experiments: Sequence[Experiment]) -> frozenset[str]:
     return frozenset(one.field for one in differences(experiments))
 
 
-def settings(experiment: Experiment) -> dict[str, Setting]:
-    """Return what an experiment says and heeds: path -> setting, family and task first."""
+def settings(experiment: Experiment) -> dict[str, SettingValue]:
+    """Return the settings that have an effect: path -> setting, family and task first."""
     return dict(_kept(experiment))
 
 
 @lru_cache(maxsize=1024)  # a comparison of many runs asks for each several times a drawing
-def _kept(experiment: Experiment) -> tuple[tuple[str, Setting], ...]:
+def _kept(experiment: Experiment) -> tuple[tuple[str, SettingValue], ...]:
     return tuple(_settings(experiment))
 
 
-def _settings(experiment: Experiment) -> Iterator[tuple[str, Setting]]:
+def _settings(experiment: Experiment) -> Iterator[tuple[str, SettingValue]]:
     model, task = experiment.model, experiment.task
-    yield FAMILY, Setting(N_("Family"), model.family, FAMILIES[model.family].label)
-    yield TASK, Setting(N_("Task"), task.name, TASK_FACTS[task.name].label)
+    yield FAMILY, SettingValue(N_("Family"), model.family, FAMILIES[model.family].label)
+    yield TASK, SettingValue(N_("Task"), task.name, TASK_FACTS[task.name].label)
     for section, config in (
         ("model", model),
         ("task", task),
@@ -91,14 +90,14 @@ def _settings(experiment: Experiment) -> Iterator[tuple[str, Setting]]:
             path = f"{section}.{name}"
             if path not in _SAID_APART and _is_heeded(config, name):
                 yield path, _setting(config, name, field)
-    yield "seed", Setting(N_("Seed"), experiment.seed, str(experiment.seed))
+    yield "seed", SettingValue(N_("Seed"), experiment.seed, str(experiment.seed))
 
 
 _SAID_APART = {FAMILY, TASK, "task.kind"}
 
 
 def _is_heeded(config: Config, name: str) -> bool:
-    """Return whether a setting has an effect beside the others."""
+    """Return whether a setting has an effect, given the others."""
     if name == "max_len":
         return POSITIONS[getattr(config, "position", "none")].has_table
     if name in ("beta1", "beta2"):
@@ -106,15 +105,15 @@ def _is_heeded(config: Config, name: str) -> bool:
     return True
 
 
-def _setting(config: Config, name: str, field: FieldInfo) -> Setting:
+def _setting(config: Config, name: str, field: FieldInfo) -> SettingValue:
     value = getattr(config, name)
     label = field.title or name
     if name == "size":  # what it counts depends on the task
         label = getattr(getattr(config, "facts", None), "size_label", label)
-    return Setting(label, value, said(value, field))
+    return SettingValue(label, value, value_text(value, field))
 
 
-def said(value: object, field: FieldInfo) -> str:
+def value_text(value: object, field: FieldInfo) -> str:
     """Return a value in words: the label of a variant, a number as one writes it."""
     choices = choices_of(field)
     if choices is not None and isinstance(value, tuple):
@@ -129,7 +128,7 @@ def said(value: object, field: FieldInfo) -> str:
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]} …"
 
 
-def _fields(kept: Sequence[dict[str, Setting]]) -> list[str]:
+def _fields(kept: Sequence[dict[str, SettingValue]]) -> list[str]:
     """Return every path that one of them has, each section in the order of its settings."""
     found = dict.fromkeys(field for each in kept for field in each)
     sections = ("model", "task", "training", "seed")
@@ -138,9 +137,9 @@ def _fields(kept: Sequence[dict[str, Setting]]) -> list[str]:
 
 
 def is_found(run: Run, words: str, *, also: str = "") -> bool:
-    """Return whether every word stands in a label of a run, in ``also``, or begins a variant.
+    """Return whether every word is in a label of a run, in ``also``, or begins a variant.
 
-    ``n_heads=8`` finds that setting alone, ``#too-slow`` the runs with that tag.
+    ``n_heads=8`` finds that setting, ``#too-slow`` the runs with that tag.
     """
     wanted = words.casefold().split()
     if not wanted:
@@ -167,10 +166,7 @@ def _own_words(run: Run) -> str:
 
 @lru_cache(maxsize=8192)
 def _setting_words(experiment: Experiment) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Return settings as ``name=value``, and the words of the variants that were chosen.
-
-    Numbers are found by their names alone: there is a 1 in every run.
-    """
+    """Return settings as ``name=value``, and the words of the chosen variants."""
     known = settings(experiment)
     pairs = {
         f"{name}={str(one.value).casefold()}"
@@ -181,6 +177,6 @@ def _setting_words(experiment: Experiment) -> tuple[frozenset[str], tuple[str, .
         word
         for path, one in known.items()
         if isinstance(one.value, str) and path != "task.text"
-        for word in (*one.said.casefold().split(), str(one.value).casefold())
+        for word in (*one.text.casefold().split(), str(one.value).casefold())
     }
     return frozenset(pairs), tuple(sorted(said))

@@ -1,7 +1,7 @@
 """Experiments named by what differs between them: “8 heads, no warm-up”. Torch-free.
 
-Where few settings differ, a name says all of them; where many do, those that tell the experiments
-apart. What cannot be told apart, as the same experiment twice, is numbered.
+A name says all of a few differences, else those that distinguish the experiments; equal ones are
+numbered.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tfm_core.sentences import N_, Sentence, listed
 from tfm_core.variants.norms import NORMS
 
 MAX_SAID = 3
-"""Settings that a name says, where fewer do not tell the experiments apart."""
+"""The most settings in a name."""
 
 
 def names(experiments: Sequence[Experiment]) -> tuple[str, ...]:
@@ -39,20 +39,20 @@ def change(one: Experiment, other: Experiment) -> str:
 
 
 def _follows(rows: Sequence[Difference]) -> set[str]:
-    """Return the settings that differ because another one does: they need not be said."""
+    """Return the settings that differ because another one does."""
     found = {row.field for row in rows}
     return {own for own, other in _FOLLOWERS.items() if other in found}
 
 
 _FOLLOWERS = {"training.weight_decay": "training.optimizer", "training.beta2": "training.optimizer"}
 _LAST = ("training.validate_every", "training.snapshots", "training.final_test")
-"""What changes no weight: said only where nothing else tells experiments apart."""
+"""Settings that change no weight: in a name only if nothing else differs."""
 
 
 def _telling(rows: Sequence[Difference]) -> list[Difference]:
-    """Return the rows to say: all of a few, else those that tell most experiments apart.
+    """Return the rows to say: all of a few, else those that distinguish most experiments.
 
-    Another task, or else another family, is always said.
+    A different task, or else a different family, is always said.
     """
     told = [row for row in rows if row.field not in _LAST] or list(rows)
     if len(told) <= MAX_SAID:
@@ -73,12 +73,12 @@ def _telling(rows: Sequence[Difference]) -> list[Difference]:
 
 
 def _n_told(rows: Sequence[Difference]) -> int:
-    """Return how many of the experiments these rows tell apart."""
-    return len(set(zip(*(row.said for row in rows), strict=True)))
+    """Return how many of the experiments these rows distinguish."""
+    return len(set(zip(*(row.texts for row in rows), strict=True)))
 
 
 def _numbered(made: Sequence[str]) -> tuple[str, ...]:
-    """Return the names, those that stand several times with a number each."""
+    """Return the names, repeated ones with a number."""
     counts, seen = Counter(made), Counter[str]()
     result: list[str] = []
     for name in made:
@@ -89,7 +89,7 @@ def _numbered(made: Sequence[str]) -> tuple[str, ...]:
 
 
 def phrase(row: Difference, number: int) -> str:
-    """Return one value of a row as a name says it; empty where the experiment has none."""
+    """Return one value of a row for a name; empty if the experiment has none."""
     value = row.values[number]
     if value is None:
         return ""
@@ -106,8 +106,8 @@ def phrase(row: Difference, number: int) -> str:
     if field == "model.norm":
         return NORMS[str(value)].phrase
     if field in _VARIANTS:
-        return _VARIANTS[field](row.said[number])
-    return N_("{label} {value}", label=row.label, value=row.said[number])
+        return _VARIANTS[field](row.texts[number])
+    return N_("{label} {value}", label=row.label, value=row.texts[number])
 
 
 _SHARES = {"training.warmup", "training.batch_warmup"}

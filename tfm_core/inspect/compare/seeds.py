@@ -1,8 +1,4 @@
-"""Which runs are one configuration with several seeds, and which seeds are still to be trained.
-
-Runs belong together where their model, task and training are equal; the seed alone differs.
-Torch-free.
-"""
+"""Which runs are one configuration with several seeds, and which seeds are missing. Torch-free."""
 
 from __future__ import annotations
 
@@ -15,7 +11,7 @@ from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
 
 MIN, USUAL, MAX = 2, 5, 20
-"""Seeds of one configuration: how many may be asked for, and how many one press asks for."""
+"""Seeds of one configuration: limits, and the default."""
 _LAST_SEED = 2**31 - 1
 
 
@@ -28,11 +24,8 @@ class Configuration:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
-    """What it takes to have so many seeds: the runs that are there, and the experiments to train.
-
-    there: by seed, ascending.
-    """
+class SeedPlan:
+    """What several seeds need: the runs that exist, by seed, and the experiments to train."""
 
     there: Mapping[int, Run]
     missing: tuple[Experiment, ...]
@@ -46,7 +39,7 @@ def is_same_but_seed(one: Experiment, other: Experiment) -> bool:
 def configurations(runs: Sequence[Run]) -> tuple[Configuration, ...]:
     """Return runs that differ in their seed alone together, in the order of their first runs.
 
-    Of two runs with the same seed the first one counts. Damaged runs are left out.
+    The first run of a seed counts. Damaged runs are left out.
     """
     groups: list[tuple[Experiment, dict[int, Run]]] = []
     for run in runs:
@@ -64,25 +57,20 @@ def configurations(runs: Sequence[Run]) -> tuple[Configuration, ...]:
     )
 
 
-def plans(experiments: Sequence[Experiment], runs: Sequence[Run], n: int) -> tuple[Plan, ...]:
-    """Return what is there of ``n`` seeds of each experiment, and what is missing.
+def plans(experiments: Sequence[Experiment], runs: Sequence[Run], n: int) -> tuple[SeedPlan, ...]:
+    """Return, for ``n`` seeds of each experiment, the runs that exist and those that are missing.
 
-    All get the same seeds, so that they can be compared in pairs: first those that most of them
-    have, then those that follow the seed of the first experiment. A run counts that trains, waits,
-    finished, or diverged, since it would again; one that was stopped, or goes on from another run,
-    does not. Raises StudentError for a number of seeds that is none.
+    All get the same seeds: first those that most have, then those after the first experiment's.
+    Runs count as in ``counts``, unless they continue another. Raises StudentError for a wrong n.
     """
     if not MIN <= n <= MAX:
         raise StudentError(
-            "{n} seeds are not possible; choose {fewest} to {most}.",
-            n=n,
-            fewest=MIN,
-            most=MAX,
+            "{n} seeds are not possible; choose {fewest} to {most}.", n=n, fewest=MIN, most=MAX
         )
     there = [_there(experiment, runs) for experiment in experiments]
     wanted = _wanted([*there, {one.seed for one in experiments[:1]}], experiments[0].seed, n)
     return tuple(
-        Plan(
+        SeedPlan(
             found,
             tuple(experiment.replace(seed=seed) for seed in wanted if seed not in found),
         )
@@ -91,7 +79,7 @@ def plans(experiments: Sequence[Experiment], runs: Sequence[Run], n: int) -> tup
 
 
 def _wanted(known: Iterable[Iterable[int]], first: int, n: int) -> list[int]:
-    """Return ``n`` seeds: those that are known most often, then those from ``first`` on."""
+    """Return ``n`` seeds: the most frequent first, then those from ``first`` on."""
     counts = Counter(seed for seeds in known for seed in seeds)
     wanted = sorted(counts, key=lambda seed: (-counts[seed], seed))[:n]
     seed = first
@@ -111,10 +99,7 @@ def _there(experiment: Experiment, runs: Iterable[Run]) -> dict[int, Run]:
 
 
 def counts(run: Run) -> bool:
-    """Return whether a run is one seed of its configuration: it trains, waits, or came to its end.
-
-    One that diverged counts, since it would again.
-    """
+    """Return whether a run is one seed of its configuration: active, finished or diverged."""
     if run.meta.parent is not None:
         return False
     status = run.status

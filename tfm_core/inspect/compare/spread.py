@@ -1,9 +1,7 @@
-"""How much of a figure is the seed: mean, standard deviation, the worst seed, and a paired test.
+"""How much of a result is the seed: mean, standard deviation, the worst seed, and a paired test.
 
-One training says what one seed gave. Several seeds of one configuration say how far such figures
-lie apart, and only against that can two configurations be told apart. Both are trained with the
-same seeds, so their figures are compared in pairs: what a seed does to both takes itself out
-(Student 1908, "The probable error of a mean"). Torch-free; SciPy is imported where it is asked.
+Configurations are trained with the same seeds and compared in pairs, which removes what a seed does
+to both (Student 1908). Torch-free; SciPy is imported late.
 """
 
 from __future__ import annotations
@@ -21,25 +19,22 @@ from tfm_core.sentences import N_, Paragraph, Sentence, joined
 Floats = npt.NDArray[np.float64]
 
 LEVEL = 0.05
-"""A difference stands out where chance alone would bring a larger one less often than this."""
+"""The significance level."""
 FEW = 3
-"""So many pairs or fewer see only differences that are many times the spread."""
+"""So few pairs show only differences of many times the spread."""
 _EQUAL = 1e-6
-"""Differences this close, as a share of the figures, are one: curves are kept as float32."""
+"""Relative tolerance of equal differences: curves are float32."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What is compared, as a sentence calls it, and which way is better.
-
-    is_share: said in percent, and a difference in percentage points.
-    """
+    """What is compared. is_share: in percent, and differences in percentage points."""
 
     name: str
     is_share: bool = True
     rises: bool = True
 
-    def said(self, value: float, spread: float = 0.0) -> str:
+    def format(self, value: float, spread: float = 0.0) -> str:
         """Return a figure with the digits that a spread of this size leaves it."""
         unit = " %" if self.is_share else ""
         return f"{self._number(value, spread)}{unit}"
@@ -62,11 +57,11 @@ LOSS = Measure(N_("loss"), is_share=False, rises=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
-    """Figures of one configuration with several seeds.
+class SeedSpread:
+    """Results of one configuration with several seeds.
 
-    n: seeds with a figure. mean, sd: of these; sd divides by n - 1 and is None for one seed. worst:
-    the figure of ``worst_seed``, None where that seed ended without one. lost: seeds without one.
+    n: seeds with a result. mean, sd: of these; sd divides by n - 1 and is None for one seed. worst:
+    of ``worst_seed``, None if that has no result. lost: seeds without one.
     """
 
     measure: Measure
@@ -83,20 +78,17 @@ class Spread:
         return _spread_words(self)
 
 
-def spread(figures: Mapping[int, float | None], measure: Measure) -> Spread:
-    """Return mean, standard deviation and the worst of the figures, by seed.
-
-    None, or what is no finite number, is a seed that ended without a figure: it diverged.
-    """
+def spread(figures: Mapping[int, float | None], measure: Measure) -> SeedSpread:
+    """Return mean, standard deviation and the worst result by seed; None: that seed diverged."""
     known = _known(figures)
     lost = tuple(sorted(set(figures) - set(known)))
     if not known:
-        return Spread(measure, 0, None, None, lost[0] if lost else None, None, lost)
+        return SeedSpread(measure, 0, None, None, lost[0] if lost else None, None, lost)
     values = np.array(list(known.values()), dtype=np.float64)
     sd = float(values.std(ddof=1)) if len(values) > 1 else None
     sign = 1 if measure.rises else -1
     worst = lost[0] if lost else min(known, key=lambda seed: (sign * known[seed], seed))
-    return Spread(measure, len(known), float(values.mean()), sd, worst, known.get(worst), lost)
+    return SeedSpread(measure, len(known), float(values.mean()), sd, worst, known.get(worst), lost)
 
 
 def _known(figures: Mapping[int, float | None]) -> dict[int, float]:
@@ -105,31 +97,27 @@ def _known(figures: Mapping[int, float | None]) -> dict[int, float]:
     }
 
 
-def _spread_words(found: Spread) -> Sentence:
+def _spread_words(found: SeedSpread) -> Sentence:
     measure = found.measure
+    words: Sentence
     if found.mean is None:
         words = N_("No seed has a result for {name} yet.", name=measure.name)
     elif found.sd is None:
         words = N_(
             "{mean} with one seed: the spread of other seeds is unknown.",
-            mean=measure.said(found.mean),
-        )
-    elif found.worst is None:
-        words = N_(
-            "{mean} ± {sd} (mean ± standard deviation, n = {n} seeds).",
-            mean=measure.said(found.mean, found.sd),
-            sd=measure.gap(found.sd, found.sd),
-            n=found.n,
+            mean=measure.format(found.mean),
         )
     else:
-        words = Paragraph(
-            "compare/spread-and-worst",
-            mean=measure.said(found.mean, found.sd),
+        words = N_(
+            "{mean} ± {sd} (mean ± standard deviation, n = {n} seeds).",
+            mean=measure.format(found.mean, found.sd),
             sd=measure.gap(found.sd, found.sd),
             n=found.n,
-            seed=found.worst_seed,
-            worst=measure.said(found.worst, found.sd),
         )
+        if found.worst is not None:
+            worst = measure.format(found.worst, found.sd)
+            worst_words = N_("Worst: {worst} (seed {seed}).", worst=worst, seed=found.worst_seed)
+            words = joined(words, worst_words)
     if not found.lost:
         return words
     lost = N_("No result from {seeds}.", seeds=_seeds(found.lost))
@@ -144,13 +132,11 @@ def _seeds(seeds: Sequence[int]) -> Sentence:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Band:
+class CurveBand:
     """Mean and spread of several curves along their steps; arrays of one length.
 
-    n: how many curves the mean is of; low and high: mean - sd and mean + sd, equal to the mean
-    where n is 1. A step at which a curve begins or ends stands twice, before and after. Values that
-    no curve has, between two that follow each other with a gap, are NaN. n_curves: curves with a
-    value.
+    n: the curves at a step; low and high: mean - sd and mean + sd, the mean where n is 1. A step at
+    which a curve begins or ends stands twice. NaN in a gap without curves. n_curves: with a value.
     """
 
     steps: Floats
@@ -161,12 +147,11 @@ class Band:
     n_curves: int
 
 
-def band(curves: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]]) -> Band:
+def band(curves: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]]) -> CurveBand:
     """Return the band of curves, each steps (n,) and values (n,), by ascending step.
 
-    Each curve is interpolated linearly between its own points, as it is drawn, and counts from its
-    first to its last. So at every x, on the lines between the returned points too, the mean is that
-    of the curves there. Values that are no numbers were not measured.
+    Each curve is interpolated linearly and counts from its first to its last point, so the mean is
+    exact between points too. Values that are not finite were not measured.
     """
     known: list[tuple[Floats, Floats]] = []
     for steps, values in curves:
@@ -176,7 +161,7 @@ def band(curves: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]]) -> Band:
             known.append((x[finite], y[finite]))
     if not known:
         empty = np.empty(0)
-        return Band(empty, empty, empty, empty, np.empty(0, np.int64), 0)
+        return CurveBand(empty, empty, empty, empty, np.empty(0, np.int64), 0)
     grid = np.unique(np.concatenate([x for x, _y in known]))
     first, last = (np.array([x[end] for x, _y in known])[:, None] for end in (0, -1))
     table = np.stack([np.interp(grid, x, y) for x, y in known])  # (curves, steps)
@@ -196,7 +181,7 @@ def band(curves: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]]) -> Band:
     mean = np.where(counted, table, 0.0).sum(axis=0) / np.where(n > 0, n, np.nan)
     squares = (np.where(counted, table - mean, 0.0) ** 2).sum(axis=0)
     sd = np.sqrt(squares / np.maximum(n - 1, 1))
-    return Band(grid, mean, mean - sd, mean + sd, n, len(known))
+    return CurveBand(grid, mean, mean - sd, mean + sd, n, len(known))
 
 
 PairedKind = Literal["none", "one", "same", "constant", "tested"]
@@ -206,11 +191,10 @@ PairedKind = Literal["none", "one", "same", "constant", "tested"]
 class Paired:
     """The second configuration against the first, seed by seed.
 
-    seeds: those that both have a figure of. mean: of second - first. kind "none": no seed in
-    common; "one": a single pair, of which nothing follows; "same": no seed makes a difference at
-    all; "constant": each makes the same one, so there is no spread to test it against; "tested":
-    low, high: its 95 % confidence interval; p: of the two-sided paired t-test; effect: mean over
-    the standard deviation of the differences. n_tests: for so many tests at once p is corrected.
+    seeds: common ones. mean: of second - first. kind "none": no common seed; "one": a single pair;
+    "same": no difference; "constant": the same difference each time, so no test; "tested": low,
+    high: 95 % confidence interval; p: of the two-sided paired t-test; effect: mean over standard
+    deviation of the differences. n_tests: how many tests p is corrected for.
     """
 
     kind: PairedKind
@@ -234,10 +218,7 @@ class Paired:
 
 
 def paired(first: Mapping[int, float | None], second: Mapping[int, float | None]) -> Paired:
-    """Return the paired t-test of two configurations over the seeds that both have.
-
-    first, second: a figure by seed; None, or what is no finite number, where there is none.
-    """
+    """Return the paired t-test over common seeds of two configurations, each seed -> result."""
     sides = _known(first), _known(second)
     seeds = tuple(sorted(set(sides[0]) & set(sides[1])))
     if not seeds:
@@ -263,11 +244,9 @@ def paired(first: Mapping[int, float | None], second: Mapping[int, float | None]
 
 
 def corrected(found: Sequence[Paired]) -> tuple[Paired, ...]:
-    """Return comparisons that are looked at together, their p-values corrected (Holm 1979).
+    """Return comparisons made together, with p-values corrected (Holm 1979).
 
-    Of many tests some are below 5 % by chance. The smallest p counts as many times as there are
-    tests, the next as often as are left, and none becomes smaller than one before it, so that the
-    chance of any false alarm among all stays at 5 %. A confidence interval stays that of its own.
+    The chance of any false alarm among all stays at 5 %; confidence intervals are not corrected.
     """
     tested = sorted((one.p, number) for number, one in enumerate(found) if one.p is not None)
     made, last = list(found), 0.0
@@ -278,10 +257,7 @@ def corrected(found: Sequence[Paired]) -> tuple[Paired, ...]:
 
 
 def sentence(found: Paired, measure: Measure, first: str, second: str) -> Sentence:
-    """Say whether the second configuration differs from the first by more than seeds explain.
-
-    first, second: their names. What the sentence claims holds for this task and these sizes.
-    """
+    """Say whether the second configuration differs from the first by more than the seeds do."""
     if found.kind == "none":
         return Paragraph("compare/no-common-seed", second=second, first=first)
     if found.kind == "same":
@@ -301,15 +277,18 @@ def sentence(found: Paired, measure: Measure, first: str, second: str) -> Senten
     assert found.high is not None
     ends = sorted((-end if found.mean < 0 else end) for end in (found.low, found.high))
     low, high = (measure.gap(end, _width(found)) for end in ends)
-    name = "stands-out" if found.stands_out else "may-be-chance"
-    words = Paragraph(f"compare/{name}", n=found.n, p=_p(found), low=low, high=high)
-    if found.n > FEW:
-        return joined(lead, words)
-    return joined(lead, words, Paragraph("compare/few-pairs", n=found.n))
+    verdict = (
+        N_("The spread of seeds does not explain it.")
+        if found.stands_out
+        else N_("The spread of seeds alone may explain it.")
+    )
+    test = Paragraph("compare/t-test", n=found.n, p=_p(found), low=low, high=high)
+    few = [Paragraph("compare/few-pairs", n=found.n)] if found.n <= FEW else []
+    return joined(lead, verdict, test, *few)
 
 
 def _lead(found: Paired, measure: Measure, first: str, second: str) -> Sentence:
-    """Return the difference alone."""
+    """Return the difference in a sentence."""
     values = {"second": second, "first": first, "name": measure.name}
     if found.mean == 0:
         return N_("On average “{second}” has as much {name} as “{first}”.", **values)
@@ -320,7 +299,7 @@ def _lead(found: Paired, measure: Measure, first: str, second: str) -> Sentence:
 
 
 def _width(found: Paired) -> float:
-    """Return how precisely a difference is known, for its digits."""
+    """Return the precision of a difference, for its digits."""
     if found.low is None or found.high is None:
         return abs(found.mean)
     return (found.high - found.low) / 2

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tfm_core.config import Experiment
 from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, model_of, no_checkpoint
-from tfm_core.inspect.errors.validation_errors import Reading
+from tfm_core.inspect.errors.validation_errors import ValidationAnswer
 from tfm_core.inspect.progress.pictures import model_at
 from tfm_core.runs.record.weights import weights_path
 from tfm_core.runs.run import Run
@@ -35,8 +35,8 @@ LIMIT = 2000
 _AT_ONCE = 100
 _LOGITS_AT_ONCE = 2 * 10**7
 
-Unit = Literal["picture", "label", "token"]
-Report = Callable[[float], None]
+AnswerUnit = Literal["picture", "label", "token"]
+OnProgress = Callable[[float], None]
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 
@@ -55,7 +55,7 @@ class Answers:
     step: int
     n_examples: int
     n_all: int
-    unit: Unit
+    unit: AnswerUnit
     names: tuple[str, ...]
     truth: Integers
     predicted: Integers
@@ -65,7 +65,7 @@ class Answers:
     position: Integers
     items: tuple[Mapping[str, Any], ...]
     train_counts: Integers
-    written: tuple[Reading, ...] | None = None
+    written: tuple[ValidationAnswer, ...] | None = None
 
     @property
     def is_right(self) -> npt.NDArray[np.bool_]:
@@ -84,10 +84,7 @@ class Answers:
 
 
 def steps_of(run: Run) -> tuple[int, ...]:
-    """Return the steps with weights, ascending; the last is the checkpoint's.
-
-    Raises ValueError, in a sentence, where there are none.
-    """
+    """Return the steps with weights, the checkpoint's last. Raises StudentError without."""
     last = run.checkpoint_step
     kept = [step for step in run.weight_steps() if last is None or step < last]
     steps = (*kept, *(() if last is None else (last,)))
@@ -97,10 +94,7 @@ def steps_of(run: Run) -> tuple[int, ...]:
 
 
 def weights_mark(run: Run, step: int) -> int:
-    """Return a number that changes with the weights of a step: a key for caches.
-
-    Raises ValueError, in a sentence, where there are none.
-    """
+    """Return a cache key that changes with the weights of a step. Raises StudentError without."""
     if step == run.checkpoint_step:
         return checkpoint_mark(run)
     try:
@@ -109,7 +103,7 @@ def weights_mark(run: Run, step: int) -> int:
         raise StudentError("No weights of step {step:,} were kept.", step=step) from None
 
 
-def answers(run: Run, step: int, report: Report | None = None, limit: int = LIMIT) -> Answers:
+def answers(run: Run, step: int, report: OnProgress | None = None, limit: int = LIMIT) -> Answers:
     """Return the predictions for the first ``limit`` validation examples; slow, so cache them.
 
     step: one of ``steps_of``. report: is called with the share done. Raises ValueError, in a
@@ -124,7 +118,7 @@ def answers(run: Run, step: int, report: Report | None = None, limit: int = LIMI
     readings = kind.errors() if kind.errors and _unit(experiment) == "token" else None
     parts: list[_Part] = []
     items: list[Mapping[str, Any]] = []
-    written: list[Reading] = []
+    written: list[ValidationAnswer] = []
     names = _names(data)
     for rows in _batches(data, len(names), n):
         with torch.inference_mode():
@@ -153,7 +147,7 @@ def answers(run: Run, step: int, report: Report | None = None, limit: int = LIMI
     )
 
 
-def _unit(experiment: Experiment) -> Unit:
+def _unit(experiment: Experiment) -> AnswerUnit:
     if experiment.task.class_names:
         return "picture"
     return "label" if experiment.task.facts.answer == "label" else "token"

@@ -15,16 +15,15 @@ from tfm_core.inspect.errors.groups import of_examples
 from tfm_core.runs.run import Run
 
 CONTEXT = 12
-"""Tokens before a surprising one that stand beside it."""
+"""Tokens shown before a surprising one."""
 _MAX_LETTERS = 400  # of a text in a link
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shown:
+class WrongText:
     """A wrong answer as a person reads it: source, prediction and truth.
 
-    differs_at: the first wrong token, from 0; predicted_token and true_token: the two, empty where
-    one text had ended.
+    differs_at: the first wrong token, from 0; predicted_token and true_token: empty after an end.
     """
 
     source: str
@@ -37,7 +36,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Surprise:
-    """A token of a text, what stands before it, and the text up to it, to be read again."""
+    """A token of a text, the text before it, and the text up to it."""
 
     before: str
     token: str
@@ -46,10 +45,7 @@ class Surprise:
 
 
 def picture_of(run: Run, example: int) -> npt.NDArray[np.uint8] | None:
-    """Return a validation picture, uint8 (C, height, width); None where sentences are read.
-
-    Raises ValueError, in a sentence, for pictures that cannot be had.
-    """
+    """Return a validation picture, uint8 (C, height, width); None for texts. Raises ValueError."""
     import torch
 
     from tfm_core.data.captions import CaptionData
@@ -65,10 +61,7 @@ def picture_of(run: Run, example: int) -> npt.NDArray[np.uint8] | None:
 
 
 def n_alike(run: Run, answers: Answers) -> int:
-    """Return how many of the examples look like one in training, in which other words are hidden.
-
-    0 for tasks that hide no words. Raises ValueError as ``picture_of`` does.
-    """
+    """Return how many examples equal a training example but for the hidden words; else 0."""
     from tfm_core.data.text_data import TextData, n_shared_sources
 
     data = data_of(run.experiment)
@@ -77,15 +70,15 @@ def n_alike(run: Run, answers: Answers) -> int:
     return n_shared_sources(data, data.validation.pairs[: answers.n_examples])
 
 
-def text_of(run: Run, answers: Answers, example: int) -> Shown:
-    """Return a text that the model wrote by itself beside the one that was meant."""
+def text_of(run: Run, answers: Answers, example: int) -> WrongText:
+    """Return a generated text beside the true one."""
     assert answers.written is not None
     reading, item = answers.written[example], answers.items[example]
     predicted, meant = reading.tokens, tuple(item["tgt"])
     longest = max(len(predicted), len(meant))
     differing = [at for at in range(longest) if predicted[at : at + 1] != meant[at : at + 1]]
     at = differing[0] if differing else None
-    return Shown(
+    return WrongText(
         reading.item.get("src_text", ""),
         reading.predicted,
         reading.truth,
@@ -120,16 +113,16 @@ def surprise_of(run: Run, answers: Answers, place: int) -> Surprise:
     return Surprise(task.join_tgt(tokens[max(0, at - CONTEXT) : at]), truth, predicted, text)
 
 
-Order = Literal["loss", "sure"]
+WorstBy = Literal["loss", "sure"]
 Places = npt.NDArray[np.intp]
 MAX_TOKENS = 25
 
 
-def worst_answers(answers: Answers, order: Order, chosen: Places | None = None) -> Places:
-    """Return the wrong answers, (M,) or those of ``chosen``, the worst first.
+def worst_answers(answers: Answers, order: WorstBy, chosen: Places | None = None) -> Places:
+    """Return the wrong answers, or those of ``chosen``, (M,), the worst first.
 
-    loss: by the loss of what was meant; sure: by the confidence in the wrong answer. Of a language
-    model, which has no one right answer, and of ``chosen`` answers that are right, all count.
+    loss: by their loss; sure: by the confidence in the wrong answer. All answers of a language
+    model count.
     """
     found = np.arange(len(answers.truth)) if chosen is None else chosen
     wrong = found[~answers.is_right[found]]
@@ -141,11 +134,10 @@ def worst_answers(answers: Answers, order: Order, chosen: Places | None = None) 
     return np.asarray(found[np.argsort(-scores, kind="stable")])
 
 
-def worst_texts(answers: Answers, order: Order, chosen: Places | None = None) -> Places:
-    """Return the texts that the model writes wrongly, or those of ``chosen`` answers, worst first.
+def worst_texts(answers: Answers, order: WorstBy, chosen: Places | None = None) -> Places:
+    """Return the wrongly generated texts, or those of ``chosen`` answers, the worst first.
 
-    loss: by the mean loss of the tokens that were meant; sure: by the probability of the least sure
-    token that was written.
+    loss: by the mean loss of the target tokens; sure: by the least sure generated token.
     """
     assert answers.written is not None
     is_right, loss = of_examples(answers)
@@ -179,7 +171,7 @@ class HardToken:
 
 
 def hard_tokens(answers: Answers, most: int = MAX_TOKENS, least: int = 1) -> list[HardToken]:
-    """Return the tokens with the highest mean loss, of those meant at least ``least`` times."""
+    """Return the tokens with the highest mean loss, with at least ``least`` targets."""
     size = len(answers.names)
     n = np.bincount(answers.truth, minlength=size)
     total = np.bincount(answers.truth, answers.loss, minlength=size)

@@ -195,11 +195,8 @@ _RANKS = (10, 30, 100, 300, 1000, 3000)
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """Answers, or whole texts, of one kind: how many, how many right, and their loss in nats.
-
-    loss_error: what the mean loss may be off by, with 95 % confidence.
-    """
+class AnswerGroup:
+    """Answers or texts of one kind: how many, how many right, loss in nats; loss_error: 95 %."""
 
     label: str
     n: int
@@ -214,16 +211,16 @@ class Group:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the share right of all such answers lies, with 95 % confidence."""
+        """Return the 95 % confidence interval of the accuracy."""
         return wilson(self.n_right, self.n)
 
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """A way to group. is_of_texts: whole texts as the model writes them alone, not answers."""
+    """A way to group. is_of_texts: it groups whole generated texts, not answers."""
 
     label: str
-    groups: Callable[[Answers, Experiment], list[Group]]
+    groups: Callable[[Answers, Experiment], list[AnswerGroup]]
     is_of_texts: bool = False
 
 
@@ -242,12 +239,12 @@ def groupings(answers: Answers, experiment: Experiment) -> dict[str, Grouping]:
     }
 
 
-def _by_class(answers: Answers, experiment: Experiment) -> list[Group]:
+def _by_class(answers: Answers, experiment: Experiment) -> list[AnswerGroup]:
     found = [int(number) for number in np.unique(answers.truth)]
     return [_group(answers.names[number], answers, answers.truth == number) for number in found]
 
 
-def _by_length(answers: Answers, experiment: Experiment) -> list[Group]:
+def _by_length(answers: Answers, experiment: Experiment) -> list[AnswerGroup]:
     side = "src" if answers.written is None else "tgt"
     lengths = np.array([len(item[side]) for item in answers.items], np.int64)
     return [
@@ -256,7 +253,7 @@ def _by_length(answers: Answers, experiment: Experiment) -> list[Group]:
     ]
 
 
-def _by_pattern(answers: Answers, experiment: Experiment) -> list[Group]:
+def _by_pattern(answers: Answers, experiment: Experiment) -> list[AnswerGroup]:
     shown = [patterns_of(experiment, item) for item in answers.items]
     every = dict.fromkeys(pattern for patterns in shown for pattern in patterns)
     groups = [
@@ -266,7 +263,7 @@ def _by_pattern(answers: Answers, experiment: Experiment) -> list[Group]:
     return sorted(groups, key=lambda group: group.accuracy)
 
 
-def _by_position(answers: Answers, experiment: Experiment) -> list[Group]:
+def _by_position(answers: Answers, experiment: Experiment) -> list[AnswerGroup]:
     places = answers.position + 1
     return [
         _group(_said(low, high), answers, (places >= low) & (places <= high))
@@ -274,7 +271,7 @@ def _by_position(answers: Answers, experiment: Experiment) -> list[Group]:
     ]
 
 
-def _by_kind(answers: Answers, experiment: Experiment) -> list[Group]:
+def _by_kind(answers: Answers, experiment: Experiment) -> list[AnswerGroup]:
     kinds = np.array([str(token_class(name, experiment)) for name in answers.names])
     labels = {str(one): one for one in (token_class(name, experiment) for name in answers.names)}
     meant = kinds[answers.truth]
@@ -282,7 +279,7 @@ def _by_kind(answers: Answers, experiment: Experiment) -> list[Group]:
     return sorted(groups, key=lambda group: -group.loss)
 
 
-def _by_frequency(answers: Answers, experiment: Experiment) -> list[Group]:
+def _by_frequency(answers: Answers, experiment: Experiment) -> list[AnswerGroup]:
     order = np.argsort(-answers.train_counts, kind="stable")
     rank = np.empty_like(order)
     rank[order] = np.arange(1, len(order) + 1)
@@ -325,22 +322,18 @@ def _said(low: int, high: int) -> str:
     return str(low) if low == high else f"{low}–{high}"
 
 
-def _group(label: str, answers: Answers, inside: npt.NDArray[np.bool_]) -> Group:
+def _group(label: str, answers: Answers, inside: npt.NDArray[np.bool_]) -> AnswerGroup:
     return _made(label, answers.is_right[inside], answers.loss[inside])
 
 
-def _of_examples(label: str, answers: Answers, inside: npt.NDArray[np.bool_]) -> Group:
+def _of_examples(label: str, answers: Answers, inside: npt.NDArray[np.bool_]) -> AnswerGroup:
     """Return a group of whole examples, (examples,)."""
     is_right, loss = of_examples(answers)
     return _made(label, is_right[inside], loss[inside])
 
 
 def of_examples(answers: Answers) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float64]]:
-    """Return of each example whether it is right as a whole, and the mean loss of its answers.
-
-    A text that is written is right where the model alone writes all of it; else all answers must
-    be right.
-    """
+    """Return for each example whether all of it is right, and the mean loss of its answers."""
     n = answers.n_examples
     counts = np.maximum(np.bincount(answers.example, minlength=n), 1)
     loss = np.bincount(answers.example, answers.loss, minlength=n) / counts
@@ -350,8 +343,10 @@ def of_examples(answers: Answers) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np
     return wrong == 0, loss
 
 
-def _made(label: str, is_right: npt.NDArray[np.bool_], loss: npt.NDArray[np.floating]) -> Group:
+def _made(
+    label: str, is_right: npt.NDArray[np.bool_], loss: npt.NDArray[np.floating]
+) -> AnswerGroup:
     n = len(is_right)
     spread = float(loss.std(ddof=1)) if n > 1 else 0.0
     error = Z_95 * spread / n**0.5
-    return Group(label, n, int(is_right.sum()), float(loss.mean(dtype=np.float64)), error)
+    return AnswerGroup(label, n, int(is_right.sum()), float(loss.mean(dtype=np.float64)), error)

@@ -18,15 +18,15 @@ from tfm_core.inspect.errors.answers import Answers, Integers
 MAX = 24
 """Classes with a row of their own where there are more; the rest are counted together."""
 OTHERS = -1
-"""The number of all classes that are not told apart."""
+"""The number of all other classes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Confusion:
-    """Counts (classes, classes): what was meant down, what was predicted across.
+    """Counts (classes, classes): truth down, predicted across.
 
-    numbers: the class of each row and column, ascending, OTHERS last where there is such a row.
-    In the row and the column of the others a count is right where it is the same class.
+    numbers: the class of each row and column, OTHERS last, if any. There a count is right if the
+    class is the same.
     """
 
     numbers: tuple[int, ...]
@@ -40,11 +40,7 @@ class Confusion:
 
 
 def confusion(answers: Answers, most: int = MAX) -> Confusion:
-    """Count what was predicted for what was meant.
-
-    Of more than ``most`` classes those are told apart that take part in the most errors, then those
-    that are meant most often.
-    """
+    """Count predictions by truth; of more than ``most`` classes, those with the most errors."""
     truth, predicted, n = answers.truth, answers.predicted, len(answers.names)
     used = np.flatnonzero(np.bincount(truth, minlength=n) + np.bincount(predicted, minlength=n))
     if answers.unit == "picture" and n <= most:
@@ -65,7 +61,7 @@ def confusion(answers: Answers, most: int = MAX) -> Confusion:
 
 
 def _most_confused(answers: Answers, used: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Return classes by how many errors they take part in, then by how often they are meant."""
+    """Return classes by their number of errors, then by their frequency."""
     n, wrong = len(answers.names), ~answers.is_right
     errors = np.bincount(answers.truth[wrong], minlength=n)
     errors += np.bincount(answers.predicted[wrong], minlength=n)
@@ -91,7 +87,7 @@ N_BINS = 10
 class Bin:
     """Answers with a confidence above ``low``, up to ``high``: n, and how many are right.
 
-    confidence: their mean one. interval: of the share right, with 95 % confidence.
+    confidence: their mean. interval: of the share right, 95 %.
     """
 
     low: float
@@ -149,7 +145,7 @@ N_GRAM = 4
 
 @dataclass(frozen=True, slots=True)
 class CorpusScore:
-    """A score from 0 to 100, and the signature that says how sacrebleu reached it."""
+    """A score from 0 to 100, with sacrebleu's signature."""
 
     value: float
     signature: str
@@ -157,10 +153,9 @@ class CorpusScore:
 
 @dataclass(frozen=True, slots=True)
 class CorpusScores:
-    """Both scores of the same texts.
+    """BLEU and chrF of the same texts.
 
-    bleu: None where the tokens are no words, or where most truths are too short for it. n_short:
-    truths of fewer than N_GRAM words.
+    bleu: None if tokens are not words, or most targets have fewer than N_GRAM. n_short: those.
     """
 
     bleu: CorpusScore | None
@@ -171,11 +166,10 @@ class CorpusScores:
 def corpus_scores(
     predicted: Sequence[str], truth: Sequence[str], *, are_words: bool = True
 ) -> CorpusScores:
-    """Score texts against one truth each; as many texts as truths, at least one.
+    """Score texts against one target each.
 
-    are_words: words stand between spaces and are taken as they are (sacrebleu's ``--tokenize
-    none``), for they are the task's own. BLEU is a mean over n-grams of up to four words: of texts
-    that are shorter it is 0 however right they are.
+    are_words: tokens are split at spaces as they are (``--tokenize none``). BLEU uses n-grams up to
+    four words, so shorter texts have 0.
     """
     from sacrebleu.metrics.bleu import BLEU
     from sacrebleu.metrics.chrf import CHRF

@@ -26,7 +26,7 @@ _BATCH = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reading:
+class ValidationAnswer:
     """One validation example and the model's answer.
 
     item: as in the probe. predicted, truth: as a person reads them. confidence: the probability of
@@ -46,7 +46,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Readings:
+class ValidationAnswers:
     """The wrong answers, surest first, then the right ones, least sure first.
 
     n_wrong of n_read answers are wrong, with the weights of ``step``.
@@ -55,14 +55,13 @@ class Readings:
     step: int
     n_read: int
     n_wrong: int
-    examples: tuple[Reading, ...]
+    examples: tuple[ValidationAnswer, ...]
 
 
-def wrong_examples(run: Run, limit: int = LIMIT, shown: int = SHOWN) -> Readings:
+def wrong_examples(run: Run, limit: int = LIMIT, shown: int = SHOWN) -> ValidationAnswers:
     """Answer the first ``limit`` validation examples with the last checkpoint.
 
-    Raises ValueError, in a sentence, without a checkpoint or data, and for a language model, which
-    has no single right answer.
+    Raises StudentError without a checkpoint or data, and for a language model.
     """
     read = _reader(run)
     model, step = model_of(run)
@@ -71,14 +70,11 @@ def wrong_examples(run: Run, limit: int = LIMIT, shown: int = SHOWN) -> Readings
     readings = read(run.experiment, model, data, range(n))
     wrong = sorted((r for r in readings if not r.is_right), key=lambda r: -r.confidence)
     right = sorted((r for r in readings if r.is_right), key=lambda r: r.confidence)
-    return Readings(step, n, len(wrong), tuple((*wrong, *right)[:shown]))
+    return ValidationAnswers(step, n, len(wrong), tuple((*wrong, *right)[:shown]))
 
 
-def read_one(run: Run, index: int) -> Reading:
-    """Read one validation example, from 0, with the last checkpoint.
-
-    Raises ValueError, in a sentence, as ``wrong_examples`` does and where there is no such one.
-    """
+def read_one(run: Run, index: int) -> ValidationAnswer:
+    """Answer one validation example, from 0. Raises as ``wrong_examples``, and outside the set."""
     read = _reader(run)
     model, _step = model_of(run)
     data = data_of(run.experiment)
@@ -92,7 +88,7 @@ def read_one(run: Run, index: int) -> Reading:
     return reading
 
 
-_Reader = Callable[[Experiment, "Model", "Data", range], list[Reading]]
+_Reader = Callable[[Experiment, "Model", "Data", range], list[ValidationAnswer]]
 
 
 def _reader(run: Run) -> _Reader:
@@ -102,7 +98,9 @@ def _reader(run: Run) -> _Reader:
     return kind.errors()
 
 
-def of_texts(experiment: Experiment, model: Model, data: Data, rows: range) -> list[Reading]:
+def of_texts(
+    experiment: Experiment, model: Model, data: Data, rows: range
+) -> list[ValidationAnswer]:
     """Return some unseen texts as the model answers them."""
     from tfm_core.data.load import data_as
     from tfm_core.data.text_data import TextData
@@ -120,7 +118,7 @@ def of_texts(experiment: Experiment, model: Model, data: Data, rows: range) -> l
         sure = written.confidence[place, : len(predicted) + 1]
         item = {"src": pair.src, "tgt": pair.tgt, "src_text": task.join_src(pair.src)}
         readings.append(
-            Reading(
+            ValidationAnswer(
                 index,
                 item,
                 task.join_tgt(predicted),
@@ -133,7 +131,9 @@ def of_texts(experiment: Experiment, model: Model, data: Data, rows: range) -> l
     return readings
 
 
-def of_captions(experiment: Experiment, model: Model, data: Data, rows: range) -> list[Reading]:
+def of_captions(
+    experiment: Experiment, model: Model, data: Data, rows: range
+) -> list[ValidationAnswer]:
     """Return some unseen pictures as the model describes them."""
     import torch
 
@@ -155,7 +155,7 @@ def of_captions(experiment: Experiment, model: Model, data: Data, rows: range) -
         predicted = tuple(data.vocabulary.decode(written.ids[place].tolist()))
         sure = written.confidence[place, : len(predicted) + 1]
         readings.append(
-            Reading(
+            ValidationAnswer(
                 index,
                 item,
                 join(predicted, data.config),
@@ -169,7 +169,9 @@ def of_captions(experiment: Experiment, model: Model, data: Data, rows: range) -
     return readings
 
 
-def of_pictures(experiment: Experiment, model: Model, data: Data, rows: range) -> list[Reading]:
+def of_pictures(
+    experiment: Experiment, model: Model, data: Data, rows: range
+) -> list[ValidationAnswer]:
     """Return some unseen pictures as the model classifies them."""
     import torch
 
@@ -189,7 +191,7 @@ def of_pictures(experiment: Experiment, model: Model, data: Data, rows: range) -
     best = torch.cat(parts).max(-1)
     labels = data.validation.labels[rows.start : rows.stop].tolist()
     return [
-        Reading(
+        ValidationAnswer(
             index,
             {"label": label},
             names[predicted],

@@ -14,15 +14,15 @@ from tfm_core.inspect.walk.steps import Question
 from tfm_core.mistakes import MISTAKES
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
 
-ThemeName = Literal["order", "attention", "residuals", "training"]
-THEMES: Mapping[ThemeName, str] = {
+ExperimentTheme = Literal["order", "attention", "residuals", "training"]
+THEMES: Mapping[ExperimentTheme, str] = {
     "order": N_("Order and masks"),
     "attention": N_("Attention"),
     "residuals": N_("Residuals and norms"),
     "training": N_("Training"),
 }
 
-Kind = Literal[
+FindingKind = Literal[
     "worse",
     "better",
     "slower",
@@ -45,14 +45,14 @@ unordered: nearly all tokens right, in another order.
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ArmFinding:
     """What a run showed beside another: a kind, and a sentence with the numbers."""
 
-    kind: Kind
+    kind: FindingKind
     sentence: Sentence
 
 
-Compare = Callable[[Result, Result], Finding]
+Compare = Callable[[Result, Result], ArmFinding]
 """Compares the second result with the first."""
 
 
@@ -81,9 +81,9 @@ class Demonstration:
     """
 
     name: str
-    theme: ThemeName
+    theme: ExperimentTheme
     title: str
-    expected: frozenset[Kind]
+    expected: frozenset[FindingKind]
     base: Experiment
     arms: tuple[Arm, ...]
     compare: Compare
@@ -103,7 +103,7 @@ class Demonstration:
 
     @property
     def is_of_model(self) -> bool:
-        """Whether the models differ, and not how they are trained alone."""
+        """Return whether the models differ, not only their training."""
         return any(path.startswith("model.") for arm in self.arms for path in arm.changes)
 
     def arm(self, name: str) -> Arm:
@@ -143,7 +143,7 @@ def small(
     task_settings: Mapping[str, Any] | None = None,
     training: Mapping[str, Any],
 ) -> Experiment:
-    """Return an experiment that is over soon, measured often and kept small."""
+    """Return an experiment that is quick, small and validated often."""
     values = default_sections(family, task)
     values["model"] |= dict(model or {})
     values["task"] |= dict(task_settings or {})
@@ -151,12 +151,12 @@ def small(
     return Experiment.parse(values)
 
 
-def by_theme(known: Mapping[str, Demonstration]) -> dict[ThemeName, Sequence[Demonstration]]:
+def by_theme(known: Mapping[str, Demonstration]) -> dict[ExperimentTheme, Sequence[Demonstration]]:
     """Return the experiments of each theme, in their order."""
     return {theme: [one for one in known.values() if one.theme == theme] for theme in THEMES}
 
 
-OUTCOMES: dict[Kind, str] = {
+OUTCOMES: dict[FindingKind, str] = {
     "better": N_("It gets more right."),
     "faster": N_("It gets as many right, but sooner."),
     "same": N_("No visible difference."),

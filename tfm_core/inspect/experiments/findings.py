@@ -15,7 +15,7 @@ from typing import Any
 
 from tfm_core.inspect.compare.conclusions import tells_apart
 from tfm_core.inspect.compare.spread import ACCURACY, Measure, paired, sentence
-from tfm_core.inspect.experiments.demonstration import Demonstration, Finding, Kind
+from tfm_core.inspect.experiments.demonstration import ArmFinding, Demonstration, FindingKind
 from tfm_core.inspect.experiments.result import Result
 from tfm_core.sentences import N_, Paragraph, Sentence, joined
 
@@ -33,7 +33,7 @@ SHARPER = 1.15
 """How many times as large the larger of two largest weights is."""
 
 
-def usual(first: Result, second: Result) -> Finding:
+def usual(first: Result, second: Result) -> ArmFinding:
     """Compare accuracies, and where they are equal, speeds."""
     ended = _ended(first, second)
     if ended is not None:
@@ -41,7 +41,7 @@ def usual(first: Result, second: Result) -> Finding:
     a, b = first.score or 0.0, second.score or 0.0
     speed, n = _speed(first, second), min(first.n_unseen, second.n_unseen) or 1
     if abs(b - a) >= MIN and tells_apart(max(a, b), min(a, b), n):
-        kind: Kind = "worse" if b < a else "better"
+        kind: FindingKind = "worse" if b < a else "better"
         gap = 100 * abs(b - a)
         lead = (
             N_("That is {gap:.1f} points less.", gap=gap)
@@ -53,10 +53,10 @@ def usual(first: Result, second: Result) -> Finding:
         kind, parts = speed.kind, [N_("Both end alike."), _figures(first, second)]
     else:
         kind, parts = "same", [N_("No difference in this run."), _figures(first, second)]
-    return Finding(kind, joined(*parts, *([] if speed is None else [speed.sentence])))
+    return ArmFinding(kind, joined(*parts, *([] if speed is None else [speed.sentence])))
 
 
-def fooled(first: Result, second: Result) -> Finding:
+def fooled(first: Result, second: Result) -> ArmFinding:
     """Say whether the second run is right only while it is given the true tokens so far."""
     ended = _ended(first, second)
     if ended is not None or first.written is None or second.written is None:
@@ -65,24 +65,29 @@ def fooled(first: Result, second: Result) -> Finding:
     values = _labels(first, second) | {"a": a, "b": b, "own_b": own.share, "n": own.n}
     if b - own.share < MIN or not tells_apart(b, own.share, own.n):
         return _with(usual(first, second), Paragraph("findings/generates-alike", **values))
-    name = "differs" if tells_apart(a, b, max(1, second.n_unseen)) else "perfect"
-    given = Paragraph(f"findings/fooled-second-{name}", **values)
+    curves = (
+        N_("Its training loss looks normal.")
+        if tells_apart(a, b, max(1, second.n_unseen))
+        else N_("Its curves look perfect.")
+    )
     values["own_a"] = first.written.share
-    return Finding("fooled", joined(given, Paragraph("findings/fooled-generates", **values)))
+    given = Paragraph("findings/fooled-given", **values)
+    return ArmFinding("fooled", joined(given, curves, Paragraph("findings/fooled-own", **values)))
 
 
-def unordered(first: Result, second: Result) -> Finding:
+def unordered(first: Result, second: Result) -> ArmFinding:
     """Say whether the second run writes the right tokens, but in another order."""
     found, own = usual(first, second), second.written
     if found.kind != "worse" or own is None:
         return found
-    values = {"second": second.label, "tokens": own.tokens, "share": own.share, "n": own.n}
+    values: dict[str, Any] = {"second": second.label, "tokens": own.tokens}
+    values |= {"share": own.share, "n": own.n}
     if own.tokens < NEARLY or own.tokens - own.share < MIN:
         return _with(found, Paragraph("findings/more-than-order", **values))
     return _with(found, Paragraph("findings/unordered", **values), kind="unordered")
 
 
-def smoothed(first: Result, second: Result) -> Finding:
+def smoothed(first: Result, second: Result) -> ArmFinding:
     """Say what label smoothing did to answers and to confidence."""
     found = usual(first, second)
     a, b = first.confidence, second.confidence
@@ -99,7 +104,7 @@ def smoothed(first: Result, second: Result) -> Finding:
     return _with(found, more, kind="unsure" if found.kind in ("same", "slower") else None)
 
 
-def sharpened(first: Result, second: Result) -> Finding:
+def sharpened(first: Result, second: Result) -> ArmFinding:
     """Say what another scale did to attention before the first update, and to the result."""
     found = usual(first, second)
     a, b = first.sharpness, second.sharpness
@@ -107,10 +112,10 @@ def sharpened(first: Result, second: Result) -> Finding:
         return found
     name = "sharper" if b > SHARPER * a else "flatter" if a > SHARPER * b else "as-sharp"
     start = Paragraph(f"findings/{name}", **_labels(first, second), a=a, b=b)
-    return Finding(found.kind, joined(start, found.sentence))
+    return ArmFinding(found.kind, joined(start, found.sentence))
 
 
-def roughened(first: Result, second: Result) -> Finding:
+def roughened(first: Result, second: Result) -> ArmFinding:
     """Compare accuracies, and the largest gradients."""
     found = usual(first, second)
     a, b = first.largest_gradient, second.largest_gradient
@@ -129,7 +134,7 @@ def roughened(first: Result, second: Result) -> Finding:
     return _with(found, more, kind="rougher" if found.kind == "same" else None)
 
 
-def twice_squashed(first: Result, second: Result) -> Finding:
+def twice_squashed(first: Result, second: Result) -> ArmFinding:
     """Say how far a loss got that took probabilities for logits."""
     found = usual(first, second)
     if second.guessing is None or second.training_loss is None or second.diverged is not None:
@@ -149,25 +154,25 @@ def lowest_of_probabilities(n_classes: int) -> float:
     return math.log(math.e + n_classes - 1) - 1
 
 
-def _with(found: Finding, more: Sentence, *, kind: Kind | None = None) -> Finding:
+def _with(found: ArmFinding, more: Sentence, *, kind: FindingKind | None = None) -> ArmFinding:
     """Return a finding with one more sentence; kind: in place of its own."""
-    return Finding(kind or found.kind, joined(found.sentence, more))
+    return ArmFinding(kind or found.kind, joined(found.sentence, more))
 
 
 def _labels(first: Result, second: Result) -> dict[str, Any]:
     return {"first": first.label, "second": second.label}
 
 
-def _ended(first: Result, second: Result) -> Finding | None:
+def _ended(first: Result, second: Result) -> ArmFinding | None:
     """Return a finding where one of the runs, or both, diverged."""
     values = _labels(first, second)
     if first.diverged is None and second.diverged is None:
         return None
     if second.diverged is None:
-        return Finding("saved", N_("“{first}” diverged; “{second}” did not.", **values))
+        return ArmFinding("saved", N_("“{first}” diverged; “{second}” did not.", **values))
     if first.diverged is not None:
-        return Finding("same", N_("Both diverged: {why}", why=second.diverged))
-    found = Finding("diverged", N_("“{second}” diverged. {why}", why=second.diverged, **values))
+        return ArmFinding("same", N_("Both diverged: {why}", why=second.diverged))
+    found = ArmFinding("diverged", N_("“{second}” diverged. {why}", why=second.diverged, **values))
     if first.score is None:
         return found
     return _with(found, N_("“{first}” ends with {a:.1%} right.", a=first.score, **values))
@@ -180,7 +185,7 @@ def _figures(first: Result, second: Result) -> Sentence:
     return N_("“{second}” gets {b:.1%} of unseen sequences right, “{first}” {a:.1%}.", **values)
 
 
-def _speed(first: Result, second: Result) -> Finding | None:
+def _speed(first: Result, second: Result) -> ArmFinding | None:
     """Return which run reached nearly the same accuracy sooner; None where that is unknown."""
     if not first.validations or not second.validations:
         return None
@@ -195,15 +200,15 @@ def _speed(first: Result, second: Result) -> Finding | None:
         words = N_(
             "It reached {share:.0%} of tokens at step {b:,}, “{first}” at step {a:,}.", **values
         )
-        return Finding("slower", words)
+        return ArmFinding("slower", words)
     if a >= TIMES * b and a - b > interval:
         words = N_(
             "It reached {share:.0%} of tokens at step {b:,}, “{first}” only at step {a:,}.",
             **values,
         )
-        return Finding("faster", words)
+        return ArmFinding("faster", words)
     words = N_("They reached {share:.0%} of tokens at steps {b:,} and {a:,}.", **values)
-    return Finding("same", words)
+    return ArmFinding("same", words)
 
 
 SEQUENCE_ACCURACY = Measure(N_("sequence accuracy"))
@@ -217,7 +222,7 @@ class Conclusion:
     is_expected: None without a finding.
     """
 
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[ArmFinding, ...] = ()
     seeds: tuple[Sentence, ...] = ()
     is_expected: bool | None = None
 

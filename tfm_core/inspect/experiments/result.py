@@ -14,7 +14,6 @@ from tfm_core.config import Experiment
 from tfm_core.inspect.compare.curves import figures
 from tfm_core.inspect.compare.seeds import counts
 from tfm_core.probe.labels import axes, modules_by_kind
-from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
@@ -23,12 +22,12 @@ if TYPE_CHECKING:
 
 
 WRITTEN = 200
-"""Unseen examples that a model answers by itself."""
+"""Unseen examples that a model generates answers for."""
 _LAST_STEPS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class Generated:
     """The share right of n unseen examples that a model generates.
 
     tokens: mean share of tokens right in any order, of the longer of answer and target.
@@ -62,7 +61,7 @@ class Result:
     largest_gradient: float | None = None
     guessing: float | None = None
     diverged: str | None = None
-    written: Written | None = None
+    written: Generated | None = None
     sharpness: float | None = None
 
     @property
@@ -83,21 +82,23 @@ def read(
     found, outcome = figures(curves), run.outcome
     is_tested = found.test_accuracy is not None
     n_unseen = getattr(experiment.task, "n_test" if is_tested else "n_validation", 0)
-    seen = curves.unseen
+    seen, last = curves.unseen, curves.steps["loss"][-_LAST_STEPS:].astype(np.float64)
+    norms = curves.steps["grad_norm"].astype(np.float64)
+    norms = norms[np.isfinite(norms)]
     return Result(
         label,
         accuracy=found.test_accuracy if is_tested else found.accuracy,
         sequence_accuracy=found.test_sequences if is_tested else found.sequences,
         n_unseen=n_unseen,
         loss=found.test_loss if is_tested else found.loss,
-        training_loss=_training_loss(curves),
+        training_loss=float(last.mean()) if len(last) and np.isfinite(last).all() else None,
         confidence=_confidence(run),
         validations=tuple(
             (int(step), float(right))
             for step, right in zip(seen["step"], seen["accuracy"], strict=True)
             if math.isfinite(right)
         ),
-        largest_gradient=_largest_gradient(curves),
+        largest_gradient=float(norms.max()) if len(norms) else None,
         guessing=curves.started.get("start_loss"),
         diverged=outcome.sentence if outcome is not None and outcome.kind == "diverged" else None,
         written=_written(run) if writes_freely else None,
@@ -105,19 +106,8 @@ def read(
     )
 
 
-def _training_loss(curves: Curves) -> float | None:
-    last = curves.steps["loss"][-_LAST_STEPS:].astype(np.float64)
-    return float(last.mean()) if len(last) and np.isfinite(last).all() else None
-
-
-def _largest_gradient(curves: Curves) -> float | None:
-    norms = curves.steps["grad_norm"].astype(np.float64)
-    known = norms[np.isfinite(norms)]
-    return float(known.max()) if len(known) else None
-
-
 def _confidence(run: Run) -> float | None:
-    """Return how sure the last snapshot's answers are; padding behind an answer does not count."""
+    """Return the mean confidence of the last snapshot's answers, without padding."""
     try:
         snapshot = run.snapshot(run.snapshot_steps()[-1])
     except (ValueError, IndexError):
@@ -133,33 +123,21 @@ def _confidence(run: Run) -> float | None:
 
 
 def _sharpness(run: Run) -> float | None:
+    by_kind = modules_by_kind(run.experiment)
+    largest: list[float] = []
     try:
         probe, snapshot = run.probe(), run.snapshot(0)
-        largest = [
-            row
-            for index, item in enumerate(probe.attended)
-            for module in _self_attention(run.experiment)
-            for row in _largest(snapshot.attention[module][index], run.experiment, item, module)
-        ]
+        for index, item in enumerate(probe.attended):
+            for module in by_kind.get("encoder") or next(iter(by_kind.values()), []):
+                n_queries, n_keys = axes(run.experiment, item, module).shape
+                weights = snapshot.attention[module][index, :, :n_queries, :n_keys]
+                largest += weights.max(-1).ravel().tolist()
     except (ValueError, KeyError, IndexError):
         return None
     return float(np.mean(largest)) if largest else None
 
 
-def _self_attention(experiment: Experiment) -> list[str]:
-    known = modules_by_kind(experiment)
-    return list(known.get("encoder") or next(iter(known.values()), []))
-
-
-def _largest(
-    weights: np.ndarray, experiment: Experiment, item: dict[str, object], module: str
-) -> list[float]:
-    """Return the largest weight of each row of one example's maps (H, Q, K), padding cut off."""
-    n_queries, n_keys = axes(experiment, item, module).shape
-    return [float(one) for one in weights[:, :n_queries, :n_keys].max(-1).ravel()]
-
-
-def _written(run: Run) -> Written | None:
+def _written(run: Run) -> Generated | None:
     """Let the last weights answer unseen examples by themselves, greedily."""
     import torch
 
@@ -182,17 +160,17 @@ def _written(run: Run) -> Written | None:
         ids = greedy(model, unseen.src[:n], max_len=unseen.tgt.size(1) - 1).ids.tolist()
     pairs = [(words.decode(row), pair.tgt) for row, pair in zip(ids, unseen.pairs[:n], strict=True)]
     right = sum(tuple(answer) == tuple(truth) for answer, truth in pairs)
-    return Written(right / n, n, sum(in_any_order(*pair) for pair in pairs) / n)
+    return Generated(right / n, n, sum(in_any_order(*pair) for pair in pairs) / n)
 
 
 def in_any_order(answer: Sequence[str], truth: Sequence[str]) -> float:
-    """Return the share of tokens that two sequences have in common, whatever their order."""
+    """Return the share of tokens that two sequences have in common, in any order."""
     shared = (Counter(answer) & Counter(truth)).total()
     return shared / max(len(answer), len(truth), 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class ExperimentRuns:
     """The runs of an experiment. by_arm: name of the arm -> seed, ascending -> run."""
 
     by_arm: Mapping[str, Mapping[int, Run]]
@@ -218,7 +196,7 @@ class Found:
         return len(self.of_seed(self.seed)) == len(self.by_arm)
 
 
-class Shelf:
+class RunIndex:
     """Runs by what they learn, with any seed."""
 
     def __init__(self, runs: Iterable[Run]) -> None:
@@ -229,9 +207,9 @@ class Shelf:
                 by_seed = self._known.setdefault(_but_seed(run.experiment), {})
                 by_seed.setdefault(run.experiment.seed, []).append(run)
 
-    def of(self, demonstration: Demonstration) -> Found:
+    def of(self, demonstration: Demonstration) -> ExperimentRuns:
         """Return the newest runs of an experiment; one that was stopped or damaged is none."""
-        return Found(
+        return ExperimentRuns(
             {arm.name: self._newest(demonstration.experiment(arm)) for arm in demonstration.arms}
         )
 
@@ -241,8 +219,8 @@ class Shelf:
         return {seed: run for seed, run in newest.items() if run is not None}
 
 
-def missing(demonstration: Demonstration, found: Found) -> dict[str, Experiment]:
-    """Return what is still to be trained of each arm, with the seed that the others have."""
+def missing(demonstration: Demonstration, found: ExperimentRuns) -> dict[str, Experiment]:
+    """Return the experiment of each arm without a run, with the seed of the others."""
     there = found.of_seed(found.seed)
     return {
         arm.name: demonstration.experiment(arm).replace(seed=found.seed)

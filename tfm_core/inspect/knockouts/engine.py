@@ -1,15 +1,12 @@
-"""Switching parts of a trained model off, for as long as a block lasts; no weight is touched.
+"""Switch parts of a trained model off inside a block; no weight is touched.
 
     with knocked_out(model, [part, other]):
         model(src, tgt_in)
 
-What a part hands on becomes zero, or the mean that it hands on over many examples. Zero-ablation
-puts the layers behind in a place that they never saw in training, so it also shows how used they
-are to the part; mean-ablation leaves what the part always says, and takes what it says of this
-example alone (Wang et al. 2022, "Interpretability in the Wild", section 2.1).
-
-The model is changed by hooks and by replaced modules of this one object: whoever shares a model
-with others knocks out a ``twin`` of it.
+A part's output becomes zero, or its mean over many examples. Zero-ablation puts later layers where
+they never were in training; mean-ablation removes only what depends on the example (Wang et al.
+2022, "Interpretability in the Wild", section 2.1). Hooks change this one model object: knock out a
+``twin`` of a shared model.
 """
 
 from __future__ import annotations
@@ -25,7 +22,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from tfm_core.inspect.knockouts.parts import SUBLAYERS, Part
+from tfm_core.inspect.knockouts.parts import SUBLAYERS, KnockedPart
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.blocks import Block, Skip, Stack
 from tfm_core.layers.masks import is_token
@@ -33,25 +30,22 @@ from tfm_core.mistakes.blocks import skip_nothing
 from tfm_core.models.pictures import Captioner
 from tfm_core.models.text import DecoderOnly, EncoderOnly, TextModel
 
-Means = Mapping[Part, Tensor]
-"""What a part hands on in the mean: (d_head,) of a head, (d_model,) of the others."""
+Means = Mapping[KnockedPart, Tensor]
+"""The mean output of a part: (d_head,) of a head, (d_model,) of the others."""
 
 _NOTHING = object()
 
 
 def twin(model: nn.Module) -> nn.Module:
-    """Return the same model with the same weights, the tensors themselves, to be changed alone."""
+    """Return a copy of the model that shares its weight tensors."""
     return copy.deepcopy(model, {id(weight): weight for weight in model.parameters()})
 
 
 @contextmanager
 def knocked_out(
-    model: nn.Module, parts: Iterable[Part], means: Means | None = None
+    model: nn.Module, parts: Iterable[KnockedPart], means: Means | None = None
 ) -> Iterator[None]:
-    """Switch parts of a model off inside the block; behind it the model is as before.
-
-    means: what takes the place of what a part hands on; zero where nothing is said.
-    """
+    """Switch parts of a model off inside the block. means: replaces a part's output; else zero."""
     with ExitStack() as undo:
         for module in model.modules():
             if isinstance(module, Stack):
@@ -64,15 +58,14 @@ def knocked_out(
 
 @torch.no_grad()
 def means_of(
-    model: nn.Module, parts: Iterable[Part], batches: Iterable[tuple[Tensor, ...]]
-) -> dict[Part, Tensor]:
-    """Return the mean of what each part hands on, over all tokens of all batches.
+    model: nn.Module, parts: Iterable[KnockedPart], batches: Iterable[tuple[Tensor, ...]]
+) -> dict[KnockedPart, Tensor]:
+    """Return the mean output of each part, over all tokens of all batches.
 
-    Padding does not count, so the mean is the same however examples are cut into batches; of a
-    model that answers all positions at once, the positions that answer count. A part that hands on
-    no vector, such as a mask, has none.
+    Padding does not count; of a model that answers all positions at once, the answers count. A part
+    without a vector output, such as a mask, has none.
     """
-    tallies: dict[Part, _Tally] = {}
+    tallies: dict[KnockedPart, _Tally] = {}
     with ExitStack() as undo:
         for module in model.modules():
             if isinstance(module, Stack):
@@ -91,7 +84,7 @@ def means_of(
 
 
 class _Tally:
-    """The sum of what a part hands on."""
+    """The sum of a part's outputs."""
 
     def __init__(self) -> None:
         """Begin at nothing."""
@@ -118,8 +111,8 @@ class _Tally:
 
 
 @contextmanager
-def scaled_heads(model: nn.Module, scales: Mapping[Part, Tensor]) -> Iterator[None]:
-    """Multiply what each head hands on by a number of each example, (B,), inside the block."""
+def scaled_heads(model: nn.Module, scales: Mapping[KnockedPart, Tensor]) -> Iterator[None]:
+    """Multiply each head's output by one factor per example, (B,), inside the block."""
     with ExitStack() as undo:
         for part, factors in scales.items():
             attention, columns = _columns(model, part)
@@ -138,7 +131,7 @@ def scaled_heads(model: nn.Module, scales: Mapping[Part, Tensor]) -> Iterator[No
 
 
 @contextmanager
-def _head(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
+def _head(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[None]:
     attention, columns = _columns(model, part)
 
     def without(_module: nn.Module, args: Any) -> tuple[Tensor]:
@@ -151,8 +144,8 @@ def _head(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
 
 
 @contextmanager
-def _handed_on(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
-    """Switch off what a sublayer, a recurrent attention or the first state hands on."""
+def _handed_on(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[None]:
+    """Replace the output of a sublayer, a recurrent attention or the first state."""
 
     def instead(_module: nn.Module, args: Any, output: Any) -> Any:
         return _with_vector(output, _filled(_vector(output), mean))
@@ -162,7 +155,7 @@ def _handed_on(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[No
 
 
 @contextmanager
-def _backward(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
+def _backward(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[None]:
     def silent(_module: nn.Module, args: Any, output: Any) -> Any:
         return _with_vector(output, torch.zeros_like(_vector(output)))
 
@@ -175,8 +168,8 @@ def _backward(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[Non
 
 
 @contextmanager
-def _added(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
-    """Switch off what a layer adds to its input."""
+def _added(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[None]:
+    """Remove what a layer adds to its input."""
 
     def instead(_module: nn.Module, args: Any, output: Tensor) -> Tensor:
         return _kept(args[0], mean)
@@ -186,7 +179,7 @@ def _added(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
 
 
 @contextmanager
-def _residual(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
+def _residual(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[None]:
     block = model.get_submodule(f"{part.stack}.layers.{part.layer}")
     assert isinstance(block, Block)
     name = f"{SUBLAYERS[part.sublayer][0]}_norm"
@@ -206,7 +199,7 @@ def _residual(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[Non
 
 
 @contextmanager
-def _norm(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
+def _norm(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[None]:
     # the module is swapped, not hooked: other sublayers may share it
     if part.layer is None:
         owner, name = model.get_submodule(part.stack), "final_norm"
@@ -218,7 +211,7 @@ def _norm(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
 
 
 @contextmanager
-def _positions(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
+def _positions(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[None]:
     with ExitStack() as undo:
         added = _added_positions(model, part)
         if added is not None:
@@ -232,7 +225,7 @@ def _positions(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[No
 
 
 @contextmanager
-def _mask(model: nn.Module, part: Part, mean: Tensor | None) -> Iterator[None]:
+def _mask(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[None]:
     def without(_module: nn.Module, args: Any, settings: dict[str, Any]) -> tuple[Any, Any]:
         changed = dict(settings)
         if part.sublayer == "cross":
@@ -263,18 +256,18 @@ _KNOCK_OUTS: dict[str, Callable[..., Any]] = {
 Add = Callable[[Tensor], None]
 
 
-def _watch_head(model: nn.Module, part: Part, add: Add) -> list[RemovableHandle]:
+def _watch_head(model: nn.Module, part: KnockedPart, add: Add) -> list[RemovableHandle]:
     attention, columns = _columns(model, part)
     watch = attention.out_projection.register_forward_pre_hook
     return [watch(lambda _module, args: add(args[0][..., columns]))]
 
 
-def _watch_output(model: nn.Module, part: Part, add: Add) -> list[RemovableHandle]:
+def _watch_output(model: nn.Module, part: KnockedPart, add: Add) -> list[RemovableHandle]:
     watch = _module_of(model, part).register_forward_hook
     return [watch(lambda _module, _args, output: add(_vector(output)))]
 
 
-def _watch_change(model: nn.Module, part: Part, add: Add) -> list[RemovableHandle]:
+def _watch_change(model: nn.Module, part: KnockedPart, add: Add) -> list[RemovableHandle]:
     changing = _added_positions(model, part) if part.kind == "positions" else None
     if part.kind == "layer":
         changing = _module_of(model, part)
@@ -283,7 +276,7 @@ def _watch_change(model: nn.Module, part: Part, add: Add) -> list[RemovableHandl
     return [changing.register_forward_hook(lambda _module, args, output: add(output - args[0]))]
 
 
-_WATCHES: dict[str, Callable[[nn.Module, Part, Add], list[RemovableHandle]]] = {
+_WATCHES: dict[str, Callable[[nn.Module, KnockedPart, Add], list[RemovableHandle]]] = {
     "head": _watch_head,
     "sublayer": _watch_output,
     "layer": _watch_change,
@@ -292,8 +285,8 @@ _WATCHES: dict[str, Callable[[nn.Module, Part, Add], list[RemovableHandle]]] = {
 }
 
 
-def _columns(model: nn.Module, part: Part) -> tuple[MultiHeadAttention, slice]:
-    """Return the attention of a head, and where its output stands beside that of the others."""
+def _columns(model: nn.Module, part: KnockedPart) -> tuple[MultiHeadAttention, slice]:
+    """Return the attention of a head, and the columns of its output."""
     attention = model.get_submodule(part.module)
     assert isinstance(attention, MultiHeadAttention)
     assert part.head is not None
@@ -301,11 +294,11 @@ def _columns(model: nn.Module, part: Part) -> tuple[MultiHeadAttention, slice]:
     return attention, slice(part.head * width, (part.head + 1) * width)
 
 
-def _module_of(model: nn.Module, part: Part) -> nn.Module:
+def _module_of(model: nn.Module, part: KnockedPart) -> nn.Module:
     return model.get_submodule("bridge" if part.kind == "start" else part.module)
 
 
-def _added_positions(model: nn.Module, part: Part) -> nn.Module | None:
+def _added_positions(model: nn.Module, part: KnockedPart) -> nn.Module | None:
     """Return the layer that adds positions in front of a stack."""
     name = "src_positions" if part.stack == "encoder" else "tgt_positions"
     found = getattr(model, name, getattr(model, "positions", None))
@@ -313,7 +306,7 @@ def _added_positions(model: nn.Module, part: Part) -> nn.Module | None:
 
 
 def _vector(output: Any) -> Tensor:
-    """Return what a module hands on: a tensor, or the context or states beside other things."""
+    """Return the output tensor of a module, or the first of several."""
     if isinstance(output, Tensor):
         return output
     vector: Tensor = output[0]
@@ -337,7 +330,7 @@ def _kept(x: Tensor, mean: Tensor | None) -> Tensor:
 
 @contextmanager
 def _whole(stack: Stack) -> Iterator[None]:
-    """Let a stack compute all tokens where few are read, so that hooks see every block."""
+    """Let a stack compute all tokens, so that hooks see every block."""
     with _replaced(stack, "at", partial(Stack.at, stack)):
         yield
 

@@ -1,7 +1,4 @@
-"""One example as a model reads and answers it without some of its parts.
-
-torch is imported where it is needed, so that a page that imports this stays quick to appear.
-"""
+"""One example as a model reads and answers it without some parts; torch is imported late."""
 
 from __future__ import annotations
 
@@ -15,8 +12,8 @@ from tfm_core import byte_cache
 from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, SequenceTaskConfig
 from tfm_core.inspect.attention.example import Example, captured
 from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, inputs_of, model_of
-from tfm_core.inspect.knockouts.measure import How, means_over
-from tfm_core.inspect.knockouts.parts import Part
+from tfm_core.inspect.knockouts.measure import Replacement, means_over
+from tfm_core.inspect.knockouts.parts import KnockedPart
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
@@ -26,21 +23,19 @@ MIN_MOVED = 0.0005
 """Share of the attention below which a map counts as unchanged: it rounds to 0.0 %."""
 
 
-def example_without(run: Run, index: int, off: Sequence[Part], how: How, n: int) -> Example:
-    """Return an example of a run's probe: attention under the true answer, and the model's own.
+def example_without(
+    run: Run, index: int, off: Sequence[KnockedPart], how: Replacement, n: int
+) -> Example:
+    """Return an example of a run's probe without some parts: maps with the true answer, own answer.
 
-    n: of so many validation examples the means are taken, where ``how`` asks for them. Kept for
-    each checkpoint. Raises ValueError, in a sentence, where there is no checkpoint or no probe.
+    n: validation examples for the means. Cached. Raises StudentError without checkpoint or probe.
     """
     ordered = tuple(sorted(set(off), key=lambda part: part.code))
     return _read(str(run.folder), checkpoint_mark(run), index, ordered, how, n)
 
 
 def moved(before: Example, after: Example, module: str, head: int | None = None) -> float:
-    """Return the share of the attention that moved to other keys, 0 to 1, the mean of all rows.
-
-    head: from 0; None for the mean of all heads.
-    """
+    """Return the share of attention that moved to other keys; head: None for the mean of all."""
     first, second = (
         maps.mean(0) if head is None else maps[head]
         for maps in (before.attention[module], after.attention[module])
@@ -56,7 +51,9 @@ def most_moved(before: Example, after: Example) -> str | None:
 
 
 @byte_cache.kept
-def _read(folder: str, mark: int, index: int, off: tuple[Part, ...], how: How, n: int) -> Example:
+def _read(
+    folder: str, mark: int, index: int, off: tuple[KnockedPart, ...], how: Replacement, n: int
+) -> Example:
     import torch
 
     from tfm_core.inspect.knockouts.engine import knocked_out, twin
@@ -81,7 +78,7 @@ def _read(folder: str, mark: int, index: int, off: tuple[Part, ...], how: How, n
 def _answer(
     run: Run, model: Any, item: Mapping[str, Any], inputs: Sequence[Tensor], logits: Tensor
 ) -> dict[str, Any]:
-    """Return what the model says: probabilities of classes, or words of its own."""
+    """Return the prediction: probabilities of classes, or generated words."""
     from tfm_core.data.caption_words import join, vocabulary
     from tfm_core.data.captions import CaptionData
     from tfm_core.data.load import data_as

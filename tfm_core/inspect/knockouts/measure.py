@@ -1,7 +1,6 @@
-"""What switching parts off costs: loss and accuracy over the validation set, measured anew.
+"""What switching parts off costs: loss and accuracy on the first n validation examples.
 
-The measurement is the training's own (``Objective.measure``), on the first n examples. torch is
-imported where it is needed, so that a page that imports this stays quick to appear.
+The measurement is the training's (``Objective.measure``). torch is imported late.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from tfm_core import byte_cache
 from tfm_core.data.vocabulary import PAD
 from tfm_core.inspect.attention.deletion import stages_of
 from tfm_core.inspect.attention.trained import at_once, checkpoint_mark, data_of, in_all, model_of
-from tfm_core.inspect.knockouts.parts import Part, heads_of, parts_of
+from tfm_core.inspect.knockouts.parts import KnockedPart, heads_of, parts_of
 from tfm_core.runs.run import Run
-from tfm_core.sentences import Paragraph, Sentence
+from tfm_core.sentences import N_, Paragraph, Sentence, joined
 from tfm_core.variants.tasks import TASK_KINDS
 
 if TYPE_CHECKING:
@@ -30,13 +29,13 @@ if TYPE_CHECKING:
 
     S = TypeVar("S")
 
-How = Literal["zero", "mean"]
+Replacement = Literal["zero", "mean"]
 FIRST_EXAMPLES = 200
 RANDOM_ORDERS = 5
 MAX_STAGES = 24
-"""Points of a pruning curve behind its first; with more heads several go at a time."""
+"""Points of a pruning curve after its first; with more heads, several go at a time."""
 MAX_TOGETHER = 4
-"""So many parts are also measured alone when they are off together; more would take long."""
+"""The most parts that are also measured one by one."""
 _MORE_THAN, _NOTICED = 1.5, 0.01  # of one sum over the other, and nats
 _BATCH = 100
 _MORE, _MIN = 10, 20  # a press may take a tenth of what a question over all may
@@ -44,10 +43,7 @@ _MORE, _MIN = 10, 20  # a press may take a tenth of what a question over all may
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Loss in nats a token (or a picture), accuracy of tokens (or pictures), and of whole answers.
-
-    exact: None where no answer is right or wrong as a whole. n: validation examples measured on.
-    """
+    """Loss in nats a token (or picture), its accuracy, and that of whole answers, on n examples."""
 
     loss: float
     accuracy: float
@@ -57,19 +53,18 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Importance:
-    """A head: the score without it alone, and how much the loss rises, in nats."""
+    """A head: the score without it, and how much the loss rises, in nats."""
 
-    part: Part
+    part: KnockedPart
     score: Score
     rise: float
 
 
 @dataclass(frozen=True, slots=True)
-class Pruning:
-    """Heads taken away one after the other, and never put back.
+class HeadPruning:
+    """Heads removed one after the other.
 
-    removed: (S,) how many are gone. ordered: the scores with the least important gone first.
-    by_chance: the same for each random order.
+    removed: (S,) how many. ordered: the scores, least important first; by_chance: in random orders.
     """
 
     removed: tuple[int, ...]
@@ -93,18 +88,20 @@ def n_most(run: Run) -> int:
     return max(n_first(run), in_all(run.experiment, n_validation(run)))
 
 
-def measured(run: Run, off: Sequence[Part], how: How, n: int) -> Score:
-    """Return the score of a run's model without some parts, on its first n validation examples.
+def measured(run: Run, off: Sequence[KnockedPart], how: Replacement, n: int) -> Score:
+    """Return the score without some parts on the first n validation examples. Cached.
 
-    Kept for each checkpoint. Raises ValueError, in a sentence, without a checkpoint or data.
+    Raises ValueError, in a sentence, without a checkpoint or data.
     """
     ordered = tuple(sorted(set(off), key=lambda part: part.code))
     n = min(n, n_validation(run))
     return _measured(str(run.folder), checkpoint_mark(run), ordered, how if off else "zero", n)
 
 
-def together(run: Run, off: Sequence[Part], how: How, n: int) -> tuple[float, float] | None:
-    """Return by how much the loss rises without each of a few parts alone, in sum, and without all.
+def together(
+    run: Run, off: Sequence[KnockedPart], how: Replacement, n: int
+) -> tuple[float, float] | None:
+    """Return how much the loss rises without each part alone, in sum, and without all.
 
     None for fewer than two parts and more than MAX_TOGETHER.
     """
@@ -116,40 +113,38 @@ def together(run: Run, off: Sequence[Part], how: How, n: int) -> tuple[float, fl
 
 
 def in_words(alone: float, joint: float) -> Sentence:
-    """Say whether parts that are off together stand in for each other. See ``together``."""
-    values = {"alone": f"{alone:+.3f}", "joint": f"{joint:+.3f}"}
+    """Say whether parts stand in for each other, from the result of ``together``."""
     if max(abs(alone), abs(joint)) < _NOTICED:
-        return Paragraph("knockouts/needless", **values)
-    if joint > max(_MORE_THAN * alone, alone + _NOTICED):
-        return Paragraph("knockouts/redundant", **values)
-    if alone > max(_MORE_THAN * joint, joint + _NOTICED):
-        return Paragraph("knockouts/joint", **values)
-    return Paragraph("knockouts/independent", **values)
+        verdict = N_("These examples need neither.")
+    elif joint > max(_MORE_THAN * alone, alone + _NOTICED):
+        verdict = N_("That is more: each stood in for the other.")
+    elif alone > max(_MORE_THAN * joint, joint + _NOTICED):
+        verdict = N_("That is less: they serve one purpose.")
+    else:
+        verdict = N_("That is about as much: each does its own work.")
+    return joined(
+        Paragraph("knockouts/together", alone=f"{alone:+.3f}", joint=f"{joint:+.3f}"), verdict
+    )
 
 
-def importances(run: Run, how: How, n: int) -> Iterator[Importance]:
-    """Yield every head, one after the other, as the model is without it (Michel et al. 2019, 3.2).
-
-    Nothing is yielded for a model without heads. Raises ValueError as ``measured`` does.
-    """
+def importances(run: Run, how: Replacement, n: int) -> Iterator[Importance]:
+    """Yield every head with the score without it (Michel et al. 2019, 3.2). Raises ValueError."""
     whole = measured(run, (), how, n)
     for head in heads_of(run.experiment):
         score = measured(run, (head,), how, n)
         yield Importance(head, score, score.loss - whole.loss)
 
 
-def least_first(found: Sequence[Importance]) -> tuple[Part, ...]:
-    """Return the heads in the order in which a pruning takes them: what is missed least first."""
+def least_first(found: Sequence[Importance]) -> tuple[KnockedPart, ...]:
+    """Return the heads in pruning order: least important first."""
     return tuple(each.part for each in sorted(found, key=lambda each: each.rise))
 
 
-def gradient_importances(run: Run, n: int) -> dict[Part, float]:
-    """Return how much each head matters by one backward pass: Michel et al. 2019, Eq. 3.
+def gradient_importances(run: Run, n: int) -> dict[KnockedPart, float]:
+    """Return the importance of each head from one backward pass: Michel et al. 2019, Eq. 3.
 
-    That is the mean of |dL / d xi| over examples, L being the mean loss of one example and xi a
-    number that the head's output is multiplied with, at xi = 1; a straight line's guess of what
-    taking the head away would cost.
-    Kept for each checkpoint. Raises ValueError as ``measured`` does.
+    The mean over examples of |dL / d xi|, xi being a factor of the head's output, at xi = 1: a
+    linear estimate of what removing it costs. Cached. Raises ValueError as ``measured``.
     """
     if not heads_of(run.experiment):
         return {}
@@ -162,12 +157,14 @@ def n_measurements(n_heads: int, n_orders: int = RANDOM_ORDERS) -> int:
 
 
 def pruned(
-    run: Run, order: Sequence[Part], how: How, n: int, n_orders: int = RANDOM_ORDERS, seed: int = 0
-) -> Iterator[int | Pruning]:
-    """Take heads away in an order and in random ones; yield measurements done, then the curves.
-
-    Raises ValueError as ``measured`` does.
-    """
+    run: Run,
+    order: Sequence[KnockedPart],
+    how: Replacement,
+    n: int,
+    n_orders: int = RANDOM_ORDERS,
+    seed: int = 0,
+) -> Iterator[int | HeadPruning]:
+    """Remove heads in an order and in random ones; yield measurements done, then the curves."""
     chance = random.Random(seed)
     orders = [tuple(order), *(chance.sample(order, len(order)) for _ in range(n_orders))]
     stages = tuple(int(stage) for stage in stages_of(len(order), MAX_STAGES))
@@ -181,15 +178,15 @@ def pruned(
                 done += 1
                 yield done
         curves.append(tuple(curve))
-    yield Pruning(stages, curves[0], tuple(curves[1:]))
+    yield HeadPruning(stages, curves[0], tuple(curves[1:]))
 
 
-def heads_to_spare(curves: Pruning, points: float = 0.01) -> int:
+def heads_to_spare(curves: HeadPruning, points: float = 0.01) -> int:
     """Return how many heads went, in order, before accuracy had fallen by more than ``points``."""
     return _to_spare(curves.removed, curves.ordered, points)
 
 
-def heads_to_spare_by_chance(curves: Pruning, points: float = 0.01) -> tuple[int, ...]:
+def heads_to_spare_by_chance(curves: HeadPruning, points: float = 0.01) -> tuple[int, ...]:
     """Return the same of each random order."""
     return tuple(_to_spare(curves.removed, curve, points) for curve in curves.by_chance)
 
@@ -216,7 +213,9 @@ def first_of(split: S, n: int) -> S:
 
 
 @byte_cache.kept
-def _measured(folder: str, mark: int, off: tuple[Part, ...], how: How, n: int) -> Score:
+def _measured(
+    folder: str, mark: int, off: tuple[KnockedPart, ...], how: Replacement, n: int
+) -> Score:
     from tfm_core.inspect.knockouts.engine import knocked_out, twin
 
     run = Run(Path(folder))
@@ -228,7 +227,7 @@ def _measured(folder: str, mark: int, off: tuple[Part, ...], how: How, n: int) -
 
 
 def means_over(run: Run, n: int) -> Means:
-    """Return what each part hands on in the mean over the first n validation examples."""
+    """Return the mean output of each part over the first n validation examples."""
     return _means(str(run.folder), checkpoint_mark(run), min(n, n_validation(run)))
 
 
@@ -246,10 +245,7 @@ def _means(folder: str, mark: int, n: int) -> Means:
 
 
 def _answering(run: Run, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """Return what a model is called with, with padding in place of all targets that answer nothing.
-
-    Behind <eos> nothing is written, and where words are filled in nothing is before them.
-    """
+    """Return the inputs of a model with padding in place of targets that answer nothing."""
     from tfm_core.data.vocabulary import EOS, PAD
 
     if len(inputs) == 1:
@@ -260,7 +256,7 @@ def _answering(run: Run, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
 
 
 @byte_cache.kept
-def _gradients(folder: str, mark: int, n: int) -> dict[Part, float]:
+def _gradients(folder: str, mark: int, n: int) -> dict[KnockedPart, float]:
     import torch
 
     from tfm_core.inspect.knockouts.engine import knocked_out, scaled_heads, twin
@@ -315,5 +311,5 @@ _CHANGES = ("shift", "rotation", "scale", "slant")  # of pictures, while a model
 
 
 def _without_windows(data: Any) -> dict[str, None]:
-    """Return the change by which a running text is read as the validation set is."""
+    """Return the change that makes a running text be read like the validation set."""
     return {"windows": None} if hasattr(data, "windows") else {}

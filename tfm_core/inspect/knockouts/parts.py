@@ -1,7 +1,6 @@
-"""The parts of a model that can be switched off, and how each is called. Torch-free.
+"""The parts of a model that can be switched off, and their names; torch-free.
 
-Taking a part away and looking at what is lost is the oldest way to ask what it does: Michel et al.
-2019, "Are Sixteen Heads Really Better than One?", Voita et al. 2019, section 5, both of heads.
+After Michel et al. 2019, "Are Sixteen Heads Really Better than One?", and Voita et al. 2019.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from tfm_core.probe.labels import modules_by_kind
 from tfm_core.sentences import N_, Sentence
 from tfm_core.variants.positions import POSITIONS
 
-Kind = Literal[
+PartKind = Literal[
     "head", "sublayer", "layer", "residual", "norm", "positions", "mask", "start", "backward"
 ]
 SUBLAYERS: dict[str, tuple[str, str]] = {  # in a link -> module of a block, words
@@ -38,18 +37,17 @@ KINDS: dict[str, str] = {  # what switching it off does
 WITHOUT_CONTEXT = N_("The decoder no longer reads the source; it continues from its own state.")
 """What a recurrent network does without its attention."""
 HAS_MEAN = frozenset({"head", "sublayer", "layer", "positions", "start"})
-"""Kinds that hand on a vector, of which a mean can be taken; the others are there or are not."""
+"""Kinds with a vector output, which has a mean."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class KnockedPart:
     """One part of a model.
 
-    layer and head count from 0. layer: None for what belongs to a stack as a whole; sublayer: a key
-    of SUBLAYERS, "" for none; head: for heads alone.
+    layer and head: from 0; layer: None for a whole stack; sublayer: a key of SUBLAYERS, or "".
     """
 
-    kind: Kind
+    kind: PartKind
     stack: StackName
     layer: int | None = None
     sublayer: str = ""
@@ -72,15 +70,12 @@ class Part:
         return ".".join(filter(None, (self.stack, layer, sublayer)))
 
 
-def parts_of(experiment: Experiment) -> tuple[Part, ...]:
-    """Return all parts of a model that can be switched off, layer by layer; those of a stack last.
-
-    A part that the model does not have, such as the positions of a model without any, is left out.
-    """
+def parts_of(experiment: Experiment) -> tuple[KnockedPart, ...]:
+    """Return all parts of a model that can be switched off, layer by layer, then by stack."""
     model = experiment.model
     if isinstance(model, RecurrentConfig):
         return tuple(_recurrent(model))
-    parts: list[Part] = []
+    parts: list[KnockedPart] = []
     for stack in stacks(model):
         for layer in range(stack.n_layers):
             parts += _of_layer(model, stack, layer)
@@ -89,29 +84,28 @@ def parts_of(experiment: Experiment) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def heads_of(experiment: Experiment) -> tuple[Part, ...]:
+def heads_of(experiment: Experiment) -> tuple[KnockedPart, ...]:
     """Return the heads among the parts; a recurrent model has none."""
     return tuple(part for part in parts_of(experiment) if part.kind == "head")
 
 
-def first_to_go(experiment: Experiment) -> Part:
-    """Return a part whose loss is likely to be felt, to begin with.
+def first_to_go(experiment: Experiment) -> KnockedPart:
+    """Return a part whose loss is likely to show.
 
-    That is all attention of the last decoder layer to what was read, else of the first layer to
-    itself.
+    The last decoder layer's attention to the source, else the first layer's self-attention.
     """
     sublayers = [part for part in parts_of(experiment) if part.kind == "sublayer"]
     crossing = [part for part in sublayers if part.sublayer == "cross"]
     return crossing[-1] if crossing else sublayers[0]
 
 
-def kind_of_attention(experiment: Experiment, part: Part) -> str:
+def kind_of_attention(experiment: Experiment, part: KnockedPart) -> str:
     """Return which attention a head or an attention sublayer is, "" for another part."""
     kinds = modules_by_kind(experiment).items()
     return next((kind for kind, names in kinds if part.module in names), "")
 
 
-def name_of(part: Part) -> Sentence:
+def name_of(part: KnockedPart) -> Sentence:
     """Return how a part is called: ``decoder layer 2, cross-attention, head 3``."""
     if part.code in _NAMES:
         return N_(_NAMES[part.code])
@@ -149,34 +143,34 @@ _OF_LAYER: dict[str, str] = {
 }
 
 
-def _of_layer(model: BlockConfig, stack: StackPlan, layer: int) -> Iterator[Part]:
+def _of_layer(model: BlockConfig, stack: StackPlan, layer: int) -> Iterator[KnockedPart]:
     for sublayer in ("self", "cross", "ff") if stack.memory else ("self", "ff"):
         if sublayer != "ff":
             heads = range(model.n_heads)
-            yield from (Part("head", stack.name, layer, sublayer, head) for head in heads)
-        yield Part("sublayer", stack.name, layer, sublayer)
+            yield from (KnockedPart("head", stack.name, layer, sublayer, head) for head in heads)
+        yield KnockedPart("sublayer", stack.name, layer, sublayer)
         if model.has_residuals:
-            yield Part("residual", stack.name, layer, sublayer)
+            yield KnockedPart("residual", stack.name, layer, sublayer)
         if model.has_norms:
-            yield Part("norm", stack.name, layer, sublayer)
-    yield Part("layer", stack.name, layer)
+            yield KnockedPart("norm", stack.name, layer, sublayer)
+    yield KnockedPart("layer", stack.name, layer)
 
 
-def _of_stack(model: BlockConfig, stack: StackPlan) -> Iterator[Part]:
+def _of_stack(model: BlockConfig, stack: StackPlan) -> Iterator[KnockedPart]:
     if model.has_final_norm:
-        yield Part("norm", stack.name)
+        yield KnockedPart("norm", stack.name)
     position = POSITIONS[getattr(model, stack.position)]
     if position.is_added or position.is_inside:
-        yield Part("positions", stack.name)
+        yield KnockedPart("positions", stack.name)
     for attention in stack.attentions:
         order = model.order if attention.has_order else None
         sees_all = order is not None and order.sees_past and order.sees_future
         if attention.has_padding and not sees_all:
-            yield Part("mask", stack.name, None, "cross" if attention.is_cross else "self")
+            yield KnockedPart("mask", stack.name, None, "cross" if attention.is_cross else "self")
 
 
-def _recurrent(model: RecurrentConfig) -> Iterator[Part]:
-    yield Part("sublayer", "decoder", None, "cross")
-    yield Part("start", "decoder")
+def _recurrent(model: RecurrentConfig) -> Iterator[KnockedPart]:
+    yield KnockedPart("sublayer", "decoder", None, "cross")
+    yield KnockedPart("start", "decoder")
     if model.is_bidirectional:
-        yield Part("backward", "encoder")
+        yield KnockedPart("backward", "encoder")

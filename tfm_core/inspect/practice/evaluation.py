@@ -30,7 +30,7 @@ _BATCH = 250
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
-    """Answers on N pictures. labels and said: int (N,); probabilities: float32 (N, classes).
+    """Answers on N pictures. labels and predicted: int (N,); probabilities: float32 (N, classes).
 
     images: uint8 (N, C, height, width). loss: mean cross-entropy in nats.
     """
@@ -44,14 +44,14 @@ class Evaluation:
     class_names: tuple[str, ...]
 
     @property
-    def said(self) -> npt.NDArray[np.int64]:
+    def predicted(self) -> npt.NDArray[np.int64]:
         """The likeliest class of each picture, (N,)."""
         return np.asarray(self.probabilities.argmax(1), np.int64)
 
     @property
     def n_right(self) -> int:
         """Number of pictures classified correctly."""
-        return int((self.said == self.labels).sum())
+        return int((self.predicted == self.labels).sum())
 
     @property
     def accuracy(self) -> float:
@@ -60,17 +60,17 @@ class Evaluation:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the accuracy on all such pictures lies, with 95 % confidence."""
+        """Return the 95 % confidence interval of the accuracy."""
         return wilson(self.n_right, len(self.labels))
 
     def confusion(self) -> npt.NDArray[np.int64]:
-        """Return counts (classes, classes): the true class down, the said one across."""
+        """Return counts (classes, classes): the true class down, the predicted one across."""
         n = len(self.class_names)
-        return np.bincount(self.labels * n + self.said, minlength=n * n).reshape(n, n)
+        return np.bincount(self.labels * n + self.predicted, minlength=n * n).reshape(n, n)
 
     def wrong(self, most: int) -> npt.NDArray[np.intp]:
         """Return the misclassified pictures, the surest first."""
-        indices = np.flatnonzero(self.said != self.labels)
+        indices = np.flatnonzero(self.predicted != self.labels)
         sure = self.probabilities[indices].max(1)
         return indices[np.argsort(-sure, kind="stable")][:most]
 
@@ -81,10 +81,7 @@ def has_weights(run: Run) -> bool:
 
 
 def weights_mark(run: Run) -> int:
-    """Return a number that changes with the weights that count: a key for caches.
-
-    Raises ValueError, in a sentence, where there are none.
-    """
+    """Return a cache key that changes with the weights. Raises StudentError without any."""
     try:
         return _file(run).stat().st_mtime_ns
     except OSError:
@@ -108,10 +105,7 @@ def _file(run: Run) -> Path:
 
 
 def evaluate(run: Run, split: str) -> Evaluation:
-    """Let the weights that count answer every picture of ``split``, "validation" or "test".
-
-    Raises ValueError, in a sentence, where there are no weights or no pictures.
-    """
+    """Answer every picture of ``split``, "validation" or "test". Raises ValueError."""
     import torch
     import torch.nn.functional as F
 
@@ -145,11 +139,10 @@ _WRONG_PREFIX = "module."  # what wrapping a model for several GPUs puts before 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RoundTrip:
-    """Logits of N pictures, (N, classes) each: by the trained model, and by fresh ones.
+    """Logits of N pictures, (N, classes) each, of the trained model and of fresh ones.
 
-    fresh: untrained, from another seed; loaded: after loading the file. misnamed: after a loading
-    that ignores names it does not know, when every name is wrong.
-    content: the file; n_tensors: tensors in it; n_ignored: how many the misnamed loading ignored.
+    fresh: untrained, from another seed; loaded: from the file; misnamed: loaded with strict=False
+    and wrong names, n_ignored tensors ignored. content: the file, with n_tensors.
     """
 
     step: int
@@ -175,10 +168,7 @@ def save_weights(weights: dict[str, Tensor]) -> bytes:
 
 
 def load_weights(model: Any, content: bytes) -> None:
-    """Fill a model of the same configuration with a file's weights; every name must fit.
-
-    Raises RuntimeError, with the names, where one is missing, unknown or of another shape.
-    """
+    """Load a file's weights; every name must fit. Raises RuntimeError with the names if not."""
     from safetensors.torch import load
 
     model.load_state_dict(load(content), strict=True)
@@ -186,10 +176,7 @@ def load_weights(model: Any, content: bytes) -> None:
 
 
 def round_trip(run: Run) -> RoundTrip:
-    """Save the weights of a run, build two fresh models, load, and compare the answers.
-
-    Raises ValueError, in a sentence, where the run has no weights or no pictures.
-    """
+    """Save the weights of a run, load them into a fresh model, and compare. Raises ValueError."""
     import torch
 
     from tfm_core.training.setup import new_model

@@ -1,7 +1,6 @@
 """The guided run of good practice: three experiments on digits that differ in one thing each.
 
-They are ordinary runs, found among all runs by their experiment, so nothing else is remembered.
-torch is imported where it is needed.
+They are ordinary runs, found by their experiment. torch is imported late.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
-    from tfm_core.data.load import Data
+    pass
 
-Kind = Literal["plain", "early", "augmented"]
-KINDS: tuple[Kind, ...] = ("plain", "early", "augmented")
+LessonKind = Literal["plain", "early", "augmented"]
+KINDS: tuple[LessonKind, ...] = ("plain", "early", "augmented")
 PATIENCE = 6
 STEPS = 1200
 AUGMENTATION = {"shift": 2.0, "rotation": 10.0, "scale": 0.1}
-SECONDS: dict[Kind, int] = {"plain": 24, "early": 15, "augmented": 25}
+SECONDS: dict[LessonKind, int] = {"plain": 24, "early": 15, "augmented": 25}
 """CPU-seconds of training on one thread of a plain 2-core machine."""
 MIN_WAIT = 3
-"""Validations after the best from which on a rise is no longer taken for noise."""
+"""Validations after the best from which a rise is not noise."""
 TOP_LOSS = 2.6
 """Where the axis of the loss ends: a little above ln(10), the loss of guessing."""
 SPLITS = ("train", "validation", "test")
@@ -39,11 +38,7 @@ _WINDOW = 25  # batches whose mean stands for the training loss at a step
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Splits:
-    """How the pictures are shared out. counts: int (3, classes), by SPLITS; shared: in two splits.
-
-    roles are those of SPLITS: the weights learn from the first, people choose by the second, the
-    third answers once.
-    """
+    """How the pictures are split. counts: int (3, classes), by SPLITS; shared: in two splits."""
 
     counts: npt.NDArray[np.int64]
     class_names: tuple[str, ...]
@@ -57,10 +52,9 @@ class Splits:
 
 @dataclass(frozen=True, slots=True)
 class Overfitting:
-    """The turn of the validation loss: losses there and at the last validation, both splits.
+    """The minimum of the validation loss, and the last validation, for both splits.
 
-    gap: accuracy of training minus that of validation, at the last validation. waited: validations
-    since the best.
+    gap: training minus validation accuracy at the last. waited: validations since the minimum.
     """
 
     step: int
@@ -82,11 +76,10 @@ class Overfitting:
         )
 
 
-def guided(kind: Kind) -> Experiment:
+def guided(kind: LessonKind) -> Experiment:
     """Return the experiment: no augmentation, the same stopped early, the same augmented.
 
-    A constant learning rate, because a falling one would hide the overfitting; low and without
-    weight decay, so that the validation loss turns once instead of jumping up and down.
+    The learning rate is constant, low and without weight decay, so that overfitting shows.
     """
     values = default_sections("vit", "mnist-5000")
     values["task"] |= AUGMENTATION if kind == "augmented" else dict.fromkeys(AUGMENTATION, 0.0)
@@ -104,13 +97,10 @@ def guided(kind: Kind) -> Experiment:
     return Experiment.parse(values)
 
 
-def find(runs: Iterable[Run]) -> dict[Kind, Run]:
-    """Return the guided runs among runs, newest first: of each kind the newest that is not broken.
-
-    A finished one goes before one that is not, and any of these before a recorded one.
-    """
+def find(runs: Iterable[Run]) -> dict[LessonKind, Run]:
+    """Return the newest intact guided run of each kind: finished ones first, recorded ones last."""
     wanted = {kind: guided(kind) for kind in KINDS}
-    known: dict[Kind, Run] = {}
+    known: dict[LessonKind, Run] = {}
     for run in runs:
         if run.problem is not None:
             continue
@@ -123,18 +113,14 @@ def find(runs: Iterable[Run]) -> dict[Kind, Run]:
     return {kind: known[kind] for kind in KINDS if kind in known}
 
 
-def finished(runs: Mapping[Kind, Run]) -> dict[Kind, Run]:
+def finished(runs: Mapping[LessonKind, Run]) -> dict[LessonKind, Run]:
     """Return those of the guided runs that have been trained to their end."""
     return {kind: run for kind, run in runs.items() if _is_finished(run)}
 
 
-def chosen(runs: Mapping[Kind, tuple[Run, Curves]]) -> tuple[Kind, int, float] | None:
-    """Return kind, step and loss of the lowest validation loss of all runs, or None.
-
-    That is what a validation split is for: to choose. Each run stands for itself with the weights
-    that count, see ``TrainingConfig.tested``.
-    """
-    candidates: list[tuple[float, Kind, int]] = []
+def chosen(runs: Mapping[LessonKind, tuple[Run, Curves]]) -> tuple[LessonKind, int, float] | None:
+    """Return kind, step and loss of the lowest validation loss of all runs, or None."""
+    candidates: list[tuple[float, LessonKind, int]] = []
     for kind, (run, curves) in runs.items():
         rows, at = curves.unseen, curves.best_validation()
         if at is None:
@@ -169,22 +155,16 @@ def overfitting(curves: Curves) -> Overfitting | None:
 
 
 def splits_of(experiment: Experiment) -> Splits:
-    """Count the pictures of each class in each split, and those that stand in two of them.
-
-    Raises ValueError, in a sentence, for pictures that cannot be had.
-    """
+    """Count the pictures of each class in each split, and duplicates. Raises ValueError."""
     names = experiment.task_as(ImageTaskConfig).facts.class_names
-    parts = _parts(data_of(experiment))
+    data = data_of(experiment)
+    parts: dict[str, Any] = {name: getattr(data, name) for name in SPLITS}
     counts = np.stack(
         [np.bincount(part.labels.numpy(), minlength=len(names)) for part in parts.values()]
     )
     prints = [{image.numpy().tobytes() for image in part.images} for part in parts.values()]
     shared = len((prints[0] & prints[1]) | (prints[0] & prints[2]) | (prints[1] & prints[2]))
     return Splits(counts, names, shared)
-
-
-def _parts(data: Data) -> dict[str, Any]:
-    return {name: getattr(data, name) for name in SPLITS}
 
 
 def _trained_to(curves: Curves, column: str, step: int) -> float:

@@ -50,7 +50,7 @@ Floats = npt.NDArray[np.floating[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What was first seen at the snapshot of a step, in a sentence."""
+    """What happened by the snapshot of a step, in a sentence."""
 
     step: int
     sentence: str
@@ -193,7 +193,7 @@ def _is_right(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: i
 
 
 def _of_heads(experiment: Experiment, measured: _Measured) -> Iterator[_Event]:
-    """Yield what the heads of a snapshot do."""
+    """Yield events of heads."""
     for module, shares in measured.aligned.items():
         kind = kind_of(experiment, module).name
         least = max(alignment.LEARNED, 2 * measured.even[module])
@@ -255,7 +255,7 @@ def _of_heads(experiment: Experiment, measured: _Measured) -> Iterator[_Event]:
 def _aligning(
     experiment: Experiment, module: str, heads: Sequence[int], shares: Shares, words: str
 ) -> str:
-    """Return, in a sentence, which heads of a layer align, and how much."""
+    """Say which heads of a layer align, and how much."""
     if len(heads) == 1:
         return N_(
             "{head} now puts {share} of its attention on {words}.",
@@ -275,7 +275,7 @@ def _aligning(
 
 
 def _of_answers(probe: Probe, measured: _Measured) -> Iterator[_Event]:
-    """Yield what is answered right at a snapshot."""
+    """Yield events of right answers."""
     n, right = len(measured.right), [index for index, is_so in enumerate(measured.right) if is_so]
     if len(right) == 1:
         item = probe.items[right[0]]
@@ -296,7 +296,7 @@ def _of_answers(probe: Probe, measured: _Measured) -> Iterator[_Event]:
 def _of_curves(
     experiment: Experiment, probe: Probe, curves: Curves, before: int, step: int
 ) -> Iterator[_Event]:
-    """Yield what the curves say up to a step; ``before`` is that of the snapshot before."""
+    """Yield events of curves up to a step; ``before`` is the step of the snapshot before."""
     guessing, floor = curves.started.get("start_loss"), curves.started.get("floor")
     if guessing is None:
         return
@@ -382,7 +382,7 @@ def _with_since(sentence: Sentence, steps: Floats, shares: Floats, step: int) ->
 
 
 def _jump(curves: Curves, way: float, before: int, step: int) -> Iterator[_Event]:
-    """Yield that the loss of a batch jumped up since the snapshot before."""
+    """Yield a jump of the training loss since the snapshot before."""
     steps, losses = curves.steps["step"], curves.steps["loss"]
     for at in np.flatnonzero((steps > max(before, 1)) & (steps <= step)):
         earlier = losses[max(0, at - _BEFORE) : at]

@@ -22,21 +22,20 @@ if TYPE_CHECKING:
     from tfm_core.models.build import Model
 
 
-Readings = tuple[tuple[int, ...], npt.NDArray[np.float32]]
+AnswersByStep = tuple[tuple[int, ...], npt.NDArray[np.float32]]
 
 
-def readings(run: Run, picture: npt.NDArray[np.uint8]) -> Readings:
-    """Return the steps whose weights were kept, ascending, and (steps, classes): their answers.
+def answers_by_step(run: Run, picture: npt.NDArray[np.uint8]) -> AnswersByStep:
+    """Return the steps with kept weights, ascending, and (steps, classes): their answers.
 
-    picture: uint8 (C, height, width), as the run's pictures are. Sets of weights that are damaged
-    are left out. Raises ValueError, in a sentence, where the run learned no pictures, kept no
-    weights that can be read, or the picture has another shape.
+    picture: uint8 (C, height, width). Damaged weights are left out. Raises StudentError for other
+    runs, without weights, or for another shape.
     """
     import torch
 
-    run.experiment.task_as(ImageTaskConfig, N_("This run learned sentences; it reads no pictures."))
+    run.experiment.task_as(ImageTaskConfig, _NO_PICTURES)
     (images,) = inputs_of(run, {}, picture)
-    models = kept_models(run)
+    models = models_by_step(run)
     if not models:
         raise StudentError("This run kept no weights from during its training.")
     with torch.inference_mode():
@@ -45,7 +44,7 @@ def readings(run: Run, picture: npt.NDArray[np.uint8]) -> Readings:
     return tuple(step for step, _model in models), answers
 
 
-def read_from(found: Readings, answer: int) -> int | None:
+def right_since(found: AnswersByStep, answer: int) -> int | None:
     """Return the step from which on a run read a picture as ``answer``, None where it doesn't."""
     steps, answers = found
     since = None
@@ -55,10 +54,7 @@ def read_from(found: Readings, answer: int) -> int | None:
 
 
 def model_at(run: Run, step: int) -> Model:
-    """Return the model with the weights of a step that were kept; built once.
-
-    Raises ValueError, in a sentence, where there are none or they are damaged.
-    """
+    """Return the model with the kept weights of a step, cached. Raises StudentError."""
     try:
         changed = weights_path(run.folder, step).stat().st_mtime_ns
     except OSError:
@@ -66,8 +62,8 @@ def model_at(run: Run, step: int) -> Model:
     return _model(str(run.folder), step, changed)
 
 
-def kept_models(run: Run) -> list[tuple[int, Model]]:
-    """Return the models of the kept steps, ascending, each built once; none of damaged weights."""
+def models_by_step(run: Run) -> list[tuple[int, Model]]:
+    """Return the models of the kept steps, ascending, cached; without damaged weights."""
     found = []
     for step in run.weight_steps():
         try:
@@ -97,17 +93,17 @@ def _model(folder: str, step: int, _changed: int) -> Model:
 
 
 Array = npt.NDArray[Any]
+_NO_PICTURES = N_("This run learned sentences; it reads no pictures.")
 MAX_CLASSES = 12
-"""Of how many classes a bar each can be shown beside a drawing."""
+"""The most classes with a bar beside a drawing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Looks:
-    """S times of a training, the last one last.
+class PictureHistory:
+    """S steps of a training, the last one last.
 
-    steps: of the weights. shares: (S, classes), probabilities. heads: (S, L, H, side, side), what
-    the classifier's token, or the mean of all where there is none, takes from each patch. rollout:
-    (S, side, side), the same through all layers at once.
+    shares: (S, classes), probabilities. heads: (S, L, H, side, side), what the answering token
+    takes from each patch; rollout: (S, side, side), through all layers.
     """
 
     steps: tuple[int, ...]
@@ -117,29 +113,28 @@ class Looks:
 
 
 def reads_drawings(experiment: Experiment) -> bool:
-    """Return whether a model tells apart grey pictures of a few classes, as one can draw them."""
+    """Return whether a model classifies grey pictures into a few classes."""
     task = experiment.task
     channels = task.picture_shape[0] if task.picture_shape else 0
     return channels == 1 and 0 < len(task.class_names) <= MAX_CLASSES
 
 
-def looks(run: Run, picture: npt.NDArray[np.uint8]) -> Looks:
-    """Look at a picture uint8 (C, height, width) with all weights that a run has kept.
+def picture_history(run: Run, picture: npt.NDArray[np.uint8]) -> PictureHistory:
+    """Look at a picture uint8 (C, height, width) with all kept weights and the last checkpoint.
 
-    Where the last checkpoint is younger than these, it is the last one. Raises ValueError, in a
-    sentence, where the run learned no pictures or has no weights at all.
+    Raises StudentError for other runs, or without weights.
     """
-    run.experiment.model_as(ViTConfig, N_("This run learned sentences; it reads no pictures."))
+    run.experiment.model_as(ViTConfig, _NO_PICTURES)
     (images,) = inputs_of(run, {}, picture)
     kept = models_of(run)
     found = [_look(run.experiment, model, images) for _step, model in kept]
     shares, heads, rolled = (np.stack(part) for part in zip(*found, strict=True))
-    return Looks(tuple(step for step, _model in kept), shares, heads, rolled)
+    return PictureHistory(tuple(step for step, _model in kept), shares, heads, rolled)
 
 
 def models_of(run: Run) -> list[tuple[int, Model]]:
     """Return the models of a run by step, ascending. Raises ValueError where there is none."""
-    kept = kept_models(run)
+    kept = models_by_step(run)
     if run.has_checkpoint:
         model, step = model_of(run)
         if not kept or step > kept[-1][0]:

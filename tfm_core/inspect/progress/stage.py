@@ -1,8 +1,4 @@
-"""The stage: what a run shows of itself at each of its snapshots, for one kind of attention.
-
-Answers to the same unseen examples, all heads on one of them, and a few words for each head, step
-by step: what a page plays back and forth. Torch-free.
-"""
+"""The stage: what a run shows at each snapshot, for one kind of attention; torch-free."""
 
 from __future__ import annotations
 
@@ -38,7 +34,7 @@ _FIRST_KINDS = ("cross", "picture")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class StageExample:
     """An example of the probe: its source and truth as text, and the tokens that are the truth."""
 
     source: str
@@ -47,11 +43,11 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What the model says to one example at one step.
+class StageAnswer:
+    """The answer to one example at one step.
 
-    tokens, confidence: what it writes, and the probability of each token. classes: the likeliest
-    ones with theirs, for a picture. is_right: None where a text may go on in many ways.
+    tokens, confidence: of a text. classes: the likeliest of a picture. is_right: None for a text to
+    continue.
     """
 
     tokens: tuple[str, ...] = ()
@@ -61,11 +57,11 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class StageFrame:
     """One snapshot: the answer to every example, and a few words for each head, row by row."""
 
     step: int
-    answers: tuple[Answer, ...]
+    answers: tuple[StageAnswer, ...]
     labels: tuple[str, ...]
 
 
@@ -73,19 +69,18 @@ class Frame:
 class Stage:
     """All snapshots of a run, for one kind of attention on one example.
 
-    maps: of weights float16 (F, L, H, Q, K); None without attention. surface: how they are drawn.
-    ``map``: queries down, keys across. ``words``: K patches of the picture, for each of Q words.
-    ``picture``: K patches, Q = 1 without a name: the row of CLS, or where there is none the mean of
-    all rows. side: patches to a side of the picture, else 0. kinds: the names of all that the model
-    has; kind_words: the same in words. pictures: uint8 (P, C, height, width), None for texts.
+    maps: weights float16 (F, L, H, Q, K), or None. surface: ``map``: queries down, keys across;
+    ``words``: K patches for each of Q words; ``picture``: K patches, Q = 1: the CLS row, or the
+    mean of all rows. side: patches to a side, else 0. kinds: names of all kinds; kind_words: in
+    words. pictures: uint8 (P, C, height, width), or None.
     """
 
     kind: str | None
     kinds: tuple[str, ...]
     example: int
     n_attended: int
-    examples: tuple[Shown, ...]
-    frames: tuple[Frame, ...]
+    examples: tuple[StageExample, ...]
+    frames: tuple[StageFrame, ...]
     surface: Surface
     maps: MapView | None = None
     side: int = 0
@@ -95,7 +90,7 @@ class Stage:
 
     @property
     def weights(self) -> Array | None:
-        """The weights as they are seen, NaN where the mask forbids to look."""
+        """Return the weights as drawn: NaN where the mask forbids."""
         return None if self.maps is None else self.maps.seen()
 
     @property
@@ -110,10 +105,10 @@ def read(
     example: int | None = None,
     steps: Sequence[int] | None = None,
 ) -> Stage:
-    """Return the stage of a run as it is now; what cannot be shown falls back to the first.
+    """Return the stage of a run as it is now; unknown choices fall back to the first.
 
-    steps: of the snapshots to read; all there are, unless said. Snapshots that are damaged are left
-    out. Raises ValueError, in a sentence, where the run has no probe that can be read.
+    steps: of the snapshots, by default all; damaged ones are left out. Raises StudentError without
+    a readable probe.
     """
     experiment, probe = run.experiment, run.probe()
     kinds = _kinds(experiment)
@@ -121,7 +116,7 @@ def read(
     n_attended = len(probe.attended)
     chosen = kind if kind in kinds else next(iter(kinds), None)
     index = example if example is not None and 0 <= example < n_attended else _telling(probe)
-    frames: list[Frame] = []
+    frames: list[StageFrame] = []
     views: list[MapView] = []
     for step in run.snapshot_steps() if steps is None else steps:
         try:
@@ -158,7 +153,7 @@ def read(
 
 
 def _telling(probe: Probe) -> int:
-    """Return the example to begin with: the first, or the longest where texts only go on."""
+    """Return the example to begin with: the first, or the longest text to continue."""
     items = probe.attended
     if not items or not is_language(items[0]):
         return 0
@@ -182,17 +177,17 @@ def _together(views: Sequence[MapView]) -> MapView:
 
 def _frame(
     run: Run, probe: Probe, step: int, kind: str | None, index: int
-) -> tuple[Frame, MapView | None]:
-    """Return what a snapshot shows, from memory where it was read before. Raises ValueError."""
+) -> tuple[StageFrame, MapView | None]:
+    """Return what a snapshot shows, cached. Raises ValueError."""
     snapshot = run.snapshot(step)
     path = snapshot_path(run.folder, step)
     changed = path.stat().st_mtime_ns
     answers = _answers(run.folder, step, changed)
     if kind is None:
-        return Frame(step, answers, ()), None
+        return StageFrame(step, answers, ()), None
     modules = modules_by_kind(run.experiment)[kind]
     if any(module not in snapshot.attention for module in modules):
-        return Frame(step, answers, ()), None
+        return StageFrame(step, answers, ()), None
     example = example_of(run.experiment, probe, snapshot, index)
     view = map_view(run.experiment, example, kind=kind)
     if kind == "patches":
@@ -201,7 +196,7 @@ def _frame(
             view, weights=over_picture(view.weights, has_cls=cls), may_attend=None,
             query=(), query_words=(), key=view.key[cls:],
         )  # fmt: skip
-    return Frame(step, answers, head_labels.of_step(run, step, kind).short), view
+    return StageFrame(step, answers, head_labels.of_step(run, step, kind).short), view
 
 
 def over_picture(maps: Array, *, has_cls: bool) -> Array:
@@ -212,33 +207,33 @@ def over_picture(maps: Array, *, has_cls: bool) -> Array:
 
 
 @lru_cache(maxsize=512)
-def _answers(folder: Path, step: int, changed: int) -> tuple[Answer, ...]:
+def _answers(folder: Path, step: int, changed: int) -> tuple[StageAnswer, ...]:
     run = Run(folder)
     probe, snapshot = run.probe(), run.snapshot(step)
     return tuple(_answer(run.experiment, probe, snapshot, n) for n in range(len(probe.items)))
 
 
-def _answer(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: int) -> Answer:
+def _answer(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: int) -> StageAnswer:
     item = probe.items[index]
     if snapshot.probabilities is not None:
         names = experiment.task_as(ImageTaskConfig).facts.class_names
         row = np.asarray(snapshot.probabilities[index], np.float32)
         best = [int(number) for number in np.argsort(-row, kind="stable")[:MAX_CLASSES]]
         classes = tuple((names[number], float(row[number])) for number in best)
-        return Answer(classes=classes, is_right=best[0] == item["label"])
+        return StageAnswer(classes=classes, is_right=best[0] == item["label"])
     if snapshot.tokens is None:
-        return Answer()
+        return StageAnswer()
     tokens = tuple(snapshot.tokens[index])
     sure: tuple[float, ...] = ()
     if snapshot.confidence is not None:
         sure = tuple(float(share) for share in snapshot.confidence[index][: len(tokens)])
     is_right = None if is_language(item) else tokens == tuple(item["tgt"])
-    return Answer(tokens, sure, is_right=is_right)
+    return StageAnswer(tokens, sure, is_right=is_right)
 
 
-def _shown(experiment: Experiment, item: Mapping[str, Any]) -> Shown:
+def _shown(experiment: Experiment, item: Mapping[str, Any]) -> StageExample:
     if "label" in item:
         name = experiment.task_as(ImageTaskConfig).facts.class_names[item["label"]]
-        return Shown("", name, ())
+        return StageExample("", name, ())
     tokens = () if is_language(item) else tuple(item["tgt"])
-    return Shown(item.get("src_text", ""), item["tgt_text"], tokens)
+    return StageExample(item.get("src_text", ""), item["tgt_text"], tokens)

@@ -20,7 +20,7 @@ from tfm_core.training.loop import Trainer, build
 
 MAX_PARAMETERS = 50_000_000
 MAX_EXAMPLES = 2048
-"""Examples to take batches from; more would only take longer to make."""
+"""Examples to take batches from."""
 
 Around = Callable[[], AbstractContextManager[object]]
 

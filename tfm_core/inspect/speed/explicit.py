@@ -69,7 +69,7 @@ def einsum_attention(
 
 
 class _Nothing:
-    """A recorder that keeps nothing; while it is in force attention takes its explicit path."""
+    """A recorder that keeps nothing; while it is active, attention takes its explicit path."""
 
     def record(self, module: object, tensors: dict[str, Tensor]) -> None:
         """Let everything go."""
@@ -102,7 +102,7 @@ def backend_name(out: Tensor) -> str:
 
 
 def cases(bench: Bench) -> Iterator[BenchmarkCase]:
-    """Compare the first attention of the model alone, then the whole pass."""
+    """Compare the first attention of the model, then the whole pass."""
     calls = _Calls()
     with recording(calls):
         bench.loss()
@@ -167,11 +167,11 @@ def _whole(bench: Bench) -> BenchmarkCase:
 
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
 MAX_BYTES = 512 * 2**20
-"""Where the maps of explicit attention would need more, the curve ends."""
+"""The curve ends where the maps of explicit attention would need more."""
 
 
 def lengths(n_heads: int) -> list[int]:
-    """Return the lengths whose attention maps, kept twice in fp32, fit."""
+    """Return the lengths whose attention maps fit twice in fp32."""
     return [n for n in LENGTHS if 8 * n_heads * n * n <= MAX_BYTES]
 
 

@@ -88,7 +88,7 @@ def through_loader(loader: DataLoader[Any], device: torch.device) -> list[Batch]
 
 
 def pictures_taken(data: ImageData, order: Tensor, size: int) -> list[Batch]:
-    """Take rows out of one uint8 tensor that lies on the device, and make them floats there."""
+    """Take rows of one uint8 tensor on the device, and convert them to floats there."""
     train = data.train
     return [
         (train.images.index_select(0, indices).to(torch.float32).div_(255), train.labels[indices])

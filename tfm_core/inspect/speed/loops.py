@@ -56,11 +56,7 @@ def patch_cases(bench: Bench) -> Iterator[BenchmarkCase]:
     size = bench.experiment.model_as(PatchConfig).patch_size
     images = data.normalise(data.train.images[bench.indices()])
     yield BenchmarkCase(
-        N_(
-            "{n_images} pictures into {size}x{size} patches",
-            n_images=len(images),
-            size=size,
-        ),
+        N_("{n_images} pictures into {size}x{size} patches", n_images=len(images), size=size),
         {
             "loops": lambda: cut_into_patches(images, size),
             "at once": lambda: patchify(images, size),

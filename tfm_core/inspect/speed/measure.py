@@ -32,19 +32,19 @@ if TYPE_CHECKING:
 ROUNDS = 9
 MIN_ROUNDS = 3
 LONG_ENOUGH = 4.0
-"""Seconds after which no round is added to those of an case, once there are the fewest."""
+"""Seconds after which a case gets no more rounds than MIN_ROUNDS."""
 TURN = 0.02
-"""Seconds that a side should take at a time, well above the resolution of any clock."""
+"""Seconds that a side should take at a time, well above any clock's resolution."""
 MAX_CALLS = 200
 NICENESS = 5
 MEMORY_SHARE = 0.6
-"""Of the memory that is free when it starts, a measurement takes at most so much."""
+"""The share of the free memory that a measurement may take."""
 
-Say = Callable[..., None]
+Emit = Callable[..., None]
 
 
 def main() -> int:
-    """Measure what the input asks for; return the exit code."""
+    """Run the measurement that stdin requests; return the exit code."""
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     said = sys.stdout
@@ -69,7 +69,7 @@ def main() -> int:
 
 
 def measure(
-    name: str, experiment: Experiment, device: str, say: Say, *, count: int = ROUNDS
+    name: str, experiment: Experiment, device: str, say: Emit, *, count: int = ROUNDS
 ) -> None:
     """Check and time a comparison of the registry; tell ``say`` everything."""
     say("progress", done=0, total=0, words=N_("Starting: loading PyTorch"))
@@ -114,7 +114,7 @@ def cases_of(name: str, bench: Bench) -> Iterator[BenchmarkCase]:
 
 
 def settle() -> None:
-    """Set what decides about speed: one thread unless a side asks for more, and no denormals."""
+    """Set one thread and no denormals."""
     import torch
 
     torch.set_num_threads(1)
@@ -172,7 +172,7 @@ def _checked(case: BenchmarkCase) -> dict[str, Any]:
     }
 
 
-def _time(case: BenchmarkCase, clock: Clock, count: int, words: str, say: Say) -> None:
+def _time(case: BenchmarkCase, clock: Clock, count: int, words: str, say: Emit) -> None:
     say("progress", done=0, total=count, words=words)
     calls = _calls(case.sides, clock)
     begin = time.perf_counter()
@@ -194,7 +194,7 @@ def _calls(sides: Mapping[str, Callable[[], object]], clock: Clock) -> dict[str,
 
 
 def _leave_with(stream: TextIO) -> None:
-    """End this process when its input is closed: the server that asked is gone."""
+    """End this process when its input is closed: the server is gone."""
     stream.read()
     os._exit(0)
 

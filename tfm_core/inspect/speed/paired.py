@@ -15,7 +15,7 @@ Clock = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class TimeRange:
     """A median with the lowest and the highest of the rounds."""
 
     median: float
@@ -23,7 +23,7 @@ class Spread:
     high: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Spread:
+    def of(cls, values: Sequence[float]) -> TimeRange:
         """Summarise at least one value."""
         return cls(statistics.median(values), min(values), max(values))
 
@@ -52,9 +52,9 @@ def rounds(
         yield {name: seconds / (2 * calls[name]) for name, seconds in sums.items()}
 
 
-def ratio(above: Sequence[float], below: Sequence[float]) -> Spread:
+def ratio(above: Sequence[float], below: Sequence[float]) -> TimeRange:
     """Return how many times as long ``above`` takes as ``below``, compared within each round."""
-    return Spread.of([a / b for a, b in zip(above, below, strict=True)])
+    return TimeRange.of([a / b for a, b in zip(above, below, strict=True)])
 
 
 def seconds_of(call: Callable[[], object], count: int, clock: Clock) -> float:

@@ -57,7 +57,7 @@ def one_batch(bench: Bench, indices: Tensor) -> Tensor:
 
 
 def one_by_one(model: nn.Module, inputs: tuple[Tensor, ...]) -> Tensor:
-    """Return the model's output for each example of a batch, run by itself."""
+    """Return the model's output for each example of a batch, one at a time."""
     count = len(inputs[0])
     return torch.cat([model(*(one[i : i + 1] for one in inputs)) for i in range(count)])
 
@@ -235,7 +235,7 @@ def using(bench: Bench, model: nn.Module) -> Iterator[None]:
 
 
 def eager_pass(bench: Bench) -> Tensor:
-    """Run operation by operation, as Python says."""
+    """Run one operation at a time."""
     return bench.pass_()
 
 

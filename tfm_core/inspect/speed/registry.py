@@ -87,8 +87,7 @@ def _needs_gpu(experiment: Experiment, device: str) -> str | None:
     there = [one for one in devices() if one.available and one.name != "cpu"]
     if there:
         return N_(
-            "To compare both, choose {label} as the device on the Train page.",
-            label=there[0].label,
+            "To compare both, choose {label} as the device on the Train page.", label=there[0].label
         )
     missing = next(one for one in devices() if one.name == "cuda:0")
     return N_("This machine has no GPU to compare with. {reason}", reason=missing.reason)
@@ -229,9 +228,7 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
     ),
     "compile": BenchmarkComparison(
         N_("torch.compile"),
-        N_(
-            "Generated code, not one operation at a time; the first pass may take a minute.",
-        ),
+        N_("Generated code, not one operation at a time; the first pass may take a minute."),
         {"eager": N_("Eager"), "compiled": "Compiled"},
         {
             "Eager": f"{_HERE}.passes:eager_pass",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tfm_core.inspect.speed.paired import Spread, ratio
+from tfm_core.inspect.speed.paired import TimeRange, ratio
 from tfm_core.runs.store import RECORDED
 
 
@@ -69,23 +69,23 @@ class CaseReport:
         """Whether every result is within its tolerance."""
         return all(one.is_equal for one in self.equalities)
 
-    def time(self, side: str) -> Spread:
+    def time(self, side: str) -> TimeRange:
         """Return the seconds per call of a side that was timed."""
-        return Spread.of(self.seconds[side])
+        return TimeRange.of(self.seconds[side])
 
-    def gain(self, side: str) -> Spread:
+    def gain(self, side: str) -> TimeRange:
         """Return how many times as long the reference takes as this side.
 
         median: the quotient of both times, as shown. low, high: of the quotients within a round.
         """
         paired = ratio(self.seconds[self.reference], self.seconds[side])
         quotient = self.time(self.reference).median / self.time(side).median
-        return Spread(quotient, paired.low, paired.high)
+        return TimeRange(quotient, paired.low, paired.high)
 
 
 @dataclass(slots=True)
-class Report:
-    """A whole measurement; ``done`` and ``total`` count its parts, ``problem`` says what failed."""
+class SpeedReport:
+    """A whole measurement; ``done`` and ``total`` count its parts, ``problem`` is an error."""
 
     name: str
     device: str
@@ -140,7 +140,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def to_csv(reports: Iterable[Report]) -> str:
+def to_csv(reports: Iterable[SpeedReport]) -> str:
     """Return every round of every side as a table: one row a number, with its unit in its name."""
     text = io.StringIO()
     table = csv.writer(text)
@@ -166,14 +166,14 @@ PRESET = "translate"
 """The model that was measured."""
 DEVICE = "cpu"
 MEASURED = ("attention", "checkpointing")
-"""The comparisons that were: they count CPU-seconds, which a busy machine hardly changes."""
+"""The recorded comparisons: they count CPU-seconds, which a busy machine hardly changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedReport:
     """A report, the PyTorch that it was measured with, and the day."""
 
-    report: Report
+    report: SpeedReport
     torch: str
     day: str
 
@@ -185,7 +185,7 @@ def recorded(name: str) -> RecordedReport | None:
         return None
     first, *lines = path.read_text(encoding="utf-8").splitlines()
     said = json.loads(first)
-    report = Report(name, DEVICE, said["clock"])
+    report = SpeedReport(name, DEVICE, said["clock"])
     for line in lines:
         report.take(line)
     return RecordedReport(report, said["torch"], said["day"])

@@ -20,7 +20,7 @@ import tfm_core
 from tfm_core.config import Experiment
 from tfm_core.inspect.speed.measure import MEMORY_SHARE, clock_name
 from tfm_core.inspect.speed.registry import COMPARISONS
-from tfm_core.inspect.speed.report import Report
+from tfm_core.inspect.speed.report import SpeedReport
 from tfm_core.sentences import N_, StudentError
 
 PATIENCE = 15.0
@@ -53,7 +53,7 @@ class BenchmarkProcess:
         comparison = COMPARISONS[name]
         self.name = name
         self.begun = time.monotonic()
-        self._report = Report(name, device, clock_name(comparison.clock, device))
+        self._report = SpeedReport(name, device, clock_name(comparison.clock, device))
         self._limit = comparison.limit if limit is None else limit
         self._patience, self._polled = patience, self.begun
         self._lock = threading.Lock()
@@ -89,14 +89,14 @@ class BenchmarkProcess:
         """Seconds since the start."""
         return time.monotonic() - self.begun
 
-    def poll(self) -> Report:
+    def poll(self) -> SpeedReport:
         """Return what was measured until now; polling keeps the measurement alive."""
         self._polled = time.monotonic()
         with self._lock:
             return self._report
 
     def stop(self, sentence: str | None = None) -> None:
-        """End the process and all that it started; the sentence says why."""
+        """End the process and its children; the sentence is the reason."""
         with self._lock:
             if sentence is not None and self._report.problem is None and self.is_running:
                 self._report.problem = sentence
@@ -106,7 +106,7 @@ class BenchmarkProcess:
             else:
                 self._process.kill()
 
-    def wait(self, seconds: float) -> Report:
+    def wait(self, seconds: float) -> SpeedReport:
         """Return the report once the process has ended, or after so many seconds."""
         self._reader.join(seconds)
         return self.poll()

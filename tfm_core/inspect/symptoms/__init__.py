@@ -1,1 +1,1 @@
-"""The training doctor: what is plainly wrong with a training, since when, and what would help."""
+"""The training doctor: what is wrong with a training, since when, and what would help."""

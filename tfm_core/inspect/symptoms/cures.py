@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from tfm_core.config import ConfigError, Experiment
 from tfm_core.config.base import Config
-from tfm_core.config.training import TrainingConfig, own_decay
+from tfm_core.config.training import own_decay
 from tfm_core.facts.learning_rate import calmer_rate, usual_rate
 from tfm_core.inspect.compare.names import change
 from tfm_core.inspect.symptoms.in_curves import TIMES
@@ -23,15 +23,12 @@ SymptomKind = Literal[
     "diverged", "at-chance", "slow", "stuck", "exploding", "vanishing", "dead-heads", "overfits"
 ]
 Begins = Literal["beginning", "best", "last"]
-"""Where a cure begins: anew, or at a checkpoint, of the lowest validation loss or the newest."""
+"""Where a cure begins: anew, or at the best or the last checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cure:
-    """An experiment that would do better, and where it begins.
-
-    label: what the button says. step: of the checkpoint that it goes on from, 0 for the beginning.
-    """
+    """An experiment that would do better. label: of the button; step: it continues from, or 0."""
 
     label: str
     experiment: Experiment
@@ -41,10 +38,7 @@ class Cure:
 
 @dataclass(frozen=True, slots=True)
 class Symptom:
-    """Something that is seen in a run: what, since which step, and in a sentence with its figures.
-
-    cures: the one that is likeliest to help first; none where no setting would.
-    """
+    """Something wrong with a run since a step, in a sentence, with the likeliest cure first."""
 
     kind: SymptomKind
     step: int
@@ -62,22 +56,19 @@ _AS_USUAL: Mapping[str, tuple[str, ...]] = {
     "model": ("mistakes", "norm"),
     "training": ("mistakes",),
 }
-"""Settings some of whose values are mistakes: what they are by default learns."""
+"""Settings some of whose values are mistakes; their defaults are right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
-    """The steps of what a run has kept: the lowest validation loss, and the newest; None for none.
-
-    total: steps of the run.
-    """
+    """The steps of the checkpoints with the lowest validation loss and the newest, of ``total``."""
 
     best: int | None
     last: int | None
     total: int
 
 
-Changes = Mapping[str, Mapping[str, Any]]
+SettingChanges = Mapping[str, Mapping[str, Any]]
 
 
 def cures(
@@ -99,77 +90,67 @@ def cures(
 
 def _changes(
     kind: SymptomKind, experiment: Experiment, begins: Begins
-) -> Iterator[tuple[Begins, Changes]]:
+) -> Iterator[tuple[Begins, SettingChanges]]:
     training, usual = experiment.training, usual_rate(experiment)
-    mistakes = _mistakes(experiment)
     if kind == "overfits":
-        n_train = getattr(experiment.task, "n_train", None)
-        if isinstance(n_train, int):
-            yield "beginning", {"task": {"n_train": _MORE * n_train}}
-        dropout = min(0.5, experiment.model.dropout + _DROPOUT)
-        yield "best", {"model": {"dropout": dropout}}
-        if not training.patience:
-            yield "beginning", {"training": {"patience": _PATIENCE}}
+        yield from _against_overfitting(experiment)
         return
     if kind == "slow":
         yield begins, {"training": {"learning_rate": usual}}
         return
-    if mistakes:
+    if mistakes := _mistakes(experiment):
         yield "beginning", mistakes
     if kind in ("diverged", "exploding", "stuck"):
+        clip = {} if training.clip_norm else {"clip_norm": _CLIP}
         if training.learning_rate > 2 * usual or kind != "exploding":
-            calm = {"learning_rate": calmer_rate(experiment)}
-            yield begins, {"training": calm | ({} if training.clip_norm else {"clip_norm": _CLIP})}
-        if not training.clip_norm:
-            yield begins, {"training": {"clip_norm": _CLIP}}
-        yield from _warmer(training, usual)
-        return
-    if _is_coupled(training):
+            yield begins, {"training": {"learning_rate": calmer_rate(experiment), **clip}}
+        if clip:
+            yield begins, {"training": clip}
+    else:
+        yield from _against_stalling(experiment, usual)
+    if training.warmup < _WARM and training.learning_rate < TIMES * usual:
+        warm = {"learning_rate": training.learning_rate / 4, "warmup": _WARM}
+        yield "beginning", {"training": warm}
+
+
+def _against_overfitting(experiment: Experiment) -> Iterator[tuple[Begins, SettingChanges]]:
+    n_train = getattr(experiment.task, "n_train", None)
+    if isinstance(n_train, int):
+        yield "beginning", {"task": {"n_train": _MORE * n_train}}
+    yield "best", {"model": {"dropout": min(0.5, experiment.model.dropout + _DROPOUT)}}
+    if not experiment.training.patience:
+        yield "beginning", {"training": {"patience": _PATIENCE}}
+
+
+def _against_stalling(
+    experiment: Experiment, usual: float
+) -> Iterator[tuple[Begins, SettingChanges]]:
+    training = experiment.training
+    optimiser = OPTIMISERS[training.optimizer]
+    if optimiser.decay_is_coupled and training.weight_decay > optimiser.decay:
         yield "beginning", {"training": {"weight_decay": own_decay(training.optimizer)}}
     if not usual / TIMES < training.learning_rate < usual * TIMES:
         yield "beginning", {"training": {"learning_rate": usual}}
     if getattr(experiment.model, "norm_first", True) is False:
         yield "beginning", {"model": {"norm_first": True}}
-    yield from _warmer(training, usual)
-
-
-def _warmer(training: TrainingConfig, usual: float) -> Iterator[tuple[Begins, Changes]]:
-    """Yield a slower rise to a lower learning rate, where that is not far too high anyway."""
-    if training.warmup < _WARM and training.learning_rate < TIMES * usual:
-        calm = {"learning_rate": training.learning_rate / 4, "warmup": _WARM}
-        yield "beginning", {"training": calm}
-
-
-def _is_coupled(training: TrainingConfig) -> bool:
-    optimiser = OPTIMISERS[training.optimizer]
-    return optimiser.decay_is_coupled and training.weight_decay > optimiser.decay
 
 
 def _mistakes(experiment: Experiment) -> dict[str, dict[str, Any]]:
-    """Return what is known to be a mistake, as it would be right."""
+    """Return the settings that are mistakes, with their right values; several norms are right."""
     right: dict[str, dict[str, Any]] = {}
     for section, names in _AS_USUAL.items():
         config: Config = getattr(experiment, section)
-        fields = type(config).model_fields
-        wrong = {
-            name: fields[name].default
-            for name in names
-            if name in fields and _is_mistake(name, getattr(config, name), fields[name].default)
-        }
-        if wrong:
-            right[section] = wrong
+        for name, field in type(config).model_fields.items():
+            value = getattr(config, name)
+            if name in names and (value == "none" if name == "norm" else value != field.default):
+                right.setdefault(section, {})[name] = field.default
     return right
 
 
-def _is_mistake(name: str, value: object, default: object) -> bool:
-    """Say whether a value is wrong, and not only another one that works: norms have several."""
-    return value == "none" if name == "norm" else value != default
-
-
 def _cure(
-    experiment: Experiment, changes: Changes, begins: Begins, kept: Checkpoints
+    experiment: Experiment, changes: SettingChanges, begins: Begins, kept: Checkpoints
 ) -> Cure | None:
-    """Return a cure; None where its settings cannot be, or change nothing."""
+    """Return a cure; None if its settings are invalid or change nothing."""
     step = {"beginning": 0, "best": kept.best, "last": kept.last}[begins]
     if not step:
         begins, step = "beginning", 0
@@ -191,7 +172,7 @@ def _cure(
     )
 
 
-def _changed(experiment: Experiment, changes: Changes) -> Experiment:
+def _changed(experiment: Experiment, changes: SettingChanges) -> Experiment:
     sections = {
         name: getattr(experiment, name).replace(**changed).model_dump()
         for name, changed in changes.items()

@@ -1,4 +1,4 @@
-"""The doctor's word on a run as it is now: every symptom that is seen, the gravest first."""
+"""The symptoms of a run as it is now, the gravest first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tfm_core.runs.curves import Curves
 from tfm_core.runs.record.outcome import LossProgress, OutcomeKind, loss_progress, outcome_of
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
-from tfm_core.sentences import N_, Paragraph, Sentence
+from tfm_core.sentences import N_, Paragraph, Sentence, joined, listed
 from tfm_core.training.progress import is_of_divergence
 
 DeadHeads = tuple[int, tuple[str, ...]]
@@ -29,10 +29,7 @@ def symptoms(
     kept: Checkpoints,
     dead: DeadHeads | None = None,
 ) -> tuple[Symptom, ...] | None:
-    """Return what is wrong with a training; None where it does not say enough to be judged.
-
-    It is judged by what it wrote down until now, so that it can be asked at any step.
-    """
+    """Return what is wrong with a training so far; None if it is too early to judge."""
     way = loss_progress(curves)
     if way is None:
         return None
@@ -47,12 +44,12 @@ def symptoms(
 
 
 def waits_until(experiment: Experiment) -> int:
-    """Return the step from which on a training is asked to have left guessing."""
+    """Return the step from which a training should be better than guessing."""
     training = experiment.training
     return in_curves.wait(round(training.warmup * training.steps))
 
 
-Seen = tuple[SymptomKind, int, str]
+FoundSymptom = tuple[SymptomKind, int, str]
 _OF_OUTCOME: dict[OutcomeKind, SymptomKind] = {
     "diverged": "diverged",
     "never-learned": "at-chance",
@@ -66,7 +63,7 @@ def _seen(
     curves: Curves,
     way: LossProgress,
     dead: DeadHeads | None,
-) -> Iterator[Seen]:
+) -> Iterator[FoundSymptom]:
     diverged = _diverged(status, curves, way)
     if diverged is not None:
         yield diverged
@@ -89,7 +86,7 @@ def _seen(
         yield "overfits", rise.step, _overfits(rise)
 
 
-def _diverged(status: Status, curves: Curves, way: LossProgress) -> Seen | None:
+def _diverged(status: Status, curves: Curves, way: LossProgress) -> FoundSymptom | None:
     if status.state == "failed" and is_of_divergence(status.reason):
         assert isinstance(status.reason, Sentence)
         step = int(status.reason.values["step"])
@@ -114,8 +111,8 @@ def _diverged(status: Status, curves: Curves, way: LossProgress) -> Seen | None:
     )
 
 
-def _of_rate(experiment: Experiment, way: LossProgress, step: int) -> Seen | None:
-    """Return what a learning rate does that is far from the usual one."""
+def _of_rate(experiment: Experiment, way: LossProgress, step: int) -> FoundSymptom | None:
+    """Return the symptom of a learning rate far from the usual one."""
     rate, usual = experiment.training.learning_rate, usual_rate(experiment)
     share, fall = float(way.shares[-1]) if len(way.shares) else 0.0, in_curves.fall_per_100(way)
     if rate <= usual / in_curves.TIMES and share < in_curves.HALF:
@@ -142,7 +139,7 @@ def _of_rate(experiment: Experiment, way: LossProgress, step: int) -> Seen | Non
     return None
 
 
-def _at_chance(way: LossProgress, step: int) -> Seen:
+def _at_chance(way: LossProgress, step: int) -> FoundSymptom:
     return (
         "at-chance",
         0,
@@ -156,22 +153,18 @@ def _at_chance(way: LossProgress, step: int) -> Seen:
 
 
 def _exploding(long: in_curves.Long) -> Sentence:
+    words = Paragraph("symptoms/exploding", step=long.step, length=long.length)
     if long.part is None:
-        return Paragraph("symptoms/exploding", step=long.step, length=long.length)
-    return Paragraph(
-        "symptoms/exploding-in",
-        step=long.step,
-        length=long.length,
-        part=_part(long.part),
-        own=long.part_length,
-    )
+        return words
+    part = N_("{part} has the largest, {own:,.0f}.", part=_part(long.part), own=long.part_length)
+    return joined(words, part)
 
 
 def _vanishing(faint: in_curves.Faint) -> Sentence:
     return Paragraph(
         "symptoms/vanishing",
         step=faint.step,
-        parts=_listed([_part(part) for part in faint.parts]),
+        parts=listed([_part(part) for part in faint.parts]),
         share=faint.share,
         longest=_part(faint.longest),
     )
@@ -186,14 +179,7 @@ def _dead(experiment: Experiment, modules: Sequence[str]) -> Sentence:
         )
         for module in modules
     ]
-    return Paragraph("symptoms/dead-heads", modules=_listed(named))
-
-
-def _listed(phrases: Sequence[str]) -> Sentence:
-    """Return phrases in a row, each still translated by itself."""
-    names = [f"phrase_{number}" for number in range(len(phrases))]
-    template = "; ".join(f"{{{name}}}" for name in names)
-    return Sentence(template, dict(zip(names, phrases, strict=True)))
+    return Paragraph("symptoms/dead-heads", modules=listed(named))
 
 
 def _part(name: str) -> str:
@@ -220,7 +206,7 @@ def _percent(share: float) -> str:
 
 
 def of_run(run: Run, curves: Curves, steps: Sequence[int]) -> tuple[Symptom, ...] | None:
-    """Return what is wrong with a run as it is now, see ``symptoms``. steps: of its snapshots."""
+    """Return what is wrong with a run now, see ``symptoms``. steps: of its snapshots."""
     experiment, status = run.experiment, run.status
     since = waits_until(experiment)
     dead = dead_modules(run, [step for step in steps if step >= since])

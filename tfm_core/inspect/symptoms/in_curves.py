@@ -14,7 +14,7 @@ from tfm_core.runs.curves import Curves, GradientNorms, lowest
 from tfm_core.runs.record.outcome import MIN_PROGRESS, LossProgress, running_median
 
 ABOVE = 1.5
-"""Times the loss of guessing, or of the first batch where that is more, that is out of hand.
+"""Times the loss of guessing (or of the first batch, if larger) that counts as diverged.
 
 Healthy: 1.01 at most, the median of ten batches. Ill: 9 and more."""
 
@@ -30,11 +30,11 @@ Healthy: a share of MIN at step 18 to 105. Ill: never."""
 AFTER_WARMUP = 50
 
 TIMES = 5.0
-"""Times that a learning rate lies above or below the usual one, from which on it is to blame."""
+"""Times above or below the usual one from which a learning rate is to blame."""
 HALF = 0.5
 """Share of the way below which a training with too low a rate is called slow."""
 MAX = 0.9
-"""Share of the way below which one that stands still with too high a rate is called stuck."""
+"""Share of the way below which a still training with too high a rate is called stuck."""
 STILL = 0.03
 """Share of the way in 100 steps that is no progress."""
 
@@ -49,10 +49,7 @@ _MIN = 5  # batches before their median is looked at
 
 @dataclass(frozen=True, slots=True)
 class Rise:
-    """The loss on unseen examples rose: from its lowest, at a step, to the newest.
-
-    own: what the batches of training had at that step, and have now.
-    """
+    """The validation loss rose from its lowest, at a step, to the newest; own: training."""
 
     step: int
     lowest: float
@@ -61,10 +58,9 @@ class Rise:
 
 
 def diverged_at(way: LossProgress) -> int | None:
-    """Return the step at which the loss went out of hand; None where it did not, or came back.
+    """Return the step at which the loss exploded; None if it did not, or came back.
 
-    Either it rose far above guessing, or far above the lowest that it had reached; a training that
-    learns all the same, later, has only had a fright.
+    It rose far above guessing, or far above its lowest, and learned nothing after.
     """
     if len(way.steps) < _MIN:
         return None
@@ -82,7 +78,7 @@ def diverged_at(way: LossProgress) -> int | None:
 
 
 def _first_above(way: LossProgress, row: int, limit: float) -> int:
-    """Return the step of the first batch above a limit among those that a median is made of."""
+    """Return the step of the first batch above a limit, within the median's window."""
     begin = max(0, row - 9)
     above = np.flatnonzero(way.losses[begin : row + 1] > limit)
     return int(way.steps[begin + int(above[0])]) if len(above) else int(way.steps[row])
@@ -103,7 +99,7 @@ def is_at_chance(way: LossProgress, curves: Curves) -> bool:
 
 
 def fall_per_100(way: LossProgress) -> float:
-    """Return by how much the loss falls in 100 steps, as a line through the newest half says."""
+    """Return how much the loss falls in 100 steps, by a line through the newest half."""
     half = len(way.steps) // 2
     steps, losses = way.steps[half:].astype(np.float64), way.losses[half:]
     if len(steps) < _MIN or steps[-1] == steps[0]:
@@ -112,10 +108,7 @@ def fall_per_100(way: LossProgress) -> float:
 
 
 def overfit(way: LossProgress, curves: Curves) -> Rise | None:
-    """Return how the loss on unseen examples rises while that of training falls, or None.
-
-    Both are of the weights that are trained: an average of them comes later.
-    """
+    """Return how the validation loss rises while the training loss falls, or None."""
     best = lowest(curves.validation)
     if best is None or not len(way.steps):
         return None

@@ -1,8 +1,7 @@
-"""Heads that do nothing: alike for every word, of every example that the snapshots look at.
+"""Heads that do nothing: the same for every word of every example in the snapshots.
 
-A head may spread its attention evenly, so that it adds the mean of all values to each word, or give
-the same keys the same weights whoever asks. One such head is no illness: models have more heads
-than they need (Michel et al. 2019). A whole layer of them is.
+They attend evenly, or to the same keys whatever the query. One such head is normal: models have
+more heads than they need (Michel et al. 2019). A whole layer of them is not.
 """
 
 from __future__ import annotations
@@ -33,10 +32,7 @@ Healthy: 0.1 and more, once the model has left guessing. Ill: 0.005 and less."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Alikeness:
-    """The heads of a module, (H,) each: the share of their attention that would have to move.
-
-    even: to spread evenly over the keys that each query may see; constant: to be the same for each.
-    """
+    """The heads of a module, (H,): the share of attention to move to be even, or constant."""
 
     even: Floats
     constant: Floats
@@ -50,7 +46,7 @@ class Alikeness:
 def of_snapshot(
     experiment: Experiment, probe: Probe, snapshot: Snapshot
 ) -> Mapping[str, Alikeness]:
-    """Return how alike the attention of each module is, over all examples that were kept."""
+    """Return how alike the attention of each module is, over all examples."""
     found = {}
     for modules in modules_by_kind(experiment).values():
         for module in modules:
@@ -66,8 +62,7 @@ def of_snapshot(
 def alikeness(weights: Floats, may_attend: npt.NDArray[np.bool_]) -> Alikeness:
     """Return how alike heads are. weights: (P, H, Q, K); may_attend: (P, Q, K).
 
-    A query that may see a single key has no choice and is left out; without another, nothing is
-    alike.
+    Queries with a single key are left out; without others, nothing is alike.
     """
     n_keys = may_attend.sum(-1)  # (P, Q)
     chooses = n_keys > 1
@@ -90,9 +85,9 @@ def _moved(rows: Floats, other: Floats) -> Floats:
 
 
 def dead_modules(run: Run, steps: list[int]) -> tuple[int, tuple[str, ...]] | None:
-    """Return the modules all of whose heads do nothing now, and the first step of which that is so.
+    """Return the modules all of whose heads do nothing now, and since which snapshot.
 
-    steps: of snapshots, ascending; those that are damaged are left out.
+    steps: of snapshots, ascending; damaged ones are left out.
     """
     since, dead = 0, set[str]()
     for step in steps[::-1]:

@@ -1,1 +1,1 @@
-"""Texts and words: tokens, embeddings, blanks, captions, surprise, what is written on."""
+"""Texts and words: tokens, embeddings, blanks, captions, surprise, generation."""

@@ -40,7 +40,7 @@ class Aspect:
 
 
 def reads_words(experiment: Experiment) -> bool:
-    """Return whether an experiment is a model of words, and of words alone."""
+    """Return whether an experiment reads only words."""
     return experiment.task.picture_shape is None
 
 
@@ -167,14 +167,14 @@ class _Pixels(_Counted):
 
     @property
     def n_tokens(self) -> int:
-        """How many tokens there are, with CLS where it stands in front."""
+        """Return the number of tokens, with CLS, if any."""
         return self.n_patches + POOLINGS[self.vit.pooling].has_cls
 
     @property
     def reads(self) -> Sentence:
         """Say how large a picture is."""
         return N_(
-            "a picture of {size} × {size} pixels, {channels} channels",
+            "a picture of {size} × {size} pixels, channels: {channels}",
             size=self.image.image_size,
             channels=self.image.channels,
         )
@@ -194,11 +194,7 @@ class _Pixels(_Counted):
         """Say how a patch becomes a vector."""
         stem = STEMS[self.vit.stem]
         if stem.classes is not None:
-            return N_(
-                "{stem}, {d} values per patch",
-                stem=stem.label,
-                d=self.vit.d_model,
-            )
+            return N_("{stem}, {d} values per patch", stem=stem.label, d=self.vit.d_model)
         return N_(
             "matrix product: {values} values times a {values} × {d} matrix",
             values=self.n_values,

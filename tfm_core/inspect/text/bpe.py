@@ -20,12 +20,12 @@ from tfm_core.data.vocabulary import SPECIALS, UNK
 from tfm_core.inspect.text.tokenise import Token
 
 END = "\ue000"
-"""Marks the end of a word inside the package: one character that no cleaned text holds."""
+"""Marks the end of a word inside the package: one character that is in no cleaned text."""
 
 END_SHOWN = "</w>"
 MAX_MERGES = 200
 MIN_COUNT = 2
-"""A pair that occurs once is no regularity: merging ends before it."""
+"""Merging ends before pairs that occur once."""
 
 _UNKNOWN = "\ue001"
 
@@ -103,7 +103,7 @@ def lengths(learned: Bpe, words: Sequence[str]) -> tuple[npt.NDArray[Any], npt.N
 
 
 def apply(pieces: Sequence[str], left: str, right: str) -> list[str]:
-    """Merge every ``left`` that stands before a ``right``, from the left."""
+    """Merge every ``left`` that is followed by ``right``, from the left."""
     if left not in pieces:
         return list(pieces)
     merged: list[str] = []
@@ -119,7 +119,7 @@ def apply(pieces: Sequence[str], left: str, right: str) -> list[str]:
 
 
 def pair_counts(split: dict[str, list[str]], counts: Counter[str]) -> Counter[tuple[str, str]]:
-    """Return how often each pair of neighbours stands in the corpus. split: word -> its pieces."""
+    """Return how often each pair of neighbours is in the corpus. split: word -> its pieces."""
     of_pairs: Counter[tuple[str, str]] = Counter()
     for word, pieces in split.items():
         for pair in pairwise(pieces):

@@ -78,7 +78,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Word:
+class CaptionWord:
     """A word that the model wrote.
 
     likely: the likeliest words here with their probabilities, the written one first. box: of the
@@ -100,7 +100,7 @@ class CaptionReading:
     """
 
     example: Example
-    words: tuple[Word, ...]
+    words: tuple[CaptionWord, ...]
     maps: Array
     even: float | None
 
@@ -120,7 +120,7 @@ class ScenePreview:
 
 
 def preview(pieces: Sequence[Piece]) -> ScenePreview:
-    """Return the picture of digits wherever they stand, also where they overlap."""
+    """Return the picture of digits, even where they overlap."""
     overlapping = {
         i
         for i, piece in enumerate(pieces)
@@ -267,7 +267,7 @@ def _look(run: Run, example: Example, probabilities: Array, names: Sequence[str]
             even.append(len(patches[index]) / weights.shape[-1])
         best = np.argsort(-row)[:N_LIKELY]
         likely = tuple((names[i], float(row[i])) for i in best)
-        words.append(Word(text, likely, boxes[index], share))
+        words.append(CaptionWord(text, likely, boxes[index], share))
     return CaptionReading(
         example,
         tuple(words),

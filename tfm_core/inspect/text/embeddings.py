@@ -58,7 +58,7 @@ def class_of(task: str, token: str) -> str:
 
 
 def by_class(classes: tuple[str, ...]) -> list[int]:
-    """Return the places of tokens ordered by class, those of one class as they stand."""
+    """Return the indices of tokens ordered by class."""
     return sorted(range(len(classes)), key=lambda index: CLASSES.index(classes[index]))
 
 
@@ -105,7 +105,7 @@ class EmbeddingTable:
 
     @property
     def n_special(self) -> int:
-        """How many special tokens stand first."""
+        """Return the number of special tokens, which come first."""
         return len(SPECIALS)
 
 

@@ -61,7 +61,7 @@ def lens_logits(model: DecoderOnly, src: Tensor, tgt_in: Tensor) -> Tensor:
 
 
 def logit_lens(model: DecoderOnly, src: Tensor, tgt_in: Tensor) -> Lens:
-    """Return what the model says at each depth and position of one text."""
+    """Return the model's predictions at each depth and position of one text."""
     chances = lens_logits(model, src, tgt_in).float().softmax(-1)
     best = chances.max(-1)
     answer = best.indices[-1]  # (T,)
@@ -73,9 +73,6 @@ def logit_lens(model: DecoderOnly, src: Tensor, tgt_in: Tensor) -> Lens:
         final.numpy(),
         entropy.numpy(),
     )
-
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

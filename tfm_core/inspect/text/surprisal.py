@@ -50,7 +50,7 @@ def example_text(run: Run, n: int | None = None) -> str:
 
 
 def _begins_word(tokens: Sequence[str], position: int) -> bool:
-    """Return whether a space or a line break stands before or at the beginning of a token."""
+    """Return whether a token follows or begins with white space."""
     return tokens[position - 1].isspace() or tokens[position][:1] == " " != tokens[position]
 
 

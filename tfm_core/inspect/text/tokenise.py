@@ -81,7 +81,7 @@ def grammar_corpus(language: Corpus) -> str:
 
 
 def word_counts(text: str) -> Counter[str]:
-    """Return how often each word stands in a text."""
+    """Return how often each word is in a text."""
     return Counter(words_of(text))
 
 
@@ -128,7 +128,7 @@ MAX_TOKENS = 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Batch:
+class PaddedBatch:
     """Sentences as numbers.
 
     ids: int64 (B, T); mask: bool (B, T), False = padding. tokens: as words. cut: for each sentence
@@ -177,7 +177,7 @@ def longest(sentences: Sequence[Sequence[str]], *, has_bos: bool, has_eos: bool)
 
 def batch(
     sentences: Sequence[Sequence[str]], *, length: int, has_bos: bool = True, has_eos: bool = True
-) -> Batch:
+) -> PaddedBatch:
     """Number the words and pad the sentences to the longest, at most ``length``.
 
     A longer sentence loses its last words; <bos> and <eos> stay. Raises StudentError if no word
@@ -197,7 +197,7 @@ def batch(
         ids[i, : len(row)] = row
     words = tuple(tuple(known.token(int(id)) for id in row) for row in ids)
     cut = tuple(tuple(sentence[room:]) for sentence in sentences)
-    return Batch(ids, ids != PAD, words, cut, known)
+    return PaddedBatch(ids, ids != PAD, words, cut, known)
 
 
 def entries(known: Vocabulary) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
-"""Beam search as a tree, beside other ways to write: is its best text the best that anybody finds?
+"""Beam search as a tree, beside other ways to decode; torch is imported late.
 
-A beam drops beginnings that are unlikely so far, whatever might follow; a wider beam, greedy
-writing or a sample may find a likelier text. torch is imported where it is needed.
+A beam drops unlikely beginnings; a wider beam, greedy decoding or a sample may find a likelier
+text.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 WIDEST = 64
 N_SAMPLES = 8
 MAX_TOKENS = 60_000
-"""Tokens that the wider search may read: what keeps long texts from taking long."""
+"""Tokens that the wider search may read, to limit its time."""
 
 FoundBy = Literal["wider", "greedy", "sample"]
 
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """A text of a beam: its tokens, the prompt first, and its natural log-probability.
+    """A text of a beam: its tokens, the prompt first, and its log-probability.
 
-    n_written: tokens behind the prompt. ranking: what it is ordered by, the score over the length
-    penalty. parent: its place, from 0, at the step before.
+    n_written: tokens after the prompt. ranking: score over length penalty. parent: its place
+    before.
     """
 
     tokens: tuple[str, ...]
@@ -43,7 +43,7 @@ class Hypothesis:
 
 @dataclass(frozen=True, slots=True)
 class BeamSettings:
-    """How to search: texts kept at each step, tokens to write at most, and the length penalty."""
+    """The beam width, the most tokens to write, and the length penalty."""
 
     width: int
     n: int
@@ -51,12 +51,11 @@ class BeamSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """A text of the beam as a node of the tree: after which step and at which place, from 0.
+class BeamNode:
+    """A text of the beam as a node of the tree: step and place, from 0.
 
-    lives: whether what it became is still in the beam at the end. is_new: whether its token was
-    written at this step; an ended text only stays. parent: its place at the step before, None for
-    the first ones.
+    lives: whether it leads to a text of the final beam. is_new: its token was written at this step.
+    parent: its place at the step before, None at the first.
     """
 
     step: int
@@ -73,10 +72,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class BeamComparison:
-    """The beams of a search after each token, best first, and what was found in other ways.
+    """The beams after each token, best first, and what other ways found.
 
-    wider: the width of the search that found ``wide``. samples: drawn as the model says, the
-    likeliest first.
+    wider: the width that found ``wide``. samples: likeliest first.
     """
 
     settings: BeamSettings
@@ -123,14 +121,14 @@ class BeamComparison:
         return None
 
     @property
-    def tree(self) -> list[Node]:
-        """Every text that was ever kept, as the nodes of a tree."""
+    def tree(self) -> list[BeamNode]:
+        """Return every text of the beam as a node of the tree."""
         lives: list[set[int]] = [set() for _ in self.steps]
         lives[-1] = set(range(len(self.steps[-1])))
         for step in range(len(self.steps) - 1, 0, -1):
             lives[step - 1] = {self.steps[step][place].parent for place in lives[step]}
         return [
-            Node(
+            BeamNode(
                 step=step,
                 place=place,
                 parent=beam.parent if step else None,
@@ -158,8 +156,8 @@ def compare(
 ) -> BeamComparison | None:
     """Search with a beam, and in other ways, for at most ``settings.n`` tokens.
 
-    forced: tokens that every text holds, see ``steps.write``. None where the prompt has ended
-    already. Raises ValueError, in a sentence, for a model that writes all at once.
+    forced: see ``steps.write``. None if the prompt has ended. Raises StudentError for a model that
+    writes all at once.
     """
     n = min(settings.n, source.longest)
     settings = BeamSettings(settings.width, n, settings.alpha)
@@ -211,7 +209,7 @@ def _hypotheses(source: Source, beams: Iterable[Beam]) -> list[Hypothesis]:
 def _samples(
     source: Source, settings: BeamSettings, forced: Forced | None
 ) -> tuple[Hypothesis, ...]:
-    """Draw texts as the model says, and score them as a beam's."""
+    """Sample texts, and score them like a beam's."""
     from tfm_core.data.vocabulary import EOS
     from tfm_core.decoding import Constraints, length_penalty, sampled_steps
 

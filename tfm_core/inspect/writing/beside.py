@@ -1,9 +1,7 @@
-"""Teacher forcing beside free running: what the model says when it reads the truth, and when it
-reads what it wrote itself.
+"""Teacher forcing beside free running: predictions after the truth, and after its own tokens.
 
-After the first wrong token a model that runs free reads what it never read while it learned
-(exposure bias: Bengio et al. 2015, "Scheduled Sampling"; Ranzato et al. 2016). torch is imported
-where it is needed.
+After its first wrong token a free-running model reads what it never saw in training (exposure bias:
+Bengio et al. 2015, "Scheduled Sampling"; Ranzato et al. 2016). torch is imported late.
 """
 
 from __future__ import annotations
@@ -24,9 +22,8 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """One place of the text: the truth with the probability that the model gave it there; what
-    teacher forcing says, the likeliest after the true tokens; and what was written running free.
+class ComparedToken:
+    """One position: the truth with its probability, the prediction after it, and the free one.
 
     Each is None where its text has ended.
     """
@@ -37,7 +34,7 @@ class Place:
 
     @property
     def is_taught_right(self) -> bool:
-        """Whether teacher forcing says the true token."""
+        """Return whether teacher forcing predicts the true token."""
         return (
             self.truth is not None
             and self.taught is not None
@@ -54,7 +51,7 @@ class Place:
 class BesideTruth:
     """A text place by place, and the natural logarithm of the probability of both texts."""
 
-    places: tuple[Place, ...]
+    places: tuple[ComparedToken, ...]
     truth_score: float
     free_score: float
 
@@ -71,7 +68,7 @@ class BesideTruth:
 
     @property
     def n_free_right(self) -> int:
-        """True tokens that stand at their place in what was written."""
+        """Return the number of true tokens at their place in the generated text."""
         return sum(place.truth is not None and place.is_free_right for place in self.places)
 
     @property
@@ -81,7 +78,7 @@ class BesideTruth:
 
 
 def beside_truth(writing: Writing) -> BesideTruth | None:
-    """Return a text beside the truth; None where nobody can say what is true."""
+    """Return a text beside the truth; None if the truth is unknown."""
     import torch
 
     source = writing.source
@@ -100,7 +97,7 @@ def beside_truth(writing: Writing) -> BesideTruth | None:
         for id, log in zip(best.indices.tolist(), best.values, strict=True)
     ]
     free = [Said(token.own.token, token.own.chance) for token in writing.tokens]
-    places = tuple(Place(*said) for said in zip_longest(truth, taught, free))
+    places = tuple(ComparedToken(*said) for said in zip_longest(truth, taught, free))
     return BesideTruth(places, float(own.sum()), writing.score)
 
 

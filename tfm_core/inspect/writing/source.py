@@ -1,8 +1,7 @@
-"""What a trained model writes about: a sentence, a picture, or a text to go on with.
+"""What a model writes about: a sentence, a picture, or a text to continue.
 
-Every family that writes is asked in the same way: a decoder that looks at what an encoder or a
-recurrent network has read, a decoder-only model, a captioner of pictures; and an encoder-only
-model, which writes all positions at once. torch is imported where it is needed.
+Every family has one interface: decoders with a source, decoder-only models, captioners, and
+encoder-only models, which write all positions at once. torch is imported late.
 """
 
 from __future__ import annotations
@@ -40,11 +39,10 @@ _KINDS = ("cross", "picture", "sequence", "text", "slots", "blanks")
 class Source:
     """What one model writes from.
 
-    experiment: of the run; step: of the weights. src: (1, S) ids, (1, 0) where there is only a
-    prompt, or a picture (1, C, H, W). prompt: ids that are given behind <bos>. read: the tokens of
-    src. picture: uint8 (C, height, width), where that is what is read. longest: tokens to write
-    behind the prompt at most, <eos> included. never: ids that are not written. truth: the tokens
-    that are right, None where nobody can say. context: of ``tfm_core.decoding``.
+    src: (1, S) ids, (1, 0) for only a prompt, or a picture (1, C, H, W). prompt: ids after <bos>.
+    read: the tokens of src. picture: uint8 (C, height, width), if read. longest: tokens to write at
+    most, <eos> included. never: ids that are not written. truth: the right tokens, if known.
+    context: of ``tfm_core.decoding``.
     """
 
     experiment: Experiment
@@ -99,7 +97,7 @@ class Source:
 
 
 def writes(experiment: Experiment) -> bool:
-    """Return whether a model of the experiment writes at all: words, rather than one label."""
+    """Return whether a model of the experiment writes words, not one label."""
     return experiment.task.facts.answer != "label"
 
 
@@ -109,11 +107,9 @@ def is_at_once(experiment: Experiment) -> bool:
 
 
 def source_of(run: Run, text: str) -> Source:
-    """Return what the last checkpoint of a run writes from: a sentence, or a text to go on with.
+    """Return what the last checkpoint writes from: a sentence, or a text to continue, maybe empty.
 
-    An empty text is allowed where it is gone on with. Raises ValueError, in a sentence, for words
-    that the task does not know, for an empty or too long sentence, for a run that does not write
-    about texts, and where there is no checkpoint.
+    Raises StudentError for unknown words, a wrong length, another task, or no checkpoint.
     """
     import torch
 
@@ -144,8 +140,7 @@ def source_of(run: Run, text: str) -> Source:
 def continuing(run: Run, prompt: Ids, longest: int | None = None) -> Source:
     """Return what a language model writes from: the ids of a prompt.
 
-    longest: tokens to write at most; without it as many as the model reads at once. Raises
-    ValueError, in a sentence, for a prompt that fills all that the model reads at once.
+    longest: by default up to the context. Raises StudentError for a prompt that fills it.
     """
     import torch
 
@@ -171,10 +166,7 @@ def continuing(run: Run, prompt: Ids, longest: int | None = None) -> Source:
 
 
 def picture_source(run: Run, row: int) -> Source:
-    """Return what a captioner writes from: a picture of its test set, counted around.
-
-    Raises ValueError, in a sentence, where the run describes no pictures.
-    """
+    """Return what a captioner writes from: a test picture, counted around. Raises StudentError."""
     import torch
 
     from tfm_core.data.caption_words import join, longest
@@ -204,10 +196,10 @@ def picture_source(run: Run, row: int) -> Source:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pass:
-    """One pass over a text that is known: what the model says at each of its T positions.
+    """One pass over a known text of T tokens.
 
-    logits: (T, V), -inf for what is never written. attention: (L, H, T, K), of the rows that write
-    these tokens, over ``keys``, of which the first ``n_read`` are read before anything is written.
+    logits: (T, V), -inf for what is never written. attention: (L, H, T, K), over ``keys``, of which
+    the first ``n_read`` are the source.
     """
 
     logits: Tensor
@@ -217,10 +209,7 @@ class Pass:
 
 
 def passed(source: Source, ids: Ids) -> Pass:
-    """Read a text (what is written behind the prompt) once and return what is said at each token.
-
-    Each position reads the tokens before it as they stand in ``ids``: teacher forcing.
-    """
+    """Read a text once and return the predictions at each token, after those in ``ids``."""
     import torch
 
     from tfm_core.data.vocabulary import BOS
@@ -257,9 +246,9 @@ Words = tuple[str, ...]
 
 
 def next_words(task: TextTask, begun: Sequence[str], most: int = 24) -> Words:
-    """Return the words that drawn sentences put behind a beginning, the most frequent first.
+    """Return the words that follow a beginning in sampled sentences, the most frequent first.
 
-    Where no drawn sentence begins so, those that follow its last two words, or its last one.
+    If none begins so, those that follow its last two words, or its last one.
     """
     words = tuple(begun)
     found = _after_beginnings(task).get(words)

@@ -1,7 +1,4 @@
-"""Writing step by step: each token, what else was weighed, and where the model looked for it.
-
-torch is imported where it is needed.
-"""
+"""Writing step by step: each token, the alternatives, and the attention; torch is imported late."""
 
 from __future__ import annotations
 
@@ -27,12 +24,12 @@ MEAN = -1
 
 
 def in_nats(score: float) -> str:
-    """Return a sum of ln p as one says it: two places, more where it is nearly 0."""
+    """Return a sum of ln p with two decimals, more near 0."""
     return f"{score:.2f}" if abs(score) >= 0.1 or not score else f"{score:.1g}"
 
 
 Forced = Mapping[int, int]
-"""Tokens that the reader wants: place behind the prompt, from 0 -> id."""
+"""Tokens that the reader chose: place after the prompt, from 0 -> id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +45,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class WrittenToken:
-    """A token of a text: what it is, how likely it was, and what else was.
+    """A token of a text with its probability and the alternatives.
 
-    rank: 1 for the likeliest. best: the likeliest candidates, and the written one last where it is
-    not among them. n_left: tokens that can be drawn at all. is_forced: put in by the reader.
-    is_given: it stood there before, and is only copied.
+    rank: from 1. best: the likeliest candidates, and the written one. n_left: tokens that can be
+    drawn. is_forced: chosen by the reader. is_given: copied from before.
     """
 
     own: Candidate
@@ -65,9 +61,9 @@ class WrittenToken:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Writing:
-    """A text that a model wrote: T tokens behind the prompt, <eos> last where it came to an end.
+    """A text that a model wrote: T tokens, <eos> last if it ended.
 
-    attention: (L, H, T, K) over ``keys``; the first ``n_read`` of these were there before.
+    attention: (L, H, T, K) over ``keys``, of which the first ``n_read`` were there before.
     """
 
     source: Source
@@ -107,10 +103,9 @@ def write(
     n: int | None = None,
     forced: Forced | None = None,
 ) -> Writing:
-    """Write until <eos>, or at most ``n`` tokens, with some tokens put in by the reader.
+    """Write until <eos>, or at most ``n`` tokens, with some tokens forced by the reader.
 
-    What is forced behind the end of the text is not written. Raises ValueError, in a sentence, for
-    a forced token that the vocabulary does not have, or that is never written.
+    Raises StudentError for a forced token that is unknown or never written.
     """
     forced = forced or {}
     for id in forced.values():
@@ -123,10 +118,10 @@ def write(
     if source.is_at_once:
         return _at_once(source, forced)
     ids = _written(source, sampling, seed, n, forced)
-    return told(source, ids, sampling, forced)
+    return writing_of(source, ids, sampling, forced)
 
 
-def told(source: Source, ids: Ids, sampling: SamplingConfig, forced: Forced) -> Writing:
+def writing_of(source: Source, ids: Ids, sampling: SamplingConfig, forced: Forced) -> Writing:
     """Return a text as it is written token by token, each after those before it."""
     found = passed(source, ids)
     tokens = _tokens(source, found.logits, ids, sampling, forced)
@@ -184,7 +179,7 @@ def _tokens(
 
 
 def _at_once(source: Source, forced: Forced) -> Writing:
-    """Write all positions in one pass; what is forced changes its own place alone."""
+    """Write all positions in one pass; a forced token changes only its own."""
     from dataclasses import replace
 
     from tfm_core.data.vocabulary import EOS

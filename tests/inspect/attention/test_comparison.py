@@ -1,14 +1,25 @@
 """Two maps, and position vectors, compared where the answer is known."""
 
+from __future__ import annotations
+
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tests.inspect.constructed import constructed_run, text_experiment, vit_experiment
-from tfm_core.inspect.attention.comparison import check_same_tokens, compare
+from tfm_core.inspect.attention.comparison import (
+    check_same_tokens,
+    common_step,
+    compare,
+    nearest,
+    same_example,
+)
 from tfm_core.inspect.positions.similarity import geometry, similarity, tiles, tiles_of
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.record.snapshots import write
-from tfm_core.runs.store import RunStore
+from tfm_core.runs.store import RECORDED, RunStore
+from tfm_core.sentences import StudentError
 
 
 def test_a_map_does_not_differ_from_itself():
@@ -40,9 +51,9 @@ def test_maps_of_other_shapes_or_tokens_are_answered_with_a_sentence():
     with pytest.raises(ValueError, match="The maps are 2 by 2 and 3 by 3"):
         compare(np.eye(2), np.eye(3))
     check_same_tokens((["a"], ["b"]), (("a",), ("b",)))
-    with pytest.raises(ValueError, match="query tokens of the two maps differ from number 2"):
+    with pytest.raises(ValueError, match="query tokens differ from number 2"):
         check_same_tokens((["a", "b"], []), (["a", "c"], []))
-    with pytest.raises(ValueError, match="key tokens of the two maps differ from number 2"):
+    with pytest.raises(ValueError, match="key tokens differ from number 2"):
         check_same_tokens(([], ["a"]), ([], ["a", "c"]))
 
 
@@ -91,3 +102,30 @@ def test_only_learned_positions_of_pictures_have_tiles():
         tiles_of(vit_experiment(), Snapshot(7))
     with pytest.raises(ValueError, match="reads text"):
         tiles_of(text_experiment(), Snapshot(0))
+
+
+pytestmark = pytest.mark.quick
+STORE = RunStore(recorded=RECORDED)
+
+
+def test_runs_stand_beside_each_other_at_the_end_of_the_shortest() -> None:
+    assert common_step([[0, 100, 600], [0, 100, 600]]) == 600
+    assert common_step([[0, 97, 100], [0, 97, 600]]) == 97
+    assert common_step([[0, 600], [0, 31, 1000]]) == 600
+    assert common_step([[], [0, 7]]) == 7
+    assert common_step([[], []]) is None
+    assert nearest(600, [0, 590, 1000]) == 590
+
+
+def test_an_example_is_found_by_what_it_is_not_by_its_number() -> None:
+    probe = STORE.get("recorded-one-head").probe()
+    turned = replace(probe, items=tuple(reversed(probe.items)))
+    last = len(probe.items) - 1
+    assert same_example(probe, turned, 1) == last - 1
+    digits = STORE.get("recorded-digits").probe()
+    assert digits.images is not None
+    turned = replace(digits, items=tuple(reversed(digits.items)),
+                     images=np.flip(digits.images, 0))  # fmt: skip
+    assert same_example(digits, turned, 0) == len(digits.items) - 1
+    with pytest.raises(StudentError, match="did not keep this example"):
+        same_example(probe, digits, 0)
