@@ -132,7 +132,7 @@ def test_a_run_is_its_persons_from_login_to_logout(
 def test_who_is_on_no_list_or_turns_back_is_told_so(new_person: NewPerson) -> None:
     dot = new_person(DOT, "train")
     expect(dot.button("Start")).to_be_disabled()
-    expect(dot.main.get_by_text("is not among those who may start").first).to_be_visible()
+    expect(dot.main.get_by_text("may watch, but not start runs").first).to_be_visible()
     nobody = new_person(None, "masks")
     nobody.strip.get_by_role("button", name="Log in").click()
     nobody.page.get_by_role("button", name="Deny").click()

@@ -64,7 +64,7 @@ def test_a_cluster_that_cannot_be_asked_is_a_problem(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     found = check_backend()
     assert found.level == "problem"
-    assert "there is no squeue on this machine" in found.words
+    assert "squeue is not installed" in found.words
 
 
 def test_a_problem_is_exit_code_one(store, capsys):

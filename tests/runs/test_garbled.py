@@ -71,7 +71,7 @@ def test_a_status_holds_what_can_be_or_is_said_to_be_damaged(store, field, odd):
         assert status.state in {"running", "interrupted"}
     else:
         assert status.state == "interrupted"
-        assert status.reason.startswith("This run is damaged: status.json")
+        assert status.reason.startswith("This run is damaged (status.json")
 
 
 @pytest.mark.parametrize("odd", ODD)

@@ -46,16 +46,14 @@ def test_a_name_that_is_anothers_id_means_the_id(store) -> None:
 
 def test_where_none_or_several_are_meant_it_is_said(store, tmp_path) -> None:
     ids = {made_run(store, name="Twin").id for _n in range(7)}
-    with pytest.raises(
-        ValueError, match=r"7 runs could be meant by “Twin”: .* and 2 more"
-    ) as caught:
+    with pytest.raises(ValueError, match=r"“Twin” matches 7 runs: .* and 2 more") as caught:
         runs.open("Twin", store=store)
     assert sum(run_id in str(caught.value) for run_id in ids) == 5
     for which in ("nobody", "../../etc/passwd", "x" * 500, "~nobody", "null\0"):
-        with pytest.raises(runs.RunNotFound, match="No run has the id, the name or the folder"):
+        with pytest.raises(runs.RunNotFound, match="No run has the id, name or folder"):
             runs.open(which, store=store)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(runs.RunNotFound, match=r"there is no experiment\.json in it"):
+    with pytest.raises(runs.RunNotFound, match=r"it has no experiment\.json"):
         runs.open(tmp_path / "empty", store=store)
     with pytest.raises(runs.RunDamaged, match="This run is damaged"):
         runs.open(damaged_run(store).id, store=store)
@@ -112,11 +110,11 @@ def test_every_recorded_run_has_curves_attention_and_figures(folder) -> None:
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        ({"step": 999}, "There is no snapshot of step 999; the nearest is of"),
-        ({"layer": 9}, "There is no layer 9; this attention has 3, counted from 0"),
+        ({"step": 999}, "There is no snapshot of step 999; the nearest of"),
+        ({"layer": 9}, "There is no layer 9. This attention has 3, counted from 0"),
         ({"layer": -1}, "There is no layer -1"),
-        ({"kind": "patches"}, "no attention of the kind 'patches'; it has encoder, decoder, cross"),
-        ({"example": 99}, "There is no example 99; attention is kept of"),
+        ({"kind": "patches"}, "no attention 'patches', only encoder, decoder, cross"),
+        ({"example": 99}, "There is no example 99. Attention is stored for"),
         ({"example": -1}, "There is no example -1"),
     ],
 )

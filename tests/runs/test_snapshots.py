@@ -90,7 +90,7 @@ def test_a_probe_of_pictures_comes_back(store):
 
     (run.folder / "probe.safetensors").write_bytes(b"torn")
     with pytest.raises(
-        ValueError, match="The probe of this run is damaged: its pictures cannot be read"
+        ValueError, match="The probe of this run is damaged .its pictures cannot be read"
     ):
         run.probe()
 

@@ -39,7 +39,7 @@ def test_a_full_disk_leaves_a_run_waiting_until_there_is_room(store, turns, monk
         turns._turn()
     assert (run.status.state, run.status.queue_position) == ("queued", 1)
     assert "The disk is full" in tickets.start_error(run.folder)
-    assert "begins by itself" in tickets.start_error(run.folder)
+    assert "starts as soon as it can" in tickets.start_error(run.folder)
     (worker,) = turns.backend.pool.waiting()
 
     with monkeypatch.context() as patch:
@@ -97,7 +97,7 @@ def test_the_time_that_a_run_may_take_counts_over_resumes(store):
     write_status(run.folder, Status("stopped", total_steps=100_000, seconds=60.0))
     stopped = execute(run, Control(run.folder, max_seconds=60))
     assert (stopped.state, stopped.step) == ("stopped", 1)
-    assert "the longest that a run may take here" in stopped.reason
+    assert "the limit here" in stopped.reason
 
     resuming = RunQueue(store, warm=0, limits=Limits(max_seconds=60))
     write_status(run.folder, dataclasses.replace(stopped, seconds=61.0))
@@ -120,4 +120,4 @@ def test_a_long_pause_ends_where_others_wait(store):
     training.join()
     status = run.status
     assert (status.state, status.step) == ("stopped", step)
-    assert status.reason.startswith("Stopped after a pause of 0 seconds, because others wait")
+    assert status.reason.startswith("Stopped after a pause of 0 seconds: other runs wait")

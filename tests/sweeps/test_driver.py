@@ -50,7 +50,7 @@ def test_each_sampler_spends_the_budget_on_runs_that_can_be(
     trials, runs = trials_of(sweep), store.list()
     assert len(runs) == 9
     assert {trial.run_id for trial in trials if trial.has_run} == {run.id for run in runs}
-    assert sweep.plan().reason == "Its budget of 9 runs is spent."
+    assert sweep.plan().reason == "Its budget of 9 runs is used up."
     impossible = [trial for trial in trials if trial.values.get("model.n_heads") == 3]
     assert all(trial.state == "failed" and "n_heads" in trial.why for trial in impossible)
     assert not any(trial.has_run for trial in impossible)
@@ -67,7 +67,7 @@ def test_a_grid_is_tried_once_and_ends(driver: Driver, store: RunStore) -> None:
     space = (Choices("training.warmup", (0.0, 0.1)), Choices("model.n_heads", (1, 2, 3)))
     sweep = driver.sweeps.create(a_plan(search="grid", space=space, max_runs=100))
     driven(driver, store, sweep, valley)
-    assert sweep.plan().reason == "Every point of its grid was tried."
+    assert sweep.plan().reason == "Every grid point was tried."
     assert len(store.list()) == 4  # six points, and three heads cannot be
     assert len(trials_of(sweep)) == 6
 
@@ -82,8 +82,8 @@ def test_chance_in_a_small_space_ends_when_nothing_new_comes(
     trials = trials_of(sweep)
     again = [trial for trial in trials if trial.run_id is None]
     assert len(again) >= driving.MAX_IDLE
-    assert all("The same as trial" in trial.why for trial in again)
-    assert "nothing new is expected" in (sweep.plan().reason or "")
+    assert all("Same as trial" in trial.why for trial in again)
+    assert "are exhausted" in (sweep.plan().reason or "")
 
 
 def test_as_many_runs_wait_as_may_train_at_once(driver: Driver, store: RunStore) -> None:
@@ -98,7 +98,7 @@ def test_a_budget_of_minutes_counts_what_the_runs_trained(driver: Driver, store:
     sweep = driver.sweeps.create(a_plan(max_runs=None, max_minutes=1.25))
     driven(driver, store, sweep, valley)  # each trains for half a minute
     assert len(store.list()) == 3
-    assert sweep.plan().reason == "Its budget of 1.25 minutes is spent."
+    assert sweep.plan().reason == "Its budget of 1.25 minutes is used up."
 
 
 def test_a_sweep_that_stops_takes_its_runs_along_and_goes_on_with_them(
@@ -111,7 +111,7 @@ def test_a_sweep_that_stops_takes_its_runs_along_and_goes_on_with_them(
     assert run.status.state == "stopped"
     driver.look()
     assert sweep.plan().state == "stopped"
-    assert run.status.reason == "Stopped with its sweep, and goes on with it."
+    assert run.status.reason == "Stopped with its sweep; resumes with it."
     driver.look()
     assert len(store.list()) == 1
 
@@ -131,7 +131,7 @@ def test_a_run_that_is_stopped_deleted_or_fails_costs_the_sweep_one_run(
     driver.look()
     store.delete(waiting(store)[0].id)
     driver.look()
-    ended(store, waiting(store)[0], state="failed", reason="The worker broke down: why.")
+    ended(store, waiting(store)[0], state="failed", reason="The worker crashed: why.")
     driver.look()
     words = "The loss is not a number any more at step 3: training diverged."
     ended(store, waiting(store)[0], state="failed", reason=words)
@@ -140,7 +140,7 @@ def test_a_run_that_is_stopped_deleted_or_fails_costs_the_sweep_one_run(
     assert [trial.state for trial in (one, two, three)] == ["failed"] * 3
     assert "Stopped" in one.why
     assert two.why == "Its run was deleted."
-    assert three.why == "The worker broke down: why."
+    assert three.why == "The worker crashed: why."
     assert four.why == words
     assert five.state == "running"
 
@@ -170,7 +170,7 @@ def test_what_never_was_good_is_given_up_by_the_ordinary_stop(
     trial = trials_of(sweep)[3]
     assert (trial.state, trial.value) == ("pruned", 2.0)
     assert run.status.reason == trial.why
-    assert "Given up by its sweep at step 20" in trial.why
+    assert "Pruned at step 20" in trial.why
     assert len(waiting(store)) == 1
 
 
@@ -214,7 +214,7 @@ def test_a_line_that_is_full_is_waited_for(store: RunStore) -> None:
     queue.submit(other)
     sweep = driver.sweeps.create(a_plan())
     driver.look()
-    assert driver.trouble(sweep.id) == "1 run waits already, and no more may; try again later."
+    assert driver.trouble(sweep.id) == "1 run already waits, the most allowed. Try again later."
     assert trials_of(sweep) == []
     ended(store, other)
     driver.wake()
@@ -237,7 +237,7 @@ def test_a_sweep_that_breaks_says_so_and_the_others_go_on(
     with monkeypatch.context() as patch:
         patch.setattr(Driver, "_suggest", breaks)
         driver.look()
-    assert "the server's log says what" in (driver.trouble(broken.id) or "")
+    assert "see the server log" in (driver.trouble(broken.id) or "")
     assert trials_of(sound)[0].has_run
     assert driver.trouble(sound.id) is None
     driver.wake()
@@ -253,7 +253,7 @@ def test_what_the_host_does_not_allow_costs_no_run(store: RunStore) -> None:
     driven(driver, store, sweep, valley)
     short, long = trials_of(sweep)
     assert short.state == "complete"
-    assert long.why == "This run has 70 steps, but at most 7 are allowed here."
+    assert long.why == "This run has 70 steps; the limit here is 7."
     assert len(store.list()) == 1
 
 
@@ -261,7 +261,7 @@ def test_a_server_that_only_shows_starts_nothing(store: RunStore) -> None:
     driver = Driver(RunQueue(store, warm=0, limits=Limits(only_shows=True)))
     sweep = driver.sweeps.create(a_plan())
     driver.look()
-    assert "only shows what was trained" in (driver.trouble(sweep.id) or "")
+    assert "only shows trained runs" in (driver.trouble(sweep.id) or "")
     assert trials_of(sweep) == []
 
 

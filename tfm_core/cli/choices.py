@@ -17,14 +17,14 @@ def chosen_experiment(preset: str | None, changes: list[str], seed: int | None) 
         setting, equals, value = change.partition("=")
         if not equals or not setting:
             raise StudentError(
-                "--set takes SETTING=VALUE, as model.d_model=128, not {change!r}.",
+                "--set takes SETTING=VALUE, such as model.d_model=128, not {change!r}.",
                 change=change,
             )
         query[setting.strip()] = value.strip()
     if seed is not None:
         query["seed"] = str(seed)
     if not query:
-        raise StudentError("Say what to train: --preset NAME, or --set task.name=copy.")
+        raise StudentError("Choose what to train: --preset NAME, or --set task.name=copy.")
     return from_query(query)
 
 
@@ -38,7 +38,7 @@ def _preset(name: str) -> Any:
 
     if name not in PRESETS:
         raise StudentError(
-            "There is no preset {name!r}; choose one of {presets}.",
+            "There is no preset {name!r}. Choose one of {presets}.",
             name=name,
             presets=", ".join(PRESETS),
         )
@@ -59,7 +59,5 @@ def chosen_threads(text: str) -> int:
     if text == _THREADS_AUTO:
         return devices.fastest_threads(devices.measure_threads())
     if not (text.isascii() and text.isdigit()) or not 1 <= int(text) <= 1024:
-        raise StudentError(
-            "--threads is {text!r}, but must be a number from 1, or auto.", text=text
-        )
+        raise StudentError("--threads is {text!r}; use a number from 1, or auto.", text=text)
     return int(text)

@@ -64,7 +64,7 @@ def resume(options: argparse.Namespace) -> int:
         raise StudentError(run.problem)
     if status.state != "queued" and not status.can_resume:
         raise StudentError(
-            "The run {id} is {state}; there is nothing to resume.",
+            "The run {id} is {state}. There is nothing to resume.",
             id=run.id,
             state=status.state,
         )
@@ -109,8 +109,7 @@ def _work_as_job(options: argparse.Namespace) -> int:
         run = store.get(options.id)
     except RunNotFound:
         raise StudentError(
-            "{host} sees no run {id} in {root}: a job needs the folder of runs of its server, on a "
-            "disk that both share (TFM_RUNS_DIR).",
+            "{host} finds no run {id} in {root}. Share TFM_RUNS_DIR with the cluster.",
             host=this_host(),
             id=options.id,
             root=str(store.root),

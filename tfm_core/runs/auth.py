@@ -122,7 +122,7 @@ def visitor(person: Person | None, said: Settings, *, browser: str, is_host: boo
     browser: the owner of what somebody begins who is not logged in. is_host: has shown the key.
     """
     if person is None:
-        why = N_("You are not logged in, so you may only watch: log in at the top of the page.")
+        why = N_("You can only watch. To start runs, log in at the top of the page.")
         return Visitor(browser, is_host, is_public=True, only_watches="" if is_host else why)
     is_host = is_host or _is_among(person, said.admins)
     return Visitor(
@@ -139,13 +139,9 @@ def _why_not(person: Person, said: Settings) -> str:
     if not said.may_start or _is_among(person, said.may_start):
         return ""
     if person.email is None:
-        return N_(
-            "You may only watch: who may start runs here goes by verified e-mail addresses, and "
-            "your login came without one."
-        )
+        return N_("You can only watch: your login has no verified email address.")
     return N_(
-        "You may only watch: {email} is not among those who may start runs here; the host of this "
-        "server decides who is.",
+        "{email} may watch, but not start runs here. Ask the host of this server.",
         email=person.email,
     )
 

@@ -77,7 +77,7 @@ def remove(set_id: str, *, store: RunStore, visitor: Visitor) -> None:
     ]
     if active:
         raise StudentError(
-            "The run “{run}” trains on “{name}” or waits to. Stop it before you remove the set.",
+            "The run “{run}” uses “{name}”. Stop it before you remove the data.",
             run=active[0].meta.name,
             name=own.name,
         )
@@ -122,7 +122,7 @@ def undo(set_id: str, *, store: RunStore, visitor: Visitor) -> OwnSet:
     root = store.root / place.FOLDER
     _check(_there(root / trash.FOLDER, set_id), visitor)
     if not trash.restore(root, set_id):
-        raise SetMissing("There is no removed set {set_id} to take back.", set_id=set_id)
+        raise SetMissing("There is no removed data set {set_id} to restore.", set_id=set_id)
     return sets.opened(root / set_id)
 
 
@@ -141,15 +141,13 @@ def _check_room(root: Path, n_bytes: int, visitor: Visitor, settings: Settings) 
     there = sets.listed(root)
     if settings.only_shows or settings.max_own_data == 0:
         raise LimitReached(
-            "This server takes no data of one's own. On a machine of your own there is no such "
-            "limit."
+            "This server accepts no data of your own. Run the app yourself to use it."
         )
     most = settings.max_own_data
     taken = sum(own.n_bytes for own in there)
     if most is not None and taken + n_bytes > most:
         raise LimitReached(
-            "Data of one's own may take {most} of this server's disk and take {taken}; this set "
-            "needs {n_bytes} more. Remove one of yours, or add less.",
+            "This set needs {n_bytes}; all data use {taken} of {most}. Remove some first.",
             most=in_bytes(most),
             taken=in_bytes(taken),
             n_bytes=in_bytes(n_bytes),
@@ -157,14 +155,14 @@ def _check_room(root: Path, n_bytes: int, visitor: Visitor, settings: Settings) 
     n_mine = sum(visitor.owner in own.owners for own in there)
     if not visitor.may_all and n_mine >= MAX_OF_A_STRANGER:
         raise LimitReached(
-            "You keep {n} sets here, and no more are allowed; remove one first.", n=n_mine
+            "You have {n} data sets, the most allowed here. Remove one first.", n=n_mine
         )
 
 
 def _there(root: Path, set_id: str) -> OwnSet:
     if not ID.fullmatch(set_id) or not (root / set_id).is_dir():
         raise SetMissing(
-            "There is no set {set_id} here; it may have been removed.", set_id=set_id[:40]
+            "There is no data set {set_id} here. It may have been removed.", set_id=set_id[:40]
         )
     return sets.opened(root / set_id)
 
@@ -172,7 +170,7 @@ def _there(root: Path, set_id: str) -> OwnSet:
 def _check(own: OwnSet, visitor: Visitor) -> None:
     visitor.check_acts()
     if not _may(own, visitor):
-        raise NotYours("This is a set of another visitor.")
+        raise NotYours("This data set belongs to another visitor.")
 
 
 def _may(own: OwnSet, visitor: Visitor) -> bool:

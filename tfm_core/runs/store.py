@@ -125,9 +125,7 @@ class RunStore:
     def get(self, run_id: str) -> Run:
         """Return the run with an id. Raises RunNotFound, in a sentence."""
         if not isinstance(run_id, str) or not ID.fullmatch(run_id):
-            raise RunNotFound(
-                "This is not the id of a run: an id is 8 to 64 letters, digits, _ and -."
-            )
+            raise RunNotFound("This is not a run id: an id has 8 to 64 letters, digits, _ and -.")
         if os.path.isdir(self.root / run_id):
             takeover.fetch_large(self.root / run_id)
             return Run(self.root / run_id)
@@ -135,7 +133,7 @@ class RunStore:
             for folder in (self.recorded / run_id, self.recorded / LESSONS / run_id):
                 if os.path.isdir(folder):
                     return Run(folder, recorded=True)
-        raise RunNotFound("There is no run {run_id} here; it may have been deleted.", run_id=run_id)
+        raise RunNotFound("There is no run {run_id} here. It may have been deleted.", run_id=run_id)
 
     @os_errors_as_sentences()
     def rename(self, run_id: str, name: str) -> Run:
@@ -181,7 +179,7 @@ class RunStore:
         if waited:
             quota.with_eviction(self.root, lambda: run.request("stop"), last_word_of=run.folder)
         if run.status.is_alive:
-            raise StudentError("This run is still training; stop it before you delete it.")
+            raise StudentError("This run is training. Stop it before you delete it.")
         _note_deletion(run.folder, by, waited=waited)
         trash.put(self.root, run.id)
 
@@ -221,7 +219,7 @@ class RunStore:
             by is None or _deleter(self.root / trash.FOLDER / run_id) == by
         )
         if not is_theirs or not trash.restore(self.root, run_id):
-            raise RunNotFound("There is no deleted run {run_id} to take back.", run_id=run_id)
+            raise RunNotFound("There is no deleted run {run_id} to restore.", run_id=run_id)
         remove(self.root / run_id / _DELETED)
         return self.get(run_id)
 
@@ -247,13 +245,13 @@ class RunStore:
         parent = self.get(run_id)
         status = parent.status
         if status.is_active:
-            raise StudentError("This run is not over yet; stop it before you train a copy further.")
+            raise StudentError("This run is not over. Stop it before you train a copy further.")
         if not parent.has_checkpoint:
             raise StudentError("This run has no checkpoint, so it cannot be trained further.")
         done = status.step if (step := parent.checkpoint_step) is None else step
         if steps <= done:
             raise StudentError(
-                "This run has done {done:,} steps already; choose more than that.",
+                "This run has already done {done:,} steps. Choose more.",
                 done=done,
             )
         old = parent.experiment
@@ -298,7 +296,7 @@ class RunStore:
         parent = self.get(run_id)
         done = parent.kept_step(begins)
         if done is None:
-            raise StudentError("This run has no checkpoint to go on from.")
+            raise StudentError("This run has no checkpoint.")
         meta = dataclasses.replace(
             parent.meta,
             name=labels.a_name(name or parent.meta.name),
@@ -331,7 +329,7 @@ class RunStore:
             total_steps=experiment.training.steps,
             epoch=status.epoch * whole(done) / whole(status.step) if is_behind else status.epoch,
             device=meta.device,
-            reason=N_("Goes on from step {done:,} of “{name}”.", done=done, name=parent.meta.name),
+            reason=N_("Continues “{name}” from step {done:,}.", done=done, name=parent.meta.name),
             seconds=status.seconds,
             parent_seconds=status.seconds,
         )

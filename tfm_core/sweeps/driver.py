@@ -59,8 +59,7 @@ RETRY_SECONDS = 5.0
 """How long a sweep is left alone that could not go on: a full disk, a line that is full."""
 
 _UNEXPECTED = N_(
-    "Something went wrong with this sweep, and the server's log says what. It is tried again every "
-    "few seconds."
+    "This sweep has an error (see the server log). It is tried again every few seconds."
 )
 
 logger = logging.getLogger(__name__)
@@ -220,7 +219,7 @@ class Driver:
             return
         if study.is_hopeless(trial):
             why = N_(
-                "Given up by its sweep at step {step:,}: others were better at this point.",
+                "Pruned at step {step:,}: other runs were better.",
                 step=status.step,
             )
             study.note(trial, "pruning", str(why))
@@ -240,7 +239,7 @@ class Driver:
         value = objectives.value(study.plan.looks_for, self._curves(run), run.experiment)
         self._readers.pop(run.id, None)
         if value is None:
-            study.tell(trial, "failed", None, N_("Its run measured no such figure."))
+            study.tell(trial, "failed", None, N_("Its run did not measure this metric."))
         else:
             study.tell(trial, "complete", value)
 
@@ -293,11 +292,11 @@ class Driver:
         plan = study.plan
         spent = [trial for trial in trials if trial.run_id is not None]
         if len(spent) >= plan.most_runs:
-            return N_("Its budget of {n:,} runs is spent.", n=plan.most_runs)
+            return N_("Its budget of {n:,} runs is used up.", n=plan.most_runs)
         if plan.max_minutes is not None and self.seconds(trials) >= 60 * plan.max_minutes:
-            return N_("Its budget of {n:g} minutes is spent.", n=plan.max_minutes)
+            return N_("Its budget of {n:g} minutes is used up.", n=plan.max_minutes)
         if plan.search == "grid" and _untried(study, trials) is None:
-            return N_("Every point of its grid was tried.")
+            return N_("Every grid point was tried.")
         idle = 0
         for trial in reversed(trials):
             if trial.run_id is not None or trial.state == "running":
@@ -305,8 +304,7 @@ class Driver:
             idle += 1
         if idle >= MAX_IDLE:
             return N_(
-                "The last {n} suggestions were tried before, or cannot be: nothing new is expected "
-                "in these ranges.",
+                "The last {n} suggestions were repeated or invalid: these ranges are exhausted.",
                 n=idle,
             )
         return None
@@ -332,7 +330,7 @@ class Driver:
         """Have a trial trained, unless it cannot be or was: then it is told so and costs no run."""
         plan = study.plan
         if {one.path for one in plan.space} != set(trial.values) and trial.run_id is None:
-            study.tell(trial, "failed", None, N_("Its server ended while it was suggested."))
+            study.tell(trial, "failed", None, N_("Its server ended before it started."))
             return
         try:
             experiment = space.with_values(plan.base, trial.values)
@@ -359,11 +357,11 @@ class Driver:
             except ConfigError:
                 continue
             if same and other.state == "complete":
-                why = N_("The same as trial {n}, whose figure counts here too.", n=other.number)
+                why = N_("Same as trial {n}; its value is used.", n=other.number)
                 study.tell(trial, "complete", other.value, why)
                 return True
             if same:
-                why = N_("The same as trial {n}.", n=other.number)
+                why = N_("Same as trial {n}.", n=other.number)
                 study.tell(trial, "failed", None, why)
                 return True
         return False
@@ -412,7 +410,7 @@ class Driver:
             if trial.state == "running" and trial.held and trial.run_id is not None:
                 with contextlib.suppress(RunNotFound):
                     run = self.store.get(trial.run_id)
-                    _explain(run, N_("Stopped with its sweep, and goes on with it."))
+                    _explain(run, N_("Stopped with its sweep; resumes with it."))
         study.sweep.write(dataclasses.replace(study.plan, state="stopped"))
 
     def _end(self, study: Study, reason: str) -> None:

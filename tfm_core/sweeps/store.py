@@ -89,9 +89,7 @@ class Sweep:
                 changed.check()
                 self.write(changed)
         except BlockingIOError:
-            raise StudentError(
-                "Another server is busy with this sweep; try again in a moment."
-            ) from None
+            raise StudentError("Another server uses this sweep. Try again in a moment.") from None
         return changed
 
     def write(self, plan: Plan) -> None:
@@ -121,7 +119,7 @@ class SweepStore:
         with limit_lock(self.root.parent, "sweeps"):
             if len(self.list()) >= MAX:
                 raise StudentError(
-                    "There are {most} sweeps already; delete one that is over first.", most=MAX
+                    "There are {most} sweeps already. Delete a finished one first.", most=MAX
                 )
             return self._new(fill)
 
@@ -156,7 +154,7 @@ class SweepStore:
         """Return the sweep with an id. Raises SweepNotFound, in a sentence."""
         if not ID.fullmatch(sweep_id) or not os.path.isdir(self.root / sweep_id):
             raise SweepNotFound(
-                "There is no sweep {sweep_id} here; it may have been deleted.",
+                "There is no sweep {sweep_id} here. It may have been deleted.",
                 sweep_id=sweep_id[:64],
             )
         return Sweep(self.root / sweep_id)
@@ -170,7 +168,7 @@ class SweepStore:
         sweep = self.get(sweep_id)
         with contextlib.suppress(SweepDamaged):
             if sweep.plan().state in ("active", "stopping"):
-                raise StudentError("This sweep is still going on; stop it before you delete it.")
+                raise StudentError("This sweep is still running. Stop it before you delete it.")
         trash.put(self.root, sweep.id)
 
     def deleted(self) -> tuple[Sweep, ...]:
@@ -182,7 +180,7 @@ class SweepStore:
         """Take a sweep back out of the trash. Raises ValueError, in a sentence."""
         if not ID.fullmatch(sweep_id) or not trash.restore(self.root, sweep_id):
             raise SweepNotFound(
-                "There is no deleted sweep {sweep_id} to take back.", sweep_id=sweep_id[:64]
+                "There is no deleted sweep {sweep_id} to restore.", sweep_id=sweep_id[:64]
             )
         return self.get(sweep_id)
 

@@ -97,7 +97,7 @@ def test_the_leaderboard_has_the_best_first_and_all_figures_are_made_without_ask
     words = said(app)
     assert "No importance for settings with a value that fewer than 2 trials finished with" in words
     assert "From 8 finished of" in words
-    assert "Its budget of 8 runs is spent." in words
+    assert "Its budget of 8 runs is used up." in words
     assert f"**Best: trial {board.iloc[0]['Trial']}**" in words
     for caption in ("A line is a trial", "Two settings", "by itself", "Each run's curve"):
         assert caption in words
@@ -145,7 +145,7 @@ def test_a_sweep_is_deleted_and_brought_back_and_its_runs_stay(
         assert "Deleted the sweep" not in said(open_page(PAGE, token=OTHER))
     press(app, f"sweeps-undo-{over.id}")
     assert over.id in app.query_params["sweep"]
-    assert "Its budget of 8 runs is spent." in said(app)
+    assert "Its budget of 8 runs is used up." in said(app)
     assert [one.id for one in SweepStore(store.root).list()] == [over.id]
 
 
@@ -161,12 +161,12 @@ def test_fields_of_two_ranges_have_names_of_their_own(driver: Driver, open_page:
 @pytest.mark.parametrize(
     ("edits", "sentence"),
     [
-        ({"runs": 0}, "A sweep needs a budget: a number of runs, or of minutes."),
+        ({"runs": 0}, "Give the sweep a budget"),
         ({"training.learning_rate-low": "much"}, "cannot be “much”; it must be a number."),
-        ({"training.learning_rate-low": "0"}, "a logarithmic range begins above 0"),
+        ({"training.learning_rate-low": "0"}, "a logarithmic range starts above 0"),
         ({"training.learning_rate-high": "1e9"}, "learning_rate is 1,000,000,000, but must be"),
-        ({"training.learning_rate-low": "nan"}, "the second number must be the larger one"),
-        ({"training.warmup-values": "0.1"}, "Warm-up has 1 values; give from 2"),
+        ({"training.learning_rate-low": "nan"}, "the second number must be larger"),
+        ({"training.warmup-values": "0.1"}, "Warm-up has 1 values; give 2"),
         ({"training.warmup-values": "0, 7"}, "warmup is 7, but must be at most 1."),
     ],
 )  # fmt: skip
@@ -188,7 +188,7 @@ def test_what_cannot_be_is_said_and_start_waits(
 def test_nothing_varies_is_said(driver: Driver, open_page: Open) -> None:
     app = open_page(PAGE)
     app.multiselect(key="new-preset:copy-paths").set_value([]).run()
-    assert "Nothing varies yet" in said(app)
+    assert "Choose at least one setting" in said(app)
 
 
 def test_any_experiment_and_any_setting_can_be_swept(driver: Driver, open_page: Open) -> None:

@@ -81,7 +81,7 @@ def test_a_run_that_was_handed_over_waits_takes_a_place_and_can_be_stopped(queue
     for _ in range(3):
         queue._turn()
     assert (run.status.state, run.status.queue_position) == ("queued", 1)
-    assert job.words(run.folder).startswith(f"Handed to Slurm as job {run.id}; it begins once")
+    assert job.words(run.folder).startswith(f"Handed to Slurm as job {run.id}; It starts once")
     assert [row["name"] for row in submitted(slurm)] == [run.id], "no place for the next"
     run.request("stop")
     turn_until(queue, lambda: job.read(run.folder).phase == "over", "its job is cancelled")
@@ -95,7 +95,7 @@ def test_a_job_answers_requests_and_its_death_costs_nothing(queue, store):
     run, here = store.create(tiny(40)), store.create(tiny(40))
     assert execute(here).state == "finished"
     queue.submit(run)
-    turn_until(queue, lambda: run.status.is_alive, "it begins")
+    turn_until(queue, lambda: run.status.is_alive, "It starts")
     run.request("pause")
     paused = wait_until(lambda: run.status.state == "paused" and run.status, "it pauses")
     run.request("step")
@@ -133,7 +133,7 @@ def test_a_controller_that_is_gone_is_said_and_runs_wait(queue, store, slurm):
         queue._turn()
     assert run.status.state == "queued"
     assert "Unable to contact slurm controller" in tickets.start_error(run.folder)
-    assert "begin by themselves" in tickets.start_error(run.folder)
+    assert "Runs wait" in tickets.start_error(run.folder)
     (slurm / "down").unlink()
     turn_until(queue, lambda: submitted(slurm), "it is submitted")
     assert submitted(slurm)[0]["name"] == run.id, "no name was spent on what was never submitted"
@@ -170,7 +170,7 @@ def test_a_machine_without_slurm_says_so(store, tmp_path, monkeypatch):
     queue, run = RunQueue(store, limits=Limits()), store.create(tiny())
     queue.submit(run)
     queue._turn()
-    assert "there is no sbatch on this machine" in tickets.start_error(run.folder)
+    assert "sbatch is not installed" in tickets.start_error(run.folder)
 
 
 def test_a_server_killed_before_it_submitted_leaves_a_run_that_waits(queue, store, slurm):
@@ -188,7 +188,7 @@ def test_a_run_that_loses_job_after_job_is_left_for_a_person(queue, store, monke
     queue.submit(run)
     monkeypatch.setattr(queue.backend.cluster, "submit", lambda order: None)
     turn_until(queue, lambda: run.status.state == "failed", "it gives up")
-    assert run.status.reason.startswith("Slurm lost 3 jobs of this run before they began to train")
+    assert run.status.reason.startswith("Slurm lost 3 jobs of this run")
     assert tickets.waiting(store.root) == []
 
 
@@ -210,8 +210,8 @@ def test_a_job_that_sees_another_folder_says_so(queue, store, tmp_path, monkeypa
     run = store.create(tiny())
     queue.submit(run)
     turn_until(queue, lambda: run.status.state == "failed", "its job ends")
-    assert f"The job {run.id} of Slurm ended before it began to train: " in run.status.reason
-    assert f"sees no run {run.id} in {elsewhere}" in run.status.reason
+    assert f"The Slurm job {run.id} ended before training started: " in run.status.reason
+    assert f"finds no run {run.id} in {elsewhere}" in run.status.reason
 
 
 def test_a_python_that_is_not_there_is_said(queue, store, monkeypatch):

@@ -118,9 +118,7 @@ class Recorder:
         self.clock.look()
         if self.clock.asleep != self._slept and not self._closed.is_set():
             if not self._hold.is_mine:
-                raise claim.RunHeld(
-                    "This worker was suspended for so long that another one took the run over."
-                )
+                raise claim.RunHeld("This worker was suspended, and another one took over the run.")
             self._slept = self.clock.asleep
 
     def _write(self, *, lasting: bool) -> None:

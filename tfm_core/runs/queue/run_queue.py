@@ -132,7 +132,7 @@ class RunQueue:
         status = run.status
         if status.state != "queued":
             raise StudentError(
-                "This run is {state}; only a new run can be started.", state=status.state
+                "This run is {state}. You can only start a new run.", state=status.state
             )
         try:
             self.limits.check(run.experiment, n_queued=0)
@@ -170,12 +170,12 @@ class RunQueue:
         """
         status = run.status
         if run.meta.recorded:
-            raise StudentError("This run comes with the app; train a copy of it further instead.")
+            raise StudentError("This run comes with the app. Train a copy of it further instead.")
         if status.state == "finished":
-            raise StudentError("This run is finished; it can be trained further as a new run.")
+            raise StudentError("This run is finished. To train further, start a new run from it.")
         if not status.can_resume:
             raise StudentError(
-                "This run is {state}; there is nothing to resume.", state=status.state
+                "This run is {state}. There is nothing to resume.", state=status.state
             )
         takeover.take_over(run.folder)
         self.limits.check(run.experiment, n_queued=0)
@@ -354,4 +354,4 @@ class RunQueue:
 
 
 def _why_not(error: OSError) -> str:
-    return joined(refusal(error), N_("This run waits meanwhile and begins by itself once it can."))
+    return joined(refusal(error), N_("This run starts as soon as it can."))
