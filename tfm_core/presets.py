@@ -8,6 +8,7 @@ comment says so (``benchmarks.goals``), else with those that the settings were c
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,14 +38,13 @@ def _preset(
     seconds: int,
     family: str,
     task: str,
-    model: dict[str, Any] | None = None,
-    task_settings: dict[str, Any] | None = None,
-    training: dict[str, Any] | None = None,
+    **changes: Mapping[str, Any],
 ) -> Preset:
+    """Return a preset. changes: of the sections model, task_settings and training."""
     values = default_sections(family, task)
-    values["model"] |= model or {}
-    values["task"] |= task_settings or {}
-    values["training"] = training or {}  # what it does not say is filled in
+    values["model"] |= changes.get("model", {})
+    values["task"] |= changes.get("task_settings", {})
+    values["training"] = dict(changes.get("training", {}))  # what it does not say is filled in
     return Preset(name, label, learns, reaches, seconds, Experiment.parse(values))
 
 

@@ -37,7 +37,7 @@ def _elsewhere() -> None:
 def line() -> None:
     """Say in one line how much room there is; on a public server only what concerns a visitor."""
     store, bounds = runs_access.store(), Bounds.of(settings.read())
-    if not visitors.visitor().may_all:
+    if not visitors.visitor().is_admin:
         if bounds != Bounds():
             st.caption(_rule())
         return

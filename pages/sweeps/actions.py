@@ -48,7 +48,7 @@ def listed() -> list[Sweep]:
 def may_change(plan: Plan) -> bool:
     """Return whether this visitor may stop, change or delete a sweep."""
     who = visitors.visitor()
-    return who.may_all or (not who.only_watches and plan.owner == who.owner)
+    return who.is_admin or (not who.only_watches and plan.owner == who.owner)
 
 
 def begin(plan: Plan) -> Sweep | None:
@@ -104,7 +104,7 @@ def delete(sweep: Sweep) -> bool:
 def deleted() -> list[Sweep]:
     """Return the sweeps that this visitor may bring back, that first which went last."""
     who = visitors.visitor()
-    return [one for one in there().deleted() if who.may_all or _is_ones_own(one)]
+    return [one for one in there().deleted() if who.is_admin or _is_ones_own(one)]
 
 
 def bring_back(sweep: Sweep) -> bool:
@@ -137,7 +137,7 @@ def _check_owner(sweep: Sweep) -> None:
     try:
         plan = sweep.plan()
     except SweepDamaged:
-        if visitors.visitor().may_all:
+        if visitors.visitor().is_admin:
             return
         raise
     if not may_change(plan):
@@ -147,7 +147,7 @@ def _check_owner(sweep: Sweep) -> None:
 def _check_visitor(plan: Plan) -> None:
     """Raise StudentError where a stranger would take the whole server for long."""
     who = visitors.visitor()
-    if who.may_all:
+    if who.is_admin:
         return
     if plan.max_runs is None or plan.max_runs > MAX_OF_A_VISITOR:
         raise StudentError(
@@ -173,7 +173,7 @@ def bring(content: bytes, name: str) -> Sweep:
     if settings.read().only_shows:
         raise StudentError("This server only shows runs; you cannot import here.")
     n_own = sum(one.brought() is not None and _is_ones_own(one) for one in there().list())
-    if not who.may_all and n_own >= MAX_BROUGHT:
+    if not who.is_admin and n_own >= MAX_BROUGHT:
         raise StudentError(
             "You have reached the limit of {n} imported studies; delete one first.",
             n=n_own,
@@ -184,7 +184,7 @@ def bring(content: bytes, name: str) -> Sweep:
 def may_delete(sweep: Sweep) -> bool:
     """Return whether this visitor may delete a sweep, or a study from elsewhere."""
     who = visitors.visitor()
-    return who.may_all or (not who.only_watches and _is_ones_own(sweep))
+    return who.is_admin or (not who.only_watches and _is_ones_own(sweep))
 
 
 def _is_ones_own(sweep: Sweep) -> bool:
@@ -194,4 +194,4 @@ def _is_ones_own(sweep: Sweep) -> bool:
     try:
         return sweep.plan().owner == visitors.visitor().owner
     except SweepDamaged:
-        return visitors.visitor().may_all
+        return visitors.visitor().is_admin

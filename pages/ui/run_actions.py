@@ -331,7 +331,7 @@ def unpublish(run: Run) -> None:
 
 def empty_trash() -> None:
     """Remove all deleted runs for good; on a public server the host alone may."""
-    if visitors.visitor().may_all:
+    if visitors.visitor().is_admin:
         runs_access.store().empty_trash()
 
 

@@ -107,7 +107,7 @@ def test_a_resumed_run_without_a_checkpoint_says_that_it_starts_again(store, idl
 
 
 def test_only_a_new_run_is_submitted(store, idle, end):
-    with pytest.raises(ValueError, match="is stopped. You can only start a new run"):
+    with pytest.raises(ValueError, match=r"is stopped\. You can only start a new run"):
         idle().submit(end(store.create(tiny())))
 
 

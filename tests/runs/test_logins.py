@@ -76,7 +76,7 @@ def test_who_is_not_logged_in_only_watches(store) -> None:
     for owner in (None, BROWSER):  # what this browser began before people logged in here
         with pytest.raises(OnlyWatches):
             anybody.check(store.create(tiny(), owner=owner))
-    assert not anybody.may_all
+    assert not anybody.is_admin
 
 
 def test_everybody_who_is_logged_in_may_start_unless_there_is_a_list(store) -> None:
@@ -125,7 +125,7 @@ def test_an_admin_and_who_has_the_key_may_change_every_run(store) -> None:
     said = settings.read({"TFM_MAY_START": "@example.com", "TFM_ADMINS": "ann@example.org"})
     for who in (visitor(ANN, said), visitor({}, said, is_host=True)):
         who.check_acts()
-        assert who.may_all
+        assert who.is_admin
         for owner in (None, hashed(new_token())):
             who.check(store.create(tiny(), owner=owner))
 

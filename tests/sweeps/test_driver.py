@@ -88,9 +88,9 @@ def test_chance_in_a_small_space_ends_when_nothing_new_comes(
 
 def test_as_many_runs_wait_as_may_train_at_once(driver: Driver, store: RunStore) -> None:
     driver.sweeps.create(a_plan(at_once=3))
-    driver.look()
+    driver.step()
     assert len(waiting(store)) == 3
-    driver.look()
+    driver.step()
     assert len(waiting(store)) == 3
 
 
@@ -104,19 +104,19 @@ def test_a_budget_of_minutes_counts_what_the_runs_trained(driver: Driver, store:
 def test_a_sweep_that_stops_takes_its_runs_along_and_goes_on_with_them(
     driver: Driver, store: RunStore, sweep: Sweep
 ) -> None:
-    driver.look()
+    driver.step()
     (run,) = waiting(store)
     sweep.change(stop)
-    driver.look()
+    driver.step()
     assert run.status.state == "stopped"
-    driver.look()
+    driver.step()
     assert sweep.plan().state == "stopped"
     assert run.status.reason == "Stopped with its sweep; resumes with it."
-    driver.look()
+    driver.step()
     assert len(store.list()) == 1
 
     sweep.change(go_on)
-    driver.look()
+    driver.step()
     assert [one.id for one in waiting(store)] == [run.id]
     driven(driver, store, sweep, valley)
     (first, *_rest) = trials_of(sweep)
@@ -126,16 +126,16 @@ def test_a_sweep_that_stops_takes_its_runs_along_and_goes_on_with_them(
 def test_a_run_that_is_stopped_deleted_or_fails_costs_the_sweep_one_run(
     driver: Driver, store: RunStore, sweep: Sweep
 ) -> None:
-    driver.look()
+    driver.step()
     waiting(store)[0].request("stop")
-    driver.look()
+    driver.step()
     store.delete(waiting(store)[0].id)
-    driver.look()
+    driver.step()
     ended(store, waiting(store)[0], state="failed", reason="The worker crashed: why.")
-    driver.look()
+    driver.step()
     words = "The loss is not a number any more at step 3: training diverged."
     ended(store, waiting(store)[0], state="failed", reason=words)
-    driver.look()
+    driver.step()
     one, two, three, four, five = trials_of(sweep)
     assert [trial.state for trial in (one, two, three)] == ["failed"] * 3
     assert "Stopped" in one.why
@@ -152,21 +152,21 @@ def test_what_never_was_good_is_given_up_by_the_ordinary_stop(
     space = (RATES,)
     sweep = driver.sweeps.create(a_plan(base=base, space=space, pruning="median", max_runs=6))
     for _run in range(3):
-        driver.look()
+        driver.step()
         ended(store, waiting(store)[0], loss=0.5)
-    driver.look()
+    driver.step()
     (run,) = waiting(store)
     trains(store, run, loss=2.0, step=4)
-    driver.look()
+    driver.step()
     assert requests.take(run.folder) == []  # a quarter of the training is left in peace
     trains(store, run, loss=2.0, step=20)
-    driver.look()
-    driver.look()
+    driver.step()
+    driver.step()
     assert requests.take(run.folder) == ["stop"]
     assert trials_of(sweep)[3].state == "running"  # until its run has ended
 
     write_status(run.folder, dataclasses.replace(run.status, state="stopped"))
-    driver.look()
+    driver.step()
     trial = trials_of(sweep)[3]
     assert (trial.state, trial.value) == ("pruned", 2.0)
     assert run.status.reason == trial.why
@@ -213,12 +213,12 @@ def test_a_line_that_is_full_is_waited_for(store: RunStore) -> None:
     other = store.create(a_plan().base)
     queue.submit(other)
     sweep = driver.sweeps.create(a_plan())
-    driver.look()
+    driver.step()
     assert driver.trouble(sweep.id) == "1 run already waits, the most allowed. Try again later."
     assert trials_of(sweep) == []
     ended(store, other)
     driver.wake()
-    driver.look()
+    driver.step()
     assert driver.trouble(sweep.id) is None
     assert len(waiting(store)) == 1
 
@@ -236,12 +236,12 @@ def test_a_sweep_that_breaks_says_so_and_the_others_go_on(
 
     with monkeypatch.context() as patch:
         patch.setattr(Driver, "_suggest", breaks)
-        driver.look()
+        driver.step()
     assert "see the server log" in (driver.trouble(broken.id) or "")
     assert trials_of(sound)[0].has_run
     assert driver.trouble(sound.id) is None
     driver.wake()
-    driver.look()
+    driver.step()
     assert driver.trouble(broken.id) is None
     assert trials_of(broken)[0].has_run
 
@@ -260,7 +260,7 @@ def test_what_the_host_does_not_allow_costs_no_run(store: RunStore) -> None:
 def test_a_server_that_only_shows_starts_nothing(store: RunStore) -> None:
     driver = Driver(RunQueue(store, warm=0, limits=Limits(only_shows=True)))
     sweep = driver.sweeps.create(a_plan())
-    driver.look()
+    driver.step()
     assert "only shows trained runs" in (driver.trouble(sweep.id) or "")
     assert trials_of(sweep) == []
 
@@ -272,7 +272,7 @@ def test_two_servers_suggest_what_one_would(store: RunStore, queue: RunQueue) ->
     shared = one.sweeps.create(a_plan(search="tpe"))
     for _look in range(60):
         for driver in (one, other):
-            driver.look()
+            driver.step()
             for run in waiting(store):
                 ended(store, run, loss=valley(run.experiment))
     assert shared.plan().state == "finished"

@@ -69,7 +69,7 @@ def test_a_sweep_of_this_app_is_a_study_elsewhere(
     other = bring(tmp_path / "other", sweep.journal.read_bytes())
     (look,) = foreign.looks(other.folder)
     assert len(look.complete) == 5
-    driver.look()  # whoever drives sweeps leaves it alone
+    driver.step()  # whoever drives sweeps leaves it alone
     assert driver.trouble(other.id) is None
 
 

@@ -48,7 +48,7 @@ class Visitor:
     only_watches: str = ""
 
     @property
-    def may_all(self) -> bool:
+    def is_admin(self) -> bool:
         """Whether this is the host, or one's own machine."""
         return not self.only_watches and (self.is_host or not self.is_public)
 
@@ -61,7 +61,7 @@ class Visitor:
 
     def may_change(self, run: Run) -> bool:
         """Return whether this visitor may pause, stop, resume, rename, delete or bring back."""
-        return self.may_all or (not self.only_watches and self.began(run))
+        return self.is_admin or (not self.only_watches and self.began(run))
 
     def check_acts(self) -> None:
         """Raise OnlyWatches, in a sentence, where this visitor may neither start nor change."""

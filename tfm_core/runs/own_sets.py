@@ -67,7 +67,7 @@ def remove(set_id: str, *, store: RunStore, visitor: Visitor) -> None:
     root = store.root / place.FOLDER
     own = _there(root, set_id)
     _check(own, visitor)
-    if not visitor.may_all and sets.give_up(own, visitor.owner):
+    if not visitor.is_admin and sets.give_up(own, visitor.owner):
         return
     active = [
         run
@@ -153,7 +153,7 @@ def _check_room(root: Path, n_bytes: int, visitor: Visitor, settings: Settings) 
             n_bytes=in_bytes(n_bytes),
         )
     n_mine = sum(visitor.owner in own.owners for own in there)
-    if not visitor.may_all and n_mine >= MAX_OF_A_STRANGER:
+    if not visitor.is_admin and n_mine >= MAX_OF_A_STRANGER:
         raise LimitReached(
             "You have {n} data sets, the most allowed here. Remove one first.", n=n_mine
         )
@@ -174,4 +174,4 @@ def _check(own: OwnSet, visitor: Visitor) -> None:
 
 
 def _may(own: OwnSet, visitor: Visitor) -> bool:
-    return visitor.may_all or visitor.owner in own.owners
+    return visitor.is_admin or visitor.owner in own.owners

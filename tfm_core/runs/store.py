@@ -10,7 +10,7 @@ import string
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 from tfm_core.config import Experiment, to_json
 from tfm_core.disk import remove, rename, sync_file, sync_folder
@@ -38,6 +38,16 @@ _ID_LENGTH = 17  # 101 bits: nobody guesses one
 _DELETED = "deleted.json"  # in a run's folder: who deleted it
 
 
+class Facts(TypedDict, total=False):
+    """What a new run's ``Meta`` may say beside name, time, device and threads."""
+
+    preset: str | None
+    owner: str | None
+    owner_name: str | None
+    cure_of: str | None
+    is_suspect: bool
+
+
 class RunNotFound(StudentError):
     """There is no run with this id."""
 
@@ -59,34 +69,19 @@ class RunStore:
         device: str = "cpu",
         threads: int = 1,
         name: str | None = None,
-        preset: str | None = None,
-        owner: str | None = None,
-        owner_name: str | None = None,
         group: str | None = None,
         state: State = "queued",
         run_id: str | None = None,
-        cure_of: str | None = None,
-        is_suspect: bool = False,
+        **facts: Unpack[Facts],
     ) -> Run:
         """Make a run's folder, whole at once. Raises ValueError, in a sentence.
 
-        On a full disk the trash is emptied for it. run_id: a ``new_id`` that was noted before, so
-        that whoever is killed meanwhile finds the run again. cure_of: the sick run that it cures.
-        is_suspect: see ``Meta``.
+        On a full disk the trash is emptied for it. run_id: an id reserved in advance, so that a
+        restarted caller can find the run.
         """
         grouped = labels.a_group(group)
         name = labels.a_name(name or experiment.task.facts.label)
-        meta = Meta(
-            name,
-            _now(),
-            device,
-            threads,
-            preset=preset,
-            owner=owner,
-            owner_name=owner_name,
-            cure_of=cure_of,
-            is_suspect=is_suspect,
-        )
+        meta = Meta(name, _now(), device, threads, **facts)
         status = Status(state, total_steps=experiment.training.steps, device=device)
 
         def write(folder: Path) -> None:
@@ -349,24 +344,14 @@ class RunStore:
         *,
         name: str,
         threads: int = 1,
-        preset: str | None = None,
-        owner: str | None = None,
-        owner_name: str | None = None,
+        **facts: Unpack[Facts],
     ) -> Run:
-        """Make a run of what was trained elsewhere, whole at once; it goes on on the CPU.
+        """Import a run trained elsewhere, atomically; it resumes on the CPU.
 
-        status: of a run that is over. fill: writes what it has beside experiment and status into a
-        folder that no list shows yet; where it raises, nothing is left. Raises ValueError, in a
-        sentence.
+        status: of a run that is over. fill: writes the rest of the run into a folder that no list
+        shows yet; where it raises, nothing is left. Raises ValueError, in a sentence.
         """
-        meta = Meta(
-            labels.a_name(name),
-            _now(),
-            threads=threads,
-            preset=preset,
-            owner=owner,
-            owner_name=owner_name,
-        )
+        meta = Meta(labels.a_name(name), _now(), threads=threads, **facts)
 
         def write(folder: Path) -> None:
             _write_new(folder, experiment, meta, status)

@@ -105,13 +105,13 @@ class Driver:
         while not self._closed.is_set():
             self._wake.clear()
             try:
-                self.look()
+                self.step()
             except Exception:  # the next look may succeed
                 logger.exception("The sweeps could not be looked at.")
             self._wake.wait(LOOK_SECONDS)
 
-    def look(self) -> None:
-        """Take each sweep that goes on one look further."""
+    def step(self) -> None:
+        """Advance every active sweep by one iteration."""
         for sweep in self.sweeps.list():
             if self._closed.is_set():
                 return
@@ -125,35 +125,35 @@ class Driver:
                     self._open.pop(sweep.id, None)
 
     def _drive(self, sweep: Sweep) -> None:
-        """Go one look further with a sweep, unless another server does; note what hinders it."""
+        """Advance a sweep, unless another server does; note what prevents it."""
         try:
-            with sweep.held(patience=0.0):
-                self._turn(sweep)
+            with sweep.locked(patience=0.0):
+                self._advance_sweep(sweep)
         except BlockingIOError:
             return
         except (StudentError, OSError) as error:
             sentence = refusal(error) if isinstance(error, OSError) else error.sentence
             if self.trouble(sweep.id) != sentence:
                 logger.warning("The sweep %s cannot go on: %s", sweep.id, error)
-            self._leave(sweep, sentence)
+            self._back_off(sweep, sentence)
         except Exception:  # the other sweeps go on, and this one may at the next look
             if self.trouble(sweep.id) != _UNEXPECTED:
                 logger.exception("The sweep %s cannot go on.", sweep.id)
-            self._leave(sweep, _UNEXPECTED)
+            self._back_off(sweep, _UNEXPECTED)
         else:
             self._troubles.pop(sweep.id, None)
 
-    def _leave(self, sweep: Sweep, why: str) -> None:
-        """Leave a sweep alone for a while that cannot go on, for a reason in a sentence."""
+    def _back_off(self, sweep: Sweep, why: str) -> None:
+        """Do not try a sweep again for a while. why: the reason, in a sentence."""
         self._open.pop(sweep.id, None)
         self._troubles[sweep.id] = (why, time.monotonic() + RETRY_SECONDS)
 
-    def _turn(self, sweep: Sweep) -> None:
+    def _advance_sweep(self, sweep: Sweep) -> None:
         plan = sweep.plan()  # again: now nobody else changes it
-        study = self._studied(sweep, plan)
+        study = self._study_of(sweep, plan)
         for trial in study.trials():
             if trial.state == "running":
-                self._follow(study, trial)
+                self._advance_trial(study, trial)
         if plan.state == "active":
             study.carry()
             self._suggest(study)
@@ -161,7 +161,7 @@ class Driver:
         if plan.state == "stopping" and not any(self._trains(trial) for trial in trials):
             self._settle(study, trials)
 
-    def _studied(self, sweep: Sweep, plan: Plan) -> Study:
+    def _study_of(self, sweep: Sweep, plan: Plan) -> Study:
         known = self._open.get(sweep.id)
         if known is None or not sweep.journal.exists():
             known = self._open[sweep.id] = Study(sweep, plan, writes=True)
@@ -169,8 +169,8 @@ class Driver:
             known.follow(plan)
         return known
 
-    def _follow(self, study: Study, trial: Trial) -> None:
-        """Go on with a trial that is not over."""
+    def _advance_trial(self, study: Study, trial: Trial) -> None:
+        """Take an unfinished trial one step further."""
         if not trial.has_run:
             if study.plan.state == "active":
                 self._begin(study, trial)
@@ -186,11 +186,14 @@ class Driver:
         if run.problem is not None:
             study.tell(trial, "failed", None, run.problem)
             return
+        self._advance_run(study, trial, run)
+
+    def _advance_run(self, study: Study, trial: Trial, run: Run) -> None:
         status = run.status
         if status.state != "interrupted":
             self._interrupted.pop(run.id, None)
         if status.is_active:
-            self._watch(study, trial, run, status)
+            self._monitor(study, trial, run, status)
         elif status.state == "finished":
             self._finished(study, trial, run)
         elif trial.pruning:
@@ -200,11 +203,11 @@ class Driver:
         elif status.state == "failed":
             self._failed(study, trial, run, status)
         elif status.state == "interrupted" or trial.held:
-            self._take_up(study, trial, run, status)
+            self._resume(study, trial, run, status)
         else:
             study.tell(trial, "failed", None, status.reason or N_("Its run was stopped."))
 
-    def _watch(self, study: Study, trial: Trial, run: Run, status: Status) -> None:
+    def _monitor(self, study: Study, trial: Trial, run: Run, status: Status) -> None:
         """Report what a run that trains measured, and stop it where it shall not go on."""
         plan = study.plan
         if plan.state == "stopping":
@@ -252,7 +255,7 @@ class Driver:
         else:
             study.tell(trial, "failed", None, reason)
 
-    def _take_up(self, study: Study, trial: Trial, run: Run, status: Status) -> None:
+    def _resume(self, study: Study, trial: Trial, run: Run, status: Status) -> None:
         """Resume a run that stopped with its sweep, or whose worker was killed."""
         if study.plan.state != "active":
             return

@@ -69,7 +69,7 @@ class Sweep:
         return foreign.read(self.folder)
 
     @contextlib.contextmanager
-    def held(self, patience: float = PATIENCE) -> Iterator[None]:
+    def locked(self, patience: float = PATIENCE) -> Iterator[None]:
         """Keep others from changing the sweep. Raises BlockingIOError and OSError."""
         lock = locks.lock(self.folder / "lock", patience=patience)
         try:
@@ -84,7 +84,7 @@ class Sweep:
         Another space, budget or search counts from the next suggestion on.
         """
         try:
-            with self.held():
+            with self.locked():
                 changed = edit(self.plan())
                 changed.check()
                 self.write(changed)

@@ -13,7 +13,7 @@ from tfm_core.data.own import pictures, pictures_zip
 from tfm_core.data.own.pictures import Form, Pictures, read_pictures
 from tfm_core.data.own.pictures_findings import counts, duplicates, findings
 from tfm_core.data.picture_sources import SOURCES, DownloadSource
-from tfm_core.doctor.pictures import check_mnist
+from tfm_core.doctor.checks import check_mnist
 
 SMALL = Form(size=16)
 BARS = stripes(13)

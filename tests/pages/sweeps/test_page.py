@@ -75,7 +75,7 @@ def test_one_press_starts_it_and_the_link_shows_it(
     plan = sweep.plan()
     assert plan.space == ready.plan().space
     assert plan.owner is not None
-    driver.look()
+    driver.step()
     (run,) = waiting(store)
     assert run.experiment.training.steps == ready.STEPS
     assert run.meta.owner == plan.owner
@@ -120,14 +120,14 @@ def test_more_runs_are_appended_and_ranges_change(
 
 def test_a_sweep_stops_and_goes_on(driver: Driver, store: RunStore, open_page: Open) -> None:
     sweep = driver.sweeps.create(a_plan(owner=hashed(TOKEN)))
-    driver.look()
+    driver.step()
     press(open_page(PAGE, sweep=sweep.id, token=TOKEN), "sweeps-stop")
     for _look in range(2):
-        driver.look()
+        driver.step()
     assert sweep.plan().state == "stopped"
     press(open_page(PAGE, sweep=sweep.id, token=TOKEN), "sweeps-go-on")
     assert sweep.plan().state == "active"
-    driver.look()
+    driver.step()
     assert len(waiting(store)) == 1
     assert len(store.list()) == 1
 
@@ -286,9 +286,9 @@ def test_a_run_ended_by_hand_shows_why_in_the_list(
     driver: Driver, store: RunStore, open_page: Open
 ) -> None:
     sweep = driver.sweeps.create(a_plan(space=(RATES, HEADS), owner=hashed(TOKEN)))
-    driver.look()
+    driver.step()
     ended(store, waiting(store)[0], state="stopped", reason="Stopped by hand.")
-    driver.look()
+    driver.step()
     app = open_page(PAGE, sweep=sweep.id, token=TOKEN)
     board = app.dataframe[0].value
     assert "Stopped by hand." in set(board["Why"])

@@ -323,7 +323,7 @@ def test_a_manifest_that_is_none_is_left_alone(servers):
 
 
 def test_the_doctor_tries_the_store(on_s3, door):
-    from tfm_core.doctor.elsewhere import check_store
+    from tfm_core.doctor.checks import check_store
 
     assert check_store(on_s3[0].url).level == "ok"
     door.mode = "full"

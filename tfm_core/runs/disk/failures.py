@@ -146,7 +146,6 @@ def _is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, MemoryError):
         return True
     words = str(error).lower()
-    is_torch = type(error).__name__ == "OutOfMemoryError" or (
+    return type(error).__name__ == "OutOfMemoryError" or (
         isinstance(error, RuntimeError) and ("out of memory" in words or "can't allocate" in words)
     )
-    return is_torch

@@ -240,12 +240,13 @@ class RunQueue:
         while not self._closed.is_set():
             self._wake.clear()
             try:
-                self._turn()
+                self.step()
             except Exception:  # the next turn may succeed: a full disk, a lost network folder
                 logger.exception("The queue could not start a run.")
             self._wake.wait(LOOK_SECONDS)
 
-    def _turn(self) -> None:
+    def step(self) -> None:
+        """Do what is due: mend, clean up, start waiting runs. Its thread calls it repeatedly."""
         if time.monotonic() >= self._mend_at:
             self._mend(at_once=False)
         if time.monotonic() >= self._sweep_at:
