@@ -40,14 +40,10 @@ def test_values_that_fit_make_the_record_and_unknown_ones_are_ignored():
 
 
 @pytest.mark.parametrize(("name", "value"), CASES)
-def test_a_value_that_does_not_fit_is_named(name, value):
+def test_a_value_that_does_not_fit_is_named_and_alone_replaced(name, value):
     with pytest.raises(WrongValue, match=f"sample.json has a value of “{name}”") as caught:
         STORED.read(SOUND | {name: value})
     assert (caught.value.name, caught.value.is_missing) == (name, False)
-
-
-@pytest.mark.parametrize(("name", "value"), CASES)
-def test_salvage_replaces_the_wrong_value_alone(name, value):
     made_up = {"name": "new", "created": "2026-01-01T00:00:00+00:00"}
     sound = SOUND | {"kind": "b", "count": 7, "share": 0.5}
     found, clause = STORED.salvage(sound | {name: value}, lambda: made_up)

@@ -54,7 +54,7 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "vit-digits",
             N_("See digits"),
-            N_("A Vision Transformer learns handwritten digits from 5,000 pictures."),
+            N_("A Vision Transformer learns from 5,000 handwritten digits."),
             N_("98 to 99 % of unseen digits"),  # seeds 3 and 4: 98.45 and 98.66
             seconds=47,
             family="vit",
@@ -72,7 +72,7 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "translate",
             N_("Translate into Korean"),
-            N_("Translates simple English into Korean: verb last, a particle on every noun."),
+            N_("English into Korean: verb last, a particle on every noun."),
             N_("99.9 % of unseen sentences"),  # seeds 3 to 7: 99.9 to 100
             seconds=10,
             family="encoder-decoder",
@@ -92,7 +92,7 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "reverse",
             N_("Reverse a sequence"),
-            N_("Writes letters backwards; cross-attention becomes a diagonal."),
+            N_("Writes letters backwards: a diagonal in cross-attention."),
             N_("99 % of unseen sequences"),  # seeds 3 to 7: 99.9 to 100
             seconds=8,
             family="encoder-decoder",
@@ -102,7 +102,7 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "copy",
             N_("Copy a sequence"),
-            N_("The simplest task: attend to the same position and write it again."),
+            N_("The simplest task: attend to the same position."),
             N_("99 % of unseen sequences"),  # seeds 3 to 7: 99.9 to 100
             seconds=7,
             family="encoder-decoder",
@@ -132,7 +132,7 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "addition",
             N_("Add like a GPT"),
-            N_("A decoder-only model continues “12+34=” one digit at a time."),
+            N_("A decoder-only model continues “12+34=” digit by digit."),
             # seeds 3 to 7: 99.1 to 100
             N_("99 % of unseen sums (most seen swapped: 10+73 for 73+10)"),
             seconds=16,
@@ -144,7 +144,7 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "sort-at-once",
             N_("Sort in one pass"),
-            N_("An encoder-only model answers all positions at once."),
+            N_("An encoder-only model writes all positions at once."),
             N_("99 % of unseen sequences"),  # seeds 3 to 7: 100
             seconds=8,
             family="encoder-only",
@@ -154,7 +154,7 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "vit-mnist",
             N_("All of MNIST"),
-            N_("A Vision Transformer learns from all 60,000 digits (downloaded once)."),
+            N_("A Vision Transformer learns from 60,000 digits (downloaded once)."),
             N_("99.3 % of the official test set"),
             seconds=59,
             family="vit",
@@ -172,7 +172,7 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "vit-text",
             N_("The notebook’s tiny ViT"),
-            N_("1,770 parameters learn MNIST as in the MyViT notebook (downloaded once)."),
+            N_("The MyViT notebook: 1,770 parameters learn MNIST (downloaded once)."),
             N_("89 % of the official test set"),
             seconds=28,
             family="vit",
@@ -203,7 +203,7 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "sentiment",
             N_("Judge a review"),
-            N_("An encoder-only model tells praise from blame by not, very, but and although."),
+            N_("An encoder-only model tells praise from blame."),
             N_("99 % of unseen sentences"),  # seeds 3 to 7: 99.0 to 100
             seconds=13,
             family="encoder-only",
@@ -233,7 +233,7 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "span-corruption",
             N_("Fill in like T5"),
-            N_("T5's task and relative bias: write each hidden span after its sentinel."),
+            N_("T5's task and relative bias: write the hidden spans."),
             # seeds 3 and 4: 0.045 and 0.047
             N_("0.05 nats a token above the lowest possible loss (1 in 5 resembles training)"),
             seconds=37,
@@ -246,7 +246,7 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "translate-additive",
             N_("Translate as in 2015"),
-            N_("An RNN with additive attention translates into the same toy Korean."),
+            N_("An RNN with additive attention translates into Korean."),
             N_("99 % of unseen sentences"),  # seeds 3 to 7: 99.9 to 100
             seconds=10,
             family="recurrent",
@@ -256,7 +256,7 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "translate-luong",
             N_("Luong’s attention"),
-            N_("An LSTM steps first, then attends through a learned matrix."),
+            N_("An LSTM that steps first, then attends."),
             N_("99 % of unseen sentences"),  # seeds 3 to 7: 99.9 to 100
             seconds=6,
             family="recurrent",
@@ -307,7 +307,7 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "gpt-grammar",
             N_("Write sentences"),
-            N_("A small GPT learns a toy English grammar until only chance is left."),
+            N_("A small GPT learns a toy English grammar."),
             # seeds 3 to 7: loss within 0.6 to 1.9 % of the lowest, 1.1 % on average
             N_("perplexity 5.2, within 2 % of the lowest possible loss"),
             seconds=18,
@@ -319,7 +319,7 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "gpt-text",
             N_("Write like Alice"),
-            N_("A small GPT reads the first chapter of Alice in Wonderland."),
+            N_("A small GPT reads a chapter of Alice in Wonderland."),
             N_("3.1 bits a character on its unseen end"),
             seconds=61,
             family="decoder-only",

@@ -86,7 +86,7 @@ def test_a_run_is_its_persons_from_login_to_logout(
 ) -> None:
     nobody = new_person(None, link_of(LONG))
     expect(nobody.button("Start")).to_be_disabled()
-    expect(nobody.main.get_by_text("log in at the top of the page").first).to_be_visible()
+    expect(nobody.main.get_by_text("You can only watch").first).to_be_visible()
 
     ann = new_person(ANN, link_of(LONG))
     expect(ann.page).to_have_url(re.compile(f"{BASE}/train"))  # back to where she was

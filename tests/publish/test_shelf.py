@@ -40,7 +40,7 @@ def test_what_is_unpublished_is_gone_and_comes_back_elsewhere(tmp_path) -> None:
 def test_no_more_are_published_than_the_host_lets(tmp_path) -> None:
     shelf = Shelf(tmp_path)
     shelf.publish(RUN, most=1)
-    with pytest.raises(LimitReached, match="1 runs are published here"):
+    with pytest.raises(LimitReached, match="1 runs are published"):
         shelf.publish("another-run", most=1)
     assert len(shelf.list()) == 1
 

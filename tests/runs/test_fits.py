@@ -81,7 +81,7 @@ def test_a_batch_is_advised_that_fits(has):
 
 def test_memory_that_others_hold_is_told_as_that(has):
     has(64 * GIB)
-    assert "Other programs" in resources.ran_out(tiny(batch_size=4), "cpu")
+    assert "Others use the memory" in resources.ran_out(tiny(batch_size=4), "cpu")
     assert "A batch size of 2" in resources.ran_out(tiny(batch_size=4), "cpu")
     assert "se a smaller model" in resources.ran_out(tiny(batch_size=1), "cpu")
 

@@ -45,7 +45,7 @@ def test_a_full_line_takes_no_more_and_says_so(store, idle):
     for _ in range(2):
         queue.submit(store.create(tiny()))
     run = store.create(tiny())
-    with pytest.raises(LimitReached, match="2 runs already wait"):
+    with pytest.raises(LimitReached, match="2 runs wait"):
         queue.submit(run)
     assert run.status.state == "stopped"
     assert "Try again later" in run.status.reason
@@ -85,9 +85,9 @@ def test_a_server_that_only_shows_takes_no_run_and_says_so(store, end, monkeypat
 @pytest.mark.parametrize(
     ("state", "sentence"),
     [
-        ("finished", "start a new run from it"),
-        ("queued", "is queued. There is nothing to resume"),
-        ("running", "is running. There is nothing to resume"),
+        ("finished", "Train a copy further"),
+        ("queued", "There is nothing to resume"),
+        ("running", "There is nothing to resume"),
     ],
 )
 def test_only_a_run_that_ended_early_is_resumed(store, idle, state, sentence):
@@ -107,7 +107,7 @@ def test_a_resumed_run_without_a_checkpoint_says_that_it_starts_again(store, idl
 
 
 def test_only_a_new_run_is_submitted(store, idle, end):
-    with pytest.raises(ValueError, match=r"is stopped\. You can only start a new run"):
+    with pytest.raises(ValueError, match=r"Only a new run can be started"):
         idle().submit(end(store.create(tiny())))
 
 

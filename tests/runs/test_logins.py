@@ -71,7 +71,7 @@ def test_a_name_is_one_line_and_no_address(claims: dict[str, object], name: str)
 def test_who_is_not_logged_in_only_watches(store) -> None:
     anybody = visitor({})
     assert anybody.owner == BROWSER
-    with pytest.raises(OnlyWatches, match="log in at the top"):
+    with pytest.raises(OnlyWatches, match="Log in to start"):
         anybody.check_acts()
     for owner in (None, BROWSER):  # what this browser began before people logged in here
         with pytest.raises(OnlyWatches):

@@ -62,7 +62,7 @@ def test_a_loss_that_went_through_the_roof_and_came_back_to_guessing_has_diverge
 def test_a_loss_near_guessing_has_never_learned(ended):
     found = ended(3.2, 3.1, 3.05, validation=2.95).outcome
     assert found.kind == "never-learned"
-    assert "ended at 2.95; chance is 3.00" in found.sentence
+    assert "loss 2.95, chance 3.00" in found.sentence
 
 
 def test_without_a_validation_the_last_steps_count(ended):

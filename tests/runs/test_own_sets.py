@@ -156,7 +156,7 @@ def test_on_ones_own_machine_every_waiting_run_keeps_a_set(store):
     own = kept(store)
     learning(store, own, OTHER)
     alone = dataclasses.replace(MINE, is_public=False)
-    with pytest.raises(ValueError, match="Stop it before you remove the data"):
+    with pytest.raises(ValueError, match="Stop it first"):
         own_sets.remove(own.id, store=store, visitor=alone)
 
 

@@ -38,7 +38,7 @@ def test_a_worker_whose_run_was_taken_over_while_it_slept_writes_no_more(tmp_pat
         claims[-1].with_name("000002.json").write_text(json.dumps(values))
         writer.record({"event": "step", "step": 1})
         writer.clock._asleep += 60.0  # as after a SIGSTOP
-        with pytest.raises(claim.RunHeld, match="another one took over the run"):
+        with pytest.raises(claim.RunHeld, match="Another worker took over this run"):
             writer.record({"event": "step", "step": 2})
     assert (tmp_path / "events.jsonl").read_text().count("\n") == 1
 

@@ -87,7 +87,7 @@ def test_progress_is_the_share_of_steps():
 @pytest.mark.parametrize(
     ("state", "sentence"),
     [
-        ("finished", "train further"),
+        ("finished", "Train a copy"),
         ("stopped", "can resume it"),
         ("failed", "resume it from its last checkpoint"),
         ("running", "was interrupted"),

@@ -13,7 +13,7 @@ from tfm_core.runs.backends import local
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.process.identity import process_id
 from tfm_core.runs.process.requests import Control, drop
-from tfm_core.runs.queue import run_queue, tickets
+from tfm_core.runs.queue import claim, run_queue, tickets
 from tfm_core.runs.queue.limits import LimitReached, Limits
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.status import Status, write_status

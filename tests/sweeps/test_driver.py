@@ -83,7 +83,7 @@ def test_chance_in_a_small_space_ends_when_nothing_new_comes(
     again = [trial for trial in trials if trial.run_id is None]
     assert len(again) >= driving.MAX_IDLE
     assert all("Same as trial" in trial.why for trial in again)
-    assert "are exhausted" in (sweep.plan().reason or "")
+    assert "repeated or invalid" in (sweep.plan().reason or "")
 
 
 def test_as_many_runs_wait_as_may_train_at_once(driver: Driver, store: RunStore) -> None:
@@ -214,7 +214,7 @@ def test_a_line_that_is_full_is_waited_for(store: RunStore) -> None:
     queue.submit(other)
     sweep = driver.sweeps.create(a_plan())
     driver.step()
-    assert driver.trouble(sweep.id) == "1 run already waits, the most allowed. Try again later."
+    assert driver.trouble(sweep.id) == "1 run waits, the limit here. Try again later."
     assert trials_of(sweep) == []
     ended(store, other)
     driver.wake()

@@ -20,6 +20,7 @@ from tfm_core.sweeps import space
 from tfm_core.sweeps.space import Choices, Range, with_values
 from tfm_core.sweeps.study import distributions
 
+ONE_A_FAMILY = list({one.experiment.model.family: name for name, one in PRESETS.items()}.values())
 FINE = st.floats(1e-6, 1e6, allow_nan=False)
 RANGES = st.builds(
     lambda ends, is_log, points: Range("training.learning_rate", *ends, is_log, points=points),
@@ -73,7 +74,7 @@ def test_a_garbled_space_is_a_sentence_or_a_space(values: object) -> None:
         assert all(one.grid() for one in plans.space_of(values))
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", ONE_A_FAMILY)
 def test_every_setting_of_a_preset_can_vary_or_says_why(name: str) -> None:
     base = PRESETS[name].experiment
     for section in ("model", "task", "training"):
@@ -114,10 +115,10 @@ def test_another_optimiser_brings_its_own_weight_decay_and_another_family_its_de
         ((Choices("task.name", ("copy", "sort")),), "The task cannot vary"),
         ((Choices("model.colour", ("red", "blue")),), "no setting model.colour"),
         ((Choices("model", ("red", "blue")),), "no setting model"),
-        ((Range("training.learning_rate", 0.1, 0.1),), "second number must be larger"),
+        ((Range("training.learning_rate", 0.1, 0.1),), "must be larger than"),
         ((Range("training.learning_rate", 0.0, 0.1, is_log=True),), "starts above 0"),
         ((Range("training.learning_rate", 0.1, 100.0),), "learning_rate is 100, but must be at"),
-        ((Range("training.learning_rate", 0.1, float("nan")),), "second number must be larger"),
+        ((Range("training.learning_rate", 0.1, float("nan")),), "must be larger than"),
         ((Range("model.norm_first", 0, 1, is_whole=True),), "is not a number"),
         ((Range("model.d_model", 8, 16),), "takes whole numbers"),
         ((Range("training.learning_rate", 1, 2, is_whole=True),), "numbers with a fraction"),
@@ -142,8 +143,8 @@ def test_what_cannot_be_swept_is_said(dimensions: tuple[Any, ...], sentence: str
         ({"max_runs": None}, "a budget"),
         ({"max_runs": 10**6}, "use 1 to 1,000"),
         ({"at_once": 0}, "0 runs at once"),
-        ({"name": " \n"}, "a name of one line"),
-        ({"search": "cma-es"}, "needs two or more number ranges and has 1"),
+        ({"name": " \n"}, "a name of at most"),
+        ({"search": "cma-es"}, "needs two number ranges and has 1"),
         ({"search": "guess"}, "no sampler guess"),
         ({"pruning": "axe"}, "no pruner axe"),
         (

@@ -116,7 +116,7 @@ def _work_as_job(options: argparse.Namespace) -> int:
         run = store.get(options.id)
     except RunNotFound:
         raise StudentError(
-            "{host} finds no run {id} in {root}. Share TFM_RUNS_DIR with the cluster.",
+            "{host} finds no run {id} in {root}. Share TFM_RUNS_DIR.",
             host=this_host(),
             id=options.id,
             root=str(store.root),
@@ -253,7 +253,7 @@ def chosen_experiment(preset: str | None, changes: list[str], seed: int | None) 
     if seed is not None:
         query["seed"] = str(seed)
     if not query:
-        raise StudentError("Choose what to train: --preset NAME, or --set task.name=copy.")
+        raise StudentError("Choose what to train: --preset NAME or --set task.name=copy.")
     return from_query(query)
 
 

@@ -122,7 +122,7 @@ def visitor(person: Person | None, said: Settings, *, browser: str, is_host: boo
     browser: the owner of what somebody begins who is not logged in. is_host: has shown the key.
     """
     if person is None:
-        why = N_("You can only watch. To start runs, log in at the top of the page.")
+        why = N_("You can only watch. Log in to start runs.")
         return Visitor(browser, is_host, is_public=True, only_watches="" if is_host else why)
     is_host = is_host or _is_among(person, said.admins)
     return Visitor(
@@ -141,7 +141,7 @@ def _why_not(person: Person, said: Settings) -> str:
     if person.email is None:
         return N_("You can only watch: your login has no verified email address.")
     return N_(
-        "{email} may watch, but not start runs here. Ask the host of this server.",
+        "{email} may watch, but not start runs. Ask the host.",
         email=person.email,
     )
 

@@ -176,7 +176,7 @@ class OpenedRun:
         modules = known[chosen]
         if layer is not None and not 0 <= layer < len(modules):
             raise StudentError(
-                "There is no layer {layer}. This attention has {n}, counted from 0.",
+                "There is no layer {layer}: there are {n}, from 0.",
                 layer=layer,
                 n=len(modules),
             )
@@ -185,9 +185,7 @@ class OpenedRun:
         wanted = modules if layer is None else [modules[layer]]
         lacking = [name for name in wanted if name not in snapshot.attention]
         if lacking:
-            raise StudentError(
-                "The attention of {lacking} was not recorded at this step.", lacking=lacking[0]
-            )
+            raise StudentError("The attention of {lacking} was not recorded.", lacking=lacking[0])
         names = axes(self.experiment, item, wanted[0])
         n_query, n_key = names.shape
         weights = np.stack(
@@ -242,7 +240,7 @@ class OpenedRun:
         kept = min([len(items), *(len(maps) for maps in snapshot.attention.values())])
         if not 0 <= example < kept:
             raise StudentError(
-                "There is no example {example}. Attention is stored for {n}, counted from 0.",
+                "There is no example {example}: there are {n}, from 0.",
                 example=example,
                 n=kept,
             )

@@ -77,7 +77,7 @@ def remove(set_id: str, *, store: RunStore, visitor: Visitor) -> None:
     ]
     if active:
         raise StudentError(
-            "The run “{run}” uses “{name}”. Stop it before you remove the data.",
+            "The run “{run}” uses “{name}”. Stop it first.",
             run=active[0].meta.name,
             name=own.name,
         )
@@ -140,9 +140,7 @@ def removed(store: RunStore, visitor: Visitor) -> list[OwnSet]:
 def _check_room(root: Path, n_bytes: int, visitor: Visitor, settings: Settings) -> None:
     there = sets.listed(root)
     if settings.only_shows or settings.max_own_data == 0:
-        raise LimitReached(
-            "This server accepts no data of your own. Run the app yourself to use it."
-        )
+        raise LimitReached("This server accepts no data of your own.")
     most = settings.max_own_data
     taken = sum(own.n_bytes for own in there)
     if most is not None and taken + n_bytes > most:
@@ -154,16 +152,12 @@ def _check_room(root: Path, n_bytes: int, visitor: Visitor, settings: Settings) 
         )
     n_mine = sum(visitor.owner in own.owners for own in there)
     if not visitor.is_admin and n_mine >= MAX_OF_A_STRANGER:
-        raise LimitReached(
-            "You have {n} data sets, the most allowed here. Remove one first.", n=n_mine
-        )
+        raise LimitReached("You have {n} data sets, the limit here. Remove one first.", n=n_mine)
 
 
 def _there(root: Path, set_id: str) -> OwnSet:
     if not ID.fullmatch(set_id) or not (root / set_id).is_dir():
-        raise SetMissing(
-            "There is no data set {set_id} here. It may have been removed.", set_id=set_id[:40]
-        )
+        raise SetMissing("There is no data set {set_id} here.", set_id=set_id[:40])
     return sets.opened(root / set_id)
 
 

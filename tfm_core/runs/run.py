@@ -420,7 +420,7 @@ _EXPERIMENTS = CachedReader(_experiment_in)
 _METAS = CachedReader(_meta_in)
 _LABELS = CachedReader(lambda path: labels.read(path.parent))
 _CANNOT = {
-    "finished": N_("This run is finished. To train further, start a new run from it."),
+    "finished": N_("This run is finished. Train a copy further."),
     "stopped": N_("This run is stopped. You can resume it."),
     "failed": N_("This run failed. You can resume it from its last checkpoint."),
     "interrupted": N_("This run was interrupted. You can resume it."),

@@ -158,7 +158,7 @@ def _unexplained(folder: Path, step: int) -> str:
             hindrance,
         )
     return N_(
-        "The process ended at step {step:,}: killed, out of memory, or the machine restarted.",
+        "The process ended at step {step:,}: killed, out of memory or a restart.",
         step=step,
     )
 

@@ -128,12 +128,12 @@ class RunStore:
             for folder in (self.recorded / run_id, self.recorded / LESSONS / run_id):
                 if os.path.isdir(folder):
                     return Run(folder, recorded=True)
-        raise RunNotFound("There is no run {run_id} here. It may have been deleted.", run_id=run_id)
+        raise RunNotFound("There is no run {run_id} here.", run_id=run_id)
 
     @os_errors_as_sentences()
     def rename(self, run_id: str, name: str) -> Run:
         """Give a run another name. Raises ValueError, in a sentence."""
-        run = self._mine(run_id, "renamed")
+        run = self._mine(run_id)
         run.write_labels(dataclasses.replace(run.labels, name=labels.a_name(name)))
         return run
 
@@ -151,7 +151,7 @@ class RunStore:
 
         Raises ValueError, in a sentence; then nothing is changed.
         """
-        run = self._mine(run_id, "labelled")
+        run = self._mine(run_id)
         old = run.labels
         run.write_labels(
             Labels(
@@ -169,12 +169,12 @@ class RunStore:
 
         by: the hash of the visitor's token, who finds it again with ``deleted_by``.
         """
-        run = self._mine(run_id, "deleted")
+        run = self._mine(run_id)
         waited = run.status.state == "queued"
         if waited:
             quota.with_eviction(self.root, lambda: run.request("stop"), last_word_of=run.folder)
         if run.status.is_alive:
-            raise StudentError("This run is training. Stop it before you delete it.")
+            raise StudentError("This run is training. Stop it first.")
         _note_deletion(run.folder, by, waited=waited)
         trash.put(self.root, run.id)
 
@@ -240,9 +240,9 @@ class RunStore:
         parent = self.get(run_id)
         status = parent.status
         if status.is_active:
-            raise StudentError("This run is not over. Stop it before you train a copy further.")
+            raise StudentError("This run is not over. Stop it first.")
         if not parent.has_checkpoint:
-            raise StudentError("This run has no checkpoint, so it cannot be trained further.")
+            raise StudentError("This run has no checkpoint.")
         done = status.step if (step := parent.checkpoint_step) is None else step
         if steps <= done:
             raise StudentError(
@@ -359,10 +359,10 @@ class RunStore:
 
         return self._add(write)
 
-    def _mine(self, run_id: str, verb: str) -> Run:
+    def _mine(self, run_id: str) -> Run:
         run = self.get(run_id)
         if run.meta.recorded:
-            raise StudentError("This run comes with the app and cannot be {verb}.", verb=verb)
+            raise StudentError("This run comes with the app and cannot be changed.")
         takeover.take_over(run.folder)
         return run
 

@@ -58,9 +58,7 @@ SURE_SECONDS = 3.0
 RETRY_SECONDS = 5.0
 """How long a sweep is left alone that could not go on: a full disk, a line that is full."""
 
-_UNEXPECTED = N_(
-    "This sweep has an error (see the server log). It is tried again every few seconds."
-)
+_UNEXPECTED = N_("This sweep has an error (see the server log).")
 
 logger = logging.getLogger(__name__)
 
@@ -307,7 +305,7 @@ class Driver:
             idle += 1
         if idle >= MAX_IDLE:
             return N_(
-                "The last {n} suggestions were repeated or invalid: these ranges are exhausted.",
+                "The last {n} suggestions were repeated or invalid.",
                 n=idle,
             )
         return None

@@ -140,14 +140,12 @@ def _checked(content: bytes) -> bytes:
             most=in_bytes(MAX_BYTES),
         )
     if content.startswith(b"SQLite format 3"):
-        raise NotAStudy(
-            "This is an Optuna database. Copy its study into a JournalStorage (optuna.copy_study)."
-        )
+        raise NotAStudy("This is an Optuna database. Copy its study with optuna.copy_study.")
     if content.startswith(b"\x80"):
-        raise NotAStudy("This is a pickle, which could run code. Upload a journal file.")
+        raise NotAStudy("This is a pickle, which could run code.")
     whole = content[: content.rfind(b"\n") + 1]  # a copy may end in the middle of a line
     if not whole.strip():
-        raise NotAStudy("This file has no complete line, so it is not a journal.")
+        raise NotAStudy("This file has no complete line.")
     for number, row in enumerate(whole.split(b"\n"), start=1):
         if row.strip() and not _is_record(row):
             raise NotAStudy(
@@ -171,7 +169,7 @@ def _storage(journal: Path) -> JournalStorage:
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     if not journal.is_file() or journal.is_symlink():
-        raise SweepDamaged("{name} is not a plain file. It is unchanged.", name=journal.name)
+        raise SweepDamaged("{name} is not a plain file.", name=journal.name)
     try:
         return optuna.storages.JournalStorage(journals.JournalFileBackend(str(journal)))
     except Exception as error:
@@ -188,7 +186,7 @@ def _look(storage: JournalStorage, frozen: Any) -> Look:
     directions = storage.get_study_directions(frozen._study_id)
     if len(directions) != 1:
         raise NotAStudy(
-            "The study “{name}” optimises {n} metrics; a leaderboard shows one.",
+            "The study “{name}” optimises {n} metrics, not one.",
             name=name,
             n=len(directions),
         )
@@ -203,7 +201,7 @@ def _look(storage: JournalStorage, frozen: Any) -> Look:
     tried = tuple(_tried(one) for one in trials)
     if not any(one.value is not None for one in tried):
         raise NotAStudy(
-            "None of the {n:,} trials of the study “{name}” has a value yet.",
+            "None of the {n:,} trials of “{name}” has a value yet.",
             name=name,
             n=len(tried),
         )

@@ -84,14 +84,12 @@ class Plan:
     def check(self) -> None:
         """Raise StudentError, in a sentence, where this cannot be swept."""
         if not is_line(self.name, MAX_NAME):
-            raise StudentError(
-                "Give the sweep a name of one line, at most {most} characters.", most=MAX_NAME
-            )
+            raise StudentError("Give the sweep a name of at most {most} characters.", most=MAX_NAME)
         space.check(self.base, self.space)
         searches.check(self.search, self.pruning, self.space)
         objectives.check(self.base, self.objective)
         if self.max_runs is None and self.max_minutes is None:
-            raise StudentError("Give the sweep a budget: a number of runs, or of minutes.")
+            raise StudentError("Give the sweep a budget of runs or minutes.")
         if self.max_runs is not None and not is_whole(self.max_runs, 1, MAX_RUNS):
             raise StudentError(
                 "The budget is {n} runs; use 1 to {most:,}.",
@@ -102,7 +100,7 @@ class Plan:
             is_number(self.max_minutes, 0, MAX_MINUTES) and self.max_minutes > 0
         ):
             raise StudentError(
-                "The budget is {n} minutes; use more than 0, at most {most:,}.",
+                "The budget is {n} minutes; use up to {most:,}.",
                 n=self.max_minutes,
                 most=MAX_MINUTES,
             )
@@ -150,7 +148,7 @@ def read(folder: Path) -> Plan:
         values = object_of(folder / FILE, most=_MAX_BYTES)
     except FileNotFoundError:
         raise SweepDamaged(
-            "{file} is missing in the folder {name}. optuna-dashboard opens its journal.",
+            "{file} is missing in the folder {name}.",
             file=FILE,
             name=folder.name,
         ) from None

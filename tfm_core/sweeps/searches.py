@@ -90,19 +90,19 @@ SEARCHES: dict[str, Search] = {
         Search(
             "random",
             N_("Random"),
-            N_("Random values; beats a grid where few settings matter (Bergstra & Bengio 2012)."),
+            N_("Random values (Bergstra & Bengio 2012)."),
             _random,
         ),
         Search(
             "tpe",
             N_("TPE"),
-            N_("Starts at random, then learns where good runs are likely (Bergstra et al. 2011)."),
+            N_("Learns where good runs are likely (Bergstra et al. 2011)."),
             _tpe,
         ),
         Search(
             "cma-es",
             N_("CMA-ES"),
-            N_("Moves a cloud of points uphill (Hansen 2016); needs dozens of runs."),
+            N_("Moves a cloud of points to better values (Hansen 2016)."),
             _cma_es,
         ),
     )
@@ -115,13 +115,13 @@ PRUNINGS: dict[str, Pruning] = {
         Pruning(
             "median",
             N_("Median"),
-            N_("After a quarter of the training, stops runs worse than the median (of 3 or more)."),
+            N_("After a quarter of the steps, stops runs worse than the median of 3 or more."),
             _median,
         ),
         Pruning(
             "hyperband",
             N_("Hyperband"),
-            N_("Keeps the best third after a tenth and a third of the training (Li et al. 2018)."),
+            N_("Keeps the best third at a tenth and a third of the steps (Li et al. 2018)."),
             _hyperband,
         ),
     )
@@ -151,6 +151,6 @@ def check(search: str, pruning: str, space: Space) -> None:
     n_ranges = sum(isinstance(one, Range) for one in space)
     if search == "cma-es" and n_ranges < 2:
         raise StudentError(
-            "CMA-ES needs two or more number ranges and has {n}. TPE takes any setting.",
+            "CMA-ES needs two number ranges and has {n}. Try TPE.",
             n=n_ranges,
         )

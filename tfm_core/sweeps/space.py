@@ -217,7 +217,7 @@ def check(base: Experiment, space: Space) -> None:
         raise StudentError("Choose at least one setting to vary.")
     if len(space) > MAX_SETTINGS:
         raise StudentError(
-            "{n} settings vary; a sweep takes at most {most}. Choose those that matter most.",
+            "{n} settings vary; the limit is {most}.",
             n=len(space),
             most=MAX_SETTINGS,
         )
@@ -284,9 +284,7 @@ def some(base: Experiment, space: Space, n: int) -> list[Experiment]:
 
 def _check_setting(base: Experiment, path: str) -> None:
     if path in FIXED or _is_of_a_set(base, path):
-        raise StudentError(
-            "The task cannot vary: metrics of two tasks are not comparable. Make a sweep for each."
-        )
+        raise StudentError("The task cannot vary: its metrics are not comparable.")
     if field_of(base, path) is None or (path.count(".") != 1 and path != "seed"):
         raise StudentError("There is no setting {path} to vary.", path=path)
 
@@ -301,13 +299,14 @@ def _is_of_a_set(base: Experiment, path: str) -> bool:
 def _check_range(base: Experiment, one: Range) -> None:
     label, kind = label_of(base, one.path), kind_of(base, one.path)
     if kind not in ("int", "float"):
-        raise StudentError("{label} is not a number. Choose some of its values.", label=label)
+        raise StudentError("{label} is not a number. Choose values.", label=label)
     if (kind == "int") != one.is_whole:
-        what = N_("whole numbers") if kind == "int" else N_("numbers with a fraction")
-        raise StudentError("{label} takes {what}.", label=label, what=what)
+        if kind == "int":
+            raise StudentError("{label} takes whole numbers.", label=label)
+        raise StudentError("{label} takes numbers with a fraction.", label=label)
     if not (math.isfinite(one.low) and math.isfinite(one.high)) or one.low >= one.high:
         raise StudentError(
-            "{label} goes from {low} to {high}; the second number must be larger.",
+            "{label}: {high} must be larger than {low}.",
             label=label,
             low=plain(one.low) if math.isfinite(one.low) else str(one.low),
             high=plain(one.high) if math.isfinite(one.high) else str(one.high),
@@ -322,7 +321,7 @@ def _check_range(base: Experiment, one: Range) -> None:
         raise StudentError("{label} takes whole numbers.", label=label)
     if one.step < 1 or not 2 <= one.points <= MAX_VALUES:
         raise StudentError(
-            "{label} takes steps of 1 or more, and 2 to {most} points in a grid.",
+            "{label} takes steps of 1 or more and 2 to {most} grid points.",
             label=label,
             most=MAX_VALUES,
         )

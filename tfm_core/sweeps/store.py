@@ -89,7 +89,7 @@ class Sweep:
                 changed.check()
                 self.write(changed)
         except BlockingIOError:
-            raise StudentError("Another server uses this sweep. Try again in a moment.") from None
+            raise StudentError("Another server uses this sweep. Try again.") from None
         return changed
 
     def write(self, plan: Plan) -> None:
@@ -118,9 +118,7 @@ class SweepStore:
     def _made(self, fill: Callable[[Path], None]) -> Sweep:
         with limit_lock(self.root.parent, "sweeps"):
             if len(self.list()) >= MAX:
-                raise StudentError(
-                    "There are {most} sweeps already. Delete a finished one first.", most=MAX
-                )
+                raise StudentError("There are {most} sweeps already. Delete one first.", most=MAX)
             return self._new(fill)
 
     def _new(self, fill: Callable[[Path], None]) -> Sweep:
@@ -154,7 +152,7 @@ class SweepStore:
         """Return the sweep with an id. Raises SweepNotFound, in a sentence."""
         if not ID.fullmatch(sweep_id) or not os.path.isdir(self.root / sweep_id):
             raise SweepNotFound(
-                "There is no sweep {sweep_id} here. It may have been deleted.",
+                "There is no sweep {sweep_id} here.",
                 sweep_id=sweep_id[:64],
             )
         return Sweep(self.root / sweep_id)
@@ -168,7 +166,7 @@ class SweepStore:
         sweep = self.get(sweep_id)
         with contextlib.suppress(SweepDamaged):
             if sweep.plan().state in ("active", "stopping"):
-                raise StudentError("This sweep is still running. Stop it before you delete it.")
+                raise StudentError("This sweep is running. Stop it first.")
         trash.put(self.root, sweep.id)
 
     def deleted(self) -> tuple[Sweep, ...]:

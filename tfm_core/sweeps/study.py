@@ -317,10 +317,10 @@ def _opened(journal: Path) -> JournalStorage:
 
     _quieten()
     if not is_plain(journal) and journal.exists():
-        raise SweepDamaged("{name} is not a plain file. It is unchanged.", name=journal.name)
+        raise SweepDamaged("{name} is not a plain file.", name=journal.name)
     if journal.exists() and (size := journal.stat().st_size) > MAX_BYTES:
         raise SweepDamaged(
-            "{name} has {size:,} bytes, too many for a journal. It is unchanged.",
+            "{name} has {size:,} bytes, too many for a journal.",
             name=journal.name,
             size=size,
         )
@@ -349,7 +349,7 @@ def _readable(sweep: Sweep) -> Iterator[None]:
     except Exception as error:
         said = f"{type(error).__name__}: {error}".splitlines()[0][:120]
         raise SweepDamaged(
-            "The Optuna journal of the sweep {name} cannot be read ({said}). Restore a copy.",
+            "The journal of the sweep {name} cannot be read ({said}).",
             name=sweep.id,
             said=said,
         ) from error
@@ -357,7 +357,7 @@ def _readable(sweep: Sweep) -> Iterator[None]:
 
 def _foreign(sweep: Sweep, what: str) -> SweepDamaged:
     return SweepDamaged(
-        "The Optuna journal in {name} is not this sweep's ({what}). Start a new sweep.",
+        "The journal in {name} is not this sweep's ({what}).",
         name=sweep.id,
         what=what,
     )

@@ -165,7 +165,7 @@ def test_fields_of_two_ranges_have_names_of_their_own(driver: Driver, open_page:
         ({"training.learning_rate-low": "much"}, "cannot be “much”; it must be a number."),
         ({"training.learning_rate-low": "0"}, "a logarithmic range starts above 0"),
         ({"training.learning_rate-high": "1e9"}, "learning_rate is 1,000,000,000, but must be"),
-        ({"training.learning_rate-low": "nan"}, "the second number must be larger"),
+        ({"training.learning_rate-low": "nan"}, "must be larger than"),
         ({"training.warmup-values": "0.1"}, "Warm-up has 1 values; give 2"),
         ({"training.warmup-values": "0, 7"}, "warmup is 7, but must be at most 1."),
     ],

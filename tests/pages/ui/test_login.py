@@ -127,7 +127,7 @@ def test_who_is_not_logged_in_may_watch_and_is_told_what_keeps_them_from_more(
     app = opened({}, TRAIN, run=run.id)
     assert not app.exception
     assert not keys(app) & STEERING
-    assert "log in at the top of the page" in said(app)
+    assert "You can only watch" in said(app)
     assert "login-strip-default" in keys(app)
     app = opened({}, RUNS)
     assert f"open-{run.id}" in keys(app)
@@ -136,7 +136,7 @@ def test_who_is_not_logged_in_may_watch_and_is_told_what_keeps_them_from_more(
     app = opened({}, TRAIN)
     (start,) = [button for button in app.button if button.key == "start"]
     assert start.disabled
-    assert "log in at the top of the page" in start.help
+    assert "You can only watch" in start.help
     assert all(button.disabled for button in opened({}).button if button.key == "start-copy")
 
 

@@ -209,7 +209,7 @@ class Jobs:
         if known.tries >= TRIES and (run.checkpoint_step or 0) <= known.step:
             if was.state == "queued":
                 sentence = N_(
-                    "{backend} lost {n} jobs of this run before they started. Resume to try again.",
+                    "{backend} lost {n} jobs of this run. Resume to try again.",
                     backend=LABELS[self.name],
                     n=known.tries,
                 )

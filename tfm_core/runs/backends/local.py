@@ -145,7 +145,7 @@ class LocalWorkers:
 
 
 def _held() -> claim.RunHeld:
-    return claim.RunHeld("Another process still uses this run. It starts once that one ends.")
+    return claim.RunHeld("Another process still uses this run.")
 
 
 ENOUGH_MEMORY = 4 * 2**30

@@ -127,7 +127,7 @@ def _client(address: str) -> Any:
     for name in ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS"):
         if os.environ.get(name, address) != address:
             raise Unavailable(
-                "Unset {name} on this server: Ray would use it instead of TFM_RAY_ADDRESS.",
+                "Unset {name}: Ray would use it instead of TFM_RAY_ADDRESS.",
                 name=name,
             )
 

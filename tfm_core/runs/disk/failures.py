@@ -23,34 +23,30 @@ _GONE_WORDS = (
 )
 _BLOCK = 4096  # bytes that the smallest file takes
 
-_FULL = N_("The disk is full. Delete old runs, empty the trash, and try again.")
-_FORBIDDEN = N_("The permissions of the folder of runs forbid this. The host can change them.")
-_OTHER_KIND = N_(
-    "The folder of runs has a file in place of a folder, or the reverse. The host can fix it."
-)
-_SILENT = N_("The disk of the runs does not respond (a network folder?). Try again later.")
-_TOO_MANY = N_("Too many files are open on this machine. Try again in a moment.")
+_FULL = N_("The disk is full. Delete runs and empty the trash.")
+_FORBIDDEN = N_("The permissions of the folder of runs forbid this.")
+_OTHER_KIND = N_("The folder of runs has a file in place of a folder, or the reverse.")
+_SILENT = N_("The disk of the runs does not respond (a network folder?).")
+_TOO_MANY = N_("Too many files are open on this machine. Try again.")
 
 REFUSALS: dict[int, Sentence] = {
     errno.ENOSPC: _FULL,
-    errno.EDQUOT: N_("The disk quota is used up. Delete old runs, empty the trash, and try again."),
+    errno.EDQUOT: N_("The disk quota is used up. Delete runs and empty the trash."),
     errno.EFBIG: N_("A file is larger than ulimit -f allows. Train a smaller model, or raise it."),
-    errno.EROFS: N_("The disk of the runs is read-only. The host can make it writable."),
+    errno.EROFS: N_("The disk of the runs is read-only."),
     errno.EACCES: _FORBIDDEN,
     errno.EPERM: _FORBIDDEN,
-    errno.ENAMETOOLONG: N_(
-        "The path of the folder of runs is too long. The host can move it (TFM_RUNS_DIR)."
-    ),
+    errno.ENAMETOOLONG: N_("The path of the folder of runs is too long (TFM_RUNS_DIR)."),
     errno.EMFILE: _TOO_MANY,
     errno.ENFILE: _TOO_MANY,
-    errno.EIO: N_("The disk of the runs has an input/output error. Back up, and check it."),
+    errno.EIO: N_("The disk of the runs has an input/output error. Check it."),
     errno.ENOENT: N_("A file or folder is gone: it was deleted, or its disk was removed."),
     errno.EISDIR: _OTHER_KIND,
     errno.ENOTDIR: _OTHER_KIND,
-    errno.ELOOP: N_("A link among the files of the runs points to itself. The host can remove it."),
-    errno.ENOMEM: N_("This machine is out of memory. Try again in a moment."),
-    errno.EAGAIN: N_("This machine cannot start another process. Try again in a moment."),
-    errno.EBUSY: N_("Another program uses this file or folder. Try again in a moment."),
+    errno.ELOOP: N_("A link among the files of the runs points to itself."),
+    errno.ENOMEM: N_("This machine is out of memory. Try again."),
+    errno.EAGAIN: N_("This machine cannot start another process. Try again."),
+    errno.EBUSY: N_("Another program uses this file or folder. Try again."),
     errno.ESTALE: _SILENT,
     errno.ETIMEDOUT: _SILENT,
     errno.ENXIO: _SILENT,

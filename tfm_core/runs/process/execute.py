@@ -248,7 +248,7 @@ class _Execution:
             self._cpu_before = self.run.thinned_curves().steps.last("cpu_seconds") if step else 0.0
             return None
         self._best_loss = math.inf
-        return N_("It had no checkpoint, so it started again from the beginning.")
+        return N_("Without a checkpoint, it started again.")
 
     def _take(self, event: Event, trainer: Trainer) -> bool:
         """Record an event and answer requests; False means that the run shall stop."""
@@ -399,7 +399,7 @@ def _why(run: Run, error: Exception) -> str:
         return run.problem
     why = sentence(error, run.experiment, run.meta.device)
     if isinstance(error, OSError):
-        return joined(why, N_("You can resume the run then; nothing saved is lost."))
+        return joined(why, N_("You can resume the run then."))
     return why
 
 

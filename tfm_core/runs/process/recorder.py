@@ -118,7 +118,9 @@ class Recorder:
         self.clock.look()
         if self.clock.asleep != self._slept and not self._closed.is_set():
             if not self._hold.is_mine:
-                raise claim.RunHeld("This worker was suspended, and another one took over the run.")
+                raise claim.RunHeld(
+                    "Another worker took over this run while this one was suspended."
+                )
             self._slept = self.clock.asleep
 
     def _write(self, *, lasting: bool) -> None:

@@ -86,10 +86,8 @@ class Limits:
         """Raise LimitReached, in a sentence, where the line is full."""
         if n_queued >= self.max_queued:
             if n_queued == 1:
-                raise LimitReached("1 run already waits, the most allowed. Try again later.")
-            raise LimitReached(
-                "{n} runs already wait, the most allowed. Try again later.", n=n_queued
-            )
+                raise LimitReached("1 run waits, the limit here. Try again later.")
+            raise LimitReached("{n} runs wait, the limit here. Try again later.", n=n_queued)
 
     def check_trained(self, seconds: float) -> None:
         """Raise LimitReached, in a sentence, where a run has trained for as long as it may."""
@@ -101,9 +99,7 @@ class Limits:
 
     def _check_open(self) -> None:
         if self.only_shows or self.max_queued == 0 or self.max_per_session == 0:
-            raise LimitReached(
-                "This server only shows trained runs. To start runs, run the app yourself."
-            )
+            raise LimitReached("This server only shows trained runs.")
 
 
 def _n_parameters(experiment: Experiment) -> int:

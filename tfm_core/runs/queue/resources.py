@@ -70,7 +70,7 @@ def ran_out(experiment: Experiment, device: str) -> str:
     process = PROCESS_BYTES if device == "cpu" else 0
     if needs.total + process <= there:
         used_up = N_(
-            "Other programs use the memory of {device}: this run needs about {total} of {there}.",
+            "Others use the memory of {device}: this run needs about {total} of {there}.",
             device=device,
             total=in_bytes(needs.total + process),
             there=in_bytes(there),
@@ -153,7 +153,7 @@ def _too_large(experiment: Experiment, needs: Memory, device: str, there: int) -
     lean = min(OPTIMISERS, key=lambda name: OPTIMISERS[name].numbers(1, 0))
     leaner = needs.weights + needs.gradients + OPTIMISERS[lean].numbers(needs.gradients, 0)
     too_large = N_(
-        "This model is too large for the memory of {device}, {there}, at any batch size.",
+        "This model is too large for the memory of {device} ({there}) at any batch size.",
         device=device,
         there=in_bytes(there),
     )

@@ -131,9 +131,7 @@ class RunQueue:
         """
         status = run.status
         if status.state != "queued":
-            raise StudentError(
-                "This run is {state}. You can only start a new run.", state=status.state
-            )
+            raise StudentError("Only a new run can be started.")
         try:
             self.limits.check(run.experiment, n_queued=0)
             self._check_data(run)
@@ -170,13 +168,11 @@ class RunQueue:
         """
         status = run.status
         if run.meta.recorded:
-            raise StudentError("This run comes with the app. Train a copy of it further instead.")
+            raise StudentError("This run comes with the app. Train a copy further.")
         if status.state == "finished":
-            raise StudentError("This run is finished. To train further, start a new run from it.")
+            raise StudentError("This run is finished. Train a copy further.")
         if not status.can_resume:
-            raise StudentError(
-                "This run is {state}. There is nothing to resume.", state=status.state
-            )
+            raise StudentError("This run trains or waits. There is nothing to resume.")
         takeover.take_over(run.folder)
         self.limits.check(run.experiment, n_queued=0)
         self.limits.check_trained(status.seconds - status.parent_seconds)

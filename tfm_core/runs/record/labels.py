@@ -97,7 +97,7 @@ def some_tags(texts: Iterable[str]) -> tuple[str, ...]:
     for tag in tags.values():
         if len(tag) > MAX_TAG:
             raise StudentError(
-                "The tag “{tag}” has {n} characters; the limit is {most}. Use the note for more.",
+                "The tag “{tag}” has {n} characters; the limit is {most}.",
                 most=MAX_TAG,
                 tag=tag,
                 n=len(tag),

@@ -83,7 +83,7 @@ def outcome_of(status: Status, curves: Curves) -> Outcome | None:
     return Outcome(
         "never-learned",
         N_(
-            "It learned almost nothing: its loss ended at {loss:.2f}; chance is {guessing:.2f}.",
+            "It learned almost nothing: loss {loss:.2f}, chance {guessing:.2f}.",
             loss=loss,
             guessing=guessing,
         ),

@@ -217,9 +217,7 @@ def read_probe(folder: Path, experiment: Experiment) -> Probe:
         probe = Probe(kind, items, images, values.get("n_attended"))
         check_probe(experiment, probe)
     except FileNotFoundError:
-        raise StudentError(
-            "This run has no probe yet: it is written when training starts."
-        ) from None
+        raise StudentError("This run has no probe yet.") from None
     except Unreadable as error:
         raise StudentError(
             "The probe of this run is damaged ({why}).", why=error.sentence

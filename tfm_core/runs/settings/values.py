@@ -72,7 +72,7 @@ def key(name: str, text: str) -> str:
     """Return a key as it is. Raises StudentError, which doesn't repeat it, for one too short."""
     if len(text) < SHORTEST_KEY:
         raise StudentError(
-            "{name} has {n} characters; use at least {least}, because it opens every run.",
+            "{name} has {n} characters; use at least {least}.",
             name=name,
             n=len(text),
             least=SHORTEST_KEY,
@@ -93,7 +93,7 @@ def people(name: str, text: str) -> tuple[str, ...]:
 def addresses(name: str, text: str) -> tuple[str, ...]:
     """Return e-mail addresses in lower case. Raises StudentError for a domain, too."""
     wrong = StudentError(
-        "{name} is {text!r}; use email addresses, separated by spaces: ann@example.org.",
+        "{name} is {text!r}; use email addresses such as ann@example.org.",
         name=name,
         text=_short(text),
     )
