@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from urllib.parse import urlencode
 
-import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -100,9 +99,8 @@ def test_a_preset_that_has_changed_since_is_said() -> None:
     assert values == PRESETS["copy"].experiment.model_dump()
 
 
-@pytest.mark.parametrize(
-    ("query", "sentence"),
-    [
+def test_a_link_that_is_newer_or_wrong_is_answered_in_a_sentence() -> None:
+    for query, sentence in [
         ({"v": "2"}, "newer app made this link"),
         ({"v": "99999999999999999999"}, "newer app made this link"),
         ({"v": "one"}, "“one” is not a whole number"),
@@ -110,16 +108,14 @@ def test_a_preset_that_has_changed_since_is_said() -> None:
         ({"preset": "chess"}, "There is no preset “chess”"),
         ({"preset": ""}, "There is no preset “”"),
         ({"made": "by hand"}, "cannot be read"),
-    ],
-)
-def test_a_link_that_is_newer_or_wrong_is_answered_in_a_sentence(query, sentence) -> None:
-    values, sentences = url_config.read({"task.name": "copy", "model.n_layers": "3", **query})
-    assert sentence in " ".join(sentences)
-    assert drafts.check(Draft(values)).experiment is not None
-    good, few = url_config.read({"preset": "copy", "model.d_model": "32", **query})
-    assert sentence in " ".join(few)
-    if "preset" not in query:
-        assert good["model"]["d_model"] == 32
+    ]:
+        values, sentences = url_config.read({"task.name": "copy", "model.n_layers": "3", **query})
+        assert sentence in " ".join(sentences)
+        assert drafts.check(Draft(values)).experiment is not None
+        good, few = url_config.read({"preset": "copy", "model.d_model": "32", **query})
+        assert sentence in " ".join(few)
+        if "preset" not in query:
+            assert good["model"]["d_model"] == 32
 
 
 def test_a_preset_beside_another_family_gives_way_to_it() -> None:
@@ -136,21 +132,18 @@ def test_what_it_was_made_with_is_read_as_it_was_said() -> None:
         assert made_with.read(text) is None
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
+def test_why_a_curve_may_differ_is_said() -> None:
+    for change, words in [
         ({"torch": "2.11.1"}, "PyTorch 2.11.1 (here 2.13.0)"),
         ({"device": "cuda"}, "a CUDA GPU (here the CPU)"),
         ({"device": "cpu4"}, "4 CPU threads (here the CPU)"),
         ({"machine": "aarch64"}, "a processor aarch64 (here x86_64)"),
         ({"app": "0.0.9"}, "version 0.0.9 of the app (here 0.1.0)"),
-    ],
-)
-def test_why_a_curve_may_differ_is_said(change, words) -> None:
-    sentence = made_with.why_curves_differ(replace(HERE, **change), HERE)
-    assert words in sentence
-    assert ("the app has changed" in sentence) == ("app" in change)
-    assert made_with.why_curves_differ(HERE, HERE) is None
+    ]:
+        sentence = made_with.why_curves_differ(replace(HERE, **change), HERE)
+        assert words in sentence
+        assert ("the app has changed" in sentence) == ("app" in change)
+        assert made_with.why_curves_differ(HERE, HERE) is None
 
 
 def test_two_differences_are_said_in_one_sentence() -> None:

@@ -50,9 +50,9 @@ def test_it_is_no_run_and_disturbs_none(tmp_path) -> None:
     assert RunStore(tmp_path, recorded=None).list() == []
 
 
-@pytest.mark.parametrize("token", ["", ".", "..", "../x", "a" * 42, "a" * 44, "a/" + "b" * 41])
-def test_only_a_token_leads_to_a_file(tmp_path, token) -> None:
-    assert Shelf(tmp_path).file(token, "run.json") is None
+def test_only_a_token_leads_to_a_file(tmp_path) -> None:
+    for token in ["", ".", "..", "../x", "a" * 42, "a" * 44, "a/" + "b" * 41]:
+        assert Shelf(tmp_path).file(token, "run.json") is None
 
 
 def test_a_full_disk_leaves_nothing_of_what_was_to_be_published(tmp_path, monkeypatch) -> None:

@@ -24,9 +24,8 @@ from tfm_core.training.checkpoints import CheckpointDamaged
 from tfm_core.training.divergence import TrainingDiverged
 
 
-@pytest.mark.parametrize(
-    ("error", "expected"),
-    [
+def test_a_failure_says_what_would_help():
+    for error, expected in [
         (
             torch.OutOfMemoryError("CUDA out of memory"),
             "memory of cuda:0",
@@ -59,10 +58,8 @@ from tfm_core.training.divergence import TrainingDiverged
             PermissionError(errno.EACCES, "Permission denied"),
             "The permissions of the folder of runs forbid this",
         ),
-    ],
-)
-def test_a_failure_says_what_would_help(error, expected):
-    assert re.search(expected, sentence(error, tiny(), "cuda:0"))
+    ]:
+        assert re.search(expected, sentence(error, tiny(), "cuda:0"))
 
 
 class Usage(NamedTuple):

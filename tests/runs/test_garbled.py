@@ -77,7 +77,7 @@ def test_a_status_holds_what_can_be_or_is_said_to_be_damaged(store, field, odd):
         assert status.reason.startswith("This run is damaged (status.json")
 
 
-@pytest.mark.parametrize(("field", "odd"), crossed(META, ODD, rounds=2))
+@pytest.mark.parametrize(("field", "odd"), crossed(META, ODD))
 def test_what_meta_lacks_is_made_up_and_said(store, field, odd):
     run = put(store.create(tiny()), "meta.json", **{field: ODD[odd]})
     assert_total(run)

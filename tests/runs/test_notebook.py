@@ -108,20 +108,17 @@ def test_every_recorded_run_has_curves_attention_and_figures(folder) -> None:
     assert folder.name in run._repr_html_()
 
 
-@pytest.mark.parametrize(
-    ("asked", "sentence"),
-    [
+def test_what_is_not_there_is_said(korean) -> None:
+    for asked, sentence in [
         ({"step": 999}, "There is no snapshot of step 999; the nearest of"),
         ({"layer": 9}, "There is no layer 9: there are 3"),
         ({"layer": -1}, "There is no layer -1"),
         ({"kind": "patches"}, "no attention 'patches', only encoder, decoder, cross"),
         ({"example": 99}, "There is no example 99"),
         ({"example": -1}, "There is no example -1"),
-    ],
-)
-def test_what_is_not_there_is_said(korean, asked, sentence) -> None:
-    with pytest.raises(ValueError, match=sentence):
-        korean.attention(**asked)
+    ]:
+        with pytest.raises(ValueError, match=sentence):
+            korean.attention(**asked)
 
 
 def test_a_run_without_snapshots_or_checkpoint_says_so(store) -> None:

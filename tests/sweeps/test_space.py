@@ -107,9 +107,8 @@ def test_another_optimiser_brings_its_own_weight_decay_and_another_family_its_de
         with_values(tiny(), {"model.family": "decoder-only", "model.n_encoder_layers": 2})
 
 
-@pytest.mark.parametrize(
-    ("dimensions", "sentence"),
-    [
+def test_what_cannot_be_swept_is_said() -> None:
+    for dimensions, sentence in [
         ((), "Choose at least one setting"),
         ((RATES, RATES), "Learning rate varies twice"),
         ((Choices("task.name", ("copy", "sort")),), "The task cannot vary"),
@@ -128,16 +127,13 @@ def test_another_optimiser_brings_its_own_weight_decay_and_another_family_its_de
         ((Choices("model.n_heads", (1, 2.5)),), "cannot be 2.5"),
         ((Choices("model.n_heads", (3, 5)),), "None of 2 random combinations is valid"),
         ((Choices("model.family", ("vit", "decoder-only")),), "vit cannot learn this task"),
-    ],
-)
-def test_what_cannot_be_swept_is_said(dimensions: tuple[Any, ...], sentence: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(sentence)):
-        space.check(tiny(), dimensions)
+    ]:
+        with pytest.raises(ValueError, match=re.escape(sentence)):
+            space.check(tiny(), dimensions)
 
 
-@pytest.mark.parametrize(
-    ("changes", "sentence"),
-    [
+def test_a_plan_that_cannot_be_is_said() -> None:
+    for changes, sentence in [
         ({"max_runs": 0}, "The budget is 0 runs; use 1"),
         ({"max_runs": None, "max_minutes": 0}, "The budget is 0 minutes"),
         ({"max_runs": None}, "a budget"),
@@ -148,18 +144,27 @@ def test_what_cannot_be_swept_is_said(dimensions: tuple[Any, ...], sentence: str
         ({"search": "guess"}, "no sampler guess"),
         ({"pruning": "axe"}, "no pruner axe"),
         (
-            {"search": "grid", "space": (Range("seed", 0, 10**6, False, True, 1, 64),
-                                         Range("training.learning_rate", 0.1, 1, points=64),
-                                         Range("training.warmup", 0, 1, points=64))},
+            {
+                "search": "grid",
+                "space": (
+                    Range("seed", 0, 10**6, False, True, 1, 64),
+                    Range("training.learning_rate", 0.1, 1, points=64),
+                    Range("training.warmup", 0, 1, points=64),
+                ),
+            },
             "The grid has 262,144 points",
         ),
-        ({"base": PRESETS["vit-digits"].experiment, "objective": "sequence_accuracy",
-          "space": (RATES,)}, "does not measure sequence_accuracy"),
-    ],
-)  # fmt: skip
-def test_a_plan_that_cannot_be_is_said(changes: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(sentence)):
-        a_plan(**changes).check()
+        (
+            {
+                "base": PRESETS["vit-digits"].experiment,
+                "objective": "sequence_accuracy",
+                "space": (RATES,),
+            },
+            "does not measure sequence_accuracy",
+        ),
+    ]:
+        with pytest.raises(ValueError, match=re.escape(sentence)):
+            a_plan(**changes).check()
 
 
 def test_a_plan_comes_back_from_its_folder() -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.runs.backends.test_jobs import turn_until
+from tests.runs.backends.test_cluster import turn_until
 from tests.runs.comparing import assert_same
 from tests.runs.waiting import tiny, wait_until
 from tfm_core.runs.backends import cluster, job
