@@ -12,7 +12,7 @@ while a module is imported. The sentences of both are collected with
 
     pybabel extract -o pages.pot -k N_ -k say -k counted:1,2 -k StudentError -k CrossError:2 \\
         -k LimitReached -k DataUnavailable -k RunNotFound -k RunDamaged -k RunHeld \\
-        -k Busy -k Away -k CheckpointDamaged -k TrainingDiverged -k Unreadable -k NotYours \\
+        -k Busy -k StoreUnavailable -k CheckpointDamaged -k TrainingDiverged -k Unreadable -k NotYours \\
         -k OnlyWatches -k Refused -k TooLarge -k BadData -k SetMissing -k SetDamaged -k _TooMuch \\
         -k SweepNotFound -k SweepDamaged -k NotAStudy -k Unavailable -k JobRefused -k NotItsTurn \\
         -k WrongValue \\
@@ -31,6 +31,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.server.streamlit_internals import get_script_run_ctx
 from tfm_core.korean import PARTICLES, with_particle

@@ -3,8 +3,24 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
+
+from tests.nightly import IS_NIGHTLY
+
+
+def crossed(first: Iterable[Any], second: Iterable[Any], *, rounds: int = 1) -> list[Any]:
+    """Return pairs that hold each value of both, in so many ways; all pairs in a nightly run."""
+    one, other = list(first), list(second)
+    if IS_NIGHTLY:
+        return list(itertools.product(one, other))
+    numbers = range(max(len(one), len(other)))
+    pairs = [
+        (one[(k + 5 * turn) % len(one)], other[k % len(other)])
+        for turn in range(rounds)
+        for k in numbers
+    ]
+    return list(dict.fromkeys(pairs))
 
 
 def pairwise(

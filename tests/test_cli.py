@@ -62,8 +62,8 @@ def test_quiet_says_nothing(capfd):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["train"], "Say what to train"),
-        (["train", "--preset", "nothing"], "There is no preset 'nothing'; choose one of"),
+        (["train"], "Choose what to train"),
+        (["train", "--preset", "nothing"], "There is no preset 'nothing'. Choose one of"),
         (["train", "--set", "d_model"], "--set takes SETTING=VALUE"),
         (["train", "--set", "model.colour=red"], "Unknown setting: model.colour."),
         (["train", "--set", "model.d_mdel=8"], "Did you mean model.d_model?"),
@@ -74,9 +74,9 @@ def test_quiet_says_nothing(capfd):
         (["train", "--set", "model.d_model=-3"], "d_model is '-3'; it must be at least"),
         (["train", *TINY, "--device", "cuda:99"], "cuda:99 is not available"),
         (["train", *TINY, "--device", "abacus"], "Unknown device 'abacus'"),
-        (["train", *TINY, "--threads", "few"], "--threads is 'few', but must be a number"),
+        (["train", *TINY, "--threads", "few"], "--threads is 'few'; use a number"),
         (["train", *TINY, "--name", " "], "A run needs a name"),
-        (["resume", "../../etc"], "not the id of a run"),
+        (["resume", "../../etc"], "not a run id"),
         (["resume", "unknown-run"], "There is no run unknown-run"),
     ],
 )
@@ -92,7 +92,7 @@ def test_a_finished_run_is_not_resumed(runs, capsys):
     main(["train", *TINY, "--set", "training.steps=1", "--quiet"])
     (run,) = runs.list()
     assert main(["resume", run.id]) == 2
-    assert "is finished; there is nothing to resume" in capsys.readouterr().err
+    assert "is finished. There is nothing to resume" in capsys.readouterr().err
 
 
 def test_a_failed_run_is_code_one(runs, capsys):
@@ -144,7 +144,7 @@ def test_a_damaged_run_says_so_in_the_list_and_is_not_resumed(runs, capsys):
     store = RunStore()
     run = store.create(from_query({"task.name": "copy"}), state="stopped")
     (run.folder / "experiment.json").write_text('{"seed": ' + "1" * 5_000 + "}")
-    sentence = "This run is damaged: experiment.json holds no experiment."
+    sentence = "This run is damaged: experiment.json is not valid."
     assert main(["runs"]) == 0
     assert sentence in capsys.readouterr().out
     assert main(["resume", run.id]) == 2

@@ -63,7 +63,7 @@ def named(query: Mapping[str, str]) -> Named:
         return Named(
             None,
             N_(
-                "There is no preset “{name}” here; what the link does not say is at its default.",
+                "There is no preset “{name}”. The rest of the link has default values.",
                 name=name[:_SHOWN],
             ),
         )
@@ -71,8 +71,7 @@ def named(query: Mapping[str, str]) -> Named:
         return Named(
             name,
             N_(
-                "The preset “{label}” has changed since this link was made; what the link does "
-                "not say is as it is in the preset now.",
+                "“{label}” has changed; the rest of the link follows the new preset.",
                 label=PRESETS[name].label,
             ),
         )
@@ -84,15 +83,13 @@ def version_problem(query: Mapping[str, str]) -> str | None:
     text = query.get(VERSION_QUERY, str(VERSION))
     if not (text.isascii() and text.isdecimal() and int(text[:9]) > 0):
         return N_(
-            "The version of the link is “{text}”, but must be a whole number from 1 on; it is read "
-            "as one of version {version}.",
+            "The link version “{text}” is not a whole number; it is read as version {version}.",
             text=text[:_SHOWN],
             version=VERSION,
         )
     if len(text) > 9 or int(text) > VERSION:
         return N_(
-            "This link was made by a newer release of the app (its form has version {text}, and "
-            "{version} is known here); what can be understood of it is set.",
+            "A newer app made this link (version {text}; this app reads {version}).",
             text=text[:_SHOWN],
             version=VERSION,
         )

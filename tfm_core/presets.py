@@ -8,6 +8,7 @@ comment says so (``benchmarks.goals``), else with those that the settings were c
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,14 +38,13 @@ def _preset(
     seconds: int,
     family: str,
     task: str,
-    model: dict[str, Any] | None = None,
-    task_settings: dict[str, Any] | None = None,
-    training: dict[str, Any] | None = None,
+    **changes: Mapping[str, Any],
 ) -> Preset:
+    """Return a preset. changes: of the sections model, task_settings and training."""
     values = default_sections(family, task)
-    values["model"] |= model or {}
-    values["task"] |= task_settings or {}
-    values["training"] = training or {}  # what it does not say is filled in
+    values["model"] |= changes.get("model", {})
+    values["task"] |= changes.get("task_settings", {})
+    values["training"] = dict(changes.get("training", {}))  # what it does not say is filled in
     return Preset(name, label, learns, reaches, seconds, Experiment.parse(values))
 
 
@@ -54,7 +54,7 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "vit-digits",
             N_("See digits"),
-            N_("A Vision Transformer learns handwritten digits from 5,000 real pictures."),
+            N_("A Vision Transformer learns from 5,000 handwritten digits."),
             N_("98 to 99 % of unseen digits"),  # seeds 3 and 4: 98.45 and 98.66
             seconds=47,
             family="vit",
@@ -72,11 +72,8 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "translate",
             N_("Translate into Korean"),
-            N_(
-                "Learns to translate simple English into Korean: the verb goes last, and every "
-                "noun gets its particle.",
-            ),
-            N_("99.9 % of unseen sentences, every word right"),  # seeds 3 to 7: 99.9 to 100
+            N_("English into Korean: verb last, a particle on every noun."),
+            N_("99.9 % of unseen sentences"),  # seeds 3 to 7: 99.9 to 100
             seconds=10,
             family="encoder-decoder",
             task="english-korean",
@@ -85,7 +82,7 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "dates",
             N_("Read dates"),
-            N_("Turns dates, however people write them, into one form: 1964-06-16."),
+            N_("Turns written dates into one form: 1964-06-16."),
             N_("99 % of unseen dates"),  # seeds 3 to 7: 99.2 to 99.7
             seconds=14,
             family="encoder-decoder",
@@ -95,10 +92,7 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "reverse",
             N_("Reverse a sequence"),
-            N_(
-                "An encoder-decoder writes letters backwards: its cross-attention becomes a "
-                "diagonal.",
-            ),
+            N_("Writes letters backwards: a diagonal in cross-attention."),
             N_("99 % of unseen sequences"),  # seeds 3 to 7: 99.9 to 100
             seconds=8,
             family="encoder-decoder",
@@ -108,7 +102,7 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "copy",
             N_("Copy a sequence"),
-            N_("The simplest task: look at the same position and write it down again."),
+            N_("The simplest task: attend to the same position."),
             N_("99 % of unseen sequences"),  # seeds 3 to 7: 99.9 to 100
             seconds=7,
             family="encoder-decoder",
@@ -118,7 +112,7 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "sort",
             N_("Sort digits"),
-            N_("An encoder-decoder writes digits in ascending order."),
+            N_("Writes digits in ascending order."),
             N_("99 % of unseen sequences"),  # seeds 3 to 7: 99.7 to 100
             seconds=9,
             family="encoder-decoder",
@@ -128,7 +122,7 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "numbers",
             N_("Read numbers"),
-            N_("An encoder-decoder turns number words into digits."),
+            N_("Turns number words into digits."),
             N_("99 % of unseen numbers"),  # seeds 3 to 7: 99.4 to 100
             seconds=6,
             family="encoder-decoder",
@@ -138,9 +132,9 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "addition",
             N_("Add like a GPT"),
-            N_("A decoder-only model continues “12+34=” one digit at a time."),
+            N_("A decoder-only model continues “12+34=” digit by digit."),
             # seeds 3 to 7: 99.1 to 100
-            N_("99 % of unseen sums (for most, it saw the swapped sum: 10+73 for 73+10)"),
+            N_("99 % of unseen sums (most seen swapped: 10+73 for 73+10)"),
             seconds=16,
             family="decoder-only",
             task="addition",
@@ -150,7 +144,7 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "sort-at-once",
             N_("Sort in one pass"),
-            N_("An encoder-only model answers all positions at once, without writing one by one."),
+            N_("An encoder-only model writes all positions at once."),
             N_("99 % of unseen sequences"),  # seeds 3 to 7: 100
             seconds=8,
             family="encoder-only",
@@ -160,7 +154,7 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "vit-mnist",
             N_("All of MNIST"),
-            N_("A Vision Transformer learns from all 60,000 digits (downloaded once)."),
+            N_("A Vision Transformer learns from 60,000 digits (downloaded once)."),
             N_("99.3 % of the official test set"),
             seconds=59,
             family="vit",
@@ -178,11 +172,7 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "vit-text",
             N_("The notebook’s tiny ViT"),
-            N_(
-                "1,770 parameters learn MNIST as the notebook of MyVIT trains them: heads on "
-                "slices, its second residual taken from the norm, Adam, 5 epochs (downloaded "
-                "once).",
-            ),
+            N_("The MyViT notebook: 1,770 parameters learn MNIST (downloaded once)."),
             N_("89 % of the official test set"),
             seconds=28,
             family="vit",
@@ -213,10 +203,7 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "sentiment",
             N_("Judge a review"),
-            N_(
-                "An encoder-only model tells praise from blame: not, very, but and although "
-                "decide.",
-            ),
+            N_("An encoder-only model tells praise from blame."),
             N_("99 % of unseen sentences"),  # seeds 3 to 7: 99.0 to 100
             seconds=13,
             family="encoder-only",
@@ -227,12 +214,9 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "masked-words",
             N_("Guess hidden words"),
-            N_("BERT's task: an encoder-only model guesses words from what stands on both sides."),
+            N_("BERT's task: guess hidden words from both sides."),
             # seeds 3 to 7: 0.033 to 0.053, 0.041 on average
-            N_(
-                "unseen words, about 0.04 nats above the best that any model can do (1 in 15 "
-                "sentences looks like one in training, with other words hidden)"
-            ),
+            N_("0.04 nats above the lowest possible loss (1 in 15 sentences resembles training)"),
             seconds=24,
             family="encoder-only",
             task="masked-words",
@@ -249,15 +233,9 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "span-corruption",
             N_("Fill in like T5"),
-            N_(
-                "T5's task and its relative bias: an encoder-decoder writes the spans hidden from "
-                "a sentence, each behind its sentinel.",
-            ),
+            N_("T5's task and relative bias: write the hidden spans."),
             # seeds 3 and 4: 0.045 and 0.047
-            N_(
-                "unseen spans, about 0.05 nats a token above the lowest possible loss (more than 1 "
-                "in 5 sentences looks like one in training, with other words hidden)"
-            ),
+            N_("0.05 nats a token above the lowest possible loss (1 in 5 resembles training)"),
             seconds=37,
             family="encoder-decoder",
             task="span-corruption",
@@ -268,11 +246,8 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "translate-additive",
             N_("Translate as in 2015"),
-            N_(
-                "An RNN with additive attention learns the same toy Korean, one word after the "
-                "other.",
-            ),
-            N_("99 % of unseen sentences, every word right"),  # seeds 3 to 7: 99.9 to 100
+            N_("An RNN with additive attention translates into Korean."),
+            N_("99 % of unseen sentences"),  # seeds 3 to 7: 99.9 to 100
             seconds=10,
             family="recurrent",
             task="english-korean",
@@ -281,10 +256,8 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "translate-luong",
             N_("Luong’s attention"),
-            N_(
-                "An LSTM steps first, then attends: a learned matrix stands between the two states."
-            ),
-            N_("99 % of unseen sentences, every word right"),  # seeds 3 to 7: 99.9 to 100
+            N_("An LSTM that steps first, then attends."),
+            N_("99 % of unseen sentences"),  # seeds 3 to 7: 99.9 to 100
             seconds=6,
             family="recurrent",
             task="english-korean",
@@ -294,8 +267,8 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "captions",
             N_("Describe pictures"),
-            N_("A Vision Transformer's encoder and a text decoder say which digits stand where."),
-            N_("about 95.5 % of unseen pictures, every word right"),  # seed 3: 95.6
+            N_("A ViT encoder and a text decoder say which digits are where."),
+            N_("about 95.5 % of unseen pictures"),  # seed 3: 95.6
             seconds=79,
             family="captioner",
             task="captions",
@@ -314,11 +287,8 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "captions-korean",
             N_("Describe pictures in Korean"),
-            N_(
-                "The same pictures in Korean: the relation behind both digits, the verb at the "
-                "end.",
-            ),
-            N_("about 96 % of unseen pictures, every word right"),
+            N_("The same pictures in Korean: the verb at the end."),
+            N_("about 96 % of unseen pictures"),
             seconds=74,
             family="captioner",
             task="captions",
@@ -337,12 +307,9 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "gpt-grammar",
             N_("Write sentences"),
-            N_(
-                "A small GPT learns the toy English grammar, word by word, until only chance is "
-                "left.",
-            ),
+            N_("A small GPT learns a toy English grammar."),
             # seeds 3 to 7: loss within 0.6 to 1.9 % of the lowest, 1.1 % on average
-            N_("perplexity 5.2, within 2 % of the best loss that any model can have"),
+            N_("perplexity 5.2, within 2 % of the lowest possible loss"),
             seconds=18,
             family="decoder-only",
             task="grammar",
@@ -352,11 +319,8 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "gpt-text",
             N_("Write like Alice"),
-            N_(
-                "A small GPT reads the first chapter of Alice in Wonderland, character by "
-                "character.",
-            ),
-            N_("3.1 bits a character of its unseen end"),
+            N_("A small GPT reads a chapter of Alice in Wonderland."),
+            N_("3.1 bits a character on its unseen end"),
             seconds=61,
             family="decoder-only",
             task="own-text",
@@ -367,7 +331,7 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "addition-3",
             N_("Add three digits"),
-            N_("A GPT of three layers adds numbers of up to three digits, the carries and all."),
+            N_("A three-layer GPT adds numbers of up to three digits."),
             N_("99 % of unseen sums"),
             seconds=44,
             family="decoder-only",

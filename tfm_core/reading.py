@@ -41,12 +41,12 @@ def open_plain(path: Path) -> int:
         raise
     except OSError as error:
         if os.path.islink(path):  # total, as Path.is_symlink is not
-            raise Unreadable("{name} is no plain file", name=path.name) from None
+            raise Unreadable("{name} is not a plain file", name=path.name) from None
         raise _cannot(path, error) from None
     is_followed = not _NO_LINKS and os.path.islink(path)  # Windows opens what a link leads to
     if is_followed or not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
-        raise Unreadable("{name} is no plain file", name=path.name)
+        raise Unreadable("{name} is not a plain file", name=path.name)
     return file
 
 
@@ -66,7 +66,7 @@ def content_of(path: Path, *, most: int) -> bytes:
     with os.fdopen(open_plain(path), "rb") as file:
         if (size := os.fstat(file.fileno()).st_size) > most:
             raise Unreadable(
-                "{name} has {size:,} bytes, more than the {most:,} that it may have",
+                "{name} has {size:,} bytes; the limit is {most:,}",
                 name=path.name,
                 size=size,
                 most=most,

@@ -257,7 +257,7 @@ def turn(queue: RunQueue) -> None:
     pool = queue.backend.pool
     assert isinstance(pool, ForkPool)
     pool.reap()
-    queue._turn()
+    queue.step()
 
 
 def serve(queue: RunQueue, run_id: str) -> None:

@@ -11,6 +11,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,107 +37,95 @@ _PATHS = ("unlink", "remove", "mkdir", "rmdir", "truncate")
 _MOVES = ("replace", "rename", "link")
 
 
+_REAL = {name: getattr(os, name) for name in (*_PATHS, *_MOVES, "open", "write", "fsync")}
+_REAL_SAVE = checkpoints.save_file
+_REAL_BYTES, _REAL_TEXT = Path.write_bytes, Path.write_text
+
+
 @contextlib.contextmanager
 def watched(root: Path, watcher: Watcher) -> Iterator[None]:
     """Show a watcher every call that changes something below a folder."""
-    top = f"{root.resolve()}{os.sep}"
-    real = {name: getattr(os, name) for name in (*_PATHS, *_MOVES, "open", "write", "fsync")}
-    real_save, real_bytes, real_text = checkpoints.save_file, Path.write_bytes, Path.write_text
+    calls = _Calls(root, watcher)
+    try:
+        for name in (*_PATHS, *_MOVES):
+            setattr(os, name, partial(calls.change, name))
+        os.open, os.write, os.fsync = calls.open, calls.write, calls.fsync
+        checkpoints.save_file = calls.save_file  # type: ignore[assignment]
+        # functions, not bound methods: they get the path itself first
+        Path.write_bytes = lambda path, content: calls.write_bytes(path, content)  # type: ignore
+        Path.write_text = lambda path, *rest, **more: calls.write_text(path, *rest, **more)  # type: ignore
+        yield
+    finally:
+        for name, function in _REAL.items():
+            setattr(os, name, function)
+        checkpoints.save_file = _REAL_SAVE
+        Path.write_bytes, Path.write_text = _REAL_BYTES, _REAL_TEXT  # type: ignore[method-assign]
 
-    def is_ours(path: object) -> bool:
-        return isinstance(path, str | Path) and f"{os.path.abspath(path)}{os.sep}".startswith(top)
 
-    def path_of(file: int) -> str:
-        try:
-            return os.readlink(f"/proc/self/fd/{file}")
-        except OSError:
-            return ""
+class _Calls:
+    """The functions that take the place of the real ones; each tells the watcher."""
 
-    def on_path(name: str) -> Callable[..., Any]:
-        def call(path: Any, *rest: Any, **more: Any) -> Any:
-            def do() -> Any:
-                return real[name](path, *rest, **more)
+    def __init__(self, root: Path, watcher: Watcher) -> None:
+        self._top, self._watcher = f"{root.resolve()}{os.sep}", watcher
 
-            return (
-                watcher(Call(name, os.path.abspath(path)), do, _nothing) if is_ours(path) else do()
-            )
+    def _is_ours(self, path: object) -> bool:
+        is_path = isinstance(path, str | Path)
+        return is_path and f"{os.path.abspath(str(path))}{os.sep}".startswith(self._top)
 
-        return call
+    def change(self, name: str, path: Any, *rest: Any, **more: Any) -> Any:
+        do = partial(_REAL[name], path, *rest, **more)
+        if not self._is_ours(path):
+            return do()
+        target = os.path.abspath(rest[0]) if name in _MOVES else ""
+        return self._watcher(Call(name, os.path.abspath(path), target), do, _nothing)
 
-    def on_move(name: str) -> Callable[..., Any]:
-        def call(path: Any, target: Any, *rest: Any, **more: Any) -> Any:
-            def do() -> Any:
-                return real[name](path, target, *rest, **more)
-
-            if not is_ours(path):
-                return do()
-            moved = Call(name, os.path.abspath(path), os.path.abspath(target))
-            return watcher(moved, do, _nothing)
-
-        return call
-
-    def open_(path: Any, flags: int, *rest: Any, **more: Any) -> int:
-        def do() -> Any:
-            return real["open"](path, flags, *rest, **more)
-
-        if not flags & os.O_CREAT or not is_ours(path) or os.path.lexists(path):
+    def open(self, path: Any, flags: int, *rest: Any, **more: Any) -> int:
+        do = partial(_REAL["open"], path, flags, *rest, **more)
+        if not flags & os.O_CREAT or not self._is_ours(path) or os.path.lexists(path):
             return int(do())
-        return int(watcher(Call("open", os.path.abspath(path)), do, _nothing))
+        return int(self._watcher(Call("open", os.path.abspath(path)), do, _nothing))
 
-    def write(file: int, data: Any) -> int:
-        path, content = path_of(file), bytes(data)
-        if not is_ours(path):
-            return int(real["write"](file, data))
-        return int(
-            watcher(
-                Call("write", path, data=content),
-                lambda: real["write"](file, content),
-                lambda: real["write"](file, content[: len(content) // 2]),
-            )
-        )
+    def write(self, file: int, data: Any) -> int:
+        path, content = _path_of(file), bytes(data)
+        if not self._is_ours(path):
+            return int(_REAL["write"](file, data))
+        whole = partial(_REAL["write"], file, content)
+        half = partial(_REAL["write"], file, content[: len(content) // 2])
+        return int(self._watcher(Call("write", path, data=content), whole, half))
 
-    def fsync(file: int) -> None:
-        path = path_of(file)
-        if not is_ours(path):
-            return
-        watcher(Call("fsync", path), lambda: real["fsync"](file), _nothing)
+    def fsync(self, file: int) -> None:
+        path = _path_of(file)
+        if self._is_ours(path):
+            self._watcher(Call("fsync", path), partial(_REAL["fsync"], file), _nothing)
 
-    def whole(path: Any, content: bytes) -> None:
+    def _whole(self, path: Any, content: bytes) -> None:
         """Write a file by ``open`` and ``write``, which are watched."""
-        file = open_(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o644)
+        file = self.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o644)
         try:
-            write(file, content)
+            self.write(file, content)
         finally:
             os.close(file)
 
-    def save_file(tensors: Any, path: Any, metadata: Any) -> None:
-        whole(path, save(tensors, metadata))
+    def save_file(self, tensors: Any, path: Any, metadata: Any) -> None:
+        self._whole(path, save(tensors, metadata))
 
-    def write_bytes(path: Path, content: Any) -> int:
-        if not is_ours(path):
-            return real_bytes(path, content)
-        whole(path, bytes(content))
+    def write_bytes(self, path: Path, content: Any) -> int:
+        if not self._is_ours(path):
+            return _REAL_BYTES(path, content)
+        self._whole(path, bytes(content))
         return len(content)
 
-    def write_text(path: Path, text: str, *rest: Any, **more: Any) -> int:
-        if not is_ours(path):
-            return real_text(path, text, *rest, **more)
-        return write_bytes(path, text.encode())
+    def write_text(self, path: Path, text: str, *rest: Any, **more: Any) -> int:
+        if not self._is_ours(path):
+            return _REAL_TEXT(path, text, *rest, **more)
+        return self.write_bytes(path, text.encode())
 
+
+def _path_of(file: int) -> str:
     try:
-        for name in _PATHS:
-            setattr(os, name, on_path(name))
-        for name in _MOVES:
-            setattr(os, name, on_move(name))
-        os.open, os.write, os.fsync = open_, write, fsync
-        checkpoints.save_file = save_file  # type: ignore[assignment]
-        Path.write_bytes, Path.write_text = write_bytes, write_text  # type: ignore[assignment, method-assign]
-        yield
-    finally:
-        for name, function in real.items():
-            setattr(os, name, function)
-        checkpoints.save_file = real_save
-        Path.write_bytes, Path.write_text = real_bytes, real_text  # type: ignore[method-assign]
+        return os.readlink(f"/proc/self/fd/{file}")
+    except OSError:
+        return ""
 
 
 def _nothing() -> None:

@@ -8,8 +8,7 @@ run is trained on from there.
 
 from __future__ import annotations
 
-import json
-import os
+import multiprocessing
 import random
 import shutil
 import sys
@@ -86,23 +85,22 @@ def attack(most: int | None, *, seed: int) -> tuple[int, list[tuple[Cut, list[st
         whole = RunStore(top / "whole", recorded=None).create(tiny())
         _forked.prepare(whole)
         n_calls, cuts = _cuts(top / "cut")
-        rng, found = random.Random(seed), []
+        rng, found = random.Random(seed), list[tuple[Cut, list[str]]]()
         for way in WAYS:
             mine = [cut for cut in cuts if cut.way == way]
             # what is left at the very end has most to lose
             few = (
                 [*rng.sample(mine[:-1], min(most or 0, len(mine)) - 1), mine[-1]] if most else mine
             )
-            for cut in few:
-                found.append((cut, _wrong(cut, top / "left", contents(whole))))
+            found += [(cut, _wrong(cut, top / "left", contents(whole))) for cut in few]
         return n_calls, found
 
 
 def _cuts(root: Path) -> Recorded:
     """Train a run in a child, and return what is left of it where the power goes, call by call."""
-    reading, writing = _pipe()
-    _forked.fork(lambda: writing(_recorded(root)))
-    recorded = reading()
+    reading, writing = multiprocessing.Pipe(duplex=False)
+    _forked.fork(lambda: writing.send(_recorded(root)))
+    recorded: Recorded = reading.recv()
     _forked.wait_for_all()
     return recorded
 
@@ -148,37 +146,3 @@ def _wrong(cut: Cut, root: Path, wanted: dict[str, Any]) -> list[str]:
     if any(_forked.wait_for_all().values()):
         return [f"it could not go on: {run.status}"]
     return differences(contents(Run(run.folder)), wanted)
-
-
-def _pipe() -> tuple[Callable[[], Recorded], Callable[[Recorded], None]]:
-    """Return how to read, once, what a child writes."""
-    reading, writing = os.pipe()
-
-    def read() -> Recorded:
-        os.close(writing)
-        with os.fdopen(reading) as file:
-            n_calls, cuts = json.load(file)
-        return n_calls, [
-            Cut(way, call, {path: _bytes(text) for path, text in kept.items()})
-            for way, call, kept in cuts
-        ]
-
-    def write(recorded: Recorded) -> None:
-        os.close(reading)
-        n_calls, cuts = recorded
-        plain = [
-            (cut.way, cut.call, {path: _text(content) for path, content in cut.kept.items()})
-            for cut in cuts
-        ]
-        with os.fdopen(writing, "w") as file:
-            json.dump((n_calls, plain), file)
-
-    return read, write
-
-
-def _text(content: bytes | None) -> str | None:
-    return None if content is None else content.decode("latin-1")
-
-
-def _bytes(text: str | None) -> bytes | None:
-    return None if text is None else text.encode("latin-1")

@@ -40,7 +40,7 @@ def _elsewhere() -> None:
 def line() -> None:
     """Summarise disk use; on a public server only the rule that concerns visitors."""
     store, bounds = runs_access.store(), Bounds.of(settings.read())
-    if not visitors.visitor().may_all:
+    if not visitors.visitor().is_admin:
         if bounds != Bounds():
             st.caption(_rule())
         return

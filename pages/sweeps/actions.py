@@ -46,7 +46,7 @@ def listed() -> list[Sweep]:
 
 def may_change(plan: Plan) -> bool:
     who = visitors.visitor()
-    return who.may_all or (not who.only_watches and plan.owner == who.owner)
+    return who.is_admin or (not who.only_watches and plan.owner == who.owner)
 
 
 def begin(plan: Plan) -> Sweep | None:
@@ -99,7 +99,7 @@ def delete(sweep: Sweep) -> bool:
 
 def deleted() -> list[Sweep]:
     who = visitors.visitor()
-    return [sweep for sweep in there().deleted() if who.may_all or _is_ones_own(sweep)]
+    return [sweep for sweep in there().deleted() if who.is_admin or _is_ones_own(sweep)]
 
 
 def bring_back(sweep: Sweep) -> bool:
@@ -131,7 +131,7 @@ def _check_owner(sweep: Sweep) -> None:
     try:
         plan = sweep.plan()
     except SweepDamaged:
-        if visitors.visitor().may_all:
+        if visitors.visitor().is_admin:
             return
         raise
     if not may_change(plan):
@@ -141,7 +141,7 @@ def _check_owner(sweep: Sweep) -> None:
 def _check_visitor(plan: Plan) -> None:
     """Raise StudentError if a visitor's sweep is too large, or not the only one."""
     who = visitors.visitor()
-    if who.may_all:
+    if who.is_admin:
         return
     if plan.max_runs is None or plan.max_runs > MAX_OF_A_VISITOR:
         raise StudentError(
@@ -167,7 +167,7 @@ def bring(content: bytes, name: str) -> Sweep:
     if settings.read().only_shows:
         raise StudentError("This server is view-only; you cannot import here.")
     n_own = sum(sweep.brought() is not None and _is_ones_own(sweep) for sweep in there().list())
-    if not who.may_all and n_own >= MAX_BROUGHT:
+    if not who.is_admin and n_own >= MAX_BROUGHT:
         raise StudentError(
             "You have {n} imported studies, the limit.",
             n=n_own,
@@ -177,7 +177,7 @@ def bring(content: bytes, name: str) -> Sweep:
 
 def may_delete(sweep: Sweep) -> bool:
     who = visitors.visitor()
-    return who.may_all or (not who.only_watches and _is_ones_own(sweep))
+    return who.is_admin or (not who.only_watches and _is_ones_own(sweep))
 
 
 def _is_ones_own(sweep: Sweep) -> bool:
@@ -187,4 +187,4 @@ def _is_ones_own(sweep: Sweep) -> bool:
     try:
         return sweep.plan().owner == visitors.visitor().owner
     except SweepDamaged:
-        return visitors.visitor().may_all
+        return visitors.visitor().is_admin

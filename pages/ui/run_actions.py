@@ -332,7 +332,7 @@ def unpublish(run: Run) -> None:
 
 def empty_trash() -> None:
     """Delete the trash for good; on a public server only the host may."""
-    if visitors.visitor().may_all:
+    if visitors.visitor().is_admin:
         runs_access.store().empty_trash()
 
 

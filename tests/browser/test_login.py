@@ -86,7 +86,7 @@ def test_a_run_is_its_persons_from_login_to_logout(
 ) -> None:
     nobody = new_person(None, link_of(LONG))
     expect(nobody.button("Start")).to_be_disabled()
-    expect(nobody.main.get_by_text("log in at the top of the page").first).to_be_visible()
+    expect(nobody.main.get_by_text("You can only watch").first).to_be_visible()
 
     ann = new_person(ANN, link_of(LONG))
     expect(ann.page).to_have_url(re.compile(f"{BASE}/train"))  # back to where she was
@@ -132,7 +132,7 @@ def test_a_run_is_its_persons_from_login_to_logout(
 def test_who_is_on_no_list_or_turns_back_is_told_so(new_person: NewPerson) -> None:
     dot = new_person(DOT, "train")
     expect(dot.button("Start")).to_be_disabled()
-    expect(dot.main.get_by_text("is not among those who may start").first).to_be_visible()
+    expect(dot.main.get_by_text("may watch, but not start runs").first).to_be_visible()
     nobody = new_person(None, "masks")
     nobody.strip.get_by_role("button", name="Log in").click()
     nobody.page.get_by_role("button", name="Deny").click()

@@ -146,15 +146,13 @@ def test_a_damaged_run_says_so_while_others_can_be_opened(
     (broken.folder / "experiment.json").write_text("{ garbage", encoding="utf-8")
     tab = open_tab("runs")
     expect(row(tab, broken)).to_contain_text("Damaged")
-    expect(row(tab, broken)).to_contain_text(
-        "This run is damaged: experiment.json holds no experiment."
-    )
+    expect(row(tab, broken)).to_contain_text("This run is damaged: experiment.json is not valid.")
     sound = server.store.get("recorded-korean")
     row(tab, sound).get_by_role("button", name="Open").click()
     expect(tab.main.get_by_role("heading", name=sound.meta.name)).to_be_visible()
     for page in ("train", "attention"):
         tab.goto(f"{page}?run={broken.id}")
-        expect(tab.main.get_by_role("alert")).to_contain_text("experiment.json holds no experiment")
+        expect(tab.main.get_by_role("alert")).to_contain_text("experiment.json is not valid")
     tab.goto("runs")
     menu(tab, broken).get_by_role("button", name="Delete").click()
     expect(row(tab, broken)).to_have_count(0)

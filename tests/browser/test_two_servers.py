@@ -61,8 +61,8 @@ def test_a_run_of_one_server_is_watched_and_paused_on_the_other(
     wait_until(lambda: run.status.state == "paused", "its worker heard of it")
     expect(row).to_contain_text("Paused")
     door.mode = "shut"
-    expect(tab.main.get_by_text("does not answer")).to_be_visible()
+    expect(tab.main.get_by_text("does not respond")).to_be_visible()
     expect(row).to_contain_text("Paused")
     door.mode = "open"
-    expect(tab.main.get_by_text("does not answer")).to_have_count(0)
+    expect(tab.main.get_by_text("does not respond")).to_have_count(0)
     context.close()

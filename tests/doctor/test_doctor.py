@@ -16,12 +16,9 @@ import pytest
 from tests.runs.waiting import tiny
 from tfm_core import doctor
 from tfm_core.cli import main
-from tfm_core.doctor import machine, pictures, variables
-from tfm_core.doctor.backend import check_backend
-from tfm_core.doctor.finding import Finding
-from tfm_core.doctor.folder import check_disk, check_folder
+from tfm_core.doctor import checks
+from tfm_core.doctor.checks import Finding, check_backend, check_disk, check_folder, check_variables
 from tfm_core.doctor.runs import check_claims, check_leftovers, check_line, check_runs
-from tfm_core.doctor.variables import check_variables
 from tfm_core.runs import RunStore
 from tfm_core.runs.process.identity import process_id
 from tfm_core.runs.queue import claim, tickets
@@ -64,7 +61,7 @@ def test_a_cluster_that_cannot_be_asked_is_a_problem(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     found = check_backend()
     assert found.level == "problem"
-    assert "there is no squeue on this machine" in found.words
+    assert "squeue is not installed" in found.words
 
 
 def test_a_problem_is_exit_code_one(store, capsys):
@@ -88,7 +85,7 @@ def test_a_bad_variable_is_said_and_what_hangs_on_it_left_out(store, monkeypatch
 def test_every_listed_variable_is_known_to_be_read():
     listed = Path(__file__).resolve().parents[2] / "docs/settings.md"
     rows = re.findall(r"^\| `(TFM_\w+)`", listed.read_text(encoding="utf-8"), re.MULTILINE)
-    assert set(rows) == variables.KNOWN
+    assert set(rows) == checks.KNOWN
 
 
 def test_a_variable_that_nobody_reads_is_named_with_what_was_meant(store, monkeypatch):
@@ -110,21 +107,21 @@ def test_a_public_server_without_a_host_is_warned_about(store, monkeypatch):
 def test_packages_that_are_missing_or_others_are_named(tmp_path):
     asked = tmp_path / "requirements.txt"
     asked.write_text("numpy>=2\nnumpy<1\n")
-    found = machine.check_versions(asked)
+    found = checks.check_versions(asked)
     assert (found.level, "numpy" in found.words) == ("warning", True)
     asked.write_text("no-such-package-here~=1.0\n")
-    found = machine.check_versions(asked)
+    found = checks.check_versions(asked)
     assert (found.level, found.words) == ("problem", "Not installed: no-such-package-here~=1.0.")
 
 
 def test_the_files_of_mnist_are_compared_with_their_checksums(store, tmp_path):
-    assert pictures.check_mnist().level == "ok"
+    assert checks.check_mnist().level == "ok"
     folder = tmp_path / "data" / "MNIST" / "raw"
     folder.mkdir(parents=True)
     (folder / "train-images-idx3-ubyte.gz").write_bytes(b"packed")
-    assert "lacks t10k-images-idx3-ubyte, " in pictures.check_mnist().words
+    assert "lacks t10k-images-idx3-ubyte, " in checks.check_mnist().words
     (folder / "t10k-images-idx3-ubyte").write_bytes(b"others")
-    found = pictures.check_mnist()
+    found = checks.check_mnist()
     assert (found.level, "not the official files: t10k-images" in found.words) == ("warning", True)
 
 
@@ -141,7 +138,7 @@ def test_a_folder_without_locks_is_said(store, monkeypatch):
 
 
 def test_a_short_disk_is_said(store, monkeypatch):
-    monkeypatch.setattr("tfm_core.doctor.folder.SHORT_BYTES", 2**60)
+    monkeypatch.setattr("tfm_core.doctor.checks.SHORT_BYTES", 2**60)
     store.create(tiny())
     found = check_disk(store)
     assert found.level == "warning"

@@ -165,13 +165,13 @@ def test_weights_that_are_no_numbers_stay_here(store):
     save_file(broken, path, {"trainer": "{}"})
     parts = members(bundle(run))
     assert layout.WEIGHTS not in parts
-    assert "are no numbers" in " ".join(parts[layout.README].decode().split())
+    assert "are not finite numbers" in " ".join(parts[layout.README].decode().split())
 
 
 def test_a_damaged_run_is_a_sentence(store):
     run = store.create(tiny())
     (run.folder / "experiment.json").write_text("{")
-    with pytest.raises(StudentError, match=r"experiment\.json holds no experiment"):
+    with pytest.raises(StudentError, match=r"experiment\.json is not valid"):
         bundle(store.get(run.id))
     other = untrained(store, tiny())
     (other.folder / "checkpoints" / "last" / "checkpoint.safetensors").write_bytes(b"weights")

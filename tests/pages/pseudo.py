@@ -35,7 +35,7 @@ KEYWORDS: dict[str, tuple[int, ...] | None] = {  # name of a function -> which o
     "OnlyWatches": None,
     "Refused": None,
     "TooLarge": None,
-    "Away": None,
+    "StoreUnavailable": None,
     "BadData": None,
     "SetMissing": None,
     "SetDamaged": None,

@@ -124,7 +124,7 @@ def test_error_of_the_apps_own_is_translated_and_any_other_says_what_it_says() -
     assert _(StudentError("{n} is odd.", n=3)) == "⟦3 is odd.⟧"
     assert _(RuntimeError("no such thing")) == "no such thing"
     said = _(OSError(errno.EROFS, "Read-only file system", "/srv/runs/.meta.json.0b00c4f5"))
-    assert said.startswith("⟦The disk of the runs can only be read")
+    assert said.startswith("⟦The disk of the runs is read-only")
     assert "/srv" not in said
 
 

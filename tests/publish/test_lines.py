@@ -20,11 +20,11 @@ def records(first: int = 1, last: int = STEPS, *, shift: float = 0.0) -> list[di
         loss = 3 * math.exp(-step / 17) + 0.1 * (step % 3) + shift
         made.append({"event": "step", "step": step, "loss": loss, "accuracy": step / 97})
         if step % 11 == 0:
-            for weights in ("last", "average"):
-                made.append(
-                    {"event": "measured", "step": step, "split": "validation", "weights": weights,
-                     "loss": loss + 0.5, "accuracy": step / 101, "sequence_accuracy": step / 103}
-                )  # fmt: skip
+            made += [
+                {"event": "measured", "step": step, "split": "validation", "weights": weights,
+                 "loss": loss + 0.5, "accuracy": step / 101, "sequence_accuracy": step / 103}
+                for weights in ("last", "average")
+            ]  # fmt: skip
     return made
 
 

@@ -40,7 +40,7 @@ def test_what_is_unpublished_is_gone_and_comes_back_elsewhere(tmp_path) -> None:
 def test_no_more_are_published_than_the_host_lets(tmp_path) -> None:
     shelf = Shelf(tmp_path)
     shelf.publish(RUN, most=1)
-    with pytest.raises(LimitReached, match="1 runs are published here"):
+    with pytest.raises(LimitReached, match="1 runs are published"):
         shelf.publish("another-run", most=1)
     assert len(shelf.list()) == 1
 
@@ -50,9 +50,9 @@ def test_it_is_no_run_and_disturbs_none(tmp_path) -> None:
     assert RunStore(tmp_path, recorded=None).list() == []
 
 
-@pytest.mark.parametrize("token", ["", ".", "..", "../x", "a" * 42, "a" * 44, "a/" + "b" * 41])
-def test_only_a_token_leads_to_a_file(tmp_path, token) -> None:
-    assert Shelf(tmp_path).file(token, "run.json") is None
+def test_only_a_token_leads_to_a_file(tmp_path) -> None:
+    for token in ["", ".", "..", "../x", "a" * 42, "a" * 44, "a/" + "b" * 41]:
+        assert Shelf(tmp_path).file(token, "run.json") is None
 
 
 def test_a_full_disk_leaves_nothing_of_what_was_to_be_published(tmp_path, monkeypatch) -> None:

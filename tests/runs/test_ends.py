@@ -48,7 +48,7 @@ def test_a_damaged_checkpoint_is_said(whole, store):
 def test_a_run_that_another_process_holds_is_left_alone(store, neighbour):
     run = store.create(tiny())
     claim.take(run.folder, neighbour)
-    with pytest.raises(claim.RunHeld, match="being trained by another process"):
+    with pytest.raises(claim.RunHeld, match="Another process trains"):
         execute(run)
     assert run.status.state == "queued"
 
@@ -78,7 +78,7 @@ def test_a_file_that_may_not_grow_is_said(store):
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, ignored)
     assert status.state == "failed"
-    assert status.reason.startswith("A file would become larger than this machine lets")
+    assert status.reason.startswith("A file is larger than ulimit -f allows")
     assert run.status.state == "failed"
     assert execute(run).state == "finished"
 
@@ -87,5 +87,5 @@ def test_a_run_that_takes_too_long_is_stopped(store):
     run = store.create(tiny(steps=100_000))
     status = execute(run, Control(run.folder, max_seconds=0.2))
     assert status.state == "stopped"
-    assert "the longest that a run may take here" in status.reason
+    assert "the limit here" in status.reason
     assert run.has_checkpoint

@@ -24,27 +24,26 @@ from tfm_core.training.checkpoints import CheckpointDamaged
 from tfm_core.training.progress import TrainingDiverged
 
 
-@pytest.mark.parametrize(
-    ("error", "expected"),
-    [
+def test_a_failure_says_what_would_help():
+    for error, expected in [
         (
             torch.OutOfMemoryError("CUDA out of memory"),
-            "The memory of cuda:0 is (not enough|used up)",
+            "memory of cuda:0",
         ),
-        (MemoryError(), "The memory of cuda:0 is (not enough|used up)"),
+        (MemoryError(), "memory of cuda:0"),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), "The memory of"),
         (RuntimeError("MPS backend out of memory (MPS allocated)"), "The memory of"),
         (OSError(errno.ENOSPC, "No space left on device"), "The disk is full"),
         (OSError("The checkpoint could not be written: No space left on device"), "disk is full"),
         (
             OSError("The checkpoint could not be written: I/O error: Disk quota (os error 122)"),
-            "room that this server may use on its disk is used up",
+            "disk quota is used up",
         ),
         (
             shutil.Error([("a", "b", "[Errno 30] Read-only file system: '/srv/a' -> '/srv/b'")]),
-            "can only be read just now",
+            "is read-only",
         ),
-        (OSError(errno.EFBIG, "File too large"), "larger than this machine lets a file be"),
+        (OSError(errno.EFBIG, "File too large"), "larger than ulimit -f allows"),
         (RuntimeError("CUDA error: device-side assert triggered\nmore"), "cuda:0 stopped working"),
         (
             TrainingDiverged("The loss became nan at step 5: try 0.4."),
@@ -54,15 +53,13 @@ from tfm_core.training.progress import TrainingDiverged
         (StudentError("{name} is not there.", name="cuda:3"), "^cuda:3 is not there.$"),
         (ValueError("Not one of ours."), "^ValueError: Not one of ours. .more in worker.log"),
         (KeyError("weight"), "KeyError: 'weight' .more in worker.log"),
-        (RuntimeError(), "RuntimeError: no further words"),
+        (RuntimeError(), "RuntimeError: no message"),
         (
             PermissionError(errno.EACCES, "Permission denied"),
             "The permissions of the folder of runs forbid this",
         ),
-    ],
-)
-def test_a_failure_says_what_would_help(error, expected):
-    assert re.search(expected, sentence(error, tiny(), "cuda:0"))
+    ]:
+        assert re.search(expected, sentence(error, tiny(), "cuda:0"))
 
 
 class Usage(NamedTuple):
@@ -71,21 +68,22 @@ class Usage(NamedTuple):
     free: int
 
 
-@pytest.mark.parametrize("number", [*REFUSALS, errno.EXDEV])
-def test_what_the_system_refuses_is_a_sentence_without_a_path(number, caplog):
-    error = OSError(number, os.strerror(number), "/srv/runs/.meta.json.0b00c4f5")
-    with (
-        caplog.at_level(logging.WARNING),
-        pytest.raises(Refused) as refused,
-        os_errors_as_sentences(),
-    ):
-        raise error
-    said = str(refused.value)
-    assert said == refusal(error)
-    assert "/srv" not in said
-    assert "Errno" not in said
-    assert said.endswith(".")
-    assert "/srv/runs" in caplog.text  # the log has the detail
+def test_what_the_system_refuses_is_a_sentence_without_a_path(caplog):
+    for number in (*REFUSALS, errno.EXDEV):
+        error = OSError(number, os.strerror(number), "/srv/runs/.meta.json.0b00c4f5")
+        caplog.clear()
+        with (
+            caplog.at_level(logging.WARNING),
+            pytest.raises(Refused) as refused,
+            os_errors_as_sentences(),
+        ):
+            raise error
+        said = str(refused.value)
+        assert said == refusal(error)
+        assert "/srv" not in said
+        assert "Errno" not in said
+        assert said.endswith(".")
+        assert "/srv/runs" in caplog.text  # the log has the detail
     assert os.strerror(errno.EXDEV) in refusal(OSError(errno.EXDEV, "", "/srv"))
 
 
@@ -96,6 +94,6 @@ def test_an_answer_of_our_own_is_told_as_it_is():
 
 def test_what_keeps_a_folder_from_being_written_is_said(tmp_path, monkeypatch):
     assert obstacle(tmp_path) is None
-    assert "is not there any more" in obstacle(tmp_path / "gone")
+    assert "is gone" in obstacle(tmp_path / "gone")
     monkeypatch.setattr("tfm_core.runs.disk.failures.shutil.disk_usage", lambda _: Usage(9, 9, 0))
     assert "disk is full" in obstacle(tmp_path)

@@ -44,7 +44,7 @@ def test_a_queue_that_has_ended_is_told(queue):
     ("error", "reason"),
     [
         (errno.ENOSPC, "The disk is full"),
-        (errno.EROFS, "The disk of the runs can only be read"),
+        (errno.EROFS, "The disk of the runs is read-only"),
         (errno.EACCES, "The permissions of the folder of runs forbid this"),
     ],
 )

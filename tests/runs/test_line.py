@@ -45,18 +45,18 @@ def test_a_full_line_takes_no_more_and_says_so(store, idle):
     for _ in range(2):
         queue.submit(store.create(tiny()))
     run = store.create(tiny())
-    with pytest.raises(LimitReached, match="2 runs wait already"):
+    with pytest.raises(LimitReached, match="2 runs wait"):
         queue.submit(run)
     assert run.status.state == "stopped"
-    assert "try again later" in run.status.reason
+    assert "Try again later" in run.status.reason
 
 
 @pytest.mark.parametrize(
     ("limits", "sentence"),
     [
-        (Limits(max_steps=6), "has 7 steps, but at most 6"),
-        (Limits(max_parameters=100), r"parameters, but at most 100 are allowed"),
-        (Limits(max_attention=50), r"on one example has [\d,]+ weights .* keep at most 50 here"),
+        (Limits(max_steps=6), "has 7 steps; the limit here is 6"),
+        (Limits(max_parameters=100), r"parameters; the limit here is 100"),
+        (Limits(max_attention=50), r"[\d,]+ attention weights .* hold 50"),
     ],
 )
 def test_a_run_beyond_the_limits_is_refused(store, idle, limits, sentence):
@@ -76,18 +76,18 @@ def test_limits_come_from_the_environment(store, monkeypatch):
 def test_a_server_that_only_shows_takes_no_run_and_says_so(store, end, monkeypatch, name):
     monkeypatch.setenv(name, "0")
     queue = RunQueue(store)
-    with pytest.raises(LimitReached, match="only shows what was trained"):
+    with pytest.raises(LimitReached, match="only shows trained runs"):
         queue.submit(store.create(tiny()))
-    with pytest.raises(LimitReached, match="only shows what was trained"):
+    with pytest.raises(LimitReached, match="only shows trained runs"):
         queue.resume(end(store.create(tiny())))
 
 
 @pytest.mark.parametrize(
     ("state", "sentence"),
     [
-        ("finished", "trained further as a new run"),
-        ("queued", "is queued; there is nothing to resume"),
-        ("running", "is running; there is nothing to resume"),
+        ("finished", "Train a copy further"),
+        ("queued", "There is nothing to resume"),
+        ("running", "There is nothing to resume"),
     ],
 )
 def test_only_a_run_that_ended_early_is_resumed(store, idle, state, sentence):
@@ -107,7 +107,7 @@ def test_a_resumed_run_without_a_checkpoint_says_that_it_starts_again(store, idl
 
 
 def test_only_a_new_run_is_submitted(store, idle, end):
-    with pytest.raises(ValueError, match="is stopped; only a new run can be started"):
+    with pytest.raises(ValueError, match=r"Only a new run can be started"):
         idle().submit(end(store.create(tiny())))
 
 

@@ -50,7 +50,7 @@ def test_an_average_that_comes_later_is_not_taken_for_learning_by_heart(ended):
 def test_a_loss_far_above_guessing_has_diverged(ended):
     found = ended(3.1, 40.0, 88.25, validation=91.0).outcome
     assert (found.kind, found.repeats) == ("diverged", False)
-    assert "ended at 91.0, and guessing alone has 3.00" in found.sentence
+    assert "loss 91.0, chance 3.00" in found.sentence
 
 
 def test_a_loss_that_went_through_the_roof_and_came_back_to_guessing_has_diverged(ended):
@@ -62,7 +62,7 @@ def test_a_loss_that_went_through_the_roof_and_came_back_to_guessing_has_diverge
 def test_a_loss_near_guessing_has_never_learned(ended):
     found = ended(3.2, 3.1, 3.05, validation=2.95).outcome
     assert found.kind == "never-learned"
-    assert "ended at 2.95, and guessing alone has 3.00" in found.sentence
+    assert "loss 2.95, chance 3.00" in found.sentence
 
 
 def test_without_a_validation_the_last_steps_count(ended):

@@ -33,7 +33,7 @@ def test_the_folder_of_sets_is_no_run(store):
     kept(store)
     store.create(tiny())
     assert len(store.list()) == 1
-    with pytest.raises(ValueError, match="not the id of a run"):
+    with pytest.raises(ValueError, match="not a run id"):
         store.get(place.FOLDER)
 
 
@@ -71,9 +71,9 @@ def test_a_set_that_another_visitor_keeps_too_stays_for_them(store):
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        (Settings(max_own_data=0), "takes no data"),
-        (Settings(max_runs=0), "takes no data"),
-        (Settings(max_own_data=10), "may take 10 B of this server's disk and take 0 B"),
+        (Settings(max_own_data=0), "accepts no data"),
+        (Settings(max_runs=0), "accepts no data"),
+        (Settings(max_own_data=10), "all data use 0 B of 10 B"),
     ],
 )
 def test_a_server_bounds_the_sets_of_its_visitors_but_not_its_hosts_own(store, settings, sentence):
@@ -86,7 +86,7 @@ def test_a_stranger_keeps_so_many_sets_and_no_more(store, monkeypatch):
     monkeypatch.setattr(own_sets, "MAX_OF_A_STRANGER", 2)
     for name in ("one", "two"):
         kept(store, name=name)
-    with pytest.raises(LimitReached, match="You keep 2 sets here"):
+    with pytest.raises(LimitReached, match="You have 2 data sets"):
         kept(store, name="three")
     kept(store, name="two")  # that is there already
     kept(store, THEIRS, name="three")
@@ -118,9 +118,9 @@ def test_sets_count_into_the_disk_that_all_may_take(store, end):
     own_sets.remove(own.id, store=store, visitor=MINE)
     assert quota.size_of_sets(store.root) == found.sets, "what is in the trash takes room too"
     hosts = store.create(tiny())
-    with pytest.raises(LimitReached, match="Runs and data of one's own may take 5 B"):
+    with pytest.raises(LimitReached, match="The server is full"):
         kept(store, settings=Settings(max_disk=5), name="More")
-    with pytest.raises(LimitReached, match="no run may go for more"):
+    with pytest.raises(LimitReached, match="The server is full"):
         quota.evict(store.root, store.kept(), Bounds(disk=9_000), keeps=hosts.id)
 
 
@@ -134,7 +134,10 @@ def learning(store, own, owner):
 def test_ones_own_run_that_waits_keeps_its_set(store):
     own = kept(store)
     run = learning(store, own, ONE)
-    with pytest.raises(ValueError, match=f"“{run.meta.name}” trains on “Two words” or waits to"):
+    with pytest.raises(
+        ValueError,
+        match=f"“{run.meta.name}” uses “Two words”",
+    ):
         own_sets.remove(own.id, store=store, visitor=MINE)
     assert own_sets.listed(store, MINE)
 
@@ -153,7 +156,7 @@ def test_on_ones_own_machine_every_waiting_run_keeps_a_set(store):
     own = kept(store)
     learning(store, own, OTHER)
     alone = dataclasses.replace(MINE, is_public=False)
-    with pytest.raises(ValueError, match="or waits to"):
+    with pytest.raises(ValueError, match="Stop it first"):
         own_sets.remove(own.id, store=store, visitor=alone)
 
 

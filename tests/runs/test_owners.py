@@ -47,12 +47,12 @@ def test_on_ones_own_machine_everybody_may_do_everything(store):
     assert not alone.began(anothers)
 
 
-@pytest.mark.parametrize("owner", ["", "ü", "\ud800", "x" * 64, 7, ["a"], {}, hashed(TOKEN) + "0"])
-def test_a_forged_owner_is_nobody(store, owner):
-    run = store.create(tiny(), owner=hashed(TOKEN))
-    values = json.loads((run.folder / "meta.json").read_text()) | {"owner": owner}
-    (run.folder / "meta.json").write_text(json.dumps(values))
-    assert not visitor().may_change(store.get(run.id))
+def test_a_forged_owner_is_nobody(store):
+    for owner in ["", "ü", "\ud800", "x" * 64, 7, ["a"], {}, hashed(TOKEN) + "0"]:
+        run = store.create(tiny(), owner=hashed(TOKEN))
+        values = json.loads((run.folder / "meta.json").read_text()) | {"owner": owner}
+        (run.folder / "meta.json").write_text(json.dumps(values))
+        assert not visitor().may_change(store.get(run.id))
 
 
 def test_a_copy_is_its_makers(store, end):

@@ -108,8 +108,8 @@ def test_a_killed_run_is_interrupted_and_goes_on_bit_for_bit(shared, store):
 
     os.kill(paused.pid, signal.SIGKILL)
     status = wait_for(run, "interrupted")
-    assert "ended without a word" in status.reason
-    with pytest.raises(ValueError, match="was interrupted; it can be resumed"):
+    assert "ended at step" in status.reason
+    with pytest.raises(ValueError, match="You can resume it"):
         run.request("resume")
 
     queue.resume(run)
@@ -129,7 +129,7 @@ def test_a_worker_that_is_asked_to_end_keeps_a_checkpoint(shared):
     wait_until(lambda: run.status.step > 2, "the run trains")
     os.kill(run.status.pid, signal.SIGTERM)
     status = wait_for(run, "stopped")
-    assert "asked the worker to end" in status.reason
+    assert "by the machine" in status.reason
     assert run.has_checkpoint
 
 
@@ -138,8 +138,8 @@ def test_a_worker_that_breaks_down_leaves_its_last_words(shared):
     (run.folder / "worker.log").mkdir()
     shared[1].submit(run)
     status = wait_for(run, "failed")
-    assert status.reason.startswith("The worker broke down: ")
-    assert "there is a folder" in status.reason, "its last words, without a path"
+    assert status.reason.startswith("The worker crashed: ")
+    assert "a file in place of a folder" in status.reason, "its last words, without a path"
 
 
 def test_runs_outlive_their_server_and_are_found_again(store):
@@ -241,7 +241,7 @@ def test_a_run_held_by_another_process_is_not_started(shared, neighbour):
     claim.take(run.folder, neighbour)
     queue.submit(run)
     wait_until(lambda: tickets.start_error(run.folder), "it says why it doesn't begin")
-    assert tickets.start_error(run.folder).startswith("Another process still holds it")
+    assert tickets.start_error(run.folder).startswith("Another process still uses this run")
     behind = store.create(tiny(2))
     queue.submit(behind)
     wait_for(behind, "finished")
@@ -267,6 +267,6 @@ def test_damaged_runs_keep_neither_the_queue_from_starting_nor_sound_runs_waitin
         wait_until(lambda: sound.status.state == "finished", "the sound run trains")
         wait_until(lambda: broken.status.state == "failed", "the broken one was tried")
         assert broken.status.reason == broken.problem
-        assert forged.status.reason.startswith("This run is damaged: status.json")
+        assert forged.status.reason.startswith("This run is damaged (status.json")
     finally:
         queue.close()

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from tests.runs.waiting import wait_until
-from tfm_core.runs.process.recorder import FIRST_STEPS, LINES, Recorder, keeps
+from tfm_core.runs.process.recorder import FIRST_STEPS, LINES, AwakeClock, Recorder, keeps
 from tfm_core.runs.queue import claim
 from tfm_core.runs.status import Status, read_status
 
@@ -38,7 +38,7 @@ def test_a_worker_whose_run_was_taken_over_while_it_slept_writes_no_more(tmp_pat
         claims[-1].with_name("000002.json").write_text(json.dumps(values))
         writer.record({"event": "step", "step": 1})
         writer.clock._asleep += 60.0  # as after a SIGSTOP
-        with pytest.raises(claim.RunHeld, match="another one took the run over"):
+        with pytest.raises(claim.RunHeld, match="Another worker took over this run"):
             writer.record({"event": "step", "step": 2})
     assert (tmp_path / "events.jsonl").read_text().count("\n") == 1
 
@@ -52,3 +52,21 @@ def test_the_heart_beats_while_nothing_happens(tmp_path):
             return json.loads((tmp_path / "status.json").read_text())["heartbeat"]
 
         wait_until(lambda: beat() > first, "the heart beats")
+
+
+def test_a_gap_between_two_looks_is_sleep():
+    now = 10.0
+    clock = AwakeClock(lambda: now)
+    begin = clock()
+    for now in (10.5, 12.0, 72.0, 72.25):  # noqa: B007
+        clock.look()
+    assert clock() - begin == pytest.approx(2.25)
+    assert clock.asleep == 60.0
+
+
+def test_whoever_asks_first_after_a_sleep_sees_it_left_out():
+    now = 0.0
+    clock = AwakeClock(lambda: now)
+    begin = clock()
+    now = 61.0
+    assert clock() == begin

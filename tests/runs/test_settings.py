@@ -37,12 +37,12 @@ def test_every_field_has_its_variable_and_none_has_two() -> None:
     assert len({variable.name for variable in VARIABLES}) == len(VARIABLES)
 
 
-@pytest.mark.parametrize("variable", VARIABLES, ids=lambda variable: variable.name)
-def test_a_bad_value_is_one_sentence_that_names_the_variable(variable) -> None:
-    for bad in (BAD.get(variable.name, "abc"), BAD.get(variable.name, "-1")):
-        with pytest.raises(ValueError, match=rf"^{variable.name} .* must .*\.$") as refused:
-            settings.checked({variable.name: bad})
-        assert "\n" not in str(refused.value)
+def test_a_bad_value_is_one_sentence_that_names_the_variable() -> None:
+    for variable in VARIABLES:
+        for bad in (BAD.get(variable.name, "abc"), BAD.get(variable.name, "-1")):
+            with pytest.raises(ValueError, match=rf"^(\S+ of )?{variable.name} .*\.$") as refused:
+                settings.checked({variable.name: bad})
+            assert "\n" not in str(refused.value)
 
 
 def test_a_key_that_is_refused_is_not_repeated() -> None:
@@ -51,9 +51,8 @@ def test_a_key_that_is_refused_is_not_repeated() -> None:
     assert "short" not in str(refused.value)
 
 
-@pytest.mark.parametrize("variable", VARIABLES, ids=lambda variable: variable.name)
-def test_zero_is_kept_as_zero_and_only_shows_where_it_says_so(variable) -> None:
-    if variable.zero:
+def test_zero_is_kept_as_zero_and_only_shows_where_it_says_so() -> None:
+    for variable in (one for one in VARIABLES if one.zero):
         said = settings.read({variable.name: "0"})
         assert getattr(said, variable.field) == 0
         assert said.only_shows == variable.zero.startswith("only shows")
@@ -68,9 +67,8 @@ def test_a_public_server_has_limits_unless_they_are_said() -> None:
     assert None not in (public.max_parameters, public.max_seconds, public.max_disk, public.max_runs)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_sizes() -> None:
+    for text, expected in [
         ("12", 12),
         ("12B", 12),
         ("500MB", 500_000_000),
@@ -79,25 +77,26 @@ def test_a_public_server_has_limits_unless_they_are_said() -> None:
         ("2GiB", 2 * 2**30),
         ("3k", 3000),
         ("0", 0),
-    ],
-)
-def test_sizes(text: str, expected: int) -> None:
-    assert size("TFM_MAX_DISK", text) == expected
+    ]:
+        assert size("TFM_MAX_DISK", text) == expected
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["a; script-src *", "'self', *", "https://a.org\nX: y", "javascript:", "'unsafe-inline'"],
-)
-def test_frame_ancestors_say_nothing_else(text: str) -> None:
-    with pytest.raises(ValueError, match="TFM_FRAME_ANCESTORS is"):
-        settings.read({"TFM_FRAME_ANCESTORS": text})
+def test_frame_ancestors_say_nothing_else() -> None:
+    for text in [
+        "a; script-src *",
+        "'self', *",
+        "https://a.org\nX: y",
+        "javascript:",
+        "'unsafe-inline'",
+    ]:
+        with pytest.raises(ValueError, match="TFM_FRAME_ANCESTORS is"):
+            settings.read({"TFM_FRAME_ANCESTORS": text})
 
 
-@pytest.mark.parametrize("text", ["http://a.org", "a.org:80", "*a.org", "a..org", "a/b", "a.*"])
-def test_hosts_are_names_and_nothing_else(text: str) -> None:
-    with pytest.raises(ValueError, match="TFM_HOSTS is"):
-        settings.read({"TFM_HOSTS": text})
+def test_hosts_are_names_and_nothing_else() -> None:
+    for text in ["http://a.org", "a.org:80", "*a.org", "a..org", "a/b", "a.*"]:
+        with pytest.raises(ValueError, match="TFM_HOSTS is"):
+            settings.read({"TFM_HOSTS": text})
 
 
 def test_hosts_are_read() -> None:
@@ -164,6 +163,4 @@ def test_a_bad_value_ends_the_start_in_its_sentence(command: str) -> None:
         timeout=120,
     )
     assert ended.returncode == 2
-    assert ended.stderr == (
-        "TFM_MAX_RUNNING is 'abc', but must be a whole number: 0 for none, or more.\n"
-    )
+    assert ended.stderr == ("TFM_MAX_RUNNING is 'abc'; use a whole number, 0 for none.\n")

@@ -43,7 +43,7 @@ def test_a_living_worker_keeps_its_state_and_a_dead_one_is_an_interruption(tmp_p
 
     assert gone.state == "interrupted"
     assert gone.can_resume
-    assert "ended without a word at step 3" in gone.reason
+    assert "ended at step 3" in gone.reason
 
 
 def test_a_dead_process_is_not_alive_even_before_it_is_reaped():
@@ -75,8 +75,8 @@ def test_a_damaged_status_is_an_interruption_that_says_so(tmp_path, content):
         (tmp_path / "status.json").write_text(content)
     status = read_status(tmp_path)
     assert status.state == "interrupted"
-    assert status.reason.startswith("This run is damaged: status.json")
-    assert status.reason.endswith(", so how it ended is not known.")
+    assert status.reason.startswith("This run is damaged (status.json")
+    assert status.reason.endswith(", so how it ended is unknown.")
 
 
 def test_progress_is_the_share_of_steps():
@@ -87,9 +87,9 @@ def test_progress_is_the_share_of_steps():
 @pytest.mark.parametrize(
     ("state", "sentence"),
     [
-        ("finished", "trained further"),
-        ("stopped", "it can be resumed"),
-        ("failed", "resumed from its last checkpoint"),
+        ("finished", "Train a copy"),
+        ("stopped", "can resume it"),
+        ("failed", "resume it from its last checkpoint"),
         ("running", "was interrupted"),
     ],
 )
@@ -101,12 +101,12 @@ def test_a_request_that_nobody_would_take_is_refused(store, end, state, sentence
 
 def test_a_run_that_waits_can_only_be_stopped(store):
     run = store.create(tiny())
-    with pytest.raises(ValueError, match="can only be stopped"):
+    with pytest.raises(ValueError, match="can only stop it"):
         run.request("pause")
 
 
 def test_an_unknown_request_is_refused(store):
-    with pytest.raises(ValueError, match="pause, resume, step, stop or snapshot, not to 'fly'"):
+    with pytest.raises(ValueError, match="'fly' is not a request"):
         store.create(tiny()).request("fly")
 
 

@@ -47,9 +47,8 @@ def test_a_store_that_does_not_exist_yet_is_empty(tmp_path):
     assert RunStore(tmp_path / "none", recorded=None).list() == []
 
 
-@pytest.mark.parametrize(
-    "run_id",
-    [
+def test_an_id_that_is_no_id_is_not_looked_for(store):
+    for run_id in [
         "..",
         "../secrets",
         "a/b/c/d/e/f",
@@ -59,11 +58,9 @@ def test_a_store_that_does_not_exist_yet_is_empty(tmp_path):
         "ab\0cdefgh",
         "",
         "abcdefgh\n",
-    ],
-)
-def test_an_id_that_is_no_id_is_not_looked_for(store, run_id):
-    with pytest.raises(RunNotFound, match="not the id of a run"):
-        store.get(run_id)
+    ]:
+        with pytest.raises(RunNotFound, match="not a run id"):
+            store.get(run_id)
 
 
 def test_an_unknown_id_is_answered_in_a_sentence(store):
@@ -81,7 +78,9 @@ def test_a_renamed_run_has_its_new_name_in_one_line(store):
     assert store.get(run.id).meta.name == "A better name"
 
 
-@pytest.mark.parametrize(("name", "sentence"), [(" \n", "needs a name"), ("x" * 81, "at most 80")])
+@pytest.mark.parametrize(
+    ("name", "sentence"), [(" \n", "needs a name"), ("x" * 81, "the limit is 80")]
+)
 def test_a_name_must_be_a_name(store, name, sentence):
     run = store.create(tiny())
     with pytest.raises(ValueError, match=sentence):
@@ -107,7 +106,7 @@ def test_only_what_was_deleted_can_be_taken_back(store, run_id):
 
 def test_a_run_that_trains_is_not_deleted(store, end):
     run = end(store.create(tiny()), "running", pid=os.getpid(), host=_host())
-    with pytest.raises(ValueError, match="stop it before you delete it"):
+    with pytest.raises(ValueError, match="Stop it first"):
         store.delete(run.id)
 
 
@@ -136,7 +135,7 @@ def test_a_fork_goes_on_where_its_parent_ended(store, end):
 
 def test_a_fork_must_train_further(store, end):
     parent = end(store.create(tiny()), "finished", step=7)
-    with pytest.raises(ValueError, match="has done 7 steps already; choose more"):
+    with pytest.raises(ValueError, match="has already done 7 steps"):
         store.fork(parent.id, steps=7)
 
 
@@ -147,7 +146,7 @@ def test_a_run_without_a_checkpoint_cannot_be_forked(store):
 
 
 def test_a_run_that_waits_cannot_be_forked(store):
-    with pytest.raises(ValueError, match="not over yet"):
+    with pytest.raises(ValueError, match="not over"):
         store.fork(store.create(tiny()).id, steps=19)
 
 
@@ -157,9 +156,9 @@ def test_recorded_runs_are_listed_and_forked_but_never_changed(store, end, tmp_p
     (run,) = store.list()
 
     assert run.meta.recorded
-    with pytest.raises(ValueError, match="comes with the app and cannot be deleted"):
+    with pytest.raises(ValueError, match="comes with the app"):
         store.delete(run.id)
-    with pytest.raises(ValueError, match="comes with the app and cannot be renamed"):
+    with pytest.raises(ValueError, match="comes with the app"):
         store.rename(run.id, "Mine")
     fork = store.fork(run.id, steps=19)
     assert not fork.meta.recorded
@@ -170,7 +169,7 @@ def test_recorded_runs_are_listed_and_forked_but_never_changed(store, end, tmp_p
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (None, r"^This run is damaged: experiment.json is missing.$"),
+        (None, r"^This run is damaged .experiment.json is missing..$"),
         ("{torn", "This is not JSON"),
         ('{"model": {"family": "vit", "d_model": -3}}', "must be at least"),
         ("[" * 100_000, "damaged"),

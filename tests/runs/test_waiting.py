@@ -11,6 +11,7 @@ from tests.runs.test_claim import DEAD
 from tests.runs.waiting import tiny, wait_until
 from tfm_core.runs.backends import local
 from tfm_core.runs.process.execute import execute
+from tfm_core.runs.process.identity import process_id
 from tfm_core.runs.process.requests import Control, drop
 from tfm_core.runs.queue import claim, run_queue, tickets
 from tfm_core.runs.queue.limits import LimitReached, Limits
@@ -20,7 +21,7 @@ from tfm_core.runs.status import Status, write_status
 
 @pytest.fixture
 def turns(store, monkeypatch):
-    """A queue whose thread is the test: ``turns._turn()`` is one look."""
+    """A queue whose thread is the test: ``turns.step()`` is one look."""
     monkeypatch.setattr(run_queue, "RETRY_SECONDS", 0.0)
     turns = RunQueue(store, max_running=1, warm=0, limits=Limits())
     yield turns
@@ -36,22 +37,22 @@ def test_a_full_disk_leaves_a_run_waiting_until_there_is_room(store, turns, monk
     turns.submit(run)
     with monkeypatch.context() as patch:
         patch.setattr(os, "link", full)  # the claim of its worker cannot be written
-        turns._turn()
+        turns.step()
     assert (run.status.state, run.status.queue_position) == ("queued", 1)
     assert "The disk is full" in tickets.start_error(run.folder)
-    assert "begins by itself" in tickets.start_error(run.folder)
+    assert "starts as soon as it can" in tickets.start_error(run.folder)
     (worker,) = turns.backend.pool.waiting()
 
     with monkeypatch.context() as patch:
         patch.setattr(local, "write_status", full)  # nor, once it is claimed, its state
-        turns._turn()
+        turns.step()
     assert (run.status.state, run.status.queue_position) == ("queued", 1)
     assert not worker.is_alive, "a worker that was claimed for a run has it, or is no more"
 
-    turns._turn()
+    turns.step()
     assert run.status.state == "starting"
     assert tickets.waiting(store.root) == []
-    turns._turn()
+    turns.step()
     assert tickets.start_error(run.folder) is None
 
 
@@ -70,7 +71,7 @@ def test_a_run_whose_server_was_killed_as_it_started_it_still_waits(store, turns
     claim.take(run.folder, DEAD)
     write_status(run.folder, dataclasses.replace(run.status.held_by(DEAD), state="starting"))
     assert run.status.state == "interrupted"
-    turns._turn()
+    turns.step()
     assert run.status.state == "starting"
     assert run.status.mark != DEAD
 
@@ -81,7 +82,7 @@ def test_the_ticket_of_a_run_that_waits_no_more_goes(store, turns):
     tickets.add(store.root, done.id)
     tickets.add(store.root, gone.id)
     store.delete(gone.id)
-    turns._turn()
+    turns.step()
     assert tickets.waiting(store.root) == []
 
 
@@ -97,7 +98,7 @@ def test_the_time_that_a_run_may_take_counts_over_resumes(store):
     write_status(run.folder, Status("stopped", total_steps=100_000, seconds=60.0))
     stopped = execute(run, Control(run.folder, max_seconds=60))
     assert (stopped.state, stopped.step) == ("stopped", 1)
-    assert "the longest that a run may take here" in stopped.reason
+    assert "the limit here" in stopped.reason
 
     resuming = RunQueue(store, warm=0, limits=Limits(max_seconds=60))
     write_status(run.folder, dataclasses.replace(stopped, seconds=61.0))
@@ -111,7 +112,7 @@ def test_the_time_that_a_run_may_take_counts_over_resumes(store):
 def test_a_long_pause_ends_where_others_wait(store):
     run = store.create(tiny(steps=100_000))
     drop(run.folder, "pause")
-    write_status(run.folder, Status("starting").held_by(claim.mark_of()))  # as its queue does
+    write_status(run.folder, Status("starting").held_by(process_id()))  # as its queue does
     training = threading.Thread(target=execute, args=(run, Control(run.folder, max_pause=0)))
     training.start()
     step = wait_until(lambda: run.status.state == "paused" and run.status.step, "it is paused")
@@ -120,4 +121,4 @@ def test_a_long_pause_ends_where_others_wait(store):
     training.join()
     status = run.status
     assert (status.state, status.step) == ("stopped", step)
-    assert status.reason.startswith("Stopped after a pause of 0 seconds, because others wait")
+    assert status.reason.startswith("Stopped after a pause of 0 seconds: other runs wait")

@@ -70,11 +70,11 @@ def _no_numbers(path):
 @pytest.mark.parametrize(
     ("damage", "why"),
     [
-        (lambda path: path.unlink(), "No weights of step 7 were kept"),
-        (lambda path: path.write_bytes(b"nothing"), "damaged and cannot be read"),
-        (_cut, "damaged and cannot be read"),
-        (_of_another_step, "it is of another step"),
-        (_no_numbers, "are no numbers"),
+        (lambda path: path.unlink(), "No weights of step 7"),
+        (lambda path: path.write_bytes(b"nothing"), "are damaged"),
+        (_cut, "are damaged"),
+        (_of_another_step, "belongs to another step"),
+        (_no_numbers, "are not finite numbers"),
     ],
     ids=["missing", "garbled", "cut", "another-step", "infinite"],
 )
@@ -89,5 +89,5 @@ def test_a_link_is_not_followed(whole, tmp_path):
     path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
     assert whole.weight_steps() == [0]
-    with pytest.raises(ValueError, match="no plain file"):
+    with pytest.raises(ValueError, match="not a plain file"):
         whole.weights(7)

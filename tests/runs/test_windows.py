@@ -125,7 +125,7 @@ def test_a_program_that_goes_on_holding_a_file_is_said(store, whole, monkeypatch
     monkeypatch.setattr(disk, "_HELD_SECONDS", (0.01,))
     with open(whole.folder / "status.json"), pytest.raises(OSError) as caught:  # noqa: PT011
         (whole.folder / "status.json").unlink()
-    assert "Another program holds this file" in refusal(caught.value)
+    assert "Another program uses this file" in refusal(caught.value)
 
 
 def test_an_old_claim_that_is_being_read_keeps_nobody_from_the_next(store):
@@ -192,7 +192,7 @@ def test_a_link_is_not_followed_where_the_system_would(store, whole, tmp_path, m
     (tmp_path / "secret").write_bytes(path.read_bytes())
     path.unlink()
     path.symlink_to(tmp_path / "secret")
-    assert "status.json is no plain file" in whole.status.reason
+    assert "status.json is not a plain file" in whole.status.reason
 
 
 def test_a_reader_waits_while_a_file_is_being_replaced(store, whole, monkeypatch):

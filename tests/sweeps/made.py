@@ -76,7 +76,7 @@ def waiting(store: RunStore) -> list[Run]:
 def driven(driver: Driver, store: RunStore, sweep: Sweep, figure: Any, most: int = 60) -> None:
     """Drive a sweep to its end; ``figure`` makes the loss of a run out of its experiment."""
     for _look in range(most):
-        driver.look()
+        driver.step()
         if sweep.plan().state == "finished":
             return
         for run in waiting(store):

@@ -50,7 +50,7 @@ def test_each_sampler_spends_the_budget_on_runs_that_can_be(
     trials, runs = trials_of(sweep), store.list()
     assert len(runs) == 9
     assert {trial.run_id for trial in trials if trial.has_run} == {run.id for run in runs}
-    assert sweep.plan().reason == "Its budget of 9 runs is spent."
+    assert sweep.plan().reason == "Its budget of 9 runs is used up."
     impossible = [trial for trial in trials if trial.values.get("model.n_heads") == 3]
     assert all(trial.state == "failed" and "n_heads" in trial.why for trial in impossible)
     assert not any(trial.has_run for trial in impossible)
@@ -67,7 +67,7 @@ def test_a_grid_is_tried_once_and_ends(driver: Driver, store: RunStore) -> None:
     space = (Choices("training.warmup", (0.0, 0.1)), Choices("model.n_heads", (1, 2, 3)))
     sweep = driver.sweeps.create(a_plan(search="grid", space=space, max_runs=100))
     driven(driver, store, sweep, valley)
-    assert sweep.plan().reason == "Every point of its grid was tried."
+    assert sweep.plan().reason == "Every grid point was tried."
     assert len(store.list()) == 4  # six points, and three heads cannot be
     assert len(trials_of(sweep)) == 6
 
@@ -82,15 +82,15 @@ def test_chance_in_a_small_space_ends_when_nothing_new_comes(
     trials = trials_of(sweep)
     again = [trial for trial in trials if trial.run_id is None]
     assert len(again) >= driving.MAX_IDLE
-    assert all("The same as trial" in trial.why for trial in again)
-    assert "nothing new is expected" in (sweep.plan().reason or "")
+    assert all("Same as trial" in trial.why for trial in again)
+    assert "repeated or invalid" in (sweep.plan().reason or "")
 
 
 def test_as_many_runs_wait_as_may_train_at_once(driver: Driver, store: RunStore) -> None:
     driver.sweeps.create(a_plan(at_once=3))
-    driver.look()
+    driver.step()
     assert len(waiting(store)) == 3
-    driver.look()
+    driver.step()
     assert len(waiting(store)) == 3
 
 
@@ -98,25 +98,25 @@ def test_a_budget_of_minutes_counts_what_the_runs_trained(driver: Driver, store:
     sweep = driver.sweeps.create(a_plan(max_runs=None, max_minutes=1.25))
     driven(driver, store, sweep, valley)  # each trains for half a minute
     assert len(store.list()) == 3
-    assert sweep.plan().reason == "Its budget of 1.25 minutes is spent."
+    assert sweep.plan().reason == "Its budget of 1.25 minutes is used up."
 
 
 def test_a_sweep_that_stops_takes_its_runs_along_and_goes_on_with_them(
     driver: Driver, store: RunStore, sweep: Sweep
 ) -> None:
-    driver.look()
+    driver.step()
     (run,) = waiting(store)
     sweep.change(stop)
-    driver.look()
+    driver.step()
     assert run.status.state == "stopped"
-    driver.look()
+    driver.step()
     assert sweep.plan().state == "stopped"
-    assert run.status.reason == "Stopped with its sweep, and goes on with it."
-    driver.look()
+    assert run.status.reason == "Stopped with its sweep; resumes with it."
+    driver.step()
     assert len(store.list()) == 1
 
     sweep.change(go_on)
-    driver.look()
+    driver.step()
     assert [one.id for one in waiting(store)] == [run.id]
     driven(driver, store, sweep, valley)
     (first, *_rest) = trials_of(sweep)
@@ -126,21 +126,21 @@ def test_a_sweep_that_stops_takes_its_runs_along_and_goes_on_with_them(
 def test_a_run_that_is_stopped_deleted_or_fails_costs_the_sweep_one_run(
     driver: Driver, store: RunStore, sweep: Sweep
 ) -> None:
-    driver.look()
+    driver.step()
     waiting(store)[0].request("stop")
-    driver.look()
+    driver.step()
     store.delete(waiting(store)[0].id)
-    driver.look()
-    ended(store, waiting(store)[0], state="failed", reason="The worker broke down: why.")
-    driver.look()
+    driver.step()
+    ended(store, waiting(store)[0], state="failed", reason="The worker crashed: why.")
+    driver.step()
     words = "The loss is not a number any more at step 3: training diverged."
     ended(store, waiting(store)[0], state="failed", reason=words)
-    driver.look()
+    driver.step()
     one, two, three, four, five = trials_of(sweep)
     assert [trial.state for trial in (one, two, three)] == ["failed"] * 3
     assert "Stopped" in one.why
     assert two.why == "Its run was deleted."
-    assert three.why == "The worker broke down: why."
+    assert three.why == "The worker crashed: why."
     assert four.why == words
     assert five.state == "running"
 
@@ -152,25 +152,25 @@ def test_what_never_was_good_is_given_up_by_the_ordinary_stop(
     space = (RATES,)
     sweep = driver.sweeps.create(a_plan(base=base, space=space, pruning="median", max_runs=6))
     for _run in range(3):
-        driver.look()
+        driver.step()
         ended(store, waiting(store)[0], loss=0.5)
-    driver.look()
+    driver.step()
     (run,) = waiting(store)
     trains(store, run, loss=2.0, step=4)
-    driver.look()
+    driver.step()
     assert requests.take(run.folder) == []  # a quarter of the training is left in peace
     trains(store, run, loss=2.0, step=20)
-    driver.look()
-    driver.look()
+    driver.step()
+    driver.step()
     assert requests.take(run.folder) == ["stop"]
     assert trials_of(sweep)[3].state == "running"  # until its run has ended
 
     write_status(run.folder, dataclasses.replace(run.status, state="stopped"))
-    driver.look()
+    driver.step()
     trial = trials_of(sweep)[3]
     assert (trial.state, trial.value) == ("pruned", 2.0)
     assert run.status.reason == trial.why
-    assert "Given up by its sweep at step 20" in trial.why
+    assert "Pruned at step 20" in trial.why
     assert len(waiting(store)) == 1
 
 
@@ -213,12 +213,12 @@ def test_a_line_that_is_full_is_waited_for(store: RunStore) -> None:
     other = store.create(a_plan().base)
     queue.submit(other)
     sweep = driver.sweeps.create(a_plan())
-    driver.look()
-    assert driver.trouble(sweep.id) == "1 run waits already, and no more may; try again later."
+    driver.step()
+    assert driver.trouble(sweep.id) == "1 run waits, the limit here. Try again later."
     assert trials_of(sweep) == []
     ended(store, other)
     driver.wake()
-    driver.look()
+    driver.step()
     assert driver.trouble(sweep.id) is None
     assert len(waiting(store)) == 1
 
@@ -236,12 +236,12 @@ def test_a_sweep_that_breaks_says_so_and_the_others_go_on(
 
     with monkeypatch.context() as patch:
         patch.setattr(Driver, "_suggest", breaks)
-        driver.look()
-    assert "the server's log says what" in (driver.trouble(broken.id) or "")
+        driver.step()
+    assert "see the server log" in (driver.trouble(broken.id) or "")
     assert trials_of(sound)[0].has_run
     assert driver.trouble(sound.id) is None
     driver.wake()
-    driver.look()
+    driver.step()
     assert driver.trouble(broken.id) is None
     assert trials_of(broken)[0].has_run
 
@@ -253,15 +253,15 @@ def test_what_the_host_does_not_allow_costs_no_run(store: RunStore) -> None:
     driven(driver, store, sweep, valley)
     short, long = trials_of(sweep)
     assert short.state == "complete"
-    assert long.why == "This run has 70 steps, but at most 7 are allowed here."
+    assert long.why == "This run has 70 steps; the limit here is 7."
     assert len(store.list()) == 1
 
 
 def test_a_server_that_only_shows_starts_nothing(store: RunStore) -> None:
     driver = Driver(RunQueue(store, warm=0, limits=Limits(only_shows=True)))
     sweep = driver.sweeps.create(a_plan())
-    driver.look()
-    assert "only shows what was trained" in (driver.trouble(sweep.id) or "")
+    driver.step()
+    assert "only shows trained runs" in (driver.trouble(sweep.id) or "")
     assert trials_of(sweep) == []
 
 
@@ -272,7 +272,7 @@ def test_two_servers_suggest_what_one_would(store: RunStore, queue: RunQueue) ->
     shared = one.sweeps.create(a_plan(search="tpe"))
     for _look in range(60):
         for driver in (one, other):
-            driver.look()
+            driver.step()
             for run in waiting(store):
                 ended(store, run, loss=valley(run.experiment))
     assert shared.plan().state == "finished"

@@ -69,7 +69,7 @@ def test_a_sweep_of_this_app_is_a_study_elsewhere(
     other = bring(tmp_path / "other", sweep.journal.read_bytes())
     (look,) = foreign.looks(other.folder)
     assert len(look.complete) == 5
-    driver.look()  # whoever drives sweeps leaves it alone
+    driver.step()  # whoever drives sweeps leaves it alone
     assert driver.trouble(other.id) is None
 
 
@@ -95,24 +95,24 @@ def _database(folder: Path) -> bytes:
 
 
 CASES: dict[str, tuple[Callable[[Path], bytes], str]] = {
-    "a database": (_database, "a database of Optuna’s RDBStorage, not a journal"),
-    "a pickle": (lambda folder: b"\x80\x04\x95more\n", "a pickle, which can run code"),
-    "nothing": (lambda folder: b"", "no whole line"),
+    "a database": (_database, "an Optuna database"),
+    "a pickle": (lambda folder: b"\x80\x04\x95more\n", "a pickle, which could run code"),
+    "nothing": (lambda folder: b"", "no complete line"),
     "another kind of file": (
         lambda folder: journal(folder) + b"hello\n",
-        r"Line \d+ of this file is none of Optuna’s journal",
+        r"Line \d+ is not a line of an Optuna journal",
     ),
-    "a list": (lambda folder: b"[1]\n", "Line 1 of this file is none"),
-    "deep JSON": (lambda folder: b"[" * 90_000 + b"\n", "Line 1 of this file is none"),
+    "a list": (lambda folder: b"[1]\n", "Line 1 is not a line"),
+    "deep JSON": (lambda folder: b"[" * 90_000 + b"\n", "Line 1 is not a line"),
     "no study": (lambda folder: b"\n" + b'{"op_code": 99, "worker_id": "a"}\n', "journal"),
     "two figures": (
         lambda folder: journal(folder, two, directions=["minimize", "maximize"]),
-        "looks for 2 figures at once",
+        "optimises 2 metrics",
     ),
-    "no figure": (lambda folder: journal(folder, no_figure), "None of the 12 trials .* a figure"),
+    "no figure": (lambda folder: journal(folder, no_figure), "None of the 12 trials .* a value"),
     "records that are none": (
         lambda folder: b'{"op_code": 0, "worker_id": "a"}\n',
-        r"Optuna cannot make sense of this journal \(KeyError",
+        r"Optuna cannot read this journal \(KeyError",
     ),
 }
 
@@ -132,10 +132,10 @@ def test_what_cannot_be_looked_at_says_exactly_why_and_leaves_nothing(
 def test_what_is_huge_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = journal(tmp_path)
     monkeypatch.setattr(foreign, "MAX_TRIALS", 7)
-    with pytest.raises(NotAStudy, match="has 12 trials; at most 7 are looked at"):
+    with pytest.raises(NotAStudy, match="has 12 trials; the limit is 7"):
         bring(tmp_path / "runs", content)
     monkeypatch.setattr(foreign, "MAX_BYTES", 99)
-    with pytest.raises(NotAStudy, match="at most 99 B are looked at"):
+    with pytest.raises(NotAStudy, match="limit for a journal is 99 B"):
         bring(tmp_path / "runs", content)
 
 

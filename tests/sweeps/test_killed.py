@@ -67,13 +67,13 @@ def test_a_server_may_be_killed_at_any_record_of_the_journal(
 
         def work(n: int = n) -> None:
             dying_at(n, monkeypatch, half=half)
-            Driver(queue).look()
+            Driver(queue).step()
 
         killed(work)
     driven(driver, store, sweep, valley)
     assert len(store.list()) == 3
     trials = trials_of(sweep)
-    assert any(trial.why == "Its server ended while it was suggested." for trial in trials)
+    assert any(trial.why == "Its server ended before it started." for trial in trials)
     with_runs = [trial for trial in trials if trial.has_run]
     assert sorted(trial.run_id or "" for trial in with_runs) == sorted(r.id for r in store.list())
     assert [trial.state for trial in with_runs] == ["complete"] * 3
@@ -82,14 +82,14 @@ def test_a_server_may_be_killed_at_any_record_of_the_journal(
 def test_a_server_killed_between_ask_and_tell_is_followed_by_another(
     store: RunStore, queue: RunQueue, sweep: Sweep
 ) -> None:
-    killed(lambda: Driver(queue).look())
+    killed(lambda: Driver(queue).step())
     (run,) = waiting(store)
     (asked,) = [trial for trial in trials_of(sweep) if trial.state == "running"]
     assert asked.run_id == run.id
     ended(store, run, loss=0.25)  # meanwhile: a run needs no server
 
     another = Driver(queue)
-    another.look()
+    another.step()
     told = next(trial for trial in trials_of(sweep) if trial.run_id == run.id)
     assert (told.state, told.value, told.values) == ("complete", 0.25, asked.values)
     driven(another, store, sweep, valley)
@@ -101,12 +101,12 @@ def test_a_server_killed_after_it_made_a_run_finds_it_again(
 ) -> None:
     def work() -> None:
         monkeypatch.setattr(RunQueue, "submit", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
-        Driver(queue).look()
+        Driver(queue).step()
 
     killed(work)
     (run,) = store.list()
     assert waiting(store) == []
-    Driver(queue).look()
+    Driver(queue).step()
     assert [one.id for one in waiting(store)] == [run.id]
 
 
@@ -124,9 +124,9 @@ def test_an_optuna_file_from_elsewhere_is_said_and_left_alone(
     driver: Driver, store: RunStore, sweep: Sweep, garbled: bytes, sentence: str
 ) -> None:
     sweep.journal.write_bytes(garbled)
-    driver.look()
+    driver.step()
     found = driver.trouble(sweep.id) or ""
-    assert "It is left as it is" in found
+    assert "is not this sweep's" in found
     with pytest.raises(ValueError, match=sentence):
         trials_of(sweep)
     assert sweep.journal.read_bytes() == garbled
@@ -149,7 +149,7 @@ def test_a_study_of_other_fields_is_said_and_left_alone(driver: Driver, sweep: S
     before = sweep.journal.read_bytes()
     with pytest.raises(ValueError, match="a trial in it varies “colour”"):
         trials_of(sweep)
-    driver.look()
+    driver.step()
     assert "varies “colour”" in (driver.trouble(sweep.id) or "")
     assert sweep.journal.read_bytes().startswith(before)
 
@@ -171,7 +171,7 @@ def test_a_pickle_that_somebody_put_into_a_study_is_not_loaded(
     space = (RATES, Range("training.warmup", 0.0, 0.5))
     sweep = driver.sweeps.create(a_plan(search="cma-es", space=space, max_runs=30))
     for _run in range(12):
-        driver.look()
+        driver.step()
         for run in waiting(store):
             ended(store, run, loss=valley(run.experiment))
     assert driver.trouble(sweep.id) is None  # its own CMA-ES is one
@@ -180,9 +180,9 @@ def test_a_pickle_that_somebody_put_into_a_study_is_not_loaded(
     assert study._storage is not None
     text = pickle.dumps(Bomb()).hex()
     study._storage.set_trial_system_attr(study._id(trial), "cma:optimizer:0", text)
-    driver.look()
-    driver.look()
-    assert "a state of CMA-ES that this app did not write" in (driver.trouble(sweep.id) or "")
+    driver.step()
+    driver.step()
+    assert "CMA-ES state comes from another program" in (driver.trouble(sweep.id) or "")
     assert not (tmp_path / "exploded").exists()
 
 
@@ -192,7 +192,7 @@ def test_a_pickle_that_somebody_put_into_a_study_is_not_loaded(
         (None, "sweep.json is missing"),
         (b"{", "sweep.json is not JSON"),
         (b'{"version": 7}', "another version of the app"),
-        (b'{"version": 1, "name": "a", "created": 5}', "value of “created” that cannot be"),
+        (b'{"version": 1, "name": "a", "created": 5}', "value of “created” is invalid"),
         (b'{"version": 1, "name": "a"}', "it says no “created”"),
     ],
 )
@@ -203,7 +203,7 @@ def test_a_damaged_plan_is_said_and_nothing_is_lost(
     path.unlink() if content is None else path.write_bytes(content)
     with pytest.raises(ValueError, match=sentence):
         sweep.plan()
-    driver.look()
+    driver.step()
     assert [one.id for one in driver.sweeps.list()] == [sweep.id]
     with pytest.raises(ValueError, match=sentence):
         sweep.change(lambda plan: plan)

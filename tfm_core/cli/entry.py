@@ -1,17 +1,27 @@
-"""From the arguments of a command line to its exit code."""
+"""From the arguments of a command line to its exit code: the commands and their options."""
 
 from __future__ import annotations
 
+import argparse
 import io
 import logging
 import os
 import sys
 from collections.abc import Sequence
 
-from tfm_core.cli.common import FAILED, WRONG_INPUT
-from tfm_core.cli.lists import examine_all
-from tfm_core.cli.options import parser
+from tfm_core.cli import training
+from tfm_core.cli.commands import (
+    FAILED,
+    WRONG_INPUT,
+    examine_all,
+    export_run,
+    import_run,
+    list_devices,
+    list_presets,
+    list_runs,
+)
 from tfm_core.cli.training import TRAINING, n_processes, together
+from tfm_core.export.exports import EXPORTS
 from tfm_core.runs import settings
 from tfm_core.runs.disk.failures import refusal
 
@@ -39,3 +49,106 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:  # a disk that takes not even the reason why the run ended
         print(refusal(error), file=sys.stderr)
         return FAILED
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return what reads the arguments of a command line."""
+    whole = argparse.ArgumentParser(
+        prog="python -m tfm_core",
+        description="Train without the app, in the same run folders that the app shows.",
+    )
+    commands = whole.add_subparsers(required=True, metavar="COMMAND")
+
+    train = commands.add_parser("train", help="train a preset, with changes or without")
+    train.add_argument("--preset", metavar="NAME", help="where to begin (see presets)")
+    train.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="SETTING=VALUE",
+        help="change a setting, as model.d_model=128 or task.name=copy; may be repeated",
+    )
+    train.add_argument("--seed", type=int, metavar="N", help="another seed, another curve")
+    train.add_argument("--device", default="cpu", help="cpu, cuda:0, mps (see devices)")
+    train.add_argument(
+        "--threads", default="1", metavar="N", help="CPU threads; auto measures which is faster"
+    )
+    train.add_argument("--name", help="how the run is called in the app")
+    train.set_defaults(command=training.train)
+    _add_output(train)
+
+    resume = commands.add_parser("resume", help="go on with a run that ended early")
+    resume.add_argument("id", metavar="ID", help="the id of the run (see runs)")
+    resume.add_argument("--device", help="where to go on, if not where it was: cpu, cuda:0, mps")
+    resume.add_argument(
+        "--job", metavar="NAME", help="as the job of a cluster (see docs/cluster.md)"
+    )
+    resume.add_argument(
+        "--max-seconds", type=float, metavar="S", help="of a job: stop after so long"
+    )
+    resume.add_argument(
+        "--max-pause",
+        type=float,
+        metavar="S",
+        help="of a job: so long it may pause while others wait",
+    )
+    resume.set_defaults(command=training.resume)
+    _add_output(resume)
+
+    further = commands.add_parser("further", help="train a copy of a run that is over further")
+    further.add_argument("id", metavar="ID", help="the id of the run (see runs)")
+    further.add_argument(
+        "--steps", type=int, metavar="N", required=True, help="steps in all, the run's own included"
+    )
+    further.add_argument("--device", help="where to go on, if not where it was: cpu, cuda:0, mps")
+    further.add_argument(
+        "--keep-rate-low", action="store_true", help="a low constant learning rate, no schedule"
+    )
+    further.set_defaults(command=training.further)
+    _add_output(further)
+
+    take = commands.add_parser("export", help="write a run as one zip, which needs no app to read")
+    take.add_argument("id", metavar="ID", help="the id of the run (see runs)")
+    take.add_argument("--out", metavar="FILE", help="where to write it; here, unless said")
+    kinds = take.add_mutually_exclusive_group()
+    for export in EXPORTS:
+        kinds.add_argument(
+            f"--{export.name}",
+            action="store_const",
+            const=export,
+            dest="export",
+            help=export.help_there,
+        )
+    kinds.add_argument(
+        "--data", action="store_true", help="the set of your own that it learned from goes along"
+    )
+    take.set_defaults(command=export_run)
+
+    bring = commands.add_parser("import", help="make a run of a zip that export has written")
+    bring.add_argument("file", metavar="FILE", help="the zip")
+    bring.set_defaults(command=import_run)
+
+    for name, words, command in (
+        ("runs", "list the runs, newest first", list_runs),
+        ("presets", "list the presets", list_presets),
+        ("devices", "list the devices of this machine", list_devices),
+    ):
+        lister = commands.add_parser(name, help=words)
+        lister.add_argument("--json", action="store_true", help="print JSON")
+        lister.set_defaults(command=command)
+
+    doctor = commands.add_parser("doctor", help="check folder, disk, packages and runs")
+    doctor.add_argument("--json", action="store_true", help="print JSON")
+    doctor.add_argument(
+        "--mend", action="store_true", help="mend the line and claims, remove leftovers"
+    )
+    doctor.set_defaults(command=examine_all)
+    return whole
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--quiet", action="store_true", help="no progress bar and no summary")
+    parser.add_argument(
+        "--json", action="store_true", help="print the final figures as JSON, on the last line"
+    )
+    parser.set_defaults(share=None)

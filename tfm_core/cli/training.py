@@ -1,4 +1,4 @@
-"""Training in this process: a new run, one that goes on, and as one process of several."""
+"""Train in this process: a new run, a resumed one, or one process of several."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ import os
 import signal
 import sys
 import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
-from tfm_core.cli.choices import check_device, chosen_experiment, chosen_threads, preset_label
-from tfm_core.cli.common import FAILED, INTERRUPTED, compare
-from tfm_core.config import Experiment
+from tqdm import tqdm
+
+from tfm_core.cli.commands import FAILED, INTERRUPTED, compare
+from tfm_core.config import Experiment, from_query, to_query
 from tfm_core.config.advice import advice_on, advice_on_moving
 from tfm_core.facts.learning_rate import advised
 from tfm_core.runs import Run, RunStore
@@ -23,6 +26,10 @@ from tfm_core.runs.remote import mirror, ownership, takeover
 from tfm_core.runs.status import Status
 from tfm_core.runs.store import RunNotFound
 from tfm_core.sentences import StudentError
+
+if TYPE_CHECKING:
+    from tfm_core.training.events import Event
+
 
 _WATCH_SECONDS = 0.2
 
@@ -64,7 +71,7 @@ def resume(options: argparse.Namespace) -> int:
         raise StudentError(run.problem)
     if status.state != "queued" and not status.can_resume:
         raise StudentError(
-            "The run {id} is {state}; there is nothing to resume.",
+            "The run {id} is {state}. There is nothing to resume.",
             id=run.id,
             state=status.state,
         )
@@ -109,8 +116,7 @@ def _work_as_job(options: argparse.Namespace) -> int:
         run = store.get(options.id)
     except RunNotFound:
         raise StudentError(
-            "{host} sees no run {id} in {root}: a job needs the folder of runs of its server, on a "
-            "disk that both share (TFM_RUNS_DIR).",
+            "{host} finds no run {id} in {root}. Share TFM_RUNS_DIR.",
             host=this_host(),
             id=options.id,
             root=str(store.root),
@@ -177,7 +183,7 @@ def _watched(run: Run) -> Status:
 
 def _execute(run: Run, options: argparse.Namespace) -> int:
     """Train a run in this process, show how it goes, and say how it ended."""
-    from tfm_core.runs.bar import Bar
+    pass
     from tfm_core.runs.process.execute import execute
     from tfm_core.runs.process.requests import BY_HAND, Control
 
@@ -203,6 +209,11 @@ def _execute(run: Run, options: argparse.Namespace) -> int:
     unpublished = ownership.trouble(run.folder.parent)
     if unpublished is not None:
         print(unpublished, file=sys.stderr)
+    return _report(run, status, options)
+
+
+def _report(run: Run, status: Status, options: argparse.Namespace) -> int:
+    """Print how a run ended; return the exit code."""
     values = figures(run)
     if status.state == "failed":
         print(status.reason, file=sys.stderr)
@@ -223,3 +234,105 @@ def _execute(run: Run, options: argparse.Namespace) -> int:
 
 TRAINING = (train, resume, further)
 """The commands that torchrun may start several processes of."""
+
+
+_THREADS_AUTO = "auto"
+
+
+def chosen_experiment(preset: str | None, changes: list[str], seed: int | None) -> Experiment:
+    """Return a preset's experiment with changes. Raises ValueError, in a sentence."""
+    query = {} if preset is None else to_query(_preset(preset).experiment)
+    for change in changes:
+        setting, equals, value = change.partition("=")
+        if not equals or not setting:
+            raise StudentError(
+                "--set takes SETTING=VALUE, such as model.d_model=128, not {change!r}.",
+                change=change,
+            )
+        query[setting.strip()] = value.strip()
+    if seed is not None:
+        query["seed"] = str(seed)
+    if not query:
+        raise StudentError("Choose what to train: --preset NAME or --set task.name=copy.")
+    return from_query(query)
+
+
+def preset_label(name: str | None) -> str | None:
+    """Return how the app calls a preset."""
+    return None if name is None else str(_preset(name).label)
+
+
+def _preset(name: str) -> Any:
+    from tfm_core.presets import PRESETS
+
+    if name not in PRESETS:
+        raise StudentError(
+            "There is no preset {name!r}. Choose one of {presets}.",
+            name=name,
+            presets=", ".join(PRESETS),
+        )
+    return PRESETS[name]
+
+
+def check_device(name: str) -> None:
+    """Raise ValueError for a device that is not there."""
+    from tfm_core.training.devices import resolve
+
+    resolve(name)
+
+
+def chosen_threads(text: str) -> int:
+    """Return the number of threads asked for. Raises ValueError, in a sentence."""
+    from tfm_core.training import devices
+
+    if text == _THREADS_AUTO:
+        return devices.fastest_threads(devices.measure_threads())
+    if not (text.isascii() and text.isdigit()) or not 1 <= int(text) <= 1024:
+        raise StudentError("--threads is {text!r}; use a number from 1, or auto.", text=text)
+    return int(text)
+
+
+class Bar:
+    """Shows steps, loss and the last validation; only where standard error is a terminal."""
+
+    def __init__(self, total: int, *, is_shown: bool) -> None:
+        """Prepare for ``total`` steps."""
+        self.has_begun = False
+        self._facts: dict[str, str] = {}
+        self._bar: tqdm[Any] = tqdm(
+            total=total, unit="step", disable=None if is_shown else True, dynamic_ncols=True
+        )
+
+    def __enter__(self) -> Bar:
+        """Return the bar."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Leave it as it stands."""
+        self._bar.close()
+
+    def on_event(self, event: Event) -> None:
+        """Show an event of the training."""
+        from tfm_core.training.events import Compiled, Measured, Started, Step
+
+        if isinstance(event, Started):
+            self.has_begun = True
+            if event.remark and not self._bar.disable:
+                self._bar.write(event.remark, file=sys.stderr)
+            self._bar.update(event.step)
+        elif isinstance(event, Compiled):
+            said = event.reason or f"torch.compile took {event.seconds:.1f} s."
+            if not self._bar.disable:
+                self._bar.write(said, file=sys.stderr)
+        elif isinstance(event, Measured):
+            is_average = (event.split, event.weights) == ("validation", "average")
+            self._facts["averaged" if is_average else event.split] = f"{event.accuracy:.1%}"
+        elif isinstance(event, Step):
+            self._facts["loss"] = f"{event.loss:.3f}"
+            self._bar.set_postfix(self._facts, refresh=False)
+            self._bar.update(1)

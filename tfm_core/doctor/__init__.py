@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tfm_core.doctor.backend import check_backend
-from tfm_core.doctor.elsewhere import check_store
-from tfm_core.doctor.finding import Finding
-from tfm_core.doctor.folder import check_disk, check_folder
-from tfm_core.doctor.machine import check_devices, check_torchvision, check_versions
-from tfm_core.doctor.pictures import check_mnist
+from tfm_core.doctor.checks import (
+    Finding,
+    check_backend,
+    check_devices,
+    check_disk,
+    check_folder,
+    check_mnist,
+    check_store,
+    check_torchvision,
+    check_variables,
+    check_versions,
+)
 from tfm_core.doctor.runs import check_claims, check_leftovers, check_line, check_runs
-from tfm_core.doctor.variables import check_variables
 from tfm_core.runs import settings
 from tfm_core.runs.store import RunStore
 

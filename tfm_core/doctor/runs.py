@@ -6,7 +6,7 @@ holds, is left alone.
 
 from __future__ import annotations
 
-from tfm_core.doctor.finding import Finding, count, some
+from tfm_core.doctor.checks import Finding, count, some
 from tfm_core.runs.disk import cleanup
 from tfm_core.runs.queue import claim, tickets
 from tfm_core.runs.remote import ownership

@@ -81,7 +81,7 @@ class Shelf:
                 return known
             if len(self.list()) >= most:
                 raise LimitReached(
-                    "{n} runs are published here, and more may not be; unpublish one first.", n=most
+                    "{n} runs are published, the limit here. Unpublish one first.", n=most
                 )
             return self._new(run_id)
 

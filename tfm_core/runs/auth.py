@@ -48,7 +48,7 @@ class Visitor:
     only_watches: str = ""
 
     @property
-    def may_all(self) -> bool:
+    def is_admin(self) -> bool:
         """Whether this is the host, or one's own machine."""
         return not self.only_watches and (self.is_host or not self.is_public)
 
@@ -61,7 +61,7 @@ class Visitor:
 
     def may_change(self, run: Run) -> bool:
         """Return whether this visitor may pause, stop, resume, rename, delete or bring back."""
-        return self.may_all or (not self.only_watches and self.began(run))
+        return self.is_admin or (not self.only_watches and self.began(run))
 
     def check_acts(self) -> None:
         """Raise OnlyWatches, in a sentence, where this visitor may neither start nor change."""
@@ -122,7 +122,7 @@ def visitor(person: Person | None, said: Settings, *, browser: str, is_host: boo
     browser: the owner of what somebody begins who is not logged in. is_host: has shown the key.
     """
     if person is None:
-        why = N_("You are not logged in, so you may only watch: log in at the top of the page.")
+        why = N_("You can only watch. Log in to start runs.")
         return Visitor(browser, is_host, is_public=True, only_watches="" if is_host else why)
     is_host = is_host or _is_among(person, said.admins)
     return Visitor(
@@ -139,13 +139,9 @@ def _why_not(person: Person, said: Settings) -> str:
     if not said.may_start or _is_among(person, said.may_start):
         return ""
     if person.email is None:
-        return N_(
-            "You may only watch: who may start runs here goes by verified e-mail addresses, and "
-            "your login came without one."
-        )
+        return N_("You can only watch: your login has no verified email address.")
     return N_(
-        "You may only watch: {email} is not among those who may start runs here; the host of this "
-        "server decides who is.",
+        "{email} may watch, but not start runs. Ask the host.",
         email=person.email,
     )
 

@@ -169,14 +169,14 @@ class OpenedRun:
         chosen = kind or next((name for name in _TELLING if name in known), next(iter(known)))
         if chosen not in known:
             raise StudentError(
-                "This model has no attention of the kind {kind!r}; it has {known}.",
+                "This model has no attention {kind!r}, only {known}.",
                 kind=chosen,
                 known=", ".join(known),
             )
         modules = known[chosen]
         if layer is not None and not 0 <= layer < len(modules):
             raise StudentError(
-                "There is no layer {layer}; this attention has {n}, counted from 0.",
+                "There is no layer {layer}: there are {n}, from 0.",
                 layer=layer,
                 n=len(modules),
             )
@@ -185,9 +185,7 @@ class OpenedRun:
         wanted = modules if layer is None else [modules[layer]]
         lacking = [name for name in wanted if name not in snapshot.attention]
         if lacking:
-            raise StudentError(
-                "The attention of {lacking} was not recorded at this step.", lacking=lacking[0]
-            )
+            raise StudentError("The attention of {lacking} was not recorded.", lacking=lacking[0])
         names = axes(self.experiment, item, wanted[0])
         n_query, n_key = names.shape
         weights = np.stack(
@@ -217,8 +215,7 @@ class OpenedRun:
 
         if not self.run.has_checkpoint:
             raise StudentError(
-                "The run “{name}” has no checkpoint: one is written while it trains and when it "
-                "ends.",
+                "The run “{name}” has no checkpoint yet.",
                 name=self.name,
             )
         model, _step = load_model(self.experiment, self.run.folder / "checkpoints" / "last")
@@ -231,8 +228,7 @@ class OpenedRun:
         if step is not None and step not in steps:
             near = min(steps, key=lambda one: abs(one - step))
             raise StudentError(
-                "There is no snapshot of step {step:,}; the nearest is of {near:,}, and run.steps "
-                "lists all {n}.",
+                "There is no snapshot of step {step:,}; the nearest of {n} is {near:,}.",
                 step=step,
                 near=near,
                 n=len(steps),
@@ -244,7 +240,7 @@ class OpenedRun:
         kept = min([len(items), *(len(maps) for maps in snapshot.attention.values())])
         if not 0 <= example < kept:
             raise StudentError(
-                "There is no example {example}; attention is kept of {n}, counted from 0.",
+                "There is no example {example}: there are {n}, from 0.",
                 example=example,
                 n=kept,
             )
@@ -290,9 +286,7 @@ def open_run(which: str | os.PathLike[str], *, store: RunStore | None = None) ->
     if os.path.isfile(os.path.join(folder, "experiment.json")):
         return OpenedRun(Run(Path(folder).absolute()))
     if os.path.isdir(folder) and not ID.fullmatch(text):
-        raise RunNotFound(
-            "The folder {folder} holds no run: there is no experiment.json in it.", folder=text
-        )
+        raise RunNotFound("{folder} is not a run: it has no experiment.json.", folder=text)
     known = store.list()
     for found in (
         [run for run in known if run.id == text],
@@ -303,14 +297,13 @@ def open_run(which: str | os.PathLike[str], *, store: RunStore | None = None) ->
             return OpenedRun(found[0])
         if found:
             raise StudentError(
-                "{n} runs could be meant by “{text}”: {runs}. Say the beginning of one id.",
+                "“{text}” matches {n} runs: {runs}. Give the start of one id.",
                 n=len(found),
                 text=text,
                 runs=_listed(found),
             )
     raise RunNotFound(
-        "No run has the id, the name or the folder “{text}”; runs.list() shows those of {root} and "
-        "those that come with the app.",
+        "No run has the id, name or folder “{text}”. runs.list() lists those in {root}.",
         text=text[:80],
         root=store.root,
     )

@@ -67,7 +67,7 @@ def remove(set_id: str, *, store: RunStore, visitor: Visitor) -> None:
     root = store.root / place.FOLDER
     own = _there(root, set_id)
     _check(own, visitor)
-    if not visitor.may_all and sets.give_up(own, visitor.owner):
+    if not visitor.is_admin and sets.give_up(own, visitor.owner):
         return
     active = [
         run
@@ -77,7 +77,7 @@ def remove(set_id: str, *, store: RunStore, visitor: Visitor) -> None:
     ]
     if active:
         raise StudentError(
-            "The run “{run}” trains on “{name}” or waits to. Stop it before you remove the set.",
+            "The run “{run}” uses “{name}”. Stop it first.",
             run=active[0].meta.name,
             name=own.name,
         )
@@ -122,7 +122,7 @@ def undo(set_id: str, *, store: RunStore, visitor: Visitor) -> OwnSet:
     root = store.root / place.FOLDER
     _check(_there(root / trash.FOLDER, set_id), visitor)
     if not trash.restore(root, set_id):
-        raise SetMissing("There is no removed set {set_id} to take back.", set_id=set_id)
+        raise SetMissing("There is no removed data set {set_id} to restore.", set_id=set_id)
     return sets.opened(root / set_id)
 
 
@@ -140,40 +140,32 @@ def removed(store: RunStore, visitor: Visitor) -> list[OwnSet]:
 def _check_room(root: Path, n_bytes: int, visitor: Visitor, settings: Settings) -> None:
     there = sets.listed(root)
     if settings.only_shows or settings.max_own_data == 0:
-        raise LimitReached(
-            "This server takes no data of one's own. On a machine of your own there is no such "
-            "limit."
-        )
+        raise LimitReached("This server accepts no data of your own.")
     most = settings.max_own_data
     taken = sum(own.n_bytes for own in there)
     if most is not None and taken + n_bytes > most:
         raise LimitReached(
-            "Data of one's own may take {most} of this server's disk and take {taken}; this set "
-            "needs {n_bytes} more. Remove one of yours, or add less.",
+            "This set needs {n_bytes}; all data use {taken} of {most}. Remove some first.",
             most=in_bytes(most),
             taken=in_bytes(taken),
             n_bytes=in_bytes(n_bytes),
         )
     n_mine = sum(visitor.owner in own.owners for own in there)
-    if not visitor.may_all and n_mine >= MAX_OF_A_STRANGER:
-        raise LimitReached(
-            "You keep {n} sets here, and no more are allowed; remove one first.", n=n_mine
-        )
+    if not visitor.is_admin and n_mine >= MAX_OF_A_STRANGER:
+        raise LimitReached("You have {n} data sets, the limit here. Remove one first.", n=n_mine)
 
 
 def _there(root: Path, set_id: str) -> OwnSet:
     if not ID.fullmatch(set_id) or not (root / set_id).is_dir():
-        raise SetMissing(
-            "There is no set {set_id} here; it may have been removed.", set_id=set_id[:40]
-        )
+        raise SetMissing("There is no data set {set_id} here.", set_id=set_id[:40])
     return sets.opened(root / set_id)
 
 
 def _check(own: OwnSet, visitor: Visitor) -> None:
     visitor.check_acts()
     if not _may(own, visitor):
-        raise NotYours("This is a set of another visitor.")
+        raise NotYours("This data set belongs to another visitor.")
 
 
 def _may(own: OwnSet, visitor: Visitor) -> bool:
-    return visitor.may_all or visitor.owner in own.owners
+    return visitor.is_admin or visitor.owner in own.owners

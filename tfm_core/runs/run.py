@@ -114,7 +114,7 @@ class Run:
             return _damaged(error.sentence)
         except ConfigError as error:
             return N_(
-                "This run is damaged: experiment.json holds no experiment. {why}",
+                "This run is damaged: experiment.json is not valid. {why}",
                 why=error.sentence,
             )
 
@@ -308,16 +308,14 @@ class Run:
         """
         if kind not in requests.KINDS:
             raise StudentError(
-                "A run can be asked to {kinds}, not to {kind!r}.",
-                kinds=_either(requests.KINDS),
+                "{kind!r} is not a request. Use one of {kinds}.",
+                kinds=", ".join(requests.KINDS),
                 kind=kind,
             )
         status = self.status
         if status.state == "queued":
             if kind != "stop":
-                raise StudentError(
-                    "This run is still waiting in the queue; it can only be stopped."
-                )
+                raise StudentError("This run is in the queue. You can only stop it.")
             takeover.take_over(self.folder)
             if self._leave_line():
                 return
@@ -334,7 +332,7 @@ class Run:
             with claim.moment(self.folder):
                 if self.status.state != "queued":
                     return False
-                reason = N_("Stopped while it waited in the queue.")
+                reason = N_("Stopped in the queue.")
                 stopped = dataclasses.replace(self.status, state="stopped", reason=reason)
                 write_status(self.folder, stopped)
         except claim.RunHeld:
@@ -388,11 +386,11 @@ def _outcome(
 
 
 def _made_up(what: str) -> str:
-    return N_("This run is damaged: {what}. Defaults stand in for the rest.", what=what)
+    return N_("This run is damaged ({what}); defaults replace what is missing.", what=what)
 
 
 def _damaged(what: str) -> str:
-    return N_("This run is damaged: {what}.", what=what)
+    return N_("This run is damaged ({what}).", what=what)
 
 
 _MAX_EXPERIMENT, _MAX_META = 2**24, 2**16
@@ -422,12 +420,8 @@ _EXPERIMENTS = CachedReader(_experiment_in)
 _METAS = CachedReader(_meta_in)
 _LABELS = CachedReader(lambda path: labels.read(path.parent))
 _CANNOT = {
-    "finished": N_("This run is finished; it can be trained further as a new run."),
-    "stopped": N_("This run is stopped; it can be resumed."),
-    "failed": N_("This run failed; it can be resumed from its last checkpoint."),
-    "interrupted": N_("This run was interrupted; it can be resumed."),
+    "finished": N_("This run is finished. Train a copy further."),
+    "stopped": N_("This run is stopped. You can resume it."),
+    "failed": N_("This run failed. You can resume it from its last checkpoint."),
+    "interrupted": N_("This run was interrupted. You can resume it."),
 }
-
-
-def _either(names: tuple[str, ...]) -> str:
-    return f"{', '.join(names[:-1])} or {names[-1]}"

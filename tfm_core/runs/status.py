@@ -152,15 +152,13 @@ def _unexplained(folder: Path, step: int) -> str:
     if hindrance is not None:
         return joined(
             N_(
-                "Its process ended at step {step:,} and could not say why: nothing can be written "
-                "in its folder.",
+                "The process ended at step {step:,}. Its folder cannot be written.",
                 step=step,
             ),
             hindrance,
         )
     return N_(
-        "Its process ended without a word at step {step:,}: it was killed, the memory ran out, "
-        "or the machine was restarted.",
+        "The process ended at step {step:,}: killed, out of memory or a restart.",
         step=step,
     )
 
@@ -168,7 +166,7 @@ def _unexplained(folder: Path, step: int) -> str:
 def _damaged(what: str) -> Status:
     return Status(
         "interrupted",
-        reason=N_("This run is damaged: {what}, so how it ended is not known.", what=what),
+        reason=N_("This run is damaged ({what}), so how it ended is unknown.", what=what),
     )
 
 

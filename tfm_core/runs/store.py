@@ -10,7 +10,7 @@ import string
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 from tfm_core.config import Experiment, to_json
 from tfm_core.disk import remove, rename, sync_file, sync_folder
@@ -38,6 +38,16 @@ _ID_LENGTH = 17  # 101 bits: nobody guesses one
 _DELETED = "deleted.json"  # in a run's folder: who deleted it
 
 
+class Facts(TypedDict, total=False):
+    """What a new run's ``Meta`` may say beside name, time, device and threads."""
+
+    preset: str | None
+    owner: str | None
+    owner_name: str | None
+    cure_of: str | None
+    is_suspect: bool
+
+
 class RunNotFound(StudentError):
     """There is no run with this id."""
 
@@ -59,34 +69,19 @@ class RunStore:
         device: str = "cpu",
         threads: int = 1,
         name: str | None = None,
-        preset: str | None = None,
-        owner: str | None = None,
-        owner_name: str | None = None,
         group: str | None = None,
         state: State = "queued",
         run_id: str | None = None,
-        cure_of: str | None = None,
-        is_suspect: bool = False,
+        **facts: Unpack[Facts],
     ) -> Run:
         """Make a run's folder, whole at once. Raises ValueError, in a sentence.
 
-        On a full disk the trash is emptied for it. run_id: a ``new_id`` that was noted before, so
-        that whoever is killed meanwhile finds the run again. cure_of: the sick run that it cures.
-        is_suspect: see ``Meta``.
+        On a full disk the trash is emptied for it. run_id: an id reserved in advance, so that a
+        restarted caller can find the run.
         """
         grouped = labels.a_group(group)
         name = labels.a_name(name or experiment.task.facts.label)
-        meta = Meta(
-            name,
-            _now(),
-            device,
-            threads,
-            preset=preset,
-            owner=owner,
-            owner_name=owner_name,
-            cure_of=cure_of,
-            is_suspect=is_suspect,
-        )
+        meta = Meta(name, _now(), device, threads, **facts)
         status = Status(state, total_steps=experiment.training.steps, device=device)
 
         def write(folder: Path) -> None:
@@ -125,9 +120,7 @@ class RunStore:
     def get(self, run_id: str) -> Run:
         """Return the run with an id. Raises RunNotFound, in a sentence."""
         if not isinstance(run_id, str) or not ID.fullmatch(run_id):
-            raise RunNotFound(
-                "This is not the id of a run: an id is 8 to 64 letters, digits, _ and -."
-            )
+            raise RunNotFound("This is not a run id: an id has 8 to 64 letters, digits, _ and -.")
         if os.path.isdir(self.root / run_id):
             takeover.fetch_large(self.root / run_id)
             return Run(self.root / run_id)
@@ -135,12 +128,12 @@ class RunStore:
             for folder in (self.recorded / run_id, self.recorded / LESSONS / run_id):
                 if os.path.isdir(folder):
                     return Run(folder, recorded=True)
-        raise RunNotFound("There is no run {run_id} here; it may have been deleted.", run_id=run_id)
+        raise RunNotFound("There is no run {run_id} here.", run_id=run_id)
 
     @os_errors_as_sentences()
     def rename(self, run_id: str, name: str) -> Run:
         """Give a run another name. Raises ValueError, in a sentence."""
-        run = self._mine(run_id, "renamed")
+        run = self._mine(run_id)
         run.write_labels(dataclasses.replace(run.labels, name=labels.a_name(name)))
         return run
 
@@ -158,7 +151,7 @@ class RunStore:
 
         Raises ValueError, in a sentence; then nothing is changed.
         """
-        run = self._mine(run_id, "labelled")
+        run = self._mine(run_id)
         old = run.labels
         run.write_labels(
             Labels(
@@ -176,12 +169,12 @@ class RunStore:
 
         by: the hash of the visitor's token, who finds it again with ``deleted_by``.
         """
-        run = self._mine(run_id, "deleted")
+        run = self._mine(run_id)
         waited = run.status.state == "queued"
         if waited:
             quota.with_eviction(self.root, lambda: run.request("stop"), last_word_of=run.folder)
         if run.status.is_alive:
-            raise StudentError("This run is still training; stop it before you delete it.")
+            raise StudentError("This run is training. Stop it first.")
         _note_deletion(run.folder, by, waited=waited)
         trash.put(self.root, run.id)
 
@@ -221,7 +214,7 @@ class RunStore:
             by is None or _deleter(self.root / trash.FOLDER / run_id) == by
         )
         if not is_theirs or not trash.restore(self.root, run_id):
-            raise RunNotFound("There is no deleted run {run_id} to take back.", run_id=run_id)
+            raise RunNotFound("There is no deleted run {run_id} to restore.", run_id=run_id)
         remove(self.root / run_id / _DELETED)
         return self.get(run_id)
 
@@ -247,13 +240,13 @@ class RunStore:
         parent = self.get(run_id)
         status = parent.status
         if status.is_active:
-            raise StudentError("This run is not over yet; stop it before you train a copy further.")
+            raise StudentError("This run is not over. Stop it first.")
         if not parent.has_checkpoint:
-            raise StudentError("This run has no checkpoint, so it cannot be trained further.")
+            raise StudentError("This run has no checkpoint.")
         done = status.step if (step := parent.checkpoint_step) is None else step
         if steps <= done:
             raise StudentError(
-                "This run has done {done:,} steps already; choose more than that.",
+                "This run has already done {done:,} steps. Choose more.",
                 done=done,
             )
         old = parent.experiment
@@ -298,7 +291,7 @@ class RunStore:
         parent = self.get(run_id)
         done = parent.kept_step(begins)
         if done is None:
-            raise StudentError("This run has no checkpoint to go on from.")
+            raise StudentError("This run has no checkpoint.")
         meta = dataclasses.replace(
             parent.meta,
             name=labels.a_name(name or parent.meta.name),
@@ -331,7 +324,7 @@ class RunStore:
             total_steps=experiment.training.steps,
             epoch=status.epoch * whole(done) / whole(status.step) if is_behind else status.epoch,
             device=meta.device,
-            reason=N_("Goes on from step {done:,} of “{name}”.", done=done, name=parent.meta.name),
+            reason=N_("Continues “{name}” from step {done:,}.", done=done, name=parent.meta.name),
             seconds=status.seconds,
             parent_seconds=status.seconds,
         )
@@ -351,24 +344,14 @@ class RunStore:
         *,
         name: str,
         threads: int = 1,
-        preset: str | None = None,
-        owner: str | None = None,
-        owner_name: str | None = None,
+        **facts: Unpack[Facts],
     ) -> Run:
-        """Make a run of what was trained elsewhere, whole at once; it goes on on the CPU.
+        """Import a run trained elsewhere, atomically; it resumes on the CPU.
 
-        status: of a run that is over. fill: writes what it has beside experiment and status into a
-        folder that no list shows yet; where it raises, nothing is left. Raises ValueError, in a
-        sentence.
+        status: of a run that is over. fill: writes the rest of the run into a folder that no list
+        shows yet; where it raises, nothing is left. Raises ValueError, in a sentence.
         """
-        meta = Meta(
-            labels.a_name(name),
-            _now(),
-            threads=threads,
-            preset=preset,
-            owner=owner,
-            owner_name=owner_name,
-        )
+        meta = Meta(labels.a_name(name), _now(), threads=threads, **facts)
 
         def write(folder: Path) -> None:
             _write_new(folder, experiment, meta, status)
@@ -376,10 +359,10 @@ class RunStore:
 
         return self._add(write)
 
-    def _mine(self, run_id: str, verb: str) -> Run:
+    def _mine(self, run_id: str) -> Run:
         run = self.get(run_id)
         if run.meta.recorded:
-            raise StudentError("This run comes with the app and cannot be {verb}.", verb=verb)
+            raise StudentError("This run comes with the app and cannot be changed.")
         takeover.take_over(run.folder)
         return run
 

@@ -58,10 +58,7 @@ SURE_SECONDS = 3.0
 RETRY_SECONDS = 5.0
 """How long a sweep is left alone that could not go on: a full disk, a line that is full."""
 
-_UNEXPECTED = N_(
-    "Something went wrong with this sweep, and the server's log says what. It is tried again every "
-    "few seconds."
-)
+_UNEXPECTED = N_("This sweep has an error (see the server log).")
 
 logger = logging.getLogger(__name__)
 
@@ -106,13 +103,13 @@ class Driver:
         while not self._closed.is_set():
             self._wake.clear()
             try:
-                self.look()
+                self.step()
             except Exception:  # the next look may succeed
                 logger.exception("The sweeps could not be looked at.")
             self._wake.wait(LOOK_SECONDS)
 
-    def look(self) -> None:
-        """Take each sweep that goes on one look further."""
+    def step(self) -> None:
+        """Advance every active sweep by one iteration."""
         for sweep in self.sweeps.list():
             if self._closed.is_set():
                 return
@@ -126,35 +123,35 @@ class Driver:
                     self._open.pop(sweep.id, None)
 
     def _drive(self, sweep: Sweep) -> None:
-        """Go one look further with a sweep, unless another server does; note what hinders it."""
+        """Advance a sweep, unless another server does; note what prevents it."""
         try:
-            with sweep.held(patience=0.0):
-                self._turn(sweep)
+            with sweep.locked(patience=0.0):
+                self._advance_sweep(sweep)
         except BlockingIOError:
             return
         except (StudentError, OSError) as error:
             sentence = refusal(error) if isinstance(error, OSError) else error.sentence
             if self.trouble(sweep.id) != sentence:
                 logger.warning("The sweep %s cannot go on: %s", sweep.id, error)
-            self._leave(sweep, sentence)
+            self._back_off(sweep, sentence)
         except Exception:  # the other sweeps go on, and this one may at the next look
             if self.trouble(sweep.id) != _UNEXPECTED:
                 logger.exception("The sweep %s cannot go on.", sweep.id)
-            self._leave(sweep, _UNEXPECTED)
+            self._back_off(sweep, _UNEXPECTED)
         else:
             self._troubles.pop(sweep.id, None)
 
-    def _leave(self, sweep: Sweep, why: str) -> None:
-        """Leave a sweep alone for a while that cannot go on, for a reason in a sentence."""
+    def _back_off(self, sweep: Sweep, why: str) -> None:
+        """Do not try a sweep again for a while. why: the reason, in a sentence."""
         self._open.pop(sweep.id, None)
         self._troubles[sweep.id] = (why, time.monotonic() + RETRY_SECONDS)
 
-    def _turn(self, sweep: Sweep) -> None:
+    def _advance_sweep(self, sweep: Sweep) -> None:
         plan = sweep.plan()  # again: now nobody else changes it
-        study = self._studied(sweep, plan)
+        study = self._study_of(sweep, plan)
         for trial in study.trials():
             if trial.state == "running":
-                self._follow(study, trial)
+                self._advance_trial(study, trial)
         if plan.state == "active":
             study.carry()
             self._suggest(study)
@@ -162,7 +159,7 @@ class Driver:
         if plan.state == "stopping" and not any(self._trains(trial) for trial in trials):
             self._settle(study, trials)
 
-    def _studied(self, sweep: Sweep, plan: Plan) -> Study:
+    def _study_of(self, sweep: Sweep, plan: Plan) -> Study:
         known = self._open.get(sweep.id)
         if known is None or not sweep.journal.exists():
             known = self._open[sweep.id] = Study(sweep, plan, writes=True)
@@ -170,8 +167,8 @@ class Driver:
             known.follow(plan)
         return known
 
-    def _follow(self, study: Study, trial: Trial) -> None:
-        """Go on with a trial that is not over."""
+    def _advance_trial(self, study: Study, trial: Trial) -> None:
+        """Take an unfinished trial one step further."""
         if not trial.has_run:
             if study.plan.state == "active":
                 self._begin(study, trial)
@@ -187,11 +184,14 @@ class Driver:
         if run.problem is not None:
             study.tell(trial, "failed", None, run.problem)
             return
+        self._advance_run(study, trial, run)
+
+    def _advance_run(self, study: Study, trial: Trial, run: Run) -> None:
         status = run.status
         if status.state != "interrupted":
             self._interrupted.pop(run.id, None)
         if status.is_active:
-            self._watch(study, trial, run, status)
+            self._monitor(study, trial, run, status)
         elif status.state == "finished":
             self._finished(study, trial, run)
         elif trial.pruning:
@@ -201,11 +201,11 @@ class Driver:
         elif status.state == "failed":
             self._failed(study, trial, run, status)
         elif status.state == "interrupted" or trial.held:
-            self._take_up(study, trial, run, status)
+            self._resume(study, trial, run, status)
         else:
             study.tell(trial, "failed", None, status.reason or N_("Its run was stopped."))
 
-    def _watch(self, study: Study, trial: Trial, run: Run, status: Status) -> None:
+    def _monitor(self, study: Study, trial: Trial, run: Run, status: Status) -> None:
         """Report what a run that trains measured, and stop it where it shall not go on."""
         plan = study.plan
         if plan.state == "stopping":
@@ -220,7 +220,7 @@ class Driver:
             return
         if study.is_hopeless(trial):
             why = N_(
-                "Given up by its sweep at step {step:,}: others were better at this point.",
+                "Pruned at step {step:,}: other runs were better.",
                 step=status.step,
             )
             study.note(trial, "pruning", str(why))
@@ -240,7 +240,7 @@ class Driver:
         value = objectives.value(study.plan.looks_for, self._curves(run), run.experiment)
         self._readers.pop(run.id, None)
         if value is None:
-            study.tell(trial, "failed", None, N_("Its run measured no such figure."))
+            study.tell(trial, "failed", None, N_("Its run did not measure this metric."))
         else:
             study.tell(trial, "complete", value)
 
@@ -253,7 +253,7 @@ class Driver:
         else:
             study.tell(trial, "failed", None, reason)
 
-    def _take_up(self, study: Study, trial: Trial, run: Run, status: Status) -> None:
+    def _resume(self, study: Study, trial: Trial, run: Run, status: Status) -> None:
         """Resume a run that stopped with its sweep, or whose worker was killed."""
         if study.plan.state != "active":
             return
@@ -293,11 +293,11 @@ class Driver:
         plan = study.plan
         spent = [trial for trial in trials if trial.run_id is not None]
         if len(spent) >= plan.most_runs:
-            return N_("Its budget of {n:,} runs is spent.", n=plan.most_runs)
+            return N_("Its budget of {n:,} runs is used up.", n=plan.most_runs)
         if plan.max_minutes is not None and self.seconds(trials) >= 60 * plan.max_minutes:
-            return N_("Its budget of {n:g} minutes is spent.", n=plan.max_minutes)
+            return N_("Its budget of {n:g} minutes is used up.", n=plan.max_minutes)
         if plan.search == "grid" and _untried(study, trials) is None:
-            return N_("Every point of its grid was tried.")
+            return N_("Every grid point was tried.")
         idle = 0
         for trial in reversed(trials):
             if trial.run_id is not None or trial.state == "running":
@@ -305,8 +305,7 @@ class Driver:
             idle += 1
         if idle >= MAX_IDLE:
             return N_(
-                "The last {n} suggestions were tried before, or cannot be: nothing new is expected "
-                "in these ranges.",
+                "The last {n} suggestions were repeated or invalid.",
                 n=idle,
             )
         return None
@@ -332,7 +331,7 @@ class Driver:
         """Have a trial trained, unless it cannot be or was: then it is told so and costs no run."""
         plan = study.plan
         if {one.path for one in plan.space} != set(trial.values) and trial.run_id is None:
-            study.tell(trial, "failed", None, N_("Its server ended while it was suggested."))
+            study.tell(trial, "failed", None, N_("Its server ended before it started."))
             return
         try:
             experiment = space.with_values(plan.base, trial.values)
@@ -359,11 +358,11 @@ class Driver:
             except ConfigError:
                 continue
             if same and other.state == "complete":
-                why = N_("The same as trial {n}, whose figure counts here too.", n=other.number)
+                why = N_("Same as trial {n}; its value is used.", n=other.number)
                 study.tell(trial, "complete", other.value, why)
                 return True
             if same:
-                why = N_("The same as trial {n}.", n=other.number)
+                why = N_("Same as trial {n}.", n=other.number)
                 study.tell(trial, "failed", None, why)
                 return True
         return False
@@ -412,7 +411,7 @@ class Driver:
             if trial.state == "running" and trial.held and trial.run_id is not None:
                 with contextlib.suppress(RunNotFound):
                     run = self.store.get(trial.run_id)
-                    _explain(run, N_("Stopped with its sweep, and goes on with it."))
+                    _explain(run, N_("Stopped with its sweep; resumes with it."))
         study.sweep.write(dataclasses.replace(study.plan, state="stopped"))
 
     def _end(self, study: Study, reason: str) -> None:

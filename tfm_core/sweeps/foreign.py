@@ -109,10 +109,10 @@ def looks(folder: Path) -> list[Look]:
         except Exception as error:
             raise _unreadable(error) from error
         if not studies:
-            raise NotAStudy("This journal holds no study: nothing was begun in it.")
+            raise NotAStudy("This journal holds no study.")
         if len(studies) > MAX_STUDIES:
             raise NotAStudy(
-                "This journal holds {n:,} studies; at most {most} of one are looked at here.",
+                "This journal holds {n:,} studies; the limit is {most}.",
                 n=len(studies),
                 most=MAX_STUDIES,
             )
@@ -135,29 +135,21 @@ def _checked(content: bytes) -> bytes:
     """Return the whole lines of a journal. Raises NotAStudy for what is none."""
     if len(content) > MAX_BYTES:
         raise NotAStudy(
-            "This file has {size}; of a journal at most {most} are looked at.",
+            "This file has {size}; the limit for a journal is {most}.",
             size=in_bytes(len(content)),
             most=in_bytes(MAX_BYTES),
         )
     if content.startswith(b"SQLite format 3"):
-        raise NotAStudy(
-            "This is a database of Optuna’s RDBStorage, not a journal. Copy its study with "
-            "optuna.copy_study into a JournalStorage with a JournalFileBackend, and bring that "
-            "file."
-        )
+        raise NotAStudy("This is an Optuna database. Copy its study with optuna.copy_study.")
     if content.startswith(b"\x80"):
-        raise NotAStudy(
-            "This is a pickle, which can run code when it is opened, so it is not. Bring the file "
-            "of a JournalStorage."
-        )
+        raise NotAStudy("This is a pickle, which could run code.")
     whole = content[: content.rfind(b"\n") + 1]  # a copy may end in the middle of a line
     if not whole.strip():
-        raise NotAStudy("This file holds no whole line; a journal has a line for each thing done.")
+        raise NotAStudy("This file has no complete line.")
     for number, row in enumerate(whole.split(b"\n"), start=1):
         if row.strip() and not _is_record(row):
             raise NotAStudy(
-                "Line {line} of this file is none of Optuna’s journal, which has a JSON object "
-                "with an op_code in each: bring the file of a JournalStorage.",
+                "Line {line} is not a line of an Optuna journal.",
                 line=number,
             )
     return whole
@@ -177,7 +169,7 @@ def _storage(journal: Path) -> JournalStorage:
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     if not journal.is_file() or journal.is_symlink():
-        raise SweepDamaged("{name} is no plain file; it is left as it is.", name=journal.name)
+        raise SweepDamaged("{name} is not a plain file.", name=journal.name)
     try:
         return optuna.storages.JournalStorage(journals.JournalFileBackend(str(journal)))
     except Exception as error:
@@ -186,7 +178,7 @@ def _storage(journal: Path) -> JournalStorage:
 
 def _unreadable(error: Exception) -> NotAStudy:
     said = f"{type(error).__name__}: {error}".splitlines()[0][:120]
-    return NotAStudy("Optuna cannot make sense of this journal ({said}).", said=said)
+    return NotAStudy("Optuna cannot read this journal ({said}).", said=said)
 
 
 def _look(storage: JournalStorage, frozen: Any) -> Look:
@@ -194,14 +186,14 @@ def _look(storage: JournalStorage, frozen: Any) -> Look:
     directions = storage.get_study_directions(frozen._study_id)
     if len(directions) != 1:
         raise NotAStudy(
-            "The study “{name}” looks for {n} figures at once; a leaderboard has one.",
+            "The study “{name}” optimises {n} metrics, not one.",
             name=name,
             n=len(directions),
         )
     trials = storage.get_all_trials(frozen._study_id, deepcopy=False)
     if len(trials) > MAX_TRIALS:
         raise NotAStudy(
-            "The study “{name}” has {n:,} trials; at most {most:,} are looked at.",
+            "The study “{name}” has {n:,} trials; the limit is {most:,}.",
             name=name,
             n=len(trials),
             most=MAX_TRIALS,
@@ -209,20 +201,20 @@ def _look(storage: JournalStorage, frozen: Any) -> Look:
     tried = tuple(_tried(one) for one in trials)
     if not any(one.value is not None for one in tried):
         raise NotAStudy(
-            "None of the {n:,} trials of the study “{name}” came to a figure yet.",
+            "None of the {n:,} trials of “{name}” has a value yet.",
             name=name,
             n=len(tried),
         )
     most = max(len(one.values) for one in tried)
     if most > MAX_SETTINGS:
         raise NotAStudy(
-            "The study “{name}” varies {n} settings; at most {most} are drawn together.",
+            "The study “{name}” varies {n} settings; the limit is {most}.",
             name=name,
             n=most,
             most=MAX_SETTINGS,
         )
     is_maximized = directions[0].name == "MAXIMIZE"
-    figure = N_("figure, the larger the better") if is_maximized else N_("figure, less is better")
+    figure = N_("value, higher is better") if is_maximized else N_("value, lower is better")
     return Look(name, Objective("foreign", figure, is_maximized), tried)
 
 

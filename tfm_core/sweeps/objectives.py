@@ -40,7 +40,7 @@ OBJECTIVES: dict[str, Objective] = {
     for one in (
         Objective("loss", N_("validation loss"), is_maximized=False),
         Objective("accuracy", N_("validation accuracy"), is_maximized=True),
-        Objective("sequence_accuracy", N_("whole sequences right"), is_maximized=True),
+        Objective("sequence_accuracy", N_("sequence accuracy"), is_maximized=True),
     )
 }
 
@@ -56,7 +56,7 @@ def check(experiment: Experiment, name: str) -> None:
     known = [one.name for one in fitting(experiment)]
     if name not in known:
         raise StudentError(
-            "{task} measures no {name}; look for one of {known}.",
+            "{task} does not measure {name}. Choose one of {known}.",
             task=experiment.task.facts.label,
             name=name,
             known=", ".join(known),

@@ -84,17 +84,15 @@ class Plan:
     def check(self) -> None:
         """Raise StudentError, in a sentence, where this cannot be swept."""
         if not is_line(self.name, MAX_NAME):
-            raise StudentError(
-                "A sweep needs a name of one line, at most {most} characters.", most=MAX_NAME
-            )
+            raise StudentError("Give the sweep a name of at most {most} characters.", most=MAX_NAME)
         space.check(self.base, self.space)
         searches.check(self.search, self.pruning, self.space)
         objectives.check(self.base, self.objective)
         if self.max_runs is None and self.max_minutes is None:
-            raise StudentError("A sweep needs a budget: a number of runs, or of minutes.")
+            raise StudentError("Give the sweep a budget of runs or minutes.")
         if self.max_runs is not None and not is_whole(self.max_runs, 1, MAX_RUNS):
             raise StudentError(
-                "The budget is {n} runs, but must be from 1 to {most:,}.",
+                "The budget is {n} runs; use 1 to {most:,}.",
                 n=self.max_runs,
                 most=MAX_RUNS,
             )
@@ -102,13 +100,13 @@ class Plan:
             is_number(self.max_minutes, 0, MAX_MINUTES) and self.max_minutes > 0
         ):
             raise StudentError(
-                "The budget is {n} minutes, but must be more than 0 and at most {most:,}.",
+                "The budget is {n} minutes; use up to {most:,}.",
                 n=self.max_minutes,
                 most=MAX_MINUTES,
             )
         if not is_whole(self.at_once, 1, MAX_AT_ONCE):
             raise StudentError(
-                "{n} runs at once, but from 1 to {most} can be.", n=self.at_once, most=MAX_AT_ONCE
+                "{n} runs at once; use 1 to {most}.", n=self.at_once, most=MAX_AT_ONCE
             )
 
     def replace(self, **changes: Any) -> Plan:
@@ -140,7 +138,7 @@ def space_values(dimensions: Space) -> list[dict[str, Any]]:
 def space_of(values: object) -> Space:
     """Return the space that plain values say. Raises SweepDamaged."""
     if not isinstance(values, list) or len(values) > space.MAX_SETTINGS:
-        raise SweepDamaged("what it varies is not a list of settings")
+        raise SweepDamaged("its settings are not a list")
     return tuple(_dimension(one) for one in values)
 
 
@@ -150,8 +148,7 @@ def read(folder: Path) -> Plan:
         values = object_of(folder / FILE, most=_MAX_BYTES)
     except FileNotFoundError:
         raise SweepDamaged(
-            "{file} is missing in the folder {name}, so what it sweeps is not known. It is left "
-            "as it is; optuna-dashboard opens an Optuna file that lies there.",
+            "{file} is missing in the folder {name}.",
             file=FILE,
             name=folder.name,
         ) from None
@@ -166,13 +163,13 @@ def read(folder: Path) -> Plan:
 def of_values(values: Mapping[str, Any]) -> Plan:
     """Return the plan that plain values say. Raises SweepDamaged and ConfigError."""
     if values.get("version") != _VERSION:
-        raise SweepDamaged("it is of another version of the app")
+        raise SweepDamaged("another version of the app wrote it")
     try:
         plan = _STORED.read({**values, "base": Experiment(), "space": ()})
     except WrongValue as error:
         if error.is_missing:
-            raise SweepDamaged("it says no “{name}”", name=error.name) from None
-        raise SweepDamaged("it has a value of “{name}” that cannot be", name=error.name) from None
+            raise SweepDamaged("“{name}” is missing", name=error.name) from None
+        raise SweepDamaged("its value of “{name}” is invalid", name=error.name) from None
     base, space = Experiment.parse(values.get("base")), space_of(values.get("space"))
     return dataclasses.replace(plan, base=base, space=space)
 
@@ -182,12 +179,12 @@ _STORED = Stored(Plan, FILE)
 
 def _dimension(values: object) -> Dimension:
     if not isinstance(values, dict) or not is_line(values.get("path"), 100):
-        raise SweepDamaged("it names no setting to vary")
+        raise SweepDamaged("it has no setting to vary")
     path = values["path"]
     if "values" in values:
         listed = values["values"]
         if not isinstance(listed, list) or not all(_is_value(one) for one in listed):
-            raise SweepDamaged("the values of “{name}” cannot be", name=path)
+            raise SweepDamaged("the values of “{name}” are invalid", name=path)
         return Choices(path, tuple(listed))
     low, high = values.get("low"), values.get("high")
     is_log, is_whole_ = values.get("is_log", False), values.get("is_whole", False)
@@ -202,7 +199,7 @@ def _dimension(values: object) -> Dimension:
         and is_whole(step, 1, 10**9)
         and is_whole(points, 2, space.MAX_VALUES)
     ):
-        raise SweepDamaged("the range of “{name}” cannot be", name=path)
+        raise SweepDamaged("the range of “{name}” is invalid", name=path)
     return Range(path, low, high, is_log, is_whole_, step, points)
 
 
@@ -214,8 +211,7 @@ def _is_value(value: object) -> bool:
 
 def _damaged(folder: Path, what: str) -> SweepDamaged:
     return SweepDamaged(
-        "The sweep {name} is damaged: {file} cannot be read as a plan ({what}). It is left as it "
-        "is, and so are its runs.",
+        "The sweep {name} is damaged: {file} is not a plan ({what}).",
         name=folder.name,
         file=FILE,
         what=what,

@@ -86,26 +86,23 @@ def _hyperband() -> BasePruner:
 SEARCHES: dict[str, Search] = {
     one.name: one
     for one in (
-        Search("grid", N_("Grid"), N_("Every point of a grid, one after the other."), _random),
+        Search("grid", N_("Grid"), N_("Every grid point in order."), _random),
         Search(
             "random",
             N_("Random"),
-            N_("Drawn by chance: of many settings that hardly matter, a grid tries too few values "
-               "of the one that does (Bergstra & Bengio 2012)."),
+            N_("Random values (Bergstra & Bengio 2012)."),
             _random,
         ),
         Search(
             "tpe",
             N_("TPE"),
-            N_("Learns from the runs that are over where good ones are likely (Bergstra et al. "
-               "2011). It begins with some drawn by chance."),
+            N_("Learns where good runs are likely (Bergstra et al. 2011)."),
             _tpe,
         ),
         Search(
             "cma-es",
             N_("CMA-ES"),
-            N_("Moves a cloud of numbers to where they were best (Hansen 2016). Two or more ranges "
-               "of numbers, and some dozens of runs, are what it needs."),
+            N_("Moves a cloud of points to better values (Hansen 2016)."),
             _cma_es,
         ),
     )
@@ -118,15 +115,13 @@ PRUNINGS: dict[str, Pruning] = {
         Pruning(
             "median",
             N_("Median"),
-            N_("From a quarter of its training on, a run stops that was never better than the "
-               "median of the others at the same point. Three must be over first."),
+            N_("After a quarter of the steps, stops runs worse than the median of 3 or more."),
             _median,
         ),
         Pruning(
             "hyperband",
             N_("Hyperband"),
-            N_("After a tenth, a third and all of the training the best third goes on, some runs "
-               "judged earlier than others (Li et al. 2018)."),
+            N_("Keeps the best third at a tenth and a third of the steps (Li et al. 2018)."),
             _hyperband,
         ),
     )
@@ -137,23 +132,25 @@ def check(search: str, pruning: str, space: Space) -> None:
     """Raise StudentError, in a sentence, where a space cannot be searched so."""
     if search not in SEARCHES:
         raise StudentError(
-            "There is no sampler {name}; {known} are there.", name=search, known=", ".join(SEARCHES)
+            "There is no sampler {name}. Choose one of {known}.",
+            name=search,
+            known=", ".join(SEARCHES),
         )
     if pruning not in PRUNINGS:
         raise StudentError(
-            "There is no pruner {name}; {known} are there.", name=pruning, known=", ".join(PRUNINGS)
+            "There is no pruner {name}. Choose one of {known}.",
+            name=pruning,
+            known=", ".join(PRUNINGS),
         )
     if search == "grid" and (n := n_points(space)) > MAX_POINTS:
         raise StudentError(
-            "The grid has {n:,} points, but may have {most:,}: take fewer values, or another "
-            "sampler.",
+            "The grid has {n:,} points; the limit is {most:,}. Take fewer values.",
             n=n,
             most=MAX_POINTS,
         )
     n_ranges = sum(isinstance(one, Range) for one in space)
     if search == "cma-es" and n_ranges < 2:
         raise StudentError(
-            "CMA-ES moves in ranges of numbers and needs two or more of them; here is {n}. TPE "
-            "takes any setting.",
+            "CMA-ES needs two number ranges and has {n}. Try TPE.",
             n=n_ranges,
         )

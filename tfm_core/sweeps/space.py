@@ -136,7 +136,7 @@ def with_values(base: Experiment, values: Mapping[str, Value]) -> Experiment:
         section, _dot, name = path.rpartition(".")
         target = whole.get(section) if section else whole
         if field_of(base, path, family=str(family)) is None or not isinstance(target, dict):
-            sentence = N_("There is no setting called {key}.", key=path)
+            sentence = N_("There is no setting {key}.", key=path)
             raise ConfigError([Problem(path, sentence)])
         target[name] = value
     return Experiment.parse(whole)
@@ -214,17 +214,17 @@ def placed(base: Experiment, space: Space, values: Mapping[str, Value]) -> dict[
 def check(base: Experiment, space: Space) -> None:
     """Raise StudentError, in a sentence, where a space cannot be swept."""
     if not space:
-        raise StudentError("Nothing varies yet: choose at least one setting to vary.")
+        raise StudentError("Choose at least one setting to vary.")
     if len(space) > MAX_SETTINGS:
         raise StudentError(
-            "{n} settings vary, but a sweep takes at most {most}; choose those that matter most.",
+            "{n} settings vary; the limit is {most}.",
             n=len(space),
             most=MAX_SETTINGS,
         )
     paths = [dimension.path for dimension in space]
     for path in paths:
         if paths.count(path) > 1:
-            raise StudentError("{label} varies twice; once is enough.", label=label_of(base, path))
+            raise StudentError("{label} varies twice.", label=label_of(base, path))
     for dimension in space:
         _check_setting(base, dimension.path)
         if isinstance(dimension, Range):
@@ -234,7 +234,7 @@ def check(base: Experiment, space: Space) -> None:
     possible = share(base, space)
     if not possible.n:
         raise StudentError(
-            "None of {drawn} combinations that were drawn can be: {why}",
+            "None of {drawn} random combinations is valid: {why}",
             drawn=possible.drawn,
             why=possible.why,
         )
@@ -284,12 +284,9 @@ def some(base: Experiment, space: Space, n: int) -> list[Experiment]:
 
 def _check_setting(base: Experiment, path: str) -> None:
     if path in FIXED or _is_of_a_set(base, path):
-        raise StudentError(
-            "The task cannot vary: the figures of two tasks say nothing of each other. Make a "
-            "sweep of each."
-        )
+        raise StudentError("The task cannot vary: its metrics are not comparable.")
     if field_of(base, path) is None or (path.count(".") != 1 and path != "seed"):
-        raise StudentError("There is no setting called {path} to vary here.", path=path)
+        raise StudentError("There is no setting {path} to vary.", path=path)
 
 
 def _is_of_a_set(base: Experiment, path: str) -> bool:
@@ -302,20 +299,21 @@ def _is_of_a_set(base: Experiment, path: str) -> bool:
 def _check_range(base: Experiment, one: Range) -> None:
     label, kind = label_of(base, one.path), kind_of(base, one.path)
     if kind not in ("int", "float"):
-        raise StudentError("{label} is no number: choose some of its values.", label=label)
+        raise StudentError("{label} is not a number. Choose values.", label=label)
     if (kind == "int") != one.is_whole:
-        what = N_("whole numbers") if kind == "int" else N_("numbers with a fraction")
-        raise StudentError("{label} takes {what}.", label=label, what=what)
+        if kind == "int":
+            raise StudentError("{label} takes whole numbers.", label=label)
+        raise StudentError("{label} takes numbers with a fraction.", label=label)
     if not (math.isfinite(one.low) and math.isfinite(one.high)) or one.low >= one.high:
         raise StudentError(
-            "{label} goes from {low} to {high}; the second number must be the larger one.",
+            "{label}: {high} must be larger than {low}.",
             label=label,
             low=plain(one.low) if math.isfinite(one.low) else str(one.low),
             high=plain(one.high) if math.isfinite(one.high) else str(one.high),
         )
     if one.is_log and one.low <= 0:
         raise StudentError(
-            "{label} begins at {low}, but a logarithmic range begins above 0.",
+            "{label} starts at {low}; a logarithmic range starts above 0.",
             label=label,
             low=plain(one.low),
         )
@@ -323,7 +321,7 @@ def _check_range(base: Experiment, one: Range) -> None:
         raise StudentError("{label} takes whole numbers.", label=label)
     if one.step < 1 or not 2 <= one.points <= MAX_VALUES:
         raise StudentError(
-            "{label} takes steps of 1 or more and from 2 to {most} points in a grid.",
+            "{label} takes steps of 1 or more and 2 to {most} grid points.",
             label=label,
             most=MAX_VALUES,
         )
@@ -335,7 +333,7 @@ def _check_choices(base: Experiment, one: Choices) -> None:
     label = label_of(base, one.path)
     if not 2 <= len(one.values) <= MAX_VALUES:
         raise StudentError(
-            "{label} has {n} values; give from 2 to {most}.",
+            "{label} has {n} values; give 2 to {most}.",
             label=label,
             n=len(one.values),
             most=MAX_VALUES,
@@ -343,7 +341,7 @@ def _check_choices(base: Experiment, one: Choices) -> None:
     kinds = {"int": int, "float": float, "bool": bool}
     kind = kinds.get(kind_of(base, one.path), str)
     if len(set(one.values)) < len(one.values):
-        raise StudentError("{label} has a value twice; once is enough.", label=label)
+        raise StudentError("{label} has a value twice.", label=label)
     for value in one.values:
         if type(value) is not kind:
             raise StudentError(

@@ -69,7 +69,7 @@ class Sweep:
         return foreign.read(self.folder)
 
     @contextlib.contextmanager
-    def held(self, patience: float = PATIENCE) -> Iterator[None]:
+    def locked(self, patience: float = PATIENCE) -> Iterator[None]:
         """Keep others from changing the sweep. Raises BlockingIOError and OSError."""
         lock = locks.lock(self.folder / "lock", patience=patience)
         try:
@@ -84,14 +84,12 @@ class Sweep:
         Another space, budget or search counts from the next suggestion on.
         """
         try:
-            with self.held():
+            with self.locked():
                 changed = edit(self.plan())
                 changed.check()
                 self.write(changed)
         except BlockingIOError:
-            raise StudentError(
-                "Another server is busy with this sweep; try again in a moment."
-            ) from None
+            raise StudentError("Another server uses this sweep. Try again.") from None
         return changed
 
     def write(self, plan: Plan) -> None:
@@ -120,9 +118,7 @@ class SweepStore:
     def _made(self, fill: Callable[[Path], None]) -> Sweep:
         with limit_lock(self.root.parent, "sweeps"):
             if len(self.list()) >= MAX:
-                raise StudentError(
-                    "There are {most} sweeps already; delete one that is over first.", most=MAX
-                )
+                raise StudentError("There are {most} sweeps already. Delete one first.", most=MAX)
             return self._new(fill)
 
     def _new(self, fill: Callable[[Path], None]) -> Sweep:
@@ -156,7 +152,7 @@ class SweepStore:
         """Return the sweep with an id. Raises SweepNotFound, in a sentence."""
         if not ID.fullmatch(sweep_id) or not os.path.isdir(self.root / sweep_id):
             raise SweepNotFound(
-                "There is no sweep {sweep_id} here; it may have been deleted.",
+                "There is no sweep {sweep_id} here.",
                 sweep_id=sweep_id[:64],
             )
         return Sweep(self.root / sweep_id)
@@ -170,7 +166,7 @@ class SweepStore:
         sweep = self.get(sweep_id)
         with contextlib.suppress(SweepDamaged):
             if sweep.plan().state in ("active", "stopping"):
-                raise StudentError("This sweep is still going on; stop it before you delete it.")
+                raise StudentError("This sweep is running. Stop it first.")
         trash.put(self.root, sweep.id)
 
     def deleted(self) -> tuple[Sweep, ...]:
@@ -182,7 +178,7 @@ class SweepStore:
         """Take a sweep back out of the trash. Raises ValueError, in a sentence."""
         if not ID.fullmatch(sweep_id) or not trash.restore(self.root, sweep_id):
             raise SweepNotFound(
-                "There is no deleted sweep {sweep_id} to take back.", sweep_id=sweep_id[:64]
+                "There is no deleted sweep {sweep_id} to restore.", sweep_id=sweep_id[:64]
             )
         return self.get(sweep_id)
 

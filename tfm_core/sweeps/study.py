@@ -142,7 +142,7 @@ class Study:
                 study = self._load(name)
                 space = _space(study.user_attrs.get("space"))
                 if study.direction.name.lower() != self.plan.looks_for.direction:
-                    raise _foreign(self.sweep, N_("it looks for another figure"))
+                    raise _foreign(self.sweep, N_("it optimises another metric"))
                 for one in study.get_trials(deepcopy=False):
                     if "from" in one.user_attrs or one.datetime_start is None:
                         continue  # told of its own study; or waiting, which the next ask takes
@@ -317,11 +317,10 @@ def _opened(journal: Path) -> JournalStorage:
 
     _quieten()
     if not is_plain(journal) and journal.exists():
-        raise SweepDamaged("{name} is no plain file; it is left as it is.", name=journal.name)
+        raise SweepDamaged("{name} is not a plain file.", name=journal.name)
     if journal.exists() and (size := journal.stat().st_size) > MAX_BYTES:
         raise SweepDamaged(
-            "{name} has {size:,} bytes, more than the journal of a sweep can have; it is left as "
-            "it is.",
+            "{name} has {size:,} bytes, too many for a journal.",
             name=journal.name,
             size=size,
         )
@@ -350,8 +349,7 @@ def _readable(sweep: Sweep) -> Iterator[None]:
     except Exception as error:
         said = f"{type(error).__name__}: {error}".splitlines()[0][:120]
         raise SweepDamaged(
-            "The Optuna journal of the sweep {name} cannot be read ({said}). It is left as it is, "
-            "and so are its runs; a copy of the file from before would go on.",
+            "The journal of the sweep {name} cannot be read ({said}).",
             name=sweep.id,
             said=said,
         ) from error
@@ -359,8 +357,7 @@ def _readable(sweep: Sweep) -> Iterator[None]:
 
 def _foreign(sweep: Sweep, what: str) -> SweepDamaged:
     return SweepDamaged(
-        "The Optuna journal in the folder of the sweep {name} is not this sweep’s: {what}. It is "
-        "left as it is; optuna-dashboard opens it, and a new sweep begins one of its own.",
+        "The journal in {name} is not this sweep's ({what}).",
         name=sweep.id,
         what=what,
     )
@@ -439,6 +436,4 @@ def _check_optimizers(trials: list[FrozenTrial], sweep: Sweep) -> None:
             text = "".join(parts[f"{_CMA}:{n}"] for n in range(len(parts)))
             _Plain(io.BytesIO(bytes.fromhex(text))).load()
         except Exception:
-            raise _foreign(
-                sweep, N_("it holds a state of CMA-ES that this app did not write")
-            ) from None
+            raise _foreign(sweep, N_("its CMA-ES state comes from another program")) from None

@@ -14,7 +14,7 @@ from tfm_core.data.own import pictures, pictures_zip
 from tfm_core.data.own.pictures import Form, Pictures
 from tfm_core.data.own.pictures_set import counts, duplicates, findings
 from tfm_core.data.own.pictures_zip import read_pictures
-from tfm_core.doctor.pictures import check_mnist
+from tfm_core.doctor.checks import check_mnist
 
 SMALL = Form(size=16)
 BARS = stripes(13)

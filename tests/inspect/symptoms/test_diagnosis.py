@@ -85,7 +85,7 @@ def test_examples_learned_by_heart_are_not_called_divergence() -> None:
     found = outcome_of(run.end, run.whole)
     assert found is not None
     assert found.kind == "by-heart"
-    assert "learned its own examples by heart" in found.sentence
+    assert "memorised" in found.sentence
 
 
 def test_the_step_of_the_best_weights_is_where_overfitting_began() -> None:

@@ -50,7 +50,7 @@ def test_a_server_with_limits_says_why_nothing_starts(store, open_page, monkeypa
     app = viewed(open_page(PAGE), "contest")
     app.button(key="before-train").click().run()
     assert not app.exception
-    assert "at most 100 are allowed here" in " ".join(error.value for error in app.error)
+    assert "the limit here is 100" in " ".join(error.value for error in app.error)
     assert not [run for run in store.list() if run.status.state == "queued"]
 
 

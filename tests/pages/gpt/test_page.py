@@ -201,7 +201,7 @@ def test_a_text_of_ones_own_is_trained_on_as_a_set(open_page, store, monkeypatch
     app = open_page(PAGE, part="train")
     app.text_area(key="gpt-own-text").set_value("to be or not to be! " * 30).run()
     app.button(key="gpt-own-train").click().run()
-    assert "takes no data of one's own" in app.error[0].value
+    assert "accepts no data of your own" in app.error[0].value
     assert len(begun) == 1
 
 

@@ -120,7 +120,7 @@ def test_a_preset_beyond_the_limits_is_refused_in_a_sentence_and_leaves_nothing(
     request.getfixturevalue("busy_queue")
     app = request.getfixturevalue("open_page")()
     app.button(key="start-copy").click().run()
-    assert "at most 7 are allowed here" in app.error[0].value
+    assert "the limit here is 7" in app.error[0].value
     assert [run.meta.name for run in store.list()] == ["The one that trains"]
 
 
@@ -133,7 +133,7 @@ def test_one_visitor_may_have_only_so_many_runs_in_hand(
     app.button(key="start-copy").click().run()
     app.switch_page("home/page.py").run()
     app.button(key="start-addition").click().run()
-    assert "1 run trains or waits for you already" in app.error[0].value
+    assert "already have 1 run" in app.error[0].value
     other.button(key="start-addition").click().run()
     assert not other.error
     assert sum(run.status.state == "queued" for run in store.list()) == 2

@@ -194,7 +194,7 @@ def test_a_server_without_room_says_so_and_keeps_what_was_read(
     app = taken_in(opened_at(PAGE, token=TOKEN), ("bars.zip", BARS))
     app.button(key="own-data-keep").click().run()
     assert not app.exception
-    assert "This server takes no data of one's own" in " ".join(
+    assert "This server accepts no data of your own" in " ".join(
         str(element.value) for element in [*app.warning, *app.error, *app.info]
     )
     assert "Read from bars.zip" in words(app)

@@ -188,7 +188,7 @@ def test_a_refusal_is_said_in_its_words(busy_queue, open_page, monkeypatch):
     run = learned_run(busy_queue.store, "copy")
     app = viewed(open_page(PAGE, run=run.id), "race")
     app.button(key="positions-train").click().run()
-    assert "at most 10 are allowed here" in app.error[0].value
+    assert "the limit here is 10" in app.error[0].value
     assert not [run for run in busy_queue.store.list() if ", positions: " in run.meta.name]
 
 

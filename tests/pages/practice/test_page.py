@@ -60,7 +60,7 @@ def test_a_refusal_is_said(busy_queue, open_page, monkeypatch):
     monkeypatch.setattr(busy_queue, "limits", type(busy_queue.limits)(max_steps=10))
     app = at_step(open_page(PAGE), "train")
     app.button(key="practice-plain").click().run()
-    assert "at most 10 are allowed here" in app.error[0].value
+    assert "the limit here is 10" in app.error[0].value
     assert lesson.find(busy_queue.store.list()) == {}
 
 

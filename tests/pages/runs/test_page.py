@@ -220,10 +220,10 @@ def test_a_refused_start_leaves_nothing(
     app = open_page(PAGE)
     app.number_input(key=f"further-steps-{run.id}").set_value(131).run()
     app.button(key=f"further-{run.id}").click().run()
-    assert "at most 100 are allowed here" in app.error[0].value
+    assert "the limit here is 100" in app.error[0].value
     home = open_page("home/page.py")
     home.button(key="start-copy").click().run()
-    assert "at most 100 are allowed here" in home.error[0].value
+    assert "the limit here is 100" in home.error[0].value
     assert [path for path in store.root.rglob("*") if ".queue" not in path.parts] == before
 
 

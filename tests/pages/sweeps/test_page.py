@@ -75,7 +75,7 @@ def test_one_press_starts_it_and_the_link_shows_it(
     plan = sweep.plan()
     assert plan.space == ready.plan().space
     assert plan.owner is not None
-    driver.look()
+    driver.step()
     (run,) = waiting(store)
     assert run.experiment.training.steps == ready.STEPS
     assert run.meta.owner == plan.owner
@@ -97,7 +97,7 @@ def test_the_leaderboard_has_the_best_first_and_all_figures_are_made_without_ask
     words = said(app)
     assert "Importance needs 2 finished trials per value" in words
     assert "From 8 finished of" in words
-    assert "Its budget of 8 runs is spent." in words
+    assert "Its budget of 8 runs is used up." in words
     assert f"**Best: trial {board.iloc[0]['Trial']}**" in words
     for caption in ("Each line is a trial", "Two settings", "Each dot", "Each run's curve"):
         assert caption in words
@@ -120,14 +120,14 @@ def test_more_runs_are_appended_and_ranges_change(
 
 def test_a_sweep_stops_and_goes_on(driver: Driver, store: RunStore, open_page: Open) -> None:
     sweep = driver.sweeps.create(a_plan(owner=hashed(TOKEN)))
-    driver.look()
+    driver.step()
     press(open_page(PAGE, sweep=sweep.id, token=TOKEN), "sweeps-stop")
     for _look in range(2):
-        driver.look()
+        driver.step()
     assert sweep.plan().state == "stopped"
     press(open_page(PAGE, sweep=sweep.id, token=TOKEN), "sweeps-go-on")
     assert sweep.plan().state == "active"
-    driver.look()
+    driver.step()
     assert len(waiting(store)) == 1
     assert len(store.list()) == 1
 
@@ -145,7 +145,7 @@ def test_a_sweep_is_deleted_and_brought_back_and_its_runs_stay(
         assert "Deleted *" not in said(open_page(PAGE, token=OTHER))
     press(app, f"sweeps-undo-{over.id}")
     assert over.id in app.query_params["sweep"]
-    assert "Its budget of 8 runs is spent." in said(app)
+    assert "Its budget of 8 runs is used up." in said(app)
     assert [one.id for one in SweepStore(store.root).list()] == [over.id]
 
 
@@ -183,7 +183,7 @@ def test_what_cannot_be_is_said_and_start_waits(
 def test_nothing_varies_is_said(driver: Driver, open_page: Open) -> None:
     app = open_page(PAGE)
     app.multiselect(key="new-preset:copy-paths").set_value([]).run()
-    assert "Nothing varies yet" in said(app)
+    assert "Choose at least one setting" in said(app)
 
 
 def test_any_experiment_and_any_setting_can_be_swept(driver: Driver, open_page: Open) -> None:
@@ -281,9 +281,9 @@ def test_a_run_ended_by_hand_shows_why_in_the_list(
     driver: Driver, store: RunStore, open_page: Open
 ) -> None:
     sweep = driver.sweeps.create(a_plan(space=(RATES, HEADS), owner=hashed(TOKEN)))
-    driver.look()
+    driver.step()
     ended(store, waiting(store)[0], state="stopped", reason="Stopped by hand.")
-    driver.look()
+    driver.step()
     app = open_page(PAGE, sweep=sweep.id, token=TOKEN)
     board = app.dataframe[0].value
     assert "Stopped by hand." in set(board["Why"])

@@ -142,7 +142,7 @@ def test_a_twin_that_is_refused_says_why_and_leaves_nothing(
     app = twin(open_page(TRAIN, run=run.id), run, "seed")
     app.number_input(key=f"twin-{run.id}-seed").set_value(7).run()
     app.button(key=f"twin-start-{run.id}").click().run()
-    assert "at most 5 are allowed here" in said(app)
+    assert "the limit here is 5" in said(app)
     assert waiting(store) == []
     assert compared == []
 
@@ -159,7 +159,7 @@ def test_seeds_of_a_run_that_are_refused_say_why(
     run = made_run(store, experiment=tiny())
     app = open_page(TRAIN, run=run.id)
     app.button(key="run-seeds").click().run()
-    assert "at most 5 are allowed here" in app.info[0].value
+    assert "the limit here is 5" in app.info[0].value
     assert compared == []
 
 

@@ -129,7 +129,7 @@ def test_a_waiting_run_says_its_place_and_who_holds_the_others(busy_queue, open_
     assert "The one that trains" in labels
     app.button(key="run-stop").click().run()
     assert run.status.state == "stopped"
-    assert "Stopped while it waited in the queue" in said(app).replace("\\", "")
+    assert "Stopped in the queue" in said(app).replace("\\", "")
 
 
 def test_a_run_that_a_job_has_says_which_and_where(busy_queue, open_page, monkeypatch) -> None:
@@ -137,7 +137,7 @@ def test_a_run_that_a_job_has_says_which_and_where(busy_queue, open_page, monkey
     busy_queue.submit(run)
     job.write(run.folder, Job("ray", run.id))
     words = said(open_page(TRAIN, run=run.id))
-    assert f"Handed to Ray as job {run.id}; it begins once the cluster has room" in words
+    assert f"Handed to Ray as job {run.id}. It starts once the cluster has room" in words
     write_status(run.folder, dataclasses.replace(run.status.held_by(process_id()), state="stopped"))
     assert f"Ray job {run.id} on {process_id().host}" in said(open_page(TRAIN, run=run.id))
     monkeypatch.setenv("TFM_PUBLIC", "1")
@@ -187,7 +187,7 @@ def test_a_refusal_is_said_in_its_words(busy_queue, open_page, monkeypatch) -> N
     monkeypatch.setattr(busy_queue, "limits", type(busy_queue.limits)(max_queued=5, max_steps=10))
     app = open_page(TRAIN)
     app.button(key="start").click().run()
-    assert "at most 10 are allowed here" in said(app)
+    assert "the limit here is 10" in said(app)
 
 
 def test_new_run_begins_with_the_settings_of_the_run_that_was_shown(store, watch) -> None:

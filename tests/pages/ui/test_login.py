@@ -129,7 +129,7 @@ def test_who_is_not_logged_in_may_watch_and_is_told_what_keeps_them_from_more(
     app = opened({}, TRAIN, run=run.id)
     assert not app.exception
     assert not keys(app) & STEERING
-    assert "log in at the top of the page" in said(app)
+    assert "You can only watch" in said(app)
     assert "login-strip-default" in keys(app)
     app = opened({}, RUNS)
     assert f"open-{run.id}" in keys(app)
@@ -138,7 +138,7 @@ def test_who_is_not_logged_in_may_watch_and_is_told_what_keeps_them_from_more(
     app = opened({}, TRAIN)
     (start,) = [button for button in app.button if button.key == "start"]
     assert start.disabled
-    assert "log in at the top of the page" in start.help
+    assert "You can only watch" in start.help
     assert all(button.disabled for button in opened({}).button if button.key == "start-copy")
 
 
@@ -164,7 +164,7 @@ def test_runs_in_hand_are_counted_by_person(store: RunStore, busy_queue: RunQueu
         owned(made_run(store, state="queued"), ANN)
     app = opened_at(user=ANN, token=new_token())
     app.button(key="start-copy").click().run()
-    assert "for you already" in app.error[0].value
+    assert "already have" in app.error[0].value
     app = opened(BEN)
     app.button(key="start-copy").click().run()
     assert not app.error

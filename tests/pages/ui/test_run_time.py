@@ -109,7 +109,7 @@ def test_a_gpu_of_a_cluster_can_be_chosen_and_is_not_measured_here(open_page, mo
     run_time.wait()
     app.run()
     device = app.selectbox(key="start-device")
-    assert device.options == ["CPU of the cluster", "A GPU of the cluster"]
+    assert device.options == ["Cluster CPU", "Cluster GPU"]
     device.set_value("cuda:0").run()
     run_time.wait()
     app.run()

@@ -127,7 +127,7 @@ def test_as_many_as_may_begin_and_the_rest_at_the_next_press(
     assert len(own(store)) == len(compared) == 3
     assert said[-1].startswith("Queued 3 of 5 runs: the limit is reached")
     press(train, [tiny()], "cpu")
-    assert "3 runs train or wait for you already" in said[-1]
+    assert "already have 3 runs" in said[-1]
     own(store)[0].request("stop")
     press(train, [tiny()], "cpu")
     seeds = [run.experiment.seed for run in own(store)]
@@ -136,7 +136,7 @@ def test_as_many_as_may_begin_and_the_rest_at_the_next_press(
 
 @pytest.mark.parametrize(
     ("variable", "words"),
-    [("TFM_MAX_STEPS", "at most 3 are allowed"), ("TFM_MAX_QUEUED", "only shows what was")],
+    [("TFM_MAX_STEPS", "at most 3 are allowed"), ("TFM_MAX_QUEUED", "only shows trained")],
 )
 def test_what_is_refused_leaves_nothing(
     store: RunStore,

@@ -144,7 +144,7 @@ def test_runs_in_hand_are_the_browsers_not_the_sessions(
         owned(made_run(store, state="queued"), ANN)
     app = opened_at(token=ANN)
     app.button(key="start-copy").click().run()
-    assert "for you already" in app.error[0].value
+    assert "already have" in app.error[0].value
     app = opened_at(token=BEN)
     app.button(key="start-copy").click().run()
     assert not app.error
@@ -159,7 +159,7 @@ def test_what_is_resumed_counts_as_in_hand(store: RunStore, busy_queue: RunQueue
     assert first.status.state == "queued"
     app = opened_at(RUNS, token=ANN)  # another session of the same browser
     app.button(key=f"resume-{second.id}").click().run()
-    assert "for you already" in app.error[0].value
+    assert "already have" in app.error[0].value
     assert second.status.state == "stopped"
 
 

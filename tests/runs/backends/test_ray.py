@@ -20,7 +20,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.runs.backends.test_jobs import turn_until
+from tests.runs.backends.test_cluster import turn_until
 from tests.runs.comparing import assert_same
 from tests.runs.waiting import tiny, wait_until
 from tfm_core.runs.backends import cluster, job
@@ -119,7 +119,7 @@ def test_a_head_that_is_killed_and_started_again_loses_nothing(queue, store, hea
     run, waiting, here = (store.create(tiny(40)) for _ in range(3))
     assert execute(here).state == "finished"
     queue.submit(run)
-    turn_until(queue, lambda: run.status.is_alive, "it begins")
+    turn_until(queue, lambda: run.status.is_alive, "starts once")
     run.request("pause")
     paused = wait_until(lambda: run.status.state == "paused" and run.status, "it pauses")
     assert 0 < paused.step < 40
@@ -148,7 +148,7 @@ def test_a_name_is_taken_once_and_a_job_without_its_run_says_so(queue, store, mo
     run = store.create(tiny())
     queue.submit(run)
     turn_until(queue, lambda: run.status.state == "failed", "its job ends")
-    assert "sees no run" in run.status.reason
+    assert "finds no run" in run.status.reason
     with pytest.raises(NameTaken):
         queue.backend.cluster.submit(queue.backend._order(run, job.read(run.folder)))
 
@@ -197,13 +197,13 @@ def served(status: int, body: str) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("status", "body", "sentence"),
     [
-        (200, "<html>", "is not the dashboard of a Ray cluster"),
-        (200, "{}", "is not the dashboard of a Ray cluster"),
-        (404, "", "is not the dashboard of a Ray cluster"),
-        (500, "", "is not the dashboard of a Ray cluster"),
-        (401, "", "refuses the credentials of this server; RAY_AUTH_MODE=token"),
-        (403, "", "refuses the credentials of this server; RAY_AUTH_MODE=token"),
-        (200, '{"ray_version": "1.8.0"}', "should run the same release"),
+        (200, "<html>", "is not a Ray dashboard"),
+        (200, "{}", "is not a Ray dashboard"),
+        (404, "", "is not a Ray dashboard"),
+        (500, "", "is not a Ray dashboard"),
+        (401, "", "refuses the credentials: set RAY_AUTH_MODE=token"),
+        (403, "", "refuses the credentials: set RAY_AUTH_MODE=token"),
+        (200, '{"ray_version": "1.8.0"}', "Is its release"),
     ],
 )
 def test_an_answer_that_is_not_rays_is_a_sentence(status, body, sentence):
@@ -218,5 +218,5 @@ def test_an_address_where_nobody_answers_is_a_sentence(monkeypatch):
     with pytest.raises(Unavailable, match=r"There is no Ray at http://127\.0\.0\.1:9"):
         RayJobs("http://127.0.0.1:9").state("any")
     monkeypatch.setenv("RAY_ADDRESS", "http://127.0.0.1:8")
-    with pytest.raises(Unavailable, match="RAY_ADDRESS is set in the environment"):
+    with pytest.raises(Unavailable, match="Unset RAY_ADDRESS"):
         RayJobs("http://127.0.0.1:9").state("any")

@@ -38,18 +38,18 @@ def test_a_file_goes_there_and_back_whole(url, tmp_path):
 
 
 def test_a_bucket_that_is_not_there_is_said(door):
-    with pytest.raises(StoreUnavailable, match="no such bucket or folder"):
+    with pytest.raises(StoreUnavailable, match="bucket or folder of TFM_RUNS_URL does not exist"):
         Remote("s3://nobodys/runs").listing("index")
 
 
 def test_a_folder_that_is_not_mounted_is_said_and_never_made(tmp_path):
-    with pytest.raises(StoreUnavailable, match="no such bucket or folder"):
+    with pytest.raises(StoreUnavailable, match="bucket or folder of TFM_RUNS_URL does not exist"):
         Remote(f"file://{tmp_path}/mnt").write("index/a.json", b"one")
     assert not (tmp_path / "mnt").exists()
 
 
 @pytest.mark.parametrize(
-    ("mode", "words"), [("refuse", "credentials"), ("full", "is full"), ("shut", "not answer")]
+    ("mode", "words"), [("refuse", "credentials"), ("full", "is full"), ("shut", "not respond")]
 )
 def test_what_the_store_refuses_is_one_sentence(door, mode, words):
     remote = Remote("s3://trainings/refusing")
@@ -68,5 +68,5 @@ def test_without_keys_the_credentials_are_named(door, monkeypatch, tmp_path):
 
 def test_a_server_that_is_not_there_does_not_answer(door, monkeypatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    with pytest.raises(StoreUnavailable, match="does not answer"):
+    with pytest.raises(StoreUnavailable, match="does not respond"):
         Remote("s3://trainings/runs").listing("index")

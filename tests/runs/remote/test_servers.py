@@ -126,8 +126,8 @@ def test_a_store_that_is_away_for_a_while_loses_nothing(on_s3, door, begin):
     wait_until(is_seen, "the run is seen to train")
     door.mode = "shut"
     wait_until(lambda: ownership.trouble(one.store.root), "the worker says what is wrong")
-    assert "does not answer" in ownership.trouble(one.store.root)
-    assert "does not answer" in two.turn()
+    assert "does not respond" in ownership.trouble(one.store.root)
+    assert "does not respond" in two.turn()
     step = run.status.step
     wait_until(lambda: run.status.step > step + 7, "it trains on")
     assert two.run(run.id).status.state == "running"  # nothing is known of it, so nothing is said
@@ -146,7 +146,7 @@ def test_what_a_worker_could_not_publish_is_published_by_its_server(on_s3, door,
     door.mode = "shut"
     run = one.store.create(tiny())
     assert execute(run).state == "finished"
-    assert "does not answer" in one.turn()
+    assert "does not respond" in one.turn()
     door.mode = "open"
     assert one.turn() is None
     two.turn()
@@ -201,7 +201,7 @@ def test_one_alone_takes_a_run_over(servers, monkeypatch):
     two.turn()
     Remote(two.url).create(f"calls/{run.id}/home-000002", b"somebody")
     monkeypatch.setattr("tfm_core.runs.remote.takeover.homes", lambda *_: [])  # not seen yet
-    with pytest.raises(ValueError, match="Another server takes this run over"):
+    with pytest.raises(ValueError, match="Another server is taking over this run"):
         queue_of(two).resume(two.run(run.id))
     assert ownership.is_theirs(two.run(run.id).folder)
 
@@ -266,7 +266,7 @@ def test_a_store_that_is_empty_all_of_a_sudden_takes_nothing_away(servers):
     remote, before = Remote(one.url), files(two.run(run.id))
     remote.remove("store.json", f"index/{run.id}.json")
     for server in servers:
-        assert "no such bucket or folder" in server.turn()
+        assert "bucket or folder of TFM_RUNS_URL does not exist" in server.turn()
     assert files(two.run(run.id)) == before
 
     remote.write("store.json", b"")
@@ -323,7 +323,7 @@ def test_a_manifest_that_is_none_is_left_alone(servers):
 
 
 def test_the_doctor_tries_the_store(on_s3, door):
-    from tfm_core.doctor.elsewhere import check_store
+    from tfm_core.doctor.checks import check_store
 
     assert check_store(on_s3[0].url).level == "ok"
     door.mode = "full"

@@ -197,7 +197,7 @@ class Jobs:
                 run,
                 known,
                 N_(
-                    "The job {name} of {backend} ended before it began to train: {last}",
+                    "The {backend} job {name} ended before training started: {last}",
                     name=known.name,
                     backend=LABELS[self.name],
                     last=last,
@@ -209,8 +209,7 @@ class Jobs:
         if known.tries >= TRIES and (run.checkpoint_step or 0) <= known.step:
             if was.state == "queued":
                 sentence = N_(
-                    "{backend} lost {n} jobs of this run before they began to train; Resume tries "
-                    "again.",
+                    "{backend} lost {n} jobs of this run. Resume to try again.",
                     backend=LABELS[self.name],
                     n=known.tries,
                 )

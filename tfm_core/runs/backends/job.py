@@ -92,14 +92,14 @@ def check(folder: Path, status: Status, name: str) -> None:
     if job is None or (job.name, job.phase) != (name, "handed"):
         now = N_("none") if job is None else (job.name or N_("none"))
         raise NotItsTurn(
-            "The run {id} does not wait for the job {name} (any more); its job is {now}.",
+            "The run {id} does not wait for the job {name} (its job: {now}).",
             id=folder.name,
             name=name,
             now=now,
         )
     if status.state != "queued":
         raise NotItsTurn(
-            "The run {id} is {state}, so that the job {name} has nothing to do.",
+            "The run {id} is {state}, so the job {name} has nothing to do.",
             id=folder.name,
             state=status.state,
             name=name,
@@ -112,7 +112,7 @@ def words(folder: Path) -> Sentence | None:
     if job is None or job.phase != "handed":
         return None
     return N_(
-        "Handed to {backend} as job {name}; it begins once the cluster has room for it.",
+        "Submitted to {backend} as job {name}. It starts once the cluster has room.",
         backend=LABELS.get(job.backend, job.backend),
         name=job.name,
     )

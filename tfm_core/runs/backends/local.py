@@ -135,7 +135,7 @@ class LocalWorkers:
         values = read_json(run.folder / "status.json") or {}
         if code > 0 and values.get("state") in ALIVE and values.get("pid") == worker.mark.pid:
             last = (run.log_tail(1) or worker.said()[-1:] or ["it said nothing"])[-1]
-            reason = N_("The worker broke down: {last}", last=last)
+            reason = N_("The worker crashed: {last}", last=last)
             with contextlib.suppress(OSError, claim.RunHeld), claim.moment(run.folder):
                 write_status(
                     run.folder, dataclasses.replace(run.status, state="failed", reason=reason)
@@ -145,7 +145,7 @@ class LocalWorkers:
 
 
 def _held() -> claim.RunHeld:
-    return claim.RunHeld("Another process still holds it; it begins once that one has let go.")
+    return claim.RunHeld("Another process still uses this run.")
 
 
 ENOUGH_MEMORY = 4 * 2**30
@@ -306,7 +306,7 @@ def device_for(run: Run, root: Path) -> str:
     free = [name for name in here() if name not in _taken(run, root)]
     if not free:
         raise Unavailable(
-            "It waits for a GPU: each of the {n} here has a run that trains or is paused.",
+            "It waits for a GPU: all {n} are in use.",
             n=len(here()),
         )
     return wanted if wanted in free else free[0]

@@ -121,15 +121,13 @@ def _client(address: str) -> Any:
         from ray.job_submission import JobSubmissionClient
     except ImportError:
         raise Unavailable(
-            "The runs of this server are trained by Ray, which is not installed here: "
-            "pip install -r requirements-cluster.txt"
+            "Ray is not installed on this server: pip install -r requirements-cluster.txt"
         ) from None
 
     for name in ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS"):
         if os.environ.get(name, address) != address:
             raise Unavailable(
-                "{name} is set in the environment of this server, and Ray would go there in place "
-                "of TFM_RAY_ADDRESS: unset it.",
+                "Unset {name}: Ray would use it instead of TFM_RAY_ADDRESS.",
                 name=name,
             )
 
@@ -151,35 +149,30 @@ def _unavailable(error: Exception, address: str) -> Unavailable:
     refused = isinstance(error, exceptions.HTTPError) and error.response.status_code in {401, 403}
     if refused or isinstance(error, AuthenticationError):
         return Unavailable(
-            "Ray at {address} refuses the credentials of this server; RAY_AUTH_MODE=token and "
-            "RAY_AUTH_TOKEN must be those of its head. Waiting runs begin by themselves then.",
+            "Ray at {address} refuses the credentials: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN.",
             address=address,
         )
     if isinstance(error, exceptions.Timeout):
         return Unavailable(
-            "Ray at {address} did not answer in {seconds:.0f} seconds. Waiting runs begin by "
-            "themselves once it does.",
+            "Ray at {address} did not respond in {seconds:.0f} seconds. Runs wait.",
             address=address,
             seconds=ANSWER_SECONDS,
         )
     if isinstance(error, ConnectionError | exceptions.ConnectionError):
         return Unavailable(
-            "There is no Ray at {address}: its head is not running, or TFM_RAY_ADDRESS is not the "
-            "address of its dashboard. Waiting runs begin by themselves once it answers.",
+            "There is no Ray at {address}. Start it, or correct TFM_RAY_ADDRESS.",
             address=address,
         )
     if isinstance(error, exceptions.RequestException | KeyError | ValueError) or _NOT_RAY in answer:
         return Unavailable(
-            "What answers at {address} is not the dashboard of a Ray cluster ({answer}); "
-            "TFM_RAY_ADDRESS must name it, as http://HOST:8265.",
+            "{address} is not a Ray dashboard ({answer}). Correct TFM_RAY_ADDRESS.",
             address=address,
             answer=answer,
         )
     import ray
 
     return JobRefused(
-        "Ray at {address} refused this: {answer} Here is Ray {release}; the cluster should run the "
-        "same release.",
+        "Ray at {address} refused this: {answer} Is its release {release}?",
         address=address,
         answer=answer,
         release=ray.__version__,

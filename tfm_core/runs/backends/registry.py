@@ -43,6 +43,6 @@ def devices() -> list[Device]:
     if settings.read().trains_on == "local":
         return gpu_helper.devices()
     return [
-        Device("cpu", N_("CPU of the cluster"), thread_choices=(1, 2, 4, 8)),
-        Device("cuda:0", N_("A GPU of the cluster")),
+        Device("cpu", N_("Cluster CPU"), thread_choices=(1, 2, 4, 8)),
+        Device("cuda:0", N_("Cluster GPU")),
     ]

@@ -95,14 +95,12 @@ def _said(*command: str, environment: dict[str, str] | None = None) -> str:
         )
     except FileNotFoundError:
         raise Unavailable(
-            "The runs of this server are trained by Slurm, but there is no {program} on this "
-            "machine.",
+            "This server uses Slurm, but {program} is not installed.",
             program=command[0],
         ) from None
     except subprocess.TimeoutExpired:
         raise Unavailable(
-            "Slurm did not answer in {seconds:.0f} seconds. Waiting runs begin by themselves once "
-            "it does.",
+            "Slurm did not respond in {seconds:.0f} seconds. Runs wait.",
             seconds=ANSWER_SECONDS,
         ) from None
     if done.returncode:
@@ -110,8 +108,7 @@ def _said(*command: str, environment: dict[str, str] | None = None) -> str:
         kind = Unavailable if "Unable to contact" in lines[-1] else JobRefused
         raise kind(
             N_(
-                "Slurm refused this: {answer}. Waiting runs begin by themselves once it takes "
-                "them.",
+                "Slurm refused this: {answer}. Runs wait.",
                 answer=lines[-1],
             )
         )

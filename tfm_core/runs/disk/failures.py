@@ -23,62 +23,30 @@ _GONE_WORDS = (
 )
 _BLOCK = 4096  # bytes that the smallest file takes
 
-_FULL = N_(
-    "The disk is full: make room, for example by deleting old runs and emptying the trash, and "
-    "try again."
-)
-_FORBIDDEN = N_(
-    "The permissions of the folder of runs forbid this; whoever keeps this server can change them."
-)
-_OTHER_KIND = N_(
-    "Where a file of the runs should be there is a folder, or a file where a folder should be; "
-    "whoever keeps this server can put that right."
-)
-_SILENT = N_(
-    "The disk of the runs does not answer, as a network folder does that is out of reach; try "
-    "again later."
-)
-_TOO_MANY = N_("Too many files are open on this machine just now; try again in a moment.")
+_FULL = N_("The disk is full. Delete runs and empty the trash.")
+_FORBIDDEN = N_("The permissions of the folder of runs forbid this.")
+_OTHER_KIND = N_("The folder of runs has a file in place of a folder, or the reverse.")
+_SILENT = N_("The disk of the runs does not respond (a network folder?).")
+_TOO_MANY = N_("Too many files are open on this machine. Try again.")
 
 REFUSALS: dict[int, Sentence] = {
     errno.ENOSPC: _FULL,
-    errno.EDQUOT: N_(
-        "The room that this server may use on its disk is used up: make room, for example by "
-        "deleting old runs and emptying the trash, and try again."
-    ),
-    errno.EFBIG: N_(
-        "A file would become larger than this machine lets a file be (ulimit -f says how large): "
-        "train a smaller model, or raise that limit."
-    ),
-    errno.EROFS: N_(
-        "The disk of the runs can only be read just now, so nothing can be changed; whoever keeps "
-        "this server can make it writable again."
-    ),
+    errno.EDQUOT: N_("The disk quota is used up. Delete runs and empty the trash."),
+    errno.EFBIG: N_("A file is larger than ulimit -f allows. Train a smaller model, or raise it."),
+    errno.EROFS: N_("The disk of the runs is read-only."),
     errno.EACCES: _FORBIDDEN,
     errno.EPERM: _FORBIDDEN,
-    errno.ENAMETOOLONG: N_(
-        "The folder of runs lies so deep that the names of its files become too long; whoever "
-        "keeps this server can put it elsewhere (TFM_RUNS_DIR)."
-    ),
+    errno.ENAMETOOLONG: N_("The path of the folder of runs is too long (TFM_RUNS_DIR)."),
     errno.EMFILE: _TOO_MANY,
     errno.ENFILE: _TOO_MANY,
-    errno.EIO: N_(
-        "The disk of the runs reports a fault of its own (an input/output error); save what you "
-        "need elsewhere, and have it checked."
-    ),
-    errno.ENOENT: N_(
-        "A file or folder that this needs is not there any more: it was deleted meanwhile, or its "
-        "disk was taken away."
-    ),
+    errno.EIO: N_("The disk of the runs has an input/output error. Check it."),
+    errno.ENOENT: N_("A file or folder is gone: it was deleted, or its disk was removed."),
     errno.EISDIR: _OTHER_KIND,
     errno.ENOTDIR: _OTHER_KIND,
-    errno.ELOOP: N_(
-        "A link among the files of the runs leads back to itself; whoever keeps this server can "
-        "remove it."
-    ),
-    errno.ENOMEM: N_("The memory of this machine is used up just now; try again in a moment."),
-    errno.EAGAIN: N_("This machine can start no further process just now; try again in a moment."),
-    errno.EBUSY: N_("Another program holds this file or folder just now; try again in a moment."),
+    errno.ELOOP: N_("A link among the files of the runs points to itself."),
+    errno.ENOMEM: N_("This machine is out of memory. Try again."),
+    errno.EAGAIN: N_("This machine cannot start another process. Try again."),
+    errno.EBUSY: N_("Another program uses this file or folder. Try again."),
     errno.ESTALE: _SILENT,
     errno.ETIMEDOUT: _SILENT,
     errno.ENXIO: _SILENT,
@@ -133,7 +101,7 @@ def obstacle(folder: Path) -> Sentence | None:
 
 def sentence(error: BaseException, experiment: Experiment, device: str) -> str:
     """Return what a reader should know about the error that ended a run."""
-    text = str(error).strip() or N_("no further words")
+    text = str(error).strip() or N_("no message")
     if _is_out_of_memory(error):
         return resources.ran_out(experiment, device)
     if isinstance(error, OSError):
@@ -142,7 +110,7 @@ def sentence(error: BaseException, experiment: Experiment, device: str) -> str:
         return error.sentence  # a device that is not there, an experiment that cannot be
     if device != "cpu" and any(words in text.lower() for words in _GONE_WORDS):
         return N_(
-            "The device {device} stopped working ({answer}); resume the run, or train on cpu.",
+            "The device {device} stopped working ({answer}). Resume the run, or train on cpu.",
             device=device,
             answer=text.splitlines()[0],
         )
@@ -174,7 +142,6 @@ def _is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, MemoryError):
         return True
     words = str(error).lower()
-    is_torch = type(error).__name__ == "OutOfMemoryError" or (
+    return type(error).__name__ == "OutOfMemoryError" or (
         isinstance(error, RuntimeError) and ("out of memory" in words or "can't allocate" in words)
     )
-    return is_torch

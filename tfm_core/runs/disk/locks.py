@@ -89,9 +89,7 @@ def limit_lock(root: Path, limited: Limited) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         held = lock(path, patience=PATIENCE_SECONDS)
     except BlockingIOError:
-        raise StudentError(
-            "Too many visitors start or add something at this moment; try again."
-        ) from None
+        raise StudentError("The server is busy. Try again.") from None
     except OSError:
         yield
         return

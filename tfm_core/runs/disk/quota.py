@@ -133,8 +133,7 @@ def _n_too_many(n_runs: int, n_may_go: int, bounds: Bounds) -> int:
     n = 0 if bounds.runs is None else max(0, n_runs - bounds.runs)
     if n > n_may_go:
         raise LimitReached(
-            "This server keeps at most {most:,} runs, and none may go for a new one: they train, "
-            "wait, or belong to its host. Delete one of yours, or try again when one is over.",
+            "The server is full ({most:,} runs). Delete one of yours, or try later.",
             most=bounds.runs,
         )
     return n
@@ -161,9 +160,7 @@ def _n_too_large(
         n_gone += 1
     if over > 0:
         raise LimitReached(
-            "Runs and data of one's own may take {most} of this server's disk and take {taken}, "
-            "and no run may go for more: they train, wait, or belong to its host. Delete one of "
-            "yours, or try again when one is over.",
+            "The server is full ({taken} of {most}). Delete a run, or try later.",
             most=in_bytes(bounds.disk),
             taken=in_bytes(taken + beside),
         )

@@ -7,6 +7,7 @@ too: nobody takes back half a run.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import secrets
@@ -75,15 +76,14 @@ def expires_at(root: Path, run_id: str) -> float | None:
 
 def deleted(root: Path) -> list[Deleted]:
     """Return the runs in the trash, those first that were deleted first. Never raises."""
-    found = []
-    try:
-        with os.scandir(root / FOLDER) as entries:
-            for entry in entries:
-                if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
-                    found.append(Deleted(Path(entry.path), entry.stat().st_mtime))
-    except OSError:
-        return sorted(found, key=lambda one: one.deleted)
-    return sorted(found, key=lambda one: one.deleted)
+    runs = list[Deleted]()
+    with contextlib.suppress(OSError), os.scandir(root / FOLDER) as entries:
+        runs.extend(
+            Deleted(Path(entry.path), entry.stat().st_mtime)
+            for entry in entries
+            if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False)
+        )
+    return sorted(runs, key=lambda run: run.deleted)
 
 
 def empty(root: Path, *, older_than: float = 0.0) -> int:

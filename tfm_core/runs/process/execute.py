@@ -248,10 +248,29 @@ class _Execution:
             self._cpu_before = self.run.thinned_curves().steps.last("cpu_seconds") if step else 0.0
             return None
         self._best_loss = math.inf
-        return N_("It had no checkpoint yet, so it started again from the beginning.")
+        return N_("Without a checkpoint, it started again.")
 
     def _take(self, event: Event, trainer: Trainer) -> bool:
         """Record an event and answer requests; False means that the run shall stop."""
+        self._record(event, trainer)
+        if self.listener is not None:
+            self.listener(event)
+        if isinstance(event, Measured):
+            self._keep_best(event, trainer)
+        if not isinstance(event, Step):
+            return True
+        go_on = self.control.after_step(
+            pause=lambda: self._pause(trainer),
+            go_on=lambda: self.recorder.change("running"),
+            snapshot=lambda: self._snapshot(trainer),
+        )
+        if self.share is not None:
+            self.share.broadcast(go_on)
+        if go_on and self._is_save_due():
+            self._save(trainer)
+        return go_on
+
+    def _record(self, event: Event, trainer: Trainer) -> None:
         if isinstance(event, Step):
             self._last_step = event
             is_kept = keeps(event.step, self.total) or bool(event.gradients)
@@ -266,26 +285,6 @@ class _Execution:
             self.recorder.record(to_record(event))
             if isinstance(event, Compiled):
                 self._cpu_begin = time.process_time()  # no part of what training takes
-        if self.listener is not None:
-            self.listener(event)
-        if (
-            isinstance(event, Measured)
-            and (event.split, event.weights) == ("validation", self._weights)
-            and event.step > 0
-        ):
-            self._keep_best(event.loss, trainer)
-        if not isinstance(event, Step):
-            return True
-        go_on = self.control.after_step(
-            pause=lambda: self._pause(trainer),
-            go_on=lambda: self.recorder.change("running"),
-            snapshot=lambda: self._snapshot(trainer),
-        )
-        if self.share is not None:
-            self.share.broadcast(go_on)
-        if go_on and self._is_save_due():
-            self._save(trainer)
-        return go_on
 
     def _record_last_step(self, trainer: Trainer) -> None:
         """Record the newest step, unless it is recorded already."""
@@ -338,13 +337,14 @@ class _Execution:
             probe["n_attended"] = self.n_attended
         self._keep(partial(snapshots.write_probe, self.run.folder, probe))
 
-    def _keep_best(self, loss: float, trainer: Trainer) -> None:
+    def _keep_best(self, measured: Measured, trainer: Trainer) -> None:
         from tfm_core.training import checkpoints
 
-        if loss < self._best_loss:
-            self._best_loss = loss
+        counts = (measured.split, measured.weights) == ("validation", self._weights)
+        if counts and measured.step > 0 and measured.loss < self._best_loss:
+            self._best_loss = measured.loss
             self._keep(partial(checkpoints.save, trainer, self.best))
-            best = {"loss": loss, "step": trainer.step}
+            best = {"loss": measured.loss, "step": trainer.step}
             self._keep(partial(write_json, self.run.folder / "best.json", best, lasting=True))
 
     def _is_save_due(self) -> bool:
@@ -399,7 +399,7 @@ def _why(run: Run, error: Exception) -> str:
         return run.problem
     why = sentence(error, run.experiment, run.meta.device)
     if isinstance(error, OSError):
-        return joined(why, N_("The run can be resumed then; what it had saved is kept."))
+        return joined(why, N_("You can resume the run then."))
     return why
 
 

@@ -119,7 +119,7 @@ class Recorder:
         if self.clock.asleep != self._slept and not self._closed.is_set():
             if not self._hold.is_mine:
                 raise claim.RunHeld(
-                    "This worker was suspended for so long that another one took the run over."
+                    "Another worker took over this run while this one was suspended."
                 )
             self._slept = self.clock.asleep
 

@@ -49,7 +49,7 @@ def take(folder: Path) -> list[RequestKind]:
 RUNNING_SECONDS = 0.05
 PAUSED_SECONDS = 0.03
 BY_HAND = N_("Stopped by hand.")
-ASKED_TO_END = N_("Stopped because the machine asked the worker to end.")
+ASKED_TO_END = N_("Stopped by the machine.")
 
 
 class Control:
@@ -147,8 +147,7 @@ class Control:
             return
         if tickets.waiting(self.folder.parent):
             self.stop_reason = N_(
-                "Stopped after a pause of {seconds:,.0f} seconds, because others wait for their "
-                "turn; Resume goes on from here.",
+                "Stopped after a pause of {seconds:,.0f} seconds: other runs wait.",
                 seconds=limit,
             )
 
@@ -161,7 +160,7 @@ class Control:
             return self.stop_reason is None
         if self._clock() - self._began > self._limit:
             self.stop_reason = N_(
-                "Stopped after {limit:,.0f} seconds, the longest that a run may take here.",
+                "Stopped after {limit:,.0f} seconds, the limit here.",
                 limit=self._limit,
             )
         return self.stop_reason is None

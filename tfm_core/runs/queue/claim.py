@@ -199,7 +199,7 @@ def _link(aside: Path, path: Path, content: bytes) -> bool:
 
 
 def _held(folder: Path) -> RunHeld:
-    return RunHeld("The run {id} is being trained by another process.", id=folder.name)
+    return RunHeld("Another process trains the run {id}.", id=folder.name)
 
 
 def _lock(folder: Path) -> Path:

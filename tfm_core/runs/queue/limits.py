@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tfm_core.config import Experiment
 from tfm_core.facts import storage
 from tfm_core.runs.settings import Settings
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import Paragraph, StudentError
 
 
 class LimitReached(StudentError):
@@ -50,11 +50,9 @@ class Limits:
         self._check_open()
         if n_active >= self.max_per_session:
             if n_active == 1:
-                raise LimitReached(
-                    "1 run trains or waits for you already; stop one, or wait until one is done."
-                )
+                raise LimitReached("You already have 1 run training or waiting. Stop it or wait.")
             raise LimitReached(
-                "{n} runs train or wait for you already; stop one, or wait until one is done.",
+                "You already have {n} runs training or waiting. Stop one or wait.",
                 n=n_active,
             )
 
@@ -65,7 +63,7 @@ class Limits:
         steps = experiment.training.steps
         if self.max_steps is not None and steps > self.max_steps:
             raise LimitReached(
-                "This run has {steps:,} steps, but at most {max_steps:,} are allowed here.",
+                "This run has {steps:,} steps; the limit here is {max_steps:,}.",
                 steps=steps,
                 max_steps=self.max_steps,
             )
@@ -73,8 +71,7 @@ class Limits:
             count = _n_parameters(experiment)
             if count > self.max_parameters:
                 raise LimitReached(
-                    "This model has {count:,} parameters, but at most {max_parameters:,} are "
-                    "allowed here.",
+                    "This model has {count:,} parameters; the limit here is {max_parameters:,}.",
                     count=count,
                     max_parameters=self.max_parameters,
                 )
@@ -82,37 +79,27 @@ class Limits:
             numbers = storage.attention_numbers(experiment)
             if numbers > self.max_attention:
                 raise LimitReached(
-                    "The attention of this model on one example has {numbers:,} weights (layers × "
-                    "heads × tokens²), but a snapshot may keep at most {most:,} here. Larger "
-                    "patches or shorter texts help most, then fewer heads or layers.",
-                    numbers=numbers,
-                    most=self.max_attention,
+                    Paragraph("runs/attention-limit", numbers=numbers, most=self.max_attention)
                 )
 
     def check_line(self, n_queued: int) -> None:
         """Raise LimitReached, in a sentence, where the line is full."""
         if n_queued >= self.max_queued:
             if n_queued == 1:
-                raise LimitReached("1 run waits already, and no more may; try again later.")
-            raise LimitReached(
-                "{n} runs wait already, and no more may; try again later.", n=n_queued
-            )
+                raise LimitReached("1 run waits, the limit here. Try again later.")
+            raise LimitReached("{n} runs wait, the limit here. Try again later.", n=n_queued)
 
     def check_trained(self, seconds: float) -> None:
         """Raise LimitReached, in a sentence, where a run has trained for as long as it may."""
         if self.max_seconds is not None and seconds >= self.max_seconds:
             raise LimitReached(
-                "This run has trained for {limit:,.0f} seconds, the longest that a run may take "
-                "here.",
+                "This run has trained for {limit:,.0f} seconds, the limit here.",
                 limit=self.max_seconds,
             )
 
     def _check_open(self) -> None:
         if self.only_shows or self.max_queued == 0 or self.max_per_session == 0:
-            raise LimitReached(
-                "This server only shows what was trained: its host lets no run be started. "
-                "On a machine of your own there is no such limit."
-            )
+            raise LimitReached("This server only shows trained runs.")
 
 
 def _n_parameters(experiment: Experiment) -> int:

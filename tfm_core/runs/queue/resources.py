@@ -15,7 +15,7 @@ from tfm_core.facts import storage
 from tfm_core.facts.compute import layers
 from tfm_core.facts.memory import BYTES, PROCESS_BYTES, Memory, of_run
 from tfm_core.runs import settings
-from tfm_core.sentences import N_, StudentError, in_bytes
+from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, in_bytes, joined
 from tfm_core.variants.optimisers import OPTIMISERS
 
 _MAX_WORDS = 100_000  # rows of all embeddings and of the output: no task has more
@@ -52,8 +52,7 @@ def check_disk(experiment: Experiment, free: int) -> None:
     if needs > free:
         n_snapshots = experiment.training.snapshots
         raise TooLarge(
-            "The {n} snapshots of this run take {needs} of the disk, and {free} are free. Take "
-            "fewer snapshots, larger patches or shorter texts, or delete runs that nobody needs.",
+            "{n} snapshots need {needs}, but {free} are free. Take fewer, or delete runs.",
             n=n_snapshots,
             needs=in_bytes(needs),
             free=in_bytes(free),
@@ -70,30 +69,29 @@ def ran_out(experiment: Experiment, device: str) -> str:
     size = experiment.training.batch_size
     process = PROCESS_BYTES if device == "cpu" else 0
     if needs.total + process <= there:
-        return N_(
-            "The memory of {device} is used up. This run needs about {total}, and there are "
-            "{there} in all: other programs or runs hold the rest. Try again when they are done, "
-            "or {cure}.",
+        used_up = N_(
+            "Others use the memory of {device}: this run needs about {total} of {there}.",
             device=device,
             total=in_bytes(needs.total + process),
             there=in_bytes(there),
-            cure=_beside_others(experiment, device),
         )
+        return joined(used_up, N_("Try again later."), _beside_others(experiment, device))
     fitting = next((n for n in _halves(size) if _total(experiment, n) + process <= there), None)
     cure = (
-        N_("a batch size of {fitting} fits", fitting=fitting)
-        if fitting is not None
-        else N_("not even one example fits, so choose shorter sequences or a smaller model")
+        N_("Not even one example fits: use shorter sequences or a smaller model.")
+        if fitting is None
+        else N_("A batch size of {n} fits.", n=fitting)
     )
-    return N_(
-        "The memory of {device} is not enough: weights, gradients and the state of the optimiser "
-        "need {always}, a batch of {size} needs {batch} more, and there are {there}; {cure}.",
+    return joined(_not_enough(experiment, needs, device), cure)
+
+
+def _not_enough(experiment: Experiment, needs: Memory, device: str) -> Sentence:
+    return Paragraph(
+        "runs/out-of-memory",
         device=device,
-        always=in_bytes(always(needs)),
-        size=size,
+        size=experiment.training.batch_size,
         batch=in_bytes(needs.activations),
-        there=in_bytes(there),
-        cure=cure,
+        always=in_bytes(always(needs)),
     )
 
 
@@ -129,8 +127,8 @@ def _beside_others(experiment: Experiment, device: str) -> str:
     halves = _halves(experiment.training.batch_size)
     fitting = next((n for n in halves if _total(experiment, n) <= left), None)
     if fitting is None:
-        return N_("choose a smaller model")
-    return N_("take a batch size of {fitting}, which fits beside them", fitting=fitting)
+        return N_("Or use a smaller model.")
+    return N_("Or use a batch size of {n}.", n=fitting)
 
 
 def _left(device: str) -> int | None:
@@ -154,52 +152,43 @@ def _too_large(experiment: Experiment, needs: Memory, device: str, there: int) -
     optimizer = experiment.training.optimizer
     lean = min(OPTIMISERS, key=lambda name: OPTIMISERS[name].numbers(1, 0))
     leaner = needs.weights + needs.gradients + OPTIMISERS[lean].numbers(needs.gradients, 0)
+    too_large = N_(
+        "This model is too large for the memory of {device} ({there}) at any batch size.",
+        device=device,
+        there=in_bytes(there),
+    )
+    parts = N_(
+        "Weights, gradients and the state of {optimizer} need {always}.",
+        optimizer=optimizer,
+        always=in_bytes(always(needs)),
+    )
     cure = (
         N_(
-            "take the optimizer {lean}, with which they need {leaner}, or choose a smaller model",
+            "Use {lean}, which needs {leaner}, or a smaller model.",
             lean=lean,
             leaner=in_bytes(leaner),
         )
         if leaner <= _ENOUGH * there
-        else N_("choose a smaller model: less d_model or d_ff, or fewer layers")
+        else N_("Use a smaller model: less d_model or d_ff, or fewer layers.")
     )
-    return N_(
-        "This model is too large for the memory of {device}: its weights, their gradients and the "
-        "state of {optimizer} need {always}, and there are {there}. A smaller batch would not "
-        "help; {cure}.",
-        device=device,
-        optimizer=optimizer,
-        always=in_bytes(always(needs)),
-        there=in_bytes(there),
-        cure=cure,
-    )
+    return joined(too_large, parts, cure)
 
 
 def _unknown(experiment: Experiment, needs: Memory, device: str) -> str:
-    """Return what is known where nobody says how much memory a device has."""
+    """Return what is known where the memory of a device is unknown."""
     is_batch = needs.activations > always(needs)
-    return N_(
-        "The memory of {device} is not enough: weights, gradients and the state of the optimiser "
-        "need {always}, a batch of {size} needs {batch} more; {cure}.",
-        device=device,
-        always=in_bytes(always(needs)),
-        size=experiment.training.batch_size,
-        batch=in_bytes(needs.activations),
-        cure=_smaller(experiment, device) if is_batch else N_("choose a smaller model"),
-    )
+    cure = _smaller(experiment, device) if is_batch else N_("Use a smaller model.")
+    return joined(_not_enough(experiment, needs, device), cure)
 
 
 def _smaller(experiment: Experiment, device: str) -> str:
     """Return what needs less, and how much less."""
     size = experiment.training.batch_size
     if size == 1:
-        return N_("choose a smaller model")
+        return N_("Or use a smaller model.")
     process = PROCESS_BYTES if device == "cpu" else 0
-    return N_(
-        "take a batch size of {half}, which needs about {total}",
-        half=size // 2,
-        total=in_bytes(_total(experiment, size // 2) + process),
-    )
+    total = in_bytes(_total(experiment, size // 2) + process)
+    return N_("A batch size of {n} needs about {total}.", n=size // 2, total=total)
 
 
 def _total(experiment: Experiment, batch_size: int) -> int:

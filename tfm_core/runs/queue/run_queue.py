@@ -131,9 +131,7 @@ class RunQueue:
         """
         status = run.status
         if status.state != "queued":
-            raise StudentError(
-                "This run is {state}; only a new run can be started.", state=status.state
-            )
+            raise StudentError("Only a new run can be started.")
         try:
             self.limits.check(run.experiment, n_queued=0)
             self._check_data(run)
@@ -170,13 +168,11 @@ class RunQueue:
         """
         status = run.status
         if run.meta.recorded:
-            raise StudentError("This run comes with the app; train a copy of it further instead.")
+            raise StudentError("This run comes with the app. Train a copy further.")
         if status.state == "finished":
-            raise StudentError("This run is finished; it can be trained further as a new run.")
+            raise StudentError("This run is finished. Train a copy further.")
         if not status.can_resume:
-            raise StudentError(
-                "This run is {state}; there is nothing to resume.", state=status.state
-            )
+            raise StudentError("This run trains or waits. There is nothing to resume.")
         takeover.take_over(run.folder)
         self.limits.check(run.experiment, n_queued=0)
         self.limits.check_trained(status.seconds - status.parent_seconds)
@@ -240,12 +236,13 @@ class RunQueue:
         while not self._closed.is_set():
             self._wake.clear()
             try:
-                self._turn()
+                self.step()
             except Exception:  # the next turn may succeed: a full disk, a lost network folder
                 logger.exception("The queue could not start a run.")
             self._wake.wait(LOOK_SECONDS)
 
-    def _turn(self) -> None:
+    def step(self) -> None:
+        """Do what is due: mend, clean up, start waiting runs. Its thread calls it repeatedly."""
         if time.monotonic() >= self._mend_at:
             self._mend(at_once=False)
         if time.monotonic() >= self._sweep_at:
@@ -354,4 +351,4 @@ class RunQueue:
 
 
 def _why_not(error: OSError) -> str:
-    return joined(refusal(error), N_("This run waits meanwhile and begins by itself once it can."))
+    return joined(refusal(error), N_("This run starts as soon as it can."))

@@ -63,10 +63,10 @@ def a_name(text: str) -> str:
     """Return a name in one line. Raises StudentError where nothing is left of it."""
     words = _in_a_line(text)
     if not words:
-        raise StudentError("A run needs a name; give it at least one letter.")
+        raise StudentError("A run needs a name with at least one letter.")
     if len(words) > MAX_NAME:
         raise StudentError(
-            "A name has at most {max_name} characters; this one has {n_words}.",
+            "This name has {n_words} characters; the limit is {max_name}.",
             max_name=MAX_NAME,
             n_words=len(words),
         )
@@ -78,7 +78,7 @@ def a_group(text: str | None) -> str | None:
     words = _in_a_line(text or "")
     if len(words) > MAX_GROUP:
         raise StudentError(
-            "The name of a group has at most {most} characters; this one has {n}.",
+            "This group name has {n} characters; the limit is {most}.",
             most=MAX_GROUP,
             n=len(words),
         )
@@ -97,16 +97,13 @@ def some_tags(texts: Iterable[str]) -> tuple[str, ...]:
     for tag in tags.values():
         if len(tag) > MAX_TAG:
             raise StudentError(
-                "A tag has at most {most} characters; “{tag}” has {n}. Longer words fit in the "
-                "note.",
+                "The tag “{tag}” has {n} characters; the limit is {most}.",
                 most=MAX_TAG,
                 tag=tag,
                 n=len(tag),
             )
     if len(tags) > MAX_TAGS:
-        raise StudentError(
-            "A run has at most {most} tags; these are {n}.", most=MAX_TAGS, n=len(tags)
-        )
+        raise StudentError("These are {n} tags; the limit is {most}.", most=MAX_TAGS, n=len(tags))
     return tuple(tags.values())
 
 
@@ -116,7 +113,7 @@ def a_note(text: str) -> str:
     note = "\n".join(_printable(line).rstrip() for line in lines).strip()
     if len(note) > MAX_NOTE:
         raise StudentError(
-            "A note has at most {most:,} characters; this one has {n:,}.",
+            "This note has {n:,} characters; the limit is {most:,}.",
             most=MAX_NOTE,
             n=len(note),
         )

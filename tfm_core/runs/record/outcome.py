@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.status import Status
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.training.progress import is_of_divergence
 
 OutcomeKind = Literal["diverged", "never-learned", "by-heart"]
@@ -54,8 +54,7 @@ def outcome_of(status: Status, curves: Curves) -> Outcome | None:
         return Outcome(
             "by-heart",
             N_(
-                "It learned its own examples by heart: their loss ended at {own:.2f}, that of "
-                "unseen ones at {loss:,.2f}, and guessing alone has {guessing:.2f}.",
+                "It memorised: training loss {own:.2f}, unseen {loss:,.2f}, chance {guessing:.2f}.",
                 own=float(way.running[-1]),
                 loss=loss,
                 guessing=guessing,
@@ -65,8 +64,7 @@ def outcome_of(status: Status, curves: Curves) -> Outcome | None:
         return Outcome(
             "diverged",
             N_(
-                "It diverged: its loss ended at {loss:,.1f}, and guessing alone has "
-                "{guessing:.2f}. A lower learning rate would help.",
+                "It diverged: loss {loss:,.1f}, chance {guessing:.2f}. Try a lower learning rate.",
                 loss=loss,
                 guessing=guessing,
             ),
@@ -74,10 +72,8 @@ def outcome_of(status: Status, curves: Curves) -> Outcome | None:
     if peak is not None and peak[1] > FAR_ABOVE * guessing:
         return Outcome(
             "diverged",
-            N_(
-                "It diverged: its loss rose to {highest:,.0f} at step {step:,} and ended at "
-                "{loss:.2f}, where guessing alone has {guessing:.2f}. A lower learning rate would "
-                "help.",
+            Paragraph(
+                "runs/diverged-peak",
                 highest=peak[1],
                 step=peak[0],
                 loss=loss,
@@ -87,8 +83,7 @@ def outcome_of(status: Status, curves: Curves) -> Outcome | None:
     return Outcome(
         "never-learned",
         N_(
-            "It learned next to nothing: its loss ended at {loss:.2f}, and guessing alone has "
-            "{guessing:.2f}.",
+            "It learned almost nothing: loss {loss:.2f}, chance {guessing:.2f}.",
             loss=loss,
             guessing=guessing,
         ),

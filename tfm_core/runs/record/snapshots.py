@@ -94,7 +94,7 @@ def read(path: Path, form: SnapshotForm | None = None) -> Snapshot:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         snapshot = _made(metadata, tensors)
         if snapshot_path(path.parent.parent, snapshot.step).name != path.name:
-            raise Unreadable("it is of another step")
+            raise Unreadable("it belongs to another step")
         if form is not None:
             form.check(snapshot)
     except FileNotFoundError:
@@ -103,12 +103,10 @@ def read(path: Path, form: SnapshotForm | None = None) -> Snapshot:
         ) from None
     except Unreadable as error:
         raise StudentError(
-            "The snapshot {name} is damaged: {why}.", name=path.name, why=error.sentence
+            "The snapshot {name} is damaged ({why}).", name=path.name, why=error.sentence
         ) from None
     except (OSError, SafetensorError, ValueError, KeyError, TypeError, RecursionError):
-        raise StudentError(
-            "The snapshot {name} is damaged and cannot be read.", name=path.name
-        ) from None
+        raise StudentError("The snapshot {name} is damaged.", name=path.name) from None
     return snapshot
 
 
@@ -119,9 +117,9 @@ def _made(metadata: Mapping[str, str], tensors: dict[str, Array]) -> Snapshot:
             raise Unreadable("{name} holds no numbers", name=name)
     kept, sources = _under("masks/", tensors), json.loads(metadata.get("masks", "{}"))
     if not isinstance(sources, dict):
-        raise Unreadable("it does not say whose its masks are")
+        raise Unreadable("its masks have no names")
     if not _STEP.fullmatch(metadata["step"]):
-        raise Unreadable("it does not say its step")
+        raise Unreadable("it has no step")
     return Snapshot(
         step=int(metadata["step"]),
         attention=_under("attention/", tensors),
@@ -219,11 +217,11 @@ def read_probe(folder: Path, experiment: Experiment) -> Probe:
         probe = Probe(kind, items, images, values.get("n_attended"))
         check_probe(experiment, probe)
     except FileNotFoundError:
-        raise StudentError(
-            "This run has no probe yet: it is written when the training starts."
-        ) from None
+        raise StudentError("This run has no probe yet.") from None
     except Unreadable as error:
-        raise StudentError("The probe of this run is damaged: {why}.", why=error.sentence) from None
+        raise StudentError(
+            "The probe of this run is damaged ({why}).", why=error.sentence
+        ) from None
     return probe
 
 

@@ -58,25 +58,21 @@ def read(folder: Path, step: int) -> dict[str, Array]:
         finally:
             os.close(file)
         if size > _MAX:
-            raise Unreadable("it has more bytes than weights that are kept")
+            raise Unreadable("the file is too large")
         with safe_open(path, framework="numpy") as content:
             if (content.metadata() or {}).get("step") != str(step):
-                raise Unreadable("it is of another step")
+                raise Unreadable("it belongs to another step")
             tensors = {name: content.get_tensor(name) for name in content.keys()}  # noqa: SIM118
     except FileNotFoundError:
-        raise StudentError("No weights of step {step:,} were kept.", step=step) from None
+        raise StudentError("No weights of step {step:,} were stored.", step=step) from None
     except Unreadable as error:
         raise StudentError(
-            "The weights {name} are damaged: {why}.", name=path.name, why=error.sentence
+            "The weights {name} are damaged ({why}).", name=path.name, why=error.sentence
         ) from None
     except (OSError, SafetensorError, ValueError, KeyError, TypeError):
-        raise StudentError(
-            "The weights {name} are damaged and cannot be read.", name=path.name
-        ) from None
+        raise StudentError("The weights {name} are damaged.", name=path.name) from None
     if not all(
         value.dtype.kind in "fiu" and np.isfinite(value).all() for value in tensors.values()
     ):
-        raise StudentError(
-            "The weights {name} are no numbers, so they can answer nothing.", name=path.name
-        )
+        raise StudentError("The weights {name} are not finite numbers.", name=path.name)
     return tensors

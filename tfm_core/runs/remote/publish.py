@@ -55,7 +55,7 @@ _FOLDERS = ("checkpoints/best", "checkpoints/last", "snapshots", "weights")
 _HOME = re.compile(r"home-(\d{6})", re.ASCII)
 _REQUEST = re.compile(rf"\d{{20}}-[0-9a-f]{{6}}-({'|'.join(requests.KINDS)})", re.ASCII)
 
-TAKEN_OVER = N_("Another server took this run over while this one could not be heard.")
+TAKEN_OVER = N_("Another server took over this run.")
 
 logger = logging.getLogger(__name__)
 

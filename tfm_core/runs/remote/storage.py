@@ -19,22 +19,10 @@ from typing import Any
 from tfm_core.runs.disk.atomic import write_bytes
 from tfm_core.sentences import N_, Sentence, StudentError
 
-SILENT = N_(
-    "The store of the runs (TFM_RUNS_URL) does not answer. Runs go on and are kept on this "
-    "server; they are published by themselves once it answers."
-)
-REFUSED = N_(
-    "The store of the runs (TFM_RUNS_URL) refuses the credentials of this server; whoever keeps "
-    "it can put them right. Runs go on and are kept on this server until then."
-)
-FULL = N_(
-    "The store of the runs (TFM_RUNS_URL) is full: make room in it, for example by deleting old "
-    "runs and emptying the trash. Runs go on and are kept on this server until then."
-)
-NOT_THERE = N_(
-    "There is no such bucket or folder as TFM_RUNS_URL names: make it, or correct the address. "
-    "Runs go on and are kept on this server until then."
-)
+SILENT = N_("The store (TFM_RUNS_URL) does not respond. Runs continue here.")
+REFUSED = N_("The store (TFM_RUNS_URL) refuses the credentials. Runs continue here.")
+FULL = N_("The store (TFM_RUNS_URL) is full. Delete old runs. Runs continue here.")
+NOT_THERE = N_("The bucket or folder of TFM_RUNS_URL does not exist. Runs continue here.")
 
 _REFUSALS = {
     "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken",

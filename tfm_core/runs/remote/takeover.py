@@ -64,14 +64,14 @@ def take_over(folder: Path) -> None:
         with sync_state.alone(root, remote, folder.name, patience=_PATIENCE_SECONDS):
             _take(root, folder, remote)
     except BlockingIOError:
-        raise Busy("This run is just being fetched from the store; try again later.") from None
+        raise Busy("This run is being fetched. Try again later.") from None
 
 
 def _take(root: Path, folder: Path, remote: Remote) -> None:
     _fetch(root, folder, remote)
     if read_status(folder).is_alive:
         raise Busy(
-            "This run trains on another server ({host}); stop it before you change it.",
+            "This run trains on another server ({host}). Stop it first.",
             host=ownership.theirs(folder),
         )
     told = follow.manifest_of(remote, folder.name)
@@ -79,7 +79,7 @@ def _take(root: Path, folder: Path, remote: Remote) -> None:
     try:
         remote.create(f"{CALLS}/{folder.name}/home-{home:06d}", ownership.server(root).encode())
     except AlreadyExists:
-        raise Busy("Another server takes this run over just now; look at it there.") from None
+        raise Busy("Another server is taking over this run.") from None
     _fetch(root, folder, remote)  # what its server published meanwhile
     known = sync_state.load(root, remote, folder.name)
     known.home, known.stamps, known.wanted, known.digest = home, {}, {}, ""
@@ -94,14 +94,14 @@ def _take(root: Path, folder: Path, remote: Remote) -> None:
 
 def _fetch(root: Path, folder: Path, remote: Remote) -> None:
     if not follow.follow(root, remote, folder.name, large=True):
-        raise Busy("This run cannot be fetched whole from the store just now; try again later.")
+        raise Busy("This run cannot be fetched now. Try again later.")
 
 
 def _store(folder: Path) -> Remote:
     url = settings.read().runs_url
     if url is None:
         raise Busy(
-            "This run came from another server ({host}); set TFM_RUNS_URL to change it.",
+            "This run is on another server ({host}). Set TFM_RUNS_URL to change it.",
             host=ownership.theirs(folder),
         )
     return remote_of(url)

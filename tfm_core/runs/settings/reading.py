@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic_settings import EnvSettingsSource
 
 from tfm_core.runs.settings.decided import VARIABLES, Settings
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import Paragraph, StudentError
 
 
 def read(environment: Mapping[str, str] | None = None) -> Settings:
@@ -43,7 +43,7 @@ def _settings(texts: tuple[tuple[str, str], ...]) -> Settings:
     settings = Settings(**values)
     if settings.trains_on == "ray" and settings.ray_address is None:
         raise StudentError(
-            "TFM_BACKEND is 'ray', so TFM_RAY_ADDRESS must name its head, as http://HOST:8265."
+            "TFM_BACKEND is 'ray', so set TFM_RAY_ADDRESS, for example http://HOST:8265."
         )
     return settings
 
@@ -59,7 +59,7 @@ def checked(environment: Mapping[str, str] | None = None) -> Settings:
     )
     if not there.is_dir():
         raise StudentError(
-            "TFM_RUNS_DIR is {text!r}, but must name a folder, and {there} is none.",
+            "TFM_RUNS_DIR is {text!r}, but {there} is not a folder.",
             text=str(said.runs_dir),
             there=str(there),
         )
@@ -76,15 +76,9 @@ def _check_address(url: str) -> None:
     try:
         fsspec.get_filesystem_class(protocol)
     except ImportError:
-        raise StudentError(
-            "TFM_RUNS_URL begins with {protocol}://, but must begin with what is installed here: "
-            "pip install -r requirements-cluster.txt brings s3://, and fsspec's pages say what "
-            "brings others.",
-            protocol=protocol,
-        ) from None
+        raise StudentError(Paragraph("runs/protocol-missing", protocol=protocol)) from None
     except ValueError:
         raise StudentError(
-            "TFM_RUNS_URL begins with {protocol}://, but must begin with one that fsspec knows, "
-            "such as s3:// or file://.",
+            "TFM_RUNS_URL begins with {protocol}://; use, for example, s3:// or file://.",
             protocol=protocol,
         ) from None

@@ -38,7 +38,7 @@ def whole(name: str, text: str) -> int:
     """Return a whole number from 0. Raises StudentError."""
     if not (text.isascii() and text.isdigit() and len(text) <= 15):
         raise StudentError(
-            "{name} is {text!r}, but must be a whole number: 0 for none, or more.",
+            "{name} is {text!r}; use a whole number, 0 for none.",
             name=name,
             text=_short(text),
         )
@@ -50,7 +50,7 @@ def size(name: str, text: str) -> int:
     match = _SIZE.fullmatch(text)
     if match is None:
         raise StudentError(
-            "{name} is {text!r}, but must be a size such as 500MB, 20GB or 1.5TB: 0 for none.",
+            "{name} is {text!r}; use a size such as 500MB, 20GB or 1.5TB, 0 for none.",
             name=name,
             text=_short(text),
         )
@@ -63,7 +63,7 @@ def switch(name: str, text: str) -> bool:
     """Return whether a switch is on. Raises StudentError."""
     if text not in {"0", "1"}:
         raise StudentError(
-            "{name} is {text!r}, but must be 1 (on) or 0 (off).", name=name, text=_short(text)
+            "{name} is {text!r}; use 1 (on) or 0 (off).", name=name, text=_short(text)
         )
     return text == "1"
 
@@ -72,7 +72,7 @@ def key(name: str, text: str) -> str:
     """Return a key as it is. Raises StudentError, which doesn't repeat it, for one too short."""
     if len(text) < SHORTEST_KEY:
         raise StudentError(
-            "{name} has {n} characters, but must have at least {least}: it opens every run.",
+            "{name} has {n} characters; use at least {least}.",
             name=name,
             n=len(text),
             least=SHORTEST_KEY,
@@ -83,8 +83,7 @@ def key(name: str, text: str) -> str:
 def people(name: str, text: str) -> tuple[str, ...]:
     """Return e-mail addresses and domains in lower case. Raises StudentError."""
     wrong = StudentError(
-        "{name} is {text!r}, but must be e-mail addresses such as ann@example.org, and domains "
-        "such as @example.org for all of its addresses, with a space between them.",
+        "{name} is {text!r}; use email addresses or domains: ann@example.org @example.org.",
         name=name,
         text=_short(text),
     )
@@ -94,8 +93,7 @@ def people(name: str, text: str) -> tuple[str, ...]:
 def addresses(name: str, text: str) -> tuple[str, ...]:
     """Return e-mail addresses in lower case. Raises StudentError for a domain, too."""
     wrong = StudentError(
-        "{name} is {text!r}, but must be e-mail addresses such as ann@example.org, with a "
-        "space between them.",
+        "{name} is {text!r}; use email addresses such as ann@example.org.",
         name=name,
         text=_short(text),
     )
@@ -105,8 +103,7 @@ def addresses(name: str, text: str) -> tuple[str, ...]:
 def sources(name: str, text: str) -> str:
     """Return sources of a Content-Security-Policy, a space between them. Raises StudentError."""
     wrong = StudentError(
-        "{name} is {text!r}, but must be 'none', or 'self' and addresses such as "
-        "https://example.org, with a space between them; * lets every site.",
+        "{name} is {text!r}; use 'none', 'self', https://example.org, or * for all.",
         name=name,
         text=_short(text),
     )
@@ -116,8 +113,7 @@ def sources(name: str, text: str) -> str:
 def hosts(name: str, text: str) -> tuple[str, ...]:
     """Return names of hosts, in small letters. Raises StudentError."""
     wrong = StudentError(
-        "{name} is {text!r}, but must be names of hosts such as app.example.org or *.example.org, "
-        "with a space between them; * allows every name.",
+        "{name} is {text!r}; use host names such as *.example.org, or * for all.",
         name=name,
         text=_short(text),
     )
@@ -128,7 +124,7 @@ def backend(name: str, text: str) -> str:
     """Return the name of a back end. Raises StudentError."""
     if text not in (names := get_args(BackendName)):
         raise StudentError(
-            "{name} is {text!r}, but must be one of {names}.",
+            "{name} is {text!r}; use one of {names}.",
             name=name,
             text=_short(text),
             names=", ".join(names),
@@ -140,7 +136,7 @@ def address(name: str, text: str) -> str:
     """Return the address of a server. Raises StudentError."""
     if _ADDRESS.fullmatch(text) is None:
         raise StudentError(
-            "{name} is {text!r}, but must be an address such as http://HOST:8265.",
+            "{name} is {text!r}; use an address such as http://HOST:8265.",
             name=name,
             text=_short(text),
         )
@@ -153,7 +149,7 @@ def options(name: str, text: str) -> tuple[str, ...]:
     wrong = next((word for word in words if not _OPTION.fullmatch(word)), None)
     if wrong is not None:
         raise StudentError(
-            "{name} has {wrong!r}, but must be options such as --partition=gpu --time=4:00:00.",
+            "{name} has {wrong!r}; use options such as --partition=gpu --time=4:00:00.",
             name=name,
             wrong=_short(wrong),
         )
@@ -166,7 +162,7 @@ def command(name: str, text: str) -> tuple[str, ...]:
         return tuple(shlex.split(text))
     except ValueError:
         raise StudentError(
-            "{name} is {text!r}, but must be words of a shell, with every quote closed.",
+            "{name} is {text!r}; use shell words with every quote closed.",
             name=name,
             text=_short(text),
         ) from None
@@ -177,8 +173,7 @@ def store_address(name: str, text: str) -> str:
     protocol, _, place = text.partition("://")
     if not (_PROTOCOL.fullmatch(protocol) and place.strip("/")):
         raise StudentError(
-            "{name} is {text!r}, but must be an address such as s3://bucket/runs or "
-            "file:///mnt/shared/runs.",
+            "{name} is {text!r}; use an address such as s3://bucket/runs or file:///mnt/shared/runs.",
             name=name,
             text=_short(text.rpartition("@")[2]),  # without a password
         )
@@ -189,7 +184,7 @@ def device(name: str, text: str) -> str:
     """Return the name of a device, which need not be there. Raises StudentError."""
     if not is_device(text):
         raise StudentError(
-            "{name} is {text!r}, but must be a device such as cuda:0, mps or cpu.",
+            "{name} is {text!r}; use a device such as cuda:0, mps or cpu.",
             name=name,
             text=_short(text),
         )

@@ -37,7 +37,7 @@ def test_a_run_gets_the_gpu_it_asks_for_and_else_one_that_is_free(store):
     training(store, "cpu")
     assert local.device_for(run, store.root) == "cuda:1"
     training(store, "cuda:1")
-    with pytest.raises(Unavailable, match="each of the 2 here has a run"):
+    with pytest.raises(Unavailable, match="all 2 are in use"):
         local.device_for(run, store.root)
 
 

@@ -31,7 +31,7 @@ LONG = 1_000_000
 
 def turn_until(queue: RunQueue, condition, what: str):
     def looked():
-        queue._turn()
+        queue.step()
         return condition()
 
     return wait_until(looked, what)
@@ -63,7 +63,7 @@ def test_a_gpu_and_the_hosts_limits_and_options_go_with_the_job(store, slurm, mo
     queue = RunQueue(store, limits=Limits(max_seconds=60, max_pause=7))
     run = store.create(tiny(), device="cuda:0")
     queue.submit(run)
-    queue._turn()
+    queue.step()
     (row,) = submitted(slurm)
     assert (row["gres"], row["time"]) == ("gpu:1", "4:00:00")
     assert "--max-seconds=60 --max-pause=7" in row["wrap"]
@@ -79,9 +79,9 @@ def test_a_run_that_was_handed_over_waits_takes_a_place_and_can_be_stopped(queue
     queue.submit(run)
     queue.submit(next_run)
     for _ in range(3):
-        queue._turn()
+        queue.step()
     assert (run.status.state, run.status.queue_position) == ("queued", 1)
-    assert job.words(run.folder).startswith(f"Handed to Slurm as job {run.id}; it begins once")
+    assert job.words(run.folder).startswith(f"Handed to Slurm as job {run.id}; It starts once")
     assert [row["name"] for row in submitted(slurm)] == [run.id], "no place for the next"
     run.request("stop")
     turn_until(queue, lambda: job.read(run.folder).phase == "over", "its job is cancelled")
@@ -95,7 +95,7 @@ def test_a_job_answers_requests_and_its_death_costs_nothing(queue, store):
     run, here = store.create(tiny(40)), store.create(tiny(40))
     assert execute(here).state == "finished"
     queue.submit(run)
-    turn_until(queue, lambda: run.status.is_alive, "it begins")
+    turn_until(queue, lambda: run.status.is_alive, "It starts")
     run.request("pause")
     paused = wait_until(lambda: run.status.state == "paused" and run.status, "it pauses")
     run.request("step")
@@ -120,7 +120,7 @@ def test_a_job_at_its_time_limit_keeps_a_checkpoint_and_goes_on_in_another(queue
     run.request("stop")
     wait_until(lambda: run.status.state == "stopped", "it is stopped by hand")
     for _ in range(3):
-        queue._turn()
+        queue.step()
     assert run.status.state == "stopped"
 
 
@@ -130,10 +130,10 @@ def test_a_controller_that_is_gone_is_said_and_runs_wait(queue, store, slurm):
     run = store.create(tiny())
     queue.submit(run)
     for _ in range(3):
-        queue._turn()
+        queue.step()
     assert run.status.state == "queued"
     assert "Unable to contact slurm controller" in tickets.start_error(run.folder)
-    assert "begin by themselves" in tickets.start_error(run.folder)
+    assert "Runs wait" in tickets.start_error(run.folder)
     (slurm / "down").unlink()
     turn_until(queue, lambda: submitted(slurm), "it is submitted")
     assert submitted(slurm)[0]["name"] == run.id, "no name was spent on what was never submitted"
@@ -148,7 +148,7 @@ def test_a_job_that_is_refused_keeps_no_other_from_its_turn(queue, store, slurm,
     refused, run = store.create(tiny(), device="cuda:0"), store.create(tiny())
     queue.submit(refused)
     queue.submit(run)
-    queue._turn()
+    queue.step()
     assert "Requested node configuration is not available" in tickets.start_error(refused.folder)
     assert [row["name"] for row in submitted(slurm)] == [run.id]
     run.request("stop")
@@ -157,7 +157,7 @@ def test_a_job_that_is_refused_keeps_no_other_from_its_turn(queue, store, slurm,
 def test_a_job_waits_for_its_run_to_be_let_go(queue, store, neighbour):
     run = store.create(tiny())
     queue.submit(run)
-    queue._turn()
+    queue.step()
     claim.take(run.folder, neighbour)
     wait_until(lambda: (run.folder / "worker.log").exists(), "its job wants the run")
     claim.release(run.folder, neighbour)
@@ -169,8 +169,8 @@ def test_a_machine_without_slurm_says_so(store, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     queue, run = RunQueue(store, limits=Limits()), store.create(tiny())
     queue.submit(run)
-    queue._turn()
-    assert "there is no sbatch on this machine" in tickets.start_error(run.folder)
+    queue.step()
+    assert "sbatch is not installed" in tickets.start_error(run.folder)
 
 
 def test_a_server_killed_before_it_submitted_leaves_a_run_that_waits(queue, store, slurm):
@@ -188,7 +188,7 @@ def test_a_run_that_loses_job_after_job_is_left_for_a_person(queue, store, monke
     queue.submit(run)
     monkeypatch.setattr(queue.backend.cluster, "submit", lambda order: None)
     turn_until(queue, lambda: run.status.state == "failed", "it gives up")
-    assert run.status.reason.startswith("Slurm lost 3 jobs of this run before they began to train")
+    assert run.status.reason.startswith("Slurm lost 3 jobs of this run")
     assert tickets.waiting(store.root) == []
 
 
@@ -196,7 +196,7 @@ def test_a_run_that_gets_no_further_is_left_interrupted(queue, store):
     run = store.create(tiny())
     write_status(run.folder, Status("running", pid=DEAD.pid, host=DEAD.host, created=1.0))
     job.write(run.folder, Job("slurm", run.id, tries=cluster.TRIES))
-    queue._turn()
+    queue.step()
     assert run.status.state == "interrupted"
     assert job.read(run.folder).phase == "over"
     queue.resume(run)
@@ -210,8 +210,8 @@ def test_a_job_that_sees_another_folder_says_so(queue, store, tmp_path, monkeypa
     run = store.create(tiny())
     queue.submit(run)
     turn_until(queue, lambda: run.status.state == "failed", "its job ends")
-    assert f"The job {run.id} of Slurm ended before it began to train: " in run.status.reason
-    assert f"sees no run {run.id} in {elsewhere}" in run.status.reason
+    assert f"The Slurm job {run.id} ended before training started: " in run.status.reason
+    assert f"finds no run {run.id} in {elsewhere}" in run.status.reason
 
 
 def test_a_python_that_is_not_there_is_said(queue, store, monkeypatch):
@@ -263,7 +263,7 @@ def test_two_servers_hand_a_run_over_once(store, slurm):
     servers[0].submit(run)
     for _ in range(2):
         for server in servers:
-            server._turn()
+            server.step()
     assert [row["name"] for row in submitted(slurm)] == [run.id]
     run.request("stop")
 

@@ -45,15 +45,13 @@ def test_the_host_chooses(store: RunStore, monkeypatch, said, kind) -> None:
 
 
 def test_ray_needs_its_address() -> None:
-    with pytest.raises(ValueError, match="TFM_RAY_ADDRESS must name its head"):
+    with pytest.raises(ValueError, match="set TFM_RAY_ADDRESS"):
         settings.read({"TFM_BACKEND": "ray"})
 
 
 def test_a_server_without_ray_says_what_to_install(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(
-        Unavailable, match="not installed here: pip install -r requirements-cluster"
-    ):
+    with pytest.raises(Unavailable, match="pip install -r requirements-cluster"):
         RayJobs(ADDRESS).state("any")
 
 
@@ -64,7 +62,7 @@ def test_an_address_is_read_without_its_last_slash() -> None:
 
 @pytest.mark.parametrize("bad", ["auto", "ray://head:10001", "head:8265", "http://a b"])
 def test_what_is_no_address_of_a_dashboard_is_refused(bad: str) -> None:
-    with pytest.raises(ValueError, match=r"must be an address such as http://HOST:8265\."):
+    with pytest.raises(ValueError, match=r"use an address such as http://HOST:8265\."):
         settings.read({"TFM_RAY_ADDRESS": bad})
 
 

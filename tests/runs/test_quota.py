@@ -73,7 +73,7 @@ def test_where_none_may_go_a_start_is_refused_and_nothing_went(store, end, bound
     waits = store.create(tiny(), owner="a" * 64)
     hosts = made(store, end, owner=None)
     new = store.create(tiny(), owner="b" * 64)
-    with pytest.raises(LimitReached, match="Delete one of yours, or try again"):
+    with pytest.raises(LimitReached, match="The server is full"):
         quota.evict(store.root, store.kept(), bounds, keeps=new.id)
     assert ids(store) == {waits.id, hosts.id, new.id}
 

@@ -1,4 +1,4 @@
-"""What there is: runs, presets, devices, and what is wrong with them."""
+"""Commands that train nothing: lists, the doctor, export and import."""
 
 from __future__ import annotations
 
@@ -6,9 +6,21 @@ import argparse
 import contextlib
 import json
 import os
+import sys
+from pathlib import Path
 
-from tfm_core.cli.common import FAILED, compare
 from tfm_core.runs import RunStore
+from tfm_core.runs.remote import mirror
+from tfm_core.sentences import StudentError
+
+FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
+
+
+def compare() -> None:
+    """Publish and fetch runs where there is a store (TFM_RUNS_URL); say what keeps it from that."""
+    trouble = mirror.once(RunStore().root)
+    if trouble is not None:
+        print(trouble, file=sys.stderr)
 
 
 def list_runs(options: argparse.Namespace) -> int:
@@ -92,3 +104,33 @@ def examine_all(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps([asdict(finding) for finding in found]))
     return FAILED if any(finding.level == "problem" for finding in found) else 0
+
+
+def export_run(options: argparse.Namespace) -> int:
+    """Write a run as a file; what lies there already is replaced once the new one is whole."""
+    from tfm_core.export import bundle
+    from tfm_core.runs.disk.atomic import write_bytes
+
+    compare()
+    run, chosen = RunStore().get(options.id), options.export
+    name = bundle.file_name(run) if chosen is None else chosen.file_name(run)
+    path = Path(options.out or name)
+    if path.is_dir():
+        path /= name
+    write_bytes(path, chosen.make(run) if chosen else bundle.bundle(run, with_set=options.data))
+    print(path)
+    return 0
+
+
+def import_run(options: argparse.Namespace) -> int:
+    """Make a run of a zip."""
+    from tfm_core.export.take_in import take_in
+
+    path = Path(options.file)
+    if not path.is_file():
+        raise StudentError("There is no file {path}.", path=str(path))
+    with path.open("rb") as file:
+        run = take_in(file, RunStore())
+    compare()
+    print(run.id)
+    return 0

@@ -1,0 +1,271 @@
+"""Check what the app stands on: variables, packages, devices, data, the folder of runs, a store."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.metadata
+import os
+import platform
+import secrets
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from packaging.requirements import Requirement
+
+from tfm_core.data.download import SOURCES, DataUnavailable, matches
+from tfm_core.data.idx import idx_count
+from tfm_core.data.image_files import data_dir
+from tfm_core.runs import settings
+from tfm_core.runs.backends.backend import Unavailable
+from tfm_core.runs.backends.registry import cluster_of
+from tfm_core.runs.disk import cleanup, locks, quota
+from tfm_core.runs.disk.failures import refusal
+from tfm_core.runs.remote.storage import AlreadyExists, StoreUnavailable, remote_of
+from tfm_core.runs.store import RunStore
+from tfm_core.sentences import StudentError, in_bytes
+from tfm_core.training.devices import devices
+
+Level = Literal["ok", "warning", "problem"]
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the doctor's. do: what would help; mended: what was done just now.
+
+    ``problem``: something that the app is there for does not work, or not for long.
+    """
+
+    name: str
+    level: Level
+    words: str
+    do: str | None = None
+    mended: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return it as a person reads it; what was done stands below."""
+        line = f"{self.level:<8} {self.name:<11} {self.words}"
+        if self.do:
+            line = f"{line} {self.do}"
+        return "\n".join([line, *(f"{'':<8} {'':<11} mended: {done}" for done in self.mended)])
+
+
+def some(names: Iterable[str]) -> str:
+    """Return the first few names, and how many more there are."""
+    known = list(names)
+    more = len(known) - _SHOWN
+    return ", ".join(known[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def count(n: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+KNOWN = {variable.name for variable in (*settings.VARIABLES, *settings.OTHERS)}
+
+
+def check_variables() -> Finding:
+    """Read every variable; name those that nobody reads, with what was probably meant."""
+    try:
+        said = settings.checked()
+    except StudentError as error:
+        return Finding("variables", "problem", str(error), "Neither app nor training starts.")
+    there = sorted(name for name in os.environ if name.startswith("TFM_") and os.environ[name])
+    unknown = [_meant(name) for name in there if name not in KNOWN]
+    if unknown:
+        return Finding("variables", "warning", f"Nobody reads {', '.join(unknown)}.")
+    if said.public and said.host_key is None and not said.admins:
+        words = "TFM_PUBLIC is 1 and TFM_HOST_KEY is not set: nobody can act as the host."
+        return Finding("variables", "warning", words, "Do: set it to 16 characters or more.")
+    return Finding("variables", "ok", f"{', '.join(there) or 'None'} set.")
+
+
+def _meant(name: str) -> str:
+    near = difflib.get_close_matches(name, KNOWN, 1)
+    return f"{name} (is {near[0]} meant?)" if near else name
+
+
+REQUIREMENTS = Path(__file__).resolve().parents[2] / "requirements.txt"
+"""It lies beside the package where it was checked out, and is not there where it was installed."""
+
+CPU_BUILDS = "pip install torch torchvision --index-url https://download.pytorch.org/whl/cpu"
+
+
+def check_devices() -> Finding:
+    """Name the devices that can be trained on."""
+    there = [device for device in devices() if device.available]
+    names = [f"{one.name} ({one.label}{_free(one.memory_free)})" for one in there]
+    return Finding("devices", "ok", f"{', '.join(names)}.")
+
+
+def check_versions(requirements: Path = REQUIREMENTS) -> Finding:
+    """Compare what is installed with what is asked for."""
+    missing, others = [], []
+    wanted = _wanted(requirements)
+    for requirement in wanted:
+        try:
+            version = importlib.metadata.version(requirement.name)
+        except importlib.metadata.PackageNotFoundError:
+            missing.append(str(requirement))
+            continue
+        if not requirement.specifier.contains(version, prereleases=True):
+            others.append(f"{requirement.name} {version}, not {requirement.specifier}")
+    if missing:
+        words = f"Not installed: {', '.join(missing)}."
+        return Finding("versions", "problem", words, "Do: pip install -r requirements.txt")
+    if others:
+        words = f"Other releases than the app was made for: {'; '.join(others)}."
+        return Finding("versions", "warning", words, "Do: pip install -r requirements.txt")
+    words = f"Python {platform.python_version()} and {count(len(wanted), 'package')} as asked for."
+    return Finding("versions", "ok", words)
+
+
+def check_torchvision() -> Finding:
+    """Say whether torchvision fits torch; PyPI's doesn't beside a CPU-only torch on Linux."""
+    import torch
+
+    try:
+        from tfm_core.data.torchvision_import import MISSING, torchvision
+    except (ImportError, OSError, RuntimeError) as error:
+        words = f"torchvision cannot be imported beside torch {torch.__version__}: {error}."
+        return Finding("torchvision", "problem", words, f"Do: {CPU_BUILDS}")
+    both = f"torchvision {torchvision.__version__} and torch {torch.__version__}"
+    if MISSING:
+        words = f"{both} are built for different machines; what the app uses of them works."
+    else:
+        words = f"{both} fit."
+    return Finding("torchvision", "ok", words)
+
+
+def _wanted(requirements: Path) -> list[Requirement]:
+    if requirements.is_file():
+        lines = requirements.read_text(encoding="utf-8").splitlines()
+    else:
+        lines = importlib.metadata.requires("watch-a-transformer-learn") or []
+    return [Requirement(line) for line in lines if line.strip() and not line.startswith("#")]
+
+
+def _free(n_bytes: int | None) -> str:
+    return "" if n_bytes is None else f", {in_bytes(n_bytes)} free"
+
+
+_ANEW = "Do: put them elsewhere; whole ones are downloaded when they are asked for."
+_OWN = "If they are yours, all is well. For the official set, put them elsewhere: it is downloaded."
+
+
+def check_mnist() -> Finding:
+    """Compare the files of MNIST with their checksums; nothing is downloaded."""
+    source = SOURCES["mnist"]
+    folder = data_dir() / source.dataset / "raw"
+    plain = {name for name in source.unpacked if (folder / name).is_file()}
+    packed = {name for name in source.unpacked if (folder / f"{name}.gz").is_file()}
+    if not plain | packed:
+        words = f"{folder.absolute()} has none of MNIST; 5,000 of its digits come with the app."
+        return Finding("MNIST", "ok", words)
+    others = sorted(name for name in plain if not matches(folder / name, source.unpacked[name]))
+    if others:
+        return _others(folder, others)
+    missing = sorted(source.unpacked.keys() - plain - packed)
+    if missing:
+        words = f"{folder.absolute()} lacks {', '.join(missing)}; the first training fetches them."
+        return Finding("MNIST", "warning", words)
+    return Finding("MNIST", "ok", f"{folder.absolute()} has all of it.")
+
+
+def _others(folder: Path, names: list[str]) -> Finding:
+    """Tell a set of one's own, of as many pictures as there are, from files that are damaged."""
+    counts, damaged = {}, []
+    for name in names:
+        try:
+            counts[name] = idx_count(folder / name, (28, 28) if "images" in name else ())
+        except DataUnavailable:
+            damaged.append(name)
+    if damaged:
+        words = f"In {folder.absolute()} these are not the official files: {', '.join(damaged)}."
+        return Finding("MNIST", "warning", f"{words} No training can read them.", _ANEW)
+    held = ", ".join(f"{name} ({n:,})" for name, n in counts.items())
+    words = f"{folder.absolute()} holds a set of your own, used as it is: {held}."
+    return Finding("MNIST", "warning", words, _OWN)
+
+
+def check_backend() -> Finding:
+    """Ask the cluster, where there is one, what it is."""
+    cluster = cluster_of(settings.read())
+    if cluster is None:
+        return Finding("backend", "ok", "local: processes of this machine train the runs.")
+    try:
+        words, differs = cluster.examined()
+    except Unavailable as error:
+        return Finding("backend", "problem", str(error))
+    if differs:
+        return Finding("backend", "warning", words, "Do: install the same release on both.")
+    return Finding("backend", "ok", words)
+
+
+SHORT_BYTES = 2**30
+"""Free room below which some dozen runs fill the disk."""
+
+_TRIED = b"\0" * 4096
+
+
+def check_folder(store: RunStore) -> Finding:
+    """Write into the folder, and lock what was written."""
+    root = store.root
+    if not root.is_dir():
+        return Finding("folder", "ok", f"{root} is not there yet; the first run makes it.")
+    try:
+        with tempfile.TemporaryDirectory(dir=root, prefix=cleanup.DRAFT) as folder:
+            file = Path(folder) / "tried"
+            file.write_bytes(_TRIED)
+            lock = locks.lock(file)
+            is_locked = locks.is_locked(file)
+            locks.unlock(lock)
+    except OSError as error:
+        words = f"{root} takes no file. {refusal(error)}"
+        return Finding("folder", "problem", words)
+    if not is_locked:
+        words = f"{root} can be written, but its file system has no locks."
+        return Finding("folder", "warning", words, "Let one server at a time use it.")
+    return Finding("folder", "ok", f"{root} can be written, and its locks work.")
+
+
+def check_disk(store: RunStore) -> Finding:
+    """Say how much room is free, and what takes the rest."""
+    runs = [run for run in store.list() if not run.meta.recorded]
+    found = quota.disk_use(store.root, runs)
+    words = (
+        f"{in_bytes(found.free)} free; {in_bytes(found.runs)} in {count(found.n_runs, 'run')}, "
+        f"{in_bytes(found.deleted)} in the trash ({found.n_deleted:,})."
+    )
+    if found.free < SHORT_BYTES:
+        level: Level = "problem" if found.free < len(_TRIED) else "warning"
+        return Finding("disk", level, words, "Do: delete runs; what is in the trash goes first.")
+    return Finding("disk", "ok", words)
+
+
+def check_store(url: str) -> Finding:
+    """Write into the store, twice where it should take one, read it, and remove it."""
+    name, content = f"tried/{secrets.token_hex(8)}", secrets.token_bytes(64)
+    try:
+        remote = remote_of(url)
+        remote.create(name, content)
+        is_same = remote.read(name) == content
+        is_exclusive = False
+        try:
+            remote.create(name, b"")
+        except AlreadyExists:
+            is_exclusive = True
+        remote.remove(name)
+    except StoreUnavailable as error:
+        return Finding("store", "problem", str(error))
+    if not is_same:
+        return Finding("store", "problem", "The store of the runs gives back another content.")
+    if not is_exclusive:
+        words = "The store of the runs takes two writes where it should take one."
+        return Finding("store", "warning", words, "Let one server at a time take a run over.")
+    return Finding("store", "ok", "The store of the runs can be written, by one alone where asked.")
