@@ -69,13 +69,15 @@ def press(request: BenchmarkRequest) -> bool:
             on_click=speed_state.ask,
             args=(request,),
         )
-        st.caption(_expectation(comparison.seconds, request))
+        st.caption(_expectation(comparison.seconds, request, is_busy=comparison.needs_consent))
     return True
 
 
-def _expectation(seconds: int, request: BenchmarkRequest) -> str:
+def _expectation(seconds: int, request: BenchmarkRequest, *, is_busy: bool) -> str:
     device = show.device(request.device)
     words = [_("{model}: about {n} s on {device}.", n=seconds, device=device, model=request.label)]
+    if is_busy:
+        words.append(_("Compiling keeps a core busy."))
     if any(run.problem is None and run.status.is_alive for run in runs_access.store().list()):
         words.append(_("A run is training: times will be longer."))
     return " ".join(words)
