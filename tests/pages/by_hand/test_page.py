@@ -141,9 +141,7 @@ def test_without_the_scale_sheet_title_and_question_agree(open_page):
     assert "Answer to see both side by side." in said(app)
     app.toggle(key="scale").set_value(False).run()
     boards = sheets(app)
-    assert "attends to “AI” with 0.58. How much after dividing the scores by" in said(
-        app
-    )
+    assert "attends to “AI” with 0.58. How much after dividing the scores by" in said(app)
     assert boards["weights"][2][2] == "0.58"
     sent = " ".join(part.proto.json for part in app.get("bidi_component"))
     assert "Scaled scores" not in sent
