@@ -51,7 +51,7 @@ def test_a_change_builds_and_loads_no_model(open_page):
     ("text", "sentence"),
     [
         ("", "at least one word"),
-        ("a " * 50, "50 tokens are too many"),
+        ("a " * 50, "50 tokens are too"),
         ("w" * 40, "has 40 letters"),
     ],
 )
