@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks import chromium
 from benchmarks.goals import said
-from benchmarks.paired import Spread
+from benchmarks.paired import TimeRange
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import serve
 from tfm_core.facts.architectures import ARCHITECTURES
@@ -96,10 +96,10 @@ def _pages(rounds: int) -> Table:
             except Error as error:  # the page changed; the other figures are worth having
                 rows.append([case.name, "", "", f"not measured: {_first_line(error)}"])
                 continue
-            all_of_them = Spread.of(screen)
+            all_of_them = TimeRange.of(screen)
             reached[case.name] = Figure(all_of_them.median)
             rows.append(
-                [case.name, all_of_them.show(digits=0), Spread.of(server).show(digits=0),
+                [case.name, all_of_them.show(digits=0), TimeRange.of(server).show(digits=0),
                  said(case.name, all_of_them.median)]
             )  # fmt: skip
     return Table(

@@ -13,7 +13,7 @@ import psutil
 
 from benchmarks import chromium, first_screens
 from benchmarks.goals import said
-from benchmarks.paired import Spread, ratio
+from benchmarks.paired import TimeRange, ratio
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import Served, per_step, serve
 from benchmarks.visitor import visitor
@@ -63,7 +63,7 @@ def _answers(served: Served, browser: Browser, rounds: int) -> Table:
     served.end_runs()
     rows, reached = [], {}
     for path, seconds in taken.items():
-        spread = Spread.of([1000 * value for value in seconds[1:]])
+        spread = TimeRange.of([1000 * value for value in seconds[1:]])
         name = path or "home"
         goal = f"page: {name}"
         reached[goal] = Figure(spread.median)
@@ -94,7 +94,9 @@ def _slowdown(served: Served, browser: Browser, rounds: int, *, seconds: float) 
     for row, clock in enumerate(("wall clock", "CPU of the worker")):
         alone, watched = ([pair[row] for pair in taken[kind]] for kind in ("alone", "watched"))
         slower = ratio(watched, alone)
-        spread = Spread(*(100 * (value - 1) for value in (slower.median, slower.low, slower.high)))
+        spread = TimeRange(
+            *(100 * (value - 1) for value in (slower.median, slower.low, slower.high))
+        )
         if row == 0:
             reached["watchers' slowdown"] = Figure(spread.median)
         verdict = said("watchers' slowdown", spread.median) if row == 0 else ""
@@ -148,4 +150,4 @@ def _watch(pages: Sequence[Page], url: str | None) -> None:
 
 
 def _milliseconds(seconds: Sequence[float]) -> str:
-    return Spread.of([1000 * value for value in seconds]).show()
+    return TimeRange.of([1000 * value for value in seconds]).show()

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from benchmarks.goals import said
-from benchmarks.paired import Spread, measure, ratio
+from benchmarks.paired import TimeRange, measure, ratio
 from benchmarks.report import Figure, Table
 from tfm_core.config import ImageTaskConfig
 from tfm_core.data.augment import augment
@@ -59,7 +59,7 @@ def tables(*, quick: bool) -> Iterator[Table]:
     }
     rows = []
     for name, values in seconds.items():
-        micro = Spread.of([1e6 * value / n_batches for value in values])
+        micro = TimeRange.of([1e6 * value / n_batches for value in values])
         gain = ratio(seconds["loader"], values)
         target = said(GOAL, gain.median) if name == "floats" else ""
         faster = "" if name == "loader" else f"{gain.show('x', 0)} faster"

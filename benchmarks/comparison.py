@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks import chromium
 from benchmarks.goals import said
-from benchmarks.paired import Spread
+from benchmarks.paired import TimeRange
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import Served, serve
 from benchmarks.visitor import visitor
@@ -86,7 +86,7 @@ def _scripts(served: Served, ids: Sequence[str], rounds: int) -> Table:
             taken.append(1000 * asks.visit("compare", f"runs={','.join(ids)}"))
             spent.append(1000 * (_cpu(served) - before))
     rows = [["first visit", f"{taken[0]:.0f}", f"{spent[0]:.0f}"]]
-    later = [Spread.of(values[1:]).show(digits=0) for values in (taken, spent)]
+    later = [TimeRange.of(values[1:]).show(digits=0) for values in (taken, spent)]
     return Table(
         f"{TITLE}: the server's part",
         ["", "ms from the request to the end of the script", "CPU-ms of the server"],
@@ -124,7 +124,7 @@ def _painted(served: Served, browser: Browser, ids: Sequence[str], rounds: int) 
         ("from a press in the bar to the curves", led[1:], "comparison: from the bar"),
         ("from a press to the other axis", answered[1:], "comparison: another axis"),
     ):
-        spread = Spread.of(values)
+        spread = TimeRange.of(values)
         reached[goal] = Figure(spread.median)
         rows.append([words, spread.show(digits=0), said(goal, spread.median)])
     return Table(

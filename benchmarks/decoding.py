@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.goals import said
-from benchmarks.paired import Spread, measure, ratio
+from benchmarks.paired import TimeRange, measure, ratio
 from benchmarks.report import Figure, Table
 from tfm_core.config import MODEL_CONFIGS, CaptionerConfig
 from tfm_core.data.vocabulary import BOS, EOS, PAD
@@ -87,7 +87,7 @@ def _beside(
         raise AssertionError(f"{name}: the two ways do not write the same")
     gain = ratio(seconds["again"], seconds["kept"])
     spent = [
-        Spread.of([1e6 * value / tokens for value in values]).show(digits=0)
+        TimeRange.of([1e6 * value / tokens for value in values]).show(digits=0)
         for values in seconds.values()
     ]
     return [name, *spent, gain.show("x", 1)], gain.median

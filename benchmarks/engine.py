@@ -17,7 +17,7 @@ import torch
 
 from benchmarks.bare_loop import BareLoop
 from benchmarks.goals import said
-from benchmarks.paired import Clock, Spread
+from benchmarks.paired import Clock, TimeRange
 from benchmarks.report import Figure, Table
 from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS
@@ -44,10 +44,10 @@ class Turns:
         below = sum(self.bare) + (sum(self.measured) if with_measurement else 0.0)
         return 100 * (sum(self.engine) / below - 1)
 
-    def spread(self) -> Spread:
+    def spread(self) -> TimeRange:
         """Return the per cent of each turn, measurements on both sides."""
         turns = zip(self.engine, self.bare, self.measured, strict=True)
-        return Spread.of([100 * (engine / (bare + more) - 1) for engine, bare, more in turns])
+        return TimeRange.of([100 * (engine / (bare + more) - 1) for engine, bare, more in turns])
 
 
 class Pairing:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.goals import said
-from benchmarks.paired import Spread
+from benchmarks.paired import TimeRange
 from benchmarks.report import Figure, Table
 from benchmarks.served import Served
 from pages.ui.page_table import PAGES
@@ -177,7 +177,7 @@ def _movement(served: Served, browser: Browser, rounds: int) -> Table:
         page.wait_for_function("() => seen.moved !== null")
         taken.append(page.evaluate(f"() => (seen.moved - {_PAINTED}) / 1000"))
         page.context.close()
-    spread = Spread.of(taken)
+    spread = TimeRange.of(taken)
     return Table(
         "Home moves without a click",
         ["", "seconds", "target"],

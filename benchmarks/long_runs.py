@@ -9,7 +9,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks.paired import Spread
+from benchmarks.paired import TimeRange
 from benchmarks.report import Table
 from tfm_core.presets import PRESETS
 from tfm_core.runs.record.thinned import FILE
@@ -52,8 +52,8 @@ def tables(*, quick: bool) -> Iterator[Table]:
     rows = [
         [
             name,
-            Spread.of(taken[name]).show(digits=0),
-            f"{Spread.of([a / b for a, b in zip(whole, taken[name], strict=True)]).median:.1f}x",
+            TimeRange.of(taken[name]).show(digits=0),
+            f"{TimeRange.of([a / b for a, b in zip(whole, taken[name], strict=True)]).median:.1f}x",
             f"{peaks[name] / 2**20:.0f}",
         ]
         for name in ways

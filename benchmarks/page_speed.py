@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks import chromium
 from benchmarks.goals import said
-from benchmarks.paired import Spread
+from benchmarks.paired import TimeRange
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import ROOT, Served, serve, wait_until
 from tfm_core.runs.disk.atomic import read_json
@@ -119,7 +119,7 @@ def _cold(browser: Browser, rounds: int) -> Table:
                     found.setdefault(name, []).append(seconds)
     rows, before = [], 0.0
     for name, taken in found.items():
-        spread = Spread.of(taken)
+        spread = TimeRange.of(taken)
         target = said("cold start", spread.median) if name == "usable" else ""
         rows.append([name, spread.show(), f"{spread.median - before:+.2f}", target])
         before = spread.median
@@ -258,7 +258,7 @@ def _first_points(browser: Browser, served: Served, rounds: int) -> Table:
             found.setdefault(name, []).append(seconds)
     rows = []
     for name, taken in found.items():
-        spread = Spread.of(taken[1:])
+        spread = TimeRange.of(taken[1:])
         is_goal = name == "the stage shows a point"
         target = said("point on stage", spread.median) if is_goal else ""
         rows.append([name, spread.show(), target])
@@ -267,7 +267,7 @@ def _first_points(browser: Browser, served: Served, rounds: int) -> Table:
         ["", "seconds since the press", "target"],
         rows,
         [f"{rounds} runs, each begun on Home in a session of its own."],
-        {"point on stage": Figure(Spread.of(found["the stage shows a point"][1:]).median)},
+        {"point on stage": Figure(TimeRange.of(found["the stage shows a point"][1:]).median)},
     )
 
 
@@ -307,7 +307,7 @@ def _page_changes(browser: Browser, served: Served, rounds: int) -> Table:
                 found.setdefault(place.title, []).append(_changed(page, place))
     rows, reached = [], {}
     for name, taken in found.items():
-        spread, goal = Spread.of(taken[1:]), f"to {name}"
+        spread, goal = TimeRange.of(taken[1:]), f"to {name}"
         reached[goal] = Figure(spread.median)
         rows.append([name, f"{taken[0]:.0f}", spread.show(digits=0), said(goal, spread.median)])
     return Table(

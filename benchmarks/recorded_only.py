@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.goals import said
-from benchmarks.paired import Spread
+from benchmarks.paired import TimeRange
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import Served, serve
 
@@ -34,14 +34,14 @@ def tables(*, quick: bool) -> Iterator[Table | Skipped]:
             with serve(Path(folder), {"TFM_RECORDED_ONLY": "1"}) as served:
                 seconds.append(time.perf_counter() - begin)
                 memory.append([_megabytes(served), *(_after(served, n) for n in SESSIONS)])
-    start = Spread.of(seconds)
+    start = TimeRange.of(seconds)
     rows = [
         ["from the start of the process to an answer, s", start.show(), said(START, start.median)]
     ]
     names = "cold", *(f"with {n} {'session' if n == 1 else 'sessions'}" for n in SESSIONS)
     most = 0.0
     for name, values in zip(names, zip(*memory, strict=True), strict=True):
-        spread = Spread.of(list(values))
+        spread = TimeRange.of(list(values))
         most = spread.median
         verdict = said(MEMORY, most) if name == names[-1] else ""
         rows.append([f"memory {name}, MB", spread.show(digits=0), verdict])

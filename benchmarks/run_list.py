@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.goals import said
-from benchmarks.paired import Spread
+from benchmarks.paired import TimeRange
 from benchmarks.report import Figure, Table
 from benchmarks.served import serve
 from benchmarks.visitor import visitor
@@ -47,7 +47,7 @@ def tables(*, quick: bool) -> Iterator[Table]:
         (GOALS[1], "again", again),
         (GOALS[2], "again, one run labelled since", changed),
     ):
-        spread = Spread.of(taken)
+        spread = TimeRange.of(taken)
         reached[goal] = Figure(spread.median)
         rows.append([what, spread.show(digits=0), said(goal, spread.median)])
     yield Table(

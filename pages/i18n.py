@@ -31,7 +31,6 @@ from functools import lru_cache
 from pathlib import Path
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.server.streamlit_internals import get_script_run_ctx
 from tfm_core.korean import PARTICLES, with_particle

@@ -27,7 +27,7 @@ from benchmarks import (
 )
 from benchmarks.accuracy import experiment_of, reach
 from benchmarks.goals import GOALS, LEARNING, PEERS, Goal
-from benchmarks.paired import Spread, measure, ratio
+from benchmarks.paired import TimeRange, measure, ratio
 from benchmarks.report import Table, Target
 from benchmarks.steps import training_step
 from tfm_core.config import ImageTaskConfig
@@ -189,7 +189,7 @@ def test_a_round_runs_there_and_back_and_divides_by_the_calls():
     taken = measure(contenders, rounds=2, warmup=0, repeats={"a": 2, "b": 1}, clock=lambda: now[0])
     assert "".join(calls) == 2 * "aabbaa"
     assert taken == {"a": [1.0, 1.0], "b": [3.0, 3.0]}
-    assert ratio(taken["b"], taken["a"]) == Spread(3.0, 3.0, 3.0)
+    assert ratio(taken["b"], taken["a"]) == TimeRange(3.0, 3.0, 3.0)
 
 
 def test_a_target_says_whether_it_is_met():

@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 
 from benchmarks.goals import said
-from benchmarks.paired import Spread, milliseconds, ratio
+from benchmarks.paired import TimeRange, milliseconds, ratio
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import Served, per_step, serve, wait_until
 from benchmarks.visitor import PATIENCE, Watched, visitor
@@ -162,7 +162,9 @@ def slowdown(
     for row, clock in enumerate(("wall clock", "CPU of the worker")):
         alone, watched = ([pair[row] for pair in paces[kind]] for kind in ("alone", "watched"))
         slower = ratio(watched, alone)
-        spread = Spread(*(100 * (value - 1) for value in (slower.median, slower.low, slower.high)))
+        spread = TimeRange(
+            *(100 * (value - 1) for value in (slower.median, slower.low, slower.high))
+        )
         if row == 0:
             reached[goal] = Figure(spread.median)
         verdict = said(goal, spread.median) if row == 0 else ""

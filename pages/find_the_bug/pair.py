@@ -13,7 +13,7 @@ from pages.ui import comparison, run_time, runs_access, show, state, view_link, 
 from pages.ui.run_actions import Start
 from tfm_core.inspect.bugs.bugs import Bug, basis, of_level, with_bug
 from tfm_core.inspect.bugs.probes import can_probe
-from tfm_core.inspect.bugs.round import Compared, Pair, Twins
+from tfm_core.inspect.bugs.round import ComparedMeasurement, Twins
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 
@@ -122,7 +122,7 @@ class Round:
     is_over: the mistake was named, or shown; is_won: it was named.
     """
 
-    answers: dict[str, tuple[Compared, ...]] = field(default_factory=dict)
+    answers: dict[str, tuple[ComparedMeasurement, ...]] = field(default_factory=dict)
     wanted: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     hint: str = ""
@@ -130,12 +130,12 @@ class Round:
     is_won: bool = False
 
 
-def round_of(pair: Pair) -> Round:
+def round_of(pair: Twins) -> Round:
     rounds: dict[str, Round] = st.session_state.setdefault(_ROUNDS, {})
     return rounds.setdefault(pair.twin.id, Round())
 
 
-def end(pair: Pair, played: Round, name: str, *, is_won: bool) -> None:
+def end(pair: Twins, played: Round, name: str, *, is_won: bool) -> None:
     """End a round, whose mistake is not hidden again before the others were.
 
     Raises OSError where it could not be noted that the twin hides nothing any more.

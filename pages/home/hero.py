@@ -12,7 +12,7 @@ from pages.ui import runs_access, show, state
 from pages.ui.digit_models import models, samples
 from pages.ui.stage_view import prepare, stage
 from tfm_core.inspect.attention.own_example import read_picture
-from tfm_core.inspect.progress.pictures import read_from, readings
+from tfm_core.inspect.progress.pictures import answers_by_step, right_since
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 
@@ -81,9 +81,9 @@ def own_digit(run: Run) -> None:
 def read(run: Run, picture: Picture) -> Reading:
     """Return what each saved step reads in a picture (H, W). Raises ValueError."""
     given, _notes = read_picture(run, picture)
-    steps, shares = result = readings(run, given)
+    steps, shares = result = answers_by_step(run, given)
     digit = int(shares[-1].argmax())
-    since = read_from(result, digit)
+    since = right_since(result, digit)
     assert since is not None
     return Reading(
         steps, shares, steps.index(since), digit_words(digit, shares[-1, digit], since, steps)

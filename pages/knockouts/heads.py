@@ -15,7 +15,7 @@ from pages.knockouts.outcome import Measurement
 from pages.ui import show, view_link
 from tfm_core.inspect.knockouts import measure
 from tfm_core.inspect.knockouts.measure import Importance
-from tfm_core.inspect.knockouts.parts import STACKS, SUBLAYERS, KnockedPart, Part, heads_of, name_of
+from tfm_core.inspect.knockouts.parts import STACKS, SUBLAYERS, KnockedPart, heads_of, name_of
 from tfm_core.plots import knockouts as plots
 from tfm_core.runs.run import Run
 from tfm_core.sweeps.searches import Pruning
@@ -125,7 +125,7 @@ def table(
     _chosen(run, [each.part for each in ordered], off)
 
 
-def _chosen(run: Run, parts: list[Part], off: Sequence[Part]) -> None:
+def _chosen(run: Run, parts: list[KnockedPart], off: Sequence[KnockedPart]) -> None:
     """Lead from a chosen row to its head, and switch it off by one press."""
     chosen = st.session_state[_TABLE].selection.rows
     part = parts[chosen[0]] if chosen and chosen[0] < len(parts) else parts[0]

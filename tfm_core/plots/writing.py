@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.inspect.writing.beams import Node
+from tfm_core.inspect.writing.beams import BeamNode
 from tfm_core.inspect.writing.beside import BesideTruth, Said
 from tfm_core.inspect.writing.steps import in_nats
 from tfm_core.plots.palette import COLOURS, GREY, ORANGE
@@ -113,7 +113,7 @@ _STYLE = f"""<style>
 _LONGEST = 9  # letters of a token that are drawn; hover says all
 
 
-def beam_tree(nodes: Sequence[Node], *, most: int = 16) -> go.Figure:
+def beam_tree(nodes: Sequence[BeamNode], *, most: int = 16) -> go.Figure:
     """Draw the nodes of a tree, of a long one the last ``most`` steps.
 
     Branches that lead to a text that is still kept at the end are coloured, the others grey.
@@ -152,7 +152,7 @@ def beam_tree(nodes: Sequence[Node], *, most: int = 16) -> go.Figure:
     return figure
 
 
-def _marks(nodes: Sequence[Node], colour: str) -> dict[str, object]:
+def _marks(nodes: Sequence[BeamNode], colour: str) -> dict[str, object]:
     return {
         "x": [node.step + 1 for node in nodes],
         "y": [node.place + 1 for node in nodes],
@@ -173,7 +173,7 @@ def _marks(nodes: Sequence[Node], colour: str) -> dict[str, object]:
     }
 
 
-def _label(node: Node) -> str:
+def _label(node: BeamNode) -> str:
     if not node.is_new:
         return ""
     token = marked(node.token)
