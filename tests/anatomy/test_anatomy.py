@@ -176,3 +176,66 @@ def test_attentions_are_those_that_the_stacks_of_the_family_say(chosen):
 def test_every_family_has_an_anatomy():
     assert FAMILIES.keys() == MODEL_CONFIGS.keys()
     assert N_BUCKETS == relative.N_BUCKETS
+
+
+def test_the_names_of_others_are_those_of_gpt2():
+    known = ARCHITECTURES["gpt2-small"]
+    names = {part.path: part.names for part in anatomy(known.model, known.shape).modules}
+    into = names["decoder.layers.3.self_attention.in_projection"]
+    assert into.notebook == ("W_Q", "W_K", "W_V")
+    assert into.hugging_face == ("transformer.h.3.attn.c_attn",)
+    assert into.transformer_lens == tuple(f"blocks.3.attn.W_{one}" for one in "QKV")
+    assert names["decoder.layers.3.feed_forward.up"].notebook == ("fc1", "linear_1")
+    for path, one in names.items():
+        assert one.hugging_face, path
+        assert one.transformer_lens, path
+
+
+TRANSFORMERS = {  # of the second block and around the blocks, as Transformers 4.57 names modules
+    "bert-base": """
+        embeddings.LayerNorm embeddings.position_embeddings embeddings.token_type_embeddings
+        embeddings.word_embeddings pooler.dense
+        encoder.layer.1.attention.output.LayerNorm encoder.layer.1.attention.output.dense
+        encoder.layer.1.attention.self.key encoder.layer.1.attention.self.query
+        encoder.layer.1.attention.self.value encoder.layer.1.intermediate.dense
+        encoder.layer.1.output.LayerNorm encoder.layer.1.output.dense""",
+    "vit-b": """
+        classifier vit.layernorm vit.embeddings.cls_token vit.embeddings.position_embeddings
+        vit.embeddings.patch_embeddings.projection
+        vit.encoder.layer.1.attention.attention.key vit.encoder.layer.1.attention.attention.query
+        vit.encoder.layer.1.attention.attention.value vit.encoder.layer.1.attention.output.dense
+        vit.encoder.layer.1.intermediate.dense vit.encoder.layer.1.output.dense
+        vit.encoder.layer.1.layernorm_after vit.encoder.layer.1.layernorm_before""",
+    "gpt2-small": """
+        lm_head transformer.ln_f transformer.wpe transformer.wte
+        transformer.h.1.attn.c_attn transformer.h.1.attn.c_proj transformer.h.1.ln_1
+        transformer.h.1.ln_2 transformer.h.1.mlp.c_fc transformer.h.1.mlp.c_proj""",
+    "text-transformer": """
+        lm_head model.encoder.embed_tokens model.decoder.embed_tokens
+        model.encoder.embed_positions model.decoder.embed_positions
+        model.encoder.layers.1.fc1 model.encoder.layers.1.fc2
+        model.encoder.layers.1.final_layer_norm
+        model.encoder.layers.1.self_attn.k_proj model.encoder.layers.1.self_attn.out_proj
+        model.encoder.layers.1.self_attn.q_proj model.encoder.layers.1.self_attn.v_proj
+        model.encoder.layers.1.self_attn_layer_norm
+        model.decoder.layers.1.encoder_attn.k_proj model.decoder.layers.1.encoder_attn.out_proj
+        model.decoder.layers.1.encoder_attn.q_proj model.decoder.layers.1.encoder_attn.v_proj
+        model.decoder.layers.1.encoder_attn_layer_norm
+        model.decoder.layers.1.fc1 model.decoder.layers.1.fc2
+        model.decoder.layers.1.final_layer_norm
+        model.decoder.layers.1.self_attn.k_proj model.decoder.layers.1.self_attn.out_proj
+        model.decoder.layers.1.self_attn.q_proj model.decoder.layers.1.self_attn.v_proj
+        model.decoder.layers.1.self_attn_layer_norm""",
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_names_of_transformers_are_those_of_its_models(name):
+    known = ARCHITECTURES[name]
+    found = {
+        theirs
+        for part in anatomy(known.model, known.shape).modules
+        if ".layers." not in part.path or ".layers.1." in part.path
+        for theirs in part.names.hugging_face
+    }
+    assert found == set(TRANSFORMERS[name].split())

@@ -10,6 +10,7 @@ from tfm_core.anatomy.anatomy import Anatomy, Lengths, anatomy
 from tfm_core.anatomy.formula import Formula, formula
 from tfm_core.anatomy.part import (
     Attention,
+    Names,
     Parameter,
     Part,
     Saved,
@@ -32,6 +33,7 @@ __all__ = [
     "AttentionPlan",
     "Formula",
     "Lengths",
+    "Names",
     "Parameter",
     "Part",
     "Saved",

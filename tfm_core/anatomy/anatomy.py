@@ -9,6 +9,7 @@ from typing import Any
 
 from tfm_core.anatomy.formula import Formula, collected, formula
 from tfm_core.anatomy.layers import Maker
+from tfm_core.anatomy.names import names_of
 from tfm_core.anatomy.part import Attention, Kind, Parameter, Part, Saved
 from tfm_core.anatomy.pictures import captioner, vit
 from tfm_core.anatomy.recurrent import recurrent
@@ -224,6 +225,7 @@ def _moved(block: Part, path: str, family: str) -> Part:
         return replace(
             part,
             path=moved(part.path),
+            names=names_of(family, moved(part.path)) if part.layer else part.names,
             parameters=tuple(
                 replace(one, name=moved(one.name), tied_to=moved(one.tied_to))
                 for one in part.parameters

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from tfm_core.anatomy.formula import Formula, formula
+from tfm_core.anatomy.names import names_of
 from tfm_core.anatomy.part import (
     NONE_SAVED,
     Attention,
@@ -139,6 +140,7 @@ class Maker:
             macs=formula(f"{length} {out} {into}"),
             work="projections",
             saved=replace(saved, cast=cast),
+            names=names_of(self.family, path),
         )
 
     def embedding(
@@ -151,6 +153,7 @@ class Maker:
         table = Part(
             kind="embedding", path=f"{path}.table", layer="Embedding", inputs=(ids,),
             outputs=(rows,), parameters=(weight,), saved=saved,
+            names=names_of(self.family, f"{path}.table"),
         )  # fmt: skip
         return Part(
             kind="embedding", path=path, layer="TokenEmbedding", inputs=(ids,), outputs=(rows,),
@@ -174,6 +177,7 @@ class Maker:
         return Part(
             kind="positions", path=path, layer=_class_of(kind), variant=name, inputs=(x,),
             outputs=(x,), parameters=parameters, steps=(step,), own_name=own_name,
+            names=names_of(self.family, path),
         )  # fmt: skip
 
     def norm(
@@ -190,13 +194,13 @@ class Maker:
         )
         made = Part(
             kind="norm", path=inner, layer=layer, variant=name, inputs=x, outputs=x,
-            parameters=parameters, saved=saved,
+            parameters=parameters, saved=saved, names=names_of(self.family, inner),
         )  # fmt: skip
         if not tied_to:
             return made
         return Part(
             kind="norm", path=path, layer="SharedNorm", variant=name, inputs=x, outputs=x,
-            children=(made,),
+            children=(made,), names=names_of(self.family, path),
         )  # fmt: skip
 
 
@@ -423,7 +427,7 @@ class StackMaker:
             heads = Formula()  # no product reads them, and what a fused kernel keeps is in scores
         return Attention(
             kind="attention", path=path, layer="MultiHeadAttention", inputs=inputs, outputs=(x,),
-            saved=Saved(products=heads + noise),
+            saved=Saved(products=heads + noise), names=names_of(maker.family, path),
             steps=tuple(step for step in self.steps[path.rpartition(".")[2]]
                         if hides or step != "masking"),
             children=tuple(children), n_heads=maker.sizes["n_heads"], queries=queries, keys=keys,
@@ -458,7 +462,7 @@ class StackMaker:
         return Part(
             kind="projection", path=path, layer="SlicedProjection", inputs=inputs,
             outputs=(tensor("y", inputs[0].shape[1], "3 d_model"),), parameters=(heads, *bias),
-            macs=macs, work=work,
+            macs=macs, work=work, names=names_of(maker.family, path),
             saved=replace(saved, once=whole, cast=whole),
         )  # fmt: skip
 
@@ -472,7 +476,7 @@ class StackMaker:
         query = tensor("query", "n_heads", self.length, "d_head")
         return Part(
             kind="relative", path=path, layer=_class_of(kind), variant=kind.name, inputs=(query,),
-            outputs=(query,), parameters=parameters,
+            outputs=(query,), parameters=parameters, names=names_of(self.maker.family, path),
         )  # fmt: skip
 
     def _mask(self, is_cross: bool) -> tuple[str, ...]:
@@ -493,8 +497,10 @@ class StackMaker:
         """
         has_rows = not is_cross and (self.has_order or len(hides) > 1)
         rows = queries if has_rows else "1"
+        name = "mask of the target" if self.has_order and not is_cross else "mask of the source"
         return Part(
             kind="mask", path=path, outputs=(tensor("mask", "1", rows, keys),), steps=("masks",),
+            names=names_of(self.maker.family, name),
         )  # fmt: skip
 
     def _scores(
@@ -534,7 +540,7 @@ class StackMaker:
                      tensor("heads", "n_heads", queries, "d_head")),
             macs=formula(f"2 {queries} {keys} d_model"),
             work="cross-attention" if is_cross else "scores",
-            saved=saved,
+            saved=saved, names=names_of(self.maker.family, "scores"),
         )  # fmt: skip
 
     def _feed_forward(self, path: str, length: str) -> Part:

@@ -116,6 +116,22 @@ _SAVED = tuple(field.name for field in fields(Saved))
 NONE_SAVED = Saved()
 
 
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What others call a part, or its tensors: study notebooks, Transformers, TransformerLens.
+
+    Each is empty where there is nothing of the kind, and has several names where one tensor of ours
+    is several of theirs.
+    """
+
+    notebook: tuple[str, ...] = ()
+    hugging_face: tuple[str, ...] = ()
+    transformer_lens: tuple[str, ...] = ()
+
+
+NO_NAMES = Names()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """A part of a model.
@@ -142,6 +158,7 @@ class Part:
     work: Work = ""
     saved: Saved = NONE_SAVED
     steps: tuple[str, ...] = ()
+    names: Names = NO_NAMES
     own_name: str = ""
     is_second_name: bool = False
     children: tuple[Part, ...] = ()

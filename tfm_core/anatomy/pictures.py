@@ -17,6 +17,7 @@ from tfm_core.anatomy.layers import (
     relative_of,
     tensor,
 )
+from tfm_core.anatomy.names import names_of
 from tfm_core.anatomy.part import Part, Saved, Work
 from tfm_core.anatomy.text import IDS, head
 from tfm_core.config import CaptionerConfig, ViTConfig
@@ -40,7 +41,7 @@ def vit(config: ViTConfig, shape: ImageShape) -> tuple[Maker, list[Part]]:
     if has_cls:
         parts.append(
             Part(
-                kind="embedding", path="", layer="VisionTransformer",
+                kind="embedding", path="", layer="VisionTransformer", names=names_of("vit", "cls"),
                 inputs=(tensor("x", "patches", "d_model"),), steps=("cls",),
                 outputs=(tensor("y", "S", "d_model"),),
                 parameters=(make.parameter("cls", "1", "1", "d_model"),),
@@ -182,6 +183,7 @@ def _convolution(
         parameters=(make.parameter(f"{path}.weight", out, into, "3", "3"),
                     make.parameter(f"{path}.bias", out)),
         macs=formula(f"9 {side} {side} {out} {into}"), work=_EMBEDDING, saved=saved,
+        names=names_of(make.family, path),
     )  # fmt: skip
 
 

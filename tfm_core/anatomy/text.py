@@ -17,6 +17,7 @@ from tfm_core.anatomy.layers import (
     relative_of,
     tensor,
 )
+from tfm_core.anatomy.names import names_of
 from tfm_core.anatomy.part import Part, Saved
 from tfm_core.config import (
     DecoderOnlyConfig,
@@ -124,6 +125,7 @@ def _segments(make: Maker, facts: BlockFacts) -> Part:
     table = Part(
         kind="segments", path="segments.table", layer="Embedding",
         parameters=(make.parameter("segments.table.weight", "n_segments", "d_model"),),
+        names=names_of(make.family, "segments.table"),
     )  # fmt: skip
     norm = (make.norm("segments.norm", facts.norm, "S"),) if facts.norm else ()
     return Part(

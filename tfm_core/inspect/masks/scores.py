@@ -203,7 +203,7 @@ def load(run: Run) -> tuple[Model, int]:
     try:
         changed = path.stat().st_mtime_ns
     except OSError:
-        raise StudentError("The current run has saved no weights yet.") from None
+        raise StudentError("It has saved no weights yet.") from None
     return _load(str(run.folder), changed)
 
 

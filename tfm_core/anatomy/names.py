@@ -1,0 +1,182 @@
+"""What others call the parts: the study notebooks, Hugging Face's Transformers, TransformerLens.
+
+Transformers 4: ``GPT2LMHeadModel`` for decoder-only, ``BertModel`` for encoder-only,
+``BartForConditionalGeneration`` for encoder-decoder, ``ViTForImageClassification``, whose published
+weights have these names, though in Transformers 5 its blocks are ``vit.layers``.
+TransformerLens: ``HookedTransformer`` and ``HookedEncoder``. Several names stand where one tensor
+of ours is several of theirs, or where notebooks differ.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from tfm_core.anatomy.part import Names
+from tfm_core.anatomy.stacks import STACKS
+
+_NOTEBOOK: dict[str, tuple[str, ...]] = {  # by the end of a path
+    "in_projection": ("W_Q", "W_K", "W_V"),
+    "out_projection": ("W_O", "fc_out"),
+    "self_attention": ("attn", "mha", "msa"),
+    "cross_attention": ("cross_attn", "encoder_attention"),
+    "feed_forward.up": ("fc1", "linear_1"),
+    "feed_forward.down": ("fc2", "linear_2"),
+    "self_attention_norm": ("addnorm1", "norm1", "ln1"),
+    "feed_forward_norm": ("addnorm2", "norm2", "ln2"),
+    "src_embedding.table": ("enc_embed", "word_embedding", "token_embedding"),
+    "tgt_embedding.table": ("dec_embed", "word_embedding"),
+    "src_positions": ("position_embedding", "pos_embedding"),
+    "tgt_positions": ("position_embedding", "pos_embedding"),
+    "positions": ("position_embedding", "pos_embedding"),
+    "cls": ("class_token",),
+    "stem.projection": ("linear_mapper",),
+    "head": ("mlp_head",),
+    "output": ("fc_out",),
+    "scores": ("energy",),
+    "mask of the source": ("make_src_mask",),
+    "mask of the target": ("make_tgt_mask", "make_trg_mask"),
+}
+_WITH_CROSS = {  # in a decoder block the feed-forward layer is the third sublayer
+    "cross_attention_norm": ("addnorm2", "norm2", "ln2"),
+    "feed_forward_norm": ("addnorm3", "norm3", "ln3"),
+}
+
+
+def _bart(stack: str) -> dict[str, tuple[str, ...]]:
+    ours, theirs = f"{stack}.layers.{{i}}", f"model.{stack}.layers.{{i}}"
+    table = "src" if stack == "encoder" else "tgt"
+    names = {
+        f"{ours}.self_attention.in_projection": (
+            f"{theirs}.self_attn.q_proj", f"{theirs}.self_attn.k_proj", f"{theirs}.self_attn.v_proj"
+        ),
+        f"{ours}.self_attention.out_projection": (f"{theirs}.self_attn.out_proj",),
+        f"{ours}.self_attention": (f"{theirs}.self_attn",),
+        f"{ours}.self_attention_norm": (f"{theirs}.self_attn_layer_norm",),
+        f"{ours}.feed_forward.up": (f"{theirs}.fc1",),
+        f"{ours}.feed_forward.down": (f"{theirs}.fc2",),
+        f"{ours}.feed_forward_norm": (f"{theirs}.final_layer_norm",),
+        f"{table}_embedding.table": (f"model.{stack}.embed_tokens",),
+        f"{table}_positions": (f"model.{stack}.embed_positions",),
+    }  # fmt: skip
+    if stack == "decoder":
+        names |= {
+            path.replace("self_attention", "cross_attention"): tuple(
+                name.replace("self_attn", "encoder_attn") for name in theirs
+            )
+            for path, theirs in names.items()
+            if "self_attention" in path
+        }
+    return names
+
+
+def _self_named(theirs: str, wide: str, *norms: str) -> dict[str, tuple[str, ...]]:
+    """Return the names in BERT's and ViT's blocks, which differ in ``wide`` and in their norms."""
+    ours, inner = "encoder.layers.{i}", f"{theirs}.attention.{wide}"
+    return {
+        f"{ours}.self_attention.in_projection": (
+            f"{inner}.query", f"{inner}.key", f"{inner}.value"
+        ),
+        f"{ours}.self_attention.out_projection": (f"{theirs}.attention.output.dense",),
+        f"{ours}.self_attention": (f"{theirs}.attention",),
+        f"{ours}.feed_forward.up": (f"{theirs}.intermediate.dense",),
+        f"{ours}.feed_forward.down": (f"{theirs}.output.dense",),
+        f"{ours}.self_attention_norm": (f"{theirs}.{norms[0]}",),
+        f"{ours}.feed_forward_norm": (f"{theirs}.{norms[1]}",),
+    }  # fmt: skip
+
+
+_HUGGING_FACE: dict[str, dict[str, tuple[str, ...]]] = {
+    "decoder-only": {
+        "decoder.layers.{i}.self_attention.in_projection": ("transformer.h.{i}.attn.c_attn",),
+        "decoder.layers.{i}.self_attention.out_projection": ("transformer.h.{i}.attn.c_proj",),
+        "decoder.layers.{i}.self_attention": ("transformer.h.{i}.attn",),
+        "decoder.layers.{i}.self_attention_norm": ("transformer.h.{i}.ln_1",),
+        "decoder.layers.{i}.feed_forward.up": ("transformer.h.{i}.mlp.c_fc",),
+        "decoder.layers.{i}.feed_forward.down": ("transformer.h.{i}.mlp.c_proj",),
+        "decoder.layers.{i}.feed_forward_norm": ("transformer.h.{i}.ln_2",),
+        "decoder.final_norm": ("transformer.ln_f",),
+        "src_embedding.table": ("transformer.wte",),
+        "tgt_embedding.table": ("transformer.wte",),
+        "positions": ("transformer.wpe",),
+        "output": ("lm_head",),
+    },
+    "encoder-only": {
+        **_self_named(
+            "encoder.layer.{i}", "self", "attention.output.LayerNorm", "output.LayerNorm"
+        ),
+        "src_embedding.table": ("embeddings.word_embeddings",),
+        "src_positions": ("embeddings.position_embeddings",),
+        "segments.table": ("embeddings.token_type_embeddings",),
+        "segments.norm": ("embeddings.LayerNorm",),
+        "output.dense": ("pooler.dense",),
+    },
+    "vit": {
+        **_self_named("vit.encoder.layer.{i}", "attention", "layernorm_before", "layernorm_after"),
+        "encoder.final_norm": ("vit.layernorm",),
+        "stem.projection": ("vit.embeddings.patch_embeddings.projection",),
+        "cls": ("vit.embeddings.cls_token",),
+        "positions": ("vit.embeddings.position_embeddings",),
+        "head": ("classifier",),
+    },
+    "encoder-decoder": {**_bart("encoder"), **_bart("decoder"), "output": ("lm_head",)},
+}
+
+
+def _lens(stack: str) -> dict[str, tuple[str, ...]]:
+    ours, theirs = f"{stack}.layers.{{i}}", "blocks.{i}"
+    return {
+        f"{ours}.self_attention.in_projection": (
+            f"{theirs}.attn.W_Q", f"{theirs}.attn.W_K", f"{theirs}.attn.W_V"
+        ),
+        f"{ours}.self_attention.out_projection": (f"{theirs}.attn.W_O",),
+        f"{ours}.self_attention": (f"{theirs}.attn",),
+        f"{ours}.self_attention_norm": (f"{theirs}.ln1",),
+        f"{ours}.feed_forward.up": (f"{theirs}.mlp.W_in",),
+        f"{ours}.feed_forward.gate": (f"{theirs}.mlp.W_gate",),
+        f"{ours}.feed_forward.down": (f"{theirs}.mlp.W_out",),
+        f"{ours}.feed_forward_norm": (f"{theirs}.ln2",),
+    }  # fmt: skip
+
+
+_TRANSFORMER_LENS: dict[str, dict[str, tuple[str, ...]]] = {
+    "decoder-only": {
+        **_lens("decoder"),
+        "decoder.final_norm": ("ln_final",),
+        "src_embedding.table": ("embed.W_E",),
+        "tgt_embedding.table": ("embed.W_E",),
+        "positions": ("pos_embed.W_pos",),
+        "output": ("unembed.W_U",),
+    },
+    "encoder-only": {
+        **_lens("encoder"),
+        "src_embedding.table": ("embed.embed.W_E",),
+        "src_positions": ("embed.pos_embed.W_pos",),
+        "segments.table": ("embed.token_type_embed.W_token_type",),
+        "segments.norm": ("embed.ln",),
+    },
+}
+
+
+@lru_cache(maxsize=4096)
+def names_of(family: str, path: str) -> Names:
+    """Return what others call a module of a family, by its path.
+
+    What has no module is asked for by a word: "cls", "scores", "mask of the source" or "mask of the
+    target".
+    """
+    before, _layers, after = path.partition(".layers.")
+    layer, _dot, inner = after.partition(".")
+    pattern = f"{before}.layers.{{i}}.{inner}" if inner else path
+    has_cross = any(plan.name == before and plan.memory for plan in STACKS[family])
+    known = {**_NOTEBOOK, **(_WITH_CROSS if has_cross else {})}
+    last = inner or path
+    notebook = known.get(last) or known.get(last.rpartition(".")[2], ())
+    return Names(
+        notebook,
+        _placed(_HUGGING_FACE.get(family, {}).get(pattern, ()), layer),
+        _placed(_TRANSFORMER_LENS.get(family, {}).get(pattern, ()), layer),
+    )
+
+
+def _placed(names: tuple[str, ...], layer: str) -> tuple[str, ...]:
+    return tuple(name.replace("{i}", layer) for name in names)
