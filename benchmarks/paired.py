@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from tfm_core.inspect.speed import paired
 from tfm_core.inspect.speed.paired import Clock, TimeRange, ratio
 
-__all__ = ["Clock", "Spread", "measure", "milliseconds", "ratio"]
+__all__ = ["Clock", "TimeRange", "measure", "milliseconds", "ratio"]
 
 
 def measure(

@@ -11,7 +11,6 @@ from pages.ui import parameters, run_time, state, view_link
 from tfm_core.inspect.experiments import DEMONSTRATIONS
 from tfm_core.inspect.experiments.demonstration import THEMES, Demonstration, by_theme
 from tfm_core.inspect.experiments.result import RunIndex
-from tfm_core.publish.shelf import Shelf
 from tfm_core.runs.record.expected_time import Forecast
 
 _HEIGHT = 560  # pixels left on the first screen
@@ -29,7 +28,7 @@ class ExperimentsView:
     experiment: str = view_link.linked(EXPERIMENT)
 
 
-def chosen(shelf: Shelf) -> Demonstration:
+def chosen(shelf: RunIndex) -> Demonstration:
     problem = view_link.receive(EXPERIMENT)
     shown = str(st.session_state[EXPERIMENT.key])
     times = _times(state.device())

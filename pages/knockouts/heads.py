@@ -14,11 +14,10 @@ from pages.knockouts.link import DRAWN
 from pages.knockouts.outcome import Measurement
 from pages.ui import show, view_link
 from tfm_core.inspect.knockouts import measure
-from tfm_core.inspect.knockouts.measure import Importance
+from tfm_core.inspect.knockouts.measure import HeadPruning, Importance
 from tfm_core.inspect.knockouts.parts import STACKS, SUBLAYERS, KnockedPart, heads_of, name_of
 from tfm_core.plots import knockouts as plots
 from tfm_core.runs.run import Run
-from tfm_core.sweeps.searches import Pruning
 
 _TABLE = "knockouts-table"
 
@@ -177,7 +176,7 @@ def pruning(run: Run, measurement: Measurement) -> None:
     )
 
 
-def _measured(run: Run, measurement: Measurement) -> Pruning:
+def _measured(run: Run, measurement: Measurement) -> HeadPruning:
     place = st.empty()
     n_heads = len(heads_of(run.experiment))
     total = n_heads + measure.n_measurements(n_heads)
@@ -192,7 +191,7 @@ def _measured(run: Run, measurement: Measurement) -> Pruning:
         progress(done)
     curves = None
     for step in measure.pruned(run, measure.least_first(worth), measurement.how, measurement.n):
-        if isinstance(step, Pruning):
+        if isinstance(step, HeadPruning):
             curves = step
         else:
             progress(n_heads + step)
@@ -201,7 +200,7 @@ def _measured(run: Run, measurement: Measurement) -> Pruning:
     return curves
 
 
-def _words(curves: Pruning) -> str:
+def _words(curves: HeadPruning) -> str:
     """Return how many heads went before the accuracy fell by a point, in order and by chance."""
     by_chance = sorted(set(measure.heads_to_spare_by_chance(curves)))
     return paragraph(

@@ -9,7 +9,6 @@ from pages.i18n import N_, _, ngettext, paragraph
 from pages.speed import state, words
 from pages.speed import words as speed_words
 from pages.ui import show, walk_steps
-from tfm_core.data.own.report import Report
 from tfm_core.inspect.speed.paired import TimeRange
 from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import (
@@ -151,7 +150,7 @@ def code(name: str) -> None:
             st.code(source_of(path), language="python")
 
 
-def is_made(name: str, report: Report | None) -> bool:
+def is_made(name: str, report: SpeedReport | None) -> bool:
     """Ask which side is fastest; return whether the result may be shown.
 
     report: what was measured; None before that. A comparison with one side asks nothing.
@@ -204,7 +203,7 @@ def table() -> None:
     )
 
 
-def _rows(label: str, report: Report) -> list[tuple[str, float, str, float, float, str]]:
+def _rows(label: str, report: SpeedReport) -> list[tuple[str, float, str, float, float, str]]:
     case = report.timed[-1]
     name = _(COMPARISONS[report.name].label)
     if len(case.sides) == 1:
