@@ -136,7 +136,7 @@ def test_as_many_as_may_begin_and_the_rest_at_the_next_press(
 
 @pytest.mark.parametrize(
     ("variable", "words"),
-    [("TFM_MAX_STEPS", "at most 3 are allowed"), ("TFM_MAX_QUEUED", "only shows trained")],
+    [("TFM_MAX_STEPS", "the limit here is 3"), ("TFM_MAX_QUEUED", "only shows trained")],
 )
 def test_what_is_refused_leaves_nothing(
     store: RunStore,

@@ -81,7 +81,7 @@ def test_a_run_that_was_handed_over_waits_takes_a_place_and_can_be_stopped(queue
     for _ in range(3):
         queue.step()
     assert (run.status.state, run.status.queue_position) == ("queued", 1)
-    assert job.words(run.folder).startswith(f"Handed to Slurm as job {run.id}; It starts once")
+    assert job.words(run.folder).startswith(f"Submitted to Slurm as job {run.id}. It starts once")
     assert [row["name"] for row in submitted(slurm)] == [run.id], "no place for the next"
     run.request("stop")
     turn_until(queue, lambda: job.read(run.folder).phase == "over", "its job is cancelled")
@@ -227,8 +227,8 @@ def test_a_python_that_is_not_there_is_said(queue, store, monkeypatch):
     [
         (Job("slurm", "another"), "queued", "does not wait for the job mine"),
         (Job("slurm", "mine", phase="again"), "queued", "does not wait for the job mine"),
-        (Job("slurm", "mine"), "stopped", "is stopped, so that the job mine has nothing to do"),
-        (None, "queued", "its job is none"),
+        (Job("slurm", "mine"), "stopped", "is stopped, so the job mine has nothing to do"),
+        (None, "queued", "its job: none"),
     ],
 )
 def test_a_job_that_comes_late_or_twice_touches_nothing(store, noted, state, sentence):

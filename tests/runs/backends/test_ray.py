@@ -119,7 +119,7 @@ def test_a_head_that_is_killed_and_started_again_loses_nothing(queue, store, hea
     run, waiting, here = (store.create(tiny(40)) for _ in range(3))
     assert execute(here).state == "finished"
     queue.submit(run)
-    turn_until(queue, lambda: run.status.is_alive, "starts once")
+    turn_until(queue, lambda: run.status.is_alive, "it begins")
     run.request("pause")
     paused = wait_until(lambda: run.status.state == "paused" and run.status, "it pauses")
     assert 0 < paused.step < 40
