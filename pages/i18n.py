@@ -12,7 +12,8 @@ while a module is imported. The sentences of both are collected with
 
     pybabel extract -o pages.pot -k N_ -k say -k counted:1,2 -k StudentError -k CrossError:2 \\
         -k LimitReached -k DataUnavailable -k RunNotFound -k RunDamaged -k RunHeld \\
-        -k Busy -k StoreUnavailable -k CheckpointDamaged -k TrainingDiverged -k Unreadable -k NotYours \\
+        -k Busy -k StoreUnavailable -k CheckpointDamaged -k TrainingDiverged \\
+        -k Unreadable -k NotYours \\
         -k OnlyWatches -k Refused -k TooLarge -k BadData -k SetMissing -k SetDamaged -k _TooMuch \\
         -k SweepNotFound -k SweepDamaged -k NotAStudy -k Unavailable -k JobRefused -k NotItsTurn \\
         -k WrongValue \\
