@@ -169,9 +169,9 @@ def test_a_mistake_that_is_unknown_or_has_no_place_is_refused_with_a_sentence():
             "Unknown name no-brain; choose from no-resid",
         ),
         ("model", {"family": "vit", "mistakes": 3}, "3 is not a list of names"),
-        ("model", {"family": "vit", "mistakes": "softmax-before-loss"}, "has no place here"),
-        ("training", {"mistakes": "no-scale"}, "has no place here"),
-        ("model", {"family": "encoder-only", "mistakes": "no-causal-mask"}, "has no place here"),
+        ("model", {"family": "vit", "mistakes": "softmax-before-loss"}, "does not apply here"),
+        ("training", {"mistakes": "no-scale"}, "does not apply here"),
+        ("model", {"family": "encoder-only", "mistakes": "no-causal-mask"}, "does not apply here"),
     ]:
         with pytest.raises(ConfigError, match=sentence) as error:
             Experiment.parse({section: values})

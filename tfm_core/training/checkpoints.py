@@ -78,7 +78,7 @@ def save(trainer: Trainer, folder: Path) -> None:
 
 
 def load(trainer: Trainer, folder: Path) -> None:
-    """Bring a trainer to where the checkpoint in ``folder`` stands. Raises CheckpointDamaged.
+    """Restore a trainer from the checkpoint in ``folder``. Raises CheckpointDamaged.
 
     An average that the checkpoint lacks begins with its weights.
     """
