@@ -108,7 +108,7 @@ def test_a_block_joins_its_sublayers_as_its_residuals_say(residual, norm_first, 
     ("settings", "field", "sentence"),
     [
         ({"norm": "none", "mistakes": "shared-norm"}, "mistakes", "There is no norm for the subl"),
-        ({"norm": "none", "final_norm": "always"}, "final_norm", "There is no norm to stand"),
+        ({"norm": "none", "final_norm": "always"}, "final_norm", "A last norm needs a norm"),
         (
             {"norm": "none", "mistakes": "residual-from-normed"},
             "mistakes",
@@ -140,7 +140,7 @@ def test_without_norms_none_stands_behind_the_last_block_either():
 
 
 def test_who_writes_nothing_has_no_causal_mask_to_leave_out():
-    with pytest.raises(ConfigError, match="“No causal mask in the decoder” has no place here"):
+    with pytest.raises(ConfigError, match="“No causal mask in the decoder” does not apply here"):
         Experiment.parse(
             {
                 "model": {"family": "encoder-only", "mistakes": ["no-causal-mask"]},
