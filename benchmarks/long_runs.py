@@ -9,8 +9,8 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks.paired import Spread
 from benchmarks.report import Table
+from benchmarks.timing import Spread
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore

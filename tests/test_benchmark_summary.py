@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import kept, machine, summary
+from benchmarks import kept, summary
 from benchmarks.accuracy import Reached, experiment_of, figure
 from benchmarks.goals import GOALS, REPORTED_SEEDS, TUNING_SEEDS
 from benchmarks.kept import Result
@@ -118,7 +118,7 @@ def _stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
         tables.__name__: (f"stand_in_{tables.__name__}", "…") for tables in (peers, engine, app)
     }
     monkeypatch.setattr(command, "BENCHMARKS", names)
-    monkeypatch.setattr(machine, "prepare", lambda: None)
+    monkeypatch.setattr(timing, "prepare", lambda: None)
 
 
 def test_a_benchmark_that_breaks_stops_no_other_and_is_said(monkeypatch, tmp_path, capsys):

@@ -27,9 +27,8 @@ from benchmarks import (
 )
 from benchmarks.accuracy import experiment_of, reach
 from benchmarks.goals import GOALS, LEARNING, PEERS
-from benchmarks.paired import Spread, measure, ratio
 from benchmarks.report import Table, Target
-from benchmarks.steps import training_step
+from benchmarks.timing import Spread, measure, ratio, training_step
 from tfm_core.config import ImageTaskConfig
 from tfm_core.data.image_data import load_images
 from tfm_core.inspect.speed.loops import cut_into_patches

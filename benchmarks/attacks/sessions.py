@@ -19,9 +19,9 @@ from pathlib import Path
 import psutil
 
 from benchmarks.goals import said
-from benchmarks.paired import Spread, milliseconds, ratio
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import Served, per_step, serve, wait_until
+from benchmarks.timing import Spread, milliseconds, ratio
 from benchmarks.visitor import PATIENCE, Watched, visitor
 from tfm_core.presets import PRESETS
 from tfm_core.runs import tickets

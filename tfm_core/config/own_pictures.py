@@ -44,7 +44,7 @@ class OwnPicturesTaskConfig(ImageTaskConfig):
 
     tasks: ClassVar[dict[str, ImageTaskFacts]] = {"own-pictures": _GENERIC}
     kind: Literal["own-pictures"] = "own-pictures"  # type: ignore[assignment]
-    name: Literal["own-pictures"] = task_setting("own-pictures")
+    name: Literal["own-pictures"] = task_setting("own-pictures")  # type: ignore[assignment]
     data: str = set_fact(
         N_("Data"), default=EXAMPLE, pattern=r"^([0-9a-f]{20}|example-[a-z]{3,20})$"
     )

@@ -53,8 +53,8 @@ class Segments(nn.Module):
         return out
 
 
-Embedding = TypeVar("Embedding", bound=nn.Module)
-Layers = TypeVar("Layers", bound=nn.Module)
+Embedding = TypeVar("Embedding", bound=nn.Module, covariant=True)
+Layers = TypeVar("Layers", bound=nn.Module, covariant=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,7 +159,7 @@ class RecurrentTranslator(nn.Module):
     def __init__(
         self,
         source: Side[nn.Module, RecurrentEncoder],
-        target: Side[nn.Module, AdditiveDecoder] | Side[nn.Module, LuongDecoder],
+        target: Side[nn.Module, AdditiveDecoder | LuongDecoder],
         *,
         bridge: nn.Linear,
         readout: nn.Linear,
