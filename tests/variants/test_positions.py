@@ -143,8 +143,8 @@ def test_a_record_that_lacks_a_part_is_refused():
 
 def test_a_part_that_is_not_given_at_all_is_missed():
     parts = {field.name: getattr(ROTARY, field.name) for field in dataclasses.fields(ROTARY)}
-    del parts["look"]
-    with pytest.raises(TypeError, match="look"):
+    del parts["style"]
+    with pytest.raises(TypeError, match="style"):
         type(ROTARY)(**parts)
 
 

@@ -24,8 +24,8 @@ from tfm_core.models.build import Model
 from tfm_core.reading import open_plain
 from tfm_core.sentences import StudentError
 from tfm_core.training.checkpoint_facts import CheckpointFacts, facts_of
-from tfm_core.training.trainer import BestWeights, Trainer
 from tfm_core.training.setup import new_model
+from tfm_core.training.trainer import BestWeights, Trainer
 
 FILE = "checkpoint.safetensors"
 _MODEL, _AVERAGE = "model/", "average/"
