@@ -246,5 +246,5 @@ def test_a_target_that_is_not_shifted_is_copied_and_nothing_can_be_written(famil
 
 def test_a_target_that_is_not_shifted_needs_a_model_that_writes():
     for family, task in (("encoder-only", "sort"), ("vit", "mnist-5000")):
-        with pytest.raises(ConfigError, match="is a mistake of models that write token by token"):
+        with pytest.raises(ConfigError, match="needs a model that writes token by token"):
             experiment(family, task, training={"mistakes": "target-not-shifted"})
