@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import kept, summary
+from benchmarks import kept, summary, timing
 from benchmarks.accuracy import Reached, experiment_of, figure
 from benchmarks.goals import GOALS, REPORTED_SEEDS, TUNING_SEEDS
 from benchmarks.kept import Result
