@@ -15,7 +15,7 @@ from tfm_core.plots.attention import LEGEND, MASKED, SCALES, Theme, short
 from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.palette import BLUE, GREY, VERMILION
 from tfm_core.sentences import N_
-from tfm_core.variants.forms import SCALES
+from tfm_core.variants import forms
 
 Floats = npt.NDArray[np.floating[Any]]
 # Two hues that every kind of colour vision tells apart, with the paper between them.
@@ -163,7 +163,7 @@ def entropies(
 
     mistake: the wrong scale, a name of SCALES.
     """
-    width = SCALES[mistake].width
+    width = forms.SCALES[mistake].width
     said = f"/ sqrt({width})" if width else "not scaled"
     figure = go.Figure()
     positions = list(range(len(queries)))
