@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.error(
                 f"there is no benchmark {name!r}; there are {'; '.join((*known, *TRAINED))}"
             )
-    from benchmarks.machine import describe, prepare
+    from benchmarks.timing import describe, prepare
 
     prepare()
     print(describe(), flush=True)
@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _results(outcome: summary.Outcome) -> dict[str, kept.Result]:
     """Return what was measured, with the machine, the day and the commit."""
-    from benchmarks.machine import commit, processor
+    from benchmarks.timing import commit, processor
 
     day = datetime.datetime.now(datetime.UTC).date().isoformat()
     figures = outcome.figures.items()

@@ -9,9 +9,8 @@ from torch import Tensor
 
 from benchmarks.beginner_vit import LoopedViT, copy_weights
 from benchmarks.goals import said
-from benchmarks.paired import measure, milliseconds, ratio
 from benchmarks.report import Figure, Table
-from benchmarks.steps import training_step
+from benchmarks.timing import measure, milliseconds, ratio, training_step
 from tfm_core.config import ViTConfig
 from tfm_core.models.build import ImageShape, build_vit
 from tfm_core.models.pictures import VisionTransformer

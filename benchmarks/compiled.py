@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 
 import torch
 
-from benchmarks.paired import measure, milliseconds, ratio
 from benchmarks.report import Skipped, Table
+from benchmarks.timing import measure, milliseconds, ratio
 from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS
 from tfm_core.training.compiling import compile_model, why_no_compiler

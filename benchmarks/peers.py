@@ -13,9 +13,8 @@ from torch import nn
 
 from benchmarks import peer_translator, peer_vits
 from benchmarks.goals import said
-from benchmarks.paired import measure, milliseconds, ratio
 from benchmarks.report import Figure, Skipped, Table
-from benchmarks.steps import training_step
+from benchmarks.timing import measure, milliseconds, ratio, training_step
 
 BATCH = 128
 VIT_GOALS = {2: "ViT beside peers, 2 layers", 4: "ViT beside peers, 4 layers"}

@@ -132,7 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in options.names:
         if name not in PRESETS:
             parser.error(f"there is no preset {name!r}; there are {', '.join(PRESETS)}")
-    from benchmarks.machine import describe, prepare
+    from benchmarks.timing import describe, prepare
 
     prepare()
     print(describe(), flush=True)

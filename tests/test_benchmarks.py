@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from benchmarks.paired import TimeRange
 
 from benchmarks import __main__ as command
 from benchmarks import (
@@ -26,10 +27,9 @@ from benchmarks import (
     presets,
 )
 from benchmarks.accuracy import experiment_of, reach
-from benchmarks.goals import GOALS, LEARNING, PEERS, Goal
-from benchmarks.paired import TimeRange, measure, ratio
+from benchmarks.goals import GOALS, LEARNING, PEERS
 from benchmarks.report import Table, Target
-from benchmarks.steps import training_step
+from benchmarks.timing import measure, ratio, training_step
 from tfm_core.config import ImageTaskConfig
 from tfm_core.data.image_data import load_images
 from tfm_core.inspect.speed.loops import cut_into_patches
@@ -165,14 +165,14 @@ def test_a_goal_is_trained_and_scored():
     assert one.seconds > 0
 
 
-@pytest.mark.parametrize("goal", LEARNING, ids=lambda goal: goal.name)
-def test_every_goal_of_learning_names_an_experiment_that_is_tested(goal: Goal):
-    assert goal.training is not None
-    training = experiment_of(goal.training).training
-    assert training.final_test
-    for section, settings in goal.training.changes.items():
-        config = getattr(experiment_of(goal.training), section)
-        assert {name: getattr(config, name) for name in settings} == settings
+def test_every_goal_of_learning_names_an_experiment_that_is_tested():
+    for goal in LEARNING:
+        assert goal.training is not None
+        experiment = experiment_of(goal.training)
+        assert experiment.training.final_test
+        for section, settings in goal.training.changes.items():
+            config = getattr(experiment, section)
+            assert {name: getattr(config, name) for name in settings} == settings, goal.name
 
 
 def test_a_round_runs_there_and_back_and_divides_by_the_calls():

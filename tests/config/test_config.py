@@ -269,7 +269,7 @@ def test_a_file_with_thousands_of_mistakes_is_answered_in_a_few_sentences():
         ({"warmup": 0.7}, "training.warmup", "takes 70% of the steps", 0.1),
         ({"validate_every": 5000}, "training.validate_every", "overfitting shows too late", 100),
         ({"optimizer": "sgd", "clip_norm": 0.001}, "training.clip_norm", "hardly learn", 1.0),
-        ({"label_smoothing": 0.8}, "training.label_smoothing", "80% of each target", 0.1),
+        ({"label_smoothing": 0.8}, "training.label_smoothing", "Smoothing of 80%", 0.1),
     ],
 )
 def test_what_is_plainly_sick_is_said_before_the_start_with_what_would_be_well(

@@ -124,7 +124,7 @@ def test_training_takes_what_validation_leaves():
 
 
 def test_too_many_validation_pictures_are_refused():
-    with pytest.raises(ValueError, match="n_validation 4500 leaves nothing of the 4500 training"):
+    with pytest.raises(ValueError, match="n_validation 4500 uses up the 4500 training"):
         ImageTaskConfig(name="mnist-5000", n_validation=4500)
     data = load_images(ImageTaskConfig(name="mnist-5000", n_validation=4499), seed=0)
     assert len(data.train) == 1

@@ -85,7 +85,7 @@ def test_cached_keys_give_the_logits_of_the_whole_text(family, settings):
     assert supports_cache(model)
     for length in (0, 1, 2, 4, 5, LONG):
         found = next_logits(ids[:, :length])
-        open_ones = slice(None) if length <= 4 else slice(0, 1)  # nobody asks behind an end
+        open_ones = slice(None) if length <= 4 else slice(0, 1)  # after an end nothing is read
         torch.testing.assert_close(
             found[open_ones], again(model, src, ids[:, :length])[open_ones], atol=2e-5, rtol=1e-4
         )
@@ -99,9 +99,16 @@ def test_a_position_kind_that_cannot_be_cached_is_refused(monkeypatch):
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("mistake", [None, "no-output-projection", "sliced-heads", "no-scale"])
-@pytest.mark.parametrize("n", [1, 3])
-@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize(
+    ("mistake", "n", "bias"),
+    [
+        (None, 1, True),
+        (None, 3, False),
+        ("no-output-projection", 3, True),
+        ("sliced-heads", 1, False),
+        ("no-scale", 3, False),
+    ],
+)
 def test_an_attention_laid_out_for_single_tokens_computes_what_the_layer_does(mistake, n, bias):
     torch.manual_seed(0)
     layer = MultiHeadAttention(12, 3, bias=bias).eval()

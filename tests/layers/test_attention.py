@@ -41,32 +41,32 @@ def copied(bias=True):
     return ours, theirs
 
 
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("is_cross", [True, False])
-@pytest.mark.parametrize("is_watched", [True, False])
-def test_equals_torch_multihead_attention(bias, is_cross, is_watched):
-    ours, theirs = copied(bias)
-    x = torch.randn(B, Q, D_MODEL)
-    memory = torch.randn(B, K, D_MODEL) if is_cross else x
-    keep = torch.rand(B, memory.size(1)) > 0.3
-    keep[:, 0] = True
-    expected, weights = theirs(
-        x, memory, memory, key_padding_mask=~keep, average_attn_weights=False
-    )
-    arguments = (x, memory) if is_cross else (x,)
-    if is_watched:
-        with capture(ours) as cache:
-            out = ours(*arguments, mask=keep[:, None, None, :])
-        torch.testing.assert_close(cache[".weights"], weights, atol=1e-6, rtol=1e-5)
-    else:
-        out = ours(*arguments, mask=keep[:, None, None, :])
-    torch.testing.assert_close(out, expected, atol=1e-5, rtol=1e-5)
+def test_equals_torch_multihead_attention():
+    for bias in [True, False]:
+        for is_cross in [True, False]:
+            for is_watched in [True, False]:
+                ours, theirs = copied(bias)
+                x = torch.randn(B, Q, D_MODEL)
+                memory = torch.randn(B, K, D_MODEL) if is_cross else x
+                keep = torch.rand(B, memory.size(1)) > 0.3
+                keep[:, 0] = True
+                expected, weights = theirs(
+                    x, memory, memory, key_padding_mask=~keep, average_attn_weights=False
+                )
+                arguments = (x, memory) if is_cross else (x,)
+                if is_watched:
+                    with capture(ours) as cache:
+                        out = ours(*arguments, mask=keep[:, None, None, :])
+                    torch.testing.assert_close(cache[".weights"], weights, atol=1e-6, rtol=1e-5)
+                else:
+                    out = ours(*arguments, mask=keep[:, None, None, :])
+                torch.testing.assert_close(out, expected, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("n_heads", [1, 2, 4, 8])
-def test_parameters_do_not_depend_on_heads(n_heads):
-    attention = MultiHeadAttention(512, n_heads)
-    assert sum(p.numel() for p in attention.parameters()) == 1_050_624
+def test_parameters_do_not_depend_on_heads():
+    for n_heads in [1, 2, 4, 8]:
+        attention = MultiHeadAttention(512, n_heads)
+        assert sum(p.numel() for p in attention.parameters()) == 1_050_624
 
 
 def test_rows_sum_to_one_and_masked_weights_are_exactly_zero():
@@ -77,17 +77,17 @@ def test_rows_sum_to_one_and_masked_weights_are_exactly_zero():
     assert (weights[~mask.expand_as(weights)] == 0).all()
 
 
-@pytest.mark.parametrize("has_bias", [True, False])
-def test_a_query_that_may_attend_to_nothing_gets_zeros(has_bias):
-    q, k, v = torch.randn(B, H, Q, D), torch.randn(B, H, K, D), torch.randn(B, H, K, D)
-    mask = torch.ones(B, 1, Q, K, dtype=torch.bool)
-    mask[0, :, 2] = False
-    bias = torch.randn(H, Q, K) if has_bias else None
-    weights = attention_weights(q, k, mask, bias)
-    fused = fused_attention(q, k, v, mask, bias)
-    assert (weights[0, :, 2] == 0).all()
-    assert (fused[0, :, 2] == 0).all()
-    torch.testing.assert_close(weights @ v, fused, atol=1e-5, rtol=1e-5)
+def test_a_query_that_may_attend_to_nothing_gets_zeros():
+    for has_bias in [True, False]:
+        q, k, v = torch.randn(B, H, Q, D), torch.randn(B, H, K, D), torch.randn(B, H, K, D)
+        mask = torch.ones(B, 1, Q, K, dtype=torch.bool)
+        mask[0, :, 2] = False
+        bias = torch.randn(H, Q, K) if has_bias else None
+        weights = attention_weights(q, k, mask, bias)
+        fused = fused_attention(q, k, v, mask, bias)
+        assert (weights[0, :, 2] == 0).all()
+        assert (fused[0, :, 2] == 0).all()
+        torch.testing.assert_close(weights @ v, fused, atol=1e-5, rtol=1e-5)
 
 
 def test_gradients_are_finite_where_a_row_allows_nothing():

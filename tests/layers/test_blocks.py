@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from tests.layers.blocks import make_block
+from tests.pairwise import pairwise
 from tfm_core.layers.blocks import tokens_at
 from tfm_core.layers.fast import Stack
 from tfm_core.layers.masks import causal_mask, padding_mask
@@ -33,21 +34,22 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize("query_positions", ASKED.values(), ids=ASKED)
-@pytest.mark.parametrize("relative", RELATIVE)
-@pytest.mark.parametrize("mask", MASKS)
-@pytest.mark.parametrize("norm_first", [True, False])
-def test_a_stack_asked_at_a_few_positions_says_there_what_it_says(
-    relative, mask, norm_first, query_positions
-):
+@pytest.mark.parametrize(
+    "settings",
+    pairwise(asked=ASKED, relative=RELATIVE, mask=MASKS, norm_first=[True, False]),
+    ids=lambda settings: " ".join(map(str, settings.values())),
+)
+def test_a_stack_asked_at_a_few_positions_says_there_what_it_says(settings):
+    query_positions, mask = ASKED[settings["asked"]], MASKS[settings["mask"]]
+    relative, norm_first = RELATIVE[settings["relative"]], settings["norm_first"]
     torch.manual_seed(0)
     blocks = [make_block(D, HEADS, 11, norm_first=norm_first) for _ in range(2)]
-    stack = Stack(blocks, torch.nn.LayerNorm(D), relative=RELATIVE[relative])
+    stack = Stack(blocks, torch.nn.LayerNorm(D), relative=relative)
     x = torch.randn(B, T, D)
     gradients = []
     for out in (
-        tokens_at(stack(x, mask=MASKS[mask]), query_positions),
-        stack.at(query_positions, x, mask=MASKS[mask]),
+        tokens_at(stack(x, mask=mask), query_positions),
+        stack.at(query_positions, x, mask=mask),
     ):
         stack.zero_grad()
         assert out.shape == (B, query_positions.size(1), D)

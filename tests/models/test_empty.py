@@ -24,7 +24,7 @@ NEEDS_A_SOURCE = [
 @pytest.mark.parametrize(("family", "settings"), NEEDS_A_SOURCE)
 def test_an_empty_source_is_refused_in_a_sentence(family, settings):
     _src, tgt_in = text_batch()
-    with pytest.raises(ValueError, match=r"source has length 0.*at least one token"):
+    with pytest.raises(ValueError, match=r"source is empty.*at least one token"):
         text_model(family, **settings)(torch.empty(2, 0, dtype=torch.int64), tgt_in)
 
 

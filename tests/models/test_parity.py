@@ -47,21 +47,23 @@ def copy_block(ours, theirs):
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("norm_first", [True, False])
-@pytest.mark.parametrize("eps", [1e-12, 1e-5, 0.1])
-@pytest.mark.parametrize(
-    ("activation", "known"), [("relu", "relu"), ("gelu", "gelu"), ("gelu_tanh", GELU_TANH)]
-)
-def test_equals_torch_encoder_layer(norm_first, activation, known, eps):
-    theirs = nn.TransformerEncoderLayer(
-        D_MODEL, H, D_FF, 0.0, known, eps, batch_first=True, norm_first=norm_first
-    )
-    ours = make_block(D_MODEL, H, D_FF, activation=activation, norm_first=norm_first, eps=eps)
-    copy_block(ours, theirs)
-    x, keep = torch.randn(B, S, D_MODEL), torch.rand(B, S) > 0.3
-    keep[:, 0] = True
-    expected = theirs.train()(x, src_key_padding_mask=~keep)
-    torch.testing.assert_close(ours(x, mask=keep[:, None, None]), expected, atol=1e-5, rtol=1e-4)
+def test_equals_torch_encoder_layer():
+    for norm_first in [True, False]:
+        for eps in [1e-12, 1e-5, 0.1]:
+            for activation, known in [("relu", "relu"), ("gelu", "gelu"), ("gelu_tanh", GELU_TANH)]:
+                theirs = nn.TransformerEncoderLayer(
+                    D_MODEL, H, D_FF, 0.0, known, eps, batch_first=True, norm_first=norm_first
+                )
+                ours = make_block(
+                    D_MODEL, H, D_FF, activation=activation, norm_first=norm_first, eps=eps
+                )
+                copy_block(ours, theirs)
+                x, keep = torch.randn(B, S, D_MODEL), torch.rand(B, S) > 0.3
+                keep[:, 0] = True
+                expected = theirs.train()(x, src_key_padding_mask=~keep)
+                torch.testing.assert_close(
+                    ours(x, mask=keep[:, None, None]), expected, atol=1e-5, rtol=1e-4
+                )
 
 
 @pytest.mark.quick
@@ -76,49 +78,50 @@ def test_gelu_by_tanh_is_the_published_formula():
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("norm_first", [True, False])
-def test_equals_torch_decoder_layer(norm_first):
-    theirs = nn.TransformerDecoderLayer(
-        D_MODEL, H, D_FF, 0.0, batch_first=True, norm_first=norm_first
-    )
-    ours = make_block(D_MODEL, H, D_FF, has_cross=True, norm_first=norm_first)
-    copy_block(ours, theirs)
-    x, memory = torch.randn(B, T, D_MODEL), torch.randn(B, S, D_MODEL)
-    keep = torch.rand(B, S) > 0.3
-    keep[:, 0] = True
-    expected = theirs(
-        x,
-        memory,
-        tgt_mask=nn.Transformer.generate_square_subsequent_mask(T),
-        memory_key_padding_mask=torch.zeros(B, S).masked_fill(~keep, float("-inf")),
-    )
-    out = ours(x, mask=causal_mask(T), memory=memory, memory_mask=keep[:, None, None])
-    torch.testing.assert_close(out, expected, atol=1e-5, rtol=1e-4)
+def test_equals_torch_decoder_layer():
+    for norm_first in [True, False]:
+        theirs = nn.TransformerDecoderLayer(
+            D_MODEL, H, D_FF, 0.0, batch_first=True, norm_first=norm_first
+        )
+        ours = make_block(D_MODEL, H, D_FF, has_cross=True, norm_first=norm_first)
+        copy_block(ours, theirs)
+        x, memory = torch.randn(B, T, D_MODEL), torch.randn(B, S, D_MODEL)
+        keep = torch.rand(B, S) > 0.3
+        keep[:, 0] = True
+        expected = theirs(
+            x,
+            memory,
+            tgt_mask=nn.Transformer.generate_square_subsequent_mask(T),
+            memory_key_padding_mask=torch.zeros(B, S).masked_fill(~keep, float("-inf")),
+        )
+        out = ours(x, mask=causal_mask(T), memory=memory, memory_mask=keep[:, None, None])
+        torch.testing.assert_close(out, expected, atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.quick
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
-@pytest.mark.parametrize("norm_first", [True, False])
-def test_equals_torch_transformer(norm_first):
-    theirs = nn.Transformer(
-        D_MODEL, H, 2, 3, D_FF, 0.0, batch_first=True, norm_first=norm_first
-    ).train()
-    stacks = []
-    for n, layers, norm in (
-        (2, theirs.encoder.layers, theirs.encoder.norm),
-        (3, theirs.decoder.layers, theirs.decoder.norm),
-    ):
-        blocks = [
-            make_block(D_MODEL, H, D_FF, has_cross=n == 3, norm_first=norm_first) for _ in range(n)
-        ]
-        for ours, other in zip(blocks, layers, strict=True):
-            copy_block(ours, other)
-        stacks.append(Stack(blocks, norm))
-    encoder, decoder = stacks
-    src, tgt = torch.randn(B, S, D_MODEL), torch.randn(B, T, D_MODEL)
-    expected = theirs(src, tgt, tgt_mask=nn.Transformer.generate_square_subsequent_mask(T))
-    out = decoder(tgt, mask=causal_mask(T), memory=encoder(src))
-    torch.testing.assert_close(out, expected, atol=1e-5, rtol=1e-4)
+def test_equals_torch_transformer():
+    for norm_first in [True, False]:
+        theirs = nn.Transformer(
+            D_MODEL, H, 2, 3, D_FF, 0.0, batch_first=True, norm_first=norm_first
+        ).train()
+        stacks = []
+        for n, layers, norm in (
+            (2, theirs.encoder.layers, theirs.encoder.norm),
+            (3, theirs.decoder.layers, theirs.decoder.norm),
+        ):
+            blocks = [
+                make_block(D_MODEL, H, D_FF, has_cross=n == 3, norm_first=norm_first)
+                for _ in range(n)
+            ]
+            for ours, other in zip(blocks, layers, strict=True):
+                copy_block(ours, other)
+            stacks.append(Stack(blocks, norm))
+        encoder, decoder = stacks
+        src, tgt = torch.randn(B, S, D_MODEL), torch.randn(B, T, D_MODEL)
+        expected = theirs(src, tgt, tgt_mask=nn.Transformer.generate_square_subsequent_mask(T))
+        out = decoder(tgt, mask=causal_mask(T), memory=encoder(src))
+        torch.testing.assert_close(out, expected, atol=1e-5, rtol=1e-4)
 
 
 @torch.no_grad()

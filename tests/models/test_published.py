@@ -75,32 +75,36 @@ def test_bert_adds_word_position_and_segment_then_normalises():
     torch.testing.assert_close(model(src, src), expected, atol=1e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("name", "eps"),
-    [("transformer-base", 1e-5), ("bert-base", 1e-12), ("bert-large", 1e-12), ("gpt2-xl", 1e-5),
-     ("vit-ti", 1e-6), ("vit-h", 1e-6), ("vit-mnist", 1e-5)],
-)  # fmt: skip
-def test_every_norm_of_a_published_model_has_its_epsilon(name, eps):
-    known = ARCHITECTURES[name]
-    with torch.device("meta"):
-        model = build_model(known.model, known.shape)
-    norms = [module for module in model.modules() if isinstance(module, nn.LayerNorm)]
-    assert len(norms) >= 2 * len(model.get_submodule(next(iter(stacks(model)))).layers)
-    assert {norm.eps for norm in norms} == {eps}
+def test_every_norm_of_a_published_model_has_its_epsilon():
+    for name, eps in [
+        ("transformer-base", 1e-5),
+        ("bert-base", 1e-12),
+        ("bert-large", 1e-12),
+        ("gpt2-xl", 1e-5),
+        ("vit-ti", 1e-6),
+        ("vit-h", 1e-6),
+        ("vit-mnist", 1e-5),
+    ]:
+        known = ARCHITECTURES[name]
+        with torch.device("meta"):
+            model = build_model(known.model, known.shape)
+        norms = [module for module in model.modules() if isinstance(module, nn.LayerNorm)]
+        assert len(norms) >= 2 * len(model.get_submodule(next(iter(stacks(model)))).layers)
+        assert {norm.eps for norm in norms} == {eps}
 
 
 def stacks(model):
     return [name for name in ("encoder", "decoder") if hasattr(model, name)]
 
 
-@pytest.mark.parametrize("name", [name for name in ARCHITECTURES if name.startswith("gpt2")])
-def test_gpt2_is_a_language_model_of_its_whole_context(name):
-    known = ARCHITECTURES[name]
-    assert (known.shape.has_source, known.src_len, known.tgt_len) == (False, 0, 1024)
-    assert known.model.max_len == 1024
+def test_gpt2_is_a_language_model_of_its_whole_context():
+    for name in [name for name in ARCHITECTURES if name.startswith("gpt2")]:
+        known = ARCHITECTURES[name]
+        assert (known.shape.has_source, known.src_len, known.tgt_len) == (False, 0, 1024)
+        assert known.model.max_len == 1024
 
 
-@pytest.mark.parametrize("name", [name for name in ARCHITECTURES if not name.startswith("text-")])
-def test_only_the_first_transformer_scales_its_embeddings(name):
-    shape = ARCHITECTURES[name].shape
-    assert getattr(shape, "scale_embedding", None) in (None, name.startswith("transformer"))
+def test_only_the_first_transformer_scales_its_embeddings():
+    for name in [name for name in ARCHITECTURES if not name.startswith("text-")]:
+        shape = ARCHITECTURES[name].shape
+        assert getattr(shape, "scale_embedding", None) in (None, name.startswith("transformer"))

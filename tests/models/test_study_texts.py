@@ -128,14 +128,14 @@ def count(module):
     return sum(parameter.numel() for parameter in module.parameters())
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_model_of_the_notebooks_has_its_count(name):
-    known = ARCHITECTURES[name]
-    assert known.note
-    assert counted(name) == COUNTS[name]
-    assert count(laid_out(known.model, known.shape)) == COUNTS[name]
-    assert parameter_table(known.model, known.shape).total == COUNTS[name]
-    assert known.n_parameters in (None, COUNTS[name])
+def test_every_model_of_the_notebooks_has_its_count():
+    for name in NAMES:
+        known = ARCHITECTURES[name]
+        assert known.note
+        assert counted(name) == COUNTS[name]
+        assert count(laid_out(known.model, known.shape)) == COUNTS[name]
+        assert parameter_table(known.model, known.shape).total == COUNTS[name]
+        assert known.n_parameters in (None, COUNTS[name])
 
 
 def test_the_blocks_of_the_smallest_encoder_have_the_notebooks_count():
@@ -156,42 +156,42 @@ def test_the_counts_that_a_note_gives_are_those_of_the_classes_it_names():
         assert f"{n:,}" in known.note
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_no_model_of_the_notebooks_drops_out_or_scales_what_its_notebook_does_not(name):
-    known = ARCHITECTURES[name]
-    undropped = name in ("text-encoder", "text-synthetic", "text-vit")
-    assert known.model.dropout == (0.0 if undropped else 0.1)
-    if isinstance(known.shape, TextShape):
-        assert not known.shape.scale_embedding
+def test_no_model_of_the_notebooks_drops_out_or_scales_what_its_notebook_does_not():
+    for name in NAMES:
+        known = ARCHITECTURES[name]
+        undropped = name in ("text-encoder", "text-synthetic", "text-vit")
+        assert known.model.dropout == (0.0 if undropped else 0.1)
+        if isinstance(known.shape, TextShape):
+            assert not known.shape.scale_embedding
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_model_of_the_notebooks_answers_in_the_shape_that_its_notebook_says(name):
-    known = ARCHITECTURES[name]
-    shape, batch = known.shape, known.batch
-    model = laid_out(known.model, shape)
-    if isinstance(shape, ImageShape):
-        assert model(torch.empty(batch, 1, 28, 28, device="meta")).shape == (batch, 10)
-        return
-    ids = [
-        torch.empty(batch, n, dtype=torch.int64, device="meta")
-        for n in (known.src_len, known.tgt_len)
-    ]
-    width = known.model.d_model if shape.head == "states" else shape.tgt_vocabulary
-    assert model(*ids).shape == (batch, known.tgt_len, width)
+def test_every_model_of_the_notebooks_answers_in_the_shape_that_its_notebook_says():
+    for name in NAMES:
+        known = ARCHITECTURES[name]
+        shape, batch = known.shape, known.batch
+        model = laid_out(known.model, shape)
+        if isinstance(shape, ImageShape):
+            assert model(torch.empty(batch, 1, 28, 28, device="meta")).shape == (batch, 10)
+            continue
+        ids = [
+            torch.empty(batch, n, dtype=torch.int64, device="meta")
+            for n in (known.src_len, known.tgt_len)
+        ]
+        width = known.model.d_model if shape.head == "states" else shape.tgt_vocabulary
+        assert model(*ids).shape == (batch, known.tgt_len, width)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_file_of_every_model_of_the_notebooks_counts_as_the_model_does(name):
-    known = ARCHITECTURES[name]
-    namespace = {"__name__": "generated"}
-    exec(source_code(known.model, known.shape), namespace)
-    with torch.device("meta"):
-        made = namespace["Model"]()
-    assert count(made) == COUNTS[name]
-    names = own_names(known.model, known.shape)
-    ours = [own_name(name, names) for name in laid_out(known.model, known.shape).state_dict()]
-    assert sorted(made.state_dict()) == sorted(filter(None, ours))
+def test_the_file_of_every_model_of_the_notebooks_counts_as_the_model_does():
+    for name in NAMES:
+        known = ARCHITECTURES[name]
+        namespace = {"__name__": "generated"}
+        exec(source_code(known.model, known.shape), namespace)
+        with torch.device("meta"):
+            made = namespace["Model"]()
+        assert count(made) == COUNTS[name]
+        names = own_names(known.model, known.shape)
+        ours = [own_name(name, names) for name in laid_out(known.model, known.shape).state_dict()]
+        assert sorted(made.state_dict()) == sorted(filter(None, ours))
 
 
 def test_the_printed_total_is_below_that_of_the_stacks_alone():
@@ -237,10 +237,10 @@ def test_heads_on_slices_are_full_matrices_that_are_zero_elsewhere():
     assert not torch.allclose(ours(x)[..., :4], ours(changed)[..., :4])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_projections_differ_in_their_parameters(kind):
-    others = [count(attention(other)) for other in KINDS if other != kind]
-    assert count(attention(kind)) not in others
+def test_projections_differ_in_their_parameters():
+    for kind in KINDS:
+        others = [count(attention(other)) for other in KINDS if other != kind]
+        assert count(attention(kind)) not in others
 
 
 def test_sublayers_share_one_norm_and_are_told_apart():
@@ -261,12 +261,14 @@ def test_sublayers_share_one_norm_and_are_told_apart():
     torch.testing.assert_close(block(x, memory=memory), apart(x, memory=memory))
 
 
-@pytest.mark.parametrize("norm_first", [True, False])
-def test_a_last_norm_stands_where_it_is_asked_for(norm_first):
-    for kind, stands in (("pre-norm", norm_first), ("always", True), ("never", False)):
-        config = EncoderOnlyConfig.parse({**SMALL, "norm_first": norm_first, "final_norm": kind})
-        model = build_model(config, TextShape(17, 19))
-        assert (model.encoder.final_norm is not None) is stands is config.has_final_norm
+def test_a_last_norm_stands_where_it_is_asked_for():
+    for norm_first in [True, False]:
+        for kind, stands in (("pre-norm", norm_first), ("always", True), ("never", False)):
+            config = EncoderOnlyConfig.parse(
+                {**SMALL, "norm_first": norm_first, "final_norm": kind}
+            )
+            model = build_model(config, TextShape(17, 19))
+            assert (model.encoder.final_norm is not None) is stands is config.has_final_norm
 
 
 def test_a_hidden_layer_stands_before_the_labels_and_counts_in_the_arithmetic():

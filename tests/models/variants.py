@@ -14,8 +14,7 @@ from tfm_core.models.build import (
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
 from tfm_core.variants.cells import CELLS
-from tfm_core.variants.norms import FINAL_NORMS, NORMS
-from tfm_core.variants.poolings import POOLINGS
+from tfm_core.variants.norms import NORMS
 from tfm_core.variants.positions import (
     ADDED_TO_PATCHES,
     ADDED_TO_WORDS,
@@ -35,21 +34,22 @@ def mistakes_of(family):
     return list(MODEL_CONFIGS[family].offered("mistakes"))
 
 
+def spread(**choices):
+    """Yield settings in which each choice of each setting is once, of all settings at a time."""
+    columns = {name: list(values) for name, values in choices.items()}
+    for i in range(max(map(len, columns.values()))):
+        yield {name: values[i % len(values)] for name, values in columns.items()}
+
+
 def _text_variants():
-    """(family, settings) with each choice of each setting once."""
+    """(family, settings) with each choice of each setting once, and each mistake alone."""
     for family in TEXT_FAMILIES:
-        yield from ((family, {"position": name}) for name in POSITIONS_OF_WORDS)
-        yield from ((family, {"activation": name}) for name in ACTIVATIONS)
-        yield from ((family, {"norm": name}) for name in NORMS)
         for settings in (
-            {"norm_first": False},
-            {"norm_eps": 1e-12},
-            {"norm": "rmsnorm", "norm_eps": 0.03},
-            {"bias": False},
-            {"window": 2},
-            {"tie_embeddings": True},
-            {"dropout": 0.1},
-            {"projection_bias": False},
+            *spread(position=POSITIONS_OF_WORDS, activation=ACTIVATIONS, norm=NORMS),
+            {"norm_first": False, "norm_eps": 1e-12, "bias": False},
+            {"norm": "rmsnorm", "norm_eps": 0.03, "window": 2, "final_norm": "never"},
+            {"tie_embeddings": True, "dropout": 0.1, "final_norm": "always"},
+            {"projection_bias": False, "norm_first": False, "final_norm": "always"},
             {"query_key_gain": 2.0},
         ):
             yield family, settings
@@ -59,8 +59,6 @@ def _text_variants():
         yield family, {"mistakes": "residual-from-normed,scaled-by-d-model", "position": "t5-bias"}
         if issubclass(MODEL_CONFIGS[family], WriterConfig):
             yield family, {"mistakes": "mask-transposed", "window": 2, "position": "alibi"}
-        yield from ((family, {"final_norm": name}) for name in FINAL_NORMS)
-        yield family, {"final_norm": "always", "norm_first": False, "projection_bias": False}
 
 
 def _recurrent_variants():
@@ -74,11 +72,9 @@ def _recurrent_variants():
 
 
 def _vit_variants():
-    """Settings with each choice of each setting once."""
-    yield from ({"position": name} for name in POSITIONS)
-    yield from ({"pooling": name} for name in POOLINGS)
-    yield from ({"stem": name} for name in STEMS)
-    yield from ({"pooling": "cls", "position": name} for name in POSITIONS)
+    """Settings with each choice of each setting once, and each mistake alone."""
+    yield from spread(position=POSITIONS, pooling=["cls", "mean"], stem=STEMS)
+    yield {"pooling": "cls", "position": "learned"}
     yield {"norm_first": False, "bias": False}
     yield {"activation": "gelu_tanh", "norm_eps": 1e-6}
     yield {"mistakes": "sliced-heads", "final_norm": "never", "pooling": "cls", "bias": False}
@@ -90,12 +86,14 @@ def _vit_variants():
 
 
 def _captioner_variants():
-    """Settings with each choice of each setting once."""
-    yield from ({"position": name} for name in ADDED_TO_PATCHES)
-    yield from ({"text_position": name} for name in ADDED_TO_WORDS)
-    yield from ({"stem": name} for name in STEMS)
-    yield from ({"activation": name} for name in ACTIVATIONS)
-    yield from ({"norm": name} for name in NORMS)
+    """Settings with each choice of each setting once, and each mistake alone."""
+    yield from spread(
+        position=ADDED_TO_PATCHES,
+        text_position=ADDED_TO_WORDS,
+        stem=STEMS,
+        activation=ACTIVATIONS,
+        norm=NORMS,
+    )
     yield {"norm_first": False, "bias": False, "norm_eps": 1e-6}
     yield {"n_encoder_layers": 1, "n_decoder_layers": 3, "dropout": 0.1, "query_key_gain": 2.0}
     yield {"mistakes": "shared-norm,no-output-projection"}

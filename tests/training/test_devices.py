@@ -38,10 +38,10 @@ def test_a_device_resolves_or_says_why_it_is_not_there(device):
             resolve(device.name)
 
 
-@pytest.mark.parametrize("name", ["", "abacus", "cuda:x", "cuda:-1", "CPU", "tpu:0"])
-def test_a_name_of_no_device_is_answered_in_a_sentence(name):
-    with pytest.raises(ValueError, match=r"Unknown device .* use cpu, cuda:0"):
-        resolve(name)
+def test_a_name_of_no_device_is_answered_in_a_sentence():
+    for name in ["", "abacus", "cuda:x", "cuda:-1", "CPU", "tpu:0"]:
+        with pytest.raises(ValueError, match=r"Unknown device .* use cpu, cuda:0"):
+            resolve(name)
 
 
 def test_a_gpu_that_vanished_is_answered_in_a_sentence():

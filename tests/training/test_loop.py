@@ -186,16 +186,16 @@ def test_stopping_early_keeps_what_was_learned():
     assert trainer.step == 2
 
 
-@pytest.mark.parametrize("schedule", ["constant", "cosine", "linear", "inverse-sqrt"])
-def test_schedules_rise_to_the_peak_and_do_not_rise_again(schedule):
-    config = experiment(
-        training={"schedule": schedule, "steps": 100, "warmup": 0.1, "learning_rate": 0.5}
-    ).training
-    rates = [config.rate(step) for step in range(1, 101)]
-    assert rates[9] == pytest.approx(0.5)
-    assert rates[:10] == sorted(rates[:10])
-    assert rates[9:] == sorted(rates[9:], reverse=True)
-    assert rates[-1] > 0
+def test_schedules_rise_to_the_peak_and_do_not_rise_again():
+    for schedule in ["constant", "cosine", "linear", "inverse-sqrt"]:
+        config = experiment(
+            training={"schedule": schedule, "steps": 100, "warmup": 0.1, "learning_rate": 0.5}
+        ).training
+        rates = [config.rate(step) for step in range(1, 101)]
+        assert rates[9] == pytest.approx(0.5)
+        assert rates[:10] == sorted(rates[:10])
+        assert rates[9:] == sorted(rates[9:], reverse=True)
+        assert rates[-1] > 0
 
 
 def test_inverse_square_root_is_the_papers():
@@ -228,11 +228,11 @@ def test_the_floor_is_the_loss_of_perfect_predictions(smoothing):
     assert trainer.objective.loss_lower_bound() == pytest.approx(float(perfect), abs=1e-5)
 
 
-@pytest.mark.parametrize("chosen", EXPERIMENTS, ids=IDS)
-def test_the_first_loss_is_near_that_of_guessing(chosen):
-    started, _, measured = islice(train(build(chosen)), 3)
-    assert abs(measured.loss - started.start_loss) < 1.0
-    assert started.chance == pytest.approx(1 / build(chosen).objective.n_classes)
+def test_the_first_loss_is_near_that_of_guessing():
+    for chosen in EXPERIMENTS:
+        started, _, measured = islice(train(build(chosen)), 3)
+        assert abs(measured.loss - started.start_loss) < 1.0
+        assert started.chance == pytest.approx(1 / build(chosen).objective.n_classes)
 
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])

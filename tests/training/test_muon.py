@@ -166,23 +166,23 @@ def chosen(family, model, **training):
     return experiment(family, task, model=model, training={"optimizer": "muon", **training})
 
 
-@pytest.mark.parametrize(("family", "model"), MODELS)
-def test_hidden_matrices_are_muons_and_all_else_is_adamws(family, model):
-    made = chosen(family, model)
-    own = new_model(made)
-    hidden, rest = {}, {}
-    for group in make_optimizer(own, made.training).param_groups:
-        for weight in group["params"]:
-            (hidden if group["is_hidden"] else rest)[id(weight)] = group["weight_decay"]
-    aside = ("embedding", "table", "cls", "convolution", "bias", "norm", "output.", "head.")
-    for name, weight in own.named_parameters():
-        is_hidden = not any(part in name for part in aside) and weight.ndim > 1
-        is_hidden &= not name.endswith("score.v.weight")  # one row: a vector
-        assert (id(weight) in hidden) is is_hidden, name
-        assert (id(weight) in rest) is not is_hidden, name
-    assert set(hidden.values()) == {made.training.weight_decay}
-    n_hidden = sum(weight.numel() for weight in hidden_matrices(own))
-    assert n_hidden == anatomy(made.model, data_shape(made)).n_hidden
+def test_hidden_matrices_are_muons_and_all_else_is_adamws():
+    for family, model in MODELS:
+        made = chosen(family, model)
+        own = new_model(made)
+        hidden, rest = {}, {}
+        for group in make_optimizer(own, made.training).param_groups:
+            for weight in group["params"]:
+                (hidden if group["is_hidden"] else rest)[id(weight)] = group["weight_decay"]
+        aside = ("embedding", "table", "cls", "convolution", "bias", "norm", "output.", "head.")
+        for name, weight in own.named_parameters():
+            is_hidden = not any(part in name for part in aside) and weight.ndim > 1
+            is_hidden &= not name.endswith("score.v.weight")  # one row: a vector
+            assert (id(weight) in hidden) is is_hidden, name
+            assert (id(weight) in rest) is not is_hidden, name
+        assert set(hidden.values()) == {made.training.weight_decay}
+        n_hidden = sum(weight.numel() for weight in hidden_matrices(own))
+        assert n_hidden == anatomy(made.model, data_shape(made)).n_hidden
 
 
 def test_a_hidden_layer_before_labels_is_hidden_and_the_labels_are_not():

@@ -3,13 +3,15 @@
 import pytest
 
 from tests.training.test_loop import experiment
-from tfm_core.config import IMAGE_TASKS, MODEL_CONFIGS, OWN_TEXT_TASKS, TEXT_TASKS, tasks_for
+from tfm_core.config import MODEL_CONFIGS, OWN_TEXT_TASKS, TEXT_TASKS, tasks_for
 from tfm_core.training.events import Step
 from tfm_core.training.loop import build, train
 
 STEPS = 150
 LEARNED = 0.1
 """Nats: the loss below which a batch is known by heart, and nothing more needs to be trained."""
+SEQUENCES = ("english-korean", "dates", "numbers", "copy", "reverse", "sort", "addition")
+"""Tasks that differ in their data alone; each family learns every third of them."""
 MORE_STEPS = {"masked-words": 400}  # other words are hidden at each step
 
 
@@ -17,9 +19,10 @@ MORE_STEPS = {"masked-words": 400}  # other words are hidden at each step
     ("family", "task"),
     [
         (family, task)
-        for family in MODEL_CONFIGS
-        for task in tasks_for(family)
+        for number, family in enumerate(MODEL_CONFIGS)
+        for place, task in enumerate(tasks_for(family))
         if task in TEXT_TASKS or task in OWN_TEXT_TASKS
+        if task not in SEQUENCES or (place + number) % 3 == 0
     ],
 )
 def test_one_batch_of_text_is_learned_by_heart(family, task):
@@ -29,9 +32,8 @@ def test_one_batch_of_text_is_learned_by_heart(family, task):
 
 
 @pytest.mark.parametrize("stem", ["patches", "conv", "conv-stack"])
-@pytest.mark.parametrize("task", [name for name in IMAGE_TASKS if name == "mnist-5000"])
-def test_one_batch_of_pictures_is_learned_by_heart(task, stem):
-    last = learn("vit", task, {"shift": 0.0}, {"stem": stem})
+def test_one_batch_of_pictures_is_learned_by_heart(stem):
+    last = learn("vit", "mnist-5000", {"shift": 0.0}, {"stem": stem})
     assert last.accuracy == 1.0
     assert last.loss < LEARNED
 

@@ -108,7 +108,7 @@ def test_a_run_of_several_is_stopped_and_goes_on_by_one_as_one_of_one(tmp_path, 
 
 def test_what_cannot_be_is_said_once_and_ends_all(tmp_path, monkeypatch):
     monkeypatch.setenv("TFM_RUNS_DIR", str(tmp_path / "runs"))
-    wrong, sentence = "training.batch_size=1", "A batch of 1 cannot be shared by 2 processes"
+    wrong, sentence = "training.batch_size=1", "2 processes cannot share a batch of 1"
     command = [sys.executable, *TOGETHER, "tfm_core", "train", *TINY, "--set", wrong, "--quiet"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_SECONDS)
     assert done.returncode != 0

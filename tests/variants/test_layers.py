@@ -20,38 +20,34 @@ from tfm_core.variants.stems import STEMS
 pytestmark = pytest.mark.quick
 
 
-def pairs(registry):
-    return pytest.mark.parametrize(("one", "other"), [*combinations(registry, 2)])
-
-
 def differ(one, other):
     """Of outputs of models with the same seed, so with the same weights where both have them."""
     return not torch.allclose(one, other, atol=1e-5)
 
 
-@pairs(NORMS)
-def test_any_two_norms_differ(one, other):
-    x = torch.randn(2, 5, 11, generator=torch.Generator().manual_seed(1)) + 0.5
-    assert differ(make_norm(one, 11)(x), make_norm(other, 11)(x))
+def test_any_two_norms_differ():
+    for one, other in [*combinations(NORMS, 2)]:
+        x = torch.randn(2, 5, 11, generator=torch.Generator().manual_seed(1)) + 0.5
+        assert differ(make_norm(one, 11)(x), make_norm(other, 11)(x))
 
 
-@pairs(ACTIVATIONS)
-def test_any_two_activations_differ(one, other):
-    x = torch.randn(2, 5, 11, generator=torch.Generator().manual_seed(1))
-    layers = []
-    for name in (one, other):
-        torch.manual_seed(0)
-        layers.append(FeedForward(11, 13, activation=name))
-    layers[1].load_state_dict(layers[0].state_dict(), strict=False)
-    assert differ(*(layer(x) for layer in layers))
+def test_any_two_activations_differ():
+    for one, other in [*combinations(ACTIVATIONS, 2)]:
+        x = torch.randn(2, 5, 11, generator=torch.Generator().manual_seed(1))
+        layers = []
+        for name in (one, other):
+            torch.manual_seed(0)
+            layers.append(FeedForward(11, 13, activation=name))
+        layers[1].load_state_dict(layers[0].state_dict(), strict=False)
+        assert differ(*(layer(x) for layer in layers))
 
 
-@pairs(STEMS)
-def test_any_two_stems_differ(one, other):
-    pictures, words = caption_batch()
-    assert differ(vit_model(stem=one)(pictures), vit_model(stem=other)(pictures))
-    outputs = [captioner_model(stem=name)(pictures, words) for name in (one, other)]
-    assert differ(*outputs)
+def test_any_two_stems_differ():
+    for one, other in [*combinations(STEMS, 2)]:
+        pictures, words = caption_batch()
+        assert differ(vit_model(stem=one)(pictures), vit_model(stem=other)(pictures))
+        outputs = [captioner_model(stem=name)(pictures, words) for name in (one, other)]
+        assert differ(*outputs)
 
 
 def label_model(pooling):
@@ -60,65 +56,69 @@ def label_model(pooling):
     return build_text(config, TextShape(17, 19, head=pooling, n_labels=3)).eval()
 
 
-@pairs(POOLINGS)
-def test_any_two_poolings_differ(one, other):
-    pictures, _ = caption_batch()
-    models = [vit_model(pooling=name, position="none") for name in (one, other)]
-    models[1].load_state_dict(models[0].state_dict(), strict=False)
-    assert differ(*(model(pictures) for model in models))
-    texts = [label_model(name) for name in (one, other)]
-    texts[1].load_state_dict(texts[0].state_dict())
-    assert differ(*(model(*text_batch())[..., -3:] for model in texts))
+def test_any_two_poolings_differ():
+    for one, other in [*combinations(POOLINGS, 2)]:
+        pictures, _ = caption_batch()
+        models = [vit_model(pooling=name, position="none") for name in (one, other)]
+        models[1].load_state_dict(models[0].state_dict(), strict=False)
+        assert differ(*(model(pictures) for model in models))
+        texts = [label_model(name) for name in (one, other)]
+        texts[1].load_state_dict(texts[0].state_dict())
+        assert differ(*(model(*text_batch())[..., -3:] for model in texts))
 
 
-@pytest.mark.parametrize("name", POOLINGS)
-def test_the_pooling_of_a_text_does_not_read_its_padding(name):
-    model, (src, tgt) = label_model(name), text_batch()
-    longer = F.pad(src, (0, 3))
-    torch.testing.assert_close(model(longer, tgt), model(src, tgt), atol=1e-6, rtol=1e-5)
+def test_the_pooling_of_a_text_does_not_read_its_padding():
+    for name in POOLINGS:
+        model, (src, tgt) = label_model(name), text_batch()
+        longer = F.pad(src, (0, 3))
+        torch.testing.assert_close(model(longer, tgt), model(src, tgt), atol=1e-6, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", ACTIVATIONS)
-def test_the_code_of_an_activation_is_its_layer(name):
-    torch.manual_seed(0)
-    ff = FeedForward(11, 13, activation=name)
-    x, chosen = torch.randn(2, 5, 11), ACTIVATIONS[name]
-    hidden = eval(chosen.code.format(up="ff.up(x)", gate="ff.gate(x)"), {"F": F, "ff": ff, "x": x})
-    torch.testing.assert_close(ff.down(hidden), ff(x))
-    n_matrices = sum(parameter.ndim == 2 for parameter in ff.parameters())
-    assert n_matrices == chosen.n_matrices
+def test_the_code_of_an_activation_is_its_layer():
+    for name in ACTIVATIONS:
+        torch.manual_seed(0)
+        ff = FeedForward(11, 13, activation=name)
+        x, chosen = torch.randn(2, 5, 11), ACTIVATIONS[name]
+        hidden = eval(
+            chosen.code.format(up="ff.up(x)", gate="ff.gate(x)"), {"F": F, "ff": ff, "x": x}
+        )
+        torch.testing.assert_close(ff.down(hidden), ff(x))
+        n_matrices = sum(parameter.ndim == 2 for parameter in ff.parameters())
+        assert n_matrices == chosen.n_matrices
 
 
-@pytest.mark.parametrize("eps", [1e-5, 0.03])
-@pytest.mark.parametrize("name", [name for name, norm in NORMS.items() if norm.code])
-def test_the_code_of_a_norm_makes_its_layer(name, eps):
-    names = {"torch": torch, "nn": torch.nn, "D_MODEL": 11}
-    exec("\n".join(NORMS[name].classes), names)
-    made = eval(NORMS[name].code(eps), names)
-    assert repr(made) == repr(make_norm(name, 11, eps))
+def test_the_code_of_a_norm_makes_its_layer():
+    for eps in [1e-5, 0.03]:
+        for name in [name for name, norm in NORMS.items() if norm.code]:
+            names = {"torch": torch, "nn": torch.nn, "D_MODEL": 11}
+            exec("\n".join(NORMS[name].classes), names)
+            made = eval(NORMS[name].code(eps), names)
+            assert repr(made) == repr(make_norm(name, 11, eps))
 
 
-@pytest.mark.parametrize("name", POOLINGS)
-def test_the_code_of_a_pooling_is_its_layer(name):
-    chosen, x = POOLINGS[name], torch.randn(2, 5, 11)
-    pool = resolve(chosen.layer)
-    keep = torch.arange(5) < torch.tensor([[5], [3]])
-    *lines, last = (line.format(x="x", keep="keep") for line in chosen.of_words)
-    names = {"x": x, "keep": keep}
-    exec("\n".join(lines), names)
-    torch.testing.assert_close(eval(last, names), pool(x, keep))
-    torch.testing.assert_close(eval(chosen.of_patches.format(x="x"), names), pool(x, None)[:, 0])
+def test_the_code_of_a_pooling_is_its_layer():
+    for name in POOLINGS:
+        chosen, x = POOLINGS[name], torch.randn(2, 5, 11)
+        pool = resolve(chosen.layer)
+        keep = torch.arange(5) < torch.tensor([[5], [3]])
+        *lines, last = (line.format(x="x", keep="keep") for line in chosen.of_words)
+        names = {"x": x, "keep": keep}
+        exec("\n".join(lines), names)
+        torch.testing.assert_close(eval(last, names), pool(x, keep))
+        torch.testing.assert_close(
+            eval(chosen.of_patches.format(x="x"), names), pool(x, None)[:, 0]
+        )
 
 
-@pytest.mark.parametrize("registry", [NORMS, ACTIVATIONS, STEMS, POOLINGS])
-def test_an_equation_is_never_anothers(registry):
-    said = [
-        each.latex and each.latex(7, "e") if registry is NORMS
-        else (each.latex("a", "b"), each.bend) if registry is ACTIVATIONS
-        else each.latex
-        for each in registry.values()
-    ]  # fmt: skip
-    assert len(set(said)) == len(said)
+def test_an_equation_is_never_anothers():
+    for registry in [NORMS, ACTIVATIONS, STEMS, POOLINGS]:
+        said = [
+            each.latex and each.latex(7, "e") if registry is NORMS
+            else (each.latex("a", "b"), each.bend) if registry is ACTIVATIONS
+            else each.latex
+            for each in registry.values()
+        ]  # fmt: skip
+        assert len(set(said)) == len(said)
 
 
 def test_an_unknown_variant_is_a_sentence_and_no_layer():

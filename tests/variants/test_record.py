@@ -30,12 +30,14 @@ WHOLE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("part", WHOLE)
-def test_a_record_that_lacks_a_part_says_which(part):
-    parts = {name: value for name, value in WHOLE.items() if name != part}
-    name = "'brie'" if part != "name" else "'without a name'"
-    with pytest.raises(TypeError, match=f"Cheese {name} lacks its {part}: every part of a variant"):
-        Cheese(**parts)
+def test_a_record_that_lacks_a_part_says_which():
+    for part in WHOLE:
+        parts = {name: value for name, value in WHOLE.items() if name != part}
+        name = "'brie'" if part != "name" else "'without a name'"
+        with pytest.raises(
+            TypeError, match=f"Cheese {name} lacks its {part}: every part of a variant"
+        ):
+            Cheese(**parts)
 
 
 def test_an_empty_part_is_a_part_that_lacks():

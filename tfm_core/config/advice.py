@@ -1,4 +1,4 @@
-"""Advice on settings that can be, but are seldom meant, or that were chosen along with another."""
+"""Advice on valid settings that are rarely meant, or that another setting chose."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tfm_core.variants.precisions import PRECISIONS
 class Advice:
     """A sentence on one setting, ``"training.weight_decay"``; a warning or merely a reason.
 
-    better: what the setting would be well with, where that is known.
+    better: a value that would be fine, if one is known.
     """
 
     field: str
@@ -30,7 +30,8 @@ _LONG_WARMUP = 0.5  # share of the steps
 _MUCH_HALVED = 0.5  # share of the steps that learn from half a batch
 _MUCH_DROPPED = 0.6  # share of the activations
 _MUCH_SMOOTHED = 0.5  # share of the target
-_SHORT_GRADIENT = 0.01  # longest gradient that is let through
+_SHORT_GRADIENT = 0.01  # gradient norm
+_BATCHES = 16  # to cut a training set into that is smaller than its batch
 
 
 def advice(
@@ -40,161 +41,113 @@ def advice(
     n_train: int | None = None,
     dropout: float = 0.0,
 ) -> tuple[Advice, ...]:
-    """Return what a person should know of the settings that were chosen.
+    """Return advice on the chosen settings.
 
-    usual_rate: the learning rate that a training like this one is known to learn with. n_train: the
-    examples that there are to learn from. dropout: the model's.
+    usual_rate: a learning rate with which similar trainings learn. n_train: the number of training
+    examples. dropout: the model's.
     """
-    return (
-        *_of_rate(training, usual_rate),
-        *_of_decay(training),
-        *_of_batch(training, n_train),
-        *_of_schedule(training),
-        *_of_noise(training, dropout),
+    warnings = (
+        *_on_rate(training, usual_rate),
+        *_on_decay(training),
+        *_on_batch(training, n_train),
+        *_on_schedule(training),
+        *_on_noise(training, dropout),
+    )
+    return tuple(
+        Advice(field, sentence, is_warning=better is not None, better=better)
+        for field, sentence, better in warnings
     )
 
 
-def _of_rate(training: TrainingConfig, usual: float | None) -> tuple[Advice, ...]:
+Found = Iterator[tuple[str, Sentence, float | None]]
+"""A field, a sentence on it and a better value; without one it is no warning."""
+
+
+def _on_rate(training: TrainingConfig, usual: float | None) -> Found:
     rate = training.learning_rate
     if usual is None or usual / _FAR < rate < usual * _FAR:
-        return ()
-    if rate > usual:
-        sentence = N_(
-            "{times:,.0f} times the usual {usual:g}: probably diverges.",
-            times=rate / usual,
-            usual=usual,
-        )
-    else:
-        sentence = N_(
-            "{times:,.0f} times below the usual {usual:g}: this will hardly learn.",
-            usual=usual,
-            times=usual / rate,
-        )
-    return (Advice("training.learning_rate", sentence, is_warning=True, better=usual),)
-
-
-def _of_decay(training: TrainingConfig) -> tuple[Advice, ...]:
-    optimiser = OPTIMISERS[training.optimizer]
-    if not optimiser.decay_is_coupled:
-        return ()
-    words = {"name": optimiser.label, "why": optimiser.decay_words}
-    if training.weight_decay > optimiser.decay:
-        sentence = N_(
-            "Weight decay is {value:g}; {own:g} is safe with {name}. {why}",
-            value=training.weight_decay,
-            own=own_decay(training.optimizer),
-            **words,
-        )
-        safe = own_decay(training.optimizer)
-        return (Advice("training.weight_decay", sentence, is_warning=True, better=safe),)
-    sentence = N_(
-        "{name} sets weight decay to {value:g}. {why}",
-        value=training.weight_decay,
-        **words,
-    )
-    return (Advice("training.optimizer", sentence),)
-
-
-def _of_batch(training: TrainingConfig, n_train: int | None) -> Iterator[Advice]:
-    if training.n_halved and training.batch_size == 1:
-        yield Advice(
-            "training.batch_warmup",
-            N_("A batch of one cannot be halved."),
-            is_warning=True,
-            better=0.0,
-        )
-    elif training.n_halved and training.n_halved >= training.steps - 1:
-        yield Advice(
-            "training.batch_warmup",
-            Paragraph(
-                "settings/many-half-batches", half=training.batch_size // 2, usual=_MUCH_HALVED
-            ),
-            is_warning=True,
-            better=_MUCH_HALVED,
-        )
-    if n_train is None or training.batch_size <= n_train:
         return
-    yield Advice(
-        "training.batch_size",
-        Paragraph("settings/batch-too-large", batch=training.batch_size, n=n_train),
-        is_warning=True,
-        better=max(1, n_train // _BATCHES),
+    times = max(rate / usual, usual / rate)
+    high = N_(
+        "{times:,.0f} times the usual {usual:g}: probably diverges.", times=times, usual=usual
     )
+    low = N_(
+        "{times:,.0f} times below the usual {usual:g}: hardly learns.", times=times, usual=usual
+    )
+    yield "training.learning_rate", high if rate > usual else low, usual
 
 
-_BATCHES = 16  # a training set that is smaller than its batch is cut into so many
+def _on_decay(training: TrainingConfig) -> Found:
+    optimiser, value = OPTIMISERS[training.optimizer], training.weight_decay
+    if not optimiser.decay_is_coupled:
+        return
+    words = {"name": optimiser.label, "value": value, "why": optimiser.decay_words}
+    if value > optimiser.decay:
+        own = own_decay(training.optimizer)
+        sentence = N_(
+            "Weight decay is {value:g}; {own:g} is safe with {name}. {why}", own=own, **words
+        )
+        yield "training.weight_decay", sentence, own
+    else:
+        yield (
+            "training.optimizer",
+            N_("{name} sets weight decay to {value:g}. {why}", **words),
+            None,
+        )
 
 
-def _of_schedule(training: TrainingConfig) -> Iterator[Advice]:
-    """Yield what is wrong with the order of events: the warm-up, and when it is measured."""
-    usual = TrainingConfig.model_fields["warmup"].default
+def _on_batch(training: TrainingConfig, n_train: int | None) -> Found:
+    size = training.batch_size
+    if training.n_halved and size == 1:
+        yield "training.batch_warmup", N_("A batch of one cannot be halved."), 0.0
+    elif training.n_halved and training.n_halved >= training.steps - 1:
+        sentence = Paragraph("settings/many-half-batches", half=size // 2, usual=_MUCH_HALVED)
+        yield "training.batch_warmup", sentence, _MUCH_HALVED
+    if n_train is not None and size > n_train:
+        sentence = Paragraph("settings/batch-too-large", batch=size, n=n_train)
+        yield "training.batch_size", sentence, max(1, n_train // _BATCHES)
+
+
+def _on_schedule(training: TrainingConfig) -> Found:
+    usual, steps = TrainingConfig.model_fields["warmup"].default, training.steps
     if training.warmup > _LONG_WARMUP:
         sentence = Paragraph("settings/long-warm-up", share=training.warmup, usual=usual)
-        if round(training.warmup * training.steps) >= training.steps:
+        if round(training.warmup * steps) >= steps:
             sentence = Paragraph("settings/endless-warm-up", usual=usual)
-        yield Advice("training.warmup", sentence, is_warning=True, better=usual)
-    if training.validate_every > training.steps:
-        yield Advice(
-            "training.validate_every",
-            N_(
-                "More than all {steps:,} steps: overfitting shows too late.",
-                steps=training.steps,
-            ),
-            is_warning=True,
-            better=max(1, training.steps // 10),
-        )
-    optimiser = OPTIMISERS[training.optimizer]
-    if 0 < training.clip_norm < _SHORT_GRADIENT and not optimiser.is_scale_free:
-        yield Advice(
-            "training.clip_norm",
-            Paragraph("settings/short-gradient", name=optimiser.label, limit=training.clip_norm),
-            is_warning=True,
-            better=1.0,
-        )
+        yield "training.warmup", sentence, usual
+    if training.validate_every > steps:
+        late = N_("More than all {steps:,} steps: overfitting shows too late.", steps=steps)
+        yield "training.validate_every", late, max(1, steps // 10)
+    optimiser, limit = OPTIMISERS[training.optimizer], training.clip_norm
+    if 0 < limit < _SHORT_GRADIENT and not optimiser.is_scale_free:
+        sentence = Paragraph("settings/short-gradient", name=optimiser.label, limit=limit)
+        yield "training.clip_norm", sentence, 1.0
 
 
-def _of_noise(training: TrainingConfig, dropout: float) -> Iterator[Advice]:
+def _on_noise(training: TrainingConfig, dropout: float) -> Found:
     if dropout >= _MUCH_DROPPED:
-        yield Advice(
-            "model.dropout",
-            N_(
-                "Dropout of {share:.0%} leaves too little to learn from.",
-                share=dropout,
-            ),
-            is_warning=True,
-            better=0.1,
-        )
-    if training.label_smoothing >= _MUCH_SMOOTHED:
-        yield Advice(
-            "training.label_smoothing",
-            N_(
-                "Smoothing takes {share:.0%} of each target: the answer is barely visible.",
-                share=training.label_smoothing,
-            ),
-            is_warning=True,
-            better=0.1,
-        )
+        sentence = N_("Dropout of {share:.0%} leaves too little to learn from.", share=dropout)
+        yield "model.dropout", sentence, 0.1
+    smoothing = training.label_smoothing
+    if smoothing >= _MUCH_SMOOTHED:
+        sentence = N_("Smoothing of {share:.0%} hides the right answer.", share=smoothing)
+        yield "training.label_smoothing", sentence, 0.1
 
 
 def advice_on_moving(before: str, device: str, experiment: Experiment) -> Sentence:
-    """Return what changes for a training that goes on on another device than before."""
-    draws = experiment.model.dropout and before.partition(":")[0] != device.partition(":")[0]
-    kept = Paragraph("settings/moved", before=before)
-    if draws:
-        kept = joined(kept, N_("Dropout draws different values."))
+    """Return what changes for a training that continues on another device than ``before``."""
+    sentences: list[Sentence] = [Paragraph("settings/moved", before=before)]
+    if experiment.model.dropout and before.partition(":")[0] != device.partition(":")[0]:
+        sentences.append(N_("Dropout draws different values."))
     precision = PRECISIONS[experiment.training.precision]
     if device == "cpu" and precision.autocast is not None:
-        slow = Paragraph("settings/slow-precision", name=precision.name)
-        kept = joined(kept, slow)
-    return kept
+        sentences.append(Paragraph("settings/slow-precision", name=precision.name))
+    return joined(*sentences) if len(sentences) > 1 else sentences[0]
 
 
 def advice_on(device: str, training: TrainingConfig) -> Sentence | None:
-    """Return what a person should know who trains on a device, or None."""
+    """Return a warning for a training on a device, or None."""
     precision = PRECISIONS[training.precision]
     if device != "cpu" or not precision.is_for_gpus:
         return None
-    return N_(
-        "{name} is for GPUs: most CPUs are several times slower than in fp32.",
-        name=precision.name,
-    )
+    return Paragraph("settings/slow-on-cpu", name=precision.name)

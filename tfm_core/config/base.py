@@ -20,8 +20,8 @@ from tfm_core.data.own.pictures_folders import Place
 from tfm_core.mistakes import MISTAKES, made_in
 from tfm_core.sentences import N_, Sentence, StudentError, joined
 
-MAX_SAID = 8
-"""Sentences about one configuration; what has more mistakes than that is none."""
+MAX_SENTENCES = 8
+"""Most sentences about one configuration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Problem:
 
 
 class ConfigError(StudentError):
-    """A config that cannot be; ``problems`` says what is wrong, one sentence a field."""
+    """An invalid config; ``problems`` says what is wrong, one sentence a field."""
 
     def __init__(self, problems: list[Problem]) -> None:
         """Keep the problems; the message is their sentences."""
@@ -43,9 +43,9 @@ class ConfigError(StudentError):
     @property
     def sentences(self) -> list[str]:
         """The sentences of the problems, cut short where a file is none of this kind at all."""
-        said = [problem.sentence for problem in self.problems[:MAX_SAID]]
-        more = len(self.problems) - len(said)
-        return [*said, N_("And {more:,} more.", more=more)] if more else said
+        sentences = [problem.sentence for problem in self.problems[:MAX_SENTENCES]]
+        more = len(self.problems) - len(sentences)
+        return [*sentences, N_("And {more:,} more.", more=more)] if more else sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Labelled(Protocol):
 class OneOf:
     """Says that a field holds the name of one of these: ``Annotated[str, OneOf(POSITIONS)]``.
 
-    The names stand nowhere else: validation, its sentence, and the app's control read them here.
+    Validation, its sentence and the app's control read the names here.
     """
 
     choices: Mapping[str, Labelled]
@@ -124,13 +124,13 @@ class SomeOf:
 
 def choices_of(field: FieldInfo) -> Mapping[str, Labelled] | None:
     """Return the variants that a field can name, None where it holds another kind of value."""
-    found = (one.choices for one in field.metadata if isinstance(one, OneOf | SomeOf))
-    return next(found, None)
+    matches = (each.choices for each in field.metadata if isinstance(each, OneOf | SomeOf))
+    return next(matches, None)
 
 
 def holds_several(field: FieldInfo) -> bool:
     """Return whether a field holds the names of several variants."""
-    return any(isinstance(one, SomeOf) for one in field.metadata)
+    return any(isinstance(each, SomeOf) for each in field.metadata)
 
 
 class Config(BaseModel):
@@ -216,7 +216,7 @@ def explain(error: ValidationError, config: type[Config]) -> list[Problem]:
 
 
 def no_setting(path: str, known: Iterable[str]) -> str:
-    """Say that there is no setting of a name, and which known one is most like it, if any is."""
+    """Return that a setting is unknown, and the known one most like it, if any."""
     for guess in get_close_matches(path, known, n=1, cutoff=0.75):
         return N_("Unknown setting: {path}. Did you mean {guess}?", path=path, guess=guess)
     return N_("Unknown setting: {field}.", field=path)

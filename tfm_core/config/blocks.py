@@ -1,4 +1,4 @@
-"""What every Transformer block is made of, whichever family it stands in."""
+"""Settings of Transformer blocks, in any family."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ class BlockConfig(FamilyConfig):
 
     @property
     def has_final_norm(self) -> bool:
-        """Whether a norm stands behind the last block."""
-        return self.has_norms and FINAL_NORMS[self.final_norm].stands(self.norm_first)
+        """Whether a norm follows the last block."""
+        return self.has_norms and FINAL_NORMS[self.final_norm].is_present(self.norm_first)
 
     @property
     def has_norms(self) -> bool:

@@ -1,8 +1,8 @@
 """Experiments as JSON and as the query of a link, both ways, and all that is wrong with one.
 
-In a link only what differs from the defaults of its family and task stands:
+A link holds only what differs from the defaults of its family and task:
 ``?model.family=vit&model.n_layers=4&task.name=mnist``. A text that a user pasted is not in a link;
-who follows it gets the text that comes with the app.
+the link opens with the text that comes with the app.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ CORPUS_TASKS: dict[str, CorpusTaskFacts] = {
 class CorpusTaskConfig(SequenceTaskConfig):
     """A language model's text: that of a set, ``data``, or ``text``, or the one that comes along.
 
-    A text that stands in the configuration itself is in files and in folders of runs, not in links.
+    A text in the configuration itself is kept in files and run folders, not in links.
     """
 
     tasks: ClassVar[dict[str, CorpusTaskFacts]] = CORPUS_TASKS

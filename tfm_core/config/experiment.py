@@ -40,7 +40,7 @@ class Experiment(Config):
 
     @property
     def has_cls(self) -> bool:
-        """Whether a token that gathers the label stands before the patches, or before the words."""
+        """Whether a CLS token is put before the patches or the words."""
         pool = self.model.pool
         return pool is not None and pool.has_cls and self.task.facts.answer == "label"
 

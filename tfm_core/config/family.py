@@ -58,7 +58,7 @@ class FamilyConfig(Config):
         return max(src_len, tgt_len)
 
     def patches_per_side(self, image_size: int) -> int:
-        """Return how many patches stand in a row of a square picture; 0 where words are read."""
+        """Return the number of patches in a row of a square picture; 0 where words are read."""
         return 0
 
     def check_picture(self, image_size: int, label: str) -> None:
@@ -73,7 +73,7 @@ class PatchConfig(FamilyConfig):
         stem: str
 
     def patches_per_side(self, image_size: int) -> int:
-        """Return how many patches stand in a row. Raises ValueError where they do not divide it."""
+        """Return the number of patches in a row. Raises ValueError where they do not divide it."""
         return patches_per_side(image_size, self.patch_size)
 
     def check_picture(self, image_size: int, label: str) -> None:

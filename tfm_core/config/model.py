@@ -74,7 +74,7 @@ class TextBlockConfig(BlockConfig):
         return self.max_len if POSITIONS[self.position].has_table else None
 
     def is_tied(self, shape: TextShape) -> bool:
-        """Whether the output matrix is an embedding's: asked for, and both of one size."""
+        """Whether the output matrix is an embedding's: chosen, and both have the same size."""
         table = shape.src_vocabulary if self._reads_source_only else shape.tgt_vocabulary
         return self.tie_embeddings and shape.head == "tokens" and table == shape.tgt_vocabulary
 

@@ -1,18 +1,19 @@
-"""Pictures of one's own: the set by its id, and what a model must know of it.
+"""A user's pictures: the id of the set, and what a model must know of it.
 
-What a model must know stands beside the id, so that a run whose set is gone still opens, and is
-compared with the set where pictures are loaded. Without a word it is the set that comes along.
+A run whose set is gone still opens, because its configuration holds what a model must know; where
+pictures are loaded, that is compared with the set. The default is the set that comes with the app.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from tfm_core.config.base import CrossError, setting
 from tfm_core.config.image_tasks import Ground, ImageTaskConfig, ImageTaskFacts
+from tfm_core.config.own_tasks import set_fact
 from tfm_core.config.reads import task_setting
 from tfm_core.sentences import N_, Paragraph
 
@@ -22,9 +23,9 @@ MAX_NAME = 40
 """Letters of a class's name."""
 _SHAPES = ("circle", "cross", "square", "triangle")
 BETWEEN = "|"
-"""What stands between the classes in a configuration, so that a link can hold them."""
+"""Separates the classes in a configuration, so that a link can hold them."""
 MARKUP = "\\`*_[]$~<>#:&|{}"
-"""What no label may hold: it stands in Markdown, and a folder may be called anything."""
+"""Characters that no label may hold: it is shown in Markdown."""
 
 _GENERIC = ImageTaskFacts(
     N_("Your pictures"),
@@ -38,27 +39,22 @@ _GENERIC = ImageTaskFacts(
 )
 
 
-def _of_the_set(default: Any, label: str, **rules: Any) -> Any:
-    """Return a field that says something of the set; it is carried by links, and no control's."""
-    words = N_("Given by the set.")
-    extra: dict[str, Any] = {"carried": True}
-    return Field(default, title=label, description=words, json_schema_extra=extra, **rules)
-
-
 class OwnPicturesTaskConfig(ImageTaskConfig):
-    """Classification of one's own pictures."""
+    """Classification of a user's pictures."""
 
     tasks: ClassVar[dict[str, ImageTaskFacts]] = {"own-pictures": _GENERIC}
     kind: Literal["own-pictures"] = "own-pictures"  # type: ignore[assignment]
-    name: Literal["own-pictures"] = task_setting("own-pictures")
-    data: str = _of_the_set(EXAMPLE, N_("Data"), pattern=r"^([0-9a-f]{20}|example-[a-z]{3,20})$")
-    called: str = _of_the_set("Four shapes", N_("Name of the set"), max_length=60)
-    side: int = _of_the_set(28, N_("Pixels to a side"), ge=16, le=64)
-    is_coloured: bool = _of_the_set(False, N_("In colour"))
-    ground: Ground = _of_the_set("dark", N_("Background"))
-    classes: str = _of_the_set(BETWEEN.join(_SHAPES), N_("Classes"), max_length=20_000)
-    n_learned: int = _of_the_set(204, N_("Pictures not in the test"), ge=2, le=100_000)
-    n_tested: int = _of_the_set(36, N_("Test pictures"), ge=1, le=100_000)
+    name: Literal["own-pictures"] = task_setting("own-pictures")  # type: ignore[assignment]
+    data: str = set_fact(
+        N_("Data"), default=EXAMPLE, pattern=r"^([0-9a-f]{20}|example-[a-z]{3,20})$"
+    )
+    called: str = set_fact(N_("Name of the set"), default="Four shapes", max_length=60)
+    side: int = set_fact(N_("Pixels to a side"), default=28, ge=16, le=64)
+    is_coloured: bool = set_fact(N_("In colour"), default=False)
+    ground: Ground = set_fact(N_("Background"), default="dark")
+    classes: str = set_fact(N_("Classes"), default=BETWEEN.join(_SHAPES), max_length=20_000)
+    n_learned: int = set_fact(N_("Pictures not in the test"), default=204, ge=2, le=100_000)
+    n_tested: int = set_fact(N_("Test pictures"), default=36, ge=1, le=100_000)
     n_validation: int = setting(
         31,
         N_("Validation pictures"),

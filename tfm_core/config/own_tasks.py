@@ -1,7 +1,7 @@
-"""The tasks of one's own data: a set is named by its id, and what a model must know of it said.
+"""Tasks with a user's sentences: the id of the set, and what a model must know of it.
 
-A configuration can be read, drawn, costed and opened where the set is not. Lengths and sizes are
-those of the set, which never changes; ``data.own.task`` refuses a configuration that says others.
+A configuration opens where the set is missing. Lengths and sizes are those of the set, which never
+changes; ``data.own.task`` refuses a configuration with others.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ OWN_TEXT_TASKS: dict[str, OwnTextTaskFacts] = {
 
 
 def set_id(default: Any = ...) -> Any:
-    """Return the field that names a set; it is carried by links and files, and no control's."""
+    """Return the field that names a set; links and files carry it, no control shows it."""
     return Field(
         default,
         title=N_("Data"),
@@ -70,24 +70,23 @@ def set_id(default: Any = ...) -> Any:
     )
 
 
-def told(label: str, *, ge: int, le: int) -> Any:
-    """Return a field that says something of the set; it is carried, and no control's."""
-    words = N_("Given by the set.")
-    extra: dict[str, Any] = {"carried": True}
-    return Field(title=label, description=words, ge=ge, le=le, json_schema_extra=extra)
+def set_fact(label: str, *, default: Any = ..., **rules: Any) -> Any:
+    """Return the field of a fact about the set; links and files carry it, no control shows it."""
+    words, extra = N_("Given by the set."), dict[str, Any](carried=True)
+    return Field(default, title=label, description=words, json_schema_extra=extra, **rules)
 
 
 class OwnTextTaskConfig(SequenceTaskConfig):
-    """Sentences of one's own: pairs, or with labels. A model of a set that is gone still opens."""
+    """A user's sentences: pairs, or with labels."""
 
     tasks: ClassVar[dict[str, OwnTextTaskFacts]] = OWN_TEXT_TASKS
     kind: Literal["own"] = "own"
     name: OwnTextTaskName = task_setting("own-pairs")
     data: str = set_id()
-    src_len: int = told(N_("Longest source"), ge=1, le=MAX_TOKENS)
-    tgt_len: int = told(N_("Longest target"), ge=1, le=MAX_TOKENS)
-    n_src: int = told(N_("Source vocabulary"), ge=5, le=MAX_WORDS)
-    n_tgt: int = told(N_("Target vocabulary"), ge=5, le=MAX_WORDS)
+    src_len: int = set_fact(N_("Longest source"), ge=1, le=MAX_TOKENS)
+    tgt_len: int = set_fact(N_("Longest target"), ge=1, le=MAX_TOKENS)
+    n_src: int = set_fact(N_("Source vocabulary"), ge=5, le=MAX_WORDS)
+    n_tgt: int = set_fact(N_("Target vocabulary"), ge=5, le=MAX_WORDS)
 
     @model_validator(mode="before")
     @classmethod

@@ -20,7 +20,7 @@ class TextShape:
     one_vocabulary: source and target words share one embedding table (both sizes are then equal).
     output_bias: the output layer has a bias where the model has biases (GPT-2's has none).
     head: ``tokens`` answers every position with a word; ``pooler`` is BERT's, a tanh layer on the
-    first token; ``states`` hands out the stack's vectors as they are; the name of a pooling gives
+    first token; ``states`` returns the stack's vectors; the name of a pooling gives
     one label for the text, read from the mean of its words or from a <bos> put in front of it.
     n_labels: the last words of the target vocabulary, which alone are labels. mask_id: the source
     token that hides a word, 0 where none does. n_segments: BERT's segment embeddings, and the norm
@@ -50,7 +50,7 @@ class TextShape:
 
     @property
     def has_cls(self) -> bool:
-        """Whether a token that stands for no word is put in front."""
+        """Whether an extra token is put in front."""
         return self.pooling is not None and self.pooling.has_cls
 
     @property
@@ -100,7 +100,7 @@ Shape = TextShape | ImageShape | CaptionShape
 
 
 def patches_per_side(image_size: int, patch_size: int) -> int:
-    """Return how many patches stand in a row of a square picture, both sizes in pixels.
+    """Return the number of patches in a row of a square picture, both sizes in pixels.
 
     Raises ValueError where the patches do not divide the picture.
     """

@@ -13,7 +13,7 @@ TextTaskName = Literal[
     "sentiment", "masked-words", "span-corruption",
 ]  # fmt: skip
 AnswerKind = Literal["sequence", "label", "blanks"]
-"""What is answered: a sequence up to <eos>, one label, or each hidden word where it stands."""
+"""What is answered: a sequence up to <eos>, one label, or each hidden word in its place."""
 SEQUENCE_FAMILIES = ("encoder-decoder", "encoder-only", "decoder-only", "recurrent")
 """The families that turn one sequence into another."""
 

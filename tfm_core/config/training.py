@@ -14,7 +14,7 @@ from tfm_core.variants.precisions import PRECISIONS
 from tfm_core.variants.schedules import SCHEDULES
 
 LOW = 0.1
-"""Of the peak learning rate: a rate that goes on where a schedule has ended, and shakes little."""
+"""Share of the peak learning rate, with which a training can continue after its schedule."""
 
 
 class TrainingConfig(Config):
@@ -194,7 +194,7 @@ class TrainingConfig(Config):
         return self.learning_rate * SCHEDULES[self.schedule].share(step, warm, self.steps)
 
     def further(self, steps: int, *, stays_low: bool = False) -> Self:
-        """Return the training of a copy that goes on up to ``steps`` steps.
+        """Return the training of a copy that continues up to ``steps`` steps.
 
         Its schedule is laid over all of them anew, so the rate jumps where the old one had ended.
         Half batches stay those that were. stays_low: the rate is constant instead, at LOW of the

@@ -95,7 +95,7 @@ def sampled_steps(
 ) -> Iterator[SampleStep]:
     """Yield a step for each token that is drawn, until every sample ended or is ``max_len`` long.
 
-    src: (1, S), (1, 0) or one picture (1, C, H, W). prompt: ids, or (N, T) to go on from, one row a
+    src: (1, S), (1, 0) or one picture (1, C, H, W). prompt: ids, or (N, T) to continue, one row a
     seed. context: positions the model reads at most, <bos> included; 0 is no limit.
     """
     sampling, constraints = sampling or SamplingConfig(), constraints or Constraints()

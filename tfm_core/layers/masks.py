@@ -11,7 +11,7 @@ from torch import Tensor
 
 
 def is_token(ids: Tensor, pad_id: int | None) -> Tensor:
-    """Return ``(B, K)``: True where a token stands, everywhere where none is for padding (None)."""
+    """Return ``(B, K)``: True for a token; everywhere if there is no padding token (None)."""
     return torch.ones_like(ids, dtype=torch.bool) if pad_id is None else ids != pad_id
 
 

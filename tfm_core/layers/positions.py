@@ -1,4 +1,4 @@
-"""Positions that are added to embeddings: a Transformer, which sees a set, is told the order.
+"""Positions added to embeddings; without them a Transformer sees a set, not a sequence.
 
 Those that act inside attention are in ``relative``.
 """
@@ -98,7 +98,7 @@ def sinusoidal_positions(length: int, d_model: int) -> FixedPositions:
 def grid_positions(length: int, side: int, d_model: int) -> FixedPositions:
     """Return the layer that adds ``sinusoidal_2d`` to side * side patches, the last of ``length``.
 
-    A CLS token in front stands nowhere in the picture: it gets a row of zeros.
+    A CLS token in front has no place in the picture and gets a row of zeros.
     """
 
     def make(length: int) -> Tensor:

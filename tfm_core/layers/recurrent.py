@@ -125,7 +125,7 @@ class EncodedSource(NamedTuple):
 
 
 class AttentionRead(NamedTuple):
-    """One look at the source: context (B, Q, D); scores, masked scores, weights (B, Q, K).
+    """Attention to the source: context (B, Q, D); scores, masked scores, weights (B, Q, K).
 
     asked: the decoder states' share of the scores (B, Q, D).
     """

@@ -33,28 +33,28 @@ The bias is broadcastable to (B, H, Q, K). A ``Relative`` is one.
 class Relative(nn.Module):
     """What acts between the projections of self-attention and its scores.
 
-    A kind overrides ``turn`` or ``bias``, for tokens wherever they stand, and never ``forward``: a
+    A kind overrides ``turn`` or ``bias``, for tokens at any position, and never ``forward``: a
     layer that reads a few tokens of a sequence, or one after the other, calls these two alone.
     """
 
     def turn(self, like: Tensor, length: int, at: At = ALL) -> Turn:
         """Return the function from queries or keys (B, H, T, D) to what is scored in their place.
 
-        like: a tensor of their type and device; at: where they stand in a sequence of this length.
+        like: a tensor of their type and device; at: their positions in a sequence of this length.
         """
         return _unturned
 
     def bias(self, like: Tensor, length: int, at: At = ALL) -> Tensor | None:
         """Return what is added to the scores of queries, broadcastable to (B, H, Q, length).
 
-        like: a tensor of the type and on the device of the scores; at: where the queries stand.
+        like: a tensor of the type and on the device of the scores; at: positions of the queries.
         """
         return None
 
     def forward(self, q: Tensor, k: Tensor, at: At = ALL) -> tuple[Tensor, Tensor, Tensor | None]:
         """Return q (B, H, Q, D), k (B, H, K, D) and the bias of their scores.
 
-        at: where the queries stand among the keys, which are all that there are.
+        at: positions of the queries among the keys, which are complete.
         """
         length = k.size(-2)
         turn_q, turn_k = self.turn(q, length, at), self.turn(k, length)
@@ -151,7 +151,7 @@ class BucketBias(Relative):
     """
 
     def __init__(self, n_heads: int, d_model: int, *, is_causal: bool) -> None:
-        """is_causal: nothing is read ahead, so that all buckets are for what stands before."""
+        """is_causal: all buckets are for keys before the query."""
         super().__init__()
         self.buckets = Table(partial(buckets, is_causal=is_causal))
         self.table = nn.Parameter(torch.empty(N_BUCKETS, n_heads).normal_(std=d_model**-0.5))

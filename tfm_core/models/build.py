@@ -106,7 +106,10 @@ def build_encoder_only(config: EncoderOnlyConfig, shape: TextShape) -> EncoderOn
     """Build a BERT, with what it has at its ends."""
     output, embedding, positions = _ends(config, shape)
     src, added = embedding(shape.src_vocabulary), positions()
-    pooling = shape.pooling
+    pooling = None
+    if shape.pooling is not None:
+        cls_id = CLS_ID if shape.pooling.has_cls else None
+        pooling = TextPooling(resolve(shape.pooling.layer), cls_id)
     model = EncoderOnly(
         Side(src, stack(config, config.n_layers), added),
         _reader(config, shape, output),
@@ -114,8 +117,7 @@ def build_encoder_only(config: EncoderOnlyConfig, shape: TextShape) -> EncoderOn
         window=config.window,
         dropout=config.dropout,
         segments=_segments(config, shape),
-        pooling=pooling
-        and TextPooling(resolve(pooling.layer), CLS_ID if pooling.has_cls else None),
+        pooling=pooling,
         mask_id=shape.mask_id,
     )
     return _finished(model, config, shape, src)

@@ -83,7 +83,7 @@ def _attention(config: BlockConfig) -> MultiHeadAttention:
 def _relative(config: TransformerConfig, is_causal: bool) -> Relative | None:
     """Return the positions that act inside attention. Raises TypeError for a layer of another kind.
 
-    What extends ``Relative`` can be asked about single tokens, as a decoder with a cache does.
+    A ``Relative`` also works on single tokens, which a decoder with a cache needs.
     """
     kind = POSITIONS[config.position]
     if not kind.is_inside:

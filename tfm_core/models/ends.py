@@ -53,8 +53,8 @@ class Segments(nn.Module):
         return out
 
 
-Embedding = TypeVar("Embedding", bound=nn.Module)
-Layers = TypeVar("Layers", bound=nn.Module)
+Embedding = TypeVar("Embedding", bound=nn.Module, covariant=True)
+Layers = TypeVar("Layers", bound=nn.Module, covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Side(Generic[Embedding, Layers]):
 
 
 Pool = Callable[[Tensor, Tensor | None], Tensor]
-"""From vectors (B, T, d_model) and bool (B, T), True where a token stands, to (B, 1, d_model).
+"""From vectors (B, T, d_model) and bool (B, T), True for a token, to (B, 1, d_model).
 
 ``None`` says that there is no padding, as in pictures."""
 
@@ -78,7 +78,7 @@ Pool = Callable[[Tensor, Tensor | None], Tensor]
 def mean_of_tokens(x: Tensor, keep: Tensor | None) -> Tensor:
     """Return (B, 1, d_model): the mean of the vectors x (B, T, d_model) that are no padding.
 
-    keep: (B, T), True where a token stands; None where that is everywhere. The mean of padding
+    keep: (B, T), True for a token; None if all are. The mean of padding
     alone is zeros.
     """
     if keep is None:

@@ -32,7 +32,7 @@ class VisionTransformer(nn.Module):
         has_cls: bool,
         dropout: float = 0.0,
     ) -> None:
-        """pool: what the head reads. has_cls: whether a CLS token stands in front, and is that."""
+        """pool: what the head reads. has_cls: whether it is a CLS token put in front."""
         super().__init__()
         self.stem, self.positions, self.encoder, self.head = stem, positions, encoder, head
         d_model = head.in_features

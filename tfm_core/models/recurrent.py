@@ -23,7 +23,7 @@ from tfm_core.variants.record import resolve
 
 
 class State(NamedTuple):
-    """Where a decoder stands: hidden states, one (B, D) a layer; cells likewise, LSTM only."""
+    """The state of a decoder: hidden states, one (B, D) a layer; cells likewise, LSTM only."""
 
     hidden: tuple[Tensor, ...]
     cells: tuple[Tensor, ...] = ()
@@ -41,9 +41,9 @@ class Reader(nn.Module):
         self.back = layer(d_model, width, batch_first=True) if is_bidirectional else None
 
     def forward(self, x: Tensor, turned: Tensor) -> Tensor:
-        """Return states (B, S, d_model). turned: (B, S), where each token stands from the end.
+        """Return states (B, S, d_model). turned: (B, S), the place of each token from the end.
 
-        Padding stands on the right either way, so it is read last and changes no real state.
+        Padding is on the right either way, so it is read last and changes no real state.
         """
         states: Tensor = self.onward(x)[0]
         if self.back is None:
@@ -159,7 +159,7 @@ class RecurrentTranslator(nn.Module):
     def __init__(
         self,
         source: Side[nn.Module, RecurrentEncoder],
-        target: Side[nn.Module, AdditiveDecoder] | Side[nn.Module, LuongDecoder],
+        target: Side[nn.Module, AdditiveDecoder | LuongDecoder],
         *,
         bridge: nn.Linear,
         readout: nn.Linear,
@@ -199,7 +199,7 @@ class RecurrentTranslator(nn.Module):
     ) -> tuple[Tensor, State]:
         """Return logits (B, T, vocabulary) and the state after the last token.
 
-        state: where to go on from, so that each token is read once; None begins a sentence.
+        state: after the tokens before, so that each is read once; None begins a sentence.
         """
         x = self.dropout(self.tgt_embedding(tgt_in))
         tops, contexts, after = self.decoder(x, source, state or self.start(source))

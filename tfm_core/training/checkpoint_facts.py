@@ -29,7 +29,7 @@ def _is_patience(state: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointFacts:
-    """The step of a checkpoint, the seconds trained, and the states of what else goes on.
+    """The step of a checkpoint, the seconds trained, and states to restore.
 
     averaged: steps that went into its averaged weights, if it has any.
     """

@@ -24,8 +24,8 @@ from tfm_core.models.build import Model
 from tfm_core.reading import open_plain
 from tfm_core.sentences import StudentError
 from tfm_core.training.checkpoint_facts import CheckpointFacts, facts_of
-from tfm_core.training.loop import BestWeights, Trainer
 from tfm_core.training.setup import new_model
+from tfm_core.training.trainer import BestWeights, Trainer
 
 FILE = "checkpoint.safetensors"
 _MODEL, _AVERAGE = "model/", "average/"
@@ -78,7 +78,7 @@ def save(trainer: Trainer, folder: Path) -> None:
 
 
 def load(trainer: Trainer, folder: Path) -> None:
-    """Bring a trainer to where the checkpoint in ``folder`` stands. Raises CheckpointDamaged.
+    """Restore a trainer from the checkpoint in ``folder``. Raises CheckpointDamaged.
 
     An average that the checkpoint lacks begins with its weights.
     """

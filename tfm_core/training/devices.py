@@ -94,7 +94,7 @@ def memory_used(device: torch.device | str) -> int:
 
 
 def memory_free(device: torch.device) -> int | None:
-    """Return bytes that are free on an accelerator just now; None where nobody says so."""
+    """Return bytes that are free on an accelerator just now; None where unknown."""
     import torch
 
     if device.type == "cuda":

@@ -20,13 +20,13 @@ Weights = Literal["last", "average"]
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """Training begins, or goes on, at ``step``.
+    """Training begins, or continues, at ``step``.
 
     chance: accuracy of guessing every token or class alike; start_loss: ln(classes), the loss of
     such guessing; floor: the lowest loss that the targets allow, None where unknown; ceiling: the
     accuracy of a perfect reader where several answers may be right, else None;
     reads_per_epoch: how often an epoch reads each token, more than once where windows overlap;
-    remark: what a person should know of the data.
+    remark: a notice about the data.
     """
 
     step: int
@@ -44,7 +44,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """The model was compiled, where the config asks for it; before the first step, or on going on.
+    """The model was compiled, where the config asks for it; before the first step, or on resuming.
 
     seconds: that it took, no part of the training's own; None where it was not compiled, and why
     not is the ``reason``, in a sentence.

@@ -1,9 +1,8 @@
-"""What is asked of NVIDIA GPUs from a process that trains nothing: answered in another one.
+"""Questions about NVIDIA GPUs, answered by a helper process.
 
-Whoever looks at a GPU's memory, or times a step on it, holds some hundred MB there for as long as
-the process lives. A server lives for weeks; so it keeps a helper for such questions, which ends
-when none was asked for a while, or with the server. Where there is no GPU nothing is held, and no
-helper needed; nor where this process has its GPU already.
+A process that reads a GPU's memory, or times a step on it, holds some hundred MB there until it
+ends. A server runs for weeks, so it starts a helper, which ends when idle, or with the server. No
+helper is needed without a GPU, nor where this process already uses its GPU.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from tfm_core.training.estimate import Estimate
 
 IDLE_SECONDS = 60.0
-"""How long the helper waits for another question before it gives back what it holds."""
+"""Seconds without a question after which the helper ends."""
 
 
 def devices() -> list[Device]:
@@ -49,7 +48,7 @@ def _would_hold_a_gpu() -> bool:
 
 
 class Helper:
-    """A process that answers one question after the other, and is started when one is asked."""
+    """A process that answers questions one by one; it is started by the first."""
 
     def __init__(self, idle_seconds: float = IDLE_SECONDS) -> None:
         """Start nothing yet."""
@@ -111,7 +110,7 @@ HELPER = Helper()
 
 
 def main() -> None:
-    """Answer what stands on the input until it closes."""
+    """Answer the questions on standard input until it closes."""
     import os
 
     said = os.fdopen(os.dup(1), "wb")

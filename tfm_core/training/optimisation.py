@@ -99,7 +99,7 @@ _PART = re.compile(r"(?:encoder|decoder)\.\w+(?:\.\d+)?|\w+")
 
 
 def part_of(name: str) -> str:
-    """Return the part of the model that a parameter is of: a block, or what stands beside them.
+    """Return the part of the model that a parameter belongs to: a block, or a module beside them.
 
     ``decoder.layers.0.self_attention.q.weight`` is of ``decoder.layers.0``.
     """

@@ -28,7 +28,7 @@ VALIDATIONS = 8
 
 @dataclass(slots=True)
 class Descent:
-    """Follows the loss. floor: the lowest that the targets allow, or what stands in for it.
+    """Follows the loss. floor: the lowest that the targets allow, or an estimate.
 
     first: the first loss; smoothed: that of now; progress: the farthest that it came, 0 to 1.
     """

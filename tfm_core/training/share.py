@@ -80,10 +80,10 @@ class Share:
         )
 
     def end(self) -> None:
-        """Let go of the model whose gradients were put together, before its processes part.
+        """Release the model whose gradients are put together, before the processes end.
 
-        As the last to hold them it would wait, with Python's lock in hand, for a thread of gloo
-        that needs that lock to let go of its own last message: for ever.
+        If it were the last to hold them, it would wait for a thread of gloo while holding Python's
+        lock, which that thread needs to release its last message: a deadlock.
         """
         self.learning = nn.Identity()
         gc.collect()  # it refers to itself

@@ -12,7 +12,7 @@ from tfm_core.variants.record import Registry, Variant
 class Cell(Variant):
     """sequence, step: torch's layer over a whole sequence, and its cell for one step.
 
-    has_memory: whether it hands on a second vector beside its state. n_gates: matrices for what
+    has_memory: whether it has a second vector beside its state. n_gates: matrices for what
     comes in, and as many for its state. workspace: vectors a token that torch's layer over a whole
     sequence keeps besides, measured on a CPU. latex: its equations.
     """

@@ -116,9 +116,9 @@ NORMS = Registry("norm", LAYER_NORM, RMS_NORM, NO_NORM)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinalNorm(Variant):
-    """stands: whether it is there, from whether the blocks are pre-norm."""
+    """is_present: whether there is one, from whether the blocks are pre-norm."""
 
-    stands: Callable[[bool], bool]
+    is_present: Callable[[bool], bool]
 
 
 PRE_NORM = FinalNorm(
@@ -126,21 +126,21 @@ PRE_NORM = FinalNorm(
     label=N_("After pre-norm blocks"),
     help=N_("Usual: pre-norm blocks end without a norm."),
     source="Xiong et al. 2020; Radford et al. 2019",
-    stands=lambda norm_first: norm_first,
+    is_present=lambda norm_first: norm_first,
 )
 ALWAYS = FinalNorm(
     name="always",
     label=N_("Always"),
     help=N_("After pre-norm and post-norm blocks (torch.nn.Transformer)."),
     source="torch.nn.Transformer",
-    stands=lambda norm_first: True,
+    is_present=lambda norm_first: True,
 )
 NEVER = FinalNorm(
     name="never",
     label=N_("Never"),
     help=N_("The sums of the blocks are the output."),
     source="study notebooks",
-    stands=lambda norm_first: False,
+    is_present=lambda norm_first: False,
 )
 
 FINAL_NORMS = Registry("final norm", PRE_NORM, ALWAYS, NEVER)

@@ -10,9 +10,9 @@ from tfm_core.variants.record import Registry, Variant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pooling(Variant):
-    """has_cls: whether one more token stands in front of patches or words.
+    """has_cls: whether an extra token is put before patches or words.
 
-    layer: from vectors (B, T, d_model) and bool (B, T), True where a token stands or None where
+    layer: from vectors (B, T, d_model) and bool (B, T), True for a token, or None where
     that is everywhere, to (B, 1, d_model). latex: the vector. of_patches: code for (B, d_model)
     from ``{x}``. of_words: lines of code for (B, 1, d_model) from ``{x}`` and ``{keep}``, the last
     one an expression. drawn: how the diagram calls it, with ``{tokens}``. text_source: of its use

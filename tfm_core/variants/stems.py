@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 from textwrap import dedent
 
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.record import Example, Registry, Variant
 
 
@@ -99,10 +99,7 @@ PLAIN = Stem(
     code="PatchEmbedding(CHANNELS)",
     drawn="Patches",
     walk_topics=("patches",),
-    walk_words=N_(
-        "The picture is cut into squares, row by row from the top left, and each is flattened: "
-        "the “words” of a Vision Transformer."
-    ),
+    walk_words=Paragraph("variants/walk-patches"),
     walk_code="patches = patchify(images, patch_size)",
     walk_modules={},
     walk_seen=None,
@@ -147,10 +144,7 @@ CONVOLUTIONAL = Stem(
     code="ConvStem()",
     drawn="3x3 convolution, then patches",
     walk_topics=("patches", "conv"),
-    walk_words=N_(
-        "A 3 x 3 convolution comes first, so strokes across borders are seen whole; the patches "
-        "are cut from its channels."
-    ),
+    walk_words=Paragraph("variants/walk-conv-stem"),
     walk_code="seen = F.gelu(convolution(images))\npatches = patchify(seen, patch_size)",
     walk_modules={"convolution": "convolution"},
     walk_seen=N_("output of the convolution"),
@@ -160,10 +154,7 @@ CONVOLUTIONAL = Stem(
 HALVING = Stem(
     name="conv-stack",
     label=N_("Convolution stack"),
-    help=N_(
-        "3x3 convolutions halve the picture and double the channels until a patch is one place "
-        "(Xiao et al. 2021). Each patch then knows its surroundings."
-    ),
+    help=Paragraph("variants/conv-stack"),
     source="Xiao et al. 2021, section 4; without its batch norms",
     layer="tfm_core.layers.patches:ConvStack",
     halves=True,
@@ -200,12 +191,7 @@ HALVING = Stem(
     code="ConvStack()",
     drawn="Halved to patches",
     walk_topics=("stack",),
-    walk_words=N_(
-        "3 x 3 convolutions with stride 2 halve the picture until each patch is one place, with "
-        "a number for each channel: the “words” of a Vision Transformer. Each has seen more "
-        "than its square: neighbouring pixels too, around a middle that may lie some pixels "
-        "beside the square’s."
-    ),
+    walk_words=Paragraph("variants/walk-conv-stack"),
     walk_code=(
         "seen = images\nfor convolution in convolutions:\n"
         "    seen = F.gelu(convolution(seen))\npatches = seen.flatten(2).mT"

@@ -45,7 +45,7 @@ RUNNING_PIECE_PATTERN = rf" ?{RUNNING_LETTERS}| ?{SIGN}| +(?= )|\s"
 Words end after 64 characters: merging takes the square of a word's length, and a genome is one.
 """
 SPACED_PATTERN = r"(?<!\S)<(?=(?:pad|bos|eos|unk)>(?!\S))|\S+"
-"""What stands between spaces; what is spelled like a special token is cut behind its first sign."""
+"""Text between spaces; what looks like a special token is cut after its first character."""
 CLOSING, OPENING = r".,;:!?…)\]}’”।॥۔،؛؟。，、！？：；」』）】》〉", "([{‘¿¡「『（【《〈„"
 """Signs without a space before them, and without one behind them."""
 
@@ -86,7 +86,7 @@ def found_in(pattern: re.Pattern[str], text: str) -> list[str]:
 
 
 def joined_words(tokens: Sequence[str]) -> str:
-    """Write words with spaces between them; signs and quotation marks stand where they belong."""
+    """Write words with spaces between them; with punctuation in its place."""
     text = re.sub(r" *\n *", "\n", " ".join(tokens))
     text = re.sub(rf" ([{CLOSING}])", r"\1", text)
     text = re.sub(rf"([{OPENING}]) ", r"\1", text)

@@ -1,7 +1,7 @@
 """How a model knows where a token is, and which model takes which kind.
 
-``POSITIONS`` has them all, as a Vision Transformer may: its tokens stand in rows and columns. Words
-have no grid. A captioner has two stacks and one setting for what is added in each, so it takes what
+``POSITIONS`` holds them all, for a Vision Transformer: its tokens have rows and columns. Words have
+no grid. A captioner has two stacks and one setting for what is added in each, so it takes what
 acts on embeddings alone.
 """
 
