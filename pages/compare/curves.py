@@ -17,7 +17,7 @@ from pages.ui import runs_access, state, view_link
 from pages.ui.typed import escape
 from tfm_core.inspect.compare.curves import AXES, METRICS, AxisName, caveats, track
 from tfm_core.plots import comparison as plots
-from tfm_core.plots.comparison import Line, Panel
+from tfm_core.plots.comparison import CurvePanel, RunLine
 from tfm_core.runs.curves import Curves
 
 _HEIGHT, _PER_PANEL = 62, 126  # pixels: both panels stand in the first screen
@@ -153,13 +153,13 @@ def _figure(
             if found is None or not len(found.values):
                 continue
             is_faint = one.run.id in summed
-            lines.append(Line(one.name, one.slot, found.x, found.values, is_faint=is_faint))
+            lines.append(RunLine(one.name, one.slot, found.x, found.values, is_faint=is_faint))
             longest = max(longest, len(found.values))
             if found.is_reckoned:
                 reckoned[one.name] = None
         facts = METRICS[metric]
         panels.append(
-            Panel(
+            CurvePanel(
                 _(facts.label),
                 lines,
                 seeds.bands(_found, metric, along, window) if is_banded else (),

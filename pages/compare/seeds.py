@@ -23,7 +23,7 @@ from tfm_core.inspect.compare.spread import (
     sentence,
     spread,
 )
-from tfm_core.plots.comparison import Band, slots
+from tfm_core.plots.comparison import SpreadBand, slots
 from tfm_core.plots.stage import smooth
 from tfm_core.sentences import N_
 
@@ -86,7 +86,7 @@ def has_bands(found: Sequence[Group]) -> bool:
     return has_seeds(found) and bool(st.session_state[BANDS.key])
 
 
-def bands(found: Sequence[Group], metric: str, axis: AxisName, window: int) -> list[Band]:
+def bands(found: Sequence[Group], metric: str, axis: AxisName, window: int) -> list[SpreadBand]:
     """Return the mean and the spread of each configuration with several seeds."""
     drawn = []
     for group in found:
@@ -103,7 +103,9 @@ def bands(found: Sequence[Group], metric: str, axis: AxisName, window: int) -> l
         if len(one_band.steps):
             words = comparison.mean_words(group.name, one_band.n_curves, len(group.members))
             drawn.append(
-                Band(words, group.slot, one_band.steps, one_band.mean, one_band.low, one_band.high)
+                SpreadBand(
+                    words, group.slot, one_band.steps, one_band.mean, one_band.low, one_band.high
+                )
             )
     return drawn
 

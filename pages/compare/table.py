@@ -14,7 +14,7 @@ from pages.i18n import N_, _
 from pages.ui import run_words, runs_access, show, state
 from tfm_core.inspect.compare.curves import Figures, figures
 from tfm_core.inspect.compare.differences import Difference, differences
-from tfm_core.plots.comparison import look
+from tfm_core.plots.comparison import style_of
 
 MAX_COLUMNS = 5
 """Settings that stand in the table of figures; more have a table of their own."""
@@ -156,7 +156,7 @@ def _name(one: Drawn) -> str:
 
 def swatch(slot: int) -> str:
     """Return the line of a run as the address of a picture."""
-    own = look(slot)
+    own = style_of(slot)
     picture = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}">'
         f'<line x1="1" x2="{_WIDTH - 1}" y1="5" y2="5" stroke="{own.colour}" stroke-width="3" '

@@ -18,7 +18,7 @@ from tfm_core.inspect.experiments.demonstration import Arm, Demonstration
 from tfm_core.inspect.experiments.found import Found
 from tfm_core.inspect.experiments.result import Result, read
 from tfm_core.plots import comparison as plots
-from tfm_core.plots.comparison import Band, Line, Panel
+from tfm_core.plots.comparison import CurvePanel, RunLine, SpreadBand
 from tfm_core.runs.run import Run
 
 _HEIGHT, _PER_PANEL = 70, 150  # pixels
@@ -92,7 +92,7 @@ def curves(chosen: Demonstration, found: Found) -> None:
     live_figure(figure, key="experiment-curves", name=words)
 
 
-def _panel(chosen: Demonstration, found: Found, metric: str) -> Panel:
+def _panel(chosen: Demonstration, found: Found, metric: str) -> CurvePanel:
     facts, lines, bands = METRICS[metric], [], []
     is_noisy = facts.series == "steps"
     for slot, arm in enumerate(chosen.arms):
@@ -103,18 +103,18 @@ def _panel(chosen: Demonstration, found: Found, metric: str) -> Panel:
             if (one := track(runs_access.curves(run), run.experiment, metric, "step")) is not None
             and len(one.values)
         ]
-        lines += [Line(label, slot, one.x, one.values, is_faint=len(kept) > 1) for one in kept]
+        lines += [RunLine(label, slot, one.x, one.values, is_faint=len(kept) > 1) for one in kept]
         if len(kept) > 1:
             found_band = band([(one.x, one.values) for one in kept])
             if len(found_band.steps):
                 words = comparison.mean_words(label, found_band.n_curves, len(runs))
                 bands.append(
-                    Band(
+                    SpreadBand(
                         words, slot, found_band.steps, found_band.mean, found_band.low,
                         found_band.high,
                     )
                 )  # fmt: skip
-    return Panel(_(facts.label), lines, bands, is_share=facts.is_share, is_noisy=is_noisy)
+    return CurvePanel(_(facts.label), lines, bands, is_share=facts.is_share, is_noisy=is_noisy)
 
 
 def answers(chosen: Demonstration, found: Found) -> None:

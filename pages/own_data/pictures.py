@@ -20,7 +20,7 @@ from pages.ui.uploaded import MAX_MEGABYTES
 from tfm_core.config.own_pictures import MAX_NAME as MAX_CLASS_NAME
 from tfm_core.data.own import pictures_set
 from tfm_core.data.own.build_examples import as_zip
-from tfm_core.data.own.pictures import ENCODINGS, FITS, SIZES, Choices, Form, Pictures
+from tfm_core.data.own.pictures import ENCODINGS, FITS, SIZES, PictureForm, Pictures, ReadingChoices
 from tfm_core.data.own.pictures_set import (
     Split,
     counts,
@@ -40,7 +40,7 @@ _ICONS = {
     "warning": ":orange[:material/warning:]",
     "note": ":material/info:",
 }
-_CHOICES = ("folders", "encoding", "is_turned")  # as ``Choices`` has them
+_CHOICES = ("folders", "encoding", "is_turned")  # as ``ReadingChoices`` has them
 _UNDERSTOOD = "own-data-understood"
 _FOLDERS = {"splits": N_("Splits"), "classes": N_("Classes")}
 _MAX_NAMES = 3
@@ -104,15 +104,15 @@ def _common(names: Sequence[str]) -> str:
     return "".join(common) or names[0]
 
 
-def _chosen(upload: str) -> Choices:
+def _chosen(upload: str) -> ReadingChoices:
     """Return how this upload is to be read, as far as that was chosen."""
     chosen = (st.session_state.get(f"own-data-{name}-{upload}") for name in _CHOICES)
-    return Choices(*chosen)
+    return ReadingChoices(*chosen)
 
 
 def _ask(upload: str) -> None:
     """Ask how to read an upload, where there is more than one way; what was guessed is chosen."""
-    known, understood, folders = st.session_state.get(_UNDERSTOOD, ("", Choices(), ()))
+    known, understood, folders = st.session_state.get(_UNDERSTOOD, ("", ReadingChoices(), ()))
     if known != upload:
         return
     keys = {name: f"own-data-{name}-{upload}" for name in _CHOICES}
@@ -150,7 +150,7 @@ def _listed(names: Sequence[str]) -> str:
     return _("{names} and {n} more", names=said, n=more) if more > 0 else said
 
 
-def _form() -> Form:
+def _form() -> PictureForm:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         size = st.selectbox(
             _("Pixels per side"),
@@ -180,7 +180,7 @@ def _form() -> Form:
         persist_state="session",
         help="\n".join(f"- **{_(fit.label)}**: {_(fit.help)}" for fit in FITS.values()),
     )
-    return Form(size or 28, is_grey is not False, fit or "middle")
+    return PictureForm(size or 28, is_grey is not False, fit or "middle")
 
 
 def preview(draft: Draft) -> None:

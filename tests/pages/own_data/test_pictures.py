@@ -14,7 +14,7 @@ from tests.data.own.test_pictures_folders import as_windows_packs
 from tests.pages.opening import opened_at
 from tfm_core.config import Experiment, OwnPicturesTaskConfig, ViTConfig
 from tfm_core.data.own import sets
-from tfm_core.data.own.pictures import Form
+from tfm_core.data.own.pictures import PictureForm
 from tfm_core.data.own.pictures_set import Split, arrays, prepare
 from tfm_core.data.own.pictures_task import proposals
 from tfm_core.data.own.pictures_zip import read_pictures
@@ -61,7 +61,7 @@ def own_of(store: RunStore) -> list[sets.OwnSet]:
 
 def kept(store: RunStore) -> sets.OwnSet:
     """A set that nobody but the command line keeps."""
-    read = read_pictures([("bars.zip", BARS)], Form(size=32))
+    read = read_pictures([("bars.zip", BARS)], PictureForm(size=32))
     made = prepare(read, "Bars", Split())
     return own_sets.keep(made, store=store, visitor=None, settings=Settings())
 
@@ -169,7 +169,7 @@ def test_doubles_are_said_and_can_be_taken_out(store: RunStore) -> None:
         ),
         ("half.zip", BARS[:-90], "half.zip is damaged"),
         ("one.zip", ONE_CLASS, "are in one class"),
-        ("few.zip", packed(stripes(3)), "There are 6 pictures; at least 24"),
+        ("few.zip", packed(stripes(3)), "Pictures: 6; at least 24"),
         ("same.zip", ALL_THE_SAME, "pictures are the same"),
     ],
 )
@@ -249,7 +249,7 @@ def test_folders_that_may_be_splits_are_asked_about(store: RunStore) -> None:
     }
     app = taken_in(opened_at(PAGE, token=TOKEN), ("set.zip", packed(files)))
     assert "**60** pictures of **2** classes" in words(app)
-    assert "30 of 90 files or lines were skipped (33 %)" in words(app)
+    assert "30 of 90 files or lines (33 %)" in words(app)
     field = app.main.button_group(key=field_keys(app)["folders"])
     assert field.value == "splits"
     field.set_value("classes").run()
@@ -275,7 +275,7 @@ def test_emnist_is_turned_unless_it_is_switched_off(store: RunStore) -> None:
         ("emnist-letters-train-labels-idx1-ubyte", idx(np.arange(40) % 3 + 1)),
     )
     app = taken_in(opened_at(PAGE, token=TOKEN), *files)
-    assert "40 pictures were transposed." in words(app)
+    assert "Transposed: 40 pictures." in words(app)
     app.main.button(key="own-data-keep").click().run()
     (own,) = own_of(store)
     assert own.details["classes"] == ["1", "2", "3"]

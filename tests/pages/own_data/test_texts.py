@@ -121,7 +121,7 @@ def test_a_file_and_a_test_file_of_ones_own_are_read_and_let_go_of(
     test = "it is 98\teven\nit is 99\todd\nit is 4\teven"
     app.file_uploader(key="own-data-test-labels-0").upload("test.csv", test.encode()).run()
     assert not app.exception
-    assert "of 7 unseen examples" in words(app)
+    assert "of 7; partly memory" in words(app)
     app.button(key="own-data-keep").click().run()
     (own,) = own_of(store)
     assert (own.name, own.counts["test"], own.split["by"]) == ("ours", 3, "file")
@@ -207,7 +207,7 @@ def test_a_text_is_kept_with_a_test_file_of_ones_own(store: RunStore) -> None:
     test = "the cat sees a bird and the bird sees the cat\n" * 9
     app.file_uploader(key="own-data-test-text-0").upload("test.txt", test.encode()).run()
     assert not app.exception
-    assert "of 107 test tokens" in words(app)
+    assert "of 107; never learned" in words(app)
     app.button(key="own-data-keep").click().run()
     assert not app.exception
     (own,) = own_of(store)
