@@ -186,7 +186,7 @@ def test_labels_in_other_files_are_said_not_to_be_read():
         {"annotations.json": b"{}"},
         {f"labels/{n}.txt": b"0 0.5 0.5 1 1" for n in range(7)},
     ]:
-        with pytest.raises(ValueError, match="one folder, “images”"):
+        with pytest.raises(ValueError, match="in the folder “images”"):
             read(pictures("data/images") | {f"data/{name}": one for name, one in others.items()})
 
 
