@@ -154,7 +154,7 @@ def test_doubles_are_said_and_can_be_taken_out(store: RunStore) -> None:
     files = stripes(15)
     files["bars/lying/again.png"] = files["bars/lying/0.png"]
     app = taken_in(opened_at(PAGE, token=TOKEN), ("bars.zip", packed(files)))
-    assert "1 picture is a duplicate: bars/lying/again.png equals bars/lying/0.png" in words(app)
+    assert "bars/lying/again.png equals bars/lying/0.png" in words(app)
     app.toggle(key="own-data-doubles").set_value(True).run()
     assert "**30** pictures" in words(app)
 
@@ -282,7 +282,7 @@ def test_emnist_is_turned_unless_it_is_switched_off(store: RunStore) -> None:
     np.testing.assert_array_equal(arrays(own).images[:, 0], images)
     app = taken_in(opened_at(PAGE, token=TOKEN), *files)
     app.main.toggle(key=field_keys(app)["is_turned"]).set_value(False).run()
-    assert "turned upright" not in words(app)
+    assert "Transposed" not in words(app)
 
 
 def test_who_removes_a_set_reads_which_runs_learned_from_it(

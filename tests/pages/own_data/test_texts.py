@@ -92,9 +92,9 @@ def test_a_bad_line_is_said_with_its_number_and_the_rest_is_taken(store: RunStor
 @pytest.mark.parametrize(
     ("kind", "text", "said"),
     [
-        ("pairs", "good morning\tguten Morgen", "add more"),
+        ("pairs", "good morning\tguten Morgen", "at least 10"),
         ("labels", LABELS.replace("odd", "even"), "All 40 sentences have the label “even”"),
-        ("labels", "\n".join(f"{n}\tlabel {n}" for n in range(300)), "different labels"),
+        ("labels", "\n".join(f"{n}\tlabel {n}" for n in range(300)), "the limit is 100"),
         ("text", "short", "characters, but must have from"),
     ],
 )
