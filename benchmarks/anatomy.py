@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from benchmarks import chromium
 from benchmarks.goals import said
-from benchmarks.paired import TimeRange
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import serve
+from benchmarks.timing import TimeRange
 from tfm_core.facts.architectures import ARCHITECTURES
 
 if TYPE_CHECKING:

@@ -13,10 +13,9 @@ import psutil
 
 from benchmarks import chromium, first_screens
 from benchmarks.goals import said
-from benchmarks.paired import TimeRange
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import Served, per_step, serve
-from benchmarks.timing import ratio
+from benchmarks.timing import TimeRange, ratio
 from benchmarks.visitor import visitor
 from pages.ui import page_table
 from tfm_core.presets import PRESETS

@@ -13,9 +13,8 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from benchmarks.goals import said
-from benchmarks.paired import TimeRange
 from benchmarks.report import Figure, Table
-from benchmarks.timing import measure, ratio
+from benchmarks.timing import TimeRange, measure, ratio
 from tfm_core.config import ImageTaskConfig
 from tfm_core.data.augment import augment
 from tfm_core.data.image_data import ImageData, ImageSplit, load_images

@@ -19,9 +19,9 @@ import numpy as np
 
 from benchmarks import chromium
 from benchmarks.goals import said
-from benchmarks.paired import TimeRange
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import Served, serve
+from benchmarks.timing import TimeRange
 from benchmarks.visitor import visitor
 from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS

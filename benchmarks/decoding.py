@@ -13,9 +13,8 @@ import torch
 from torch import Tensor
 
 from benchmarks.goals import said
-from benchmarks.paired import TimeRange
 from benchmarks.report import Figure, Table
-from benchmarks.timing import measure, ratio
+from benchmarks.timing import TimeRange, measure, ratio
 from tfm_core.config import MODEL_CONFIGS, CaptionerConfig
 from tfm_core.data.vocabulary import BOS, EOS, PAD
 from tfm_core.decoding import Constraints, beam_steps, reading, sampled_steps

@@ -17,9 +17,8 @@ import torch
 
 from benchmarks.bare_loop import BareLoop
 from benchmarks.goals import said
-from benchmarks.paired import TimeRange
 from benchmarks.report import Figure, Table
-from benchmarks.timing import Clock
+from benchmarks.timing import Clock, TimeRange
 from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS
 from tfm_core.runs.process.execute import execute

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.goals import said
-from benchmarks.paired import TimeRange
 from benchmarks.report import Figure, Table
 from benchmarks.served import Served
+from benchmarks.timing import TimeRange
 from pages.ui.page_table import PAGES
 from tfm_core.presets import PRESETS
 

@@ -9,8 +9,8 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks.paired import TimeRange
 from benchmarks.report import Table
+from benchmarks.timing import TimeRange
 from tfm_core.presets import PRESETS
 from tfm_core.runs.record.thinned import FILE
 from tfm_core.runs.run import Run

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 
 from benchmarks import chromium
 from benchmarks.goals import said
-from benchmarks.paired import TimeRange
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import ROOT, Served, serve, wait_until
+from benchmarks.timing import TimeRange
 from tfm_core.runs.disk.atomic import read_json
 
 if TYPE_CHECKING:

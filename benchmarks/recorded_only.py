@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.goals import said
-from benchmarks.paired import TimeRange
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import Served, serve
+from benchmarks.timing import TimeRange
 
 SESSIONS = (1, 20)
 RUNS = "recorded-korean", "recorded-digits", "recorded-captions"

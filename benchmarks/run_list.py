@@ -13,9 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.goals import said
-from benchmarks.paired import TimeRange
 from benchmarks.report import Figure, Table
 from benchmarks.served import serve
+from benchmarks.timing import TimeRange
 from benchmarks.visitor import visitor
 from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS

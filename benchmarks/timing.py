@@ -19,11 +19,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tfm_core.inspect.speed import paired
-from tfm_core.inspect.speed.paired import Clock, Spread, ratio
+from tfm_core.inspect.speed.paired import Clock, TimeRange, ratio
 
 __all__ = [
     "Clock",
-    "Spread",
+    "TimeRange",
     "commit",
     "describe",
     "measure",
@@ -108,9 +108,9 @@ def measure(
     return taken
 
 
-def milliseconds(seconds: Sequence[float]) -> Spread:
+def milliseconds(seconds: Sequence[float]) -> TimeRange:
     """Return a spread of seconds in milliseconds."""
-    return Spread.of([1000 * value for value in seconds])
+    return TimeRange.of([1000 * value for value in seconds])
 
 
 def training_step(

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from benchmarks.paired import TimeRange
 
 from benchmarks import __main__ as command
 from benchmarks import (
@@ -29,7 +28,7 @@ from benchmarks import (
 from benchmarks.accuracy import experiment_of, reach
 from benchmarks.goals import GOALS, LEARNING, PEERS
 from benchmarks.report import Table, Target
-from benchmarks.timing import measure, ratio, training_step
+from benchmarks.timing import TimeRange, measure, ratio, training_step
 from tfm_core.config import ImageTaskConfig
 from tfm_core.data.image_data import load_images
 from tfm_core.inspect.speed.loops import cut_into_patches

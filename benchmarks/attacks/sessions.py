@@ -19,10 +19,9 @@ from pathlib import Path
 import psutil
 
 from benchmarks.goals import said
-from benchmarks.paired import TimeRange
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import Served, per_step, serve, wait_until
-from benchmarks.timing import milliseconds, ratio
+from benchmarks.timing import TimeRange, milliseconds, ratio
 from benchmarks.visitor import PATIENCE, Watched, visitor
 from tfm_core.presets import PRESETS
 from tfm_core.runs.queue import tickets

@@ -12,7 +12,7 @@ from pages.components.digits import digit_pad
 from pages.i18n import _
 from tfm_core.config import IMAGE_TASKS, CaptionTaskConfig
 from tfm_core.data.own_picture import picture_to_input
-from tfm_core.data.scenes import CANVAS, GRID, LARGE, SMALL, Placed
+from tfm_core.data.scenes import CANVAS, GRID, LARGE, SMALL, PlacedDigit
 from tfm_core.inspect.text.caption_look import Piece, unseen_digits, unseen_scene
 from tfm_core.runs.run import Run
 
@@ -20,9 +20,9 @@ _FIELDS = ("number", "left", "top")
 _SCENE = "captions-scene"  # the last test picture shown, and its run
 _FREE = "captions-free"
 FIRST = {
-    1: (Placed(3, 14, 14),),
-    2: (Placed(3, 0, 14), Placed(7, 28, 14)),
-    3: (Placed(3, 0, 0), Placed(7, 28, 0), Placed(5, 14, 28)),
+    1: (PlacedDigit(3, 14, 14),),
+    2: (PlacedDigit(3, 0, 14), PlacedDigit(7, 28, 14)),
+    3: (PlacedDigit(3, 0, 0), PlacedDigit(7, 28, 0), PlacedDigit(5, 14, 28)),
 }
 """The first picture, by number of digits."""
 
@@ -94,7 +94,7 @@ def _piece(run: Run, task: CaptionTaskConfig, i: int, step: int) -> Piece:
     with down:
         at_top = _slider(_("Top (pixels)"), "top", i, most, step)
     pixels = _drawn(i) if is_drawn else _unseen(run, number, i)
-    return Piece(Placed(number, at_left, at_top, side), pixels)
+    return Piece(PlacedDigit(number, at_left, at_top, side), pixels)
 
 
 def _slider(label: str, name: str, i: int, most: int, step: int) -> int:
@@ -144,7 +144,7 @@ def _lay_out(run: Run, row: int) -> None:
         _place(i, placed, hand=hand)
 
 
-def _place(i: int, placed: Placed, *, hand: int) -> None:
+def _place(i: int, placed: PlacedDigit, *, hand: int) -> None:
     for name in _FIELDS:
         st.session_state[_key(name, i)] = getattr(placed, name)
     st.session_state[_key("large", i)] = placed.side >= LARGE

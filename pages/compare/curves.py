@@ -17,7 +17,7 @@ from pages.ui import runs_access, state, view_link
 from pages.ui.typed import escape
 from tfm_core.inspect.compare.curves import AXES, METRICS, AxisName, caveats, track
 from tfm_core.plots import comparison as plots
-from tfm_core.plots.comparison import Line, Panel
+from tfm_core.plots.comparison import CurvePanel, RunLine
 from tfm_core.runs.curves import Curves
 
 _HEIGHT, _PER_PANEL = 62, 126  # pixels: two panels fit the first screen
@@ -155,13 +155,13 @@ def _figure(
             if curve is None or not len(curve.values):
                 continue
             is_faint = entry.run.id in summed
-            lines.append(Line(entry.name, entry.slot, curve.x, curve.values, is_faint=is_faint))
+            lines.append(RunLine(entry.name, entry.slot, curve.x, curve.values, is_faint=is_faint))
             longest = max(longest, len(curve.values))
             if curve.is_reckoned:
                 estimated[entry.name] = None
         facts = METRICS[metric]
         panels.append(
-            Panel(
+            CurvePanel(
                 _(facts.label),
                 lines,
                 seeds.bands(_grouped, metric, along, window) if is_banded else (),

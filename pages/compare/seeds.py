@@ -16,7 +16,7 @@ from tfm_core.inspect.compare.curves import METRICS, AxisName, figures, track
 from tfm_core.inspect.compare.names import names
 from tfm_core.inspect.compare.seeds import configurations
 from tfm_core.inspect.compare.spread import Measure, band, corrected, paired, sentence, spread
-from tfm_core.plots.comparison import Band, slots
+from tfm_core.plots.comparison import SpreadBand, slots
 from tfm_core.plots.stage import smooth
 from tfm_core.sentences import N_
 
@@ -74,7 +74,9 @@ def has_bands(grouped: Sequence[SeedGroup]) -> bool:
     return has_seeds(grouped) and bool(st.session_state[BANDS.key])
 
 
-def bands(grouped: Sequence[SeedGroup], metric: str, axis: AxisName, window: int) -> list[Band]:
+def bands(
+    grouped: Sequence[SeedGroup], metric: str, axis: AxisName, window: int
+) -> list[SpreadBand]:
     made = []
     for group in grouped:
         if len(group.members) < 2:
@@ -90,7 +92,9 @@ def bands(grouped: Sequence[SeedGroup], metric: str, axis: AxisName, window: int
         if len(one_band.steps):
             words = comparison.mean_label(group.name, one_band.n_curves, len(group.members))
             made.append(
-                Band(words, group.slot, one_band.steps, one_band.mean, one_band.low, one_band.high)
+                SpreadBand(
+                    words, group.slot, one_band.steps, one_band.mean, one_band.low, one_band.high
+                )
             )
     return made
 

@@ -14,7 +14,7 @@ from pages.i18n import N_, _
 from pages.ui import run_words, runs_access, show, state
 from tfm_core.inspect.compare.curves import Figures, figures
 from tfm_core.inspect.compare.differences import Difference, differences
-from tfm_core.plots.comparison import look
+from tfm_core.plots.comparison import style_of
 
 MAX_COLUMNS = 5
 """Settings shown in the main table; more get their own table."""
@@ -149,7 +149,7 @@ def _name(entry: StyledRun) -> str:
 
 
 def swatch(slot: int) -> str:
-    own = look(slot)
+    own = style_of(slot)
     picture = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}">'
         f'<line x1="1" x2="{_WIDTH - 1}" y1="5" y2="5" stroke="{own.colour}" stroke-width="3" '

@@ -22,7 +22,7 @@ from tfm_core.inspect.progress.stage import Stage, StageAnswer, StageFrame
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.palette import COLOURS
 from tfm_core.plots.pictures import picture_url
-from tfm_core.plots.stage import ROLE_COLOURS, Line
+from tfm_core.plots.stage import ROLE_COLOURS, StageLine
 
 MAX_VALUES = 500_000
 """Weights of all snapshots together that are sent: 1 MB."""
@@ -51,7 +51,7 @@ class Moving:
     and sentence, ascending.
     """
 
-    lines: Sequence[Line]
+    lines: Sequence[StageLine]
     marks: Sequence[Mark]
     now: int
     total: int

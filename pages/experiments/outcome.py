@@ -17,7 +17,7 @@ from tfm_core.inspect.experiments.demonstration import Arm, Demonstration
 from tfm_core.inspect.experiments.findings import conclude
 from tfm_core.inspect.experiments.result import ExperimentRuns, Result, read
 from tfm_core.plots import comparison as plots
-from tfm_core.plots.comparison import Band, Line, Panel
+from tfm_core.plots.comparison import CurvePanel, RunLine, SpreadBand
 from tfm_core.runs.run import Run
 
 _HEIGHT, _PER_PANEL = 70, 150  # pixels
@@ -85,7 +85,7 @@ def curves(chosen: Demonstration, trained: ExperimentRuns) -> None:
     live_figure(figure, key="experiment-curves", name=words)
 
 
-def _panel(chosen: Demonstration, trained: ExperimentRuns, metric: str) -> Panel:
+def _panel(chosen: Demonstration, trained: ExperimentRuns, metric: str) -> CurvePanel:
     facts, lines, bands = METRICS[metric], [], []
     is_noisy = facts.series == "steps"
     for slot, arm in enumerate(chosen.arms):
@@ -97,19 +97,20 @@ def _panel(chosen: Demonstration, trained: ExperimentRuns, metric: str) -> Panel
             and len(curve.values)
         ]
         lines += [
-            Line(label, slot, curve.x, curve.values, is_faint=len(tracks) > 1) for curve in tracks
+            RunLine(label, slot, curve.x, curve.values, is_faint=len(tracks) > 1)
+            for curve in tracks
         ]
         if len(tracks) > 1:
             found_band = band([(curve.x, curve.values) for curve in tracks])
             if len(found_band.steps):
                 words = comparison.mean_label(label, found_band.n_curves, len(runs))
                 bands.append(
-                    Band(
+                    SpreadBand(
                         words, slot, found_band.steps, found_band.mean, found_band.low,
                         found_band.high,
                     )
                 )  # fmt: skip
-    return Panel(_(facts.label), lines, bands, is_share=facts.is_share, is_noisy=is_noisy)
+    return CurvePanel(_(facts.label), lines, bands, is_share=facts.is_share, is_noisy=is_noisy)
 
 
 def answers(chosen: Demonstration, trained: ExperimentRuns) -> None:

@@ -15,7 +15,7 @@ from tfm_core.inspect.attention.map_view import map_view
 from tfm_core.inspect.bugs.probes import PROBES
 from tfm_core.inspect.bugs.round import Twins
 from tfm_core.plots import comparison as plots
-from tfm_core.plots.comparison import Line, Panel
+from tfm_core.plots.comparison import CurvePanel, RunLine
 from tfm_core.probe.labels import KINDS, modules_by_kind
 from tfm_core.runs.run import Run
 
@@ -50,23 +50,23 @@ def evidence(pair: Twins, played: Round) -> None:
 
 
 def _curves(pair: Twins) -> None:
-    panels: dict[str, list[Line]] = {"right": [], "loss": [], "gradient": []}
+    panels: dict[str, list[RunLine]] = {"right": [], "loss": [], "gradient": []}
     for slot, (run, name) in enumerate(zip((pair.healthy, pair.twin), names(), strict=True)):
         curves = runs_access.curves(run)
         measured, steps = curves.validation, curves.steps
         if len(measured):
             right = measured["sequence_accuracy"]
-            panels["right"].append(Line(name, slot, measured["step"], right))
+            panels["right"].append(RunLine(name, slot, measured["step"], right))
         if len(steps):
-            panels["loss"].append(Line(name, slot, steps["step"], steps["loss"]))
-            panels["gradient"].append(Line(name, slot, steps["step"], steps["grad_norm"]))
+            panels["loss"].append(RunLine(name, slot, steps["step"], steps["loss"]))
+            panels["gradient"].append(RunLine(name, slot, steps["step"], steps["grad_norm"]))
     if not panels["loss"]:
         st.info(_("The first steps are on their way."), icon=":material/hourglass_empty:")
         return
     shown = [
-        Panel(_("right, unseen"), panels["right"], is_share=True),
-        Panel(_("loss"), panels["loss"], is_noisy=True),
-        Panel(_("gradient"), panels["gradient"], is_noisy=True),
+        CurvePanel(_("right, unseen"), panels["right"], is_share=True),
+        CurvePanel(_("loss"), panels["loss"], is_noisy=True),
+        CurvePanel(_("gradient"), panels["gradient"], is_noisy=True),
     ]
     figure = plots.comparison(
         [panel for panel in shown if panel.lines], _("step"), window=_WINDOW, height=380

@@ -17,7 +17,7 @@ from tfm_core.config import (
     SequenceTaskConfig,
 )
 from tfm_core.data import caption_words
-from tfm_core.data.scenes import Placed
+from tfm_core.data.scenes import PlacedDigit
 
 _SEED = 6  # gives short examples
 
@@ -67,7 +67,7 @@ def _begun(task: str) -> tuple[str, str]:
     return f"{' '.join(first.split())} …", f"… {' '.join(rest.split())}"
 
 
-_SCENE = (Placed(7, 21, 0), Placed(3, 14, 28))
+_SCENE = (PlacedDigit(7, 21, 0), PlacedDigit(3, 14, 28))
 """A seven above a three."""
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.i18n import _
-from tfm_core.data.own.layout import Layout
+from tfm_core.data.own.layout import ColumnLayout
 from tfm_core.data.own.report import Report
 
 _ROLES = ("first", "second")
@@ -14,12 +14,12 @@ _MAX_UNUSED = 20
 """Unused columns shown at most."""
 
 
-def chosen(data: str) -> Layout | None:
+def chosen(data: str) -> ColumnLayout | None:
     """Return the chosen layout, or None before a choice."""
     first, second, header = (st.session_state.get(_key(data, name)) for name in (*_ROLES, "header"))
     if not isinstance(first, int) or not isinstance(second, int) or first == second:
         return None
-    return Layout(first, second, bool(header))
+    return ColumnLayout(first, second, bool(header))
 
 
 def picker(report: Report, data: str) -> None:
@@ -47,7 +47,7 @@ def picker(report: Report, data: str) -> None:
     _rows(report, layout)
 
 
-def _rows(report: Report, layout: Layout) -> None:
+def _rows(report: Report, layout: ColumnLayout) -> None:
     roles = {layout.first: _(report.columns[0]), layout.second: _(report.columns[1])}
     order = [layout.first, layout.second]
     order += [at for at in range(len(report.sample[0])) if at not in order][:_MAX_UNUSED]
@@ -72,7 +72,7 @@ def _name(report: Report, at: int) -> str:
     return _("column {n}", n=at + 1)
 
 
-def _swap(data: str, name: str, layout: Layout) -> None:
+def _swap(data: str, name: str, layout: ColumnLayout) -> None:
     """If both roles have the same column, give the other role the previous one."""
     first, second = (st.session_state[_key(data, role)] for role in _ROLES)
     if first == second:

@@ -19,7 +19,8 @@ from pages.ui.typed import MAX_MEGABYTES, escape
 from tfm_core.config.own_pictures import MAX_NAME as MAX_CLASS_NAME
 from tfm_core.data.own import pictures_set
 from tfm_core.data.own.build_examples import as_zip
-from tfm_core.data.own.pictures import ENCODINGS, FITS, SIZES, Choices, Form, Pictures
+from tfm_core.data.own.pictures import ENCODINGS, FITS, SIZES, PictureForm, Pictures, ReadingChoices
+from tfm_core.sweeps.space import Choices
 from tfm_core.data.own.pictures_set import (
     Split,
     counts,
@@ -39,7 +40,7 @@ _ICONS = {
     "warning": ":orange[:material/warning:]",
     "note": ":material/info:",
 }
-_CHOICES = ("folders", "encoding", "is_turned")  # as ``Choices`` has them
+_CHOICES = ("folders", "encoding", "is_turned")  # as ``ReadingChoices`` has them
 _UNDERSTOOD = "own-data-understood"
 _FOLDERS = {"splits": N_("Splits"), "classes": N_("Classes")}
 _MAX_NAMES = 3
@@ -99,7 +100,7 @@ def _common(names: Sequence[str]) -> str:
 
 def _ask(upload: str) -> None:
     """Ask how to read an ambiguous upload; the guess is preselected."""
-    last_upload, understood, folders = st.session_state.get(_UNDERSTOOD, ("", Choices(), ()))
+    last_upload, understood, folders = st.session_state.get(_UNDERSTOOD, ("", ReadingChoices(), ()))
     if last_upload != upload:
         return
     keys = {name: f"own-data-{name}-{upload}" for name in _CHOICES}
@@ -135,7 +136,7 @@ def _listed(names: Sequence[str]) -> str:
     return _("{names} and {n} more", names=listed, n=more) if more > 0 else listed
 
 
-def _form() -> Form:
+def _form() -> PictureForm:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         size = st.selectbox(
             _("Pixels per side"),
@@ -165,7 +166,7 @@ def _form() -> Form:
         persist_state="session",
         help="\n".join(f"- **{_(fit.label)}**: {_(fit.help)}" for fit in FITS.values()),
     )
-    return Form(size or 28, is_grey is not False, fit or "middle")
+    return PictureForm(size or 28, is_grey is not False, fit or "middle")
 
 
 def preview(draft: PictureUpload) -> None:

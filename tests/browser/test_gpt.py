@@ -35,7 +35,7 @@ def test_a_model_is_trained_reads_and_writes(open_tab: OpenTab) -> None:
     expect(tab.main.locator(".tfm-gpt .picked")).to_have_count(1)
     text.fill("the dgo eats")
     text.press("Control+Enter")
-    expect(tab.main.get_by_text("never saw “dgo”")).to_be_visible()
+    expect(tab.main.get_by_text("Not in the text the model learned from: “dgo”")).to_be_visible()
     expect(text).to_have_value("the dgo eats")
 
     tab.choose("Write")

@@ -17,13 +17,13 @@ from tfm_core.data.caption_words import (
     vocabulary,
 )
 from tfm_core.data.captions import are_plain, draw_scenes, load_captions
-from tfm_core.data.compose import Changes, compose, ink_boxes
+from tfm_core.data.compose import SceneChanges, compose, ink_boxes
 from tfm_core.data.scenes import (
     CANVAS,
     GRID,
     LARGE,
     SMALL,
-    Placed,
+    PlacedDigit,
     are_disjoint,
     covered,
     gaps,
@@ -117,7 +117,7 @@ def expected(config, first, others):
 
 
 def test_smaller_numbers_are_named_first_and_equal_ones_from_the_top_left_corner():
-    scene = (Placed(7, 0, 0), Placed(3, 28, 0), Placed(7, 14, 28))
+    scene = (PlacedDigit(7, 0, 0), PlacedDigit(3, 28, 0), PlacedDigit(7, 14, 28))
     assert named_order(scene) == [1, 0, 2]
     words = caption(scene, CaptionTaskConfig(n_digits=3)).words
     assert " ".join(words) == "a three right of a seven , above a seven"
@@ -192,7 +192,7 @@ def test_changed_digits_stay_in_their_places():
     split = load_captions(CaptionTaskConfig(sizes=True, **FEW), seed=2).train
     rows = torch.arange(31)
     wild = [torch.full((31, 2), value) for value in (45.0, 1.5, 1.0, 7.0, -7.0)]
-    picture = split.pictures(rows, Changes(*wild))
+    picture = split.pictures(rows, SceneChanges(*wild))
     allowed = torch.zeros(31, CANVAS, CANVAS, dtype=torch.bool)
     for row, of_row in enumerate(split.squares[rows].tolist()):
         for x, y, side in of_row:
@@ -204,11 +204,15 @@ def test_changed_digits_stay_in_their_places():
 def test_no_change_is_no_change_and_a_shift_moves_whole_pixels():
     split = load_captions(CaptionTaskConfig(n_digits=1, **FEW), seed=2).train
     rows, none = torch.arange(7), torch.zeros(7, 1)
-    still = split.pictures(rows, Changes(none, none + 1, none, none, none))
+    still = split.pictures(rows, SceneChanges(none, none + 1, none, none, none))
     torch.testing.assert_close(still, split.pictures(rows), atol=1, rtol=0)
     squares = split.squares[rows]
-    moved = compose(split.digits_of(rows), squares, Changes(none, none + 0.5, none, none + 2, none))
-    stood = compose(split.digits_of(rows), squares, Changes(none, none + 0.5, none, none, none))
+    moved = compose(
+        split.digits_of(rows), squares, SceneChanges(none, none + 0.5, none, none + 2, none)
+    )
+    stood = compose(
+        split.digits_of(rows), squares, SceneChanges(none, none + 0.5, none, none, none)
+    )
     torch.testing.assert_close(moved[..., 2:], stood[..., :-2], atol=1, rtol=0)
 
 
@@ -219,7 +223,7 @@ def test_many_scenes_are_told_plain_as_one_by_one():
     side = torch.where(torch.randint(2, (500, 3, 1), generator=generator) == 1, LARGE, SMALL)
     squares = torch.cat([corner, side], -1)
     one_by_one = [
-        is_plain([Placed(n, *square) for n, square in zip(*pair, strict=True)])
+        is_plain([PlacedDigit(n, *square) for n, square in zip(*pair, strict=True)])
         for pair in zip(numbers.tolist(), squares.tolist(), strict=True)
     ]
     assert are_plain(squares, numbers).tolist() == one_by_one

@@ -175,5 +175,5 @@ def test_a_damaged_run_is_a_sentence(store):
         bundle(store.get(run.id))
     other = untrained(store, tiny())
     (other.folder / "checkpoints" / "last" / "checkpoint.safetensors").write_bytes(b"weights")
-    with pytest.raises(StudentError, match="last checkpoint of this run is damaged"):
+    with pytest.raises(StudentError, match="last checkpoint is damaged"):
         bundle(other)

@@ -14,7 +14,7 @@ from tfm_core.config import Experiment
 from tfm_core.config.codec import default_sections
 from tfm_core.config.model import MODEL_CONFIGS
 from tfm_core.config.task import tasks_for
-from tfm_core.export.bundle import MAX_LOOKS, bundle, chosen_looks
+from tfm_core.export.bundle import MAX_SNAPSHOT_BYTES, bundle, chosen_snapshots
 from tfm_core.export.take_in import take_in
 from tfm_core.made_with import versions
 from tfm_core.presets import PRESETS
@@ -140,10 +140,10 @@ def test_of_many_large_snapshots_some_are_taken_the_first_and_the_last_among_the
     execute(run)
     steps = run.snapshot_steps()
     assert len(steps) > 3
-    assert chosen_looks(run)[1] == 0
+    assert chosen_snapshots(run)[1] == 0
     largest = sum(path.stat().st_size for path in (run.folder / "snapshots").iterdir())
-    monkeypatch.setattr("tfm_core.export.bundle.MAX_LOOKS", largest // 2)
-    assert largest < MAX_LOOKS
+    monkeypatch.setattr("tfm_core.export.bundle.MAX_SNAPSHOT_BYTES", largest // 2)
+    assert largest < MAX_SNAPSHOT_BYTES
     again = brought(run, elsewhere)
     kept = again.snapshot_steps()
     assert set(kept) < set(steps)

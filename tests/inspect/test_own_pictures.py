@@ -9,7 +9,7 @@ import pytest
 from tests.data.own.files import packed, stripes
 from tfm_core.config import Experiment
 from tfm_core.data.own import sets
-from tfm_core.data.own.pictures import Form
+from tfm_core.data.own.pictures import PictureForm
 from tfm_core.data.own.pictures_set import Split, prepare
 from tfm_core.data.own.pictures_task import proposals
 from tfm_core.data.own.pictures_zip import read_pictures
@@ -36,7 +36,7 @@ from tfm_core.runs.store import RunStore
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run that learned coloured pictures of 20 x 20 pixels, and whose set is there."""
     store = RunStore(tmp_path_factory.mktemp("runs"), recorded=None)
-    form = Form(size=20, is_grey=False)
+    form = PictureForm(size=20, is_grey=False)
     read = read_pictures([("bars.zip", packed(stripes(40)))], form)
     own = sets.write(prepare(read, "Bars", Split()), root=store.root / "own-data")
     values = proposals(own)[0].experiment.model_dump()

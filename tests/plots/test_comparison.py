@@ -12,33 +12,33 @@ from tfm_core.plots.comparison import (
     MAX_HOVERED,
     MIN_POINTS,
     N_LOOKS,
-    Band,
-    Line,
-    Panel,
+    CurvePanel,
+    RunLine,
+    SpreadBand,
     comparison,
-    look,
     most_points,
     slots,
+    style_of,
 )
 from tfm_core.plots.stage import smooth
 
 pytestmark = pytest.mark.quick
 
 
-def line(slot: int, n: int = 1000) -> Line:
+def line(slot: int, n: int = 1000) -> RunLine:
     x = np.arange(n, dtype=np.float64)
-    return Line(f"run {slot}", slot, x, np.sin(x + slot))
+    return RunLine(f"run {slot}", slot, x, np.sin(x + slot))
 
 
 def test_all_looks_differ_and_neighbours_in_colour_and_in_line_style() -> None:
-    every = [look(slot) for slot in range(N_LOOKS)]
+    every = [style_of(slot) for slot in range(N_LOOKS)]
     assert N_LOOKS > 50
     assert len(set(every)) == N_LOOKS
     for one, other in itertools.pairwise(every):
         assert one.colour != other.colour
     for one, other in itertools.pairwise(every):
         assert one.dash != other.dash
-    assert look(N_LOOKS) == look(0)
+    assert style_of(N_LOOKS) == style_of(0)
 
 
 def test_a_run_keeps_its_look_while_others_come_and_go() -> None:
@@ -51,16 +51,18 @@ def test_a_run_keeps_its_look_while_others_come_and_go() -> None:
 
 
 def test_what_was_measured_is_drawn_below_its_mean() -> None:
-    (raw, mean) = comparison([Panel("loss", [line(0, 90)], is_noisy=True)], "step", window=7).data
+    (raw, mean) = comparison(
+        [CurvePanel("loss", [line(0, 90)], is_noisy=True)], "step", window=7
+    ).data
     np.testing.assert_allclose(raw.y, line(0, 90).y, rtol=1e-6)
     assert raw.opacity < 0.5
     assert mean.line.width > raw.line.width
     assert np.std(mean.y) < np.std(raw.y)
-    assert len(comparison([Panel("loss", [line(0)], is_noisy=True)], "step").data) == 1
+    assert len(comparison([CurvePanel("loss", [line(0)], is_noisy=True)], "step").data) == 1
 
 
 def test_fifty_long_runs_are_thinned_and_keep_every_extreme() -> None:
-    panels = [Panel("loss", [line(slot) for slot in range(50)], is_noisy=True)]
+    panels = [CurvePanel("loss", [line(slot) for slot in range(50)], is_noisy=True)]
     most = most_points(panels, 10)
     assert MIN_POINTS <= most < 1000
     figure = comparison(panels, "step", window=10)
@@ -76,15 +78,15 @@ def test_fifty_long_runs_are_thinned_and_keep_every_extreme() -> None:
 
 def test_what_a_band_sums_up_stands_behind_it_without_a_name() -> None:
     x = np.arange(5.0)
-    faint = [Line("a", 3, x, x, is_faint=True), Line("b", 3, x, x + 1, is_faint=True)]
-    panel = Panel("loss", faint, [Band("mean", 3, x, x, x - 1, x + 1)])
+    faint = [RunLine("a", 3, x, x, is_faint=True), RunLine("b", 3, x, x + 1, is_faint=True)]
+    panel = CurvePanel("loss", faint, [SpreadBand("mean", 3, x, x, x - 1, x + 1)])
     named = [trace.name for trace in comparison([panel], "step").data if trace.showlegend]
     assert named == ["mean"]
     assert len(comparison([panel], "step").data) == 4
 
 
 def test_panels_share_one_x_axis_and_the_pointer_reads_them_together() -> None:
-    panels = [Panel("loss", [line(0)]), Panel("right", [line(0)], is_share=True)]
+    panels = [CurvePanel("loss", [line(0)]), CurvePanel("right", [line(0)], is_share=True)]
     figure = comparison(panels, "step", is_log_y=True)
     assert {trace.xaxis for trace in figure.data} == {"x"}
     assert [trace.yaxis for trace in figure.data] == ["y", "y2"]
@@ -93,7 +95,7 @@ def test_panels_share_one_x_axis_and_the_pointer_reads_them_together() -> None:
     assert (figure.layout.yaxis.type, figure.layout.yaxis2.type) == ("log", "linear")
     assert [trace.showlegend for trace in figure.data] == [True, False]
     assert [trace.hovertemplate for trace in figure.data] == ["%{y:.4~g} loss", "%{y:.1%} right"]
-    many = comparison([Panel("loss", [line(n) for n in range(MAX_HOVERED + 1)])], "step")
+    many = comparison([CurvePanel("loss", [line(n) for n in range(MAX_HOVERED + 1)])], "step")
     assert many.layout.hovermode == "closest"
     assert many.layout.meta == {"manyLines": True}
     assert figure.layout.meta is None
@@ -104,8 +106,8 @@ def test_panels_share_one_x_axis_and_the_pointer_reads_them_together() -> None:
 @pytest.mark.parametrize("scale", [1.0, 1e-3])
 def test_a_logarithmic_axis_leaves_out_0_and_thins_evenly(scale: float) -> None:
     one = line(0, 5000)
-    drawn = Line(one.name, 0, one.x * scale, one.y)
-    (trace,) = comparison([Panel("loss", [drawn])], "epoch", is_log_x=True).data
+    drawn = RunLine(one.name, 0, one.x * scale, one.y)
+    (trace,) = comparison([CurvePanel("loss", [drawn])], "epoch", is_log_x=True).data
     assert trace.x[0] == pytest.approx(scale)
     below = (trace.x < 100 * scale).sum()
     assert below > 20
@@ -113,25 +115,25 @@ def test_a_logarithmic_axis_leaves_out_0_and_thins_evenly(scale: float) -> None:
 
 def test_a_band_is_an_area_around_its_mean_and_no_name_is_markup() -> None:
     x = np.arange(5.0)
-    band = Band("<b>mean</b>", 3, x, x, x - 1, x + 1)
-    high, low, mean = comparison([Panel("loss", [], [band])], "step").data
+    band = SpreadBand("<b>mean</b>", 3, x, x, x - 1, x + 1)
+    high, low, mean = comparison([CurvePanel("loss", [], [band])], "step").data
     assert low.fill == "tonexty"
     assert (high.y > mean.y).all()
-    assert (mean.name, mean.line.color) == ("&lt;b&gt;mean&lt;/b&gt;", look(3).colour)
+    assert (mean.name, mean.line.color) == ("&lt;b&gt;mean&lt;/b&gt;", style_of(3).colour)
 
 
 def test_no_runs_make_an_empty_figure() -> None:
     assert comparison([], "step").data == ()
-    empty = Line("x", 0, np.array([]), np.array([]))
-    assert len(comparison([Panel("loss", [empty])], "step", is_log_x=True).data[0].x) == 0
+    empty = RunLine("x", 0, np.array([]), np.array([]))
+    assert len(comparison([CurvePanel("loss", [empty])], "step", is_log_x=True).data[0].x) == 0
 
 
 def test_the_mean_of_a_band_lies_within_its_members_as_drawn() -> None:
     x = np.arange(101.0)
-    members = [Line(f"seed {n}", 0, x, np.exp(-x / (9 + n)), is_faint=True) for n in range(3)]
+    members = [RunLine(f"seed {n}", 0, x, np.exp(-x / (9 + n)), is_faint=True) for n in range(3)]
     smoothed = [smooth(one.y, 10) for one in members]
     mean = np.mean(smoothed, axis=0)
-    panel = Panel("loss", members, [Band("mean", 0, x, mean, mean, mean)], is_noisy=True)
+    panel = CurvePanel("loss", members, [SpreadBand("mean", 0, x, mean, mean, mean)], is_noisy=True)
     thin_lines, *_, drawn = comparison([panel], "step", window=10).data
     ends = np.flatnonzero(np.isnan(thin_lines.x))
     parts = [

@@ -21,7 +21,7 @@ def test_one_point_alone_is_drawn_on_an_axis_from_zero():
 
 
 def test_every_kind_has_a_look_that_no_other_has():
-    looks = [positions.look(name) for name in (*POSITIONS, None)]
+    looks = [positions.style_of(name) for name in (*POSITIONS, None)]
     for values in ([look.colour for look in looks], [look.marker for look in looks]):
         assert len(set(values)) == len(values)
     assert {look.colour for look in looks} <= set(HUES)

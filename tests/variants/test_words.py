@@ -5,7 +5,7 @@ import pytest
 from tfm_core.config import CaptionTaskConfig
 from tfm_core.data import caption_words
 from tfm_core.data.own.tokens import learned_from_text
-from tfm_core.data.scenes import LARGE, Placed
+from tfm_core.data.scenes import LARGE, PlacedDigit
 from tfm_core.variants.languages import LANGUAGES
 from tfm_core.variants.units import UNITS
 
@@ -31,7 +31,7 @@ def test_every_unit_cuts_differently():
 
 
 def test_every_language_writes_its_own_caption_of_its_own_words():
-    scene = [Placed(8, 0, 0), Placed(3, LARGE, 0)]
+    scene = [PlacedDigit(8, 0, 0), PlacedDigit(3, LARGE, 0)]
     captions = set()
     for name in LANGUAGES:
         config = CaptionTaskConfig(name="captions", language=name)

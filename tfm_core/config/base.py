@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
 
-from tfm_core.data.own.pictures_folders import Place
 from tfm_core.mistakes import MISTAKES, made_in
+from tfm_core.mistakes.mistake import MistakePlace
 from tfm_core.sentences import N_, Sentence, StudentError, joined
 
 MAX_SENTENCES = 8
@@ -250,7 +250,7 @@ class CrossError(StudentError):
 MISTAKES_HELP = N_("Common coding mistakes, made on purpose.")
 
 
-def some_of(*places: Place) -> SomeOf:
+def some_of(*places: MistakePlace) -> SomeOf:
     """Return the annotation of a field that holds mistakes made in some places."""
     return SomeOf(made_in(*places), MISTAKES)
 

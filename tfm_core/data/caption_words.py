@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tfm_core.config.caption_task import CaptionTaskConfig
-from tfm_core.data.scenes import LARGE, Placed, named_order, relation
+from tfm_core.data.scenes import LARGE, PlacedDigit, named_order, relation
 from tfm_core.data.text.korean_words import TOPIC, particle
 from tfm_core.data.text.numbers import ONES
 from tfm_core.data.vocabulary import Vocabulary
@@ -43,7 +43,7 @@ class Caption:
     names: tuple[int | None, ...]
 
 
-def caption(scene: Sequence[Placed], config: CaptionTaskConfig) -> Caption:
+def caption(scene: Sequence[PlacedDigit], config: CaptionTaskConfig) -> Caption:
     """Return the caption of a scene; sizes are told where the task draws two."""
     pairs = tuple(_grammar(config.language).write(scene, config.sizes))
     return Caption(tuple(word for word, _ in pairs), tuple(name for _, name in pairs))
@@ -62,14 +62,17 @@ def vocabulary(config: CaptionTaskConfig) -> Vocabulary:
 
 def longest(config: CaptionTaskConfig) -> int:
     """Return the words of the longest caption, without special tokens."""
-    apart = [Placed(8, 0, 0), *(Placed(9, LARGE * i, 0) for i in range(1, config.n_digits))]
-    return len(caption(apart, config).words)
+    separate = [
+        PlacedDigit(8, 0, 0),
+        *(PlacedDigit(9, LARGE * i, 0) for i in range(1, config.n_digits)),
+    ]
+    return len(caption(separate, config).words)
 
 
 _Words = Iterator[tuple[str, int | None]]
 
 
-def _english(scene: Sequence[Placed], sizes: bool) -> _Words:
+def _english(scene: Sequence[PlacedDigit], sizes: bool) -> _Words:
     first, *others = named_order(scene)
     yield from _english_noun(scene, first, sizes)
     for i, other in enumerate(others):
@@ -79,7 +82,7 @@ def _english(scene: Sequence[Placed], sizes: bool) -> _Words:
         yield from _english_noun(scene, other, sizes)
 
 
-def _english_noun(scene: Sequence[Placed], i: int, sizes: bool) -> _Words:
+def _english_noun(scene: Sequence[PlacedDigit], i: int, sizes: bool) -> _Words:
     noun = ENGLISH[scene[i].number]
     yield "an" if noun == "eight" and not sizes else "a", None
     if sizes:
@@ -87,7 +90,7 @@ def _english_noun(scene: Sequence[Placed], i: int, sizes: bool) -> _Words:
     yield noun, i
 
 
-def _korean(scene: Sequence[Placed], sizes: bool) -> _Words:
+def _korean(scene: Sequence[PlacedDigit], sizes: bool) -> _Words:
     first, *others = named_order(scene)
     yield from _korean_noun(scene, first, sizes)
     yield (particle(TOPIC, KOREAN[scene[first].number]) if others else IT_IS), None
@@ -98,7 +101,7 @@ def _korean(scene: Sequence[Placed], sizes: bool) -> _Words:
         yield (IS if other == others[-1] else AND_IS), None
 
 
-def _korean_noun(scene: Sequence[Placed], i: int, sizes: bool) -> _Words:
+def _korean_noun(scene: Sequence[PlacedDigit], i: int, sizes: bool) -> _Words:
     if sizes:
         yield "큰" if scene[i].side >= LARGE else "작은", None
     yield KOREAN[scene[i].number], i
@@ -130,7 +133,7 @@ class Grammar:
     written without a space before them.
     """
 
-    write: Callable[[Sequence[Placed], bool], _Words]
+    write: Callable[[Sequence[PlacedDigit], bool], _Words]
     words: Callable[[int, bool], list[str]]
     joined: frozenset[str]
 

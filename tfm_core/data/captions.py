@@ -15,11 +15,11 @@ from torch import Tensor
 from tfm_core.config.caption_task import CaptionTaskConfig
 from tfm_core.config.image_tasks import ImageTaskConfig
 from tfm_core.data.caption_words import Caption, caption, vocabulary
-from tfm_core.data.compose import Changes, compose
+from tfm_core.data.compose import SceneChanges, compose
 from tfm_core.data.download import Progress
 from tfm_core.data.image_data import EMBEDDED, ImageSplit, load_images, pixel_statistics
 from tfm_core.data.moving import moved, normalised
-from tfm_core.data.scenes import CANVAS, GRID, LARGE, MARGIN, SMALL, Placed, Scene
+from tfm_core.data.scenes import CANVAS, GRID, LARGE, MARGIN, SMALL, PlacedDigit, Scene
 from tfm_core.data.vocabulary import BOS, EOS, PAD, Vocabulary
 
 _TRIES = 32768  # scenes drawn at once; those that are not plain are dropped
@@ -63,8 +63,8 @@ def are_plain(squares: Tensor, numbers: Tensor) -> Tensor:
             gap = torch.maximum(near[:, j] - far[:, i], near[:, i] - far[:, j])  # (N, 2)
             kept &= (gap.amax(1) >= 0) & ((gap[:, 0] - gap[:, 1]).abs() >= MARGIN)
             middles = (near + far).sum(-1)  # twice row plus column
-            apart = (middles[:, i] - middles[:, j]).abs() >= 2 * MARGIN
-            kept &= apart | (numbers[:, i] != numbers[:, j])
+            is_distinct = (middles[:, i] - middles[:, j]).abs() >= 2 * MARGIN
+            kept &= is_distinct | (numbers[:, i] != numbers[:, j])
     return kept
 
 
@@ -98,7 +98,7 @@ class CaptionSplit:
         chosen = self.chosen[rows]
         return self.digits.images[chosen.flatten(), 0].view(*chosen.shape, 28, 28)
 
-    def pictures(self, rows: Tensor | slice, changes: Changes | None = None) -> Tensor:
+    def pictures(self, rows: Tensor | slice, changes: SceneChanges | None = None) -> Tensor:
         """Return the pictures of some scenes: uint8 (B, 1, size, size); see ``compose``."""
         return compose(self.digits_of(rows), self.squares[rows], changes)
 
@@ -176,4 +176,6 @@ def encode(words: Vocabulary, captions: tuple[Caption, ...]) -> Tensor:
 
 def scene_of(numbers: list[int], squares: list[list[int]]) -> Scene:
     """Return the scene of numbers and their squares (left, top, side)."""
-    return tuple(Placed(number, *square) for number, square in zip(numbers, squares, strict=True))
+    return tuple(
+        PlacedDigit(number, *square) for number, square in zip(numbers, squares, strict=True)
+    )

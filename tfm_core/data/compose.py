@@ -17,7 +17,7 @@ _INK = 48  # brightness from which a pixel counts as ink
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class SceneChanges:
     """How each digit is drawn a little differently, (B, n) each.
 
     angle: degrees counter-clockwise; zoom: factor; slant: columns that a row leans by, for each row
@@ -31,7 +31,7 @@ class Changes:
     down: Tensor
 
 
-def compose(digits: Tensor, squares: Tensor, changes: Changes | None = None) -> Tensor:
+def compose(digits: Tensor, squares: Tensor, changes: SceneChanges | None = None) -> Tensor:
     """Return pictures uint8 (B, 1, CANVAS, CANVAS), each of n digits in their squares.
 
     digits: uint8 (B, n, 28, 28); squares: int (B, n, 3), left, top and side in pixels, inside the
@@ -62,7 +62,7 @@ def ink_boxes(digits: Tensor, squares: Tensor) -> Tensor:
     return torch.cat([corner + low, corner + high], -1)
 
 
-def draw_windows(digits: Tensor, sides: Tensor, changes: Changes | None = None) -> Tensor:
+def draw_windows(digits: Tensor, sides: Tensor, changes: SceneChanges | None = None) -> Tensor:
     """Return each digit in the middle of a window of LARGE pixels: float (B, n, LARGE, LARGE).
 
     Its ink lies in the middle of the window, and outside its place (sides: (B, n)) is nothing.
@@ -89,7 +89,7 @@ def _upright(middle: Tensor, grow: Tensor) -> Tensor:
     return torch.stack(rows, 1)
 
 
-def _changed(middle: Tensor, grow: Tensor, changes: Changes) -> Tensor:
+def _changed(middle: Tensor, grow: Tensor, changes: SceneChanges) -> Tensor:
     """Return ``_upright`` with the digits changed: the inverse of what is done to them."""
     turn = changes.angle.flatten() * (math.pi / 180)
     scale = grow / changes.zoom.flatten()

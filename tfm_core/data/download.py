@@ -1,4 +1,4 @@
-"""Downloads: where data sets come from, checksums, and no half a file left behind."""
+"""Downloads: sources, mirrors and checksums; a file is complete or absent."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ _TIMEOUT = 20  # seconds without a byte
 
 
 class DataUnavailable(StudentError):
-    """A data set that cannot be had; the message says where its files could be put by hand."""
+    """A data set is not available; the message says where to put its files."""
 
 
 def matches(path: Path, md5: str) -> bool:
-    """Tell whether a file is there and has the checksum."""
+    """Return whether a file is there and has the checksum."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -104,8 +104,7 @@ def unpack_gzip(packed: Path, path: Path) -> None:
                 shutil.copyfileobj(source, file)
         except (gzip.BadGzipFile, EOFError, zlib.error):
             raise DataUnavailable(
-                "{packed} is damaged. Delete it to download it again.",
-                packed=packed,
+                "{packed} is damaged. Delete it to download it again.", packed=packed
             ) from None
 
 
@@ -121,7 +120,7 @@ def _copy(address: str, file: IO[bytes], name: str, progress: Progress) -> None:
 
 
 def _why(error: Exception) -> str:
-    """Return what went wrong without a number: the system's words, which urllib wraps."""
+    """Return the system's message without the error number."""
     reason = getattr(error, "reason", error)
     words = reason.strerror if isinstance(reason, OSError) else None
     return words or str(error)
@@ -136,7 +135,7 @@ def _digest(file: IO[bytes]) -> str:
 
 @contextmanager
 def _written(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file beside ``path`` that takes its place when all went well, and else vanishes."""
+    """Open a temporary file that replaces ``path`` on success and is removed on failure."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, part = tempfile.mkstemp(prefix=f"{path.name}.", suffix=".part", dir=path.parent)

@@ -30,7 +30,7 @@ _UNSIGNED_BYTE = 8
 
 @dataclass(frozen=True, slots=True)
 class IdxHeader:
-    """What the beginning of a file says it holds: values of one byte, in these dimensions."""
+    """The header of a file of one-byte values: its dimensions."""
 
     shape: tuple[int, ...]
 
@@ -46,7 +46,7 @@ class IdxHeader:
 
 
 def idx_header(begin: bytes) -> IdxHeader:
-    """Return what the first bytes of a file say. Raises ValueError, in a sentence, if not IDX."""
+    """Return what the first bytes of a file say. Raises ValueError if not IDX."""
     n_dimensions = begin[3] if len(begin) >= 4 else 0
     is_idx = begin[:2] == b"\0\0" and len(begin) >= 4 and begin[2] in TYPES
     if not is_idx or not 1 <= n_dimensions <= 4 or len(begin) < 4 + 4 * n_dimensions:
@@ -86,14 +86,9 @@ def idx_count(path: Path, shape: tuple[int, ...]) -> int:
     elif header.shape and all(header.shape) and size == header.n_bytes:
         raise DataUnavailable(
             Paragraph(
-                "data/custom-idx",
-                path=path,
-                found=" x ".join(map(str, header.shape)),
-                each=each,
+                "data/custom-idx", path=path, found=" x ".join(map(str, header.shape)), each=each
             )
         )
     raise DataUnavailable(
-        "{path} is damaged. {problem} Delete it to download it again.",
-        path=path,
-        problem=problem,
+        "{path} is damaged. {problem} Delete it to download it again.", path=path, problem=problem
     )

@@ -119,7 +119,7 @@ def _shared_out(
     validation, train = split_off(rest, config.n_validation, generator)
     if len(train) > 1 and (train.images == train.images[:1]).all():
         raise StudentError(
-            Paragraph("data/all-alike", n=len(train), label=facts.label, folder=data_dir())
+            Paragraph("data/all-alike", n=len(train), label=facts.label, path=data_dir())
         )
     mean, std = pixel_statistics(train.images)
     return ImageData(facts, train, validation, test, mean, std)

@@ -1,4 +1,4 @@
-"""Where the full picture sets lie, how they get there, and how damaged files are noticed.
+"""The full picture sets on disk: downloaded, checked and read.
 
 The layout, the addresses and the checksums are torchvision's, so a set that torchvision has
 downloaded is used as it is, even from a folder that cannot be written to.
@@ -50,7 +50,7 @@ def read_images(
     """Return training and test pictures of a full set, and a remark; what is missing is downloaded.
 
     Files in the form of the set are used whatever they hold, of as many pictures as there are; the
-    remark says where they are not the official ones. Raises DataUnavailable, in a sentence:
+    remark says where they are not the official ones. Raises DataUnavailable:
     offline, a folder that cannot be written to, a damaged file.
     """
     from tfm_core.data.torchvision_import import torchvision
@@ -88,7 +88,7 @@ def _tensors(dataset: Any) -> Part:
 def _ready_idx(
     dataset: Any, facts: ImageTaskFacts, source: DownloadSource, root: Path, progress: Progress
 ) -> str | None:
-    """See that the four IDX files of an MNIST-like set lie there and are whole."""
+    """Make sure that the four IDX files of an MNIST-like set are there and complete."""
     folder, side = root / source.dataset / "raw", facts.image_size
     counts: dict[str, int] = {}
     others = []
@@ -112,7 +112,7 @@ def _ready_idx(
             raise DataUnavailable(
                 Paragraph(
                     "data/labels-missing",
-                    folder=folder,
+                    path=folder,
                     n_pictures=n_pictures,
                     n_labels=n_labels,
                     part=part,
@@ -126,14 +126,14 @@ def _ready_idx(
         "data/not-official",
         label=facts.label,
         files=", ".join(others),
-        folder=folder,
+        path=folder,
         n_train=counts["train-images-idx3-ubyte"],
         n_test=counts["t10k-images-idx3-ubyte"],
     )
 
 
 def _unpacked_by_hand(packed: Path, path: Path) -> bool:
-    """Unpack a file that somebody put there, whatever its checksum; say whether it could be."""
+    """Unpack a file that was put there by hand; return whether it could be."""
     if not packed.is_file():
         return False
     try:
@@ -146,7 +146,7 @@ def _unpacked_by_hand(packed: Path, path: Path) -> bool:
 def _ready_cifar(
     dataset: Any, facts: ImageTaskFacts, source: DownloadSource, root: Path, progress: Progress
 ) -> str | None:
-    """See that the batches of CIFAR lie there and are whole: they are pickles, so by checksum."""
+    """Make sure that the batches of CIFAR are there; they are pickles, so checked by checksum."""
     folder = root / dataset.base_folder
     meta = (dataset.meta["filename"], dataset.meta["md5"])
     files = [*dataset.train_list, *dataset.test_list, meta]

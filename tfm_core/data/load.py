@@ -41,7 +41,7 @@ class Data(Protocol):
 def load(task: TaskConfig, *, seed: int, progress: Progress | None = None) -> Data:
     """Return the data of a task on the CPU; the same seed makes the same splits.
 
-    ``progress(done, total, words)`` is told of a download. Raises ValueError, in a sentence, for
+    ``progress(done, total, words)`` is told of a download. Raises ValueError for
     data that cannot be had.
     """
     with _uncollected():
@@ -50,9 +50,7 @@ def load(task: TaskConfig, *, seed: int, progress: Progress | None = None) -> Da
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Look for no garbage meanwhile: among a hundred thousand pairs there is none, and to look
-    through them again and again takes a third of the time in which they are made.
-    """
+    """Pause garbage collection: scanning a hundred thousand pairs takes a third of the time."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -66,11 +64,9 @@ D = TypeVar("D")
 
 
 def data_as(data: Data, kind: type[D]) -> D:
-    """Return data that must be of a kind. Raises ValueError, in a sentence, otherwise."""
+    """Return data that must be of a kind. Raises ValueError otherwise."""
     if isinstance(data, kind):
         return data
     raise StudentError(
-        "This needs {needed}, not {found}.",
-        found=type(data).__name__,
-        needed=kind.__name__,
+        "This needs {needed}, not {found}.", found=type(data).__name__, needed=kind.__name__
     )

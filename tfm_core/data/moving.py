@@ -41,8 +41,10 @@ def sent(tensor: Tensor, device: torch.device) -> Tensor:
 
     Of memory that may be moved meanwhile, CUDA would make a copy first, once all else is done.
     """
-    held = tensor.pin_memory() if device.type == "cuda" and tensor.device.type == "cpu" else tensor
-    return held.to(device, non_blocking=True)
+    pinned = (
+        tensor.pin_memory() if device.type == "cuda" and tensor.device.type == "cpu" else tensor
+    )
+    return pinned.to(device, non_blocking=True)
 
 
 def sent_together(
@@ -61,7 +63,7 @@ def sent_together(
     return [tuple(there[id(tensor)] for tensor in group) for group in groups]
 
 
-def taken(table: Tensor, rows: Tensor, indices: Tensor) -> Tensor:
+def take_rows(table: Tensor, rows: Tensor, indices: Tensor) -> Tensor:
     """Return rows of a table on the device of ``rows``, which are the same as ``indices``.
 
     indices: on the CPU, for a table that lies there because the device has no room for it.

@@ -1,4 +1,4 @@
-"""A user's own picture, made into what a model was trained on; says what was done to it.
+"""A custom picture, made like those a model was trained on, with notes on the changes.
 
 MNIST's digits are light on dark, scaled into 20 x 20 pixels and centred by their mass in 28 x 28
 (LeCun et al. 1998, III.A). A photograph of a pencil stroke is none of that, so it is made so.
@@ -40,10 +40,10 @@ Size = tuple[int, int]
 def picture_to_input(
     picture: bytes | npt.NDArray[np.uint8], facts: ImageTaskFacts
 ) -> tuple[npt.NDArray[np.uint8], list[str]]:
-    """Return a picture as the task's pictures are, uint8 (C, H, W), and notes on what was done.
+    """Return a picture as the task's, uint8 (C, H, W), and notes on the changes.
 
     picture: the bytes of a PNG, JPEG or other file, or uint8 (H, W), (H, W, 3) or (H, W, 4). Raises
-    ValueError, in a sentence: not a picture, more than 10 MB, blank.
+    ValueError: not a picture, more than 10 MB, blank.
     """
     image, size = opened(picture)
     notes: list[str] = []
@@ -57,11 +57,11 @@ def picture_to_input(
     grey = np.asarray(flat.convert("L"))
     if facts.ground != "any" and (_background(grey) > 127) != (facts.ground == "bright"):
         grey = 255 - grey
-        said = {
+        words = {
             "dark": N_("Inverted to light on dark, as in the task."),
             "bright": N_("Inverted to dark on light, as in the task."),
         }
-        notes.append(said[facts.ground])
+        notes.append(words[facts.ground])
     ground = _background(grey)
     if max(int(grey.max()) - ground, ground - int(grey.min())) < _FAINT:
         raise StudentError("The picture is blank.")
@@ -166,12 +166,12 @@ _FOREIGN = (
 
 
 def looks_like_picture(begin: bytes) -> bool:
-    """Say whether a file begins like a picture that is read here."""
+    """Return whether a file begins like a picture that is read here."""
     return bool(_format_of(begin))
 
 
 def why_not(content: bytes) -> Sentence:
-    """Return why a file is no picture, from its content or the first part of it."""
+    """Return why a file is not a picture, judged by its first bytes."""
     if not content.strip(b"\0"):
         return N_("This file is empty.")
     kind = _format_of(content)
@@ -198,7 +198,7 @@ def _format_of(content: bytes) -> str:
 
 
 def _is_cut_off(kind: str, content: bytes) -> bool:
-    """Say whether the end of a picture is missing, as its format marks or counts it."""
+    """Return whether the end of a picture is missing, as its format marks or counts it."""
     if kind == "PNG":
         return b"IHDR" in content[:16] and b"IEND" not in content[-64:]
     if kind == "JPEG":
@@ -210,7 +210,7 @@ def _is_cut_off(kind: str, content: bytes) -> bool:
 
 
 def _is_text(content: bytes) -> bool:
-    """Say whether a file begins like text, in UTF-8 or UTF-16."""
+    """Return whether a file begins like text, in UTF-8 or UTF-16."""
     begin = content[:4096]
     if begin.startswith((b"\xff\xfe", b"\xfe\xff")):
         return True
@@ -281,7 +281,7 @@ def _square(image: Image.Image, side: int, notes: list[str], size: Size) -> Imag
 
 
 def _like_mnist(grey: Grey, side: int, notes: list[str], size: Size) -> Grey:
-    """Scale what stands out into the middle box, and centre it by its mass.
+    """Scale the digit into the middle box and centre it by its mass.
 
     size: of the picture as it came.
     """

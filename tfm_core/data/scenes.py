@@ -18,7 +18,7 @@ MARGIN = 7  # pixels by which a drawn scene is plain: see is_plain
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedDigit:
     """A digit from 0 to 9 in its square of ``side`` pixels whose corner is left, top."""
 
     number: int
@@ -42,22 +42,22 @@ class Placed:
         return 2 * (self.left + self.top + self.side)
 
 
-Scene = tuple[Placed, ...]
+Scene = tuple[PlacedDigit, ...]
 
 
-def gaps(first: Placed, second: Placed) -> tuple[int, int]:
+def gaps(first: PlacedDigit, second: PlacedDigit) -> tuple[int, int]:
     """Return the pixels between two squares, across and down; negative where they overlap."""
     across = max(second.left - first.right, first.left - second.right)
     down = max(second.top - first.bottom, first.top - second.bottom)
     return across, down
 
 
-def are_disjoint(first: Placed, second: Placed) -> bool:
-    """Tell whether two squares share no pixel."""
+def are_disjoint(first: PlacedDigit, second: PlacedDigit) -> bool:
+    """Return whether two squares share no pixel."""
     return max(gaps(first, second)) >= 0
 
 
-def relation(first: Placed, second: Placed) -> str:
+def relation(first: PlacedDigit, second: PlacedDigit) -> str:
     """Return where ``first`` stands, seen from ``second``: left, right, above or below.
 
     Where two would be true, the one with the wider gap is said; across, where both are as wide.
@@ -68,7 +68,7 @@ def relation(first: Placed, second: Placed) -> str:
     return "above" if first.top < second.top else "below"
 
 
-def named_order(scene: Sequence[Placed]) -> list[int]:
+def named_order(scene: Sequence[PlacedDigit]) -> list[int]:
     """Return the order in which a caption names digits: ascending numbers.
 
     Of equal numbers the one nearer the top left corner (by row plus column) comes first.
@@ -76,8 +76,8 @@ def named_order(scene: Sequence[Placed]) -> list[int]:
     return sorted(range(len(scene)), key=lambda i: (scene[i].number, scene[i].middle_sum))
 
 
-def is_plain(scene: Sequence[Placed]) -> bool:
-    """Tell whether a caption follows from a scene at a glance: nothing in it is nearly a tie.
+def is_plain(scene: Sequence[PlacedDigit]) -> bool:
+    """Return whether a caption follows from a scene at a glance: nothing in it is nearly a tie.
 
     The gaps across and down of any two digits differ by MARGIN pixels at least, and of two equal
     numbers one is nearer the top left corner by as much.

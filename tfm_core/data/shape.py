@@ -36,7 +36,7 @@ def text_shape(experiment: Experiment) -> TextShape:
 
 
 def own_shape(experiment: Experiment) -> TextShape:
-    """Return the shape of sentences of one's own, which the configuration says by itself."""
+    """Return the shape of custom sentences, which the configuration holds."""
     config = experiment.task_as(OwnTextTaskConfig)
     if config.facts.answer == "label":
         pooling = experiment.model_as(EncoderOnlyConfig).pooling

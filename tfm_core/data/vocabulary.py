@@ -40,7 +40,7 @@ class Vocabulary:
         return len(self._ids)
 
     def __contains__(self, token: object) -> bool:
-        """Tell whether a token is known."""
+        """Return whether a token is known."""
         return token in self._ids
 
     def id_of(self, token: str) -> int:

@@ -1,1 +1,1 @@
-"""Runs as files to take away, and taken in again: whatever is here works without the app."""
+"""Runs as files: exported, and imported again. All of it works without the app."""

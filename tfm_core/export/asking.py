@@ -1,4 +1,4 @@
-"""What a page needs to ask a model that it carries as an ONNX file: lengths, words, and rules."""
+"""What a page needs to query a model that it holds as an ONNX file: lengths, words, rules."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def asking(experiment: Experiment, data: Carried) -> Asking:
 
 
 def as_json(how: Asking, data: Carried) -> Mapping[str, Any]:
-    """Return what the page is told, as JSON takes it."""
+    """Return the page's settings as JSON values."""
     spelled = how.spelled
     return {
         "how": how.how,

@@ -34,7 +34,7 @@ from tfm_core.runs.record.weights import weights_path
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 
-MAX_LOOKS = 12_000_000
+MAX_SNAPSHOT_BYTES = 12_000_000
 """Bytes of snapshots, and as many of weights over the training, that a zip holds: of more, some."""
 
 _MAX_EVENTS = 2**26
@@ -49,9 +49,9 @@ def bundle(
     with_set: bool = False,
     with_labels: bool = True,
 ) -> bytes:
-    """Return the zip of a run. Raises ValueError, in a sentence, for a run that is damaged.
+    """Return the zip of a run. Raises ValueError for a run that is damaged.
 
-    with_set: the set of one's own that it learned from goes along; else it stays here. with_labels:
+    with_set: include the custom set that it learned from. with_labels:
     so do tags, note, group and what the set is called, which are for its owner's eyes.
     """
     if run.problem is not None:
@@ -72,14 +72,14 @@ def bundle(
 
 
 def file_name(run: Run) -> str:
-    """Return how the zip is called: the name of the run, as every disk takes it, and its id."""
+    """Return the file name: the run's name in plain characters, and its id."""
     plain = "".join(c if c.isalnum() and c.isascii() else "-" for c in run.meta.name.lower())
     words = "-".join(filter(None, plain.split("-")))[:40]
     return f"{words or 'run'}-{run.id[:8]}.zip"
 
 
 def own_set(run: Run) -> OwnSet | None:
-    """Return the set that can be taken along with a run, None where none is here. Never raises.
+    """Return the set that can be included with a run, or None. Never raises.
 
     A set that comes with the app is everywhere.
     """
@@ -91,8 +91,8 @@ def own_set(run: Run) -> OwnSet | None:
     return None if own is None or own.problem is not None else own
 
 
-def chosen_looks(run: Run) -> tuple[list[Path], int]:
-    """Return the files of snapshots and weights over training that a zip holds, and how many not.
+def chosen_snapshots(run: Run) -> tuple[list[Path], int]:
+    """Return the files of snapshots and weights that a zip holds, and how many it leaves out.
 
     Where they are too large, every second, third … is taken, the first and the last among them.
     """
@@ -103,8 +103,8 @@ def chosen_looks(run: Run) -> tuple[list[Path], int]:
 
 
 def estimate(run: Run) -> int:
-    """Return about how many bytes the zip of a run will have. Never raises."""
-    whole = [run.folder / _LAST, run.folder / "probe.safetensors", *chosen_looks(run)[0]]
+    """Estimate the bytes of a run's zip. Never raises."""
+    whole = [run.folder / _LAST, run.folder / "probe.safetensors", *chosen_snapshots(run)[0]]
     return sum(_size(path) for path in whole) + _size(run.folder / "events.jsonl") // 3 + _PLOTLY
 
 
@@ -120,7 +120,7 @@ def _size(path: Path) -> int:
 
 def _spread(paths: list[Path]) -> list[Path]:
     total = sum(_size(path) for path in paths)
-    every = -(-total // MAX_LOOKS) or 1
+    every = -(-total // MAX_SNAPSHOT_BYTES) or 1
     return paths if every == 1 else list(dict.fromkeys([*paths[::every], paths[-1]]))
 
 
@@ -140,7 +140,7 @@ def _members(run: Run, *, with_set: bool, with_labels: bool) -> Iterator[_Member
     """Yield share, what is done, name and content of each member."""
     experiment = run.experiment
     curves = run.curves()
-    snapshots, n_left_out = chosen_looks(run)
+    snapshots, n_left_out = chosen_snapshots(run)
     tensors, metadata = _checkpoint(run.folder / _LAST)
     yield 0.0, _SETTINGS, layout.EXPERIMENT, _json(json.loads(experiment.model_dump_json()))
     yield 0.05, _SETTINGS, layout.FACTS, _json(_facts(run) | (_labels(run) if with_labels else {}))
@@ -156,7 +156,7 @@ def _members(run: Run, *, with_set: bool, with_labels: bool) -> Iterator[_Member
             yield 0.55, _NUMBERS, name, content
     yield from _snapshots(snapshots)
     if with_set and (set_id := sets.added_of(experiment.task)):
-        for name, content in sets.files_of(sets.taken(sets.find(set_id))).items():
+        for name, content in sets.files_of(sets.as_prepared(sets.find(set_id))).items():
             yield 0.82, N_("Writing the data"), layout.SET + name, content
     elif with_labels:  # it says what the set is called
         for name, content in _vocabulary(experiment).items():
@@ -189,12 +189,12 @@ def _snapshots(paths: list[Path]) -> Iterator[_Member]:
     for number, path in enumerate(paths):
         folder = layout.SNAPSHOTS if path.parent.name == "snapshots" else layout.KEPT_WEIGHTS
         if (content := _content(path)) is not None:
-            yield 0.6 + 0.2 * number / len(paths), _LOOKS, folder + path.name, content
+            yield 0.6 + 0.2 * number / len(paths), _SNAPSHOTS, folder + path.name, content
 
 
 _SETTINGS = N_("Writing settings and metrics")
 _NUMBERS = N_("Writing the weights")
-_LOOKS = N_("Writing the snapshots")
+_SNAPSHOTS = N_("Writing the snapshots")
 
 
 def _facts(run: Run) -> dict[str, Any]:
@@ -220,18 +220,18 @@ def _facts(run: Run) -> dict[str, Any]:
 
 
 def _labels(run: Run) -> dict[str, Any]:
-    """Return what its owner has noted of a run."""
+    """Return the owner's tags, note and group."""
     labels = run.labels
     return {
         "tags": list(labels.tags),
         "note": labels.note,
         "group": labels.group,
-        "data": _called(run),
+        "data": _set_name(run),
     }
 
 
-def _called(run: Run) -> str:
-    """Return what the set is called that a run learned from, "" where nobody knows."""
+def _set_name(run: Run) -> str:
+    """Return the name of the set that a run learned from, "" where unknown."""
     if (own := own_set(run)) is not None:
         return own.name
     return "" if run.origin is None else run.origin.data
@@ -246,7 +246,7 @@ def _carried(run: Run) -> Carried | None:
 
 
 def _vocabulary(experiment: Experiment) -> dict[str, bytes]:
-    """Return the vocabulary of the set that was added by somebody; nothing where it is not here."""
+    """Return the vocabulary of a custom set, {} where it is not here."""
     try:
         set_id = sets.added_of(experiment.task)
         return sets.vocabulary_of(sets.find_vocabulary(set_id)) if set_id else {}
@@ -258,18 +258,18 @@ def _checkpoint(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
     """Return the tensors of a checkpoint and what it says of itself; nothing without one.
 
     Nothing, too, where training broke down and its weights are no numbers: they answer nothing.
-    Raises ValueError, in a sentence, where it is damaged.
+    Raises ValueError where it is damaged.
     """
     if not is_plain(path):
         return {}, {}
     try:
         with safe_open(path, framework="numpy") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            said = file.metadata() or {}
+            metadata = file.metadata() or {}
     except (OSError, SafetensorError, TypeError):
         raise StudentError("This run's last checkpoint is damaged.") from None
     are_numbers = all(np.isfinite(value).all() for value in tensors.values())
-    return (tensors, said) if are_numbers else ({}, {})
+    return (tensors, metadata) if are_numbers else ({}, {})
 
 
 def _is_averaged(tensors: dict[str, Array]) -> bool:

@@ -1,4 +1,4 @@
-"""What a run can be made into beside its zip: a row says so, and names the module that does it."""
+"""Export formats beside the zip: each row names the module that writes it."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ class Export:
     help_there: str
 
     def file_name(self, run: Run) -> str:
-        """Return how the file is called."""
+        """Return the file name."""
         return str(resolve(f"{self.module}:file_name")(run))
 
     def make(self, run: Run, progress: Progress | None = None) -> bytes:
-        """Return the file. Raises ValueError, in a sentence, where it cannot be made."""
+        """Return the file. Raises ValueError where it cannot be made."""
         made: bytes = resolve(f"{self.module}:bundle")(run, progress)
         return made
 
     def refusal(self, run: Run) -> str | None:
-        """Return why it cannot be made of a run, in a sentence, or None."""
+        """Return why a run cannot be exported so, or None."""
         return no_checkpoint(run) if self.needs_weights and not run.has_checkpoint else None
 
 

@@ -36,17 +36,17 @@ def loss(run: Run, curves: Curves) -> go.Figure:
     """Return the curve of the loss, with the loss of guessing."""
     start = curves.started.get("start_loss")
     marks = [ReferenceLine(start, f"guessing: {start:.2f}")] if start else []
-    return _drawn(run, curves, "loss", "loss (nats)", marks)
+    return _curve(run, curves, "loss", "loss (nats)", marks)
 
 
 def accuracy(run: Run, curves: Curves) -> go.Figure:
     """Return the curve of the accuracy, with that of guessing."""
     chance = curves.started.get("chance")
     marks = [ReferenceLine(chance, f"guessing: {chance:.1%}")] if chance else []
-    return _drawn(run, curves, "accuracy", "accuracy", marks)
+    return _curve(run, curves, "accuracy", "accuracy", marks)
 
 
-def _drawn(
+def _curve(
     run: Run, curves: Curves, column: str, title: str, marks: list[ReferenceLine]
 ) -> go.Figure:
     series = {

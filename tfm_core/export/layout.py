@@ -1,4 +1,4 @@
-"""What lies where in the zip of a run, and under which names its weights are kept.
+"""File names in the zip of a run, and the names of its weights.
 
 At the top is what a person wants: experiment, figures, metrics, weights, the model, a notebook.
 Below ``run/`` is what the app needs to take the run in again as it was.
@@ -28,7 +28,7 @@ OPTIMISER = "run/optimiser.safetensors"
 TRAINED_WEIGHTS = "run/trained.safetensors"
 """The weights that are trained on, where those above are their average."""
 SET = "set/"
-"""The set of one's own that the run learned from, where it was taken along too."""
+"""The custom set that the run learned from, where it is included."""
 SNAPSHOTS, KEPT_WEIGHTS = "run/snapshots/", "run/weights/"
 VOCABULARY = "run/vocabulary/"
 """How texts of that set are cut, and its vocabularies, where the set itself stays behind."""

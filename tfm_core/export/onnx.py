@@ -1,4 +1,4 @@
-"""A model's forward pass as an ONNX file, which answers as the model does, or is not handed out.
+"""A model's forward pass as an ONNX file, checked to answer as the model does.
 
 ONNX (Open Neural Network Exchange, onnx.ai) is a graph of plain operations with the weights in it,
 read by runtimes on phones, in browsers and in other languages. ``torch.onnx.export`` traces the
@@ -90,14 +90,14 @@ def bundle(run: Run, progress: Progress | None = None) -> bytes:
 
 
 def file_name(run: Run) -> str:
-    """Return how the file is called: as the run's zip."""
+    """Return the file name, after that of the run's zip."""
     return zips.file_name(run).removesuffix(".zip") + ".onnx"
 
 
 def onnx_file(run: Run) -> OnnxFile:
     """Return the forward pass of a run's last checkpoint, with what its numbers mean as metadata.
 
-    Raises ValueError, in a sentence, where there is no checkpoint, and where the file would not
+    Raises ValueError where there is no checkpoint, and where the file would not
     answer as the model does.
     """
     return _file(str(run.folder), checkpoint_mark(run))
@@ -105,7 +105,7 @@ def onnx_file(run: Run) -> OnnxFile:
 
 @byte_cache.kept
 def _file(folder: str, mark: int) -> OnnxFile:
-    """Return the file of a run whose checkpoint has a mark, made once for all who ask."""
+    """Return the file of a run whose checkpoint has a mark; cached."""
     run = Run(Path(folder))
     with place.below(run.folder.parent):
         model, step = model_of(run)
@@ -156,7 +156,7 @@ def exported(
     """Return a model's forward pass, checked; the model stays as it is.
 
     src_len, tgt_len: the longest there are, in tokens, where texts are read. facts: metadata.
-    Raises ValueError, in a sentence.
+    Raises ValueError.
     """
     with _tracing, _quiet():
         # tracing leaves its own tensors in tables that grow, so it gets a model of its own
@@ -203,9 +203,9 @@ class _Forward(nn.Module):
     def example(self, lengths: Mapping[str, int], n: int, seed: int = 0) -> tuple[Tensor, ...]:
         """Return inputs for n examples: pictures of noise, texts of random tokens, some padded."""
         generator = torch.Generator().manual_seed(seed)
-        return tuple(self._one(name, lengths, n, generator) for name in self.names)
+        return tuple(self._input(name, lengths, n, generator) for name in self.names)
 
-    def _one(
+    def _input(
         self, name: str, lengths: Mapping[str, int], n: int, generator: torch.Generator
     ) -> Tensor:
         if isinstance(self.shape, ImageShape | CaptionShape) and name == "images":
@@ -225,7 +225,7 @@ class _Forward(nn.Module):
 
 
 def _fixed(forward: _Forward) -> tuple[frozenset[str], ...]:
-    """Return which lengths are fixed, one try after the other: none at first, where that can be."""
+    """Return the sets of fixed lengths to try, none fixed first where possible."""
     texts = frozenset(forward.names) & frozenset(_TEXTS)
     if isinstance(forward.model, RecurrentTranslator):
         return (texts,)  # what goes token by token is unrolled
@@ -266,7 +266,7 @@ def _traced(
 
 
 def _name_sizes(graph: Any) -> None:
-    """Call the sizes that may be any by what they are: batch, source and target."""
+    """Name the dynamic sizes: batch, source and target."""
     names: dict[str, str] = {}
     for value in graph.input:
         for size, name in zip(value.type.tensor_type.shape.dim, _SIZES[value.name], strict=False):
@@ -292,7 +292,7 @@ def _triangle(mask: Any, diagonal: int = 0) -> Any:
 def _checked(
     content: bytes, forward: _Forward, most: Mapping[str, int], fixed: frozenset[str]
 ) -> OnnxFile:
-    """Compare a file with its model on several sizes. Raises ValueError, in a sentence."""
+    """Compare a file with its model on several sizes. Raises ValueError."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -308,20 +308,20 @@ def _checked(
         given = forward.example(lengths, n, seed)
         named = {name: one.numpy() for name, one in zip(forward.names, given, strict=True)}
         with torch.no_grad():
-            said = forward(*given).numpy()
+            expected = forward(*given).numpy()
         (answer,) = session.run(None, named)
-        if answer.shape != said.shape or not np.allclose(
-            answer, said, rtol=TOLERANCE, atol=TOLERANCE
+        if answer.shape != expected.shape or not np.allclose(
+            answer, expected, rtol=TOLERANCE, atol=TOLERANCE
         ):
             raise StudentError(
                 Paragraph(
                     "export/onnx-differs",
                     sizes=[tuple(one.shape) for one in given],
-                    worst=_apart(answer, said),
+                    worst=_max_difference(answer, expected),
                 )
             )
         checked.append(tuple(tuple(one.shape) for one in given))
-        worst = max(worst, _apart(answer, said))
+        worst = max(worst, _max_difference(answer, expected))
     sizes = {
         one.name: tuple(size if isinstance(size, int) else None for size in one.shape)
         for one in session.get_inputs()
@@ -329,14 +329,14 @@ def _checked(
     return OnnxFile(content, sizes, tuple(checked), worst)
 
 
-def _apart(one: Array, other: Array) -> float:
-    """Return the largest difference; infinite where even the sizes differ."""
+def _max_difference(one: Array, other: Array) -> float:
+    """Return the largest absolute difference, infinite where shapes differ."""
     return float(np.abs(one - other).max()) if one.shape == other.shape else float("inf")
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep what the exporter says of its own insides to itself."""
+    """Silence the exporter's logging."""
     loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir")]
     before = [logger.level for logger in loggers]
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""A zip that anybody may have made, opened with care: what is in it, and each member bounded.
+"""An untrusted zip: its names are checked, and the size of each member is bounded.
 
 Nothing is unpacked by name. A member is read into memory, up to the size that its reader allows,
 and the whole is refused beforehand where a name leads out of it, a name is there twice, a link or a
@@ -34,7 +34,7 @@ _MEGABYTE = 1_000_000
 
 
 class Refused(StudentError):
-    """A zip is not one that is taken in; the sentence says why."""
+    """A zip cannot be imported; the message says why."""
 
 
 class Parcel:
@@ -44,7 +44,7 @@ class Parcel:
         """Open and check. most: bytes of all members, unpacked.
 
         marked_by: a member that lies at the top; where all lie in one folder, that is the top.
-        Raises Refused, in a sentence.
+        Raises Refused.
         """
         _check_end(file)
         try:
@@ -148,7 +148,7 @@ _DEVICE = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *
 
 
 def _is_inside(info: zipfile.ZipInfo) -> bool:
-    """Say whether a name is a path below the zip, the same on every system."""
+    """Return whether a name is a path below the zip, the same on every system."""
     name = info.filename.removesuffix("/")
     return (
         0 < len(name) <= _MAX_NAME
@@ -160,7 +160,7 @@ def _is_inside(info: zipfile.ZipInfo) -> bool:
 
 
 def _is_name(part: str) -> bool:
-    """Say whether a file may have a name on every system; Windows keeps some for devices."""
+    """Return whether a file may have a name on every system; Windows keeps some for devices."""
     return part != "" and part[-1] not in ". " and not _DEVICE.fullmatch(part.partition(".")[0])
 
 

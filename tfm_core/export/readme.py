@@ -17,22 +17,18 @@ _WIDTH = 88
 def of(run: Run, data: Carried | None, *, has_weights: bool, n_left_out: int, has_set: bool) -> str:
     """Return the text. n_left_out: how many snapshots and weights over training are not inside."""
     experiment = run.experiment
+    weights = "averaged weights" if experiment.training.ema_decay else "weights"
     files = {
-        layout.EXPERIMENT: "every setting; the Train page takes it as a file",
-        layout.FACTS: "seed, device, versions, and how far the run came",
+        layout.EXPERIMENT: "every setting; the Train page reads it",
+        layout.FACTS: "seed, device, versions and progress",
         layout.METRICS: "loss, accuracy and more by step, for training, validation and test",
-        layout.WEIGHTS: "the weights of the last checkpoint, under the names of model.py",
-        layout.MODEL: "exactly this model in one file that needs PyTorch alone",
-        layout.NOTEBOOK: "reads all of this, and asks the model; needs torch, safetensors, pandas, "
+        layout.WEIGHTS: f"the {weights} of the last checkpoint, named as in model.py",
+        layout.MODEL: "this model in one file that needs only PyTorch",
+        layout.NOTEBOOK: "reads these files and asks the model; needs torch, safetensors, pandas, "
         "plotly",
-        "figures/": "the curves as a page that works offline, the heads of the last layers as SVG",
-        "run/": "what the app needs to take the run in again: events, examples, snapshots, "
-        "the optimiser's state",
+        "figures/": "the curves as an offline page, the heads of the last layers as SVG",
+        "run/": "what the app needs to import the run: events, examples, snapshots, optimiser",
     }
-    if experiment.training.ema_decay:
-        files[layout.WEIGHTS] = (
-            "the averaged weights of the last checkpoint, under the names of model.py"
-        )
     if not has_weights:
         del files[layout.WEIGHTS]
     width = max(map(len, files)) + 2
@@ -41,36 +37,35 @@ def of(run: Run, data: Carried | None, *, has_weights: bool, n_left_out: int, ha
     lines += [""]
     for name, words in files.items():
         lines += textwrap.wrap(f"{name:<{width}}{words}", _WIDTH, subsequent_indent=" " * width)
-    lines += ["", "Do this", "-------", ""]
+    lines += ["", "Next steps", "----------", ""]
     if has_weights and data is not None:
         lines += [command(data, layout.WEIGHTS)]
     lines += [
         f"jupyter lab {layout.NOTEBOOK}",
-        "python -m tfm_core import THIS.zip      (or drop it on the app's page of runs)",
+        "python -m tfm_core import THIS.zip      (or drop it on the app's Runs page)",
         "",
     ]
     notes = [
-        "Trained again from experiment.json by the same versions on the same kind of processor, "
-        "the run makes the same curve; other versions or devices round differently."
+        "Trained again from experiment.json with the same versions and kind of processor, the run "
+        "makes the same curve; other versions or devices round differently."
     ]
     if not has_weights:
         notes.append(
-            "There are no weights here: the run had no checkpoint, or training broke down and its "
+            "There are no weights here: the run had no checkpoint, or training diverged and its "
             "weights are no numbers."
         )
     if n_left_out:
         notes.append(
-            f"{n_left_out} of the run's snapshots are left out, to keep the zip small; the first "
-            "and the last are here."
+            f"{n_left_out} snapshots are left out to keep the zip small; the first and the last "
+            "are here."
         )
     if added_of(experiment.task):
         notes.append(
-            "set/ holds all the data that the model learned from, as it was added to the app: pass "
-            "this zip on to those alone who may have them."
+            "set/ holds all the data that the model learned from: share this zip only with people "
+            "who may see them."
             if has_set
-            else "The data that the model learned from are not here, but the examples are that "
-            "the run was watched by. Without the data the run can be looked at and asked, but not "
-            "trained on."
+            else "The data that the model learned from are not here, apart from the examples of "
+            "its snapshots. Without the data the run can be viewed and asked, but not trained on."
         )
     if getattr(experiment.task, "text", ""):
         notes.append("experiment.json holds the text that the model learned from.")

@@ -1,4 +1,4 @@
-"""The set of one's own in a zip of a run, taken in with it: read as the app will read it, first.
+"""The custom set in a zip of a run, read as the app will read it before it is imported.
 
 Its name is a digest of all that it holds, and the experiment names it: no other set is taken. That
 it can be learned from is tried in a folder that nobody sees, before anything is kept.
@@ -31,7 +31,7 @@ _STRANGE = (ValueError, KeyError, TypeError, IndexError, AttributeError, Recursi
 
 
 def set_in(parcel: Parcel, experiment: Experiment) -> Prepared | None:
-    """Return the set that a zip holds for its run, None where it holds none. Raises Refused."""
+    """Return the set in a zip, None where there is none. Raises Refused."""
     inside = {name for name in parcel.names if name.startswith(layout.SET)}
     if not inside:
         return None
@@ -76,7 +76,7 @@ def vocabulary_in(parcel: Parcel, experiment: Experiment) -> Iterator[dict[str, 
 
 @contextmanager
 def _refusing() -> Iterator[None]:
-    """Turn whatever goes wrong while a set is read into Refused."""
+    """Turn every error of reading a set into Refused."""
     try:
         yield
     except Refused:
@@ -119,7 +119,7 @@ def _reader(parcel: Parcel, folder: str) -> Callable[[str, int], bytes]:
 
 
 def _try(prepared: Prepared, experiment: Experiment) -> None:
-    """Read a set in every way in which pages and trainings do. Raises Refused."""
+    """Read a set as pages and training do. Raises Refused."""
     if prepared.kind not in SET_KINDS or SET_KINDS[prepared.kind].task != experiment.task.name:
         raise Refused("The data in this zip are of another kind than the run's.")
     with tempfile.TemporaryDirectory() as folder, place.below(Path(folder)), _refusing():

@@ -1,7 +1,7 @@
-"""A zip of a run taken in: every part checked against the experiment, then an ordinary run.
+"""Importing a run: every part of its zip is checked against the experiment.
 
-Nothing of it is believed. What is no run of this app is refused in a sentence, and nothing is left
-of it. Weights and events are written anew; examples and snapshots are read as the app reads them.
+Nothing in it is trusted. What is not a run of this app is refused, and nothing of it stays.
+Weights and events are written anew; examples and snapshots are read as the app reads them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _MAX_RESUMES = 1_000
 _MAX_SMALL = 2**16
 _MAX_REASON = 2_000
 _STATES: dict[str, State] = {"finished": "finished", "failed": "failed", "stopped": "stopped"}
-_LOOK = re.compile(r"(\d{8}|[1-9]\d{8})\.safetensors", re.ASCII)
+_SNAPSHOT_NAME = re.compile(r"(\d{8}|[1-9]\d{8})\.safetensors", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ _STORED = Stored(_Facts, layout.FACTS)
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _CheckedFacts:
     """What run.json says, checked."""
 
     name: str
@@ -98,14 +98,14 @@ def take_in(
     progress: Progress | None = None,
     keep: Callable[[Prepared], object] | None = None,
 ) -> Run:
-    """Make a run of a zip; it is ``owner``'s. most: bytes that it may unpack to.
+    """Import a run from a zip for ``owner``. most: bytes that it may unpack to.
 
     keep: writes the set that came along for whoever brings it; the host's own, unless told. Raises
-    ValueError, in a sentence: Refused for a zip that is none of a run or not whole, LimitReached
+    ValueError: Refused for a zip that is none of a run or not whole, LimitReached
     for a run that this server would not train or a set that it has no room for.
     """
     with place.below(store.root):
-        run, prepared = _taken_in(file, store, owner, owner_name, limits, most, progress)
+        run, prepared = _imported(file, store, owner, owner_name, limits, most, progress)
         if prepared is not None:
             try:
                 (keep or sets.write)(prepared)
@@ -117,7 +117,7 @@ def take_in(
     return run
 
 
-def _taken_in(
+def _imported(
     file: BinaryIO,
     store: RunStore,
     owner: str | None,
@@ -126,7 +126,7 @@ def _taken_in(
     most: int,
     progress: Progress | None,
 ) -> tuple[Run, Prepared | None]:
-    """Return the run that was made, and the set that is to be kept with it."""
+    """Return the new run, and the set to keep with it."""
     say = progress or (lambda share, words: None)
     say(0.0, N_("Reading the zip"))
     parcel = Parcel(file, most=most, marked_by=layout.EXPERIMENT)
@@ -134,34 +134,34 @@ def _taken_in(
     experiment = _experiment(parcel, facts)
     if limits is not None:
         limits.check(experiment, n_queued=0)
-    said = _said(facts, experiment)
+    checked = _checked_facts(facts, experiment)
     say(0.1, N_("Checking the data"))
     prepared = set_in(parcel, experiment)
     say(0.2, N_("Checking the weights"))
     with vocabulary_in(parcel, experiment) as words:
-        held = checkpoints(parcel, experiment, said.status)
+        checkpoint_files = checkpoints(parcel, experiment, checked.status)
 
     def fill(folder: Path) -> None:
-        origin.write(folder, said.origin)
+        origin.write(folder, checked.origin)
         sets.write_vocabulary(folder, sets.added_of(experiment.task), words)
-        if said.labels != Labels():
-            labels.write(folder, said.labels)
-        for name, content in held.items():
+        if checked.labels != Labels():
+            labels.write(folder, checked.labels)
+        for name, content in checkpoint_files.items():
             path = folder / "checkpoints" / name / "checkpoint.safetensors"
             path.parent.mkdir(parents=True)
             write_bytes(path, content, lasting=True)
-        _write_events(parcel, folder, said.status)
+        _write_events(parcel, folder, checked.status)
         say(0.6, N_("Checking the snapshots"))
-        _write_looks(parcel, folder)
-        _check_looks(Run(folder))
+        _write_snapshots(parcel, folder)
+        _check_snapshots(Run(folder))
 
     run = store.bring(
         experiment,
-        said.status,
+        checked.status,
         fill,
-        name=said.name,
-        threads=said.threads,
-        preset=said.preset,
+        name=checked.name,
+        threads=checked.threads,
+        preset=checked.preset,
         owner=owner,
         owner_name=owner_name,
     )
@@ -189,10 +189,10 @@ def _facts(parcel: Parcel) -> dict[str, Any]:
                 name=name,
             )
     facts = _object(parcel, layout.FACTS)
-    found = facts.get("format")
-    if not is_whole(found, 1, 10**6):
+    form = facts.get("format")
+    if not is_whole(form, 1, 10**6):
         raise Refused("run.json has no format number.")
-    if found > layout.FORMAT:
+    if form > layout.FORMAT:
         raise Refused(
             Paragraph("export/newer-app", version=_version(facts) or "?", own=tfm_core.__version__)
         )
@@ -201,8 +201,8 @@ def _facts(parcel: Parcel) -> dict[str, Any]:
 
 def _version(facts: Mapping[str, Any]) -> str | None:
     versions = facts.get("versions")
-    said = versions.get("tfm_core") if isinstance(versions, dict) else None
-    return said if is_line(said, 40) else None
+    version = versions.get("tfm_core") if isinstance(versions, dict) else None
+    return version if is_line(version, 40) else None
 
 
 def _experiment(parcel: Parcel, facts: Mapping[str, Any]) -> Experiment:
@@ -229,36 +229,36 @@ def _is_newer(version: str) -> bool:
         return False
 
 
-def _said(facts: Mapping[str, Any], experiment: Experiment) -> _Said:
-    """Return what run.json says; what cannot be is refused. Raises Refused."""
+def _checked_facts(facts: Mapping[str, Any], experiment: Experiment) -> _CheckedFacts:
+    """Return the checked values of run.json. Raises Refused."""
     total = experiment.training.steps
     try:
-        said = _STORED.read(facts)
-        if said.step > total:
+        stored = _STORED.read(facts)
+        if stored.step > total:
             raise WrongValue(layout.FACTS, "step")
     except WrongValue as error:
         raise Refused("run.json has an invalid value of “{name}”.", name=error.name) from None
-    state = _STATES.get(said.state, "stopped")
-    reason = said.reason
-    if state != said.state:  # it trained, waited or was interrupted where it was taken
-        reason = N_("Imported at step {step:,}.", step=said.step)
+    state = _STATES.get(stored.state, "stopped")
+    reason = stored.reason
+    if state != stored.state:  # it trained, waited or was interrupted where it was taken
+        reason = N_("Imported at step {step:,}.", step=stored.step)
     status = Status(
         state,
-        step=said.step,
+        step=stored.step,
         total_steps=total,
-        epoch=said.epoch,
+        epoch=stored.epoch,
         reason=reason,
-        seconds=said.seconds,
+        seconds=stored.seconds,
     )
     came = datetime.now(UTC).isoformat(timespec="microseconds")
-    source = Origin(said.id, said.created, came, said.device, said.versions, said.data)
-    threads = min(said.threads, usable_cores())
-    tagged = Labels(None, said.tags, said.note, said.group)
-    return _Said(said.name, status, threads, said.preset, source, tagged)
+    source = Origin(stored.id, stored.created, came, stored.device, stored.versions, stored.data)
+    threads = min(stored.threads, usable_cores())
+    tagged = Labels(None, stored.tags, stored.note, stored.group)
+    return _CheckedFacts(stored.name, status, threads, stored.preset, source, tagged)
 
 
 def _write_events(parcel: Parcel, folder: Path, status: Status) -> None:
-    """Write the events that are events, and of each what is known; they make the curves.
+    """Write the valid events, which make the curves.
 
     Raises Refused for events of steps that the run has not done, and for more than such a run has.
     """
@@ -282,15 +282,14 @@ def _write_events(parcel: Parcel, folder: Path, status: Status) -> None:
         lines += [json.dumps(record, separators=(",", ":")) for record in records]
         if len(lines) > most or n_resumed > _MAX_RESUMES:
             raise Refused(
-                "There are more events than a run of {step:,} steps has.",
-                step=status.step,
+                "There are more events than a run of {step:,} steps has.", step=status.step
             )
     write_bytes(path, "".join(f"{line}\n" for line in lines).encode(), lasting=True)
     thinned.keep(folder)
 
 
-def _write_looks(parcel: Parcel, folder: Path) -> None:
-    """Write examples, snapshots and weights over training; ``_check_looks`` reads them then."""
+def _write_snapshots(parcel: Parcel, folder: Path) -> None:
+    """Write examples, snapshots and weights over training; ``_check_snapshots`` reads them."""
     for name in (layout.PROBE, layout.PICTURES):
         if name in parcel:
             target = folder / name.removeprefix("run/")
@@ -303,14 +302,14 @@ def _write_looks(parcel: Parcel, folder: Path) -> None:
     for folder_name in (layout.SNAPSHOTS, layout.KEPT_WEIGHTS):
         names = [name for name in parcel.names if name.startswith(folder_name)]
         for name in names:
-            if not _LOOK.fullmatch(name.removeprefix(folder_name)):
+            if not _SNAPSHOT_NAME.fullmatch(name.removeprefix(folder_name)):
                 raise Refused("{name} does not belong to a run.", name=name)
             target = folder / name.removeprefix("run/")
             target.parent.mkdir(exist_ok=True)
             write_bytes(target, parcel.read(name, most=MAX_UNPACKED), lasting=True)
 
 
-def _check_looks(run: Run) -> None:
+def _check_snapshots(run: Run) -> None:
     """Read every example, snapshot and kept weight as the app will. Raises Refused."""
     files = {
         folder: sorted(path.name for path in (run.folder / folder).glob("*"))
@@ -323,8 +322,8 @@ def _check_looks(run: Run) -> None:
             run.snapshot(int(name.partition(".")[0]))
         shapes = expected_shapes(run.experiment) if files[weights.FOLDER] else {}
         for name in files[weights.FOLDER]:
-            kept = run.weights(int(name.partition(".")[0]))
-            if {key: value.shape for key, value in kept.items()} != shapes:
+            stored = run.weights(int(name.partition(".")[0]))
+            if {key: value.shape for key, value in stored.items()} != shapes:
                 raise Refused("{name} belongs to another model.", name=name)
     except Refused:
         raise

@@ -44,7 +44,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def bundle(run: Run, progress: Progress | None = None) -> bytes:
-    """Return a zip with the folder of a run's event file. Raises ValueError, in a sentence."""
+    """Return a zip with the folder of a run's event file. Raises ValueError."""
     if run.problem is not None:
         raise StudentError(run.problem)
     say = progress or (lambda share, words: None)
@@ -63,7 +63,7 @@ def bundle(run: Run, progress: Progress | None = None) -> bytes:
 
 
 def file_name(run: Run) -> str:
-    """Return how the zip is called."""
+    """Return the file name."""
     return zips.file_name(run).removesuffix(".zip") + "-tensorboard.zip"
 
 
@@ -99,7 +99,7 @@ def are_reckoned(curves: Curves) -> bool:
 
 
 def about_times(curves: Curves) -> str:
-    """Return what the wall times of an event file are, in a sentence."""
+    """Return what the wall times of an event file are."""
     if are_reckoned(curves):
         return (
             "Wall times are reckoned, not measured: the start of the run, and from there on the "
@@ -132,7 +132,7 @@ def _write(run: Run, path: Path, say: Progress) -> None:
     try:
         began = _began(run)
         file.write(Event(wall_time=began, file_version="brain.Event:2").SerializeToString())
-        for summary in (*_settings(run, curves), _said(curves)):
+        for summary in (*_settings(run, curves), _about(curves)):
             file.write(Event(wall_time=began, summary=summary).SerializeToString())
         events = [*_scalars(run, curves), *_heads(run, curves, say)]
         for wall_time, step, summary in sorted(events, key=lambda one: one[:2]):
@@ -187,7 +187,7 @@ def _unseen(curves: Curves) -> dict[str, Series]:
     }
 
 
-def _said(curves: Curves) -> Any:
+def _about(curves: Curves) -> Any:
     """Return the summary of the Text tab that says what the wall times are."""
     from tensorboardX.summary import text
 

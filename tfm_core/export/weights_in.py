@@ -1,4 +1,4 @@
-"""The weights of a zip and the state of its optimiser, held against the experiment; no pickle."""
+"""The weights and optimiser state of a zip, checked against the experiment; never pickles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def checkpoints(parcel: Parcel, experiment: Experiment, status: Status) -> dict[str, bytes]:
     """Return the checkpoints that a zip holds, "last" and "best", their tensors checked.
 
-    Raises Refused, in a sentence.
+    Raises Refused.
     """
     files = {"last": layout.WEIGHTS, "best": layout.BEST_WEIGHTS}
     if layout.WEIGHTS not in parcel:
@@ -57,7 +57,7 @@ def _weights(
     status: Status,
 ) -> tuple[dict[str, Array], dict[str, str]]:
     """Return the weights as a checkpoint names them, and what is said of them. Raises Refused."""
-    found, metadata = _tensors(parcel, file)
+    tensors, metadata = _tensors(parcel, file)
     try:
         facts = facts_of(metadata)
     except Unreadable as error:
@@ -72,8 +72,8 @@ def _weights(
             last=status.step,
         )
     names = layout.weight_names(experiment, list(shapes))
-    _check_tensors(found, {names[name]: shape for name, shape in shapes.items()}, file)
-    return {f"model/{name}": found[new] for name, new in names.items()}, metadata
+    _check_tensors(tensors, {names[name]: shape for name, shape in shapes.items()}, file)
+    return {f"model/{name}": tensors[new] for name, new in names.items()}, metadata
 
 
 def expected_shapes(experiment: Experiment) -> dict[str, tuple[int, ...]]:
@@ -104,10 +104,10 @@ def _tensors(parcel: Parcel, name: str) -> tuple[dict[str, Array], dict[str, str
 
 
 def _check_tensors(
-    found: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]], file: str
+    tensors: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]], file: str
 ) -> None:
-    """Raise Refused, in a sentence, where tensors are not those of the model."""
-    lacking, unknown = shapes.keys() - found.keys(), found.keys() - shapes.keys()
+    """Raise Refused where tensors are not those of the model."""
+    lacking, unknown = shapes.keys() - tensors.keys(), tensors.keys() - shapes.keys()
     if lacking or unknown:
         raise Refused(
             Paragraph(
@@ -119,7 +119,7 @@ def _check_tensors(
             )
         )
     for name, shape in shapes.items():
-        value = found[name]
+        value = tensors[name]
         if value.shape != shape:
             raise Refused(
                 "{name} in {file} has the shape {found}; the model needs {shape}.",
@@ -140,11 +140,7 @@ def _check_numbers(name: str, value: Array, file: str) -> None:
             found=str(value.dtype),
         )
     if not np.isfinite(value).all():
-        raise Refused(
-            "{name} in {file} has infinite or NaN weights.",
-            name=name,
-            file=file,
-        )
+        raise Refused("{name} in {file} has infinite or NaN weights.", name=name, file=file)
 
 
 def _optimiser(
@@ -153,10 +149,10 @@ def _optimiser(
     """Return what the optimiser remembers of each weight. Raises Refused."""
     from tfm_core.training.optimisation import memory_names
 
-    found, _metadata = _tensors(parcel, layout.OPTIMISER)
+    tensors, _metadata = _tensors(parcel, layout.OPTIMISER)
     memory = memory_names(_laid_out(experiment), experiment.training)
     fields: dict[str, set[str]] = {}
-    for key, value in found.items():
+    for key, value in tensors.items():
         head, _, rest = key.partition("/")
         parameter, _, name = rest.partition("/")
         is_known = head == "optimizer" and name in memory.get(parameter, set()) | {"step"}
@@ -173,4 +169,4 @@ def _optimiser(
         len({frozenset(names) for names in fields.values()}) > len(set(memory.values()))
     ):
         raise Refused("{file} holds only a part of the optimiser's state.", file=layout.OPTIMISER)
-    return found
+    return tensors

@@ -129,12 +129,12 @@ def treemap(rows: Sequence[ParameterRow], total: int, theme: ThemeName = "light"
     paths = [path for path, n in sizes.items() if n]
     holders = {"model", *(path.rpartition(".")[0] for path in paths)}
     plain = {path for path in holders if _colour(path) is None}
-    drawn = ["model", *paths]
-    colours = [_FRAMES[theme] if path in plain else _colour(path) or GREY for path in drawn]
-    inks = [INKS[theme] if path in plain else "#ffffff" for path in drawn]
+    shown = ["model", *paths]
+    colours = [_FRAMES[theme] if path in plain else _colour(path) or GREY for path in shown]
+    inks = [INKS[theme] if path in plain else "#ffffff" for path in shown]
     figure = go.Figure(
         go.Treemap(
-            ids=drawn,
+            ids=shown,
             labels=["model", *(path.rpartition(".")[2] for path in paths)],
             parents=["", *(path.rpartition(".")[0] or "model" for path in paths)],
             values=[total, *(sizes[path] for path in paths)],

@@ -114,8 +114,8 @@ def _hover(view: MapView, weights: Floats) -> dict[str, Any]:
     if weights.size > _MAX_TEXTS:
         return {"hovertemplate": N_("query %{y}<br>key %{x}<br>weight %{z:.4f}<extra></extra>")}
     # the span marks the number for the animation, which writes another one there while it plays
-    said = view.query_words or [f"query {i}: {name}" for i, name in enumerate(view.query, 1)]
-    queries = [escape(words, quote=False) for words in said]
+    query_texts = view.query_words or [f"query {i}: {name}" for i, name in enumerate(view.query, 1)]
+    queries = [escape(words, quote=False) for words in query_texts]
     keys = [f"key {i}: {escape(token, quote=False)}" for i, token in enumerate(view.key, 1)]
     texts = [
         [
@@ -198,7 +198,7 @@ def difference_map(
     )
     figure = head_map(view, theme=theme)
     end = top if top is not None else float(np.abs(difference).max(initial=0.0)) or 1.0
-    said = tuple(escape(name, quote=False) for name in names)
+    escaped = tuple(escape(name, quote=False) for name in names)
     heat = figure.data[0]
     heat.update(
         zmin=-end,
@@ -208,7 +208,7 @@ def difference_map(
             **LEGEND,
             "title": {
                 **LEGEND["title"],
-                "text": N_("{second} minus {first}", second=said[1], first=said[0]),
+                "text": N_("{second} minus {first}", second=escaped[1], first=escaped[0]),
                 "side": "top",
             },
             "len": 0.8,
@@ -219,7 +219,7 @@ def difference_map(
     if heat.hovertext is None:
         heat.hovertemplate = "query %{y}<br>key %{x}<br>%{z:+.4f}<extra></extra>"
     else:
-        heat.hovertext = _difference_hover(heat.hovertext, (first, second), said, view.allowed)
+        heat.hovertext = _difference_hover(heat.hovertext, (first, second), escaped, view.allowed)
     figure.update_layout(plot_bgcolor=MASKED[theme])
     return figure
 

@@ -91,8 +91,8 @@ def _scores(
         board("QKᵀ", attended.products, (words, words), sign="=", name="scores",
               axes=(say("query"), say("key")), roles={(query, key): "picked"}, links=_pair),
     )  # fmt: skip
-    told = arithmetic.score(attended, query, key, (words[query], words[key]))
-    return SheetLine(title, boards, sentence, (told,))
+    terms = arithmetic.score(attended, query, key, (words[query], words[key]))
+    return SheetLine(title, boards, sentence, (terms,))
 
 
 def _masked(
@@ -108,7 +108,7 @@ def _masked(
               axes=(say("query"), say("key")), roles={cell: "picked"}, links=_pair),
         mask_board(attended.allowed, words, pick, sign=say("with"), say=say),
     ]  # fmt: skip
-    told = [arithmetic.scaled(attended, *cell, say)]
+    terms = [arithmetic.scaled(attended, *cell, say)]
     if not attended.allowed.all():
         boards.append(
             board(say("Masked scores"), attended.masked, (words, words), sign="=", name="masked",
@@ -116,8 +116,8 @@ def _masked(
                   links=_pair)
         )  # fmt: skip
         if not attended.allowed[cell]:
-            told.append(say("forbidden: replaced by the lowest number, −3.4 · 10³⁸"))
-    return SheetLine(title, tuple(boards), sentence, tuple(told))
+            terms.append(say("forbidden: replaced by the lowest number, −3.4 · 10³⁸"))
+    return SheetLine(title, tuple(boards), sentence, tuple(terms))
 
 
 def _softmax(
@@ -155,9 +155,9 @@ def _summed(
               roles={(query, dimension): "picked"}, axes=(say("query"), say("number")),
               links=lambda i, j: (f"o{i},{j}", f"w{i}")),
     )  # fmt: skip
-    told = f"{say('output')}({words[query]}, {dimension + 1}) = "
-    told += arithmetic.summed(attended, query, dimension)
-    return SheetLine(title, boards, sentence, (told,))
+    terms = f"{say('output')}({words[query]}, {dimension + 1}) = "
+    terms += arithmetic.summed(attended, query, dimension)
+    return SheetLine(title, boards, sentence, (terms,))
 
 
 def overview_line(
@@ -220,8 +220,8 @@ def joined_line(
     ]  # fmt: skip
     total = float(attended.output[cell])
     terms = arithmetic.product(attended.joined[pick.query], matrix[:, pick.dimension], total)
-    told = f"{say('output')}({words[pick.query]}, {pick.dimension + 1}) = {terms}"
-    return SheetLine(title, tuple(boards), sentence, (told,))
+    written_out = f"{say('output')}({words[pick.query]}, {pick.dimension + 1}) = {terms}"
+    return SheetLine(title, tuple(boards), sentence, (written_out,))
 
 
 def comparison_line(

@@ -123,8 +123,7 @@ def _veil(weights: Floats, size: float, top: float, word: str) -> go.Heatmap:
             for row in range(len(weights))
         ],
         hovertemplate=N_(
-            "{label}<br>patch %{{customdata}}: weight %{{z:.4f}}<extra></extra>",
-            label=escape(word),
+            "{label}<br>patch %{{customdata}}: weight %{{z:.4f}}<extra></extra>", label=escape(word)
         ),
     )
 

@@ -38,7 +38,7 @@ MAX_MARKED = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class LineStyle:
     """How the line of a run is drawn, everywhere: its colour and its dashes."""
 
     colour: str
@@ -46,11 +46,11 @@ class Look:
     svg_dash: str
 
 
-def look(slot: int) -> Look:
+def style_of(slot: int) -> LineStyle:
     """Return the look of a place, from 0: neighbours differ in colour and in line style."""
     row, column = divmod(slot % N_LOOKS, len(_COLOURS))
     style = (row + column) % len(_DASHES)
-    return Look(_COLOURS[column], _DASHES[style], _SVG_DASHES[style])
+    return LineStyle(_COLOURS[column], _DASHES[style], _SVG_DASHES[style])
 
 
 def slots(ids: Iterable[str], kept: Mapping[str, int]) -> dict[str, int]:
@@ -60,8 +60,8 @@ def slots(ids: Iterable[str], kept: Mapping[str, int]) -> dict[str, int]:
     """
     wanted = list(dict.fromkeys(ids))
     found = {one: kept[one] for one in wanted if one in kept}
-    taken = set(found.values())
-    free = (number for number in range(len(wanted) + len(taken)) if number not in taken)
+    occupied = set(found.values())
+    free = (number for number in range(len(wanted) + len(occupied)) if number not in occupied)
     for one in wanted:
         if one not in found:
             found[one] = next(free)
@@ -69,8 +69,8 @@ def slots(ids: Iterable[str], kept: Mapping[str, int]) -> dict[str, int]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Line:
-    """A run's curve: values (n,) at x (n,), ascending. slot: see ``look``.
+class RunLine:
+    """A run's curve: values (n,) at x (n,), ascending. slot: see ``style_of``.
 
     is_faint: it is one of those that a band sums up, and stands behind it without a name.
     """
@@ -83,7 +83,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Band:
+class SpreadBand:
     """The mean of several runs and its spread, (n,) each, drawn as a line in an area."""
 
     name: str
@@ -95,17 +95,17 @@ class Band:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Panel:
+class CurvePanel:
     """One quantity. is_noisy: it is smoothed, above what was measured. is_share: shown as %."""
 
     title: str
-    lines: Sequence[Line]
-    bands: Sequence[Band] = ()
+    lines: Sequence[RunLine]
+    bands: Sequence[SpreadBand] = ()
     is_share: bool = False
     is_noisy: bool = False
 
 
-def most_points(panels: Sequence[Panel], window: int) -> int:
+def most_points(panels: Sequence[CurvePanel], window: int) -> int:
     """Return how many points of a line are drawn at most: the more lines, the fewer each."""
     n_lines = sum(
         len(panel.lines) * (2 if panel.is_noisy and window > 1 else 1) for panel in panels
@@ -114,7 +114,7 @@ def most_points(panels: Sequence[Panel], window: int) -> int:
 
 
 def comparison(
-    panels: Sequence[Panel],
+    panels: Sequence[CurvePanel],
     x_title: str,
     *,
     window: int = 1,
@@ -152,9 +152,9 @@ def comparison(
                     legendgroup=str(line.slot),
                     mode="lines+markers" if is_marked and len(x) <= MAX_MARKED else "lines",
                     line={
-                        "color": look(line.slot).colour,
+                        "color": style_of(line.slot).colour,
                         "width": 2.2,
-                        "dash": look(line.slot).dash,
+                        "dash": style_of(line.slot).dash,
                     },
                     marker={"size": 6},
                     name=escape(line.name, quote=False),
@@ -167,7 +167,7 @@ def comparison(
     return figure
 
 
-def _thin_ones(panel: Panel, window: int) -> list[Line]:
+def _thin_ones(panel: CurvePanel, window: int) -> list[RunLine]:
     """Return the lines to draw thin: what was measured, behind the smoothed lines.
 
     The members of a band are smoothed as its mean is, which would else lag behind all of them.
@@ -181,13 +181,13 @@ def _thin_ones(panel: Panel, window: int) -> list[Line]:
 
 
 def _measured(
-    lines: Sequence[Line], axis: str, most: int, *, is_log_x: bool, is_many: bool
+    lines: Sequence[RunLine], axis: str, most: int, *, is_log_x: bool, is_many: bool
 ) -> list[go.Scatter]:
     """Return what was measured, thin and pale; of many lines, those of a colour are one trace."""
     together: dict[str, list[tuple[Floats, Floats]]] = {}
     groups: dict[str, str] = {}
     for line in lines:
-        colour = look(line.slot).colour
+        colour = style_of(line.slot).colour
         name = colour if is_many else f"{colour} {line.slot}"
         together.setdefault(name, []).append(_kept(line.x, line.y, most, is_log_x=is_log_x))
         groups[name] = str(line.slot)
@@ -206,14 +206,14 @@ def _measured(
     return traces
 
 
-def _value(panel: Panel) -> str:
+def _value(panel: CurvePanel) -> str:
     """Return what the pointer reads, and of which quantity; the name stands beside it."""
     title = escape(panel.title, quote=False)
     return f"%{{y:.1%}} {title}" if panel.is_share else f"%{{y:.4~g}} {title}"
 
 
-def _band(one: Band, axis: str, panel: Panel, *, is_log_x: bool) -> list[go.Scatter]:
-    own = look(one.slot)
+def _band(one: SpreadBand, axis: str, panel: CurvePanel, *, is_log_x: bool) -> list[go.Scatter]:
+    own = style_of(one.slot)
     shown = one.x > 0 if is_log_x else np.ones(len(one.x), np.bool_)
     x, mean, low, high = (
         np.asarray(values[shown], np.float32) for values in (one.x, one.mean, one.low, one.high)
@@ -248,7 +248,7 @@ def _kept(
 
 def _lay_out(
     figure: go.Figure,
-    panels: Sequence[Panel],
+    panels: Sequence[CurvePanel],
     x_title: str,
     is_log_x: bool,
     is_log_y: bool,

@@ -47,23 +47,23 @@ def sides(points: Floats, words: Sequence[str], *, size: tuple[float, float]) ->
         return [first] * len(words)
     middles = np.asarray(points, np.float64) * np.asarray(size)
     markers = _boxes(middles, np.full((len(words), 2), _MARKER))
-    taken, chosen = np.empty((0, 4)), []
+    occupied, chosen = np.empty((0, 4)), []
     for middle, word in zip(middles, words, strict=True):
         extent = np.array([width(word), _LINE])
         away = np.array(list(SIDES.values())) * (extent + _MARKER) / 2
         candidates = _boxes(middle + away, np.tile(extent, (len(SIDES), 1)))
         covered = [
-            _overlap(box, markers) + _WORSE * (_overlap(box, taken) + _outside(box, size))
+            _overlap(box, markers) + _WORSE * (_overlap(box, occupied) + _outside(box, size))
             for box in candidates
         ]
         best = int(np.argmin(covered))
-        taken = np.vstack([taken, candidates[best]])
+        occupied = np.vstack([occupied, candidates[best]])
         chosen.append(list(SIDES)[best])
     return chosen
 
 
 def width(word: str) -> float:
-    """Return about how many pixels a word takes; Korean letters are wide."""
+    """Estimate the width of a word in pixels; Korean letters are wide."""
     return sum(_WIDE_LETTER if unicodedata.east_asian_width(c) in "WF" else _LETTER for c in word)
 
 

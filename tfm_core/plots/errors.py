@@ -43,10 +43,12 @@ def confusion(
     are wrong. top: the count that has the strongest colour; None for the largest. chosen: row and
     column of the cell that is framed.
     """
-    apart = counts * (1 - np.eye(len(counts), dtype=np.int64))
-    errors = np.where(apart > 0, apart if wrong is None else wrong, 0).astype(np.float32)
+    off_diagonal = counts * (1 - np.eye(len(counts), dtype=np.int64))
+    errors = np.where(off_diagonal > 0, off_diagonal if wrong is None else wrong, 0).astype(
+        np.float32
+    )
     errors[errors == 0] = np.nan
-    wrong = apart if wrong is None else wrong
+    wrong = off_diagonal if wrong is None else wrong
     pale, strong = _ERRORS[theme]
     places = np.arange(len(names))
     figure = go.Figure(
@@ -64,7 +66,7 @@ def confusion(
             texttemplate="%{text}",
             textfont={"color": INKS[theme]},
             hovertext=[
-                [_said(a, b, n, bad) for b, n, bad in zip(names, row, bads, strict=True)]
+                [_hover(a, b, n, bad) for b, n, bad in zip(names, row, bads, strict=True)]
                 for a, row, bads in zip(names, counts.tolist(), wrong.tolist(), strict=True)
             ],
             hoverinfo="text",
@@ -92,9 +94,9 @@ def confusion(
     )
 
 
-def _said(truth: str, said: str, n: int, n_wrong: int) -> str:
-    names = {"truth": escape(marked(truth)), "said": escape(marked(said))}
-    if truth == said and n_wrong:
+def _hover(truth: str, predicted: str, n: int, n_wrong: int) -> str:
+    names = {"truth": escape(marked(truth)), "said": escape(marked(predicted))}
+    if truth == predicted and n_wrong:
         return N_("true {truth}, predicted {said}: {n:,} ({bad:,} wrong)", **names, n=n,
                   bad=n_wrong)  # fmt: skip
     return N_("true {truth}, predicted {said}: {n:,}", **names, n=n)

@@ -26,7 +26,7 @@ def page(*figures: go.Figure, title: str, words: str = "", theme: Theme = "light
 
     plotly.js is inside, about 4.5 MB. title and words are plain text; words say what to look for.
     """
-    drawn = "".join(_drawn(one, theme, number) for number, one in enumerate(figures))
+    charts = "".join(_chart(one, theme, number) for number, one in enumerate(figures))
     style = (
         f"body{{margin:1.5rem;background:{BACKGROUNDS[theme]};color:{INKS[theme]};"
         f"font-family:{FONT}}}"
@@ -35,22 +35,22 @@ def page(*figures: go.Figure, title: str, words: str = "", theme: Theme = "light
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{style}</style></head><body>"
-        f"<h1>{escape(title)}</h1>{drawn}<p>{escape(words)}</p></body></html>"
+        f"<h1>{escape(title)}</h1>{charts}<p>{escape(words)}</p></body></html>"
     ).encode()
 
 
-def _drawn(figure: go.Figure, theme: Theme, number: int) -> str:
+def _chart(figure: go.Figure, theme: Theme, number: int) -> str:
     shown = go.Figure(figure).update_layout(
         template=template(theme),
         paper_bgcolor=BACKGROUNDS[theme],
     )
-    drawn: str = shown.to_html(
+    html: str = shown.to_html(
         full_html=False,
         include_plotlyjs=number == 0,
         div_id=f"figure-{number}",  # the same figures make the same page
         config={"displaylogo": False, "responsive": True},
     )
-    return drawn
+    return html
 
 
 def map_table(view: MapView, written: Sequence[str | None] = ()) -> pd.DataFrame:

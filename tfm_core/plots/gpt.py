@@ -68,8 +68,7 @@ def before_and_after(tokens: Sequence[str], before: Floats, after: Floats) -> go
 
 def _bars(figure: go.Figure, names: Sequence[str]) -> go.Figure:
     x = {"title": N_("probability"), "rangemode": "tozero", "tickformat": ".2~%", "nticks": 6}
-    y = {"title": N_("next token"), "autorange": "reversed"}
-    y |= {"tickvals": list(range(len(names))), "ticktext": list(names)}
+    y = {"title": N_("next token"), **ticks(names), "autorange": "reversed"}
     return lay_out(figure, height=90 + 28 * len(names), top=32, right=48, x=x, y=y)
 
 

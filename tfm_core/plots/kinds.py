@@ -119,12 +119,12 @@ def ticks(names: Sequence[str]) -> dict[str, Any]:
 
 
 def error_bars(up: npt.ArrayLike, down: npt.ArrayLike, **more: Any) -> dict[str, Any]:
-    """Return whiskers that reach so far up and down from each value."""
+    """Return asymmetric error bars."""
     return {"type": "data", "symmetric": False, "array": up, "arrayminus": down, **more}
 
 
 def band(
-    x: Sequence[Any], low: npt.ArrayLike, high: npt.ArrayLike, colour: str, **more: Any
+    x: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, colour: str, **more: Any
 ) -> list[go.Scatter]:
     """Return the area between two lines. more: of the lower line, which the legend names."""
     edge = {"x": x, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}

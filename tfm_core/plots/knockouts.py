@@ -89,8 +89,8 @@ def deletion_curves(
     Legend entries say the area under the curve: the lower, the better.
     """
     labels = {name: choice.label for name, choice in EXPLANATIONS.items()} | dict(names or {})
-    name = N_("range of random orders")
-    figure = go.Figure(band(deletion.removed, deletion.lowest, deletion.highest, GREY, name=name))
+    words = N_("range of random orders")
+    figure = go.Figure(band(deletion.removed, deletion.lowest, deletion.highest, GREY, name=words))
     figure.add_trace(
         go.Scatter(
             x=deletion.removed,

@@ -1,4 +1,4 @@
-"""Figures of a run for a notebook: what ``runs.open`` gives in, a plotly figure that shows itself.
+"""Figures of an opened run for a notebook.
 
 from tfm_core.plots import of_run
 of_run.curves(run, "accuracy")

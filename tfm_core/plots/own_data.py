@@ -1,4 +1,4 @@
-"""Sets of one's own as figures: how many examples each class has, and how long texts are."""
+"""Custom sets as figures: examples per class, and lengths of texts."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def strips(
     figures = []
     for label, name in list(enumerate(names))[:MAX_STRIPS]:
         members = np.flatnonzero(labels == label)
-        said = f"{escape(name)} · {len(members):,}"
+        caption = f"{escape(name)} · {len(members):,}"
         figures.append(
             f'<figure><img alt="{escape(name)}" src="{picture_url(_strip(images[members]))}">'
-            f"<figcaption>{said}</figcaption></figure>"
+            f"<figcaption>{caption}</figcaption></figure>"
         )
     return f'{_STYLE}<div class="tfm-strips">{"".join(figures)}</div>'
 

@@ -65,12 +65,12 @@ def picture_cards(
         is_right = best[0] == label
         bars = "".join(_bar(class_names[n], float(row[n]), n == label) for n in best)
         truth = escape(class_names[label])
-        said = f"{_sign(is_right)} {truth}"
+        verdict = f"{_sign(is_right)} {truth}"
         if not is_right:
-            said = f"{_sign(is_right)} {escape(class_names[best[0]])}, truly {truth}"
+            verdict = f"{_sign(is_right)} {escape(class_names[best[0]])}, truly {truth}"
         cards.append(
             f'<div class="card {_class(is_right)}"><img alt="{truth}" src="{picture_url(image)}">'
-            f'<div class="verdict {_class(is_right)}">{said}</div>{bars}</div>'
+            f'<div class="verdict {_class(is_right)}">{verdict}</div>{bars}</div>'
         )
     width = "narrow" if max(len(name) for name in class_names) <= 2 else "wide"
     return f'{_STYLE}<div class="tfm-pictures {width}">{"".join(cards)}</div>'

@@ -30,7 +30,7 @@ def waves(table: Floats, pairs: Sequence[int], *, trained: int | None = None) ->
     lines = []
     for n, pair in enumerate(pairs):
         sine, cosine = 2 * pair, 2 * pair + 1
-        for dimension, dash, said in (
+        for dimension, dash, name in (
             (sine, "solid", N_("dimension {dimension}: sine", dimension=sine)),
             (cosine, "dash", N_("dimension {dimension}: cosine", dimension=cosine)),
         ):
@@ -38,7 +38,7 @@ def waves(table: Floats, pairs: Sequence[int], *, trained: int | None = None) ->
                 go.Scatter(
                     y=np.asarray(table[:, dimension], np.float32),
                     x=np.arange(len(table), dtype=np.int32),
-                    name=said,
+                    name=name,
                     line={"dash": dash, "color": COLORWAY[n % len(COLORWAY)]},
                     hovertemplate=N_(
                         "position %{{x}}, dimension {dimension}: %{{y:.4f}}<extra></extra>",
@@ -226,7 +226,7 @@ CAUSAL = Style("orange", "dot", "star")
 """A causal mask without positions: it too tells the order."""
 
 
-def look(kind: str | None) -> Style:
+def style_of(kind: str | None) -> Style:
     """Return the one look that a kind of positions has in every figure; None: the mask alone."""
     return CAUSAL if kind is None else POSITIONS[kind].style
 
@@ -242,7 +242,7 @@ def noticed(changes: Mapping[str, tuple[str | None, float]]) -> go.Figure:
         bars(
             [escape(label, quote=False).replace(", ", ",<br>") for label in labels],  # phones
             values,
-            [HUES[look(kind).colour] for kind, _ in changes.values()],
+            [HUES[style_of(kind).colour] for kind, _ in changes.values()],
             texts=[f"{100 * value:.3g} %" if value >= 1e-5 else "0: a bag" for value in values],
             hovertemplate="%{y}: %{x:.2e}<extra></extra>",
         )
@@ -265,7 +265,7 @@ def race(
     """
     figure = go.Figure()
     for kind, (label, x, y) in series.items():
-        own = look(kind)
+        own = style_of(kind)
         kept = thin(x, np.nan_to_num(y))
         figure.add_scatter(
             x=np.asarray(x, np.float32)[kept],

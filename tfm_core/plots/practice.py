@@ -1,4 +1,4 @@
-"""Good practice as figures: splits, confusions, accuracy by class, what was promised and came."""
+"""Good practice as figures: splits, confusions, accuracy by class, validation against test."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def shares(splits: Splits) -> go.Figure:
 
 
 def confusion(evaluation: Evaluation, theme: Theme = "light") -> go.Figure:
-    """Draw the true class down and the said class across; only errors have colour."""
+    """Draw the true class down and the predicted class across; only errors have colour."""
     return errors.confusion(evaluation.confusion(), evaluation.class_names, theme)
 
 

@@ -24,7 +24,7 @@ LOOKS: tuple[dict[str, str], ...] = (  # by the order of the sides, the plain wa
 )
 
 
-def look(number: int) -> dict[str, str]:
+def style_of(number: int) -> dict[str, str]:
     """Return colour, dash and marker of the side at a place; they come round again."""
     return LOOKS[number % len(LOOKS)]
 
@@ -52,7 +52,7 @@ def times(
         bars(
             [_broken(label) for label in labels],
             middle,
-            [look(i)["color"] for i in numbers or range(len(labels))],
+            [style_of(i)["color"] for i in numbers or range(len(labels))],
             error_x=error_bars(high - middle, middle - low, thickness=1.5, width=5, color=GREY),
             hovertext=[
                 f"{escape(label)}<br><b>{m:.4g} ms</b> ({lo:.4g} to {hi:.4g})"
@@ -77,7 +77,7 @@ def counted(n_bytes: Mapping[str, int], numbers: Sequence[int] | None = None) ->
         bars(
             [_broken(label) for label in labels],
             values,
-            [look(i)["color"] for i in numbers or range(len(labels))],
+            [style_of(i)["color"] for i in numbers or range(len(labels))],
             texts=[_amount(value, "MiB") for value in values],
             hovertext=[f"{escape(k)}<br><b>{v:,} bytes</b>" for k, v in n_bytes.items()],
             hoverinfo="text",
@@ -98,7 +98,7 @@ def curves(
     """Draw label -> (x, spreads of y), both axes logarithmic; whiskers reach over all rounds."""
     figure = go.Figure()
     for number, (label, (x, spreads)) in enumerate(lines.items()):
-        one = look(number if len(lines) > 1 else 1)
+        one = style_of(number if len(lines) > 1 else 1)
         middle = np.array([spread.median for spread in spreads], np.float32)
         up = np.array([spread.high for spread in spreads], np.float32) - middle
         down = middle - np.array([spread.low for spread in spreads], np.float32)

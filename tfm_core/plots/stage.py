@@ -77,7 +77,7 @@ MAX_POINTS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class StageLine:
     """One series: what it is of, ascending steps, and values of four digits; None where unknown.
 
     batch: what each batch of training said; training: its running mean; whole: whole sequences.
@@ -91,7 +91,7 @@ class Line:
     colour: str
 
 
-def curve_lines(curves: Curves, *, has_wholes: bool, is_patient: bool = False) -> list[Line]:
+def curve_lines(curves: Curves, *, has_wholes: bool, is_patient: bool = False) -> list[StageLine]:
     """Return the lines of both figures, each of some 400 points at most; no spike is lost.
 
     has_wholes: whether whole sequences are measured too. is_patient: ring the best validation.
@@ -118,7 +118,7 @@ def curve_lines(curves: Curves, *, has_wholes: bool, is_patient: bool = False) -
     return [line for line in lines if any(value is not None for value in line.values)]
 
 
-def _line(quantity: Quantity, role: Role, steps: Floats, values: Floats) -> Line:
+def _line(quantity: Quantity, role: Role, steps: Floats, values: Floats) -> StageLine:
     known = np.isfinite(steps)
     steps, values = steps[known], values[known]
     if len(steps) > MAX_POINTS:  # dense where steps are even, and where their logarithm is
@@ -127,7 +127,7 @@ def _line(quantity: Quantity, role: Role, steps: Floats, values: Floats) -> Line
             thin(steps, values, most=MAX_POINTS, is_log=True),
         )
         steps, values = steps[kept], values[kept]
-    return Line(
+    return StageLine(
         quantity,
         role,
         tuple(int(step) for step in steps),

@@ -96,7 +96,7 @@ def figures(plan: Plan, trials: Sequence[Trial]) -> dict[str, go.Figure]:
     return found
 
 
-def _placed(plan: Plan, trials: Sequence[Trial]) -> list[tuple[Trial, dict[str, Value], float]]:
+def _scored(plan: Plan, trials: Sequence[Trial]) -> list[tuple[Trial, dict[str, Value], float]]:
     """Return the trials in the plan's space that have a figure, with their values by label.
 
     The figure of a trial that was given up is its last one.
@@ -119,8 +119,8 @@ def _figure(trial: Trial) -> float | None:
 
 
 def counts(plan: Plan, trials: Sequence[Trial]) -> tuple[int, int]:
-    """Return how many trials the figures show as finished, and how many as given up."""
-    states = [trial.state for trial, _values, _figure in _placed(plan, trials)]
+    """Return how many trials the figures show as finished, and how many as pruned."""
+    states = [trial.state for trial, _values, _figure in _scored(plan, trials)]
     return states.count("complete"), states.count("pruned")
 
 
@@ -130,13 +130,13 @@ def thin_values(plan: Plan, trials: Sequence[Trial]) -> list[tuple[str, Value, i
     Of values to choose from, those that were tried and have fewer than ``MIN_FINISHED`` finished
     trials: nothing follows from these about the setting.
     """
-    names, placed, found = _names(plan), _placed(plan, trials), []
+    names, scored, found = _names(plan), _scored(plan, trials), []
     for one in plan.space:
         if not isinstance(one, Choices):
             continue
         name = names[one.path]
         for value in one.values:
-            states = [trial.state for trial, values, _ in placed if values[name] == value]
+            states = [trial.state for trial, values, _ in scored if values[name] == value]
             n = states.count("complete")
             if states and n < MIN_FINISHED:
                 found.append((name, value, n))
@@ -180,15 +180,15 @@ def _given_up(
     axis_types: of the axis of each setting; Optuna names categories by ``repr`` in slices, and by
     ``str`` in contours.
     """
-    placed = [
-        (values, value) for trial, values, value in _placed(plan, trials) if trial.state == "pruned"
+    scored = [
+        (values, value) for trial, values, value in _scored(plan, trials) if trial.state == "pruned"
     ]
     written = repr if len(names) == 1 else str
     columns: list[list[Any]] = [
-        [written(values[name]) if kind == "category" else values[name] for values, _ in placed]
+        [written(values[name]) if kind == "category" else values[name] for values, _ in scored]
         for name, kind in zip(names, axis_types, strict=True)
     ]
-    figures = [value for _, value in placed]
+    figures = [value for _, value in scored]
     return go.Scatter(
         x=columns[0],
         y=columns[1] if len(names) > 1 else figures,
@@ -201,7 +201,7 @@ def _given_up(
 
 
 def _search_range(axis: Any, one: Dimension) -> None:
-    """Let an axis show all that is searched, and a little more."""
+    """Set an axis to the searched range and a margin."""
     if not isinstance(one, Range):
         return
     low, high = (math.log10(one.low), math.log10(one.high)) if one.is_log else (one.low, one.high)
@@ -222,9 +222,9 @@ def _add_given_up(figure: go.Figure, plan: Plan, trials: Sequence[Trial]) -> Non
 
 def _parallel(plan: Plan, trials: Sequence[Trial]) -> go.Figure:
     """Draw a line a trial over the searched range of each setting; given-up trials are dotted."""
-    placed, names = _placed(plan, trials), _names(plan)
-    figures = [figure for _, _, figure in placed]
-    finished = [figure for trial, _, figure in placed if trial.state == "complete"]
+    scored, names = _scored(plan, trials), _names(plan)
+    figures = [figure for _, _, figure in scored]
+    finished = [figure for trial, _, figure in scored if trial.state == "complete"]
     low, high = min(figures), max(figures)
     is_log = _is_far(figures, plan.looks_for)
 
@@ -239,7 +239,7 @@ def _parallel(plan: Plan, trials: Sequence[Trial]) -> go.Figure:
     for one in plan.space:
         ticks = [(_share(one, value), str(spaces.shown(value))) for value in _tick_values(one)]
         columns.append((names[one.path], ticks))
-    for trial, values, value in placed:
+    for trial, values, value in scored:
         place = part(value, low, high)
         goodness = part(value, min(finished), max(finished))
         share = goodness if plan.looks_for.is_maximized else 1 - goodness
@@ -450,7 +450,7 @@ def _dress_lines(figure: go.Figure, looks_for: Objective) -> None:
 
 
 def _by_figure(figure: go.Figure, study: optuna.Study, looks_for: Objective) -> go.Figure:
-    """Colour the way of each run by how good the figure is that it came to, beside the others."""
+    """Colour each run's line by the rank of its result."""
     reported = [one for one in study.get_trials(deepcopy=False) if one.intermediate_values]
     last = [one.intermediate_values[max(one.intermediate_values)] for one in reported]
     order = sorted(last, reverse=not looks_for.is_maximized)  # the worst first

@@ -104,13 +104,13 @@ def _cells(look: TensorView, title: str, colours: Colours) -> Array:
     for flat, index in enumerate(np.ndindex(*look.shape)):
         value, origin = float(look.values[index]), int(look.origins[index])
         at = "".join(f"[{i}]" for i in index)
-        said = f"{title}{at} = {value:.6g}, place {int(look.visits[flat])} in memory"
-        made[index] = _cell(value, origin, colours, digits, said, (flat, index, shaded))
+        tip = f"{title}{at} = {value:.6g}, place {int(look.visits[flat])} in memory"
+        made[index] = _cell(value, origin, colours, digits, tip, (flat, index, shaded))
     return made
 
 
 def _cell(
-    value: float, origin: int, colours: Colours, digits: int, said: str,
+    value: float, origin: int, colours: Colours, digits: int, tip: str,
     where: tuple[int, Index, list[tuple[str, str]] | None],
 ) -> SheetCell:  # fmt: skip
     flat, index, shaded = where
@@ -127,9 +127,9 @@ def _cell(
         role = "used"
     corner = colours.name(origin) if colours.with_origin and not is_new else ""
     if not is_new:
-        said += f", element {colours.name(origin)}"
+        tip += f", element {colours.name(origin)}"
     links = (f"y{flat}", *(f"e{one}" for one in colours.used)) if is_new else (f"e{origin}",)
-    return SheetCell(written(value, digits), fill, said, corner, links, role)
+    return SheetCell(written(value, digits), fill, tip, corner, links, role)
 
 
 def _by_value(values: Array) -> list[tuple[str, str]]:
@@ -195,22 +195,22 @@ def memory_board(look: TensorView, title: str, colours: Colours) -> Board:
         elif reads and origin != NEW:
             fill = (colours.fill(origin),) * 2
         corner = f"{reads[0] + 1}." if len(reads) == 1 else (f"{len(reads)}×" if reads else "")
-        said = f"place {index}: {value:.6g}, {when}"
+        tip = f"place {index}: {value:.6g}, {when}"
         role = "" if reads and fill != _GREY else "out"
         links = (f"e{origin}",) if origin != NEW else (f"m{title}{index}",)
-        cells.append(SheetCell(written(float(value), digits), fill, said, corner, links, role))
+        cells.append(SheetCell(written(float(value), digits), fill, tip, corner, links, role))
     return Board(title, (Panel((tuple(cells),), wraps=True),))
 
 
 def reading(looks: Sequence[TensorView]) -> go.Figure:
     """Draw which index in memory is read when: contiguous is a straight line up by one."""
     figure = go.Figure()
-    looked = {
+    styles = {
         "x": {"color": GREY, "dash": "dot", "symbol": "circle-open", "size": 9},
         "y": {"color": BLUE, "dash": "solid", "symbol": "square", "size": 6},
     }
     for one in looks:
-        style = looked[one.name]
+        style = styles[one.name]
         figure.add_scatter(
             x=np.arange(1, len(one.visits) + 1, dtype=np.float32),
             y=one.visits.astype(np.float32),

@@ -134,8 +134,8 @@ def singular_values(values: Floats) -> go.Figure:
     """
     figure = go.Figure()
     last = len(values) - 1
-    drawn = np.where(values > _ROUNDING * values.max(), values, np.nan).astype(np.float32)
-    for number, line in enumerate(drawn):
+    shown = np.where(values > _ROUNDING * values.max(), values, np.nan).astype(np.float32)
+    for number, line in enumerate(shown):
         colour = {0: VERMILION, last: GREEN}.get(number, GREY)
         name = N_("iteration {n}", n=number) if number else N_("N / ‖N‖")
         figure.add_scatter(
@@ -215,9 +215,9 @@ def history(before: Sequence[float], after: Sequence[float]) -> go.Figure:
                 "step %{{x}}, {name}<br><b>%{{y:.4f}} nats</b><extra></extra>", name=name
             ),
         )
-    x = {"title": N_("steps"), "dtick": max(1, len(before) // 10)}
+    axis = {"title": N_("steps"), "dtick": max(1, len(before) // 10)}
     y = {"title": N_("loss (nats)"), "exponentformat": "e"}
-    return lay_out(figure, height=280, top=48, right=12, x=x, y=y)
+    return lay_out(figure, height=280, top=48, right=12, x=axis, y=y)
 
 
 def graph(folded: Folded, *, ink: str, line: str, fills: dict[str, str]) -> str:

@@ -48,7 +48,7 @@ def tensor_map(
     largest = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
     is_positive = not (np.nan_to_num(values) < 0).any()
     form = ".0f" if is_whole_number else ".6g"
-    said = words or [[""] * len(columns)] * len(rows)
+    texts_in = words or [[""] * len(columns)] * len(rows)
     places = columns if words is None else [name.partition(": ")[0] for name in columns]
     texts = [
         [
@@ -59,7 +59,7 @@ def tensor_map(
             )
             for c, word, v in zip(places, line_said, line, strict=True)
         ]
-        for r, line_said, line in zip(rows, said, values.tolist(), strict=True)
+        for r, line_said, line in zip(rows, texts_in, values.tolist(), strict=True)
     ]
     is_small = values.size <= _MAX_WRITTEN and max(values.shape) <= 16
     # the whole layout at once: plotly takes milliseconds for each update of a figure
@@ -158,12 +158,12 @@ def entropies(
     mistake: the wrong scale, a name of SCALES.
     """
     width = forms.SCALES[mistake].width
-    said = f"/ sqrt({width})" if width else "not scaled"
+    scale_name = f"/ sqrt({width})" if width else "not scaled"
     figure = go.Figure()
     positions = list(range(len(queries)))
     lines: tuple[tuple[str, Floats, dict[str, Any]], ...] = (
         ("equal shares, log2 of the keys", most, {"color": GREY, "dash": "dot"}),
-        (f"{said}, the mistake", wrong, {"color": VERMILION, "dash": "dash"}),
+        (f"{scale_name}, the mistake", wrong, {"color": VERMILION, "dash": "dash"}),
         ("/ sqrt(d_head)", right, {"color": BLUE}),
     )
     for name, values, line in lines:

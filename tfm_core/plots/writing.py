@@ -209,19 +209,19 @@ def beside_table(found: BesideTruth, words: Mapping[str, str]) -> str:
     )
 
 
-def _cell(said: Said | None, is_right: bool | None, n: int, at: int | None) -> str:
-    if said is None:
+def _cell(token: Said | None, is_right: bool | None, n: int, at: int | None) -> str:
+    if token is None:
         return f"<td{_part(n, at)}></td>"
     kind = {None: "", True: "good", False: "bad"}[is_right]
     tick = {None: "", True: " ✓", False: " ✗"}[is_right]
-    share = f"{100 * said.chance:.1f} %"
-    if said.chance < 0.001:
+    share = f"{100 * token.chance:.1f} %"
+    if token.chance < 0.001:
         share = "&lt; 0.1 %"
-    elif said.chance >= 0.9995:
+    elif token.chance >= 0.9995:
         share = "&gt; 99.9 %"
     return (
         f'<td class="{kind}{" parts" if n == at else ""}">'
-        f"<b>{escape(visible(said.token))}</b>{tick}<br><small>{share}</small></td>"
+        f"<b>{escape(visible(token.token))}</b>{tick}<br><small>{share}</small></td>"
     )
 
 

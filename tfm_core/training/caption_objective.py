@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from tfm_core.config import CaptionTaskConfig
 from tfm_core.data.captions import CaptionData, CaptionSplit
-from tfm_core.data.compose import Changes
+from tfm_core.data.compose import SceneChanges
 from tfm_core.training.losses import input_floor, labels_of
 from tfm_core.training.objectives import (
     ALL,
@@ -52,11 +52,11 @@ class CaptionObjective(Objective):
         changes = self._changes(drawn)
         return self._metrics(model, self.data.train, rows, self.label_smoothing, changes)
 
-    def _changes(self, drawn: Tensor) -> Changes:
+    def _changes(self, drawn: Tensor) -> SceneChanges:
         """Return how digits are changed, given (5, B, n) from -1 to 1."""
         config = self.config
         turn, grow, lean, right, down = drawn
-        return Changes(
+        return SceneChanges(
             angle=turn * config.rotation,
             zoom=1 + grow * config.scale,
             slant=lean * config.slant,
@@ -70,7 +70,7 @@ class CaptionObjective(Objective):
         split: CaptionSplit,
         rows: Tensor | slice,
         smoothing: float,
-        changes: Changes | None = None,
+        changes: SceneChanges | None = None,
     ) -> StepMetrics:
         images = self.data.normalise(split.pictures(rows, changes))
         tgt = split.tgt[rows]

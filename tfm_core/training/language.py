@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from tfm_core.config import CorpusTaskConfig
 from tfm_core.data.corpus.grammar import entropy_per_token
 from tfm_core.data.corpus.task import CorpusTask
-from tfm_core.data.moving import sent, taken
+from tfm_core.data.moving import sent, take_rows
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import PAD
 from tfm_core.training.losses import cross_entropy, input_floor, labels_of, predicts_others
@@ -56,7 +56,7 @@ class LanguageObjective(Objective):
         """See Objective."""
         windows, device = self.data.windows, batch.rows.device
         if windows is None:
-            rows = taken(self.data.train.tgt[:, : batch.sizes[0]], batch.rows, batch.indices)
+            rows = take_rows(self.data.train.tgt[:, : batch.sizes[0]], batch.rows, batch.indices)
         elif windows.ids.device == device:
             rows = windows.rows(batch.rows)
         else:

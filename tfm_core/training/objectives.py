@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from tfm_core.config import ImageTaskConfig, OwnTextTaskConfig, TextTaskConfig
 from tfm_core.data import augment
 from tfm_core.data.image_data import ImageData, ImageSplit
-from tfm_core.data.moving import sent_together, taken
+from tfm_core.data.moving import sent_together, take_rows
 from tfm_core.data.text_data import TextData, TextSplit
 from tfm_core.data.vocabulary import PAD, SPECIALS
 from tfm_core.training.losses import cross_entropy, input_floor, labels_of, lowest_loss
@@ -163,8 +163,8 @@ class TextObjective(Objective):
     def learn(self, model: nn.Module, batch: Batch) -> StepMetrics:
         """See Objective."""
         train, (src_len, tgt_len) = self.data.train, batch.sizes
-        src = taken(train.src[:, :src_len], batch.rows, batch.indices)
-        tgt = taken(train.tgt[:, :tgt_len], batch.rows, batch.indices)
+        src = take_rows(train.src[:, :src_len], batch.rows, batch.indices)
+        tgt = take_rows(train.tgt[:, :tgt_len], batch.rows, batch.indices)
         return self._metrics(model, src, tgt, self.label_smoothing)
 
     def loss_lower_bound(self) -> float | None:
@@ -269,9 +269,9 @@ class ImageObjective(Objective):
     def learn(self, model: nn.Module, batch: Batch) -> StepMetrics:
         """See Objective."""
         train, (rows, moves) = self.data.train, batch.tensors
-        images = self.data.normalise(taken(train.images, rows, batch.indices))
+        images = self.data.normalise(take_rows(train.images, rows, batch.indices))
         images = augment.changed(images, moves, **self._most)
-        labels = taken(train.labels, rows, batch.indices)
+        labels = take_rows(train.labels, rows, batch.indices)
         return self._metrics(model, images, labels, self.label_smoothing)
 
     def _metrics(

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tfm_core.data.own.layout import Layout, guess
+from tfm_core.data.own.layout import ColumnLayout, guess
 from tfm_core.data.own.records import read_records
 from tfm_core.data.own.texts import inspect_text, prepare
 
@@ -37,68 +37,83 @@ ANKI = [f"CC-BY 2.0 (France) Attribution: example.org #{n} (a) & #{n + 1} (b)" f
 NUMBERED = list(zip(range(30), ENGLISH, KOREAN, strict=True))
 BINARY = [str(n % 2) for n in range(30)]
 PAIR_FILES = {
-    "plain": (lines(ENGLISH, GERMAN), Layout(0, 1)),
-    "Anki": (lines(ENGLISH, KOREAN, ANKI), Layout(0, 1)),
+    "plain": (lines(ENGLISH, GERMAN), ColumnLayout(0, 1)),
+    "Anki": (lines(ENGLISH, KOREAN, ANKI), ColumnLayout(0, 1)),
     "Tatoeba": (
         lines(numbers(), ones("eng"), ENGLISH, numbers(), ones("kor"), KOREAN),
-        Layout(2, 5),
+        ColumnLayout(2, 5),
     ),
-    "english,german": (lines(ENGLISH, GERMAN, head="english;german", sign=";"), Layout(0, 1, True)),
+    "english,german": (
+        lines(ENGLISH, GERMAN, head="english;german", sign=";"),
+        ColumnLayout(0, 1, True),
+    ),
     "Excel": (
         "sep=;\n" + lines(ENGLISH, GERMAN, head="english;german", sign=";"),
-        Layout(0, 1, True),
+        ColumnLayout(0, 1, True),
     ),
-    "Korean names": (lines(ENGLISH, KOREAN, head="원문\t번역문"), Layout(0, 1, True)),
-    "unknown names": (lines(ENGLISH, KOREAN, head="Spalte A\tSpalte B"), Layout(0, 1, True)),
-    "target first": (lines(GERMAN, ENGLISH, head="target\tsource"), Layout(1, 0, True)),
+    "Korean names": (lines(ENGLISH, KOREAN, head="원문\t번역문"), ColumnLayout(0, 1, True)),
+    "unknown names": (lines(ENGLISH, KOREAN, head="Spalte A\tSpalte B"), ColumnLayout(0, 1, True)),
+    "target first": (lines(GERMAN, ENGLISH, head="target\tsource"), ColumnLayout(1, 0, True)),
     "id between": (
         lines(ENGLISH, numbers(), GERMAN, head="en\tid\tde"),
-        Layout(0, 2, True),
+        ColumnLayout(0, 2, True),
     ),
-    "pandas index": (lines(numbers(), ENGLISH, GERMAN, head="\ten\tde"), Layout(1, 2, True)),
-    "pandas index alone": (lines(numbers(), ENGLISH, GERMAN, head="\t0\t1"), Layout(1, 2, True)),
-    "short sentence first": ("Hi.\tHallo.\n" + lines(ENGLISH, GERMAN), Layout(0, 1)),
-    "short words first": ("Tom\tTom\nGo on\tMach weiter\n" + lines(ENGLISH, GERMAN), Layout(0, 1)),
-    "same first row": ("OK\tOK\n" + lines(ENGLISH, KOREAN), Layout(0, 1)),
-    "a dictionary": (lines(WORDS, WORTE), Layout(0, 1)),
-    "languages": ("english\tenglisch\ngerman\tdeutsch\n" + lines(WORDS, WORTE), Layout(0, 1)),
-    "a named dictionary": (lines(WORDS, WORTE, head="en\tde"), Layout(0, 1, True)),
-    "arithmetic": (lines([f"{n} + {n}" for n in range(30)], numbers()), Layout(0, 1)),
-    "spelled numbers": (lines(WORDS, [str(n) for n in range(10)]), Layout(0, 1)),
+    "pandas index": (lines(numbers(), ENGLISH, GERMAN, head="\ten\tde"), ColumnLayout(1, 2, True)),
+    "pandas index alone": (
+        lines(numbers(), ENGLISH, GERMAN, head="\t0\t1"),
+        ColumnLayout(1, 2, True),
+    ),
+    "short sentence first": ("Hi.\tHallo.\n" + lines(ENGLISH, GERMAN), ColumnLayout(0, 1)),
+    "short words first": (
+        "Tom\tTom\nGo on\tMach weiter\n" + lines(ENGLISH, GERMAN),
+        ColumnLayout(0, 1),
+    ),
+    "same first row": ("OK\tOK\n" + lines(ENGLISH, KOREAN), ColumnLayout(0, 1)),
+    "a dictionary": (lines(WORDS, WORTE), ColumnLayout(0, 1)),
+    "languages": ("english\tenglisch\ngerman\tdeutsch\n" + lines(WORDS, WORTE), ColumnLayout(0, 1)),
+    "a named dictionary": (lines(WORDS, WORTE, head="en\tde"), ColumnLayout(0, 1, True)),
+    "arithmetic": (lines([f"{n} + {n}" for n in range(30)], numbers()), ColumnLayout(0, 1)),
+    "spelled numbers": (lines(WORDS, [str(n) for n in range(10)]), ColumnLayout(0, 1)),
     "jsonl": (
         "\n".join(json.dumps({"id": n, "text": a, "ko": b}) for n, a, b in NUMBERED),
-        Layout(1, 2),
+        ColumnLayout(1, 2),
     ),
     "Hugging Face": (
         json.dumps([{"id": str(n), "translation": {"en": a, "ko": b}} for n, a, b in NUMBERED]),
-        Layout(1, 2),
+        ColumnLayout(1, 2),
     ),
 }  # fmt: skip
 LABEL_FILES = {
-    "plain": (lines(ENGLISH, LABELS), Layout(0, 1)),
-    "label first": (lines(LABELS, ENGLISH), Layout(1, 0)),
-    "NSMC": (lines(numbers(), KOREAN, BINARY, head="id\tdocument\tlabel"), Layout(1, 2, True)),
-    "NSMC without names": (lines(numbers(), KOREAN, BINARY), Layout(1, 2)),
+    "plain": (lines(ENGLISH, LABELS), ColumnLayout(0, 1)),
+    "label first": (lines(LABELS, ENGLISH), ColumnLayout(1, 0)),
+    "NSMC": (
+        lines(numbers(), KOREAN, BINARY, head="id\tdocument\tlabel"),
+        ColumnLayout(1, 2, True),
+    ),
+    "NSMC without names": (lines(numbers(), KOREAN, BINARY), ColumnLayout(1, 2)),
     ",text,label": (
         lines([str(n) for n in range(30)], ENGLISH, LABELS, head=",text,label", sign=","),
-        Layout(1, 2, True),
+        ColumnLayout(1, 2, True),
     ),
     "review,sentiment": (
         lines(ENGLISH, LABELS, head="review,sentiment", sign=","),
-        Layout(0, 1, True),
+        ColumnLayout(0, 1, True),
     ),
-    "unknown names": (lines(ENGLISH, LABELS, head="ulasan\tperasaan"), Layout(0, 1, True)),
-    "document, label": (lines(ENGLISH, LABELS, head="document\tlabel"), Layout(0, 1, True)),
+    "unknown names": (lines(ENGLISH, LABELS, head="ulasan\tperasaan"), ColumnLayout(0, 1, True)),
+    "document, label": (lines(ENGLISH, LABELS, head="document\tlabel"), ColumnLayout(0, 1, True)),
     "label, text, split": (
         lines(LABELS, ENGLISH, ones("train"), head="sentiment\tsentence\tsplit"),
-        Layout(1, 0, True),
+        ColumnLayout(1, 0, True),
     ),
-    "a rare label first": ("perhaps it was\tmaybe\n" + lines(ENGLISH, LABELS), Layout(0, 1)),
-    "a short text first": ("meh\tbad\n" + lines(ENGLISH, LABELS), Layout(0, 1)),
-    "income": (lines(ENGLISH, ["<=50K" if n % 2 else ">50K" for n in range(30)]), Layout(0, 1)),
+    "a rare label first": ("perhaps it was\tmaybe\n" + lines(ENGLISH, LABELS), ColumnLayout(0, 1)),
+    "a short text first": ("meh\tbad\n" + lines(ENGLISH, LABELS), ColumnLayout(0, 1)),
+    "income": (
+        lines(ENGLISH, ["<=50K" if n % 2 else ">50K" for n in range(30)]),
+        ColumnLayout(0, 1),
+    ),
     "json": (
         json.dumps([{"label": float(n % 2), "text": a} for n, a in enumerate(ENGLISH)], indent=1),
-        Layout(1, 0),
+        ColumnLayout(1, 0),
     ),
 }
 
@@ -123,12 +138,12 @@ def test_the_columns_and_the_header_of_labels_are_guessed() -> None:
 def test_labels_of_a_sorted_file_are_found() -> None:
     texts = [f"number {n} is read" for n in range(9_000)]
     raw = lines(texts, sorted(str(n % 2) for n in range(9_000)), ["x"] * 9_000)
-    assert guess("labels", read_records(raw)) == Layout(0, 1)
+    assert guess("labels", read_records(raw)) == ColumnLayout(0, 1)
 
 
 def test_a_header_switched_on_or_off_is_followed_by_the_test_file() -> None:
     raw, test = PAIR_FILES["english,german"][0], "english;german\na b c;d e f\n"
-    off = Layout(0, 1)
+    off = ColumnLayout(0, 1)
     assert inspect_text("pairs", raw, test=test).counts["test"] == 1
     assert inspect_text("pairs", raw, test=test, layout=off).counts["test"] == 2
     assert inspect_text("pairs", raw, layout=off).accounting.kept == 31
@@ -173,9 +188,9 @@ def test_json_that_holds_no_rows_is_refused_with_its_reason() -> None:
     for raw, sentence in [
         ('[{"a": "b", "c": "d"},\n {"a": "b", "c": "d"}\n {"a": "b"}]', "line 3"),
         ('{"a": [["b", "c"]], "d": [["e", "f"]]}', "several lists: a, d"),
-        ('{"text": "alone"}\n' * 20, "Line 1 has 1 column instead of 2"),
+        ('{"text": "alone"}\n' * 20, "Line 1: expected 2 columns, got 1"),
         (",,\n" * 20, "No line has two texts"),
-        ('["\\ud800", "b"]\n["\\u0000", "b"]', "There are 0 different sources"),
+        ('["\\ud800", "b"]\n["\\u0000", "b"]', "Different sources: 0"),
     ]:
         assert sentence in str(inspect_text("pairs", raw).refusal)
 

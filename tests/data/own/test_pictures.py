@@ -11,12 +11,12 @@ import pytest
 from tests.data.own.files import idx, packed, png, stripes
 from tfm_core.data.download import SOURCES, DownloadSource
 from tfm_core.data.own import pictures, pictures_zip
-from tfm_core.data.own.pictures import Form, Pictures
+from tfm_core.data.own.pictures import PictureForm, Pictures
 from tfm_core.data.own.pictures_set import counts, duplicates, findings
 from tfm_core.data.own.pictures_zip import read_pictures
 from tfm_core.doctor.checks import check_mnist
 
-SMALL = Form(size=16)
+SMALL = PictureForm(size=16)
 BARS = stripes(13)
 
 
@@ -67,7 +67,7 @@ def test_classes_are_numbered_as_a_person_counts():
 def test_what_is_no_square_is_cut_or_kept_whole_and_said(fit, expected):
     values = np.zeros((20, 60), np.uint8)
     values[:, 15:45] = 200
-    found = read({"a/1.png": png(values)}, Form(size=20, fit=fit))
+    found = read({"a/1.png": png(values)}, PictureForm(size=20, fit=fit))
     assert found.images[0, 0, 1, 10] == expected
     assert found.images[0, 0, 10, 10] == 200
     assert "square" in found.notes[1]
@@ -78,8 +78,8 @@ def test_coloured_pictures_are_made_grey_or_kept():
     values[..., 0] = 255
     grey = read({"a/1.png": png(values)})
     assert grey.images.shape == (1, 1, 16, 16)
-    assert grey.notes == ("1 picture was converted to greyscale.",)
-    coloured = read({"a/1.png": png(values)}, Form(size=16, is_grey=False))
+    assert grey.notes == ("Converted to greyscale: 1.",)
+    coloured = read({"a/1.png": png(values)}, PictureForm(size=16, is_grey=False))
     assert coloured.images[0, :, 0, 0].tolist() == [255, 0, 0]
 
 
@@ -217,7 +217,7 @@ def test_what_is_neither_zip_nor_idx_is_named():
 
 def test_a_size_that_no_set_has_is_refused():
     with pytest.raises(ValueError, match="17 pixels is not a valid size; choose one of 16, 20"):
-        Form(size=17)
+        PictureForm(size=17)
 
 
 RNG = np.random.default_rng(0)
@@ -245,7 +245,7 @@ def test_idx_of_any_size_is_read_packed_or_not():
 def test_coloured_idx_keeps_its_channels():
     coloured = RNG.integers(0, 256, (30, 20, 20, 3))
     files = [("images.idx", idx(coloured)), ("labels.idx", idx(LABELS))]
-    found = read_pictures(files, Form(size=20, is_grey=False))
+    found = read_pictures(files, PictureForm(size=20, is_grey=False))
     np.testing.assert_array_equal(found.images, coloured.transpose(0, 3, 1, 2))
 
 
@@ -308,7 +308,7 @@ def test_pictures_that_are_all_the_same_are_a_problem():
 def test_too_few_pictures_are_a_problem():
     ((level, words),) = said(of([0, 1] * 5))
     assert level == "problem"
-    assert "There are 10 pictures; at least 24" in words
+    assert "Pictures: 10; at least 24" in words
 
 
 def test_uneven_classes_and_what_the_larger_one_is_worth_are_said():

@@ -9,10 +9,10 @@ import pytest
 
 from tests.data.own.files import idx, packed
 from tfm_core.data.own import pictures_arrays
-from tfm_core.data.own.pictures import Choices, Form
+from tfm_core.data.own.pictures import PictureForm, ReadingChoices
 from tfm_core.data.own.pictures_zip import read_pictures
 
-FORM = Form(size=16)
+FORM = PictureForm(size=16)
 RNG = np.random.default_rng(2)
 IMAGES = RNG.integers(0, 256, (31, 16, 16)).astype(np.uint8)
 LABELS = (np.arange(31) % 5 + 1).astype(np.uint8)
@@ -34,7 +34,7 @@ def test_emnist_is_taken_under_its_own_names_turned_and_counted_from_one():
     np.testing.assert_array_equal(found.labels[:31], LABELS - 1)
     assert np.bincount(found.parts, minlength=3).tolist() == [31, 0, 7]
     assert found.understood.is_turned is True
-    as_they_lie = read_pictures(emnist(), FORM, Choices(is_turned=False))
+    as_they_lie = read_pictures(emnist(), FORM, ReadingChoices(is_turned=False))
     np.testing.assert_array_equal(as_they_lie.images[:31, 0], IMAGES.swapaxes(1, 2))
 
 
@@ -43,7 +43,7 @@ def test_other_names_are_not_turned_unless_it_is_asked_for():
     found = read_pictures(files, FORM)
     assert found.understood.is_turned is False
     np.testing.assert_array_equal(found.images[:31, 0], IMAGES.swapaxes(1, 2))
-    turned = read_pictures(files, FORM, Choices(is_turned=True))
+    turned = read_pictures(files, FORM, ReadingChoices(is_turned=True))
     np.testing.assert_array_equal(turned.images[:31, 0], IMAGES)
 
 
@@ -217,7 +217,7 @@ def test_every_line_is_a_picture_or_left_out_with_its_number():
     assert "254 cells instead of 257" in found.left_out[0]
     assert "whole number from 0 to 255" in found.left_out[1]
     assert "no label" in found.left_out[5]
-    assert "6 of 31 files or lines were skipped (19 %)" in found.warnings[0]
+    assert "6 of 31 files or lines (19 %)" in found.warnings[0]
     np.testing.assert_array_equal(found.images[2, 0], IMAGES[3])
     assert str(found.names[2]) == "line 5 of train.csv"
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from tests.data.own.files import packed, png
-from tfm_core.data.own.pictures import Choices, Form, part_of
+from tfm_core.data.own.pictures import PictureForm, ReadingChoices, part_of
 from tfm_core.data.own.pictures_zip import read_pictures
 
-FORM = Form(size=16)
+FORM = PictureForm(size=16)
 RNG = np.random.default_rng(5)
 JPEG = png(RNG.integers(0, 256, (40, 40)).astype(np.uint8), "JPEG")
 
@@ -28,7 +28,7 @@ def pictures(*folders, n=7, ending="png"):
 
 
 def read(files, **choices):
-    return read_pictures([("set.zip", packed(files))], FORM, Choices(**choices))
+    return read_pictures([("set.zip", packed(files))], FORM, ReadingChoices(**choices))
 
 
 SYSTEM = {
@@ -137,7 +137,7 @@ def test_folders_are_wrappers_splits_or_classes_and_no_file_is_lost(files, class
     assert len(found) + found.n_left_out + found.n_system == len(files)
     assert len(found.left_out) == found.n_left_out
     n = len(found) + found.n_left_out
-    assert any("skipped" in one for one in found.warnings) == (found.n_left_out > 0.05 * n)
+    assert any("Skipped" in one for one in found.warnings) == (found.n_left_out > 0.05 * n)
 
 
 def test_each_reason_says_what_a_file_is():
@@ -186,13 +186,13 @@ def test_labels_in_other_files_are_said_not_to_be_read():
         {"annotations.json": b"{}"},
         {f"labels/{n}.txt": b"0 0.5 0.5 1 1" for n in range(7)},
     ]:
-        with pytest.raises(ValueError, match="one folder, “images”"):
+        with pytest.raises(ValueError, match="in the folder “images”"):
             read(pictures("data/images") | {f"data/{name}": one for name, one in others.items()})
 
 
 def test_a_folder_without_pictures_is_said():
     files = pictures("set/a", "set/b") | {"set/c/": b"", "set/d/notes.txt": b"hello"}
-    assert "The folders “c”, “d” have no pictures" in " ".join(read(files).warnings)
+    assert "not classes: “c”, “d”" in " ".join(read(files).warnings)
     assert not read(pictures("set/a", "set/b") | {"set/": b"", "set/a/": b""}).warnings
 
 
@@ -261,7 +261,9 @@ def as_windows_packs(folders, encoding):
 @pytest.mark.parametrize("encoding", NAMES)
 def test_the_encoding_is_guessed_from_all_names(encoding):
     for names in NAMES[encoding]:
-        found = read_pictures([("set.zip", as_windows_packs(names, encoding))], Form(size=16))
+        found = read_pictures(
+            [("set.zip", as_windows_packs(names, encoding))], PictureForm(size=16)
+        )
         assert set(found.class_names) == set(names)
         assert found.understood.encoding == encoding
         assert len(found) == 3 * len(names)
@@ -269,14 +271,16 @@ def test_the_encoding_is_guessed_from_all_names(encoding):
 
 def test_another_encoding_can_be_chosen():
     content = as_windows_packs(["고양이"], "cp949")
-    found = read_pictures([("set.zip", content)], Form(size=16), Choices(encoding="gbk"))
+    found = read_pictures(
+        [("set.zip", content)], PictureForm(size=16), ReadingChoices(encoding="gbk")
+    )
     assert found.class_names == (("고양이").encode("cp949").decode("gbk"),)
     assert found.understood.encoding == "gbk"
 
 
 def test_no_encoding_is_asked_for_where_the_zip_says_it():
     files = {f"set/{name}/1.png": png(np.zeros((9, 9), np.uint8)) for name in ("고양이", "개")}
-    found = read_pictures([("set.zip", packed(files))], Form(size=16))
+    found = read_pictures([("set.zip", packed(files))], PictureForm(size=16))
     assert found.class_names == ("개", "고양이")
     assert found.understood.encoding is None
 
@@ -284,10 +288,12 @@ def test_no_encoding_is_asked_for_where_the_zip_says_it():
 def test_a_path_that_leaves_the_zip_in_its_true_encoding_is_refused():
     content = unflagged({"犬/../../猫.png".encode("cp932"): b"x"})
     with pytest.raises(ValueError, match="outside the zip"):
-        read_pictures([("set.zip", content)], Form(size=16))
+        read_pictures([("set.zip", content)], PictureForm(size=16))
 
 
 def test_a_file_without_a_name_is_left_out():
     picture = png(np.zeros((9, 9), np.uint8))
-    found = read_pictures([("set.zip", unflagged({b"": picture, b"a/1.png": picture}))], Form(16))
+    found = read_pictures(
+        [("set.zip", unflagged({b"": picture, b"a/1.png": picture}))], PictureForm(16)
+    )
     assert (len(found), found.n_left_out) == (1, 1)

@@ -12,7 +12,7 @@ from tfm_core.config.own_pictures import EXAMPLE
 from tfm_core.data.load import load
 from tfm_core.data.own import place, sets
 from tfm_core.data.own.build_examples import SHAPES, as_zip, shapes
-from tfm_core.data.own.pictures import Form
+from tfm_core.data.own.pictures import PictureForm
 from tfm_core.data.own.pictures_set import (
     FILE,
     Split,
@@ -30,7 +30,7 @@ from tfm_core.data.own_picture import picture_to_input
 from tfm_core.training.events import Finished, Measured
 from tfm_core.training.loop import build, train
 
-SMALL = Form(size=16)
+SMALL = PictureForm(size=16)
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_a_dropped_duplicate_is_counted():
     read.images[7] = read.images[3]
     left = without_doubles(read)
     assert len(left) + left.n_left_out == len(read)
-    assert left.left_out == ("1 duplicate was dropped.",)
+    assert left.left_out == ("Duplicates dropped: 1.",)
 
 
 def three(n=10):
@@ -185,7 +185,7 @@ def test_the_example_is_what_the_settings_begin_with():
 
 
 def test_the_template_can_be_taken_in_as_it_is():
-    found = read_pictures([("shapes.zip", as_zip(shapes()))], Form())
+    found = read_pictures([("shapes.zip", as_zip(shapes()))], PictureForm())
     assert found.class_names == SHAPES
     assert (np.sort(found.images.sum((1, 2, 3))) == np.sort(shapes().images.sum((1, 2, 3)))).all()
 
@@ -198,7 +198,7 @@ def test_a_name_with_markup_is_a_plain_label():
 def test_coloured_pictures_come_back_in_their_colours(runs):
     values = np.random.default_rng(0).integers(0, 256, (30, 16, 16, 3)).astype(np.uint8)
     files = {f"{at % 2}/{at:02}.png": png(one) for at, one in enumerate(values)}
-    read = read_pictures([("noise.zip", packed(files))], Form(size=16, is_grey=False))
+    read = read_pictures([("noise.zip", packed(files))], PictureForm(size=16, is_grey=False))
     found = arrays(sets.write(prepare(read, "Noise", Split())))
     np.testing.assert_array_equal(found.images, values.transpose(0, 3, 1, 2))
 

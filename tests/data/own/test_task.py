@@ -223,6 +223,6 @@ def test_what_is_wrong_with_the_test_file_of_a_text_is_said():
     assert report.refusal.startswith("The test file: The text has 9 characters")
     assert inspect_text("text", TEXT, test=b"\xc3(" * 30).refusal.startswith("The test file")
     report = inspect_text("text", TEXT, test="a bird flew over the mat, a bird with a hat. " * 9)
-    assert "of 117 test tokens" in report.notes[0]
+    assert "of 117; never learned" in report.notes[0]
     report = inspect_text("text", TEXT, test=TEXT[:400])
     assert "memory" in report.notes[0]

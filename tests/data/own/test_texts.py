@@ -6,7 +6,7 @@ import pytest
 
 from tfm_core.data.corpus.task import read_text
 from tfm_core.data.own import build_examples, records, rows, running
-from tfm_core.data.own.layout import Layout
+from tfm_core.data.own.layout import ColumnLayout
 from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.data.own.tokens import CUTS, Cutter, learned, pieces
 from tfm_core.data.vocabulary import SPECIALS
@@ -48,8 +48,8 @@ def test_pairs_are_read_in_every_form():
 
 def test_a_bad_line_is_said_by_its_number_and_left_out():
     for bad, line, sentence in [
-        ("only one text", 41, "Line 41 has 1 column instead of 2."),
-        ("one\ttwo\tthree", 41, "Line 41 has 3 columns instead of 2."),
+        ("only one text", 41, "Line 41: expected 2 columns, got 1."),
+        ("one\ttwo\tthree", 41, "Line 41: expected 2 columns, got 3."),
         ("one\t ", 41, "Line 41 has an empty text."),
         (f"one\t{'a' * 5000}", 41, "Line 41 has a text of 5,000 characters"),
         (f"one\t{'a ' * 200}", 41, "Line 41 has 200 tokens; the limit is 128."),
@@ -74,7 +74,7 @@ def test_what_cannot_be_taken_at_all_is_refused_in_a_sentence():
         (PAIRS.encode("utf-16-le"), "^Line 1 has a zero byte"),
         ("half a character \ud800\t", "invalid character"),
         ("no table at all\n" * 50, "No line has two texts"),
-        ("a\tb\n" * 50, "There is 1 different source; at least 10"),
+        ("a\tb\n" * 50, "Different sources: 1; at least 10"),
         (b"\x89PNG\r\n\x1a\n\0\0\0", "is not UTF-8"),
     ]:
         report = inspect_text("pairs", raw)
@@ -117,7 +117,7 @@ def test_a_test_file_of_ones_own_is_the_test_and_what_training_holds_of_it_is_co
     assert report.counts["test"] == 2
     held_out = {row.first for row in report.rows["validation"]}
     assert report.n_across == (0 if "word1 and more" in held_out else 1)
-    assert report.problems[0].sentence.startswith("Line 3 of the test file has 1 column")
+    assert report.problems[0].sentence.startswith("Line 3 of the test file: expected 2 columns")
     assert report.n_unknown >= 6
     assert "test file" in inspect_text("pairs", PAIRS, test=b"\xff").refusal
 
@@ -132,7 +132,7 @@ def test_nothing_but_the_training_part_makes_the_vocabulary():
 
 
 def test_the_chosen_columns_are_read_whatever_a_guess_would_be():
-    report = inspect_text("pairs", PAIRS, layout=Layout(1, 0))
+    report = inspect_text("pairs", PAIRS, layout=ColumnLayout(1, 0))
     assert report.preview[0] == ("Wort0 und mehr", "word0 and more")
     assert prepare(report).details["read"]["columns"] == [1, 0]
 
@@ -160,7 +160,7 @@ def test_every_label_is_in_training_and_rare_ones_are_said():
     for seed in range(5):
         report = inspect_text("labels", raw, seed=seed)
         assert "maybe" in {row.second for row in report.rows["train"]}
-        assert any("1 label has fewer than 3 sentences" in note for note in report.notes)
+        assert any("fewer than 3 sentences: 1" in note for note in report.notes)
 
 
 def test_one_label_for_nearly_all_is_said():

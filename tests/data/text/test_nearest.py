@@ -7,7 +7,7 @@ import pytest
 from tfm_core.config import OwnTextTaskConfig
 from tfm_core.data.text import TEXT_GENERATORS, text_task
 from tfm_core.data.text.english_sentences import can_be_drawn
-from tfm_core.data.text.nearest import Change, nearest_sentence
+from tfm_core.data.text.nearest import WordChange, nearest_sentence
 
 KOREAN = TEXT_GENERATORS["english-korean"](1)
 
@@ -40,10 +40,10 @@ def test_a_sentence_of_the_grammar_stays_as_it_is():
 
 def test_a_natural_sentence_becomes_the_nearest_one():
     for typed, text, change in [
-        ("My dog likes the cat", "The dog likes the cat.", Change("my", "the")),
-        ("A teachr bought a book", "A teacher bought a book.", Change("teachr", "teacher")),
-        ("The dog loves an egg", "The dog likes an egg.", Change("loves", "likes")),
-        ("The child ate a egg", "The child ate an egg.", Change("a", "an")),
+        ("My dog likes the cat", "The dog likes the cat.", WordChange("my", "the")),
+        ("A teachr bought a book", "A teacher bought a book.", WordChange("teachr", "teacher")),
+        ("The dog loves an egg", "The dog likes an egg.", WordChange("loves", "likes")),
+        ("The child ate a egg", "The child ate an egg.", WordChange("a", "an")),
     ]:
         found = nearest_sentence(KOREAN, typed)
         assert found.text == text

@@ -103,7 +103,7 @@ def test_a_newer_checkpoint_is_read_at_once(tmp_path):
     [
         ("forty tow", "“tow” is not a word of this task. Try two"),
         ("  ", "There is nothing to read"),
-        ("one " * 99, "This has 99 words, but the task goes up to"),
+        ("one " * 99, "99 tokens; the limit is"),
     ],
 )
 def test_a_sentence_that_the_model_cannot_read_is_answered_with_why(text_run, text, sentence):

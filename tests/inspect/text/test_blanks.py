@@ -64,7 +64,7 @@ def test_words_are_hidden_by_their_place():
 def test_nothing_hidden_is_said_and_too_much_too(run):
     with pytest.raises(ValueError, match="No word is hidden"):
         core.fill(run, ("the", "dog", "sleeps"))
-    with pytest.raises(ValueError, match="6 words are hidden"):
+    with pytest.raises(ValueError, match="6 are hidden"):
         core.fill(run, (MASK,) * 6)
 
 

@@ -8,7 +8,7 @@ from tests.probe.expected_masks import expected_mask
 from tests.training.test_loop import experiment
 from tfm_core.config import CaptionTaskConfig
 from tfm_core.data.caption_words import caption
-from tfm_core.data.scenes import Placed
+from tfm_core.data.scenes import PlacedDigit
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.attention.head_statistics import of_snapshot
@@ -127,7 +127,7 @@ def test_learned_positions_of_patches_are_the_tiles(run):
 
 def pieces(run, *squares):
     return [
-        caption_look.Piece(Placed(n, left, top), caption_look.unseen_digits(run, n)[3])
+        caption_look.Piece(PlacedDigit(n, left, top), caption_look.unseen_digits(run, n)[3])
         for n, left, top in squares
     ]
 
@@ -145,7 +145,7 @@ def test_a_composed_picture_is_described_word_by_word(run):
 
 
 def test_what_is_written_is_scored_by_the_box_that_its_word_names():
-    scene = (Placed(7, 0, 0), Placed(7, 28, 28), Placed(3, 28, 0))
+    scene = (PlacedDigit(7, 0, 0), PlacedDigit(7, 28, 28), PlacedDigit(3, 28, 0))
     config = CaptionTaskConfig(n_digits=3)
     boxes = [(0, 0, 21, 21), (28, 28, 49, 49), (28, 0, 49, 21)]
     truth = caption_item(config, caption(scene, config), boxes, 7)

@@ -84,7 +84,7 @@ def test_what_cannot_be_read_is_said(run):
     for text, sentence in [
         ("the fod was good", "“fod” is not a word of this task. Try food"),
         ("", "There is nothing to read"),
-        ("not " * 20 + "good", "This has 21 words, but the task goes up to 15"),
+        ("not " * 20 + "good", "21 tokens; the limit is 15"),
     ]:
         with pytest.raises(ValueError, match=sentence):
             core.read(run, text)

@@ -123,7 +123,7 @@ def test_what_fits_nothing_and_what_is_too_much_are_said(open_page, store):
     app.text_input(key="encoders-gaps").set_value("dog the ___").run()
     assert "The grammar has no such sentence" in said(app)
     app.text_input(key="encoders-gaps").set_value(" ".join(["___"] * 6)).run()
-    assert "6 words are hidden" in app.error[0].value
+    assert "6 are hidden" in app.error[0].value
 
 
 def test_the_current_run_is_the_one_that_reads_where_its_task_fits(open_page, store):

@@ -14,7 +14,7 @@ from tests.data.own.test_pictures_folders import as_windows_packs
 from tests.pages.opening import opened_at
 from tfm_core.config import Experiment, OwnPicturesTaskConfig, ViTConfig
 from tfm_core.data.own import sets
-from tfm_core.data.own.pictures import Form
+from tfm_core.data.own.pictures import PictureForm
 from tfm_core.data.own.pictures_set import Split, arrays, prepare
 from tfm_core.data.own.pictures_task import proposals
 from tfm_core.data.own.pictures_zip import read_pictures
@@ -61,7 +61,7 @@ def own_of(store: RunStore) -> list[sets.OwnSet]:
 
 def kept(store: RunStore) -> sets.OwnSet:
     """A set that nobody but the command line keeps."""
-    read = read_pictures([("bars.zip", BARS)], Form(size=32))
+    read = read_pictures([("bars.zip", BARS)], PictureForm(size=32))
     made = prepare(read, "Bars", Split())
     return own_sets.keep(made, store=store, visitor=None, settings=Settings())
 
@@ -154,7 +154,7 @@ def test_doubles_are_said_and_can_be_taken_out(store: RunStore) -> None:
     files = stripes(15)
     files["bars/lying/again.png"] = files["bars/lying/0.png"]
     app = taken_in(opened_at(PAGE, token=TOKEN), ("bars.zip", packed(files)))
-    assert "1 picture is a duplicate: bars/lying/again.png equals bars/lying/0.png" in words(app)
+    assert "bars/lying/again.png equals bars/lying/0.png" in words(app)
     app.toggle(key="own-data-doubles").set_value(True).run()
     assert "**30** pictures" in words(app)
 
@@ -167,7 +167,7 @@ def test_doubles_are_said_and_can_be_taken_out(store: RunStore) -> None:
             b"hello",
             "cat.txt is not a zip",
         ),
-        ("few.zip", packed(stripes(3)), "There are 6 pictures; at least 24"),
+        ("few.zip", packed(stripes(3)), "Pictures: 6; at least 24"),
     ],
 )
 def test_what_cannot_be_learned_is_one_sentence_and_nothing_is_kept(
@@ -246,7 +246,7 @@ def test_folders_that_may_be_splits_are_asked_about(store: RunStore) -> None:
     }
     app = taken_in(opened_at(PAGE, token=TOKEN), ("set.zip", packed(files)))
     assert "**60** pictures · **2** classes" in words(app)
-    assert "30 of 90 files or lines were skipped (33 %)" in words(app)
+    assert "30 of 90 files or lines (33 %)" in words(app)
     field = app.main.button_group(key=field_keys(app)["folders"])
     assert field.value == "splits"
     field.set_value("classes").run()
@@ -272,14 +272,14 @@ def test_emnist_is_turned_unless_it_is_switched_off(store: RunStore) -> None:
         ("emnist-letters-train-labels-idx1-ubyte", idx(np.arange(40) % 3 + 1)),
     )
     app = taken_in(opened_at(PAGE, token=TOKEN), *files)
-    assert "40 pictures were transposed." in words(app)
+    assert "Transposed: 40 pictures." in words(app)
     app.main.button(key="own-data-keep").click().run()
     (own,) = own_of(store)
     assert own.details["classes"] == ["1", "2", "3"]
     np.testing.assert_array_equal(arrays(own).images[:, 0], images)
     app = taken_in(opened_at(PAGE, token=TOKEN), *files)
     app.main.toggle(key=field_keys(app)["is_turned"]).set_value(False).run()
-    assert "turned upright" not in words(app)
+    assert "Transposed" not in words(app)
 
 
 def test_who_removes_a_set_reads_which_runs_learned_from_it(

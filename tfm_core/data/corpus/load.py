@@ -46,9 +46,9 @@ def _sentences(task: CorpusTask, seed: int) -> TextData:
     config = task.config
     rng = random.Random(f"{config.name} {config.unit} {seed}")
     sizes = (config.n_test, config.n_validation, config.n_train)
-    drawn = [tuple(task.sample(rng) for _ in range(size)) for size in sizes]
-    longest = max(len(pair.tgt) for part in drawn for pair in part)
-    test, validation, train = (_split(task, part, longest) for part in drawn)
+    pairs = [tuple(task.sample(rng) for _ in range(size)) for size in sizes]
+    longest = max(len(pair.tgt) for part in pairs for pair in part)
+    test, validation, train = (_split(task, part, longest) for part in pairs)
     return TextData(task, train, validation, test)
 
 

@@ -50,7 +50,7 @@ class CorpusTask:
 
     @property
     def is_own(self) -> bool:
-        """Whether the text is a person's own."""
+        """Whether this is a custom text."""
         return not self.is_grammar and bool(self.config.data or self.config.text)
 
     @cached_property
@@ -70,7 +70,7 @@ class CorpusTask:
 
     @cached_property
     def test_tokens(self) -> list[str]:
-        """The tokens of a test file of one's own; none where the text itself is split."""
+        """The tokens of the test file; none where the text itself is split."""
         return self.cutter.cut_text(self._test)
 
     @property
@@ -111,7 +111,7 @@ class CorpusTask:
 
     @property
     def missing(self) -> str | None:
-        """Why the text cannot be read, in a sentence, or None."""
+        """Why the text cannot be read, or None."""
         return sets.missing(self.config)
 
     @property
@@ -132,19 +132,17 @@ class CorpusTask:
         return Pair((), piece, ((),) * length)
 
     def every(self, limit: int) -> list[Pair] | None:
-        """Return None: sentences without end."""
+        """Return None: there is no end to them."""
         return None
 
     def tokenize(self, text: str) -> tuple[str, ...]:
-        """Cut what a person typed; in a user's own text an unknown token becomes ``<unk>``.
+        """Cut a typed text; in a custom text an unknown token becomes ``<unk>``.
 
-        Raises ValueError, in a sentence, for no tokens, and elsewhere for unknown ones.
+        Raises ValueError for no tokens, and elsewhere for unknown ones.
         """
         tokens = self._cut(text)
         if not tokens:
-            raise StudentError(
-                "There is nothing to read. Type something.",
-            )
+            raise StudentError("There is nothing to read. Type something.")
         forms = {token: self.src_vocabulary.known_form(token) for token in tokens}
         unknown = [token for token, form in forms.items() if form is None]
         if unknown and not self.is_own:

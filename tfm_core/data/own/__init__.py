@@ -1,23 +1,21 @@
-"""Data of one's own: immutable sets in a folder beside the runs, learned from like any task.
+"""Custom data: immutable sets in a folder beside the runs, learned from like any task.
 
-The way of a set, a function a step. Only ``keep`` writes, and nothing ever leaves the machine::
+From upload to experiment, a function a step. Only ``keep`` writes::
 
     report = texts.inspect_text("pairs", raw, name="german.csv", unit="words", seed=0, test=None)
-    prepared = texts.prepare(report, name="German")        # -> sets.Prepared, where it can be kept
+    prepared = texts.prepare(report, name="German")        # -> sets.Prepared
     own = own_sets.keep(prepared, store=store, visitor=visitor, settings=settings.read())
-    experiment = kinds.proposal(own).experiment             # of several kinds.proposals(own)
+    experiment = kinds.proposal(own).experiment             # one of kinds.proposals(own)
 
-``report.Report`` says what was found: ``can_keep``, ``problems`` (each a sentence, and the number
-of the line), ``notes`` (sentences worth saying), ``columns`` and ``preview`` (rows as a table),
-``counts`` by split, ``lengths`` by column, ``balance`` (class -> examples), ``n_across`` (unseen
-examples that training holds too), ``layout`` (which columns were read) and ``accounting`` (what
-became of each line). ``records`` reads the formats, ``layout`` guesses the columns, ``rows`` takes
-two of them. Pictures have their own ways in (``pictures``, ``pictures_set``).
+Texts: ``records`` reads the formats, ``layout`` guesses the columns, ``rows`` takes two of them,
+``classes`` checks labels, ``running`` a plain text, ``tokens`` cuts, ``report`` says what was
+found. Pictures: ``pictures`` says what they become, ``pictures_arrays``, ``pictures_table`` and
+``pictures_zip`` read uploads, ``pictures_folders`` understands their names, ``pictures_set`` splits
+and stores them. ``task`` and ``pictures_task`` make tasks of sets.
 
-``place`` says where sets lie, ``sets`` what one is, ``kinds`` what kinds there are.
-``sets.find(id)`` opens a set, ``sets.missing(experiment.task)`` says in a sentence why a task
-cannot be learned here. ``tfm_core.runs.own_sets`` lists, keeps, removes and brings back for a
-visitor, within the server's limits. A task names its set in its field ``data``; what a model must
-know of it (lengths, sizes of vocabularies) stands beside that in the configuration, so that a run
-whose set is gone still opens. Sets whose id begins with ``example-`` come with the app.
+``place`` says where sets lie, ``sets`` what one is, ``kinds`` what kinds there are. A task names
+its set in its field ``data``; what a model must know of it (lengths, sizes of vocabularies) stands
+beside that in the configuration, so that a run whose set is gone still opens. Sets whose id begins
+with ``example-`` come with the app. ``tfm_core.runs.own_sets`` lists, keeps and removes sets for a
+visitor, within the server's limits.
 """

@@ -92,11 +92,11 @@ _N_LABELLED = 480
 def english_german() -> str:
     """Return tab-separated pairs, the same each time."""
     rng = random.Random(0)
-    found: dict[str, str] = {}
-    while len(found) < _N_PAIRS:
+    german_of: dict[str, str] = {}
+    while len(german_of) < _N_PAIRS:
         english, german = _sentence_pair(rng)
-        found[_begun(english)] = _begun(german)
-    return "".join(f"{english}\t{german}\n" for english, german in found.items())
+        german_of[_begun(english)] = _begun(german)
+    return "".join(f"{english}\t{german}\n" for english, german in german_of.items())
 
 
 def _begun(sentence: str) -> str:
@@ -110,8 +110,8 @@ def _sentence_pair(rng: random.Random) -> tuple[str, str]:
     infinitive, tut = _VERBS[does]
     subject = f"{_NOUNS[who][0]} {_SUBJECTS.get(who, _NOUNS[who][2])}"
     thing = f"{_NOUNS[whom][1]} {_NOUNS[whom][2]}"
-    asked = rng.random() < 0.3
-    if asked:
+    is_question = rng.random() < 0.3
+    if is_question:
         english = f"does the {who} {infinitive} the {whom} {when}".strip() + "?"
         return english, " ".join(f"{tut} {subject} {thing} {_TIMES[when]}".split()) + "?"
     english = f"the {who} {does} the {whom} {when}".strip() + "."
@@ -148,7 +148,7 @@ def shapes() -> Pictures:
 
 
 def as_zip(pictures: Pictures) -> bytes:
-    """Return pictures as a zip of folders by class, as it can be taken in again."""
+    """Return pictures as a zip of folders by class, as it can be uploaded again."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for image, name in zip(pictures.images, pictures.names, strict=True):
@@ -193,7 +193,7 @@ def _distance(
 
 
 def main() -> None:
-    """Draw the shapes and write them where sets that come along lie."""
+    """Write the example sets."""
     for name, prepared in examples().items():
         target = place.EXAMPLES / name
         with tempfile.TemporaryDirectory() as folder:
@@ -203,7 +203,7 @@ def main() -> None:
 
 
 def examples() -> dict[str, Prepared]:
-    """Return the sets that come along, by their ids."""
+    """Return the example sets by id."""
     raw = {"pairs": english_german(), "labels": topics()}
     reports = {kind: inspect_text(kind, text) for kind, text in raw.items()}
     return {

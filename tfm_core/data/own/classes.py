@@ -1,4 +1,4 @@
-"""The labels of sentences of one's own: what of them teaches nothing, and what is worth knowing."""
+"""The labels of custom sentences: those that teach nothing are refused, others noted."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from tfm_core.data.own.records import BadData, Problem
-from tfm_core.data.own.rows import Row
+from tfm_core.data.own.records import BadData, LineProblem
+from tfm_core.data.own.rows import TextRow
 from tfm_core.data.vocabulary import SPECIALS
-from tfm_core.sentences import N_, Paragraph, counted
+from tfm_core.sentences import N_, Paragraph
 
 MAX_CLASSES = 100
 _MAX_SPELLINGS = 3  # groups that are listed one by one
@@ -23,15 +23,15 @@ def plain_label(label: str) -> str:
 
 
 def spellings_of(labels: Iterable[str]) -> tuple[tuple[str, ...], ...]:
-    """Return the labels that differ only in capitals, each group with the commonest one first."""
+    """Return groups of labels that differ only in case, the most frequent first."""
     groups: dict[str, list[str]] = {}
     for label, _n in Counter(labels).most_common():
         groups.setdefault(label.casefold(), []).append(label)
     return tuple(tuple(group) for group in groups.values() if len(group) > 1)
 
 
-def of_spellings(spellings: Sequence[Sequence[str]], *, is_merged: bool) -> Iterator[str]:
-    """Say which labels differ only in capitals, and whether they are one label."""
+def spelling_notes(spellings: Sequence[Sequence[str]], *, is_merged: bool) -> Iterator[str]:
+    """Yield which labels differ only in case, and whether they are merged."""
     for group in spellings[:_MAX_SPELLINGS]:
         labels = ", ".join(f"“{label[:40]}”" for label in group)
         if is_merged:
@@ -44,8 +44,8 @@ def of_spellings(spellings: Sequence[Sequence[str]], *, is_merged: bool) -> Iter
             yield N_("{labels} differ only in case and stay separate.", labels=labels)
 
 
-def of_classes(parts: Mapping[str, Sequence[Row]]) -> list[str]:
-    """Return what is worth saying of the labels. Raises BadData where they teach nothing."""
+def label_notes(parts: Mapping[str, Sequence[TextRow]]) -> list[str]:
+    """Return notes on the labels. Raises BadData where they teach nothing."""
     balance = Counter(row.second for part in parts.values() for row in part)
     if len(balance) > MAX_CLASSES:
         raise BadData(
@@ -60,38 +60,30 @@ def of_classes(parts: Mapping[str, Sequence[Row]]) -> list[str]:
             label=next(iter(balance))[:40],
         )
     if strange := [label for label in balance if label in SPECIALS]:
-        raise BadData(
-            "Rename the label {label}: it is a special token.",
-            label=strange[0],
-        )
+        raise BadData("Rename the label {label}: it is a special token.", label=strange[0])
     rare = [label for label, n in balance.items() if n < 3]
     notes: list[str] = []
     if rare:
         notes.append(
-            counted(
-                "{n} label has fewer than 3 sentences: “{label}”.",
-                "{n} labels have fewer than 3 sentences, such as “{label}”.",
-                len(rare),
+            N_(
+                "Labels with fewer than 3 sentences: {n}, such as “{label}”.",
+                n=len(rare),
                 label=rare[0][:40],
             )
         )
     label, most = balance.most_common(1)[0]
     if most > 0.8 * balance.total():
         notes.append(
-            Paragraph(
-                "own-data/mostly-one-label",
-                share=most / balance.total(),
-                label=label[:40],
-            )
+            Paragraph("own-data/mostly-one-label", share=most / balance.total(), label=label[:40])
         )
     return notes
 
 
 def known_labels(
-    parts: Mapping[str, tuple[Row, ...]],
-) -> tuple[dict[str, tuple[Row, ...]], list[Problem]]:
-    """Leave out examples of validation and test whose label training does not have."""
-    known = {row.second for row in parts["train"]}
+    parts: Mapping[str, tuple[TextRow, ...]],
+) -> tuple[dict[str, tuple[TextRow, ...]], list[LineProblem]]:
+    """Drop validation and test examples whose label training lacks; return the problems too."""
+    train_labels = {row.second for row in parts["train"]}
     problems = [
         row.problem(
             N_(
@@ -102,9 +94,10 @@ def known_labels(
         )
         for rows in parts.values()
         for row in rows
-        if row.second not in known
+        if row.second not in train_labels
     ]
-    left = {
-        split: tuple(row for row in rows if row.second in known) for split, rows in parts.items()
+    remaining = {
+        split: tuple(row for row in rows if row.second in train_labels)
+        for split, rows in parts.items()
     }
-    return left, problems
+    return remaining, problems

@@ -90,17 +90,17 @@ SET_KINDS = Registry(
 
 
 def task_of(own: OwnSet) -> TaskConfig:
-    """Return the settings of the task that learns a set. Raises ValueError, in a sentence."""
+    """Return the settings of the task that learns a set. Raises ValueError."""
     return SET_KINDS[own.kind].task_of()(own)
 
 
 def proposals(own: OwnSet) -> list[Proposal]:
-    """Return what to train on a set, of sensible sizes. Raises ValueError, in a sentence."""
+    """Return what to train on a set, of sensible sizes. Raises ValueError."""
     return SET_KINDS[own.kind].proposals()(own)
 
 
 def proposal(own: OwnSet) -> Proposal:
-    """Return the usual one of the proposals. Raises ValueError, in a sentence."""
+    """Return the usual one of the proposals. Raises ValueError."""
     return next(one for one in proposals(own) if one.name == "usual")
 
 
@@ -110,14 +110,14 @@ _TOKENS = 2048  # of a batch, source and target: what a step of a small model ta
 
 
 def text_task_of(own: OwnSet) -> OwnTextTaskConfig | CorpusTaskConfig:
-    """Return the settings that learn a set of texts. Raises ValueError, in a sentence."""
+    """Return the settings that learn a set of texts. Raises ValueError."""
     if own.kind == "text":
         unit = str(own.details.get("unit"))
         return CorpusTaskConfig.parse({"name": "own-text", "data": own.id, "unit": unit})
-    told = {name: own.details.get(name) for name in ("src_len", "tgt_len", "n_src", "n_tgt")}
-    if own.kind not in {"pairs", "labels"} or None in told.values():
+    sizes = {name: own.details.get(name) for name in ("src_len", "tgt_len", "n_src", "n_tgt")}
+    if own.kind not in {"pairs", "labels"} or None in sizes.values():
         raise damaged(own.name)
-    return OwnTextTaskConfig.parse({"name": f"own-{own.kind}", "data": own.id, **told})
+    return OwnTextTaskConfig.parse({"name": f"own-{own.kind}", "data": own.id, **sizes})
 
 
 def text_proposals(own: OwnSet) -> list[Proposal]:

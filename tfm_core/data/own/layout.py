@@ -66,7 +66,7 @@ _NUMBER = re.compile(r"[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?%?")
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ColumnLayout:
     """How a table is read: its two columns, counted from 0, and whether its first row is a header.
 
     first: the source of pairs, the text of labelled sentences. second: the target, or the label.
@@ -77,7 +77,7 @@ class Layout:
     has_header: bool = False
 
 
-def guess(kind: str, found: Records) -> Layout:
+def guess(kind: str, found: Records) -> ColumnLayout:
     """Return the likely layout of a table of "pairs" or "labels"."""
     step = max(1, len(found.records) // _N_SAMPLED)
     rows = [record.cells for record in found.records]
@@ -88,7 +88,7 @@ def guess(kind: str, found: Records) -> Layout:
         [_normal(name) for name in names], [_Column(one) for one in zip(*body, strict=True)]
     )
     first, second = (_labelled if kind == "labels" else _pair)(table)
-    return Layout(first, second, has_header)
+    return ColumnLayout(first, second, has_header)
 
 
 class _Column:
@@ -168,7 +168,7 @@ def _pair(table: _Table) -> tuple[int, int]:
 
 
 def _is_header(head: Cells, body: Sequence[Cells]) -> bool:
-    """Say whether a first row is unlike the others, as names of columns are."""
+    """Return whether a first row is unlike the others, as names of columns are."""
     if head[0] == "" and list(head[1:]) == [str(n) for n in range(len(head) - 1)]:
         return True  # a table of pandas without names, behind its index
     names = [_normal(cell or "") for cell in head]
@@ -190,7 +190,7 @@ def _is_header(head: Cells, body: Sequence[Cells]) -> bool:
 
 
 def _is_unlike(head: Cells, body: Sequence[Cells], at: int) -> bool:
-    """Say whether the first cell of a column is unlike the cells below it."""
+    """Return whether the first cell of a column is unlike the cells below it."""
     cell = (head[at] or "").strip()
     column = _Column(tuple(row[at] for row in body))
     values = column.values
@@ -209,7 +209,7 @@ def _is_unlike(head: Cells, body: Sequence[Cells], at: int) -> bool:
 
 
 def _is_name(cell: str) -> bool:
-    """Say whether a cell may be the name of a column: short, no sentence, no number."""
+    """Return whether a cell may be the name of a column: short, no sentence, no number."""
     text = cell.strip()
     return (
         len(text) <= _MAX_NAME

@@ -1,4 +1,4 @@
-"""Pictures of one's own: a zip of folders by class, IDX, npz or a table, read into one form.
+"""Custom pictures: a zip of folders by class, IDX, npz or a table, made one size and colour.
 
 Whatever their size and colour, all become squares of one size, grey or coloured; what was done to
 them is said, and so is every file that could not be taken, by its name.
@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from tfm_core.config.own_pictures import MARKUP, MAX_CLASSES, MAX_NAME
 from tfm_core.data.own_picture import flattened
-from tfm_core.sentences import N_, StudentError, counted
+from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.record import Registry, Variant
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ _DROPPED = MARKUP.replace("_", "")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit(Variant):
-    """How a picture that is no square becomes one."""
+    """How a non-square picture becomes a square."""
 
 
 FITS = Registry(
@@ -90,7 +90,7 @@ FITS = Registry(
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class PictureForm:
     """What pictures are made: squares of ``size`` pixels, grey or coloured."""
 
     size: int = 28
@@ -98,7 +98,7 @@ class Form:
     fit: str = "middle"
 
     def __post_init__(self) -> None:
-        """Refuse a size that no set has."""
+        """Reject an unsupported size."""
         if self.size not in SIZES:
             raise StudentError(
                 "{size} pixels is not a valid size; choose one of {sizes}.",
@@ -113,7 +113,7 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class ReadingChoices:
     """How to read an upload that can be read in more than one way.
 
     folders: whether the outer folders are splits or classes. encoding: of file names, a key of
@@ -128,13 +128,13 @@ class Choices:
     is_turned: bool | None = None
 
 
-GUESSED = Choices()
+GUESSED = ReadingChoices()
 """Every choice is left to the reader."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pictures:
-    """Pictures that were read: uint8 (N, C, size, size), with the number of each one's class (N,).
+    """Pictures as read: uint8 (N, C, size, size), and the index of each one's class (N,).
 
     names: where each came from. parts: of each the split that its folder or file names, as its
     place in ``PARTS``; None where nothing names one. left_out: sentences on files and lines that
@@ -154,7 +154,7 @@ class Pictures:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     n_system: int = 0
-    understood: Choices = GUESSED
+    understood: ReadingChoices = GUESSED
     folder_names: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -164,7 +164,7 @@ class Pictures:
 
 @dataclass(slots=True)
 class LeftOut:
-    """Files that are no pictures of the set: the first ones in words, the rest counted."""
+    """Skipped files: the first ones with their reasons, the rest counted."""
 
     sentences: list[str] = field(default_factory=list)
     n: int = 0
@@ -177,21 +177,21 @@ class LeftOut:
 
 
 def shown(name: str) -> str:
-    """Return a file's name as it can be shown; whoever packed it may have named it anything."""
+    """Return a file's name, printable and at most 80 characters long."""
     plain = "".join(one if one.isprintable() else "?" for one in name)
     return plain if len(plain) <= 80 else f"…{plain[-79:]}"
 
 
 def part_of(name: str) -> Part | None:
-    """Return the split that a folder's or file's name says: ``seg_train``, ``t10k-images``.
+    """Return the split in a folder's or file's name: ``seg_train``, ``t10k-images``.
 
     None where no word of it says one, or its words say different ones.
     """
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).casefold()
     words = re.findall(r"[a-z]+[0-9]+[a-z]+|[a-z]+", spaced)
-    found = {_PART_NAMES[word] for word in words if word in _PART_NAMES}
-    found |= {part for sign, part in _PART_SIGNS.items() if sign in name}
-    return found.pop() if len(found) == 1 else None
+    parts = {_PART_NAMES[word] for word in words if word in _PART_NAMES}
+    parts |= {part for sign, part in _PART_SIGNS.items() if sign in name}
+    return parts.pop() if len(parts) == 1 else None
 
 
 def class_order(names: Sequence[str]) -> tuple[str, ...]:
@@ -205,26 +205,26 @@ def class_order(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def class_labels(folders: Iterable[str]) -> dict[str, str]:
-    """Return how the class of each folder is called: plain letters, each name once."""
-    found: dict[str, str] = {}
+    """Return the class name of each folder: printable and unique."""
+    labels: dict[str, str] = {}
     for folder in dict.fromkeys(folders):
         name = class_label(folder) or "?"
         number = 2
-        while name in found.values():
+        while name in labels.values():
             name = f"{name[: MAX_NAME - 4]} {number}"
             number += 1
-        found[folder] = name
-    return found
+        labels[folder] = name
+    return labels
 
 
 def class_label(text: str) -> str:
     """Return a text as the name of a class: in NFC, in one line, without markup."""
-    kept = "".join(" " if one == "_" else one for one in text if one not in _DROPPED)
-    plain = "".join(one if one.isprintable() else "?" for one in kept)
+    cleaned = "".join(" " if one == "_" else one for one in text if one not in _DROPPED)
+    plain = "".join(one if one.isprintable() else "?" for one in cleaned)
     return " ".join(unicodedata.normalize("NFC", plain).split())[:MAX_NAME].strip()
 
 
-def check_room(n: int, form: Form) -> None:
+def check_room(n: int, form: PictureForm) -> None:
     """Raise StudentError for more pictures than a set may have."""
     fits = min(MAX_PICTURES, MAX_PIXELS // (form.channels * form.size**2))
     if n > fits:
@@ -246,7 +246,7 @@ def check_classes(n: int) -> None:
         )
 
 
-def squared(image: Image.Image, form: Form, done: Counter[str]) -> Grid:
+def squared(image: Image.Image, form: PictureForm, done: Counter[str]) -> Grid:
     """Return a picture in the form, uint8 (C, size, size); ``done`` counts what was done to it."""
     from PIL import Image, ImageOps
 
@@ -278,29 +278,17 @@ def _border(image: Image.Image) -> int | tuple[int, ...]:
     return int(middle) if middle.ndim == 0 else tuple(int(one) for one in middle)
 
 
-def notes_on(done: Counter[str], n: int, form: Form) -> list[str]:
-    """Say what was done to the pictures to make them alike."""
-    said = {
+def notes_on(done: Counter[str], n: int, form: PictureForm) -> list[str]:
+    """Return notes on how the pictures were made alike."""
+    notes = {
         "resized": N_(
             "{done:,} of {n:,} pictures were resized to {size} x {size} pixels.",
             done=done["resized"],
             n=n,
             size=form.size,
         ),
-        "middle": counted(
-            "{n:,} picture was cropped to a square.",
-            "{n:,} pictures were cropped to squares.",
-            done["middle"],
-        ),
-        "whole": counted(
-            "{n:,} picture was padded to a square.",
-            "{n:,} pictures were padded to squares.",
-            done["whole"],
-        ),
-        "grey": counted(
-            "{n:,} picture was converted to greyscale.",
-            "{n:,} pictures were converted to greyscale.",
-            done["grey"],
-        ),
+        "middle": N_("Cropped to squares: {n:,}.", n=done["middle"]),
+        "whole": N_("Padded to squares: {n:,}.", n=done["whole"]),
+        "grey": N_("Converted to greyscale: {n:,}.", n=done["grey"]),
     }
-    return [sentence for what, sentence in said.items() if done[what]]
+    return [sentence for what, sentence in notes.items() if done[what]]

@@ -29,12 +29,12 @@ from tfm_core.data.own.pictures import (
     MAX_PICTURES,
     MAX_UNPACKED,
     PARTS,
-    Choices,
-    Form,
     Grid,
     LeftOut,
     Part,
+    PictureForm,
     Pictures,
+    ReadingChoices,
     check_classes,
     check_room,
     class_labels,
@@ -44,7 +44,7 @@ from tfm_core.data.own.pictures import (
     shown,
     squared,
 )
-from tfm_core.sentences import N_, Paragraph, StudentError, counted
+from tfm_core.sentences import N_, Paragraph, StudentError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,20 +66,20 @@ class ArrayFile:
 
 
 def part_of_file(name: str) -> Part:
-    """Return the split that a file's name says, or a folder's around it; "train" without any."""
+    """Return the split in a file's or its folder's name, "train" without any."""
     return part_of(name.rpartition("/")[2]) or part_of(name) or "train"
 
 
 def read_arrays(
     arrays: Sequence[ArrayFile],
-    form: Form,
-    choices: Choices,
+    form: PictureForm,
+    choices: ReadingChoices,
     left_out: LeftOut,
     notes: Sequence[str],
 ) -> Pictures:
-    """Read pictures and their labels; names with train, test or valid in them say the split.
+    """Read pictures and their labels; the split comes from train, test or valid in the names.
 
-    Raises ValueError, in a sentence that names the file.
+    Raises ValueError that names the file.
     """
     pairs = _pairs(arrays)
     check_room(sum(len(pictures.values) for pictures, _labels in pairs), form)
@@ -97,9 +97,7 @@ def read_arrays(
     class_names = class_order(list(called.values()))
     order = np.array([class_names.index(called[one]) for one in different.tolist()], np.int64)
     parts = [np.full(len(labels.values), PARTS.index(labels.part)) for _pictures, labels in pairs]
-    turned = counted(
-        "{n:,} picture was transposed.", "{n:,} pictures were transposed.", len(images)
-    )
+    turned = N_("Transposed: {n:,} pictures.", n=len(images))
     return Pictures(
         images,
         order[places],
@@ -109,7 +107,7 @@ def read_arrays(
         tuple(left_out.sentences),
         left_out.n,
         notes=(*notes, *notes_on(done, len(images), form), *([turned] if is_turned else [])),
-        understood=Choices(is_turned=is_turned),
+        understood=ReadingChoices(is_turned=is_turned),
     )
 
 
@@ -123,7 +121,7 @@ def _names(file: ArrayFile) -> Iterator[str]:
 
 
 def _pairs(files: Sequence[ArrayFile]) -> list[tuple[ArrayFile, ArrayFile]]:
-    """Return pictures beside their labels, of each split that there is."""
+    """Return pictures and labels of each split."""
     found = []
     for part in PARTS:
         of_part = [file for file in files if file.part == part]
@@ -147,15 +145,13 @@ def _pairs(files: Sequence[ArrayFile]) -> list[tuple[ArrayFile, ArrayFile]]:
     return found
 
 
-def _alike(file: ArrayFile, form: Form, done: Counter[str]) -> Grid:
+def _alike(file: ArrayFile, form: PictureForm, done: Counter[str]) -> Grid:
     """Return the pictures of a file in the form, uint8 (N, C, size, size)."""
     values = np.asarray(file.values, np.uint8)
     if values.ndim == 2:
         raise StudentError(
             Paragraph(
-                "own-data/array-shape",
-                name=file.name,
-                shape=" x ".join(map(str, values.shape)),
+                "own-data/array-shape", name=file.name, shape=" x ".join(map(str, values.shape))
             )
         )
     if values.ndim == 4:
@@ -177,14 +173,14 @@ _GZIP = b"\x1f\x8b"
 
 
 def is_idx(content: bytes) -> bool:
-    """Say whether a file begins like IDX, or is packed and may be."""
+    """Return whether a file begins like IDX, or is packed and may be."""
     return content.startswith((b"\0\0", _GZIP))
 
 
 def idx_arrays(files: Sequence[tuple[str, bytes]]) -> tuple[list[ArrayFile], list[str]]:
-    """Return IDX files as arrays, and notes on those that are called like MNIST's.
+    """Return IDX files as arrays, and notes on those named like MNIST's.
 
-    Raises ValueError, in a sentence that names the file.
+    Raises ValueError that names the file.
     """
     contents = [unpacked(name, content) for name, content in files]
     arrays = [_idx_array(name, content) for (name, _), content in zip(files, contents, strict=True)]
@@ -211,12 +207,12 @@ def _idx_array(name: str, plain: bytes) -> ArrayFile:
     if not all(header.shape):
         raise StudentError("{name} is empty.", name=shown(name))
     values = np.frombuffer(plain, np.uint8, offset=header.n_header).reshape(header.shape)
-    held = values.astype(np.str_) if values.ndim == 1 else values
-    return ArrayFile(shown(name), part_of_file(name), held)
+    array = values.astype(np.str_) if values.ndim == 1 else values
+    return ArrayFile(shown(name), part_of_file(name), array)
 
 
 def unpacked(name: str, content: bytes) -> bytes:
-    """Return a file without its packing, up to a bound."""
+    """Return a file decompressed, up to a size limit."""
     if not content.startswith(_GZIP):
         return content
     try:
@@ -224,20 +220,17 @@ def unpacked(name: str, content: bytes) -> bytes:
             plain = file.read(MAX_UNPACKED + 1)
     except (OSError, EOFError, zlib.error):
         raise StudentError(
-            "{name} is damaged. Upload it again, or unpacked.",
-            name=shown(name),
+            "{name} is damaged. Upload it again, or unpacked.", name=shown(name)
         ) from None
     if len(plain) > MAX_UNPACKED:
         raise StudentError(
-            "{name} unpacks to more than {most} MB.",
-            name=shown(name),
-            most=MAX_UNPACKED // 10**6,
+            "{name} unpacks to more than {most} MB.", name=shown(name), most=MAX_UNPACKED // 10**6
         )
     return plain
 
 
 def _compared(contents: Sequence[bytes], arrays: Sequence[ArrayFile]) -> list[str]:
-    """Say where a file has the name of one of MNIST's, and whether it is that one."""
+    """Return notes on files named like MNIST's: whether they are the official ones."""
     official = SOURCES["mnist"].unpacked
     notes: list[str] = []
     same: list[str] = []
@@ -273,7 +266,7 @@ _HEADERS = {
 
 
 def is_npz(content: bytes) -> bool:
-    """Say whether a zip holds arrays and nothing else."""
+    """Return whether a zip holds arrays and nothing else."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             names = archive.namelist()
@@ -282,10 +275,12 @@ def is_npz(content: bytes) -> bool:
     return bool(names) and all(name.endswith(".npy") for name in names)
 
 
-def read_npz(name: str, content: bytes, form: Form, choices: Choices = GUESSED) -> Pictures:
+def read_npz(
+    name: str, content: bytes, form: PictureForm, choices: ReadingChoices = GUESSED
+) -> Pictures:
     """Read arrays such as ``x_train``, ``y_train``, ``x_test`` and ``y_test``.
 
-    Sizes are checked before anything is unpacked. Raises ValueError, in a sentence.
+    Sizes are checked before anything is unpacked. Raises ValueError.
     """
     arrays: list[tuple[str, npt.NDArray[Any]]] = []
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -328,8 +323,7 @@ def _array(
         raise StudentError(_UNREADABLE, name=shown(name)) from None
     if dtype.hasobject:
         raise StudentError(
-            "{name} holds Python objects, which are never loaded. Save numbers.",
-            name=shown(name),
+            "{name} holds Python objects, which are never loaded. Save numbers.", name=shown(name)
         )
     if shape and max(shape) > MAX_PICTURES:
         raise StudentError(
@@ -362,7 +356,7 @@ def _header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
 
 
 def _npz_array(name: str, array: npt.NDArray[Any], left_out: LeftOut) -> ArrayFile | None:
-    """Return an array as pictures or labels; one that is neither is left out and said."""
+    """Return an array as pictures or labels; any other is noted as skipped."""
     part, called = part_of_file(name), shown(name)
     if array.ndim == 2 and array.shape[1] == 1:  # MedMNIST's labels
         array = array[:, 0]
@@ -384,7 +378,7 @@ def _is_whole(array: npt.NDArray[Any]) -> bool:
 
 
 def _is_fraction(array: npt.NDArray[Any]) -> bool:
-    """Say whether the values are brightness from 0 to 1."""
+    """Return whether the values are brightness from 0 to 1."""
     return array.dtype.kind == "b" or (
         array.dtype.kind == "f" and bool(array.min() >= 0) and bool(array.max() <= 1)
     )
@@ -407,7 +401,7 @@ def _as_bytes(name: str, array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
 
 
 def _scaled(arrays: Sequence[tuple[str, npt.NDArray[Any]]]) -> list[str]:
-    """Say which pictures had brightness from 0 to 1."""
+    """Return a note on pictures with values from 0 to 1."""
     names = [
         shown(name)
         for name, array in arrays

@@ -1,4 +1,4 @@
-"""What the names in an upload mean: encodings of file names, and folders as splits and classes.
+"""Names in an upload: their encoding, and folders as splits and classes.
 
 A zip marks UTF-8 names with a flag (APPNOTE 4.4.4, bit 11). Without it Windows writes them in the
 code page of its language, and Python reads them as cp437.
@@ -33,7 +33,7 @@ _SYLLABLES = frozenset(
 
 
 def named(entries: Sequence[zipfile.ZipInfo], encoding: str | None) -> tuple[list[str], str | None]:
-    """Return the name of each entry, and the encoding that was used; None where none is in doubt.
+    """Return the name of each entry, and the encoding used, None where all are declared.
 
     encoding: a key of ``ENCODINGS``, or None to guess. Names are in NFC, with / between folders.
     """
@@ -50,7 +50,7 @@ def named(entries: Sequence[zipfile.ZipInfo], encoding: str | None) -> tuple[lis
 
 
 def likely_encoding(names: Sequence[bytes]) -> str:
-    """Return the encoding in which names, taken together, read like names of one language."""
+    """Return the encoding in which all names together read like one language."""
     texts = {encoding: text for encoding in ENCODINGS if (text := _decoded(names, encoding))}
     if "utf-8" in texts:
         return "utf-8"
@@ -68,7 +68,7 @@ def likely_encoding(names: Sequence[bytes]) -> str:
 
 
 def _undeclared(entry: zipfile.ZipInfo) -> bytes | None:
-    """Return the bytes of a name whose encoding nothing says, None where it is known."""
+    """Return the bytes of a name of undeclared encoding, else None."""
     if entry.flag_bits & _UTF_8 or entry.orig_filename.isascii():
         return None
     read = entry.orig_filename.split("\0")[0]
@@ -159,7 +159,7 @@ Place = tuple[int | None, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class FolderLayout:
     """Where the folders of the classes are.
 
     wrapper: folders around all others. splits: for each folder of a split, the split and the
@@ -190,7 +190,7 @@ class Layout:
         return (PARTS.index(part), rest[0]) if rest else None
 
 
-def layout_of(folders: Sequence[Path], choice: Folders | None = None) -> Layout:
+def layout_of(folders: Sequence[Path], choice: Folders | None = None) -> FolderLayout:
     """Return what the folders of pictures mean, one for each picture.
 
     choice: what the outer folders are, where they may be splits or classes. Raises StudentError
@@ -214,17 +214,17 @@ def layout_of(folders: Sequence[Path], choice: Folders | None = None) -> Layout:
                 )
             )
         is_inside = len(names) > 1 and _are_splits(different)
-        return Layout(wrapper, is_split_inside=is_inside)
+        return FolderLayout(wrapper, is_split_inside=is_inside)
     is_clear = len(kinds) > 1 and len(parts) == len(names)
     guess: Folders = "splits" if len(kinds) > 1 or len(parts) == len(names) else "classes"
-    asked = () if is_clear else tuple(names)
+    ambiguous = () if is_clear else tuple(names)
     if (choice or guess) == "classes":
-        return Layout(wrapper, names=asked)
-    return Layout(wrapper, _splits(different, parts), names=asked)
+        return FolderLayout(wrapper, names=ambiguous)
+    return FolderLayout(wrapper, _splits(different, parts), names=ambiguous)
 
 
 def _are_splits(folders: Iterable[Path]) -> bool:
-    """Say whether all second folders are splits, of two kinds or more."""
+    """Return whether all second folders are splits, of two kinds or more."""
     kinds = {part_of(folder[1]) if len(folder) > 1 else None for folder in folders}
     return None not in kinds and len(kinds) > 1
 
@@ -250,7 +250,7 @@ def _splits(folders: Iterable[Path], parts: Mapping[str, Part]) -> dict[str, tup
 
 
 def _only(rests: Iterable[Path]) -> str:
-    """Return the first folder where all share it and some go on below it, else ""."""
+    """Return the first folder if all share it and some have folders below it, else ""."""
     first = {rest[0] for rest in rests}
     return first.pop() if len(first) == 1 and any(len(rest) > 1 for rest in rests) else ""
 

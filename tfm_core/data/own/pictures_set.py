@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -25,8 +25,12 @@ from tfm_core.data.own.pictures import (
     class_order,
 )
 from tfm_core.data.own.sets import OwnSet, Prepared, damaged
-from tfm_core.sentences import N_, Paragraph, StudentError, counted
+from tfm_core.sentences import N_, Paragraph, StudentError
 
+KIND = "pictures"
+FILE = "pictures.safetensors"
+TEST = PARTS.index("test")
+VALIDATION = PARTS.index("validation")
 MIN_PICTURES = 24
 """Pictures that a set must have: eight for validation, some for the test, and some to learn."""
 _UNEVEN = 5  # times as many pictures in one class as in another, from which on it is said
@@ -35,8 +39,8 @@ Level = Literal["problem", "warning", "note"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """A sentence on a set. ``problem``: nothing could be learned from it, so it isn't kept."""
+class SetFinding:
+    """A message about a set. ``problem``: nothing could be learned from it, so it isn't kept."""
 
     level: Level
     sentence: str
@@ -44,7 +48,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Duplicates:
-    """Pictures that are there more than once.
+    """Counts of identical pictures.
 
     n_again: pictures whose pixels another one before them has. n_across: those of the test or
     validation that stand in another split too. n_contradicting: those whose twin has another class.
@@ -57,12 +61,17 @@ class Duplicates:
     example: tuple[str, str] | None = None
 
 
-def findings(pictures: Pictures, parts: npt.NDArray[np.int8]) -> list[Finding]:
-    """Return what is to be said of pictures and of their splits, (N,) places in ``PARTS``."""
-    said = [*_problems(pictures, parts), *(Finding("warning", one) for one in pictures.warnings)]
-    if any(one.level == "problem" for one in said):
-        return said
-    return [*said, *_on_classes(pictures, parts), *_on_twins(duplicates(pictures, parts))]
+def findings(pictures: Pictures, parts: npt.NDArray[np.int8]) -> list[SetFinding]:
+    """Return what is wrong with or worth knowing about pictures and their splits.
+
+    parts: (N,) places in ``PARTS``.
+    """
+    warnings = [SetFinding("warning", words) for words in pictures.warnings]
+    problem = _problem(pictures, parts)
+    if problem is not None:
+        return [SetFinding("problem", problem), *warnings]
+    twins = _on_twins(duplicates(pictures, parts))
+    return [*_on_missing(pictures, parts), *warnings, *_on_classes(pictures, parts), *twins]
 
 
 def counts(pictures: Pictures, parts: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
@@ -91,54 +100,49 @@ def duplicates(pictures: Pictures, parts: npt.NDArray[np.int8]) -> Duplicates:
     return Duplicates(again, across, contradicting, example)
 
 
-def _problems(pictures: Pictures, parts: npt.NDArray[np.int8]) -> list[Finding]:
+def _problem(pictures: Pictures, parts: npt.NDArray[np.int8]) -> str | None:
+    """Return why nothing could be learned from a set, or None."""
     n, names = len(pictures), pictures.class_names
     if len(names) < 2:
-        words = N_(
+        return N_(
             "All {n:,} pictures are in one class, “{name}”. Use at least two folders.",
             n=n,
             name=names[0],
         )
-        return [Finding("problem", words)]
     if n > 1 and (pictures.images == pictures.images[:1]).all():
-        words = N_(
-            "All {n:,} pictures are the same. Are they packed correctly?",
-            n=n,
-        )
-        return [Finding("problem", words)]
+        return N_("All {n:,} pictures are the same. Are they packed correctly?", n=n)
     if n < MIN_PICTURES:
-        words = counted(
-            "There is {n} picture; at least {least} are needed.",
-            "There are {n} pictures; at least {least} are needed.",
-            n,
-            least=MIN_PICTURES,
-        )
-        return [Finding("problem", words)]
-    in_training = pictures.labels[parts != PARTS.index("test")]
-    missing = [name for at, name in enumerate(names) if at not in set(in_training.tolist())]
-    if len(in_training) < MIN_PICTURES // 2 or len(names) - len(missing) < 2:
-        words = N_(
+        return N_("Pictures: {n}; at least {least} are needed.", n=n, least=MIN_PICTURES)
+    n_training = int((parts != TEST).sum())
+    n_classes = len(names) - len(_untrained(pictures, parts))
+    if n_training < MIN_PICTURES // 2 or n_classes < 2:
+        return N_(
             "The test leaves {n} training pictures of {n_classes} classes. Make it smaller.",
-            n=len(in_training),
-            n_classes=len(names) - len(missing),
+            n=n_training,
+            n_classes=n_classes,
         )
-        return [Finding("problem", words)]
-    if missing:
-        words = N_(
-            "Only the test has {names}, so the model cannot learn them.",
-            names=_some(missing),
-        )
-        return [Finding("warning", words)]
-    return []
+    return None
 
 
-def _on_classes(pictures: Pictures, parts: npt.NDArray[np.int8]) -> list[Finding]:
-    said = []
-    per_class = counts(pictures, parts).sum(1)
+def _untrained(pictures: Pictures, parts: npt.NDArray[np.int8]) -> list[str]:
+    """Return the classes of which only the test has pictures."""
+    trained = set(pictures.labels[parts != TEST].tolist())
+    return [name for at, name in enumerate(pictures.class_names) if at not in trained]
+
+
+def _on_missing(pictures: Pictures, parts: npt.NDArray[np.int8]) -> Iterator[SetFinding]:
+    if names := _untrained(pictures, parts):
+        words = N_("Only the test has {names}, so the model cannot learn them.", names=_some(names))
+        yield SetFinding("warning", words)
+
+
+def _on_classes(pictures: Pictures, parts: npt.NDArray[np.int8]) -> Iterator[SetFinding]:
+    table = counts(pictures, parts)
+    per_class = table.sum(1)
     most, least = int(per_class.argmax()), int(per_class.argmin())
     names, n = pictures.class_names, len(pictures)
     if per_class[most] >= _UNEVEN * per_class[least]:
-        words = Paragraph(
+        words: str = Paragraph(
             "own-data/uneven",
             n_most=int(per_class[most]),
             most=names[most],
@@ -146,71 +150,51 @@ def _on_classes(pictures: Pictures, parts: npt.NDArray[np.int8]) -> list[Finding
             least=names[least],
             share=100 * per_class[most] / n,
         )
-        said.append(Finding("warning", words))
-    untested = [names[at] for at, n in enumerate(counts(pictures, parts)[:, 2]) if not n]
+        yield SetFinding("warning", words)
+    untested = [names[at] for at, n_tested in enumerate(table[:, TEST]) if not n_tested]
     if untested:
+        words = N_("The test has no pictures of {names}.", names=_some(untested))
+        yield SetFinding("warning", words)
+    n_blank = int((pictures.images.reshape(n, -1).std(1) == 0).sum())
+    if n_blank:
+        words = N_("Blank pictures: {n:,} of {all:,}.", n=n_blank, all=n)
+        yield SetFinding("warning", words)
+
+
+def _on_twins(twins: Duplicates) -> Iterator[SetFinding]:
+    if twins.n_across:
         words = N_(
-            "The test has no pictures of {names}.",
-            names=_some(untested),
+            "Test or validation pictures also in training: {n:,}. Drop the duplicates.",
+            n=twins.n_across,
         )
-        said.append(Finding("warning", words))
-    blank = int((pictures.images.reshape(n, -1).std(1) == 0).sum())
-    if blank:
-        words = counted(
-            "{n:,} of {all:,} pictures is blank.",
-            "{n:,} of {all:,} pictures are blank.",
-            blank,
-            all=n,
+        yield SetFinding("warning", words)
+    if twins.n_contradicting:
+        words = N_(
+            "Pictures in several classes: {n:,}; no model can tell which is right.",
+            n=twins.n_contradicting,
         )
-        said.append(Finding("warning", words))
-    return said
-
-
-def _on_twins(found: Duplicates) -> list[Finding]:
-    said: list[Finding] = []
-    if found.n_across:
-        words = counted(
-            "{n:,} test or validation picture is also in training. Drop the duplicates.",
-            "{n:,} test or validation pictures are also in training. Drop the duplicates.",
-            found.n_across,
-        )
-        said.append(Finding("warning", words))
-    if found.n_contradicting:
-        words = counted(
-            "{n:,} picture appears in several classes: no model can tell which is right.",
-            "{n:,} pictures appear in several classes: no model can tell which is right.",
-            found.n_contradicting,
-        )
-        said.append(Finding("warning", words))
-    if found.n_again and found.example is not None:
-        first, second = found.example
-        words = counted(
-            "{n:,} picture is a duplicate: {second} equals {first}.",
-            "{n:,} pictures are duplicates; {second} equals {first}.",
-            found.n_again,
+        yield SetFinding("warning", words)
+    if twins.n_again and twins.example is not None:
+        first, second = twins.example
+        words = N_(
+            "Duplicate pictures: {n:,}; {second} equals {first}.",
+            n=twins.n_again,
             first=first,
             second=second,
         )
-        said.append(Finding("note", words))
-    return said
+        yield SetFinding("note", words)
 
 
 def _some(names: list[str], most: int = 5) -> str:
     """Return the first few names in quotation marks."""
-    said = ", ".join(f"“{name}”" for name in names[:most])
+    quoted = ", ".join(f"“{name}”" for name in names[:most])
     more = len(names) - most
-    return N_("{names} and {more} more", names=said, more=more) if more > 0 else said
-
-
-KIND = "pictures"
-FILE = "pictures.safetensors"
-TEST = PARTS.index("test")
-VALIDATION = PARTS.index("validation")
+    return N_("{names} and {more} more", names=quoted, more=more) if more > 0 else quoted
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """How pictures are shared out.
+    """How pictures are split.
 
     by: ``file`` where folders or files name the splits, ``seed`` where the test is drawn. share: of
     the test, where it is drawn; from each class alike.
@@ -222,7 +206,7 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kept:
+class PictureArrays:
     """The arrays of a set: uint8 (N, C, size, size), classes (N,), places in ``PARTS`` (N,)."""
 
     images: Grid
@@ -248,21 +232,21 @@ def shared_out(pictures: Pictures, split: Split) -> npt.NDArray[np.int8]:
 
 
 def without_doubles(pictures: Pictures) -> Pictures:
-    """Return the pictures with one of each that has the very same pixels, the first."""
+    """Return the pictures without duplicates, the first of each kept."""
     seen: dict[bytes, int] = {}
     for at, image in enumerate(pictures.images):
         seen.setdefault(image.tobytes(), at)
-    kept = np.array(sorted(seen.values()))
-    dropped = len(pictures) - len(kept)
-    words = counted("{n:,} duplicate was dropped.", "{n:,} duplicates were dropped.", dropped)
-    return dataclasses.replace(_only(pictures, kept), **_also(pictures, {words: dropped}))
+    first_places = np.array(sorted(seen.values()))
+    dropped = len(pictures) - len(first_places)
+    words = N_("Duplicates dropped: {n:,}.", n=dropped)
+    return dataclasses.replace(_only(pictures, first_places), **_also(pictures, {words: dropped}))
 
 
 def renamed(pictures: Pictures, names: Sequence[str]) -> Pictures:
-    """Return the pictures with other names of their classes, one for each class.
+    """Return the pictures with their classes renamed, one name per class.
 
     Classes of one name are merged, and the pictures of a class with an empty name are left out.
-    Raises ValueError, in a sentence, where no name is left.
+    Raises ValueError where no name is left.
     """
     called = [class_label(name) for name in names]
     if not any(called):
@@ -281,25 +265,28 @@ def renamed(pictures: Pictures, names: Sequence[str]) -> Pictures:
         for typed, name in dict(zip(names, called, strict=True)).items()
         if name and name != typed.strip()
     )
-    left = _only(dataclasses.replace(pictures, labels=labels), np.flatnonzero(labels >= 0))
+    remaining = _only(dataclasses.replace(pictures, labels=labels), np.flatnonzero(labels >= 0))
     return dataclasses.replace(
-        left, class_names=class_names, notes=(*left.notes, *notes), **_also(pictures, reasons)
+        remaining,
+        class_names=class_names,
+        notes=(*remaining.notes, *notes),
+        **_also(pictures, reasons),
     )
 
 
-def _only(pictures: Pictures, kept: npt.NDArray[np.int64]) -> Pictures:
-    """Return the pictures at some places."""
+def _only(pictures: Pictures, places: npt.NDArray[np.int64]) -> Pictures:
+    """Return the pictures at these indices."""
     return dataclasses.replace(
         pictures,
-        images=pictures.images[kept],
-        labels=pictures.labels[kept],
-        names=tuple(pictures.names[at] for at in kept),
-        parts=None if pictures.parts is None else pictures.parts[kept],
+        images=pictures.images[places],
+        labels=pictures.labels[places],
+        names=tuple(pictures.names[at] for at in places),
+        parts=None if pictures.parts is None else pictures.parts[places],
     )
 
 
 def _also(pictures: Pictures, reasons: Mapping[str, int]) -> dict[str, Any]:
-    """Return what was left out, with more reasons and how many pictures each takes out."""
+    """Return the fields of skipped pictures, with more reasons and their counts."""
     return {
         "left_out": (*reasons, *pictures.left_out),
         "n_left_out": pictures.n_left_out + sum(reasons.values()),
@@ -307,9 +294,9 @@ def _also(pictures: Pictures, reasons: Mapping[str, int]) -> dict[str, Any]:
 
 
 def ground_of(images: Grid) -> Ground:
-    """Return what pictures (N, C, size, size) have along their border: nine in ten dark, or bright.
+    """Return whether the borders of nine in ten pictures (N, C, size, size) are dark or bright.
 
-    Pictures of one's own are inverted to suit a model that learned drawings; photographs are not.
+    Custom pictures are inverted to suit a model that learned drawings; photographs are not.
     """
     border = np.concatenate(
         [images[..., 0, :], images[..., -1, :], images[..., 0], images[..., -1]], -1
@@ -321,7 +308,7 @@ def ground_of(images: Grid) -> Ground:
 
 
 def prepare(pictures: Pictures, name: str, split: Split) -> Prepared:
-    """Return a set that is ready to be written. Raises ValueError, in a sentence."""
+    """Return a set that is ready to be written. Raises ValueError."""
     from safetensors.numpy import save
 
     parts = shared_out(pictures, split)
@@ -350,50 +337,52 @@ def prepare(pictures: Pictures, name: str, split: Split) -> Prepared:
     )
 
 
-def arrays(own: OwnSet) -> Kept:
-    """Return the pictures of a set. Raises SetDamaged, in a sentence."""
+def arrays(own: OwnSet) -> PictureArrays:
+    """Return the pictures of a set. Raises SetDamaged."""
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
     try:
-        found: dict[str, Any] = load(own.content(FILE))
-        kept = Kept(found["images"], found["labels"].astype(np.int64), found["parts"])
+        tensors: dict[str, Any] = load(own.content(FILE))
+        stored = PictureArrays(
+            tensors["images"], tensors["labels"].astype(np.int64), tensors["parts"]
+        )
     except (SafetensorError, KeyError, ValueError) as error:
         if isinstance(error, StudentError):
             raise
         raise damaged(own.name, N_("{file} is damaged", file=FILE)) from None
-    n = len(kept.labels)
+    n = len(stored.labels)
     shape = (n, own.details["channels"], own.details["size"], own.details["size"])
     fits = (
-        kept.images.shape == shape
-        and kept.images.dtype == np.uint8
-        and kept.parts.shape == (n,)
+        stored.images.shape == shape
+        and stored.images.dtype == np.uint8
+        and stored.parts.shape == (n,)
         and n > 0
-        and kept.labels.min() >= 0
-        and kept.labels.max() < len(own.details["classes"])
-        and np.isin(kept.parts, range(len(PARTS))).all()
+        and stored.labels.min() >= 0
+        and stored.labels.max() < len(own.details["classes"])
+        and np.isin(stored.parts, range(len(PARTS))).all()
     )
     if not fits:
         raise damaged(own.name, N_("{file} is damaged", file=FILE))
-    return kept
+    return stored
 
 
 def as_pictures(own: OwnSet) -> Pictures:
-    """Return a set as it could be read from a zip. Raises SetDamaged, in a sentence."""
-    kept, classes = arrays(own), tuple(own.details["classes"])
+    """Return a set as it could be read from a zip. Raises SetDamaged."""
+    stored, classes = arrays(own), tuple(own.details["classes"])
     by_file = own.split.get("by") == "file"
     names = tuple(
         f"{PARTS[part]}/{classes[label]}/{at:05}.png"
         if by_file
         else f"{classes[label]}/{at:05}.png"
-        for at, (label, part) in enumerate(zip(kept.labels, kept.parts, strict=True), 1)
+        for at, (label, part) in enumerate(zip(stored.labels, stored.parts, strict=True), 1)
     )
-    parts = kept.parts if by_file else None
-    return Pictures(kept.images, kept.labels, classes, names, parts)
+    parts = stored.parts if by_file else None
+    return Pictures(stored.images, stored.labels, classes, names, parts)
 
 
 def is_sound(details: object) -> bool:
-    """Say whether what a set says of its pictures can be so."""
+    """Return whether a set's details of its pictures are valid."""
     if not isinstance(details, dict):
         return False
     classes = details.get("classes")

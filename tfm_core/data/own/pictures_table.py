@@ -13,10 +13,10 @@ import numpy.typing as npt
 from tfm_core.data.own.pictures import (
     MAX_PICTURES,
     MAX_PIXELS,
-    Choices,
-    Form,
     LeftOut,
+    PictureForm,
     Pictures,
+    ReadingChoices,
     shown,
 )
 from tfm_core.data.own.pictures_arrays import (
@@ -37,7 +37,7 @@ _GZIP = b"\x1f\x8b"
 
 
 def is_table(name: str, content: bytes) -> bool:
-    """Say whether a file, or the beginning of it, is a table with a picture in each line."""
+    """Return whether a file, or the beginning of it, is a table with a picture in each line."""
     if not re.search(r"\.csv(\.gz)?$", name, re.IGNORECASE):
         return False
     first = content[:_MAX_HEADER].split(b"\n", 1)[0]
@@ -45,9 +45,9 @@ def is_table(name: str, content: bytes) -> bool:
 
 
 def table_arrays(files: Sequence[tuple[str, bytes]], left_out: LeftOut) -> list[ArrayFile]:
-    """Return the pictures and labels of tables; lines that hold neither are left out and said.
+    """Return the pictures and labels of tables; bad lines are noted as skipped.
 
-    Raises ValueError, in a sentence that names the file.
+    Raises ValueError that names the file.
     """
     arrays: list[ArrayFile] = []
     for name, content in files:
@@ -102,9 +102,7 @@ def _read(name: str, content: bytes, left_out: LeftOut) -> list[ArrayFile]:
     good = np.array([not why for why in problems])
     if not good.any():
         raise StudentError(
-            "{name} has no readable picture. {first}",
-            name=shown(name),
-            first=left_out.sentences[0],
+            "{name} has no readable picture. {first}", name=shown(name), first=left_out.sentences[0]
         )
     part, called = part_of_file(name), shown(name)
     pictures = values[good].reshape(-1, side, side)
@@ -183,14 +181,17 @@ def _is_number(cell: bytes) -> bool:
 
 
 def is_array_file(name: str, content: bytes) -> bool:
-    """Say whether a file, or the beginning of it, is IDX (perhaps packed) or a table of pixels."""
+    """Return whether a file, or the beginning of it, is IDX or a table of pixels."""
     return is_idx(content) or is_table(name, content)
 
 
 def read_array_files(
-    files: Sequence[tuple[str, bytes]], form: Form, choices: Choices, left_out: LeftOut
+    files: Sequence[tuple[str, bytes]],
+    form: PictureForm,
+    choices: ReadingChoices,
+    left_out: LeftOut,
 ) -> Pictures:
-    """Read IDX files, or tables of pixels. Raises ValueError, in a sentence that names the file."""
+    """Read IDX files, or tables of pixels. Raises ValueError that names the file."""
     if all(is_table(name, content) for name, content in files):
         return read_arrays(table_arrays(files, left_out), form, choices, left_out, ())
     arrays, notes = idx_arrays(files)

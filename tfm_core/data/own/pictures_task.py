@@ -24,7 +24,7 @@ _MIN_STEPS, _MAX_STEPS = 200, 3000
 
 
 def task_of(own: OwnSet) -> OwnPicturesTaskConfig:
-    """Return the settings that learn a set. Raises ValueError, in a sentence."""
+    """Return the settings that learn a set. Raises ValueError."""
     details, counts = own.details, own.counts
     if not is_sound(details) or not all(part in counts for part in PARTS):
         raise sets.damaged(own.name)
@@ -45,10 +45,10 @@ def task_of(own: OwnSet) -> OwnPicturesTaskConfig:
 
 
 def proposals(own: OwnSet) -> list[Proposal]:
-    """Return what to train on a set: a quick look, what is known to work, and one more careful.
+    """Return experiments on a set: a quick look, the usual one and a careful one.
 
     Their sizes follow from the pictures: patches that leave some seven in a row, and as many steps
-    as read each picture some twenty times. Raises ValueError, in a sentence.
+    as read each picture some twenty times. Raises ValueError.
     """
     task = task_of(own)
     steps = _steps(task.n_learned - task.n_validation)
@@ -112,13 +112,13 @@ def load_own_pictures(
 
     own = sets.find(config.data)
     _check_is_of(config, own)
-    kept = arrays(own)
-    images, labels = torch.from_numpy(kept.images.copy()), torch.from_numpy(kept.labels)
-    parts = torch.from_numpy(kept.parts.copy())
+    stored = arrays(own)
+    images, labels = torch.from_numpy(stored.images.copy()), torch.from_numpy(stored.labels)
+    parts = torch.from_numpy(stored.parts.copy())
     train, validation, test = (
         ImageSplit(images[parts == number], labels[parts == number]) for number in range(len(PARTS))
     )
-    held_out = validation if (kept.parts == VALIDATION).any() else None
+    held_out = validation if (stored.parts == VALIDATION).any() else None
     return divided(config, train, test, seed=seed, validation=held_out)
 
 
@@ -140,7 +140,7 @@ def _experiment(
 
 
 def _check_is_of(config: OwnPicturesTaskConfig, own: OwnSet) -> None:
-    """Raise StudentError where a configuration says something else of its set than the set does."""
+    """Raise StudentError where a configuration does not match its set."""
     there = task_of(own)
     for name in ("side", "is_coloured", "ground", "classes", "n_learned", "n_tested"):
         if getattr(there, name) != getattr(config, name):

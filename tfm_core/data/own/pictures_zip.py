@@ -1,4 +1,4 @@
-"""A zip of folders by class, read in memory: nothing of it is ever written to the disk.
+"""Reading uploads: a zip of folders by class, in memory, or any other supported file.
 
 What may be wrong with a foreign zip is bounded before it costs anything: the number of its files,
 what each unpacks to, what all of them do, and the pixels that are decoded.
@@ -22,11 +22,11 @@ from tfm_core.data.own.pictures import (
     MAX_DECODED,
     MAX_PICTURES,
     MAX_UNPACKED,
-    Choices,
     Folders,
-    Form,
     LeftOut,
+    PictureForm,
     Pictures,
+    ReadingChoices,
     check_classes,
     check_room,
     class_labels,
@@ -39,7 +39,7 @@ from tfm_core.data.own.pictures_arrays import is_npz, read_npz
 from tfm_core.data.own.pictures_folders import Place, layout_of, named
 from tfm_core.data.own.pictures_table import is_array_file, read_array_files
 from tfm_core.data.own_picture import MAX_BYTES, looks_like_picture, opened, why_not
-from tfm_core.sentences import N_, Paragraph, StudentError, counted
+from tfm_core.sentences import N_, Paragraph, StudentError
 
 _BEGINS = (b"PK\x03\x04", b"PK\x05\x06")
 _MAX_ENTRIES = 2 * MAX_PICTURES
@@ -65,27 +65,28 @@ class _Packed:
 
 
 def read_pictures(
-    files: Sequence[tuple[str, bytes]], form: Form, choices: Choices = GUESSED
+    files: Sequence[tuple[str, bytes]], form: PictureForm, choices: ReadingChoices = GUESSED
 ) -> Pictures:
     """Read what was uploaded, each file with its name: one zip, one npz, IDX files or tables.
 
-    Raises ValueError, in a sentence that names the file.
+    Raises ValueError that names the file.
     """
     read = _read_files(files, form, choices)
     n = len(read) + read.n_left_out
     if read.n_left_out <= _MANY * n:
         return read
-    words = counted(
-        "{n:,} of {all:,} files or lines was skipped ({share:.0f} %); see why below.",
-        "{n:,} of {all:,} files or lines were skipped ({share:.0f} %); see why below.",
-        read.n_left_out,
+    words = N_(
+        "Skipped: {n:,} of {all:,} files or lines ({share:.0f} %); see why below.",
+        n=read.n_left_out,
         all=n,
         share=100 * read.n_left_out / n,
     )
     return replace(read, warnings=(words, *read.warnings))
 
 
-def _read_files(files: Sequence[tuple[str, bytes]], form: Form, choices: Choices) -> Pictures:
+def _read_files(
+    files: Sequence[tuple[str, bytes]], form: PictureForm, choices: ReadingChoices
+) -> Pictures:
     if not files:
         raise StudentError("Choose a zip of folders, or IDX files.")
     zips = [(name, content) for name, content in files if is_zip(content)]
@@ -94,8 +95,7 @@ def _read_files(files: Sequence[tuple[str, bytes]], form: Form, choices: Choices
         return read(*zips[0], form, choices)
     if zips:
         raise StudentError(
-            "{name} is a zip, which is a whole set. Upload it alone.",
-            name=shown(zips[0][0]),
+            "{name} is a zip, which is a whole set. Upload it alone.", name=shown(zips[0][0])
         )
     arrays = [(name, content) for name, content in files if is_array_file(name, content)]
     if not arrays:
@@ -108,25 +108,24 @@ def _read_files(files: Sequence[tuple[str, bytes]], form: Form, choices: Choices
 
 
 def is_zip(content: bytes) -> bool:
-    """Say whether a file begins like a zip."""
+    """Return whether a file begins like a zip."""
     return content.startswith(_BEGINS)
 
 
-def read_zip(name: str, content: bytes, form: Form, choices: Choices = GUESSED) -> Pictures:
+def read_zip(
+    name: str, content: bytes, form: PictureForm, choices: ReadingChoices = GUESSED
+) -> Pictures:
     """Read a zip: ``cat/1.png``, or ``train/cat/1.png`` and ``test/cat/2.png``.
 
     Folders that hold all the others are looked through, and files that are no pictures say nothing
     of what the folders mean. Each file is a picture of the set, or left out with its reason. Raises
-    ValueError, in a sentence: not a whole zip, encrypted, paths that leave it, too much of
+    ValueError: not a whole zip, encrypted, paths that leave it, too much of
     anything, nothing left.
     """
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
     except _DAMAGE:
-        raise StudentError(
-            "{name} is damaged. Pack it again.",
-            name=shown(name),
-        ) from None
+        raise StudentError("{name} is damaged. Pack it again.", name=shown(name)) from None
     with archive:
         left_out = LeftOut()
         packed = _packed(shown(name), archive, choices, left_out)
@@ -139,41 +138,43 @@ def read_zip(name: str, content: bytes, form: Form, choices: Choices = GUESSED) 
             left_out.add(entry.filename, _IS_DAMAGED if is_damaged else why_not(begin))
         paths = [PurePosixPath(one.filename).parts[:-1] for one in packed.candidates]
         layout = layout_of(paths, choices.folders)
-        kept = []
+        entries = []
         for entry, path in zip(packed.candidates, paths, strict=True):
             place = layout.place(path)
             if place is None:
                 left_out.add(entry.filename, N_("It is in no class folder."))
             else:
-                kept.append((entry, *place))
-        check_room(len(kept), form)
-        check_classes(len({class_name for _entry, _part, class_name in kept}))
-        _check_labels(kept, packed.others)
-        read = _read(shown(name), archive, kept, form, left_out)
-        empty = _empty([layout.place(PurePosixPath(one).parts) for one in packed.folders], kept)
+                entries.append((entry, *place))
+        check_room(len(entries), form)
+        check_classes(len({class_name for _entry, _part, class_name in entries}))
+        _check_labels(entries, packed.others)
+        read = _read(shown(name), archive, entries, form, left_out)
+        empty = _empty([layout.place(PurePosixPath(one).parts) for one in packed.folders], entries)
         outer: Folders = "classes" if layout.splits is None else "splits"
         return replace(
             read,
             warnings=tuple(empty),
             n_system=packed.n_system,
-            understood=Choices(outer if layout.names else None, packed.encoding),
+            understood=ReadingChoices(outer if layout.names else None, packed.encoding),
             folder_names=tuple(map(shown, layout.names)),
         )
 
 
-def _packed(name: str, archive: zipfile.ZipFile, choices: Choices, left_out: LeftOut) -> _Packed:
-    """Return what somebody packed. Raises StudentError for what no honest zip has."""
-    found = archive.infolist()
-    if len(found) > _MAX_ENTRIES:
+def _packed(
+    name: str, archive: zipfile.ZipFile, choices: ReadingChoices, left_out: LeftOut
+) -> _Packed:
+    """Return the entries by kind. Raises StudentError for what no honest zip has."""
+    infos = archive.infolist()
+    if len(infos) > _MAX_ENTRIES:
         raise StudentError(
             "{name} has {n:,} files; the limit is {most:,} pictures.",
             name=name,
-            n=len(found),
+            n=len(infos),
             most=MAX_PICTURES,
         )
-    names, encoding = named(found, choices.encoding)
+    names, encoding = named(infos, choices.encoding)
     packed = _Packed([], [], [], 0, encoding)
-    for entry, filename in zip(found, names, strict=True):
+    for entry, filename in zip(infos, names, strict=True):
         entry.filename = filename  # the archive finds it by its original name
         path = PurePosixPath(filename)
         if path.is_absolute() or ".." in path.parts or ":" in (path.parts or ("",))[0]:
@@ -205,7 +206,7 @@ def _packed(name: str, archive: zipfile.ZipFile, choices: Choices, left_out: Lef
 
 
 def _is_system(path: PurePosixPath) -> bool:
-    """Say whether a file is one that an operating system adds by itself."""
+    """Return whether an operating system added the file."""
     hidden = any(part.startswith(".") or part == "__MACOSX" for part in path.parts)
     return hidden or path.name.casefold() in _SYSTEM
 
@@ -215,8 +216,8 @@ def _from_arrays(
     archive: zipfile.ZipFile,
     packed: _Packed,
     arrays: Sequence[zipfile.ZipInfo],
-    form: Form,
-    choices: Choices,
+    form: PictureForm,
+    choices: ReadingChoices,
     left_out: LeftOut,
 ) -> Pictures:
     """Read the IDX files or tables in a zip without pictures, and leave out what is beside them."""
@@ -236,12 +237,12 @@ def _from_arrays(
     return replace(read_array_files(files, form, choices, left_out), n_system=packed.n_system)
 
 
-_Kept = tuple[zipfile.ZipInfo, int | None, str]
+_ClassEntry = tuple[zipfile.ZipInfo, int | None, str]
 
 
-def _check_labels(kept: Sequence[_Kept], others: Iterable[zipfile.ZipInfo]) -> None:
+def _check_labels(entries: Sequence[_ClassEntry], others: Iterable[zipfile.ZipInfo]) -> None:
     """Raise StudentError where one folder holds all pictures, and other files the labels."""
-    classes = {class_name for _entry, _part, class_name in kept}
+    classes = {class_name for _entry, _part, class_name in entries}
     labels = [
         entry.filename
         for entry in others
@@ -252,23 +253,22 @@ def _check_labels(kept: Sequence[_Kept], others: Iterable[zipfile.ZipInfo]) -> N
         raise StudentError(
             Paragraph(
                 "own-data/one-folder",
-                n=len(kept),
-                folder=shown(classes.pop()),
+                n=len(entries),
+                path=shown(classes.pop()),
                 file=shown(labels[0]),
             )
         )
 
 
-def _empty(folders: Iterable[Place | None], kept: Iterable[_Kept]) -> list[str]:
-    """Say which folders would be classes, but hold no picture."""
-    full = {class_name for _entry, _part, class_name in kept}
+def _empty(folders: Iterable[Place | None], entries: Iterable[_ClassEntry]) -> list[str]:
+    """Return a note on class folders without pictures."""
+    full = {class_name for _entry, _part, class_name in entries}
     empty = dict.fromkeys(place[1] for place in folders if place and place[1] not in full)
     if not empty:
         return []
-    words = counted(
-        "The folder {names} has no pictures and is no class.",
-        "The folders {names} have no pictures and are no classes.",
-        len(empty),
+    words = N_(
+        "Folders without pictures, not classes: {names}.",
+        n=len(empty),
         names=", ".join(f"“{shown(name)}”" for name in empty),
     )
     return [words]
@@ -277,15 +277,15 @@ def _empty(folders: Iterable[Place | None], kept: Iterable[_Kept]) -> list[str]:
 def _read(
     name: str,
     archive: zipfile.ZipFile,
-    kept: Sequence[_Kept],
-    form: Form,
+    entries: Sequence[_ClassEntry],
+    form: PictureForm,
     left_out: LeftOut,
 ) -> Pictures:
-    """Decode the pictures one by one, within what all of them may cost together."""
+    """Decode the pictures one by one, within the limits on their total size."""
     done: Counter[str] = Counter()
     images, classes, names, parts = [], [], [], []
     unpacked = decoded = 0
-    for entry, part, class_name in kept:
+    for entry, part, class_name in entries:
         try:
             picture = _unpacked(archive, entry)
             unpacked += len(picture)
@@ -305,8 +305,8 @@ def _read(
     if not images:
         first = left_out.sentences[:1] or [N_("The zip is empty.")]
         raise StudentError(Paragraph("own-data/no-picture", name=name, first=first[0]))
-    called = class_labels(classes)
-    classes = [called[folder] for folder in classes]
+    class_of_folder = class_labels(classes)
+    classes = [class_of_folder[folder] for folder in classes]
     class_names = class_order(classes)
     number = {class_name: at for at, class_name in enumerate(class_names)}
     return Pictures(
@@ -353,8 +353,5 @@ def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, most: int = MAX_
     except (*_DAMAGE, RuntimeError):
         raise StudentError(_IS_DAMAGED) from None
     if len(content) > most:
-        raise StudentError(
-            "This file unpacks to more than {most} MB.",
-            most=most // 10**6,
-        )
+        raise StudentError("This file unpacks to more than {most} MB.", most=most // 10**6)
     return content

@@ -1,4 +1,4 @@
-"""Where sets of one's own lie: below the folder of runs, so that every worker finds them."""
+"""Where custom sets lie: below the folder of runs, so that every worker finds them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def root() -> Path:
 
 @contextmanager
 def below(runs: Path) -> Iterator[None]:
-    """Look for sets below this folder of runs, as a worker does that was given a run in it."""
+    """Use the sets below this folder of runs, as a worker does for its run."""
     before = _RUNS.set(runs)
     try:
         yield

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tfm_core.reading import is_text
-from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, counted
+from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
 
 LINE, ENTRY = N_("Line {line}"), N_("Entry {line}")
 TEST_LINE, TEST_ENTRY = N_("Line {line} of the test file"), N_("Entry {line} of the test file")
@@ -33,12 +33,12 @@ Cells = tuple[str | None, ...]
 
 
 class BadData(StudentError):
-    """What was pasted or uploaded cannot be taken at all."""
+    """The upload cannot be used at all."""
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """Why some lines are left out. line: the first one, counted from 1; None for the whole file."""
+class LineProblem:
+    """Why lines are skipped. line: the first one, counted from 1; None for the whole file."""
 
     line: int | None
     sentence: str
@@ -52,7 +52,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class FileRecord:
     """One row of a file: its first line, how many lines it spans, its cells; None is not a text."""
 
     line: int
@@ -69,8 +69,8 @@ class Records:
     not closed, which were read as they stand.
     """
 
-    records: tuple[Record, ...]
-    problems: tuple[Problem, ...]
+    records: tuple[FileRecord, ...]
+    problems: tuple[LineProblem, ...]
     width: int
     total: int
     blank: int
@@ -100,84 +100,81 @@ def read_records(text: str, *, is_test: bool = False, width: int = 0) -> Records
         delimiter, lines[0] = named[1], ""
     else:
         delimiter = _delimiter_of(lines)
-    found: list[Record] = []
+    records: list[FileRecord] = []
     n_filled = 0
-    for one in _delimited(lines, delimiter):
-        n_filled += not _is_blank(one, delimiter)
+    for record in _delimited(lines, delimiter):
+        n_filled += not _is_blank(record, delimiter)
         _check_number(n_filled)
-        found.append(one)
-    return _of_one_width(found, numbered, width, delimiter)
+        records.append(record)
+    return _of_one_width(records, numbered, width, delimiter)
 
 
 def _check_number(n: int) -> None:
     if n > MAX_ROWS + 1:  # one more for a header
-        raise BadData(
-            "This has more than {most:,} rows. Remove some.",
-            most=MAX_ROWS,
-        )
+        raise BadData("This has more than {most:,} rows. Remove some.", most=MAX_ROWS)
 
 
 @dataclass(frozen=True, slots=True)
-class _Unclosed(Record):
+class _Unclosed(FileRecord):
     """A line whose quotes do not fit; its cells as they are when a stray quote is text."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Unreadable(Record):
+class _Unreadable(FileRecord):
     """A line or entry that holds no record. template: why, with ``{place}``."""
 
     template: str
 
 
 def _of_one_width(
-    found: Sequence[Record], numbered: str, width: int, delimiter: str | None
+    candidates: Sequence[FileRecord], numbered: str, width: int, delimiter: str | None
 ) -> Records:
     """Return the records of one width; the others become problems. delimiter: None of JSON."""
-    filled = [one for one in found if not _is_blank(one, delimiter)]
+    filled = [record for record in candidates if not _is_blank(record, delimiter)]
     width = _width_of(filled, width)
-    records: list[Record] = []
-    problems: list[Problem] = []
+    records: list[FileRecord] = []
+    problems: list[LineProblem] = []
     unclosed: list[int] = []
-    for one in filled:
-        cells = one.cells
+    for record in filled:
+        cells = record.cells
         if len(cells) > width and _is_empty(cells[width:]):
             cells = cells[:width]
-        if len(cells) == width and not isinstance(one, _Unreadable):
-            records.append(one if cells is one.cells else replace(one, cells=cells))
-            if isinstance(one, _Unclosed):
-                unclosed.append(one.line)
+        if len(cells) == width and not isinstance(record, _Unreadable):
+            records.append(record if cells is record.cells else replace(record, cells=cells))
+            if isinstance(record, _Unclosed):
+                unclosed.append(record.line)
         else:
-            why = _why(one, N_(numbered, line=one.line), width, delimiter)
-            problems.append(Problem(one.line, why, one.n_lines, numbered))
+            why = _why(record, N_(numbered, line=record.line), width, delimiter)
+            problems.append(LineProblem(record.line, why, record.n_lines, numbered))
     if not records:
         raise BadData(Paragraph("own-data/no-pairs", why=problems[0].sentence if problems else ""))
-    total = sum(one.n_lines for one in found)
-    blank = total - sum(one.n_lines for one in filled)
+    total = sum(record.n_lines for record in candidates)
+    blank = total - sum(record.n_lines for record in filled)
     return Records(tuple(records), tuple(problems), width, total, blank, numbered, tuple(unclosed))
 
 
-def _is_blank(one: Record, delimiter: str | None) -> bool:
-    """Say whether a line holds no text; in JSON a line must be empty, not only its texts."""
-    return _is_empty(one.cells) and (delimiter is not None or len(one.cells) == 1)
+def _is_blank(record: FileRecord, delimiter: str | None) -> bool:
+    """Return whether a line holds no text; in JSON a line must be empty, not only its texts."""
+    return _is_empty(record.cells) and (delimiter is not None or len(record.cells) == 1)
 
 
 def _is_empty(cells: Cells) -> bool:
     return all(cell is not None and not cell.strip() for cell in cells)
 
 
-def _width_of(found: Sequence[Record], width: int) -> int:
-    widths = Counter(len(one.cells) for one in found if not isinstance(one, _Unreadable))
+def _width_of(records: Sequence[FileRecord], width: int) -> int:
+    widths = Counter(len(record.cells) for record in records if not isinstance(record, _Unreadable))
     if width > 1 and widths[width]:
         return width
     several = {n: times for n, times in widths.items() if n > 1}
     return max(several, key=lambda n: (several[n], -n)) if several else 2
 
 
-def _why(one: Record, place: Sentence, width: int, delimiter: str | None) -> Sentence:
-    n = len(one.cells)
-    if isinstance(one, _Unreadable):
-        return N_(one.template, place=place)
-    if isinstance(one, _Unclosed):
+def _why(record: FileRecord, place: Sentence, width: int, delimiter: str | None) -> Sentence:
+    n = len(record.cells)
+    if isinstance(record, _Unreadable):
+        return N_(record.template, place=place)
+    if isinstance(record, _Unclosed):
         return N_(
             "{place} has an unclosed quotation mark and {n} columns instead of {width}.",
             place=place,
@@ -185,13 +182,7 @@ def _why(one: Record, place: Sentence, width: int, delimiter: str | None) -> Sen
             width=width,
         )
     if n < width or delimiter in {None, "\t"}:
-        return counted(
-            "{place} has {n} column instead of {width}.",
-            "{place} has {n} columns instead of {width}.",
-            n,
-            place=place,
-            width=width,
-        )
+        return N_("{place}: expected {width} columns, got {n}.", n=n, place=place, width=width)
     return Paragraph("own-data/columns", place=place, n=n, width=width)
 
 
@@ -199,14 +190,16 @@ def _why(one: Record, place: Sentence, width: int, delimiter: str | None) -> Sen
 
 
 def _delimiter_of(lines: Sequence[str]) -> str:
-    """Return the sign that cuts most lines into the same number of columns, two or more."""
+    """Return the delimiter that cuts most lines into the same number of columns, two or more."""
     sample = lines[:_N_SAMPLED]
 
     def fit(delimiter: str) -> tuple[float, float]:
-        found = list(_delimited(sample, delimiter))
-        widths = Counter(len(one.cells) for one in found if not isinstance(one, _Unclosed))
-        any_widths = Counter(len(one.cells) for one in found)
-        return most(widths) / len(found), most(any_widths) / len(found)
+        records = list(_delimited(sample, delimiter))
+        widths = Counter(
+            len(record.cells) for record in records if not isinstance(record, _Unclosed)
+        )
+        any_widths = Counter(len(record.cells) for record in records)
+        return most(widths) / len(records), most(any_widths) / len(records)
 
     def most(widths: Counter[int]) -> int:
         return max((times for n, times in widths.items() if n > 1), default=0)
@@ -214,16 +207,16 @@ def _delimiter_of(lines: Sequence[str]) -> str:
     return max(_DELIMITERS, key=fit)  # the first of equals
 
 
-def _delimited(lines: Sequence[str], delimiter: str) -> Iterator[Record]:
+def _delimited(lines: Sequence[str], delimiter: str) -> Iterator[FileRecord]:
     """Yield every line, in a record or alone where its quotes are wrong; blank ones, too."""
     if delimiter == "\t":
         for line, text in enumerate(lines, 1):
-            yield Record(line, 1, tuple(text.split("\t")))
+            yield FileRecord(line, 1, tuple(text.split("\t")))
         return
     at = 0
     while at < len(lines):
         if '"' not in lines[at]:
-            yield Record(at + 1, 1, tuple(lines[at].split(delimiter)))
+            yield FileRecord(at + 1, 1, tuple(lines[at].split(delimiter)))
             at += 1
             continue
         record = _quoted(lines, at, delimiter)
@@ -235,7 +228,7 @@ def _delimited(lines: Sequence[str], delimiter: str) -> Iterator[Record]:
             at += record.n_lines
 
 
-def _quoted(lines: Sequence[str], at: int, delimiter: str) -> Record | None:
+def _quoted(lines: Sequence[str], at: int, delimiter: str) -> FileRecord | None:
     """Return the record that starts on a line, None where its quotes do not fit RFC 4180."""
     rest = (f"{lines[number]}\n" for number in range(at, len(lines)))
     reader = csv.reader(rest, delimiter=delimiter, strict=True, skipinitialspace=True)
@@ -249,7 +242,7 @@ def _quoted(lines: Sequence[str], at: int, delimiter: str) -> Record | None:
         n_rows = sum(len(_literal(line, delimiter)) == len(cells) for line in inside)
         if len(cells) > 1 and n_rows >= 0.8 * n_lines:
             return None  # a missing quote, and rows up to the next one
-    return Record(at + 1, n_lines, cells)
+    return FileRecord(at + 1, n_lines, cells)
 
 
 def _literal(line: str, delimiter: str) -> Cells:
@@ -260,11 +253,11 @@ def _literal(line: str, delimiter: str) -> Cells:
     cell = re.compile(rf'\s*"((?:[^"]|"")*)"\s*(?={sign}|$)|([^{sign}]*)')
     cells, at = [], 0
     while True:
-        found = cell.match(line, at)
-        assert found is not None, "the second form matches anything"
-        quoted, plain = found.groups()
+        match = cell.match(line, at)
+        assert match is not None, "the second form matches anything"
+        quoted, plain = match.groups()
         cells.append(plain if quoted is None else quoted.replace('""', '"'))
-        at = found.end() + 1
+        at = match.end() + 1
         if at > len(line):
             return tuple(cells)
 
@@ -304,11 +297,11 @@ _LIST = re.compile(r"\s*(?:[\[{]\s*\n|\[\s*[\[{])")  # how a list over several l
 
 
 def _is_list_of_records(value: object) -> bool:
-    return isinstance(value, list) and any(isinstance(one, dict | list) for one in value)
+    return isinstance(value, list) and any(isinstance(entry, dict | list) for entry in value)
 
 
 def _is_json_lines(lines: Sequence[str]) -> bool:
-    """Say whether at least half of the first lines with text are a JSON object or list."""
+    """Return whether at least half of the first lines with text are a JSON object or list."""
     sample = [line for line in lines[:_N_SAMPLED] if line.strip()]
     return sum(_parsed(line) is not None for line in sample) >= 0.5 * len(sample)
 
@@ -340,29 +333,29 @@ def _of_entries(values: Sequence[object], numbered: str, width: int) -> Records:
 def _of_values(values: Sequence[object], wrong: str, numbered: str, width: int) -> Records:
     """Return the records of objects by name, or of lists by place; "" is a blank line."""
     objects = [_flat(value) if isinstance(value, dict) else None for value in values]
-    names = tuple(dict.fromkeys(name for one in objects if one is not None for name in one))
-    found: list[Record] = []
-    for line, (value, one) in enumerate(zip(values, objects, strict=True), 1):
-        if one is not None:
-            found.append(Record(line, 1, tuple(_cell(one.get(name, "")) for name in names)))
+    names = tuple(dict.fromkeys(name for flat in objects if flat is not None for name in flat))
+    records: list[FileRecord] = []
+    for line, (value, flat) in enumerate(zip(values, objects, strict=True), 1):
+        if flat is not None:
+            records.append(FileRecord(line, 1, tuple(_cell(flat.get(name, "")) for name in names)))
         elif isinstance(value, list) and not names:
-            found.append(Record(line, 1, tuple(map(_cell, value))))
+            records.append(FileRecord(line, 1, tuple(map(_cell, value))))
         elif value == "":
-            found.append(Record(line, 1, ("",)))
+            records.append(FileRecord(line, 1, ("",)))
         else:
-            found.append(_Unreadable(line, 1, (), wrong if value is None else _NOT_A_RECORD))
-    return replace(_of_one_width(found, numbered, len(names) or width, None), names=names)
+            records.append(_Unreadable(line, 1, (), wrong if value is None else _NOT_A_RECORD))
+    return replace(_of_one_width(records, numbered, len(names) or width, None), names=names)
 
 
 def _flat(value: dict[str, object]) -> dict[str, object]:
     """Return an object with the names of an object inside behind a dot: ``translation.en``."""
     flat: dict[str, object] = {}
-    for name, one in value.items():
-        if isinstance(one, dict):
-            flat |= {f"{name}.{inner}": part for inner, part in one.items()}
+    for name, entry in value.items():
+        if isinstance(entry, dict):
+            flat |= {f"{name}.{inner}": part for inner, part in entry.items()}
         else:
-            flat[name] = one
-    return {name.encode(errors="replace").decode(): one for name, one in flat.items()}
+            flat[name] = entry
+    return {name.encode(errors="replace").decode(): entry for name, entry in flat.items()}
 
 
 def _cell(value: object) -> str | None:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
-from tfm_core.data.own.layout import Layout
-from tfm_core.data.own.records import Problem
-from tfm_core.data.own.rows import Accounting, Row
+from tfm_core.data.own.layout import ColumnLayout
+from tfm_core.data.own.records import LineProblem
+from tfm_core.data.own.rows import Accounting, TextRow
 from tfm_core.data.own.sets import MAX_NAME, TOKENS, OwnSet, SetDamaged, damaged
 from tfm_core.data.own.task import TEXT, own_vocabulary
 from tfm_core.data.own.tokens import Cutter, learned_from_text
@@ -27,9 +27,9 @@ _NAMES = {"pairs": N_("My pairs"), "labels": N_("My labels"), "text": N_("My tex
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Report:
-    """What was found in what was pasted or chosen, before anything is kept.
+    """What is in an upload, before it becomes a set.
 
-    problems: lines that are left out; refusal: why none of it can be kept, in a sentence, or None.
+    problems: lines that are left out; refusal: why none of it can be kept, or None.
     notes: what is worth knowing of what is kept. columns: names of the two texts of a row. rows:
     by split; counts, preview, lengths (tokens of each row, by column), balance (label -> examples)
     are of them. n_across: validation and test examples whose source training holds too; n_unknown:
@@ -47,8 +47,8 @@ class Report:
     unit: str
     split: Mapping[str, object]
     columns: tuple[str, ...] = ()
-    rows: Mapping[str, tuple[Row, ...]] = field(default_factory=dict, repr=False)
-    problems: tuple[Problem, ...] = ()
+    rows: Mapping[str, tuple[TextRow, ...]] = field(default_factory=dict, repr=False)
+    problems: tuple[LineProblem, ...] = ()
     notes: tuple[str, ...] = ()
     refusal: str | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Report:
     test: str = ""
     cutters: tuple[Cutter, ...] = ()
     words: tuple[tuple[str, ...], ...] = ()
-    layout: Layout | None = None
+    layout: ColumnLayout | None = None
     names: tuple[str, ...] = ()
     sample: tuple[tuple[str, ...], ...] = ()
     accounting: Accounting = field(default_factory=Accounting)
@@ -76,7 +76,7 @@ class Report:
 
     @property
     def is_much_left_out(self) -> bool:
-        """Whether so many lines have a problem that the file is probably not as it should be."""
+        """Whether so many lines have problems that the file is probably wrong."""
         found = (self.accounting, self.test_accounting)
         return max(one.share_left_out for one in found) > MAX_SHARE_LEFT_OUT
 
@@ -107,7 +107,7 @@ _MAX_CUT = 5_000
 
 
 def report_of(own: OwnSet) -> Report:
-    """Return what a set holds. Raises SetDamaged, in a sentence."""
+    """Return what a set holds. Raises SetDamaged."""
     unit = str(own.details.get("unit", ""))
     if own.kind == "text":
         text = own.content(TEXT).decode(errors="replace")
@@ -156,12 +156,12 @@ def as_lines(report: Report) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _rows(content: bytes) -> tuple[Row, ...]:
-    found: list[Row] = []
+def _rows(content: bytes) -> tuple[TextRow, ...]:
+    found: list[TextRow] = []
     for number, line in enumerate(content.decode().split("\n"), 1):
         if line:
             first, second = _two(json.loads(line))
-            found.append(Row(number, first, second))
+            found.append(TextRow(number, first, second))
     return tuple(found)
 
 

@@ -13,12 +13,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from tfm_core.data.own.layout import Layout
+from tfm_core.data.own.layout import ColumnLayout
 from tfm_core.data.own.records import (
     LINE,
     BadData,
-    Problem,
-    Record,
+    FileRecord,
+    LineProblem,
     Records,
 )
 from tfm_core.reading import is_text
@@ -40,7 +40,7 @@ _MARKS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TextRow:
     """Two texts, without line breaks or surrounding spaces, and the line on which they start.
 
     n_lines: how many lines they take up. numbered: how the line is named, see ``records.LINE``.
@@ -52,9 +52,9 @@ class Row:
     n_lines: int = 1
     numbered: str = LINE
 
-    def problem(self, sentence: str) -> Problem:
-        """Return the problem that leaves this row out."""
-        return Problem(self.line, sentence, self.n_lines, self.numbered)
+    def problem(self, sentence: str) -> LineProblem:
+        """Return a problem of this row."""
+        return LineProblem(self.line, sentence, self.n_lines, self.numbered)
 
     @property
     def place(self) -> Sentence:
@@ -64,7 +64,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Accounting:
-    """What became of each line of a file, or of each entry of a JSON list; ``total`` is their sum.
+    """Where the lines of a file, or entries of a JSON list, ended up; they add up to ``total``.
 
     kept: lines of the rows that a set holds. left_out: of rows with a problem. repeated: of rows
     that say what an earlier row says. blank: without any text. header: of the names of columns.
@@ -88,9 +88,7 @@ def decoded(raw: bytes | str) -> str:
     """Return a text with all its line ends alike. Raises BadData, with the number of the line."""
     if len(raw) > MAX_BYTES:
         raise BadData(
-            "This has {size:,} bytes; the limit is {most:,}.",
-            size=len(raw),
-            most=MAX_BYTES,
+            "This has {size:,} bytes; the limit is {most:,}.", size=len(raw), most=MAX_BYTES
         )
     text = raw if isinstance(raw, str) else _decoded(raw)
     if "\0" in text:
@@ -103,14 +101,14 @@ def decoded(raw: bytes | str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def rows_of(found: Records, layout: Layout) -> tuple[list[Row], list[Problem]]:
-    """Return the rows in the two chosen columns, and what is wrong with the others."""
-    rows: list[Row] = []
-    problems = list(found.problems)
-    for record in found.records[layout.has_header :]:
-        one = _row(record, layout, found.numbered)
-        (rows if isinstance(one, Row) else problems).append(one)  # type: ignore[arg-type]
-    return rows, sorted(problems, key=lambda one: one.line or 0)
+def rows_of(records: Records, layout: ColumnLayout) -> tuple[list[TextRow], list[LineProblem]]:
+    """Return the rows in the two chosen columns, and the problems of the others."""
+    rows: list[TextRow] = []
+    problems = list(records.problems)
+    for record in records.records[layout.has_header :]:
+        row = _row(record, layout, records.numbered)
+        (rows if isinstance(row, TextRow) else problems).append(row)  # type: ignore[arg-type]
+    return rows, sorted(problems, key=lambda row: row.line or 0)
 
 
 def _decoded(raw: bytes) -> str:
@@ -129,10 +127,10 @@ def _decoded(raw: bytes) -> str:
         ) from None
 
 
-def _row(record: Record, layout: Layout, numbered: str) -> Row | Problem:
+def _row(record: FileRecord, layout: ColumnLayout, numbered: str) -> TextRow | LineProblem:
     first, second = (record.cells[column] for column in (layout.first, layout.second))
     first, second = _one_line(first), _one_line(second)
-    row = Row(record.line, first or "", second or "", record.n_lines, numbered)
+    row = TextRow(record.line, first or "", second or "", record.n_lines, numbered)
     if first is None or second is None:
         return row.problem(N_("{place} needs two texts.", place=row.place))
     if not first or not second:
@@ -160,7 +158,7 @@ _MAX_LISTED = 10
 """Numbers of lines that one note lists."""
 
 
-class Changes:
+class NormalisationLog:
     """What normalising changed, line by line."""
 
     def __init__(self) -> None:
@@ -181,12 +179,9 @@ class Changes:
         return normalised(text)
 
     def notes(self) -> Iterator[str]:
-        """Yield what was changed, in sentences."""
+        """Yield notes on the changes."""
         if self._composed:
-            yield N_(
-                "{n:,} lines were normalised to Unicode NFC.",
-                n=len(self._composed),
-            )
+            yield N_("{n:,} lines were normalised to Unicode NFC.", n=len(self._composed))
         for sign, n in sorted(self._n_hidden.items()):
             lines = list(self._lines[sign])
             listed = ", ".join(map(str, lines[:_MAX_LISTED]))
@@ -199,26 +194,26 @@ class Changes:
             )
 
 
-def normalised_rows(rows: Iterable[Row]) -> tuple[list[Row], list[Problem], list[str]]:
-    """Return rows normalised, those that nothing is left of, and notes on what was changed."""
-    changes = Changes()
-    found: list[Row] = []
-    problems: list[Problem] = []
+def normalised_rows(rows: Iterable[TextRow]) -> tuple[list[TextRow], list[LineProblem], list[str]]:
+    """Return normalised rows, problems of rows that became empty, and notes on the changes."""
+    changes = NormalisationLog()
+    result: list[TextRow] = []
+    problems: list[LineProblem] = []
     for row in rows:
         first, second = (
             " ".join(changes.text(text, row.line).split()) for text in (row.first, row.second)
         )
         if first and second:
-            found.append(replace(row, first=first, second=second))
+            result.append(replace(row, first=first, second=second))
         else:
             problems.append(row.problem(N_("{place} has an empty text.", place=row.place)))
-    return found, problems, list(changes.notes())
+    return result, problems, list(changes.notes())
 
 
 def normalised_text(text: str) -> tuple[str, list[str]]:
-    """Return a running text normalised, and notes on what was changed."""
+    """Return a normalised text, and notes on the changes."""
     if text.isascii():
         return text, []
-    changes = Changes()
+    changes = NormalisationLog()
     lines = [changes.text(line, number) for number, line in enumerate(text.split("\n"), 1)]
     return "\n".join(lines), list(changes.notes())

@@ -1,4 +1,4 @@
-"""A running text of one's own, that a language model learns: looked through, split by place."""
+"""A custom text for a language model: checked, and split by position."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tfm_core.data.own.records import BadData
 from tfm_core.data.own.report import Report, set_name
 from tfm_core.data.own.rows import Accounting, decoded, normalised_text
 from tfm_core.data.own.tokens import learned_from_text
-from tfm_core.sentences import N_, counted
+from tfm_core.sentences import N_
 
 MAX_TEXT = 2_000_000
 """Characters of a text."""
@@ -21,7 +21,7 @@ _MAX_REPEATED = 0.2
 
 
 def running_text(raw: bytes | str, name: str, unit: str, test: bytes | str | None) -> Report:
-    """Look through a text, and a test file of its own; see ``texts.inspect_text``. Never raises."""
+    """Check a text and its test file; see ``texts.inspect_text``. Never raises."""
     split = {"by": "place" if test is None else "file"}
     blank = Report("text", set_name(name, "text"), unit, split, (N_("line"),))
     try:
@@ -37,27 +37,31 @@ def running_text(raw: bytes | str, name: str, unit: str, test: bytes | str | Non
     cutter = learned_from_text(unit, text, has_test=test is not None)
     blank = replace(blank, notes=tuple(notes), cutters=(cutter,))
     tokens = cutter.cut_text(text)
-    held = max(2, len(tokens) // 10)
+    n_held_out = max(2, len(tokens) // 10)
     if test is None:
-        start = round(len(text) * (1 - held / len(tokens)))
+        start = round(len(text) * (1 - n_held_out / len(tokens)))
         return replace(
             blank,
             text=text,
-            notes=(*blank.notes, *_of_repeats(text[:start], text[start:])),
-            counts={"train": len(tokens) - 2 * held, "validation": held, "test": held},
+            notes=(*blank.notes, *_repeat_notes(text[:start], text[start:])),
+            counts={
+                "train": len(tokens) - 2 * n_held_out,
+                "validation": n_held_out,
+                "test": n_held_out,
+            },
             words=(cutter.text_vocabulary(text),),
             n_tokens=len(tokens),
         )
     return _with_test(replace(blank, text=text, n_tokens=len(tokens)), tokens, test)
 
 
-def _listed(tokens: list[str]) -> str:
-    """Return tokens in one text, so that a row of them can be looked for."""
+def _delimited(tokens: list[str]) -> str:
+    """Return tokens as one text that can be searched for a row of them."""
     return "\0".join(["", *tokens, ""])
 
 
 def _with_test(blank: Report, tokens: list[str], test: bytes | str) -> Report:
-    """Add a test file of one's own to a text, and what is worth knowing of it."""
+    """Add a test file to a text, and notes on it."""
     try:
         whole = decoded(test)
         tested = whole.strip("\n")
@@ -72,25 +76,24 @@ def _with_test(blank: Report, tokens: list[str], test: bytes | str) -> Report:
     cut, seen = cutter.cut_text(tested), set(tokens)
     n_unknown = sum(token not in seen for token in cut)
     notes = [*blank.notes, *(N_("The test file: {why}", why=note) for note in changed)]
-    if tested in blank.text or _listed(cut) in _listed(tokens):
+    if tested in blank.text or _delimited(cut) in _delimited(tokens):
         notes.append(N_("The text contains the whole test file: its score measures memory."))
     else:
-        notes += _of_repeats(blank.text, tested)
+        notes += _repeat_notes(blank.text, tested)
     if n_unknown:
         notes.append(
-            counted(
-                "{n:,} of {all:,} test tokens is not in training, so the model never learns it.",
-                "{n:,} of {all:,} test tokens are not in training, so the model never learns them.",
-                n_unknown,
+            N_(
+                "Test tokens missing from training: {n:,} of {all:,}; never learned.",
+                n=n_unknown,
                 all=len(cut),
             )
         )
-    held = max(2, len(tokens) // 10)
+    n_held_out = max(2, len(tokens) // 10)
     return replace(
         blank,
         test=tested,
         notes=tuple(notes),
-        counts={"train": len(tokens) - held, "validation": held, "test": len(cut)},
+        counts={"train": len(tokens) - n_held_out, "validation": n_held_out, "test": len(cut)},
         words=(cutter.text_vocabulary(blank.text, tested),),
         n_unknown=n_unknown,
     )
@@ -102,8 +105,8 @@ def _accounting(whole: str, text: str) -> Accounting:
     return Accounting(total=total, kept=kept, blank=total - kept)
 
 
-def _of_repeats(train: str, test: str) -> Iterator[str]:
-    """Say how much of a test is made of long passages that training holds, where it is much."""
+def _repeat_notes(train: str, test: str) -> Iterator[str]:
+    """Yield a note where much of a test repeats long passages of training."""
     share = _share_repeated(train, test)
     if share > _MAX_REPEATED:
         yield N_(

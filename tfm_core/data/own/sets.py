@@ -1,4 +1,4 @@
-"""A set of one's own: a folder that is written once and never changed.
+"""A custom set: a folder that is written once and never changed.
 
 ``set.json`` says what the set is and holds a digest of every other file, and the set is named by a
 digest of ``set.json``: the same data, cut and split in the same way under the same name, is the
@@ -54,7 +54,7 @@ _MAX_FILES = 12
 
 
 def _is_file(name: str) -> bool:
-    """Say whether a set may have a file of that name, beside those that every set has."""
+    """Return whether a set may have a file of that name, beside those that every set has."""
     return bool(_FILE.fullmatch(name)) and name not in (SET, _KEPT)
 
 
@@ -138,16 +138,16 @@ class OwnSet:
         return sizes
 
     def content(self, name: str) -> bytes:
-        """Return a file as it was written. Raises SetDamaged, in a sentence."""
+        """Return a file as it was written. Raises SetDamaged."""
         try:
-            found = content_of(self.folder / name, most=MAX_BYTES)
+            content = content_of(self.folder / name, most=MAX_BYTES)
         except FileNotFoundError:
             raise damaged(self.name, N_(_GONE, file=name)) from None
         except Unreadable as error:
             raise damaged(self.name, error.sentence) from None
-        if self.files.get(name) != _digest(found):
+        if self.files.get(name) != _digest(content):
             raise damaged(self.name, N_(_CHANGED, file=name))
-        return found
+        return content
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,12 +178,12 @@ _GONE, _CHANGED, _NO_JSON = (
 
 
 def id_of(prepared: Prepared) -> str:
-    """Return what the set of this content is called."""
+    """Return the id of the set of this content."""
     return _digest(_manifest(prepared))[:20]
 
 
 def write(prepared: Prepared, *, owner: str | None = None, root: Path | None = None) -> OwnSet:
-    """Write a set, whole or not at all, and return it; one that is there already is kept as it is.
+    """Write a set atomically and return it; an existing one stays as it is.
 
     root: the folder of sets, by default ``place.root()``. Raises OSError, and ValueError, in a
     sentence, for what is too large.
@@ -209,11 +209,11 @@ def write(prepared: Prepared, *, owner: str | None = None, root: Path | None = N
 
 
 def give_up(own: OwnSet, owner: str) -> bool:
-    """Take an owner off a set; say whether others still keep it. Raises OSError."""
-    left = [one for one in own.owners if one != owner]
-    if left:
-        _replace(own.folder / _KEPT, {"owners": left, "kept": own.kept})
-    return bool(left)
+    """Remove an owner from a set; return whether others remain. Raises OSError."""
+    remaining = [keeper for keeper in own.owners if keeper != owner]
+    if remaining:
+        _replace(own.folder / _KEPT, {"owners": remaining, "kept": own.kept})
+    return bool(remaining)
 
 
 def files_of(prepared: Prepared) -> dict[str, bytes]:
@@ -221,14 +221,14 @@ def files_of(prepared: Prepared) -> dict[str, bytes]:
     return {**prepared.files, SET: _manifest(prepared)}
 
 
-def taken(own: OwnSet) -> Prepared:
-    """Return a set as it can be written elsewhere. Raises SetDamaged, in a sentence."""
+def as_prepared(own: OwnSet) -> Prepared:
+    """Return a set as it can be written elsewhere. Raises SetDamaged."""
     files = {name: own.content(name) for name in own.files}
     return Prepared(own.kind, own.name, own.counts, own.split, own.details, files)
 
 
 def read_from(read: Callable[[str, int], bytes]) -> Prepared:
-    """Return the set whose files ``read`` returns, by name and the bytes that one may have.
+    """Return the set whose files ``read(name, max_bytes)`` returns.
 
     What it is called follows from its content (``id_of``). Raises Unreadable, with a clause on
     what is wrong, and whatever ``read`` raises.
@@ -239,20 +239,20 @@ def read_from(read: Callable[[str, int], bytes]) -> Prepared:
         if isinstance(error, StudentError):
             raise
         raise Unreadable(_NO_JSON, file=SET) from None
-    found = _set_of(values)
-    if found is None or len(found.files) > _MAX_FILES:
+    manifest = _set_of(values)
+    if manifest is None or len(manifest.files) > _MAX_FILES:
         raise Unreadable("{file} is damaged", file=SET)
     room, files = MAX_BYTES, {}
-    for name, digest in found.files.items():
+    for name, digest in manifest.files.items():
         files[name] = read(name, room)
         room -= len(files[name])
         if _digest(files[name]) != digest:
             raise Unreadable(_CHANGED, file=name)
-    return Prepared(**found.parts, files=files)
+    return Prepared(**manifest.parts, files=files)
 
 
 def find(set_id: str) -> OwnSet:
-    """Return a set by its id. Raises SetMissing and SetDamaged, in a sentence."""
+    """Return a set by its id. Raises SetMissing and SetDamaged."""
     folder = folder_of(set_id)
     if folder is None:
         raise SetMissing(Paragraph("own-data/missing", set_id=set_id[:40]))
@@ -263,7 +263,7 @@ def find(set_id: str) -> OwnSet:
 
 
 def find_vocabulary(set_id: str) -> OwnSet:
-    """Return a set, or what a run beside it has kept of it. Raises SetMissing and SetDamaged.
+    """Return a set, or the vocabulary that a run kept of it. Raises SetMissing and SetDamaged.
 
     What was kept is known by the same digests as the set, so any run's copy is the right one.
     """
@@ -272,9 +272,9 @@ def find_vocabulary(set_id: str) -> OwnSet:
     except (SetMissing, SetDamaged):
         if ID.fullmatch(set_id):
             for folder in sorted(place.root().parent.glob(f"*/{VOCABULARY}/{set_id}")):
-                kept = opened(folder)
-                if kept.problem is None and TOKENS in kept.files:
-                    return kept
+                own = opened(folder)
+                if own.problem is None and TOKENS in own.files:
+                    return own
         raise
 
 
@@ -295,11 +295,11 @@ def read_vocabulary(set_id: str, read: Callable[[str, int], bytes]) -> dict[str,
         values = json.loads(files[SET])
     except (ValueError, RecursionError):
         raise Unreadable(_NO_JSON, file=SET) from None
-    found = _set_of(values)
-    if _digest(files[SET])[:20] != set_id or found is None:
+    manifest = _set_of(values)
+    if _digest(files[SET])[:20] != set_id or manifest is None:
         raise Unreadable(_CHANGED, file=SET)
     files[TOKENS] = read(TOKENS, MAX_BYTES)
-    if found.files.get(TOKENS) != _digest(files[TOKENS]):
+    if manifest.files.get(TOKENS) != _digest(files[TOKENS]):
         raise Unreadable(_CHANGED, file=TOKENS)
     return files
 
@@ -317,13 +317,13 @@ def write_vocabulary(folder: Path, set_id: str, files: Mapping[str, bytes]) -> N
 
 
 def check(task: object) -> None:
-    """Raise SetMissing or SetDamaged where a task learns from a set that is not whole here."""
+    """Raise SetMissing or SetDamaged where a task's set is not complete here."""
     if set_id := set_of(task):
         find(set_id)
 
 
 def missing(task: object) -> str | None:
-    """Return why a task cannot be learned here for want of its set, in a sentence, or None."""
+    """Return why a task's set cannot be used here, or None."""
     try:
         check(task)
     except (SetMissing, SetDamaged) as error:
@@ -337,13 +337,13 @@ def set_of(task: object) -> str:
 
 
 def added_of(task: object) -> str:
-    """Return the id of the set of ``set_of`` where it was added by somebody, else ""."""
+    """Return the id of a task's set if it was added by a user, else ""."""
     set_id = set_of(task)
     return "" if set_id.startswith(EXAMPLE) else set_id
 
 
 def folder_of(set_id: str) -> Path | None:
-    """Return where a set lies, None where there is none. Never raises."""
+    """Return the folder of a set, or None. Never raises."""
     if not ID.fullmatch(set_id):
         return None
     parent = place.EXAMPLES if set_id.startswith(EXAMPLE) else place.root()
@@ -379,11 +379,11 @@ def opened(folder: Path) -> OwnSet:
     except (ValueError, RecursionError):
         return OwnSet(name, folder, name=name, problem=N_(_NO_JSON, file=SET))
     is_example = folder.parent == place.EXAMPLES
-    found = _set_of(values)
-    if found is None or (not is_example and _digest(content)[:20] != name):
+    manifest = _set_of(values)
+    if manifest is None or (not is_example and _digest(content)[:20] != name):
         return OwnSet(name, folder, name=name, problem=N_(_CHANGED, file=SET))
     owners, kept = _keepers(folder)
-    return OwnSet(name, folder, **found.parts, files=found.files, owners=owners, kept=kept)
+    return OwnSet(name, folder, **manifest.parts, files=manifest.files, owners=owners, kept=kept)
 
 
 def _set_of(values: object) -> _SetFile | None:
@@ -395,7 +395,7 @@ def _set_of(values: object) -> _SetFile | None:
 
 
 def _write_files(files: Mapping[str, bytes], target: Path) -> None:
-    """Write a folder, whole or not at all. Raises OSError."""
+    """Write a folder atomically. Raises OSError."""
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_name(f"{DRAFT}{secrets.token_hex(6)}")
     try:
@@ -432,15 +432,17 @@ def _manifest(prepared: Prepared | OwnSet) -> bytes:
 
 
 def _keepers(folder: Path) -> tuple[tuple[str, ...], str]:
-    """Return who keeps a set, and since when; a damaged file says neither."""
+    """Return a set's owners and since when it is kept, empty if the file is damaged."""
     try:
         values = object_of(folder / _KEPT, most=_MAX_KEPT)
     except (FileNotFoundError, Unreadable):
         return (), ""
     owners, kept = values.get("owners"), values.get("kept")
-    found = owners if isinstance(owners, list) else []
-    known = tuple(one for one in found if isinstance(one, str) and OWNER.fullmatch(one))
-    return known, str(kept) if is_moment(kept) else ""
+    listed_owners = owners if isinstance(owners, list) else []
+    valid_owners = tuple(
+        one for one in listed_owners if isinstance(one, str) and OWNER.fullmatch(one)
+    )
+    return valid_owners, str(kept) if is_moment(kept) else ""
 
 
 def _replace(path: Path, values: Mapping[str, Any]) -> None:

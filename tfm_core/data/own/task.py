@@ -33,7 +33,7 @@ TEST_TEXT = "test.txt"
 
 
 def own_text(set_id: str) -> str:
-    """Return the text of a set. Raises ValueError, in a sentence, where it cannot be had."""
+    """Return the text of a set. Raises ValueError where it cannot be had."""
     own = sets.find(set_id)
     if own.kind != "text":
         raise StudentError(
@@ -46,7 +46,7 @@ def own_text(set_id: str) -> str:
 def own_test(set_id: str) -> str:
     """Return the test file of a set of a text, "" where its text is split by place.
 
-    Raises ValueError, in a sentence, where it cannot be had.
+    Raises ValueError where it cannot be had.
     """
     own = sets.find(set_id)
     return own.content(TEST_TEXT).decode() if TEST_TEXT in own.files else ""
@@ -55,7 +55,7 @@ def own_test(set_id: str) -> str:
 def own_vocabulary(set_id: str) -> tuple[Cutter, tuple[str, ...]] | None:
     """Return how a set of a text is cut, and its vocabulary; None where the set does not say it.
 
-    It is known where a run has kept it, too. Raises ValueError, in a sentence, where it cannot be
+    It is known where a run has kept it, too. Raises ValueError where it cannot be
     had.
     """
     own = sets.find_vocabulary(set_id)
@@ -66,7 +66,7 @@ def own_vocabulary(set_id: str) -> tuple[Cutter, tuple[str, ...]] | None:
 
 
 SPLITS = ("train", "validation", "test")
-_TOLD = ("src_len", "tgt_len", "n_src", "n_tgt")
+_SIZES = ("src_len", "tgt_len", "n_src", "n_tgt")
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class OwnTask:
     def tokenize(self, text: str) -> tuple[str, ...]:
         """Cut what a person typed into source tokens; unknown ones become ``<unk>``.
 
-        Raises ValueError, in a sentence, for no or too many tokens.
+        Raises ValueError for no or too many tokens.
         """
         cutter = self.cutters[0]
         return check_tokens(
@@ -141,11 +141,11 @@ class OwnTask:
 
         None, too, where a run has kept no more of the set than its vocabulary.
         """
-        return self._known.get(tuple(src)) if self.own.has_examples else None
+        return self._answers.get(tuple(src)) if self.own.has_examples else None
 
     @property
     def missing(self) -> str | None:
-        """Why no example can be drawn, in a sentence, or None."""
+        """Why no example can be drawn, or None."""
         return None if self.own.has_examples else sets.missing(self.config)
 
     def join_src(self, tokens: Sequence[str]) -> str:
@@ -161,7 +161,7 @@ class OwnTask:
         return tuple({pair.src: pair for pair in reversed(self.splits["train"])}.values())
 
     @cached_property
-    def _known(self) -> dict[tuple[str, ...], tuple[str, ...]]:
+    def _answers(self) -> dict[tuple[str, ...], tuple[str, ...]]:
         return {pair.src: pair.tgt for part in self.splits.values() for pair in part}
 
     def _read(self, split: str) -> list[tuple[str, str]]:
@@ -171,8 +171,8 @@ class OwnTask:
 
     def _pair(self, row: tuple[str, str]) -> Pair:
         (cut_src, src_words), (cut_tgt, tgt_words) = self._sides
-        src = tuple(_known(src_words, token) for token in cut_src.cut(row[0]))
-        tgt = tuple(_known(tgt_words, token) for token in cut_tgt.cut(row[1]))
+        src = tuple(_known_or_unknown(src_words, token) for token in cut_src.cut(row[0]))
+        tgt = tuple(_known_or_unknown(tgt_words, token) for token in cut_tgt.cut(row[1]))
         return Pair(src, tgt, ((),) * len(tgt))
 
 
@@ -180,7 +180,7 @@ def own_task(config: OwnTextTaskConfig) -> OwnTask:
     """Return the task of a configuration; an equal one gives the same object while its set is here.
 
     Of a set that is gone it has the vocabulary that a run has kept, and no examples. Raises
-    ValueError, in a sentence, where not even that is here, the set is damaged, or another one.
+    ValueError where not even that is here, the set is damaged, or another one.
     """
     own = sets.find_vocabulary(config.data)
     return _task(config, str(own.folder))
@@ -189,20 +189,22 @@ def own_task(config: OwnTextTaskConfig) -> OwnTask:
 @lru_cache(maxsize=16)
 def _task(config: OwnTextTaskConfig, _folder: str) -> OwnTask:
     own = sets.find_vocabulary(config.data)
-    told = {name: own.details.get(name) for name in _TOLD}
-    if own.kind != config.name.removeprefix("own-") or told != config.model_dump(include={*_TOLD}):
+    sizes = {name: own.details.get(name) for name in _SIZES}
+    if own.kind != config.name.removeprefix("own-") or sizes != config.model_dump(
+        include={*_SIZES}
+    ):
         raise StudentError(Paragraph("own-data/other-set", set_id=own.id, name=own.name))
     return OwnTask(config, own)
 
 
-def _known(vocabulary: Vocabulary, token: str) -> str:
+def _known_or_unknown(vocabulary: Vocabulary, token: str) -> str:
     return token if token in vocabulary else SPECIALS[UNK]
 
 
 def load_own(config: OwnTextTaskConfig, *, seed: int, progress: Progress | None = None) -> TextData:
     """Return the splits of a set on the CPU; they are the set's own, whatever the seed.
 
-    Nothing is downloaded, so ``progress`` is told nothing. Raises ValueError, in a sentence, where
+    Nothing is downloaded, so ``progress`` is told nothing. Raises ValueError where
     the set is missing or damaged.
     """
     from tfm_core.data.text_data import TextData, encoded

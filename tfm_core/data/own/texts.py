@@ -1,4 +1,4 @@
-"""Sentences and texts of one's own: looked through, said what is wrong with them, made a set.
+"""Custom sentences: checked, reported on, split and made a set.
 
 A split by seed keeps all lines of one source together, so that no unseen example was seen; sources
 are the same where a model reads the same tokens. Merges and vocabularies are learned from the
@@ -18,28 +18,28 @@ from typing import Any
 from tfm_core.config.own_tasks import MAX_WORDS
 from tfm_core.data.own.classes import (
     known_labels,
-    of_classes,
-    of_spellings,
+    label_notes,
     plain_label,
+    spelling_notes,
     spellings_of,
 )
-from tfm_core.data.own.layout import Layout, guess
+from tfm_core.data.own.layout import ColumnLayout, guess
 from tfm_core.data.own.records import (
     ENTRY,
     TEST_ENTRY,
     BadData,
-    Problem,
+    LineProblem,
     Records,
     read_records,
 )
 from tfm_core.data.own.report import COLUMNS, MAX_PREVIEW, SPLITS, Report, set_name
-from tfm_core.data.own.rows import Accounting, Row, decoded, normalised_rows, rows_of
+from tfm_core.data.own.rows import Accounting, TextRow, decoded, normalised_rows, rows_of
 from tfm_core.data.own.running import running_text
 from tfm_core.data.own.sets import MAX_NAME, TOKENS, Prepared
 from tfm_core.data.own.task import TEST_TEXT, TEXT
 from tfm_core.data.own.tokens import LABEL, Cutter, learned
 from tfm_core.data.vocabulary import SPECIALS
-from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, counted
+from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
 
 MIN_ROWS = 10
 """Different sources that a set needs, so that each part of it has some."""
@@ -57,10 +57,10 @@ def inspect_text(
     unit: str = "words",
     seed: int = 0,
     test: bytes | str | None = None,
-    layout: Layout | None = None,
+    layout: ColumnLayout | None = None,
     merges_labels: bool = True,
 ) -> Report:
-    """Look through what was pasted or chosen. Never raises for what is in it.
+    """Check a pasted or uploaded text. Never raises for its content.
 
     kind: "pairs", "labels" or "text". name: of the file. unit: how sentences are cut. seed: of the
     split; test: a test file instead of a share by seed. layout: which columns are read, guessed
@@ -71,28 +71,28 @@ def inspect_text(
     seeded: dict[str, object] = {"by": "seed", "seed": seed} if test is None else {"by": "file"}
     blank = Report(kind, set_name(name, kind), unit, seeded, COLUMNS[kind])
     try:
-        found = read_records(decoded(raw))
-        guessed = guess(kind, found)
-        if layout is None or max(layout.first, layout.second) >= found.width:
+        records = read_records(decoded(raw))
+        guessed = guess(kind, records)
+        if layout is None or max(layout.first, layout.second) >= records.width:
             layout = guessed
-        layout = replace(layout, has_header=layout.has_header and not found.names)
-        blank = replace(blank, layout=layout, **_columns(found, layout))
-        rows, problems = rows_of(found, layout)
+        layout = replace(layout, has_header=layout.has_header and not records.names)
+        blank = replace(blank, layout=layout, **_columns(records, layout))
+        rows, problems = rows_of(records, layout)
         rows, empty, notes = normalised_rows(rows)
         blank = replace(blank, problems=(*problems, *empty), notes=tuple(notes))
         tests = None
         if test is not None:
             is_guess = layout.has_header == guessed.has_header
-            tests = _tests(kind, test, found, layout, is_guess=is_guess)
-        return _rows(blank, found, rows, tests, seed, merges_labels)
+            tests = _read_test_file(kind, test, records, layout, is_guess=is_guess)
+        return _inspect_rows(blank, records, rows, tests, seed, merges_labels)
     except BadData as error:
         return replace(blank, refusal=error.sentence)
 
 
-def _columns(found: Records, layout: Layout) -> dict[str, Any]:
+def _columns(records: Records, layout: ColumnLayout) -> dict[str, Any]:
     """Return the names of all columns, and the first rows with all of them."""
-    head = found.records[0].cells if layout.has_header else found.names
-    sample = [record.cells for record in found.records[layout.has_header :][:MAX_PREVIEW]]
+    head = records.records[0].cells if layout.has_header else records.names
+    sample = [record.cells for record in records.records[layout.has_header :][:MAX_PREVIEW]]
     return {
         "names": tuple(" ".join((cell or "").split()) for cell in head),
         "sample": tuple(tuple("…" if one is None else one[:200] for one in row) for row in sample),
@@ -100,7 +100,7 @@ def _columns(found: Records, layout: Layout) -> dict[str, Any]:
 
 
 def prepare(report: Report, *, name: str = "") -> Prepared:
-    """Make a set of what was found. Raises ValueError, in a sentence, where none can be kept."""
+    """Make a set of a report. Raises ValueError where it is refused."""
     if report.refusal is not None:
         raise StudentError(report.refusal)
     name = set_name(name or report.name, report.kind)
@@ -138,58 +138,48 @@ def _read_as(report: Report) -> dict[str, object]:
     return {"read": details} if details else {}
 
 
-def _rows(
+def _inspect_rows(
     blank: Report,
-    found: Records,
-    rows: list[Row],
-    tested: _Tests | None,
+    records: Records,
+    rows: list[TextRow],
+    test_file: _TestFile | None,
     seed: int,
     merges_labels: bool,
 ) -> Report:
-    """Look through rows of two texts. Raises BadData."""
+    """Check rows of two texts. Raises BadData."""
     kind, unit = blank.kind, blank.unit
     read = _reader(unit)
     all_rows, problems = rows, list(blank.problems)
-    notes = [*blank.notes, *_of_quotes(found)]
-    if tested is not None:
-        problems += tested.problems
-        notes += tested.notes
+    notes = [*blank.notes, *_quote_notes(records)]
+    if test_file is not None:
+        problems += test_file.problems
+        notes += test_file.notes
     spellings: tuple[tuple[str, ...], ...] = ()
-    tests = None if tested is None else tested.rows
+    tests = None if test_file is None else test_file.rows
     if kind == "labels":
         spellings = spellings_of(plain_label(row.second) for row in [*rows, *(tests or ())])
         one_label = spellings if merges_labels else ()
-        notes += of_spellings(spellings, is_merged=merges_labels)
+        notes += spelling_notes(spellings, is_merged=merges_labels)
         rows = _with_labels(rows, one_label)
         tests = None if tests is None else _with_labels(tests, one_label)
-    rows, n_twice = _once(kind, rows, read)
+    rows, n_twice = _deduplicated(kind, rows, read)
     if n_twice:
-        notes.append(
-            counted(
-                "{n:,} duplicate line was dropped.", "{n:,} duplicate lines were dropped.", n_twice
-            )
-        )
+        notes.append(N_("Duplicate lines dropped: {n:,}.", n=n_twice))
     if tests is not None:
-        tests, n_twice = _once(kind, tests, read)
+        tests, n_twice = _deduplicated(kind, tests, read)
         if n_twice:
-            notes.append(
-                counted(
-                    "{n:,} duplicate line of the test file was dropped.",
-                    "{n:,} duplicate lines of the test file were dropped.",
-                    n_twice,
-                )
-            )
+            notes.append(N_("Duplicate test lines dropped: {n:,}.", n=n_twice))
     parts = _split(kind, rows, tests, seed, read)
     cutters = _cutters(kind, unit, parts["train"])
     parts, too_long = _short_enough(parts, cutters)
     problems += too_long
     if kind == "labels":
-        notes += of_classes(parts)
+        notes += label_notes(parts)
         parts, unknown = known_labels(parts)
         problems += unknown
     _check_sizes(parts)
     words = _vocabularies(kind, parts["train"], cutters)
-    n_unknown, n_tokens = _unknown(parts, cutters, words)
+    n_unknown, n_tokens = _count_unknown(parts, cutters, words)
     seen = {read(row.first) for row in parts["train"]}
     n_across = sum(read(row.first) in seen for split in SPLITS[1:] for row in parts[split])
     everything = [row for split in SPLITS for row in parts[split]]
@@ -211,95 +201,96 @@ def _rows(
         words=words,
         spellings=spellings,
         is_merged=merges_labels and bool(spellings),
-        accounting=_accounting(found, blank.layout, all_rows, rows, everything, problems),
+        accounting=_accounting(records, blank.layout, all_rows, rows, everything, problems),
     )
-    if tested is not None:
-        layout, all_tests = tested.layout, tested.rows
-        lines = _accounting(tested.found, layout, all_tests, tests or [], everything, problems)
+    if test_file is not None:
+        layout, all_tests = test_file.layout, test_file.rows
+        lines = _accounting(test_file.found, layout, all_tests, tests or [], everything, problems)
         report = replace(report, test_accounting=lines)
     return replace(report, notes=(*notes, *_notes(report, read)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Tests:
-    """What was read of a test file."""
+class _TestFile:
+    """A test file as read."""
 
     found: Records
-    layout: Layout
-    rows: list[Row]
-    problems: list[Problem]
+    layout: ColumnLayout
+    rows: list[TextRow]
+    problems: list[LineProblem]
     notes: Sequence[str]
 
 
-def _tests(kind: str, raw: bytes | str, main: Records, layout: Layout, *, is_guess: bool) -> _Tests:
+def _read_test_file(
+    kind: str, raw: bytes | str, main: Records, layout: ColumnLayout, *, is_guess: bool
+) -> _TestFile:
     """Read a test file in the layout of the main one, where it has the same columns.
 
     is_guess: nobody chose whether the main file has a header, so that of the test file is guessed.
     """
     try:
-        found = read_records(decoded(raw), is_test=True, width=main.width)
+        records = read_records(decoded(raw), is_test=True, width=main.width)
     except BadData as error:
         raise BadData("The test file: {why}", why=error.sentence) from None
-    guessed = guess(kind, found)
+    guessed = guess(kind, records)
     columns = guessed.first, guessed.second
     if main.names:
         wanted = main.names[layout.first], main.names[layout.second]
-        if set(wanted) <= set(found.names):
-            columns = found.names.index(wanted[0]), found.names.index(wanted[1])
-    elif found.width == main.width and not found.names:
+        if set(wanted) <= set(records.names):
+            columns = records.names.index(wanted[0]), records.names.index(wanted[1])
+    elif records.width == main.width and not records.names:
         columns = layout.first, layout.second
     has_header = guessed.has_header if is_guess else layout.has_header
-    if layout.has_header and found.records[0].cells == main.records[0].cells:
+    if layout.has_header and records.records[0].cells == main.records[0].cells:
         has_header = True
-    used = Layout(*columns, has_header and not found.names)
-    rows, problems = rows_of(found, used)
+    test_layout = ColumnLayout(*columns, has_header and not records.names)
+    rows, problems = rows_of(records, test_layout)
     rows, empty, notes = normalised_rows(rows)
-    notes += _of_quotes(found)
-    told = [N_("The test file: {why}", why=note) for note in notes]
-    return _Tests(found, used, rows, problems + empty, told)
+    notes += _quote_notes(records)
+    prefixed = [N_("The test file: {why}", why=note) for note in notes]
+    return _TestFile(records, test_layout, rows, problems + empty, prefixed)
 
 
-def _of_quotes(found: Records) -> Iterator[str]:
-    """Say which lines have a quotation mark that is not closed, and what was done with it."""
-    if found.unclosed:
-        yield counted(
-            "{n:,} unclosed quotation mark was read as text, on line {lines}.",
-            "{n:,} unclosed quotation marks were read as text, on lines {lines}.",
-            len(found.unclosed),
-            lines=", ".join(map(str, found.unclosed[:10]))
-            + (" …" if len(found.unclosed) > 10 else ""),
+def _quote_notes(records: Records) -> Iterator[str]:
+    """Yield a note on lines with an unclosed quotation mark."""
+    if records.unclosed:
+        yield N_(
+            "Unclosed quotation marks read as text: {n:,}, on lines {lines}.",
+            n=len(records.unclosed),
+            lines=", ".join(map(str, records.unclosed[:10]))
+            + (" …" if len(records.unclosed) > 10 else ""),
         )
 
 
-def _with_labels(rows: Iterable[Row], spellings: Iterable[Sequence[str]]) -> list[Row]:
+def _with_labels(rows: Iterable[TextRow], spellings: Iterable[Sequence[str]]) -> list[TextRow]:
     """Return rows with plain labels, each in the first of its spellings."""
     merged = {label: group[0] for group in spellings for label in group}
-    found = []
+    relabelled = []
     for row in rows:
         plain = plain_label(row.second)
         label = merged.get(plain, plain)
-        found.append(row if label == row.second else replace(row, second=label))
-    return found
+        relabelled.append(row if label == row.second else replace(row, second=label))
+    return relabelled
 
 
 def _accounting(
-    found: Records,
-    layout: Layout | None,
-    rows: Sequence[Row],
-    different: Sequence[Row],
-    kept: Iterable[Row],
-    problems: Iterable[Problem],
+    records: Records,
+    layout: ColumnLayout | None,
+    rows: Sequence[TextRow],
+    distinct: Sequence[TextRow],
+    kept: Iterable[TextRow],
+    problems: Iterable[LineProblem],
 ) -> Accounting:
     """Count what became of the lines of a file."""
-    n_header = found.records[0].n_lines if layout is not None and layout.has_header else 0
+    n_header = records.records[0].n_lines if layout is not None and layout.has_header else 0
     return Accounting(
-        total=found.total,
-        kept=sum(row.n_lines for row in kept if row.numbered == found.numbered),
-        left_out=sum(one.n_lines for one in problems if one.numbered == found.numbered),
-        repeated=sum(row.n_lines for row in rows) - sum(row.n_lines for row in different),
-        blank=found.blank,
+        total=records.total,
+        kept=sum(row.n_lines for row in kept if row.numbered == records.numbered),
+        left_out=sum(one.n_lines for one in problems if one.numbered == records.numbered),
+        repeated=sum(row.n_lines for row in rows) - sum(row.n_lines for row in distinct),
+        blank=records.blank,
         header=n_header,
-        in_entries=found.numbered in {ENTRY, TEST_ENTRY},
+        in_entries=records.numbered in {ENTRY, TEST_ENTRY},
     )
 
 
@@ -313,22 +304,22 @@ def _reader(unit: str) -> Reader:
     return cache(lambda text: cutter.cut(text) or (text,))
 
 
-def _once(kind: str, rows: Iterable[Row], read: Reader) -> tuple[list[Row], int]:
-    """Return rows without those that say what an earlier one says, and how many those were."""
-    known: dict[tuple[object, object], Row] = {}
+def _deduplicated(kind: str, rows: Iterable[TextRow], read: Reader) -> tuple[list[TextRow], int]:
+    """Return rows without duplicates, and how many there were."""
+    distinct: dict[tuple[object, object], TextRow] = {}
     n_rows = 0
     for row in rows:
         second = row.second if kind == "labels" else read(row.second)
-        known.setdefault((read(row.first), second), row)
+        distinct.setdefault((read(row.first), second), row)
         n_rows += 1
-    return list(known.values()), n_rows - len(known)
+    return list(distinct.values()), n_rows - len(distinct)
 
 
 def _split(
-    kind: str, rows: list[Row], tests: list[Row] | None, seed: int, read: Reader
-) -> dict[str, tuple[Row, ...]]:
-    """Share rows out: all of one source go to one part, and training has each label. BadData."""
-    by_source: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+    kind: str, rows: list[TextRow], tests: list[TextRow] | None, seed: int, read: Reader
+) -> dict[str, tuple[TextRow, ...]]:
+    """Split rows: one source stays in one part, training gets each label. Raises BadData."""
+    by_source: dict[tuple[str, ...], list[TextRow]] = defaultdict(list)
     for row in rows:
         by_source[read(row.first)].append(row)
     if len(by_source) < MIN_ROWS:
@@ -354,18 +345,8 @@ def _split(
 
 def _too_few(kind: str, n: int) -> Sentence:
     if kind == "labels":
-        return counted(
-            "There is {n} different sentence; at least {least} are needed.",
-            "There are {n} different sentences; at least {least} are needed.",
-            n,
-            least=MIN_ROWS,
-        )
-    return counted(
-        "There is {n} different source; at least {least} are needed.",
-        "There are {n} different sources; at least {least} are needed.",
-        n,
-        least=MIN_ROWS,
-    )
+        return N_("Different sentences: {n}; at least {least} are needed.", n=n, least=MIN_ROWS)
+    return N_("Different sources: {n}; at least {least} are needed.", n=n, least=MIN_ROWS)
 
 
 def _is_known(label: str, seen: set[str]) -> bool:
@@ -374,18 +355,18 @@ def _is_known(label: str, seen: set[str]) -> bool:
     return is_known
 
 
-def _cutters(kind: str, unit: str, train: Sequence[Row]) -> tuple[Cutter, Cutter]:
+def _cutters(kind: str, unit: str, train: Sequence[TextRow]) -> tuple[Cutter, Cutter]:
     src = learned(unit, (row.first for row in train))
     return src, Cutter(LABEL) if kind == "labels" else learned(unit, (row.second for row in train))
 
 
 def _short_enough(
-    parts: Mapping[str, tuple[Row, ...]], cutters: tuple[Cutter, Cutter]
-) -> tuple[dict[str, tuple[Row, ...]], list[Problem]]:
-    """Leave out what has more tokens than it may have, or none."""
-    problems: list[Problem] = []
+    parts: Mapping[str, tuple[TextRow, ...]], cutters: tuple[Cutter, Cutter]
+) -> tuple[dict[str, tuple[TextRow, ...]], list[LineProblem]]:
+    """Drop rows with too many tokens or none; return the problems too."""
+    problems: list[LineProblem] = []
 
-    def fitting(rows: tuple[Row, ...]) -> Iterator[Row]:
+    def fitting(rows: tuple[TextRow, ...]) -> Iterator[TextRow]:
         for row in rows:
             sizes = len(cutters[0].cut(row.first)), len(cutters[1].cut(row.second))
             if min(sizes) == 0:
@@ -402,21 +383,20 @@ def _short_enough(
             else:
                 yield row
 
-    left = {split: tuple(fitting(rows)) for split, rows in parts.items()}
-    return left, sorted(problems, key=lambda one: one.line or 0)
+    remaining = {split: tuple(fitting(rows)) for split, rows in parts.items()}
+    return remaining, sorted(problems, key=lambda one: one.line or 0)
 
 
-def _check_sizes(parts: Mapping[str, Sequence[Row]]) -> None:
+def _check_sizes(parts: Mapping[str, Sequence[TextRow]]) -> None:
     for split in SPLITS:
         if not parts[split]:
             raise BadData(
-                "No lines are left for {split}. Allow longer sentences or add lines.",
-                split=split,
+                "No lines are left for {split}. Allow longer sentences or add lines.", split=split
             )
 
 
 def _vocabularies(
-    kind: str, train: Sequence[Row], cutters: tuple[Cutter, Cutter]
+    kind: str, train: Sequence[TextRow], cutters: tuple[Cutter, Cutter]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the tokens of the training part, sorted. Raises BadData for too many."""
     made = (
@@ -431,8 +411,8 @@ def _vocabularies(
     return made
 
 
-def _unknown(
-    parts: Mapping[str, Sequence[Row]],
+def _count_unknown(
+    parts: Mapping[str, Sequence[TextRow]],
     cutters: tuple[Cutter, Cutter],
     words: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> tuple[int, int]:
@@ -441,9 +421,11 @@ def _unknown(
     n_unknown = n_tokens = 0
     for split in SPLITS[1:]:
         for row in parts[split]:
-            one, other = cutters[0].cut(row.first), cutters[1].cut(row.second)
-            n_tokens += len(one) + len(other)
-            n_unknown += sum(t not in src for t in one) + sum(t not in tgt for t in other)
+            src_tokens, tgt_tokens = cutters[0].cut(row.first), cutters[1].cut(row.second)
+            n_tokens += len(src_tokens) + len(tgt_tokens)
+            n_unknown += sum(t not in src for t in src_tokens) + sum(
+                t not in tgt for t in tgt_tokens
+            )
     return n_unknown, n_tokens
 
 
@@ -453,27 +435,21 @@ def _notes(report: Report, read: Reader) -> Iterator[str]:
     n_ambiguous = sum(n > 1 for n in sources.values())
     n_unseen = report.counts["validation"] + report.counts["test"]
     if n_ambiguous:
-        yield counted(
-            "{n:,} training source has several answers: no model can give them all.",
-            "{n:,} training sources have several answers: no model can give them all.",
-            n_ambiguous,
+        yield N_(
+            "Training sources with several answers: {n:,}; no model can give all.", n=n_ambiguous
         )
     if report.kind == "pairs" and len({row.second for row in train}) == 1:
         yield N_("All training targets are the same: there is nothing to learn.")
     if report.n_across:
-        yield counted(
-            "{n:,} of {all:,} unseen examples has a source from training, so its score "
-            "is partly memory.",
-            "{n:,} of {all:,} unseen examples have a source from training, so their "
-            "score is partly memory.",
-            report.n_across,
+        yield N_(
+            "Unseen examples with a training source: {n:,} of {all:,}; partly memory.",
+            n=report.n_across,
             all=n_unseen,
         )
     if report.n_unknown:
-        yield counted(
-            "{n:,} of {all:,} unseen tokens is not in training: the model reads it as <unk>.",
-            "{n:,} of {all:,} unseen tokens are not in training: the model reads them as <unk>.",
-            report.n_unknown,
+        yield N_(
+            "Unseen tokens missing from training: {n:,} of {all:,}; read as <unk>.",
+            n=report.n_unknown,
             all=report.n_tokens,
         )
 
@@ -487,6 +463,6 @@ def _tokens(report: Report) -> bytes:
     return json.dumps(sides, ensure_ascii=False).encode()
 
 
-def _lines(rows: Sequence[Row]) -> bytes:
+def _lines(rows: Sequence[TextRow]) -> bytes:
     lines = [json.dumps([row.first, row.second], ensure_ascii=False) for row in rows]
     return ("\n".join(lines) + "\n").encode()

@@ -100,7 +100,7 @@ class Cutter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cut(Variant):
+class CutKind(Variant):
     """cut(cutter, text) and join(tokens); kind: what one token is called in a sentence."""
 
     cut: Callable[[Cutter, str], Iterable[str]]
@@ -214,7 +214,7 @@ def _merges(every: Sequence[str], n_merges: int) -> tuple[tuple[str, str], ...]:
 
 CUTS = Registry(
     "way to cut sentences",
-    Cut(
+    CutKind(
         name="words",
         label=N_("Words"),
         help=N_("Words and punctuation: few tokens, but unseen words are unknown."),
@@ -223,7 +223,7 @@ CUTS = Registry(
         join=joined_words,
         kind="word",
     ),
-    Cut(
+    CutKind(
         name="spaces",
         label=N_("At spaces only"),
         help=N_("For chords, moves or SMILES: everything between spaces is one token."),
@@ -232,7 +232,7 @@ CUTS = Registry(
         join=" ".join,
         kind="word",
     ),
-    Cut(
+    CutKind(
         name="characters",
         label=N_("Characters"),
         help=N_("Single characters: many tokens, hardly any unknown."),
@@ -241,7 +241,7 @@ CUTS = Registry(
         join="".join,
         kind="character",
     ),
-    Cut(
+    CutKind(
         name="bpe",
         label=N_("Byte pairs"),
         help=N_("Frequent words whole, rare ones in pieces; learned from the training data."),

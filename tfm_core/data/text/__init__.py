@@ -37,7 +37,7 @@ TEXT_GENERATORS: dict[str, Callable[[int], TextTask]] = {
 def text_task(config: NamedTaskConfig) -> TextTask:
     """Return the task of a configuration; the same settings give the same object.
 
-    Raises ValueError, in a sentence, for a task without a text to learn from.
+    Raises ValueError for a task without a text to learn from.
     """
     find = TASK_KINDS[config.kind].text
     if find is None:

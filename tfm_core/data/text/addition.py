@@ -48,14 +48,10 @@ class AdditionTask(JoinedTask):
         tokens = check_tokens(written, self.src_vocabulary, longest=10_000, kind="character")
         found = _SUM.fullmatch(written)
         if found is None:
-            raise StudentError(
-                "“{written}” is not a sum. Write it as 12+34.",
-                written=written[:30],
-            )
+            raise StudentError("“{written}” is not a sum. Write it as 12+34.", written=written[:30])
         if max(map(len, found.groups())) > self.n_digits:
             raise StudentError(
-                "Each number may have up to {n_digits} digits.",
-                n_digits=self.n_digits,
+                "Each number may have up to {n_digits} digits.", n_digits=self.n_digits
             )
         return tokens
 

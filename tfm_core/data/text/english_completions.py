@@ -23,7 +23,7 @@ _NO_TIME, _TIME_FIRST, _TIME_LAST = 0.6, 0.2, 0.2
 _HAS_PLACE = 0.35
 
 
-class _Part(NamedTuple):
+class _Words(NamedTuple):
     """Words of a part of the sentence, where they end, the nouns in them, and their chance."""
 
     words: tuple[str, ...]
@@ -49,7 +49,7 @@ class _Walk:
 
     def __init__(self, pattern: Pattern) -> None:
         self.pattern = pattern
-        self._phrases: dict[tuple[int, tuple[Noun, ...], bool], list[_Part]] = {}
+        self._phrases: dict[tuple[int, tuple[Noun, ...], bool], list[_Words]] = {}
 
     def sentences(self) -> Iterator[tuple[tuple[str, ...], float]]:
         """Yield words and chance of every derivation; a sentence may come up more than once."""
@@ -81,37 +81,37 @@ class _Walk:
                     for rest in self._rest(verb, subject, end, is_joined=joins_object):
                         yield (*begun, *rest.words, *after), so_far * rest.chance
 
-    def _rest(self, verb: Verb, subject: _Part, end: int, *, is_joined: bool) -> Iterator[_Part]:
+    def _rest(self, verb: Verb, subject: _Words, end: int, *, is_joined: bool) -> Iterator[_Words]:
         """Yield what may stand behind the verb up to ``end``: object and place."""
         at = subject.end + 1
-        objects = [_Part((), at, (), 1.0)]
+        objects = [_Words((), at, (), 1.0)]
         if verb.objects:
             others = tuple(n for n in candidates(verb.objects) if n.english not in subject.nouns)
             objects = self._phrase(at, others, is_joined=is_joined)
         for thing in objects:
             for words, chance in _places(verb):
                 if thing.end + len(words) == end and self._fits(words, thing.end):
-                    yield _Part((*thing.words, *words), end, (), thing.chance * chance)
+                    yield _Words((*thing.words, *words), end, (), thing.chance * chance)
 
-    def _phrase(self, at: int, nouns: tuple[Noun, ...], *, is_joined: bool) -> list[_Part]:
+    def _phrase(self, at: int, nouns: tuple[Noun, ...], *, is_joined: bool) -> list[_Words]:
         key = (at, nouns, is_joined)
         if key not in self._phrases:
             self._phrases[key] = list(self._two(at, nouns) if is_joined else self._one(at, nouns))
         return self._phrases[key]
 
-    def _one(self, at: int, nouns: tuple[Noun, ...]) -> Iterator[_Part]:
+    def _one(self, at: int, nouns: tuple[Noun, ...]) -> Iterator[_Words]:
         for noun in nouns:
             for words, chance in _forms(noun):
                 if self._fits(words, at):
-                    yield _Part(words, at + len(words), (noun.english,), chance / len(nouns))
+                    yield _Words(words, at + len(words), (noun.english,), chance / len(nouns))
 
-    def _two(self, at: int, nouns: tuple[Noun, ...]) -> Iterator[_Part]:
+    def _two(self, at: int, nouns: tuple[Noun, ...]) -> Iterator[_Words]:
         for one in self._one(at, nouns):
             if not self._fits((AND,), one.end):
                 continue
             others = tuple(noun for noun in nouns if noun.english not in one.nouns)
             for two in self._phrase(one.end + 1, others, is_joined=False):
-                yield _Part(
+                yield _Words(
                     (*one.words, AND, *two.words),
                     two.end,
                     one.nouns + two.nouns,

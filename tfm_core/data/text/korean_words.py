@@ -23,7 +23,7 @@ _FIRST, _LAST, _FINALS = 0xAC00, 0xD7A3, 28
 
 
 def has_batchim(word: str) -> bool:
-    """Tell whether a Hangul word ends in a consonant. Raises ValueError for other writing."""
+    """Return whether a Hangul word ends in a consonant. Raises ValueError for other writing."""
     if not word or not _FIRST <= ord(word[-1]) <= _LAST:
         raise StudentError("“{word}” does not end in a Hangul syllable.", word=word)
     return (ord(word[-1]) - _FIRST) % _FINALS != 0

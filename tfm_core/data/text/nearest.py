@@ -36,7 +36,7 @@ Swap = Callable[[str, str], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class WordChange:
     """A typed word and the one in its place; empty where a word was added or left out."""
 
     typed: str
@@ -49,7 +49,7 @@ class Suggestion:
 
     tokens: Words
     text: str
-    changes: tuple[Change, ...]
+    changes: tuple[WordChange, ...]
 
 
 def is_of_words(task: TextTask) -> bool:
@@ -134,10 +134,10 @@ def _swapping(task: TextTask) -> Swap:
 
 def _difference(meant: Words, drawn: Words, swap: Swap) -> float:
     """Return how little a drawn sentence has of the words that are meant, in any order."""
-    left, missing = Counter(drawn), []
+    remaining, missing = Counter(drawn), []
     for word in meant:
-        if left[word]:
-            left[word] -= 1
+        if remaining[word]:
+            remaining[word] -= 1
         else:
             missing.append(word)
     swaps = (min(swap(word, other) for other in drawn) for word in missing)
@@ -217,11 +217,11 @@ def _aligned(meant: Words, words: Words, swap: Swap) -> list[tuple[int | None, i
     return pairs[::-1]
 
 
-def _changes(typed: Words, meant: Words, words: Words, swap: Swap) -> tuple[Change, ...]:
+def _changes(typed: Words, meant: Words, words: Words, swap: Swap) -> tuple[WordChange, ...]:
     changes = []
     for place, at in _aligned(meant, words, swap):
         was = "" if place is None else typed[place]
         now = "" if at is None else words[at]
         if was != now:
-            changes.append(Change(was, now))
+            changes.append(WordChange(was, now))
     return tuple(changes)

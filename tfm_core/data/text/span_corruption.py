@@ -77,7 +77,7 @@ class SpanCorruptionTask:
     def tokenize(self, text: str) -> tuple[str, ...]:
         """Cut into words, in any case; a sentinel or two and more ``_`` are a hidden span.
 
-        Raises ValueError, in a sentence.
+        Raises ValueError.
         """
         words = re.sub(r"[\s.,!?;]+", " ", text.lower()).split()
         found = []
@@ -86,8 +86,7 @@ class SpanCorruptionTask:
             if re.fullmatch(r"_{2,}|<extra_id_\d+>", word):
                 if n == len(SENTINELS) - 1:
                     raise StudentError(
-                        "This task allows at most {most} hidden spans.",
-                        most=len(SENTINELS) - 1,
+                        "This task allows at most {most} hidden spans.", most=len(SENTINELS) - 1
                     )
                 word, n = SENTINELS[n], n + 1
             found.append(word)
@@ -131,7 +130,7 @@ def posterior(src: Sequence[str], percent: int, n_draws: int) -> dict[tuple[str,
     """Return a perfect reader's answer: each target that may be right, and its probability.
 
     n_draws: of the data that is learned from, see ``masked_words.chance_in_data``. Empty where no
-    sentence of the grammar fits. Raises ValueError, in a sentence, for more than MAX_GAPS words.
+    sentence of the grammar fits. Raises ValueError for more than MAX_GAPS words.
     """
     at = [position for position, token in enumerate(src) if token in SENTINELS]
     visible, weights = len(src) - len(at), dict[tuple[str, ...], float]()

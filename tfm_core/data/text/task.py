@@ -83,7 +83,7 @@ def as_sentence(text: str) -> str:
 
 
 def missing_examples(task: TextTask) -> str | None:
-    """Return why a task of own data has no examples to draw from, in a sentence, or None."""
+    """Return why a task of own data has no examples to draw from, or None."""
     missing: str | None = getattr(task, "missing", None)
     return missing
 
@@ -125,9 +125,7 @@ def check_tokens(
         listed = " ".join(f"“{token}”" for token in unknown[:5])
         known = " ".join(token for token in vocabulary.tokens if not token.isspace())
         raise StudentError(
-            "Unknown here: {listed}. This task knows {known}",
-            listed=listed,
-            known=known,
+            "Unknown here: {listed}. This task knows {known}", listed=listed, known=known
         )
     if len(tokens) > longest:
         raise StudentError(

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tfm_core.config import CaptionerConfig, CaptionTaskConfig
 from tfm_core.data.caption_words import caption
-from tfm_core.data.scenes import CANVAS, Placed, are_disjoint
+from tfm_core.data.scenes import CANVAS, PlacedDigit, are_disjoint
 from tfm_core.inspect.attention.example import Example, captured
 from tfm_core.inspect.attention.trained import data_of, inputs_of, model_of
 from tfm_core.probe.items import Box, caption_item
@@ -73,7 +73,7 @@ _NO_CAPTIONER = N_("This run does not describe pictures; choose one that does.")
 class Piece:
     """A digit to compose with: what it shows, its pixels uint8 (28, 28), and its place."""
 
-    placed: Placed
+    placed: PlacedDigit
     pixels: Array
 
 
@@ -286,7 +286,7 @@ def unseen_digits(run: Run, number: int) -> Array:
     return np.asarray(digits.images[digits.labels == number, 0].numpy())
 
 
-def unseen_scene(run: Run, row: int) -> list[tuple[Placed, int]]:
+def unseen_scene(run: Run, row: int) -> list[tuple[PlacedDigit, int]]:
     """Return a scene of the test pictures, counted around, and the handwriting of each digit."""
     from tfm_core.data.captions import CaptionData
     from tfm_core.data.load import data_as
