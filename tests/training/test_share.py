@@ -66,7 +66,7 @@ def test_each_process_has_a_gpu_of_its_own(monkeypatch):
     monkeypatch.setenv("LOCAL_RANK", "3")
     assert Share(7, 8).device("cuda:0") == "cuda:3"
     assert Share(7, 8).device("cpu") == "cpu"
-    with pytest.raises(StudentError, match="cannot be shared"):
+    with pytest.raises(StudentError, match="cannot share mps"):
         Share(0, 2).device("mps")
 
 
