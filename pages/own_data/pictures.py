@@ -20,7 +20,6 @@ from tfm_core.config.own_pictures import MAX_NAME as MAX_CLASS_NAME
 from tfm_core.data.own import pictures_set
 from tfm_core.data.own.build_examples import as_zip
 from tfm_core.data.own.pictures import ENCODINGS, FITS, SIZES, PictureForm, Pictures, ReadingChoices
-from tfm_core.sweeps.space import Choices
 from tfm_core.data.own.pictures_set import (
     Split,
     counts,
@@ -34,6 +33,7 @@ from tfm_core.data.own.pictures_set import (
 from tfm_core.data.own.pictures_zip import read_pictures
 from tfm_core.data.own.sets import OwnSet
 from tfm_core.plots import own_data as plots
+from tfm_core.sweeps.space import Choices
 
 _ICONS = {
     "problem": ":red[:material/error:]",
