@@ -33,7 +33,6 @@ from tfm_core.data.own.pictures_set import (
 from tfm_core.data.own.pictures_zip import read_pictures
 from tfm_core.data.own.sets import OwnSet
 from tfm_core.plots import own_data as plots
-from tfm_core.sweeps.space import Choices
 
 _ICONS = {
     "problem": ":red[:material/error:]",
@@ -73,7 +72,9 @@ def add(kind: str) -> PictureUpload | None:
             return None
         name = _common([file.name for file in files])
         upload = ",".join(file.file_id for file in files)
-        choices = Choices(*(st.session_state.get(f"own-data-{name}-{upload}") for name in _CHOICES))
+        choices = ReadingChoices(
+            *(st.session_state.get(f"own-data-{name}-{upload}") for name in _CHOICES)
+        )
         try:
             pictures = state.read_once(
                 (upload, form, choices),
