@@ -175,7 +175,7 @@ def reader_words(classes: Sequence[str], names: Sequence[str]) -> dict[str, Any]
         "bars": _("Probability of each digit"),
         "samples": _("Or choose an unseen digit"),
         "sample": _("Show a {digit}"),
-        "slider": _("Training step"),
+        "slider": _("Weights of step"),
         "at": _("Step {step}: {digit} ({share})"),
     }
 

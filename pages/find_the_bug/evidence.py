@@ -124,7 +124,7 @@ def _answers(played: Round) -> None:
                 for part in answer
             ]
             show.facts(table, [_("measured"), healthy, suspect])
-            st.caption(_("A sound model: {words}", words=_(probe.healthy)))
+            st.caption(_(probe.healthy))
 
 
 def _nothing(_layer: int, _head: int) -> None:

@@ -11,7 +11,7 @@ from tfm_core.inspect.attention import rnn_attention
 
 pytestmark = pytest.mark.browser
 
-LAST_LOOK = re.compile(r"Step 100, over all 6 sentences of the probe: [\d.]+ % on the true words")
+LAST_LOOK = re.compile(r"Step 100, 6 sentences: [\d.]+ % on true words")
 SOURCE = "JSON.stringify(node.layout.xaxis.ticktext)"
 
 
@@ -23,7 +23,7 @@ def test_one_press_trains_three_whose_curves_and_maps_stand_side_by_side(
         tab.main.get_by_role("slider").press("Home")  # 100 steps
     tab.button("Train all three").click()
     expect(tab.main.locator(".stMarkdownBadge", has_text="Waiting").first).to_be_visible()
-    sentence = tab.main.get_by_role("combobox", name=re.compile("Sentence"))
+    sentence = tab.main.get_by_role("combobox", name=re.compile("Unseen sentence"))
     sentence.press("ArrowDown")
     options = tab.page.get_by_role("option")
     expect(options).to_have_count(6)

@@ -42,4 +42,4 @@ def test_a_hidden_bug_is_trained_measured_named_and_read(
         if guess is wrong:
             expect(tab.main.get_by_text(f"Not “{wrong.label}”")).to_be_visible()
     expect(tab.main.get_by_text("Generated code")).to_be_visible()
-    expect(tab.main).to_contain_text("1 probe of 5 used · 1 wrong guess · 1 bug found")
+    expect(tab.main).to_contain_text("Probes: 1 of 5 · wrong guesses: 1")

@@ -63,7 +63,7 @@ def test_a_shared_link_opens_the_same_words_and_numbers(open_tab: OpenTab) -> No
     words = tab.main.get_by_role("textbox", name="Your words")
     words.fill("old")
     words.press("Enter")
-    expect(tab.main.get_by_role("alert")).to_contain_text("1 word is given")
+    expect(tab.main.get_by_role("alert")).to_contain_text("Type 2 to 6 words")
     expect(words).to_have_value("old")
     words.fill("old green tree")
     words.press("Enter")
@@ -77,7 +77,7 @@ def test_tensors_show_a_famous_error_and_a_product(open_tab: OpenTab) -> None:
     facts = tab.main.locator(".sheet .facts")
     expect(facts.nth(1)).to_contain_text("shares memory with x")
     tab.button("View of a transposed tensor").click()
-    expect(tab.main.get_by_role("alert")).to_contain_text("it is not contiguous")
+    expect(tab.main.get_by_role("alert")).to_contain_text("is not contiguous")
     expect(tab.main.get_by_text("RuntimeError: view size is not compatible")).to_be_visible()
     tab.main.get_by_role("button", name="reshape", exact=True).or_(
         tab.main.get_by_role("radio", name="reshape", exact=True)

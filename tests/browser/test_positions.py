@@ -41,7 +41,7 @@ def test_shuffled_words_are_noticed_by_all_but_the_bag(open_tab: OpenTab) -> Non
     sentence = tab.main.get_by_role("textbox", name="A sentence")
     sentence.fill("")
     sentence.press("Enter")
-    expect(tab.main.get_by_role("alert")).to_contain_text("is empty")
+    expect(tab.main.get_by_role("alert")).to_contain_text("Type at least one word")
 
 
 def test_the_link_says_the_view_by_name_and_an_older_link_is_understood(open_tab: OpenTab) -> None:

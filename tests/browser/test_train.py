@@ -83,7 +83,7 @@ def test_a_copied_link_opens_the_same_configuration_for_someone_else(open_tab: O
 
 def test_what_is_typed_wrong_is_said_and_start_stays_in_sight(open_tab: OpenTab) -> None:
     tab = open_tab(link_of(PRESETS["vit-digits"].experiment))
-    for place in (tab.title, tab.main.get_by_role("textbox", name="Name of the run")):
+    for place in (tab.title, tab.main.get_by_role("textbox", name="Run name")):
         place.scroll_into_view_if_needed()
         expect(tab.button("Start")).to_be_in_viewport(ratio=1)
 

@@ -9,7 +9,7 @@ from tests.browser.conftest import OpenTab
 
 pytestmark = pytest.mark.browser
 
-MOVING = "words?words-view=Moving+while+they+learn&run=recorded-korean"
+MOVING = "words?view=moving&run=recorded-korean"
 FIGURE = "words-moving"
 SLIDER = "node._fullLayout.sliders[0]"
 LAST = f"{SLIDER}.steps.length - 1"
@@ -43,7 +43,7 @@ def test_bad_input_gets_its_sentence_and_stays(open_tab: OpenTab) -> None:
     box = tab.main.get_by_role("textbox", name="Your sentences")
     box.fill("a\n" * 9)
     box.press("Control+Enter")
-    expect(tab.main.get_by_role("alert")).to_contain_text("There are 9 sentences")
+    expect(tab.main.get_by_role("alert")).to_contain_text("9 sentences are too many")
     expect(box).to_have_value("a\n" * 9)
 
 

@@ -142,12 +142,12 @@ def test_tokens_join_to_the_text_they_were_cut_from(unit):
 
 def test_a_text_that_cannot_be_learned_gets_a_sentence_where_it_was_pasted():
     for text, unit, sentence in [
-        ("too short", "characters", "has 9 characters, but must have from 20"),
-        ("x" * 200_001, "characters", "has 200,001 characters, but must have from 20 to 200,000"),
-        ("a" * 50, "characters", "one token repeated, 'a'"),
-        (" " * 50, "characters", "one token repeated"),
+        ("too short", "characters", "has 9 characters; it must have 20"),
+        ("x" * 200_001, "characters", "has 200,001 characters; it must have 20 to 200,000"),
+        ("a" * 50, "characters", "repeats one token: 'a'"),
+        (" " * 50, "characters", "repeats one token"),
         ("incomprehensibilities abound", "words", "has 2 words, but must have at least 20"),
-        ("no " * 30, "words", "one token repeated, 'no'"),
+        ("no " * 30, "words", "repeats one token: 'no'"),
     ]:
         with pytest.raises(ConfigError, match=sentence) as caught:
             CorpusTaskConfig.parse({"text": text, "unit": unit})

@@ -96,4 +96,4 @@ def test_in_the_arithmetic_of_a_cell(store, open_page, monkeypatch):
     item = store.get("recorded-causal-mask").probe().items[0]
     row = f"3: writes {item['tgt'][2]}, after {item['tgt'][1]}"
     assert app.selectbox(key="attention-cell-query").options[2] == row
-    assert f"In the row “{row}”" in said(app).replace("\\", "")
+    assert f"in row “{row}”" in said(app).replace("\\", "")

@@ -8,7 +8,7 @@ from tfm_core.facts.compute import PARTS
 from tfm_core.facts.parameter_table import most_in, parameter_table
 from tfm_core.plots.architecture import bars, growth, histograms, treemap
 from tfm_core.plots.errors import accuracies, losses
-from tfm_core.runs.record.labels import Group
+from tfm_core.inspect.errors.groups import AnswerGroup
 
 
 def test_the_areas_of_the_treemap_add_up():
@@ -80,7 +80,7 @@ def test_a_histogram_shows_before_and_after():
 
 @pytest.mark.parametrize("draw", [accuracies, losses])
 def test_groups_of_answers_stand_in_their_order_and_more_of_them_take_more_room(draw):
-    groups = [Group(name, 10, 7, 0.5, 0.1) for name in ("first", "second", "third")]
+    groups = [AnswerGroup(name, 10, 7, 0.5, 0.1) for name in ("first", "second", "third")]
     figure = draw(groups, "length")
     assert list(figure.data[0].y) == ["first", "second", "third"]
     assert (figure.layout.yaxis.autorange, figure.layout.yaxis.title.text) == ("reversed", "length")

@@ -116,6 +116,6 @@ def test_a_run_whose_set_is_gone_opens_and_says_why_it_cannot_go_on(whole):
     for ask, run in ((queue.submit, fresh), (queue.resume, again)):
         with pytest.raises(ValueError, match=r"is not here"):
             ask(run)
-    assert "not on this machine" in fresh.status.reason
+    assert "is not here" in fresh.status.reason
     assert execute(again).state == "failed"
-    assert "not on this machine" in again.status.reason
+    assert "is not here" in again.status.reason

@@ -170,7 +170,7 @@ def test_recorded_runs_are_listed_and_forked_but_never_changed(store, end, tmp_p
     ("content", "sentence"),
     [
         (None, r"^This run is damaged .experiment.json is missing..$"),
-        ("{torn", "This is not JSON"),
+        ("{torn", "Invalid JSON"),
         ('{"model": {"family": "vit", "d_model": -3}}', "must be at least"),
         ("[" * 100_000, "damaged"),
     ],

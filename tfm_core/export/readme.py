@@ -52,7 +52,7 @@ def of(run: Run, data: Carried | None, *, has_weights: bool, n_left_out: int, ha
     if not has_weights:
         notes.append(
             "There are no weights here: the run had no checkpoint, or training diverged and its "
-            "weights are no numbers."
+            "weights are not finite numbers."
         )
     if n_left_out:
         notes.append(

@@ -231,7 +231,7 @@ def test_a_text_is_counted_and_kept_as_it_is():
 def test_a_text_that_teaches_nothing_is_refused():
     for raw, sentence in [
         ("", "0 characters"),
-        ("aaaa" * 30, "one token repeated"),
+        ("aaaa" * 30, "repeats one token"),
         (b"\xff\xfe\xff", "is not UTF-16"),
     ]:
         assert sentence in inspect_text("text", raw, unit="characters").refusal

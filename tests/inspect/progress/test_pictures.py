@@ -14,8 +14,8 @@ from tfm_core.inspect.progress.pictures import (
     reads_drawings,
     right_since,
 )
-from tfm_core.inspect.walk.recurrent import weights
 from tfm_core.runs.process.execute import execute
+from tfm_core.runs.record import weights
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 

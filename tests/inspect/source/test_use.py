@@ -151,7 +151,7 @@ def test_a_text_is_answered_as_the_app_answers_it(runs, answers, name):
 def test_a_sentence_gets_the_apps_label(runs, answers, name):
     for text, (label, chance) in zip(asked(name), answers[name], strict=True):
         read = sentence.read(runs[name], text)
-        assert label == read.labels[read.said]
+        assert label == read.labels[read.predicted]
         assert chance == pytest.approx(read.probabilities.max(), abs=1e-4)
 
 

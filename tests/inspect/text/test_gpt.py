@@ -230,7 +230,7 @@ def test_the_walk_goes_through_a_text_without_a_source(run):
 def test_a_joined_sequence_has_no_padding_inside_and_a_text_names_its_own_words(run, adder):
     with pytest.raises(ValueError, match="no padding between source and target"):
         of_run(adder[0], "padding", ("1", PAD_TOKEN), (), HeadLocation())
-    with pytest.raises(ValueError, match="“€” in the text is not a word"):
+    with pytest.raises(ValueError, match="“€” is not a word"):
         of_run(run[0], "causal", ("€",), (), HeadLocation())
 
 

@@ -82,15 +82,14 @@ def test_a_token_is_pinned_and_let_go():
 def test_what_a_session_keeps_of_a_drawing_holds_no_weights(monkeypatch, draw):
     """Callbacks live as long as the session: an array in one would be kept for every visitor."""
     kept = {}
-    module = {"grid": heads, "lines": heads}[draw]
-    monkeypatch.setattr(module, "_component", Component(lambda **given: kept.update(given)))
+    monkeypatch.setattr(heads, f"_{draw}", Component(lambda **given: kept.update(given)))
     weights = np.zeros((2, 3, 5, 5), np.float16)
     view = MapView(weights, "abcde", "abcde")
     if draw == "grid":
         look = GridStyle(chosen=(0, 0), theme="light", animation=single_frame(weights))
-        module.head_grid(view, look, on_pick=print, key="k", on_step=print)
+        heads.head_grid(view, look, on_pick=print, key="k", on_step=print)
     else:
-        module.head_lines(view.head(0, 0), ink="#000000", pin=None, on_pin=print, key="k")
+        heads.head_lines(view.head(0, 0), ink="#000000", pin=None, on_pin=print, key="k")
     callbacks = [value for name, value in kept.items() if name.startswith("on_")]
     assert callbacks
     held = [value for one in callbacks for value in _references(one)]

@@ -165,9 +165,9 @@ def test_the_walk_shows_where_the_words_look_and_what_the_model_writes(open_page
     assert app.header[0].value == "19 · Decoder: cross-attention"
     assert "Inside `decoder.layers.1`" in said(app)
     app.button[-1].click().run()  # Show the answer: the map was hidden with it
-    assert "The weights of head 1 over the picture" in said(app)
+    assert "Head 1 over the picture" in said(app)
     app.selectbox(key="walk-H-2").set_value(1).run()
-    assert "The weights of head 2 over the picture" in said(clean(app))
+    assert "Head 2 over the picture" in said(clean(app))
     app = clean(open_page("walk/page.py", run=run.id, show="run", step="23"))
     app.button[-1].click().run()  # Show the answer
     item = run.probe().items[0]

@@ -21,8 +21,8 @@ from tests.pages.looking import part_of
 from tests.training.test_loop import experiment
 from tfm_core.data.own_picture import picture_to_input
 from tfm_core.inspect.progress.pictures import answers_by_step, right_since
-from tfm_core.inspect.walk.recurrent import weights
 from tfm_core.runs.process.execute import execute
+from tfm_core.runs.record import weights
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED, RunStore
 

@@ -152,7 +152,7 @@ def test_home_lists_the_newest_runs_and_leads_to_all(store: RunStore, open_page:
 def test_every_text_task_has_an_example() -> None:
     for preset in PRESETS.values():
         if preset.experiment.task.kind in {"image", "caption"}:
-            with pytest.raises(ValueError, match="here SequenceTaskConfig is needed"):
+            with pytest.raises(ValueError, match="this needs SequenceTaskConfig"):
                 text_sample(preset.experiment)
         else:
             assert all(text_sample(preset.experiment)), preset.name
@@ -161,5 +161,5 @@ def test_every_text_task_has_an_example() -> None:
 def test_the_example_of_the_caption_task_is_true() -> None:
     assert caption_sample(PRESETS["captions"].experiment) == "a three below a seven"
     assert caption_sample(PRESETS["captions-korean"].experiment) == "삼은 칠 아래에 있다"
-    with pytest.raises(ValueError, match="here CaptionTaskConfig is needed"):
+    with pytest.raises(ValueError, match="this needs CaptionTaskConfig"):
         caption_sample(PRESETS["copy"].experiment)

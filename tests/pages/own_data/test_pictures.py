@@ -292,7 +292,7 @@ def test_who_removes_a_set_reads_which_runs_learned_from_it(
     app.run()
     app.button(key=f"own-remove-{own.id}").click().run()
     notices = [*app.warning, *app.error, *app.info]
-    assert "trains on “bars” or waits to" in " ".join(str(one.value) for one in notices)
+    assert "uses “bars”" in " ".join(str(one.value) for one in notices)
     write_status(run.folder, Status("finished", step=5, total_steps=5))
     app.run()
     assert "My \\*bars\\*" in app.button(key=f"own-remove-{own.id}").help

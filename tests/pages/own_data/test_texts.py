@@ -93,7 +93,7 @@ def test_a_bad_line_is_said_with_its_number_and_the_rest_is_taken(store: RunStor
     ("kind", "text", "said"),
     [
         ("labels", LABELS.replace("odd", "even"), "All 40 sentences have the label “even”"),
-        ("text", "short", "characters, but must have from"),
+        ("text", "short", "characters; it must have"),
     ],
 )
 def test_what_cannot_be_learned_is_one_sentence(

@@ -66,7 +66,7 @@ def test_labels_that_are_too_much_are_refused_in_a_sentence(
     app.button(key=f"labels-{run.id}").click().run()
     app.text_input(key=f"tags-{run.id}").set_value("x" * 31).run()
     app.button(key=f"label-{run.id}").click().run()
-    assert any("A tag has at most 30 characters" in one.value for one in app.caption)
+    assert any("has 31 characters; the limit is 30" in one.value for one in app.caption)
     assert app.text_input(key=f"tags-{run.id}").value == "x" * 31
     assert store.get(run.id).labels == Labels()
 

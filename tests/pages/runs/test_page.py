@@ -203,7 +203,7 @@ def test_a_run_that_no_trash_could_take_is_said_to_be_gone(
     monkeypatch.setattr(trash, "put", lambda root, run_id: trash.remove(root / run_id))
     app = open_page(PAGE)
     app.button(key=f"delete-{run.id}").click().run()
-    assert app.info[0].value == "The disk is full: the run was deleted for good."
+    assert "The disk is full" in app.info[0].value
     assert f"undo-{run.id}" not in keys(app)
 
 

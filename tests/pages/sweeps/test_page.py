@@ -313,7 +313,7 @@ def test_a_file_that_is_no_study_says_why_beside_its_place(
     app = open_page(PAGE, token=TOKEN)
     app.file_uploader(key="sweeps-bring-file-0").upload("hello.txt", b"hello\n").run()
     assert not app.exception
-    assert "hello.txt was not imported: Line 1 of this file" in said(app).replace("\\", "")
+    assert "hello.txt was not imported: Line 1 is not" in said(app).replace("\\", "")
     assert SweepStore(store.root).list() == []
 
 

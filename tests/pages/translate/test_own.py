@@ -40,4 +40,4 @@ def test_scores_of_own_pairs_hold_what_fits_their_tokens(store):
     app = opened_at("mistakes/page.py", run=run.id, show="scores")
     assert not app.exception
     assert [one.label for one in app.metric] == ["chrF"]
-    assert "runs of four words" in said(app)
+    assert "under 4 words" in said(app)

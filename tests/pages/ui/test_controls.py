@@ -319,12 +319,12 @@ def test_a_change_says_what_it_does_to_the_size_and_the_time(train) -> None:
     head = f"**Layers {FIRST_MODEL.n_layers} → 4**"
     (line,) = [one for one in said(app).splitlines() if one.startswith(head)]
     assert re.search(r"parameters [\d,]+ → \*\*[\d,]+\*\* \(\+\d+ %\)", line)
-    assert "memory of a step" in line
+    assert "memory per step" in line
     assert re.search(r"time .* → .*\(\+\d+ %\)", line)
     app.number_input(key=key(app, "seed")).set_value(5).run()
     run_time.wait()
     app.run()
-    assert "**Seed 0 → 5**: parameters, memory of a step, time unchanged" in said(app)
+    assert "**Seed 0 → 5**: parameters, memory per step, time unchanged" in said(app)
     assert re.search(r"\*\*All 2 changes\*\*: parameters \+\d+ % · memory", said(app))
 
 
