@@ -133,10 +133,11 @@ _SEEN = """(parts) => Object.fromEntries(Object.entries(parts).map(([name, selec
     return [name, share > 0.98 ? 'whole' : share > 0 ? `${Math.round(100 * share)} %` : 'below'];
 }))"""
 
-# Words of sentences, labels and buttons in sight; figures, code and tables of data are the subject.
+# Words of sentences, labels and buttons in sight; figures, code, tables of data and what components
+# draw in their shadow roots are the subject.
 _WORDS = """() => {
     const words = [];
-    const isSubject = (node) => node.closest?.('svg, canvas, pre, code, table, .stage .maps');
+    const isSubject = (node) => node.closest?.('svg, canvas, pre, code, table');
     const visit = (node) => {
         if (node.nodeType === Node.TEXT_NODE) {
             const range = document.createRange();
@@ -148,7 +149,6 @@ _WORDS = """() => {
             }
         } else if (!isSubject(node)) {
             node.childNodes.forEach(visit);
-            node.shadowRoot?.childNodes.forEach(visit);
         }
     };
     visit(document.querySelector('[data-testid=stMain]'));
@@ -298,7 +298,8 @@ def _words(served: Served, browser: Browser) -> Table:
         "Words on the first screen of a new session, 1280x720",
         ["page", "words"],
         [[name, str(n)] for name, n in sorted(counts.items(), key=lambda row: -row[1])],
-        [f"Sentences, labels and buttons, without figures, code and tables. The most: {most}, "
+        [f"Sentences, labels and buttons, without figures, code, tables and what "
+         f"components draw. The most: {most}, "
          f"{said('words on a first screen', most)}."],
         {"words on a first screen": Figure(most)},
     )  # fmt: skip

@@ -107,7 +107,7 @@ def test_a_link_that_is_newer_or_wrong_is_answered_in_a_sentence() -> None:
         ({"v": "0"}, "“0” is not a whole number"),
         ({"preset": "chess"}, "There is no preset “chess”"),
         ({"preset": ""}, "There is no preset “”"),
-        ({"made": "by hand"}, "cannot be read"),
+        ({"made": "by hand"}, "unreadable"),
     ]:
         values, sentences = url_config.read({"task.name": "copy", "model.n_layers": "3", **query})
         assert sentence in " ".join(sentences)

@@ -146,7 +146,7 @@ def test_a_text_that_cannot_be_learned_gets_a_sentence_where_it_was_pasted():
         ("x" * 200_001, "characters", "has 200,001 characters; it must have 20 to 200,000"),
         ("a" * 50, "characters", "repeats one token: 'a'"),
         (" " * 50, "characters", "repeats one token"),
-        ("incomprehensibilities abound", "words", "has 2 words, but must have at least 20"),
+        ("incomprehensibilities abound", "words", "has 2 words; it needs 20"),
         ("no " * 30, "words", "repeats one token: 'no'"),
     ]:
         with pytest.raises(ConfigError, match=sentence) as caught:

@@ -74,7 +74,7 @@ def test_a_run_whose_set_was_removed_reads_as_before(here, kind):
     with place.below(here.root):
         task = text_task(run.experiment.task)
         assert task.src_vocabulary.encode(task.tokenize(TYPED[kind])).count(UNK) == 1
-        assert "not on this machine" in sets.missing(run.experiment.task)
+        assert "is not here" in sets.missing(run.experiment.task)
         with pytest.raises(SetMissing):
             task.sample(random.Random(0))
         if kind == "pairs":

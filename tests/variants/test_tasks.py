@@ -70,7 +70,7 @@ def test_an_unknown_kind_is_refused_with_a_sentence() -> None:
 
 def test_data_of_another_kind_are_refused_with_a_sentence() -> None:
     task = TASK_CONFIGS["text"](name="copy", size=3, n_train=8, n_validation=8, n_test=8)
-    with pytest.raises(ValueError, match="The data are TextData, but ImageData"):
+    with pytest.raises(ValueError, match="needs ImageData, not TextData"):
         data_as(load(task, seed=0), ImageData)
 
 
