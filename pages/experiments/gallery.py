@@ -67,13 +67,10 @@ def _caption(
 ) -> str:
     trained = shelf.of(demonstration)
     if any(run.status.is_active for run in trained.runs):
-        when = _("training now")
-    elif trained.is_whole:
-        when = _("trained")
-    else:
-        when = run_time.words(run_time.now(times[demonstration.name]))
-    arms = " / ".join(_(arm.label) for arm in demonstration.arms)
-    return f"{arms} · {when}"
+        return _("training now")
+    if trained.is_whole:
+        return _("trained")
+    return run_time.words(run_time.now(times[demonstration.name]))
 
 
 @st.cache_data(ttl=60, show_spinner=False)

@@ -24,6 +24,8 @@ _PLACE = "walk-place"
 _ANSWERS = "walk-answers"
 _GIVEN, _REVEALED = "walk-given", "walk-revealed"
 STEP = "step"  # in the link
+MAX_RADIO = 6
+"""Options of a question that stand side by side; more are a list that opens."""
 
 
 @dataclass(frozen=True)
@@ -312,6 +314,16 @@ def _verdict(asked: Question, name: str) -> None:
 
 
 def _answer_input(asked: Question, key: str) -> str | float | None:
+    if len(asked.options) > MAX_RADIO:
+        return st.selectbox(
+            _("Your prediction"),
+            asked.options,
+            format_func=_,
+            index=None,
+            key=key,
+            placeholder=_("Choose what happens"),
+            label_visibility="collapsed",
+        )
     if asked.options:
         return st.radio(
             _("Your prediction"),

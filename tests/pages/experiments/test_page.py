@@ -28,7 +28,7 @@ def labels(app: AppTest) -> list[str]:
 def guessed(app: AppTest, guess: str | None = None) -> AppTest:
     """Commit to a guess, or ask for the answer."""
     if guess is not None:
-        (field,) = [one for one in app.radio if guess in one.options]
+        (field,) = [one for one in (*app.radio, *app.selectbox) if guess in one.options]
         field.set_value(guess)
     label = "Show the answer" if guess is None else "Check"
     (button,) = [one for one in app.button if one.label == label]
@@ -91,7 +91,7 @@ def test_runs_that_are_there_are_shown_and_nothing_is_left_to_train(store: RunSt
     assert "**Shown:**" in said
     assert "one seed at this size" in said  # the made runs are alike
     assert not any(label.startswith("Train") for label in labels(app))
-    assert "with positions / no positions · trained" in {
+    assert "trained" in {
         caption for one in app.radio for caption in one.proto.captions
     }
 
