@@ -91,9 +91,7 @@ def test_runs_that_are_there_are_shown_and_nothing_is_left_to_train(store: RunSt
     assert "**Shown:**" in said
     assert "one seed at this size" in said  # the made runs are alike
     assert not any(label.startswith("Train") for label in labels(app))
-    assert "trained" in {
-        caption for one in app.radio for caption in one.proto.captions
-    }
+    assert "trained" in {caption for one in app.radio for caption in one.proto.captions}
 
 
 @pytest.mark.parametrize("name", [LAST_OF_THEMES[-1], "heads"])
