@@ -100,7 +100,7 @@ def _sharing(outcome: OperationResult) -> tuple[str, ...]:
     return tuple(
         _("shares memory with {name}", name=tensor.name)
         if shared
-        else _("memory of its own, not {name}’s", name=tensor.name)
+        else _("separate memory, not shared with {name}", name=tensor.name)
         for tensor, shared in zip(outcome.before, outcome.shares, strict=True)
     )
 

@@ -42,7 +42,7 @@ def part(source: Source, row: DeltaGenerator) -> None:
     }
     st.html(beside_table(comparison, words))
     scores = _(
-        "ln p of the truth: {truth}; of its own text: {free}.",
+        "ln p of the truth: {truth}; of the generated text: {free}.",
         truth=in_nats(comparison.truth_score),
         free=in_nats(comparison.free_score),
     )

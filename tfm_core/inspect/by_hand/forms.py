@@ -40,7 +40,7 @@ class CodeForm:
 def list_of_heads(
     x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, w_o: Tensor, n_heads: int, mask: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Each head with small matrices of its own, one after the other."""
+    """Each head with its own small matrices, one after the other."""
     import torch
 
     outputs, maps = [], []

@@ -140,9 +140,9 @@ def _reach_of(mask: Tensor, masked: Tensor, cut: str | None) -> Question:
                 1: N_("Axes of size 1 are broadcast over heads and queries."),
                 n_heads: N_("It decides for every query, too."),
                 n_queries: N_("It decides for every head."),
-                n_queries * n_keys: N_("An entry stands for one key."),
+                n_queries * n_keys: N_("An entry covers one key."),
             },
-            hint=N_("It stands for one key, which has a score per head and query."),
+            hint=N_("It covers one key, which has a score per head and query."),
         )
     if cut is None:
         return _nothing_hidden(n_queries, n_keys)
