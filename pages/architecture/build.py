@@ -13,7 +13,6 @@ from pages.ui.model_choice import Chosen
 from tfm_core.facts.compute import macs
 
 _EDITOR = "build-editor"
-chosen = model_choice.chosen(is_edited=True)
 
 
 def facts(chosen: Chosen) -> None:
@@ -59,6 +58,7 @@ def editor(chosen: Chosen) -> None:
 
 
 show.header("build")
+chosen = model_choice.chosen(is_edited=True)
 facts(chosen)
 if chosen.name == model_choice.DRAFT:
     editor(chosen)

@@ -431,3 +431,9 @@ def test_what_one_block_has_stands_beside_what_all_of_them_have(open_page):
         if f"{each:,} parameters per block" in part.proto.json
     ]
     assert f"{6 * each:,} parameters" not in drawn
+
+
+def test_the_title_comes_before_everything_that_can_be_chosen(open_page):
+    app = open_page("architecture/build.py")
+    kinds = [element.type for element in app.main]
+    assert kinds.index("title") < kinds.index("selectbox")
