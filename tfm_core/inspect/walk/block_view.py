@@ -102,12 +102,12 @@ def views(subject: Subject, layer: int, example: int) -> Iterator[BlockView]:
     for number, part in enumerate(parts):
         stack = parts[next((n for n in stacks if n >= number), stacks[-1])]
         blocks = [child for child in stack.children if child.kind == "block"] or [stack]
-        block, axis = blocks[min(layer, len(blocks) - 1)], _axis(subject, stack)
+        block, axis = blocks[min(layer, len(blocks) - 1)], token_axis(subject, stack)
         for inner in _from_inside(part, block):
             yield BlockView(subject, inner, block, axis, example)
 
 
-def _axis(subject: Subject, stack: Part) -> str:
+def token_axis(subject: Subject, stack: Part) -> str:
     """Return the axis of a stack's tokens, and their list."""
     if stack.path == "decoder":
         return "T:tgt" if len(stack.inputs) > 1 else "L:sequence"

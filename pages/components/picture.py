@@ -1,0 +1,120 @@
+"""The picture: a model at work on one example, drawn on a canvas to zoom into.
+
+The numbers travel as float16 behind a JSON header. Everything that follows the pointer, from the
+whole model to the arithmetic of one number, happens in the browser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pages.components.component import component, is_name, pack_bytes
+from pages.i18n import _
+from tfm_core.inspect.picture import N_ANSWERS, Picture, Stage, pooled_columns, stages
+from tfm_core.plots.attention import DIVERGING, MASKED, SCALES
+from tfm_core.plots.palette import COLOURS, ThemeName
+
+MAX_COLUMNS = 256  # of a vector; of a longer one each is the mean of several
+_component = component("picture", css=["packed.css", "picture.css"])
+
+
+def draw(
+    shown: Picture, *, theme: ThemeName, title: str, on_step: Callable[[str], None], key: str
+) -> None:
+    """Draw a picture; ``on_step`` gets the walk's step of what is to be explained."""
+    names = frozenset(stage.step for _lane, _place, stage in stages(shown) if stage.step)
+
+    def stepped(name: object) -> None:
+        if is_name(name, names):
+            on_step(name)
+
+    _component(pack(shown, theme=theme, title=title), on={"step": stepped}, key=key)
+
+
+def pack(shown: Picture, *, theme: ThemeName, title: str) -> bytes:
+    """Return what the browser gets: header length (uint32), JSON header, float16 values."""
+    parts: list[np.ndarray[Any, Any]] = []
+    described: list[list[dict[str, Any]]] = [[] for _lane in shown.lanes]
+    offset = 0
+    for lane, _place, stage in stages(shown):
+        header, values = _described(stage)
+        header["offset"] = -1 if values is None else offset
+        if values is not None:
+            parts.append(values.astype(np.float16).ravel())
+            offset += values.size
+        described[lane].append(header)
+    header = {
+        "title": title,
+        "truth": shown.truth,
+        "answers": N_ANSWERS,
+        "lanes": [
+            {"name": lane.name, "title": _lane_title(lane.name), "tokens": lane.tokens, "stages": made}
+            for lane, made in zip(shown.lanes, described, strict=True)
+        ],
+        "scale": SCALES[theme],
+        "masked": MASKED[theme],
+        "diverging": DIVERGING[theme],
+        "ink": {"encoder": COLOURS["encoder"], "decoder": COLOURS["decoder"],
+                "cross": COLOURS["cross"], "query": COLOURS["query"]},
+        "words": _words(),
+    }  # fmt: skip
+    values = np.concatenate(parts) if parts else np.zeros(0, np.float16)
+    return pack_bytes(header, values)
+
+
+def _described(stage: Stage) -> tuple[dict[str, Any], Any]:
+    values, group = stage.values, 1
+    if stage.kind == "vectors" and values is not None:
+        values, group = pooled_columns(values, MAX_COLUMNS)
+    shape = stage.shape if values is None else values.shape
+    header = {
+        "kind": stage.kind,
+        "title": _(stage.title),
+        "isNorm": stage.is_norm,
+        "path": stage.path,
+        "key": stage.key,
+        "shape": shape,
+        "whole": stage.shape,
+        "columns": shape[-1] if shape else 1,
+        "group": group,
+        "rows": stage.rows,
+        "keys": stage.keys,
+        "block": stage.block,
+        "step": stage.step,
+        "skips": stage.skips_from,
+        "answers": stage.words,
+    }
+    return header, values
+
+
+def _lane_title(name: str) -> str:
+    return {"encoder": _("Encoder"), "decoder": _("Decoder")}.get(name, name)
+
+
+def _words() -> dict[str, str]:
+    return {
+        "picture": _(
+            "The model at work. Arrow keys move, Enter zooms in, Escape zooms out."
+        ),
+        "whole": _("Whole model"),
+        "block": _("Block {n}"),
+        "head": _("Head {n}"),
+        "number": _("number {n}"),
+        "explain": _("Explain this step"),
+        "larger": _("Zoom in"),
+        "smaller": _("Zoom out"),
+        "shape": _("{rows} tokens × {columns} numbers"),
+        "maps": _("{heads} heads, {rows} queries × {keys} keys"),
+        "masked": _("masked"),
+        "reads": _("{query} reads"),
+        "weight": _("weight"),
+        "mean": _("mean of all heads"),
+        "group": _("Each cell is the mean of {n} numbers."),
+        "shapes_only": _("Shapes only: this model is too large for numbers."),
+        "truth": _("True answer: {truth}"),
+        "score": _("q · k × scale = {score}"),
+        "softmax": _("softmax: exp({score}) / sum = {weight}"),
+    }

@@ -1,0 +1,127 @@
+// Where everything of the picture stands, in pixels at scale 1: lanes below each other, tokens as rows.
+
+const ROW = 22;
+const LANE_HIGH = 300; // of many tokens, rows get lower until they fit
+const GAP = 22;
+const FLOW = 34; // left of maps and right of them: there the lines of attention run
+const BUS = 34; // between two lanes, for what the second reads of the first
+const TITLE = 22;
+const FULL_BLOCKS = 2; // so few blocks in a lane are always drawn whole
+const WIDE = { Norm: 18 };
+
+export const isVectors = (stage) => stage.kind === "vectors";
+
+function headGrid(stage, high) {
+  const [heads, rows, keys] = stage.shape;
+  const columns = heads === 1 ? 1 : heads <= 8 ? 2 : Math.ceil(Math.sqrt(heads));
+  const lines = Math.ceil(heads / columns);
+  const gap = 5;
+  const mapHigh = Math.max(18, (high - gap * (lines - 1)) / lines);
+  const mapWide = Math.min(mapHigh * Math.max(0.6, Math.min(2.4, keys / rows)), 260);
+  return { columns, lines, gap, mapHigh, mapWide };
+}
+
+function widthOf(stage, high, isCompact, textWide) {
+  if (stage.kind === "tokens") return textWide;
+  if (stage.kind === "image") return Math.min(high, 150);
+  if (stage.kind === "answers") return 170;
+  if (stage.kind === "heads") {
+    const { columns, gap, mapWide } = headGrid(stage, high);
+    return columns * mapWide + (columns - 1) * gap;
+  }
+  if (isCompact) return stage.isNorm ? 0 : 14;
+  return WIDE[stage.role] ?? (stage.isNorm ? 18 : Math.max(30, Math.min(64, stage.columns)));
+}
+
+// open: "lane block" of the block that is drawn whole, or "". measure: text -> its width.
+export function layout(view, open, measure) {
+  const places = [];
+  const blocks = [];
+  const lanes = [];
+  let top = TITLE;
+  let wide = 0;
+  view.lanes.forEach((lane, at) => {
+    const n = lane.tokens.length;
+    const row = Math.min(ROW, LANE_HIGH / n);
+    const high = Math.max(n * row, 90);
+    const textWide = Math.min(130, 14 + Math.max(...lane.tokens.map(measure), 10));
+    const count = Math.max(0, ...lane.stages.map((stage) => stage.block));
+    let x = 0;
+    let last = null;
+    lane.stages.forEach((stage, place) => {
+      const isCompact = stage.block > 0 && count > FULL_BLOCKS && open !== `${at} ${stage.block}`;
+      const w = widthOf(stage, high, isCompact, textWide);
+      const isFlow = stage.kind === "heads";
+      if (last !== null && w > 0) {
+        x += isFlow || last.stage.kind === "heads" ? (isCompact ? 16 : FLOW) : (isCompact ? 7 : GAP);
+        if (stage.block !== last.stage.block) x += isCompact ? 6 : 12;
+      }
+      const isLone = stage.rows.length > 0 && stage.rows[0] < 0;
+      const rows = stage.rows.length;
+      let y = top;
+      let h = n * row;
+      if (isLone) {
+        h = stage.kind === "answers" ? Math.min(high, 20 * view.answers) : row * rows;
+        y = top + (n * row - h) / 2;
+      } else if (rows && rows < n) {
+        y = top + stage.rows[0] * row;
+        h = rows * row;
+      }
+      const spot = { stage, lane: at, place, x, y, w, h, row, isCompact, grid: null };
+      if (stage.kind === "heads") {
+        spot.grid = headGrid(stage, high);
+        spot.h = high;
+      }
+      if (stage.kind === "image") { spot.h = w; spot.y = top + Math.max(0, (n * row - w) / 2); }
+      places.push(spot);
+      if (w > 0) { x += w; last = spot; }
+      if (stage.block > 0 && w > 0) {
+        const block = blocks.find((one) => one.lane === at && one.block === stage.block);
+        if (block) block.w = x + 8 - block.x;
+        else blocks.push({ lane: at, block: stage.block, x: spot.x - 8, y: top - 4, w: w + 16, h: high + 8, isCompact });
+      }
+    });
+    lanes.push({ at, y: top, h: high, row, w: x });
+    wide = Math.max(wide, x);
+    top += high + BUS + TITLE + 14;
+  });
+  return { places, blocks, lanes, w: wide, h: top - BUS - 14 };
+}
+
+// The rectangle of one head's map in a spot.
+export function mapAt(spot, head) {
+  const { columns, gap, mapHigh, mapWide } = spot.grid;
+  return {
+    x: spot.x + (head % columns) * (mapWide + gap),
+    y: spot.y + Math.floor(head / columns) * (mapHigh + gap),
+    w: mapWide,
+    h: mapHigh,
+  };
+}
+
+// The middle of a row of a lane.
+export const rowMiddle = (lane, row) => lane.y + (row + 0.5) * lane.row;
+
+// What lies under a point: { spot, head, row, column } or { block } or null.
+export function under(laid, x, y) {
+  for (const spot of laid.places) {
+    if (x < spot.x || x >= spot.x + spot.w || y < spot.y || y >= spot.y + spot.h) continue;
+    if (spot.stage.kind !== "heads") {
+      const rows = Math.max(1, spot.stage.rows.length);
+      const row = Math.min(rows - 1, Math.floor(((y - spot.y) / spot.h) * rows));
+      const column = Math.min(spot.stage.columns - 1, Math.floor(((x - spot.x) / spot.w) * spot.stage.columns));
+      return { spot, head: null, row, column };
+    }
+    const [heads, rows, keys] = spot.stage.shape;
+    for (let head = 0; head < heads; head += 1) {
+      const map = mapAt(spot, head);
+      if (x < map.x || x >= map.x + map.w || y < map.y || y >= map.y + map.h) continue;
+      return {
+        spot, head, row: Math.floor(((y - map.y) / map.h) * rows), column: Math.floor(((x - map.x) / map.w) * keys),
+      };
+    }
+    return { spot, head: null, row: null, column: null };
+  }
+  const block = laid.blocks.find((one) => x >= one.x && x < one.x + one.w && y >= one.y - 16 && y < one.y + one.h);
+  return block ? { block } : null;
+}

@@ -1,0 +1,342 @@
+// Painting the picture: each stage as a small image of its numbers, curves where tokens are read.
+
+import { colours, rgb } from "./colours.js";
+import { mapAt, rowMiddle } from "./picture_layout.js";
+
+const MAX_CURVES = 60; // of one attention while no token is followed
+const LEGIBLE = 8.5; // pixels of a row from which its token can be read
+const NUMBERS = 34; // pixels of a cell from which its number is written
+
+const abgr = ([r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r;
+
+function imageOf(values, columns, rows, colourOf) {
+  const canvas = document.createElement("canvas");
+  canvas.width = columns;
+  canvas.height = rows;
+  const image = new ImageData(columns, rows);
+  const pixels = new Uint32Array(image.data.buffer);
+  for (let i = 0; i < pixels.length; i += 1) pixels[i] = colourOf(values[i]);
+  canvas.getContext("2d").putImageData(image, 0, 0);
+  return canvas;
+}
+
+const indexOf = (share) => Math.max(0, Math.min(255, Math.round(share * 255)));
+
+// Give each stage its numbers and its images, once for each new data.
+export function prepare(view) {
+  const weightColours = colours(view.scale);
+  const signColours = colours(view.diverging);
+  const masked = abgr(rgb(view.masked));
+  view.lanes.forEach((lane) => lane.stages.forEach((stage) => {
+    if (stage.offset < 0) return;
+    const size = stage.shape.reduce((product, n) => product * n, 1);
+    stage.values = view.values.subarray(stage.offset, stage.offset + size);
+    if (stage.kind === "heads") {
+      const [heads, rows, keys] = stage.shape;
+      stage.images = Array.from({ length: heads }, (_, head) => imageOf(
+        stage.values.subarray(head * rows * keys, (head + 1) * rows * keys), keys, rows,
+        (value) => (Number.isNaN(value) ? masked : weightColours[indexOf(value)]),
+      ));
+      stage.mean = new Float32Array(rows * keys);
+      stage.values.forEach((value, i) => { stage.mean[i % (rows * keys)] += (Number.isNaN(value) ? 0 : value) / heads; });
+      stage.strongest = [...stage.mean.keys()].sort((a, b) => stage.mean[b] - stage.mean[a]).slice(0, MAX_CURVES);
+    } else if (stage.kind === "vectors") {
+      const sorted = Float32Array.from(stage.values, Math.abs).filter((value) => !Number.isNaN(value)).sort();
+      stage.top = sorted[Math.floor(sorted.length * 0.99)] || 1;
+      stage.images = [imageOf(stage.values, stage.columns, stage.shape[0],
+        (value) => signColours[indexOf(0.5 + value / (2 * stage.top))])];
+    } else if (stage.kind === "image") {
+      const [channels, side] = stage.shape;
+      const at = (i, c) => stage.values[(channels === 3 ? c : 0) * side * side + i];
+      stage.images = [imageOf(Array.from({ length: side * side }, (_, i) => i), side, side,
+        (i) => abgr([0, 1, 2].map((c) => Math.round(at(i, c)))))];
+    }
+  }));
+}
+
+export const weightAt = (stage, head, row, key) => {
+  const [, rows, keys] = stage.shape;
+  return head === null ? stage.mean[row * keys + key] : stage.values[(head * rows + row) * keys + key];
+};
+
+function curve(context, x0, y0, x1, y1) {
+  const middle = (x0 + x1) / 2;
+  context.beginPath();
+  context.moveTo(x0, y0);
+  context.bezierCurveTo(middle, y0, middle, y1, x1, y1);
+  context.stroke();
+}
+
+// The vectors before a map in its lane, and behind it.
+function around(laid, spot) {
+  const own = laid.places.filter((one) => one.lane === spot.lane && one.w > 0);
+  const at = own.indexOf(spot);
+  return [own[at - 1], own[at + 1]];
+}
+
+function flows(context, state, spot, colour) {
+  const { stage } = spot;
+  if (!stage.mean) return;
+  const [before, after] = around(state.laid, spot);
+  if (!before || !after) return;
+  const lane = state.laid.lanes[spot.lane];
+  const isOwn = stage.keys === spot.lane;
+  const [, , keys] = stage.shape;
+  const row = state.follow?.lane === spot.lane ? state.follow.row : null;
+  const head = state.focus?.spot === spot ? state.focus.head : null;
+  const from = before.x + before.w;
+  const to = after.x;
+  context.strokeStyle = colour;
+  const draw = (query, key, weight, width) => {
+    context.globalAlpha = Math.min(1, weight) * (row === null ? 0.5 : 0.95);
+    context.lineWidth = width;
+    const into = spot.y + ((query + 0.5) / stage.shape[1]) * spot.h;
+    if (isOwn) curve(context, from, rowMiddle(lane, key), spot.x - 1, into);
+    if (row !== null || isOwn) curve(context, spot.x + spot.w + 1, into, to, rowMiddle(lane, query));
+  };
+  if (row !== null) {
+    for (let key = 0; key < keys; key += 1) {
+      const weight = weightAt(stage, head, row, key);
+      if (weight > 0.02) draw(row, key, weight, 1 + 3 * weight);
+    }
+  } else {
+    stage.strongest.forEach((i) => {
+      if (stage.mean[i] > 0.08) draw(Math.floor(i / keys), i % keys, stage.mean[i], 0.5 + 1.5 * stage.mean[i]);
+    });
+  }
+  context.globalAlpha = 1;
+}
+
+function skips(context, state, colour) {
+  const { laid } = state;
+  context.strokeStyle = colour;
+  context.lineWidth = 1.5;
+  context.globalAlpha = 0.55;
+  laid.places.forEach((spot) => {
+    if (spot.stage.skips < 0 || spot.w === 0) return;
+    const from = laid.places.find((one) => one.lane === spot.lane && one.place === spot.stage.skips);
+    if (!from) return;
+    const y = laid.lanes[spot.lane].y + laid.lanes[spot.lane].h;
+    const deep = 9;
+    context.beginPath();
+    context.moveTo(from.x + from.w / 2, y);
+    context.bezierCurveTo(from.x + from.w / 2, y + deep, from.x + from.w, y + deep, from.x + from.w + 8, y + deep);
+    context.lineTo(spot.x - 8, y + deep);
+    context.bezierCurveTo(spot.x, y + deep, spot.x + spot.w / 2, y + deep, spot.x + spot.w / 2, y);
+    context.stroke();
+  });
+  context.globalAlpha = 1;
+}
+
+// What a later lane reads of an earlier one: down from its end, along between the lanes, into each map.
+function memory(context, state, colour) {
+  const { laid } = state;
+  const readers = laid.places.filter((spot) => spot.stage.kind === "heads" && spot.stage.keys !== spot.lane);
+  if (!readers.length) return;
+  const source = laid.places.filter((spot) => spot.lane === readers[0].stage.keys && spot.stage.kind === "vectors" && spot.w > 0).at(-1);
+  const first = laid.lanes[source.lane];
+  const bus = first.y + first.h + 20;
+  context.strokeStyle = colour;
+  context.lineWidth = 2.5;
+  context.globalAlpha = 0.6;
+  context.beginPath();
+  context.moveTo(source.x + source.w / 2, first.y + first.h + 2);
+  context.lineTo(source.x + source.w / 2, bus);
+  const ends = readers.map((spot) => spot.x + spot.w / 2);
+  context.moveTo(Math.min(source.x + source.w / 2, ...ends), bus);
+  context.lineTo(Math.max(source.x + source.w / 2, ...ends), bus);
+  readers.forEach((spot) => {
+    const x = spot.x + spot.w / 2;
+    context.moveTo(x, bus);
+    context.lineTo(x, spot.y - 4);
+    context.moveTo(x - 4, spot.y - 10);
+    context.lineTo(x, spot.y - 4);
+    context.lineTo(x + 4, spot.y - 10);
+  });
+  context.stroke();
+  context.globalAlpha = 1;
+}
+
+// A text that keeps its size on screen, whatever the zoom; cut where it does not fit.
+function say(context, state, text, x, y, { size = 11, wide = Infinity, align = "left", bold = false, tilt = 0 } = {}) {
+  const { k } = state.camera;
+  const ratio = state.ratio;
+  context.save();
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.translate((x - state.camera.x) * k, (y - state.camera.y) * k);
+  if (tilt) context.rotate(tilt);
+  context.font = `${bold ? "600 " : ""}${size}px ${state.font}`;
+  context.textAlign = align;
+  context.textBaseline = "middle";
+  let shown = text;
+  while (shown.length > 1 && context.measureText(shown).width > wide * k) shown = `${shown.slice(0, -2)}…`;
+  context.fillText(shown, 0, 0);
+  context.restore();
+}
+
+function tokens(context, state, spot) {
+  const lane = state.view.lanes[spot.lane];
+  const pixels = spot.row * state.camera.k;
+  if (pixels < LEGIBLE) return;
+  lane.tokens.forEach((name, row) => {
+    const strength = state.attended?.lane === spot.lane ? state.attended.weights[row] : 0;
+    const isFollowed = state.follow?.lane === spot.lane && state.follow.row === row;
+    if (strength > 0.02) {
+      context.fillStyle = state.view.ink.cross;
+      context.globalAlpha = 0.15 + 0.6 * strength;
+      context.fillRect(spot.x, spot.y + row * spot.row + 1, spot.w, spot.row - 2);
+      context.globalAlpha = 1;
+    }
+    context.fillStyle = state.ink;
+    say(context, state, name, spot.x + spot.w - 4, spot.y + (row + 0.5) * spot.row, {
+      align: "right", wide: spot.w - 4, bold: isFollowed, size: Math.min(13, pixels * 0.72),
+    });
+  });
+}
+
+function answers(context, state, spot) {
+  const { stage } = spot;
+  const { view, camera } = state;
+  const rows = stage.rows.length;
+  const high = spot.h / rows;
+  const isLone = rows === 1 && stage.rows[0] < 0;
+  const bar = (x, y, wide, tall, share, word) => {
+    context.fillStyle = view.ink.query;
+    context.globalAlpha = 0.25 + 0.5 * share;
+    context.fillRect(x, y + tall * 0.12, Math.max(1, wide * share), tall * 0.76);
+    context.globalAlpha = 1;
+    if (tall * camera.k < LEGIBLE) return;
+    context.fillStyle = state.ink;
+    const size = Math.min(12, tall * camera.k * 0.72);
+    say(context, state, `${word}  ${Math.round(share * 100)} %`, x + 4 / camera.k, y + tall / 2, { size, wide });
+  };
+  for (let row = 0; row < rows; row += 1) {
+    const words = stage.answers[row];
+    const shares = stage.values.subarray(row * words.length, (row + 1) * words.length);
+    if (isLone) {
+      words.forEach((word, i) => bar(spot.x, spot.y + (i * spot.h) / words.length, spot.w, spot.h / words.length, shares[i], word));
+    } else if (high * camera.k > 60) {
+      words.forEach((word, i) => bar(spot.x, spot.y + row * high + (i * high) / words.length, spot.w, high / words.length, shares[i], word));
+    } else bar(spot.x, spot.y + row * high, spot.w, high, shares[0], words[0]);
+  }
+}
+
+function numbers(context, state, x, y, w, h, rows, columns, valueAt) {
+  const [wide, tall] = [(w / columns) * state.camera.k, (h / rows) * state.camera.k];
+  if (wide < NUMBERS || tall < 13) return;
+  const { camera, size } = state;
+  for (let row = 0; row < rows; row += 1) {
+    for (let column = 0; column < columns; column += 1) {
+      const cx = x + ((column + 0.5) * w) / columns;
+      const cy = y + ((row + 0.5) * h) / rows;
+      const [sx, sy] = [(cx - camera.x) * camera.k, (cy - camera.y) * camera.k];
+      if (sx < 0 || sy < 0 || sx > size.w || sy > size.h) continue;
+      const { text, isDarkCell } = valueAt(row, column);
+      context.fillStyle = isDarkCell ? "#fff" : "#1f2630";
+      say(context, state, text, cx, cy, { size: 11, align: "center" });
+    }
+  }
+}
+
+function heads(context, state, spot) {
+  const { stage } = spot;
+  const { camera, view } = state;
+  const [n, rows, keys] = stage.shape;
+  const keyTokens = view.lanes[stage.keys].tokens;
+  const queryTokens = view.lanes[spot.lane].tokens;
+  for (let head = 0; head < n; head += 1) {
+    const map = mapAt(spot, head);
+    if (stage.images) context.drawImage(stage.images[head], map.x, map.y, map.w, map.h);
+    context.strokeStyle = state.focus?.spot === spot && state.focus.head === head ? view.ink.query : state.line;
+    context.lineWidth = 1 / camera.k;
+    context.strokeRect(map.x, map.y, map.w, map.h);
+    if (state.follow?.lane === spot.lane && state.follow.row < rows) {
+      context.strokeStyle = view.ink.query;
+      context.lineWidth = 1.5 / camera.k;
+      context.strokeRect(map.x, map.y + (state.follow.row * map.h) / rows, map.w, map.h / rows);
+    }
+    const tall = (map.h / rows) * camera.k;
+    const wide = (map.w / keys) * camera.k;
+    if (state.focus?.spot !== spot || tall < LEGIBLE + 3) continue;
+    context.fillStyle = state.ink;
+    if (state.focus.head === head || n === 1) {
+      queryTokens.slice(0, rows).forEach((name, row) => say(context, state, name, map.x - 4 / camera.k, map.y + ((row + 0.5) * map.h) / rows, { align: "right", size: Math.min(12, tall * 0.8) }));
+      if (wide > 11) {
+        keyTokens.slice(0, keys).forEach((name, key) => say(context, state, name, map.x + ((key + 0.5) * map.w) / keys, map.y - 5 / camera.k, { tilt: -Math.PI / 4, size: Math.min(12, wide * 0.8) }));
+      }
+      numbers(context, state, map.x, map.y, map.w, map.h, rows, keys, (row, key) => {
+        const value = weightAt(stage, head, row, key);
+        return { text: Number.isNaN(value) ? "" : value.toFixed(2), isDarkCell: value > 0.5 };
+      });
+    }
+  }
+}
+
+// Draw everything that is in sight.
+export function paint(state) {
+  const { context, camera, laid, view, ratio, size } = state;
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, size.w, size.h);
+  const k = camera.k * ratio;
+  context.setTransform(k, 0, 0, k, -camera.x * k, -camera.y * k);
+  context.imageSmoothingEnabled = false;
+  laid.blocks.forEach((block) => {
+    context.fillStyle = state.card;
+    context.strokeStyle = state.line;
+    context.lineWidth = 1 / camera.k;
+    context.beginPath();
+    context.roundRect(block.x, block.y, block.w, block.h, 8);
+    context.fill();
+    context.stroke();
+  });
+  if (state.follow) {
+    const lane = laid.lanes[state.follow.lane];
+    context.fillStyle = view.ink.query;
+    context.globalAlpha = 0.13;
+    context.fillRect(0, lane.y + state.follow.row * lane.row, lane.w, lane.row);
+    context.globalAlpha = 1;
+  }
+  skips(context, state, state.soft);
+  memory(context, state, view.ink.encoder);
+  laid.places.forEach((spot) => {
+    if (spot.stage.kind === "heads" && spot.w > 0) flows(context, state, spot, spot.stage.keys === spot.lane ? view.ink[view.lanes[spot.lane].name] : view.ink.cross);
+  });
+  laid.places.forEach((spot) => {
+    if (spot.w === 0) return;
+    const { stage } = spot;
+    if (stage.kind === "tokens") tokens(context, state, spot);
+    else if (stage.kind === "answers") answers(context, state, spot);
+    else if (stage.kind === "heads") heads(context, state, spot);
+    else {
+      if (stage.images) context.drawImage(stage.images[0], spot.x, spot.y, spot.w, spot.h);
+      else { context.fillStyle = state.card; context.fillRect(spot.x, spot.y, spot.w, spot.h); }
+      context.strokeStyle = state.focus?.spot === spot ? view.ink.query : state.line;
+      context.lineWidth = (state.focus?.spot === spot ? 2 : 1) / camera.k;
+      context.strokeRect(spot.x, spot.y, spot.w, spot.h);
+    }
+  });
+  titles(context, state);
+}
+
+function titles(context, state) {
+  const { laid, view, camera } = state;
+  context.fillStyle = state.ink;
+  view.lanes.forEach((lane, at) => {
+    if (view.lanes.length > 1) say(context, state, lane.title, 0, laid.lanes[at].y - 13, { bold: true, size: 12 });
+  });
+  laid.blocks.forEach((block) => {
+    const wide = block.w * camera.k;
+    if (wide > 40) {
+      context.fillStyle = state.soft;
+      say(context, state, view.words.block.replace("{n}", block.block), block.x + block.w / 2, block.y - 8 / camera.k, { size: 11, align: "center", wide: block.w });
+    }
+  });
+  context.fillStyle = state.soft;
+  laid.places.forEach((spot) => {
+    if (spot.w === 0 || spot.stage.kind === "tokens") return;
+    const room = (spot.w + 20) * camera.k;
+    if (room < 26 || (spot.isCompact && camera.k < 1.6)) return;
+    const lane = laid.lanes[spot.lane];
+    say(context, state, spot.stage.title, spot.x + spot.w / 2, lane.y + lane.h + (spot.place % 2 ? 13 : 25) / Math.max(1, camera.k), { size: 10.5, align: "center" });
+  });
+}

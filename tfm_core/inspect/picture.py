@@ -1,0 +1,321 @@
+"""One picture of a model at work on one example: what stands in it, and every number it shows.
+
+The picture has a lane for each stack. A lane runs from the tokens through the parts of the anatomy
+to the answer; its rows are tokens. The numbers are those of one recorded forward pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from tfm_core.anatomy import Attention, Part, Sublayer, sublayers
+from tfm_core.data.vocabulary import SPECIALS
+from tfm_core.inspect.walk.block_view import token_axis
+from tfm_core.inspect.walk.forward import Subject
+from tfm_core.sentences import N_
+
+Kind = Literal["tokens", "image", "vectors", "heads", "answers"]
+PADDING = SPECIALS[0]
+N_ANSWERS = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stage:
+    """One thing in the picture.
+
+    path: of its part. title: what it is. key: what was recorded, as a capture calls it. values:
+    vectors (rows, width), maps (H, rows, keys) with NaN where masked, probabilities (rows, 5), or a
+    picture (channels, size, size); None where there is only a shape. shape: of the values. rows:
+    the row of the lane that each of its rows belongs to, -1 where it belongs to all. keys: the lane
+    whose tokens a map's keys are. block: number of its block from 1, 0 outside. step: the step of
+    the walk that explains it, "" for none. words: of probabilities, the token of each.
+    skips_from: place in the lane of the vectors that are added to it, -1 for none. is_norm: whether a
+    norm made it.
+    """
+
+    kind: Kind
+    path: str
+    title: str
+    key: str
+    values: npt.NDArray[np.float32] | None
+    shape: tuple[int, ...]
+    rows: tuple[int, ...] = ()
+    keys: int = 0
+    block: int = 0
+    step: str = ""
+    words: tuple[tuple[str, ...], ...] = ()
+    skips_from: int = -1
+    is_norm: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lane:
+    """A stack and what stands before and behind it. tokens: the names of its rows."""
+
+    name: str
+    tokens: tuple[str, ...]
+    stages: tuple[Stage, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Picture:
+    """A model at work. truth: what it should answer, "" where nobody knows."""
+
+    lanes: tuple[Lane, ...]
+    truth: str
+
+
+def picture(subject: Subject, example: int = 0) -> Picture:
+    """Return the picture of a model and one of its examples, from 0.
+
+    Padding is left out of it. A model that is known by its shapes alone has stages without values.
+    """
+    subject = subject.looked_at
+    lanes: list[_Lane] = []
+    for part in subject.anatomy.parts:
+        if not lanes or (part.kind == "input" and lanes[-1].has_stack):
+            lanes.append(_Lane(subject, example, len(lanes), _stack_of(subject, part)))
+        lanes[-1].add(part)
+    made = tuple(Lane(one.name, one.tokens, tuple(one.stages)) for one in lanes)
+    truth = " ".join(subject.truth[example]) if subject.truth else ""
+    return Picture(made, truth)
+
+
+def _stack_of(subject: Subject, part: Part) -> Part:
+    parts = subject.anatomy.parts
+    return next(one for one in parts[parts.index(part) :] if one.kind == "stack")
+
+
+@dataclass(slots=True, eq=False)
+class _Lane:
+    """A lane in the making."""
+
+    subject: Subject
+    example: int
+    number: int
+    stack: Part
+    stages: list[Stage] = field(default_factory=list)
+    kept: list[int] = field(init=False)
+    tokens: tuple[str, ...] = field(init=False)
+    has_stack: bool = False
+
+    def __post_init__(self) -> None:
+        self.kept, self.tokens = _tokens(self.subject, self.stack, self.example)
+
+    @property
+    def name(self) -> str:
+        return self.stack.path
+
+    def add(self, part: Part) -> None:
+        """Add the stages of one of the model's top parts."""
+        if part.kind == "stack":
+            self.has_stack = True
+            self._add_stack(part)
+        elif part.kind == "input":
+            self._add_input(part)
+        elif part.kind == "stem":
+            self._add_vectors(f"{part.path}.projected", part, N_("Patch embedding"))
+            self._add_vectors(f"{part.path}.patches.projected", part, N_("Patch embedding"))
+        elif part.kind == "embedding":
+            if f"{part.path}.embedded" in self.subject.cache and not self._has("Embedding"):
+                self._add_vectors(f"{part.path}.embedded", part, N_("Embedding"))
+        elif part.kind == "positions":
+            if f"{part.path}.rows" in self.subject.cache:
+                self._add_vectors(f"{part.path}.placed", part, N_("+ positions"))
+        elif part.kind in ("pooling", "selection", "readout"):
+            key = "head.pooled" if "head.pooled" in self.subject.cache else "output.answering"
+            titles = {"pooling": N_("Pooling"), "readout": N_("Context + state")}
+            if part.kind in titles:
+                self._add_vectors(key, part, titles[part.kind])
+        elif part.kind == "head":
+            self._add_answers(part)
+
+    def _has(self, title: str) -> bool:
+        return any(stage.title == title for stage in self.stages)
+
+    def _add_input(self, part: Part) -> None:
+        if self.subject.pictures is not None and self.number == 0:
+            image = self.subject.pictures[self.example].astype(np.float32)
+            self.stages.append(
+                Stage("image", "", N_("Picture"), "", image, image.shape, step=_step(part))
+            )
+        elif not self.stages:
+            rows = tuple(range(len(self.kept)))
+            self.stages.append(
+                Stage("tokens", "", N_("Tokens"), "", None, (len(rows),), rows, step=_step(part))
+            )
+
+    def _add_stack(self, stack: Part) -> None:
+        blocks = [child for child in stack.children if child.layer == "Block"]
+        for number, block in enumerate(blocks, 1):
+            for sublayer in sublayers(block):
+                self._add_sublayer(block, sublayer, number)
+        if not blocks:
+            self._add_recurrent(stack)
+        elif stack.children[-1].kind == "norm":
+            self._add_vectors(f"{stack.path}.output", stack.children[-1], N_("Final norm"))
+
+    def _add_sublayer(self, block: Part, sublayer: Sublayer, number: int) -> None:
+        cache, layer = self.subject.cache, sublayer.layer
+        before = self._last_vectors()
+        norm = f"{layer.path}_norm"
+        if sublayer.norm is not None and sublayer.norm_first:
+            self._add_vectors(f"{norm}.normed", sublayer.norm, N_("Norm"), number)
+        if sublayer.is_normed:
+            before = self._last_vectors()
+        if isinstance(layer, Attention):
+            self._add_heads(layer, number)
+        else:
+            self._add_vectors(f"{layer.path}.hidden", layer, N_("Feed-forward"), number)
+        skip = before if sublayer.has_sum else -1
+        title = N_("+ residual") if sublayer.has_sum else N_("Output")
+        if f"{norm}.total" in cache and sublayer.norm is not None:
+            self._add_vectors(f"{norm}.total", sublayer.residual, title, number, skip)
+            self._add_vectors(f"{norm}.joined", sublayer.norm, N_("Norm"), number)
+        else:
+            self._add_vectors(f"{norm}.joined", sublayer.residual, title, number, skip)
+
+    def _add_recurrent(self, stack: Part) -> None:
+        for part in stack:
+            if isinstance(part, Attention) or part.kind == "attention":
+                self._add_vectors(f"{stack.path}.tops", stack, N_("State"))
+                self._add_heads(part, 0)
+                self._add_vectors(f"{stack.path}.contexts", stack, N_("Context"))
+                return
+        self._add_vectors(f"{stack.path}.read", stack.children[0], N_("State"))
+
+    def _add_heads(self, part: Part, block: int) -> None:
+        weights = self.subject.cache[f"{part.path}.weights"]
+        is_cross = part.path.endswith("cross_attention")
+        keys = 0 if is_cross else self.number
+        kept = _tokens(self.subject, _first_stack(self.subject), self.example)[0]
+        columns = kept if is_cross else self.kept
+        n_heads = weights.size(1)
+        values = None
+        if not weights.is_meta:
+            at = min(self.example, weights.size(0) - 1)
+            mask = self.subject.cache.get(f"{part.path}.mask")
+            seen = weights[at].float()
+            if mask is not None:
+                shape = (mask.size(0), *seen.shape)
+                allowed = mask.expand(shape)[min(at, mask.size(0) - 1)]
+                seen = seen.masked_fill(~allowed, float("nan"))
+            values = seen[:, self.kept][:, :, columns].cpu().numpy()
+        title = N_("Cross-attention") if is_cross else N_("Attention")
+        shape = (n_heads, len(self.kept), len(columns))
+        rows = tuple(range(len(self.kept)))
+        self.stages.append(
+            Stage("heads", part.path, title, f"{part.path}.weights", values, shape, rows,
+                  keys, block, _step(part, "softmax"))
+        )  # fmt: skip
+
+    def _add_vectors(
+        self, key: str, part: Part, title: str, block: int = 0, skips_from: int = -1
+    ) -> None:
+        tensor = self.subject.cache.get(key)
+        if tensor is None:
+            return
+        values, rows = self._rows_of(tensor)
+        shape = (len(rows), tensor.size(-1))
+        self.stages.append(
+            Stage("vectors", part.path, title, key, values, shape, rows, 0, block, _step(part),
+                  skips_from=skips_from, is_norm=part.kind == "norm")
+        )  # fmt: skip
+
+    def _rows_of(
+        self, tensor: Tensor
+    ) -> tuple[npt.NDArray[np.float32] | None, tuple[int, ...]]:
+        """Return the example's vectors, without padding, and the row of the lane of each."""
+        n_rows = tensor.size(1) if tensor.dim() > 2 else 1
+        is_lane = n_rows == self._n_tokens and tensor.dim() > 2
+        rows = tuple(range(len(self.kept))) if is_lane else self._answering(tensor, n_rows)
+        if tensor.is_meta:
+            return None, rows
+        own = tensor[min(self.example, tensor.size(0) - 1)].reshape(n_rows, -1).float()
+        own = own[self.kept] if is_lane else own[: len(rows)]
+        return own.cpu().numpy(), rows
+
+    @property
+    def _n_tokens(self) -> int:
+        return _n_tokens(self.subject, self.stack)
+
+    def _answering(self, tensor: Tensor, n_rows: int) -> tuple[int, ...]:
+        """Return the rows that answer: the last ones of a sequence of source and target."""
+        if tensor.dim() < 3 or n_rows == 1 or self.stack.path != "decoder":
+            return (-1,) * (1 if tensor.dim() < 3 else n_rows)
+        first = self._n_tokens - n_rows
+        return tuple(row for row, at in enumerate(self.kept) if at >= first)
+
+    def _last_vectors(self) -> int:
+        return max((n for n, one in enumerate(self.stages) if one.kind == "vectors"), default=-1)
+
+    def _add_answers(self, part: Part) -> None:
+        cache = self.subject.cache
+        logits = cache["head.logits"] if "head.logits" in cache else cache["output.logits"]
+        names = self.subject.tokens("vocabulary", 0) or self.subject.tokens("classes", 0)
+        scores, rows = self._rows_of(logits)
+        n = min(N_ANSWERS, logits.size(-1))
+        step = _step(part, "whole")
+        if scores is None or not names:
+            shape = (len(rows), logits.size(-1))
+            self.stages.append(
+                Stage("vectors", part.path, N_("Logits"), "logits", scores, shape, rows, step=step)
+            )
+            return
+        best = torch.from_numpy(scores).softmax(-1).topk(n)
+        words = tuple(tuple(names[i] for i in row) for row in best.indices.tolist())
+        self.stages.append(
+            Stage("answers", part.path, N_("Probabilities"), "logits", best.values.numpy(),
+                  tuple(best.values.shape), rows, step=step, words=words)
+        )  # fmt: skip
+
+
+def _step(part: Part, preferred: str = "") -> str:
+    names = [name for one in part for name in one.steps]
+    return preferred if preferred in names else next(iter(names), "")
+
+
+def _first_stack(subject: Subject) -> Part:
+    return next(part for part in subject.anatomy.parts if part.kind == "stack")
+
+
+def _n_tokens(subject: Subject, stack: Part) -> int:
+    cache = subject.cache
+    names = (f"{stack.path}.input", f"{stack.path}.read", f"{stack.path}.tops")
+    return next(cache[name].size(1) for name in names if name in cache)
+
+
+def _tokens(subject: Subject, stack: Part, example: int) -> tuple[list[int], tuple[str, ...]]:
+    """Return the places of a stack's tokens that are no padding, and their names."""
+    n_tokens = _n_tokens(subject, stack)
+    names = subject.tokens(token_axis(subject, stack).partition(":")[2], example)
+    if names is None:
+        names = [str(n) for n in range(1, n_tokens + 1)]
+    kept = [n for n, name in enumerate(names[:n_tokens]) if name != PADDING]
+    return kept, tuple(names[n] for n in kept)
+
+
+def stages(shown: Picture) -> Iterator[tuple[int, int, Stage]]:
+    """Iterate over all stages with their lane and their place in it."""
+    for lane, one in enumerate(shown.lanes):
+        for place, stage in enumerate(one.stages):
+            yield lane, place, stage
+
+
+def pooled_columns(
+    values: npt.NDArray[np.float32], most: int
+) -> tuple[npt.NDArray[np.float32], int]:
+    """Return vectors of at most so many numbers, and of how many numbers each is the mean."""
+    size = -(-values.shape[-1] // most)
+    if size <= 1:
+        return values, 1
+    pad = np.pad(values, ((0, 0), (0, -values.shape[-1] % size)), constant_values=np.nan)
+    return np.nanmean(pad.reshape(len(values), -1, size), axis=-1, dtype=np.float32), size
+
