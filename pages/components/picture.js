@@ -201,6 +201,26 @@ function describe(state, hit) {
   return `${stage.title}\n${rowName(state, spot, row)}, ${words.number.replace("{n}", column + 1)}: ${number(stage.values[row * stage.columns + column])}`;
 }
 
+// How a number came about, where it follows from what is in the picture; else "".
+function arithmetic(state, { spot, head, row, column }) {
+  const { stage } = spot;
+  const { words } = state.view;
+  if (stage.kind === "heads" && stage.logits) {
+    const [, rows, keys] = stage.shape;
+    const first = (head * rows + row) * keys;
+    const scores = stage.logits.subarray(first, first + keys);
+    const sum = scores.reduce((total, score) => total + (Number.isNaN(score) ? 0 : Math.exp(score)), 0);
+    const weight = weightAt(stage, head, row, column);
+    const own = Math.exp(scores[column]) / sum;
+    if (Number.isNaN(weight) || Math.abs(own - weight) > 0.01) return "";
+    return filled(words.softmax, { score: number(scores[column]), sum: number(sum), weight: number(weight) });
+  }
+  const before = stage.skips >= 0 && state.view.lanes[spot.lane].stages[stage.skips];
+  if (!before?.values || before.columns !== stage.columns) return "";
+  const [x, made] = [before, stage].map((one) => one.values[row * one.columns + column]);
+  return filled(words.added, { before: number(x), change: number(made - x), sum: number(made) });
+}
+
 function trail(state) {
   const { focus, view, trail: bar } = state;
   const { words } = view;
@@ -274,11 +294,11 @@ function inspect(state) {
       const names = view.lanes[stage.keys].tokens;
       const weights = Float32Array.from(names, (_, key) => weightAt(stage, head, row, key)).map((weight) => (Number.isNaN(weight) ? 0 : weight));
       parts.push(element("div", "", filled(words.reads, { query: tokensOf(state, spot)[row] })), weightsList(names, weights));
-      if (column !== null) parts.push(element("div", "", describe(state, focus).split("\n")[1]));
+      if (column !== null) parts.push(element("div", "", describe(state, focus).split("\n")[1]), element("div", "", arithmetic(state, focus)));
     } else if (stage.kind === "vectors") {
       const values = stage.values.subarray(row * stage.columns, (row + 1) * stage.columns);
       parts.push(element("div", "", rowName(state, spot, row)), bars(state, values, column));
-      if (column !== null) parts.push(element("div", "", describe(state, focus).split("\n")[1]));
+      if (column !== null) parts.push(element("div", "", describe(state, focus).split("\n")[1]), element("div", "", arithmetic(state, focus)));
     } else if (stage.kind === "answers") {
       const size = stage.answers[row].length;
       parts.push(element("div", "", rowName(state, spot, row)), weightsList(stage.answers[row], stage.values.subarray(row * size, (row + 1) * size)));
@@ -288,7 +308,7 @@ function inspect(state) {
   if (stage.step) {
     const button = element("button", "small", words.explain);
     button.type = "button";
-    button.addEventListener("click", () => state.send("step", stage.step));
+    button.addEventListener("click", () => state.send("step", [stage.step, stage.block]));
     parts.push(button);
   }
   inspector.replaceChildren(...parts);

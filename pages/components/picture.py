@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pages.components.component import component, is_name, pack_bytes
+from pages.components.component import component, pack_bytes
 from pages.i18n import _
 from tfm_core.inspect.picture import N_ANSWERS, Picture, Stage, pooled_columns, stages
 from tfm_core.plots.attention import DIVERGING, MASKED, SCALES
@@ -22,14 +22,17 @@ _component = component("picture", css=["packed.css", "picture.css"])
 
 
 def draw(
-    shown: Picture, *, theme: ThemeName, title: str, on_step: Callable[[str], None], key: str
+    shown: Picture, *, theme: ThemeName, title: str, on_step: Callable[[str, int], None], key: str
 ) -> None:
-    """Draw a picture; ``on_step`` gets the walk's step of what is to be explained."""
-    names = frozenset(stage.step for _lane, _place, stage in stages(shown) if stage.step)
+    """Draw a picture.
 
-    def stepped(name: object) -> None:
-        if is_name(name, names):
-            on_step(name)
+    on_step: gets the walk's step that explains a stage, and the number of its block from 1, or 0.
+    """
+    steps = frozenset((stage.step, stage.block) for _lane, _place, stage in stages(shown))
+
+    def stepped(value: object) -> None:
+        if isinstance(value, list) and tuple(value) in steps:
+            on_step(*value)
 
     _component(pack(shown, theme=theme, title=title), on={"step": stepped}, key=key)
 
@@ -41,17 +44,23 @@ def pack(shown: Picture, *, theme: ThemeName, title: str) -> bytes:
     offset = 0
     for lane, _place, stage in stages(shown):
         header, values = _described(stage)
-        header["offset"] = -1 if values is None else offset
-        if values is not None:
-            parts.append(values.astype(np.float16).ravel())
-            offset += values.size
+        for name, numbers in (("offset", values), ("scores", stage.scores)):
+            header[name] = -1 if numbers is None else offset
+            if numbers is not None:
+                parts.append(numbers.astype(np.float16).ravel())
+                offset += numbers.size
         described[lane].append(header)
     header = {
         "title": title,
         "truth": shown.truth,
         "answers": N_ANSWERS,
         "lanes": [
-            {"name": lane.name, "title": _lane_title(lane.name), "tokens": lane.tokens, "stages": made}
+            {
+                "name": lane.name,
+                "title": _lane_title(lane.name),
+                "tokens": lane.tokens,
+                "stages": made,
+            }
             for lane, made in zip(shown.lanes, described, strict=True)
         ],
         "scale": SCALES[theme],
@@ -96,9 +105,7 @@ def _lane_title(name: str) -> str:
 
 def _words() -> dict[str, str]:
     return {
-        "picture": _(
-            "The model at work. Arrow keys move, Enter zooms in, Escape zooms out."
-        ),
+        "picture": _("The model at work. Arrow keys move, Enter zooms in, Escape zooms out."),
         "whole": _("Whole model"),
         "block": _("Block {n}"),
         "head": _("Head {n}"),
@@ -115,6 +122,6 @@ def _words() -> dict[str, str]:
         "group": _("Each cell is the mean of {n} numbers."),
         "shapes_only": _("Shapes only: this model is too large for numbers."),
         "truth": _("True answer: {truth}"),
-        "score": _("q · k × scale = {score}"),
-        "softmax": _("softmax: exp({score}) / sum = {weight}"),
+        "softmax": _("softmax of its scores: exp({score}) / {sum} = {weight}"),
+        "added": _("{before} + {change} = {sum}"),
     }

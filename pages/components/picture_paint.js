@@ -33,6 +33,7 @@ export function prepare(view) {
     stage.values = view.values.subarray(stage.offset, stage.offset + size);
     if (stage.kind === "heads") {
       const [heads, rows, keys] = stage.shape;
+      stage.logits = stage.scores < 0 ? null : view.values.subarray(stage.scores, stage.scores + size);
       stage.images = Array.from({ length: heads }, (_, head) => imageOf(
         stage.values.subarray(head * rows * keys, (head + 1) * rows * keys), keys, rows,
         (value) => (Number.isNaN(value) ? masked : weightColours[indexOf(value)]),
@@ -332,11 +333,16 @@ function titles(context, state) {
     }
   });
   context.fillStyle = state.soft;
+  context.font = `10.5px ${state.font}`;
+  const ends = {}; // of the last title in each line of each lane, in pixels of the screen
   laid.places.forEach((spot) => {
     if (spot.w === 0 || spot.stage.kind === "tokens") return;
-    const room = (spot.w + 20) * camera.k;
-    if (room < 26 || (spot.isCompact && camera.k < 1.6)) return;
     const lane = laid.lanes[spot.lane];
-    say(context, state, spot.stage.title, spot.x + spot.w / 2, lane.y + lane.h + (spot.place % 2 ? 13 : 25) / Math.max(1, camera.k), { size: 10.5, align: "center" });
+    const middle = (spot.x + spot.w / 2) * camera.k;
+    const half = context.measureText(spot.stage.title).width / 2 + 4;
+    const line = [0, 1].find((one) => middle - half > (ends[`${spot.lane} ${one}`] ?? -Infinity));
+    if (line === undefined) return;
+    ends[`${spot.lane} ${line}`] = middle + half;
+    say(context, state, spot.stage.title, spot.x + spot.w / 2, lane.y + lane.h + 7 + (10 + 12 * line) / camera.k, { size: 10.5, align: "center" });
   });
 }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from pages.components import picture as model_picture
 from pages.i18n import _
-from pages.ui import show, view_link, walk_steps
+from pages.ui import show, state, view_link, walk_steps
 from pages.ui.state import body
 from pages.walk import link, picture, source, tensor
 
@@ -26,7 +27,20 @@ def _walk() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         example = tensor.example_picker(subject)
         layer = tensor.layer_picker(subject)
+    from tfm_core.inspect.picture import picture as whole
     from tfm_core.inspect.walk.build import walk
+    from tfm_core.inspect.walk.subject import n_blocks
+
+    def explain(name: str, block: int) -> None:
+        walk_steps.go(name)
+        if block:
+            count = n_blocks(subject.config)
+            walk_steps.set_widget(f"walk-layer-{count}", min(block, count) - 1)
+
+    model_picture.draw(
+        whole(subject, example), theme=state.theme(), title=_("Walk through"), on_step=explain,
+        key="walk-picture",
+    )  # fmt: skip
 
     try:
         steps = walk(subject, layer=layer, example=example)

@@ -24,6 +24,16 @@ from tfm_core.sentences import N_
 Kind = Literal["tokens", "image", "vectors", "heads", "answers"]
 PADDING = SPECIALS[0]
 N_ANSWERS = 5
+_TITLES: dict[str, dict[str, str]] = {
+    "stem": {
+        "{path}.projected": N_("Patch embedding"),
+        "{path}.patches.projected": N_("Patch embedding"),
+    },
+    "positions": {"{path}.placed": N_("+ positions")},
+    "pooling": {"head.pooled": N_("Pooling"), "output.answering": N_("Pooling")},
+    "readout": {"output.answering": N_("Context + state")},
+}
+"""Kind of a part -> what is recorded of it, as far as it is there, and its title."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,8 +46,8 @@ class Stage:
     the row of the lane that each of its rows belongs to, -1 where it belongs to all. keys: the lane
     whose tokens a map's keys are. block: number of its block from 1, 0 outside. step: the step of
     the walk that explains it, "" for none. words: of probabilities, the token of each.
-    skips_from: place in the lane of the vectors that are added to it, -1 for none. is_norm: whether a
-    norm made it.
+    skips_from: place in the lane of the vectors that are added to it, -1 for none. is_norm: whether
+    a norm made it. scores: of maps, what the softmax is taken of (H, rows, keys).
     """
 
     kind: Kind
@@ -53,6 +63,7 @@ class Stage:
     words: tuple[tuple[str, ...], ...] = ()
     skips_from: int = -1
     is_norm: bool = False
+    scores: npt.NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,30 +126,22 @@ class _Lane:
 
     def add(self, part: Part) -> None:
         """Add the stages of one of the model's top parts."""
-        if part.kind == "stack":
-            self.has_stack = True
-            self._add_stack(part)
-        elif part.kind == "input":
-            self._add_input(part)
-        elif part.kind == "stem":
-            self._add_vectors(f"{part.path}.projected", part, N_("Patch embedding"))
-            self._add_vectors(f"{part.path}.patches.projected", part, N_("Patch embedding"))
-        elif part.kind == "embedding":
-            if f"{part.path}.embedded" in self.subject.cache and not self._has("Embedding"):
-                self._add_vectors(f"{part.path}.embedded", part, N_("Embedding"))
-        elif part.kind == "positions":
-            if f"{part.path}.rows" in self.subject.cache:
-                self._add_vectors(f"{part.path}.placed", part, N_("+ positions"))
-        elif part.kind in ("pooling", "selection", "readout"):
-            key = "head.pooled" if "head.pooled" in self.subject.cache else "output.answering"
-            titles = {"pooling": N_("Pooling"), "readout": N_("Context + state")}
-            if part.kind in titles:
-                self._add_vectors(key, part, titles[part.kind])
-        elif part.kind == "head":
-            self._add_answers(part)
+        adders = {
+            "stack": self._add_stack,
+            "input": self._add_input,
+            "embedding": self._add_embedding,
+            "head": self._add_answers,
+        }
+        if part.kind in adders:
+            adders[part.kind](part)
+        if part.kind == "positions" and f"{part.path}.rows" not in self.subject.cache:
+            return  # they act in attention, or nowhere
+        for what, title in _TITLES.get(part.kind, {}).items():
+            self._add_vectors(what.format(path=part.path), part, title)
 
-    def _has(self, title: str) -> bool:
-        return any(stage.title == title for stage in self.stages)
+    def _add_embedding(self, part: Part) -> None:
+        if not any(stage.step == "embedding" for stage in self.stages):
+            self._add_vectors(f"{part.path}.embedded", part, N_("Embedding"))
 
     def _add_input(self, part: Part) -> None:
         if self.subject.pictures is not None and self.number == 0:
@@ -153,6 +156,7 @@ class _Lane:
             )
 
     def _add_stack(self, stack: Part) -> None:
+        self.has_stack = True
         blocks = [child for child in stack.children if child.layer == "Block"]
         for number, block in enumerate(blocks, 1):
             for sublayer in sublayers(block):
@@ -198,23 +202,28 @@ class _Lane:
         kept = _tokens(self.subject, _first_stack(self.subject), self.example)[0]
         columns = kept if is_cross else self.kept
         n_heads = weights.size(1)
-        values = None
+        values = scores = None
         if not weights.is_meta:
-            at = min(self.example, weights.size(0) - 1)
-            mask = self.subject.cache.get(f"{part.path}.mask")
-            seen = weights[at].float()
-            if mask is not None:
-                shape = (mask.size(0), *seen.shape)
-                allowed = mask.expand(shape)[min(at, mask.size(0) - 1)]
-                seen = seen.masked_fill(~allowed, float("nan"))
-            values = seen[:, self.kept][:, :, columns].cpu().numpy()
+            values, scores = (
+                self._map(part.path, what, columns) for what in ("weights", "masked_scores")
+            )
         title = N_("Cross-attention") if is_cross else N_("Attention")
         shape = (n_heads, len(self.kept), len(columns))
         rows = tuple(range(len(self.kept)))
         self.stages.append(
             Stage("heads", part.path, title, f"{part.path}.weights", values, shape, rows,
-                  keys, block, _step(part, "softmax"))
+                  keys, block, _step(part, "softmax"), scores=scores)
         )  # fmt: skip
+
+    def _map(self, path: str, what: str, columns: list[int]) -> npt.NDArray[np.float32]:
+        """Return one example's maps (H, rows, keys), NaN where a key is masked."""
+        cache = self.subject.cache
+        tensor, mask = cache[f"{path}.{what}"], cache.get(f"{path}.mask")
+        seen = tensor[self.example].float()
+        if mask is not None:
+            allowed = mask.expand(mask.size(0), *seen.shape)[min(self.example, mask.size(0) - 1)]
+            seen = seen.masked_fill(~allowed, float("nan"))
+        return np.asarray(seen[:, self.kept][:, :, columns].cpu())
 
     def _add_vectors(
         self, key: str, part: Part, title: str, block: int = 0, skips_from: int = -1
@@ -229,9 +238,7 @@ class _Lane:
                   skips_from=skips_from, is_norm=part.kind == "norm")
         )  # fmt: skip
 
-    def _rows_of(
-        self, tensor: Tensor
-    ) -> tuple[npt.NDArray[np.float32] | None, tuple[int, ...]]:
+    def _rows_of(self, tensor: Tensor) -> tuple[npt.NDArray[np.float32] | None, tuple[int, ...]]:
         """Return the example's vectors, without padding, and the row of the lane of each."""
         n_rows = tensor.size(1) if tensor.dim() > 2 else 1
         is_lane = n_rows == self._n_tokens and tensor.dim() > 2
@@ -295,7 +302,9 @@ def _n_tokens(subject: Subject, stack: Part) -> int:
 def _tokens(subject: Subject, stack: Part, example: int) -> tuple[list[int], tuple[str, ...]]:
     """Return the places of a stack's tokens that are no padding, and their names."""
     n_tokens = _n_tokens(subject, stack)
-    names = subject.tokens(token_axis(subject, stack).partition(":")[2], example)
+    is_written = any(part.path.endswith("cross_attention") for part in stack)
+    axis = "T:tgt" if is_written else token_axis(subject, stack)
+    names = subject.tokens(axis.partition(":")[2], example)
     if names is None:
         names = [str(n) for n in range(1, n_tokens + 1)]
     kept = [n for n, name in enumerate(names[:n_tokens]) if name != PADDING]
@@ -318,4 +327,3 @@ def pooled_columns(
         return values, 1
     pad = np.pad(values, ((0, 0), (0, -values.shape[-1] % size)), constant_values=np.nan)
     return np.nanmean(pad.reshape(len(values), -1, size), axis=-1, dtype=np.float32), size
-

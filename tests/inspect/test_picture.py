@@ -1,0 +1,97 @@
+"""The picture of a model at work: its numbers are those of the model's forward pass."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from tfm_core.anatomy import Attention
+from tfm_core.inspect.picture import picture, pooled_columns, stages
+from tfm_core.inspect.walk.subject import book_example, subject
+from tfm_core.presets import PRESETS
+
+SEEN = (
+    "translate", "vit-digits", "captions", "translate-luong", "addition", "sentiment",
+    "masked-words", "span-corruption", "gpt-grammar",
+)  # fmt: skip
+
+
+@pytest.fixture(params=SEEN, scope="module")
+def seen(request):
+    return subject(PRESETS[request.param].experiment)
+
+
+def test_every_attention_of_the_anatomy_is_in_it_with_its_own_weights(seen) -> None:
+    shown = picture(seen, 1)
+    maps = {stage.path: stage for _lane, _place, stage in stages(shown) if stage.kind == "heads"}
+    attentions = {part.path for part in seen.anatomy.all if isinstance(part, Attention)}
+    assert set(maps) == attentions
+    for path, stage in maps.items():
+        weights = seen.cache[f"{path}.weights"][1]
+        assert stage.shape == (stage.values.shape)
+        assert len(weights) == stage.shape[0]
+        sums = np.nansum(stage.values, -1)
+        assert np.all(sums < 1 + 1e-5)
+        if path.endswith("self_attention"):  # padding, which is left out, gets nothing
+            np.testing.assert_allclose(sums, 1, atol=1e-5)
+
+
+def test_scores_become_the_weights_by_a_softmax(seen) -> None:
+    for _lane, _place, stage in stages(picture(seen)):
+        if stage.kind != "heads":
+            continue
+        scores = np.where(np.isnan(stage.scores), -np.inf, stage.scores)
+        expected = torch.from_numpy(scores).softmax(-1).numpy()
+        np.testing.assert_allclose(np.nan_to_num(stage.values), expected, atol=1e-5)
+
+
+def test_what_is_added_is_the_sum_of_two_of_its_vectors(seen) -> None:
+    shown = picture(seen)
+    for lane, place, stage in stages(shown):
+        if stage.skips_from < 0:
+            continue
+        before = shown.lanes[lane].stages[stage.skips_from]
+        assert before.kind == "vectors"
+        assert stage.skips_from < place
+        norm = stage.key.rpartition(".")[0]
+        rows = seen.cache[f"{norm}.skipped"].size(1)
+        kept = np.flatnonzero([True] * rows)[: len(before.values)]
+        skipped = seen.cache[f"{norm}.skipped"][0].numpy()[kept]
+        np.testing.assert_array_equal(before.values, skipped)
+
+
+def test_the_likeliest_answers_stand_at_the_rows_that_answer(seen) -> None:
+    shown = picture(seen)
+    last = shown.lanes[-1].stages[-1]
+    assert last.kind == "answers"
+    assert len(last.rows) == len(last.values) == len(last.words)
+    assert np.all(np.diff(last.values, axis=-1) <= 0)
+    n_tokens = len(shown.lanes[-1].tokens)
+    assert all(-1 <= row < n_tokens for row in last.rows)
+
+
+def test_a_source_and_its_target_as_one_sequence_are_answered_at_the_target() -> None:
+    shown = picture(subject(PRESETS["addition"].experiment))
+    (lane,) = shown.lanes
+    answered = [lane.tokens[row] for row in lane.stages[-1].rows]
+    assert answered[0] == "<bos>"
+    assert lane.tokens[: lane.tokens.index("<bos>")] == ("4", "1", "+", "3", "4")
+
+
+def test_padding_is_left_out_of_it(seen) -> None:
+    assert all("<pad>" not in lane.tokens for lane in picture(seen).lanes)
+
+
+def test_a_model_known_by_its_shapes_has_stages_without_values() -> None:
+    shown = picture(book_example())
+    assert [len(lane.stages) for lane in shown.lanes] == [3 + 6 * 6, 4 + 6 * 9]
+    assert all(stage.values is None for _lane, _place, stage in stages(shown))
+
+
+def test_long_vectors_become_means_of_neighbours() -> None:
+    values = np.arange(12, dtype=np.float32).reshape(2, 6)
+    made, size = pooled_columns(values, 4)
+    assert size == 2
+    np.testing.assert_array_equal(made, [[0.5, 2.5, 4.5], [6.5, 8.5, 10.5]])
+    assert pooled_columns(values, 6)[1] == 1
