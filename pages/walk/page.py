@@ -17,16 +17,19 @@ def page() -> None:
 
 
 def _walk() -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        line = st.container(width="stretch")
+        choices = st.popover(_("Change"), icon=":material/tune:", key="walk-change")
     try:
-        with st.spinner(_("One forward pass …"), show_time=False):
+        with line, st.spinner(_("One forward pass …"), show_time=False), choices:
             name, subject = source.pick()
     except ValueError as error:
         show.problem(error)
         return
-    st.caption(_(subject.note))
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with choices:
         example = tensor.example_picker(subject)
         layer = tensor.layer_picker(subject)
+    line.caption(" ".join((_(subject.note), tensor.example_name(subject, example))))
     from tfm_core.inspect.picture import picture as whole
     from tfm_core.inspect.walk.build import walk
     from tfm_core.inspect.walk.subject import n_blocks

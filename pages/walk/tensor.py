@@ -28,7 +28,7 @@ def example_picker(subject: Subject) -> int:
     return st.selectbox(
         _("Example"),
         range(subject.n_examples),
-        format_func=lambda index: _example_name(subject, index),
+        format_func=lambda index: example_name(subject, index),
         key=f"walk-example-{subject.n_examples}",
         persist_state="session",
     )
@@ -225,7 +225,8 @@ def mistake(subject: Subject, step: WalkStep, example: int) -> None:
     show.live_figure(figure, words, key="walk-mistake")
 
 
-def _example_name(subject: Subject, index: int) -> str:
+def example_name(subject: Subject, index: int) -> str:
+    """Return an example's number and its text."""
     if subject.pictures is not None:
         name = " ".join(subject.truth[index]) if subject.truth else ""
         if subject.described is not None:
