@@ -9,6 +9,7 @@ const MOVE = 380; // ms of a move of the camera
 const MARGIN = 26;
 const HIGH = [260, 560]; // pixels of the picture: as its own shape asks, within these
 const FAR = 400; // how far it can be zoomed in
+const LEAST = 0.6; // on a narrow screen the picture begins so large, at its left
 
 const filled = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 const isCalm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -46,6 +47,13 @@ function fitted(state, box, margin = MARGIN) {
 }
 
 const whole = (state) => fitted(state, { x: -6, y: -6, w: state.laid.w + 12, h: state.laid.h + 28 }, 12);
+
+function first(state) {
+  const fit = whole(state);
+  if (fit.k >= LEAST || state.size.w > 700) return fit;
+  const k = Math.min(LEAST, (state.size.h - 24) / (state.laid.h + 28));
+  return { k, x: -12 / k, y: -12 / k };
+}
 
 function moveTo(state, camera) {
   cancelAnimationFrame(state.moving);
@@ -121,7 +129,8 @@ function focusOn(state, focus) {
   state.isFree = false;
   relay(state, openOf(focus));
   follow(state, focus?.spot && focus.row !== null ? { lane: focus.spot.lane, row: laneRow(focus.spot, focus.row) } : null);
-  moveTo(state, state.focus ? fitted(state, boxOf(state, state.focus)) : whole(state));
+  state.canvas.style.touchAction = state.focus ? "none" : "pan-y"; // until then a finger scrolls the page
+  moveTo(state, state.focus ? fitted(state, boxOf(state, state.focus)) : first(state));
   inspect(state);
   trail(state);
 }
@@ -469,14 +478,14 @@ function resize(state) {
   const wide = state.root.clientWidth;
   if (!wide) return;
   const shape = state.laid.h / state.laid.w;
-  const high = Math.max(HIGH[0], Math.min(HIGH[1], Math.round(wide * shape) + 70, window.innerHeight - 150));
+  const high = Math.max(HIGH[0], Math.min(HIGH[1], Math.round(Math.max(wide, 560) * shape) + 70, window.innerHeight - 150));
   state.root.style.setProperty("--high", `${high}px`);
   state.ratio = window.devicePixelRatio || 1;
   const isSame = state.size?.w === wide && state.size?.h === high;
   state.size = { w: wide, h: high };
   state.canvas.width = wide * state.ratio;
   state.canvas.height = high * state.ratio;
-  if (!isSame || !state.camera) state.camera = state.focus ? fitted(state, boxOf(state, state.focus)) : whole(state);
+  if (!isSame || !state.camera) state.camera = state.focus ? fitted(state, boxOf(state, state.focus)) : first(state);
   paint(state);
 }
 

@@ -114,7 +114,7 @@ def _words() -> dict[str, str]:
         "larger": _("Zoom in"),
         "smaller": _("Zoom out"),
         "shape": _("{rows} tokens × {columns} numbers"),
-        "maps": _("{heads} heads, {rows} queries × {keys} keys"),
+        "maps": _("{heads} heads, {rows} queries × {keys} keys; darkest: each head’s largest weight"),
         "masked": _("masked"),
         "reads": _("{query} reads"),
         "weight": _("weight"),

@@ -4,7 +4,7 @@ const ROW = 22;
 const LANE_HIGH = 300; // of many tokens, rows get lower until they fit
 const GAP = 22;
 const FLOW = 34; // left of maps and right of them: there the lines of attention run
-const BUS = 34; // between two lanes, for what the second reads of the first
+const BUS = 46; // between two lanes, for what the second reads of the first
 const TITLE = 22;
 const FULL_BLOCKS = 2; // so few blocks in a lane are always drawn whole
 const WIDE = { Norm: 18 };
@@ -42,8 +42,9 @@ export function layout(view, open, measure) {
   let wide = 0;
   view.lanes.forEach((lane, at) => {
     const n = lane.tokens.length;
-    const row = Math.min(ROW, LANE_HIGH / n);
-    const high = Math.max(n * row, 90);
+    const isOnly = view.lanes.length === 1;
+    const row = Math.min(isOnly ? 1.5 * ROW : ROW, LANE_HIGH / n);
+    const high = Math.max(n * row, isOnly ? 180 : 90);
     const textWide = Math.min(130, 14 + Math.max(...lane.tokens.map(measure), 10));
     const count = Math.max(0, ...lane.stages.map((stage) => stage.block));
     let x = 0;

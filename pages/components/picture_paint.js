@@ -34,10 +34,11 @@ export function prepare(view) {
     if (stage.kind === "heads") {
       const [heads, rows, keys] = stage.shape;
       stage.logits = stage.scores < 0 ? null : view.values.subarray(stage.scores, stage.scores + size);
-      stage.images = Array.from({ length: heads }, (_, head) => imageOf(
-        stage.values.subarray(head * rows * keys, (head + 1) * rows * keys), keys, rows,
-        (value) => (Number.isNaN(value) ? masked : weightColours[indexOf(value)]),
-      ));
+      stage.images = Array.from({ length: heads }, (_, head) => {
+        const own = stage.values.subarray(head * rows * keys, (head + 1) * rows * keys);
+        const top = own.reduce((most, value) => (value > most ? value : most), 0) || 1;
+        return imageOf(own, keys, rows, (value) => (Number.isNaN(value) ? masked : weightColours[indexOf(value / top)]));
+      });
       stage.mean = new Float32Array(rows * keys);
       stage.values.forEach((value, i) => { stage.mean[i % (rows * keys)] += (Number.isNaN(value) ? 0 : value) / heads; });
       stage.strongest = [...stage.mean.keys()].sort((a, b) => stage.mean[b] - stage.mean[a]).slice(0, MAX_CURVES);
@@ -340,7 +341,7 @@ function titles(context, state) {
     const lane = laid.lanes[spot.lane];
     const middle = (spot.x + spot.w / 2) * camera.k;
     const half = context.measureText(spot.stage.title).width / 2 + 4;
-    const line = [0, 1].find((one) => middle - half > (ends[`${spot.lane} ${one}`] ?? -Infinity));
+    const line = (camera.k > 0.8 ? [0, 1] : [0]).find((one) => middle - half > (ends[`${spot.lane} ${one}`] ?? -Infinity));
     if (line === undefined) return;
     ends[`${spot.lane} ${line}`] = middle + half;
     say(context, state, spot.stage.title, spot.x + spot.w / 2, lane.y + lane.h + 7 + (10 + 12 * line) / camera.k, { size: 10.5, align: "center" });

@@ -235,4 +235,4 @@ def example_name(subject: Subject, index: int) -> str:
     src = [word for word in subject.tokens("src", index) or () if word != "<pad>"]
     if not src:  # a language model: its text is all there is
         src = [word for word in subject.tokens("tgt", index) or () if word != "<pad>"]
-    return f"{index + 1}: {' '.join(src)}"
+    return f"{index + 1}: {' '.join(src)}" if src else ""
