@@ -14,7 +14,7 @@ import numpy as np
 from pages.components.component import component, pack_bytes
 from pages.i18n import _
 from tfm_core.inspect.picture import N_ANSWERS, Picture, Stage, pooled_columns, stages
-from tfm_core.plots.attention import DIVERGING, MASKED, SCALES
+from tfm_core.plots.heads.attention import DIVERGING, MASKED, SCALES
 from tfm_core.plots.palette import COLOURS, ThemeName
 
 MAX_COLUMNS = 256  # of a vector; of a longer one each is the mean of several
@@ -114,7 +114,9 @@ def _words() -> dict[str, str]:
         "larger": _("Zoom in"),
         "smaller": _("Zoom out"),
         "shape": _("{rows} tokens × {columns} numbers"),
-        "maps": _("{heads} heads, {rows} queries × {keys} keys; darkest: each head’s largest weight"),
+        "maps": _(
+            "{heads} heads, {rows} queries × {keys} keys; darkest: each head’s largest weight"
+        ),
         "masked": _("masked"),
         "reads": _("{query} reads"),
         "weight": _("weight"),

@@ -6,7 +6,9 @@ import streamlit as st
 
 from pages.components import picture as model_picture
 from pages.i18n import _
-from pages.ui import show, state, view_link, walk_steps
+from pages.ui import show, state
+from pages.ui.address import view_link
+from pages.ui.model import walk_steps
 from pages.ui.state import body
 from pages.walk import link, picture, source, tensor
 
