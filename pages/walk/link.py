@@ -27,19 +27,25 @@ POSITION = parameters.named(
 
 STEP = Text(walk_steps.STEP, first="", most=40)  # each model has its own steps
 BLOCK = Number("block", first=0, low=0, high=98, offset=1)  # and so many blocks
+LAST = -1
+WEIGHTS = Number("weights", first=LAST, key="walk-weights", low=LAST, high=100_000_000)
+TEXT = Text("walk-text", first="", key="walk-own-text", most=400)
 
 
 @dataclass(frozen=True, slots=True)
 class WalkView(SizedModelView):
     """What the page shows. step: its name, "" for the first; block: from 0, as ``Number`` says.
 
-    position: the kind of the textbook example; a model of one's own has its own.
+    position: the kind of the textbook example; a model of one's own has its own. weights: the step
+    of a run whose weights are shown, LAST for the newest. text: the reader's own sentence.
     """
 
     source: str = view_link.linked(SOURCE)
     position: str = view_link.linked(POSITION)
     step: str = view_link.linked(STEP)
     block: int = view_link.linked(BLOCK)
+    weights: int = view_link.linked(WEIGHTS)
+    text: str = view_link.linked(TEXT)
 
 
 _INTO = (

@@ -23,8 +23,10 @@ def _walk() -> None:
         line = st.container(width="stretch")
         choices = st.popover(_("Change"), icon=":material/tune:", key="walk-change")
     try:
-        with line, st.spinner(_("One forward pass …"), show_time=False), choices:
-            name, subject = source.pick()
+        with choices:
+            chosen = source.pick()
+        with st.spinner(_("One forward pass …"), show_time=False):
+            name, subject = source.walked(chosen)
     except ValueError as error:
         show.problem(error)
         return
@@ -36,15 +38,16 @@ def _walk() -> None:
     from tfm_core.inspect.walk.build import walk
     from tfm_core.inspect.walk.subject import n_blocks
 
+    count = n_blocks(subject.config)  # a session keeps what its callbacks hold
+
     def explain(name: str, block: int) -> None:
         walk_steps.go(name)
         if block:
-            count = n_blocks(subject.config)
             walk_steps.set_widget(f"walk-layer-{count}", min(block, count) - 1)
 
     model_picture.draw(
         whole(subject, example), theme=state.theme(), title=_("Walk through"), on_step=explain,
-        key="walk-picture",
+        key="walk-model",
     )  # fmt: skip
 
     try:

@@ -8,57 +8,113 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.i18n import N_, _, paragraph
+from pages.ui import show
 from pages.ui.address import view_link
 from pages.ui.settings import model_choice
 from pages.ui.settings.model_choice import Chosen
-from pages.walk.link import BOOK, MINE, POSITION, SOURCE
+from pages.walk.link import BOOK, LAST, MINE, POSITION, SOURCE, TEXT, WEIGHTS
 from tfm_core import byte_cache
 from tfm_core.config import Experiment
 from tfm_core.facts.architectures import Architecture
 from tfm_core.runs.run import Run
+from tfm_core.variants.tasks import TASK_KINDS
 
 if TYPE_CHECKING:
     from tfm_core.inspect.walk.forward import Subject
 
 
-def pick() -> tuple[str, Subject]:
-    """Draw the choice; return a name of what was chosen, and the model after one forward pass.
+def pick() -> Chosen | str:
+    """Draw the choice; return the model, or the positions of the textbook example.
 
-    Raises ValueError, in a sentence, where it cannot be walked through.
+    Raises ValueError, in a sentence, for a model that cannot be built.
     """
-    left, right = st.columns([2, 3], vertical_alignment="bottom")
     unknown = view_link.receive(SOURCE)
-    with left:
-        picked = st.segmented_control(
-            _("Walk through"),
-            SOURCE.names,
-            format_func=lambda name: _(SOURCE.labels[name]),
-            required=True,
-            key=SOURCE.query,
-            persist_state="session",
-            help=paragraph("walk/textbook"),
-        )
+    picked = st.segmented_control(
+        _("Walk through"),
+        SOURCE.names,
+        format_func=lambda name: _(SOURCE.labels[name]),
+        required=True,
+        key=SOURCE.query,
+        persist_state="session",
+        help=paragraph("walk/textbook"),
+    )
     view_link.warn(unknown)
     view_link.say(SOURCE, picked or MINE)
-    with right:
-        if picked == BOOK:
-            position = view_link.choice(_("Its positions"), POSITION)
-            return f"{BOOK} {position}", _book(position)
-        chosen = model_choice.chosen()
-    return _of(chosen)
+    if picked == BOOK:
+        return view_link.choice(_("Its positions"), POSITION)
+    return model_choice.chosen()
 
 
-def _of(chosen: Chosen) -> tuple[str, Subject]:
+def walked(chosen: Chosen | str) -> tuple[str, Subject]:
+    """Return a name of what is walked through, and the model after one forward pass.
+
+    Of a run, draws the choice of the step and the field for a sentence or a digit. Raises
+    ValueError, in a sentence, where it cannot be walked through.
+    """
+    if isinstance(chosen, str):
+        return f"{BOOK} {chosen}", _book(chosen)
     if chosen.experiment is None:
         known = chosen.architecture
         key = f"{known.model.model_dump_json()} {known.shape} {known.src_len} {known.tgt_len}"
         return key, _of_architecture(f"{key} {known.batch}", known)
     if chosen.run is not None and chosen.run.has_checkpoint:
-        path = chosen.run.folder / "checkpoints" / "last" / "checkpoint.safetensors"
-        walked = _trained(str(chosen.run.folder), path.stat().st_mtime_ns)
-        return f"{chosen.run.id} {path.stat().st_mtime_ns}", walked
+        return _of_run(chosen.run)
     text = chosen.experiment.model_dump_json()
     return text, _untrained(text)
+
+
+def _of_run(run: Run) -> tuple[str, Subject]:
+    from tfm_core.inspect.errors.answers import steps_of, weights_mark
+
+    steps = steps_of(run)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        step = weights_step(steps)
+        own = _own(run)
+    mark, folder = weights_mark(run, step), str(run.folder)
+    try:
+        return f"{run.id} {step} {mark} {own}", _trained(folder, step, mark, own)
+    except ValueError as error:
+        if not own:
+            raise
+        show.problem(error)
+    return f"{run.id} {step} {mark}", _trained(folder, step, mark, "")
+
+
+def weights_step(steps: tuple[int, ...]) -> int:
+    """Choose the step whose weights are shown, the newest at first."""
+    problem = view_link.receive(WEIGHTS)
+    requested = int(st.session_state[WEIGHTS.key])
+    chosen = min(steps, key=lambda step: abs(step - requested)) if requested != LAST else steps[-1]
+    if requested not in (LAST, chosen):
+        values = {"requested": f"{requested:,}", "step": f"{chosen:,}"}
+        problem = problem or _("No weights at step {requested}; showing step {step}.", **values)
+    view_link.warn(problem)
+    st.session_state[WEIGHTS.key] = chosen
+    if len(steps) > 1:
+        st.select_slider(
+            _("Weights of step"),
+            steps,
+            format_func=lambda n: f"{n:,}",
+            key=WEIGHTS.key,
+            persist_state="session",
+        )
+    view_link.say(WEIGHTS, LAST if chosen == steps[-1] else chosen)
+    return chosen
+
+
+def _own(run: Run) -> str:
+    """Ask for the reader's own sentence; return "" where there is none."""
+    if TASK_KINDS[run.experiment.task.kind].own_text is None:
+        return ""
+    view_link.warn(view_link.receive(TEXT))
+    typed = st.text_input(
+        _("Your sentence"),
+        key=TEXT.key,
+        persist_state="session",
+        placeholder=_("Use the words of the task, then press Enter."),
+    )
+    view_link.say(TEXT, typed)
+    return typed.strip()
 
 
 @byte_cache.kept
@@ -96,19 +152,24 @@ def _untrained(text: str) -> Subject:
 
 
 @byte_cache.kept
-def _trained(folder: str, changed: int) -> Subject:
+def _trained(folder: str, step: int, mark: int, text: str) -> Subject:
+    from tfm_core.inspect.attention.own_example import look_at_text
+    from tfm_core.inspect.attention.trained import model_of
+    from tfm_core.inspect.progress.pictures import model_at
     from tfm_core.inspect.walk.forward import with_note
     from tfm_core.inspect.walk.subject import subject
-    from tfm_core.training.checkpoints import load_model
 
     run = Run(Path(folder))
-    model, step = load_model(run.experiment, run.folder / "checkpoints" / "last")
-    try:
-        probe = run.probe()
-        walked = subject(run.experiment, model, items=probe.items, images=probe.images)
-    except ValueError:  # no probe yet
-        walked = subject(run.experiment, model)
-    note = N_("The last checkpoint of the run, step {step:,}.", step=step)
+    model = model_of(run)[0] if step == run.checkpoint_step else model_at(run, step)
+    if text:
+        made = subject(run.experiment, model, items=[look_at_text(run, text).item])
+    else:
+        try:
+            probe = run.probe()
+            made = subject(run.experiment, model, items=probe.items, images=probe.images)
+        except ValueError:  # no probe yet
+            made = subject(run.experiment, model)
+    note = N_("Weights of step {step:,}.", step=step)
     if run.experiment.training.ema_decay:
-        note = N_("The averaged weights of the run's last checkpoint, step {step:,}.", step=step)
-    return with_note(walked, note)
+        note = N_("Averaged weights of step {step:,}.", step=step)
+    return with_note(made, note)

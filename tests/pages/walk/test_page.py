@@ -239,7 +239,32 @@ def test_a_trained_model_is_said_to_be_one(store):
     save(build(chosen), run.folder / "checkpoints" / "last")
     at = opened(step="19", run=run.id)
     assert not at.exception
-    assert "The last checkpoint of the run" in said(at)
+    assert "Weights of step" in said(at)
+
+
+def test_a_run_is_walked_through_at_any_step_with_weights_and_with_ones_own_sentence(store):
+    at = opened(run="recorded-korean", step="whole")
+    slider = at.select_slider(key="walk-weights")
+    assert slider.value == int(slider.options[-1].replace(",", ""))
+    first = int(slider.options[0].replace(",", ""))
+    slider.set_value(first).run()
+    assert not at.exception
+    assert at.query_params["weights"] == str(first)
+    assert f"Weights of step {first:,}" in said(at)
+    at.text_input(key="walk-own-text").set_value("the teacher bought a book").run()
+    assert not at.exception
+    assert "1: the teacher bought a book" in said(at)
+    assert at.query_params["walk-text"] == "the teacher bought a book"
+    at.text_input(key="walk-own-text").set_value("the dragon bought a book").run()
+    assert not at.exception
+    assert "dragon" in at.error[0].value
+    assert title(at).endswith("The whole forward pass")
+
+
+def test_a_step_without_weights_is_said_and_the_nearest_one_shown(store):
+    at = opened(run="recorded-korean", weights="7")
+    assert not at.exception
+    assert any("No weights at step 7" in warning.value for warning in at.warning)
 
 
 def test_a_model_is_built_and_walked_through_once_for_all_steps(store):
