@@ -13,6 +13,7 @@ from tests.pages.opening import opened_at
 from tfm_core.inspect.walk.build import walk
 from tfm_core.inspect.walk.subject import subject
 from tfm_core.inspect.walk.topics import topic_text
+from tfm_core.runs.store import RECORDED
 from tfm_core.training.checkpoints import save
 from tfm_core.training.loop import build
 
@@ -242,7 +243,8 @@ def test_a_trained_model_is_said_to_be_one(store):
     assert "Weights of step" in said(at)
 
 
-def test_a_run_is_walked_through_at_any_step_with_weights_and_with_ones_own_sentence(store):
+def test_a_run_is_walked_through_at_any_step_and_with_your_own_sentence(store, monkeypatch):
+    monkeypatch.setattr(store, "recorded", RECORDED)
     at = opened(run="recorded-korean", step="whole")
     slider = at.select_slider(key="walk-weights")
     assert slider.value == int(slider.options[-1].replace(",", ""))
@@ -261,7 +263,8 @@ def test_a_run_is_walked_through_at_any_step_with_weights_and_with_ones_own_sent
     assert title(at).endswith("The whole forward pass")
 
 
-def test_a_step_without_weights_is_said_and_the_nearest_one_shown(store):
+def test_a_step_without_weights_is_said_and_the_nearest_one_shown(store, monkeypatch):
+    monkeypatch.setattr(store, "recorded", RECORDED)
     at = opened(run="recorded-korean", weights="7")
     assert not at.exception
     assert any("No weights at step 7" in warning.value for warning in at.warning)
