@@ -34,7 +34,11 @@ function build(root, state) {
   tip.hidden = true;
   const spoken = element("div", "spoken");
   spoken.setAttribute("aria-live", "polite");
-  root.append(canvas, trail, zoom, inspector, tip, spoken);
+  const bar = element("div", "bar");
+  bar.append(trail, zoom);
+  const stage = element("div", "stage");
+  stage.append(canvas, inspector);
+  root.append(bar, stage, tip, spoken);
   Object.assign(state, { root, canvas, trail, zoom, inspector, tip, spoken, context: canvas.getContext("2d") });
 }
 
