@@ -324,6 +324,14 @@ function inspect(state) {
     button.addEventListener("click", () => state.send("step", [stage.step, stage.block]));
     parts.push(button);
   }
+  const code = view.codes[`${stage.path} ${head ?? -1}`];
+  if (code && stage.values) {
+    const isOut = view.out.includes(code);
+    const button = element("button", "small", isOut ? words.restore : words.knock);
+    button.type = "button";
+    button.addEventListener("click", () => state.send("knock", code));
+    parts.push(button);
+  }
   inspector.replaceChildren(...parts);
   state.spoken.textContent = parts.map((part) => part.textContent).filter(Boolean).join(". ");
 }
@@ -473,6 +481,7 @@ function dress(state) {
     ink: of("--st-text-color") || "#222",
     line: of("--st-border-color") || "#ccc",
     card: of("--st-secondary-background-color") || "#eee",
+    paper: of("--st-background-color") || "#fff",
     soft: of("--st-gray-color") || "#777",
     font: of("--st-font") || "sans-serif",
   });

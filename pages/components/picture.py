@@ -6,12 +6,12 @@ whole model to the arithmetic of one number, happens in the browser.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
 
-from pages.components.component import component, pack_bytes
+from pages.components.component import component, is_name, pack_bytes
 from pages.i18n import _
 from tfm_core.inspect.picture import N_ANSWERS, Picture, Stage, pooled_columns, stages
 from tfm_core.plots.heads.attention import DIVERGING, MASKED, SCALES
@@ -22,22 +22,49 @@ _component = component("picture", css=["packed.css", "picture.css"])
 
 
 def draw(
-    shown: Picture, *, theme: ThemeName, title: str, on_step: Callable[[str, int], None], key: str
+    shown: Picture,
+    *,
+    theme: ThemeName,
+    title: str,
+    on_step: Callable[[str, int], None],
+    codes: Mapping[tuple[str, int], str],
+    out: Collection[str],
+    on_knock: Callable[[str], None],
+    key: str,
 ) -> None:
     """Draw a picture.
 
     on_step: gets the walk's step that explains a stage, and the number of its block from 1, or 0.
+    codes: path of a stage and number of a head from 0, or -1 -> the code of a part that can be
+    knocked out. out: the codes of those that are. on_knock: gets a code.
     """
     steps = frozenset((stage.step, stage.block) for _lane, _place, stage in stages(shown))
+    known = frozenset(codes.values())
 
     def stepped(value: object) -> None:
         if isinstance(value, list) and tuple(value) in steps:
             on_step(*value)
 
-    _component(pack(shown, theme=theme, title=title), on={"step": stepped}, key=key)
+    def knocked(value: object) -> None:
+        if is_name(value, known):
+            on_knock(value)
+
+    knocks = {f"{path} {head}": code for (path, head), code in codes.items()}
+    _component(
+        pack(shown, theme=theme, title=title, codes=knocks, out=out),
+        on={"step": stepped, "knock": knocked},
+        key=key,
+    )
 
 
-def pack(shown: Picture, *, theme: ThemeName, title: str) -> bytes:
+def pack(
+    shown: Picture,
+    *,
+    theme: ThemeName,
+    title: str,
+    codes: Mapping[str, str] | None = None,
+    out: Collection[str] = (),
+) -> bytes:
     """Return what the browser gets: header length (uint32), JSON header, float16 values."""
     parts: list[np.ndarray[Any, Any]] = []
     described: list[list[dict[str, Any]]] = [[] for _lane in shown.lanes]
@@ -53,6 +80,8 @@ def pack(shown: Picture, *, theme: ThemeName, title: str) -> bytes:
     header = {
         "title": title,
         "truth": shown.truth,
+        "codes": codes or {},
+        "out": list(out),
         "answers": N_ANSWERS,
         "lanes": [
             {
@@ -67,7 +96,7 @@ def pack(shown: Picture, *, theme: ThemeName, title: str) -> bytes:
         "masked": MASKED[theme],
         "diverging": DIVERGING[theme],
         "ink": {"encoder": COLOURS["encoder"], "decoder": COLOURS["decoder"],
-                "cross": COLOURS["cross"], "query": COLOURS["query"]},
+                "cross": COLOURS["cross"], "query": COLOURS["query"], "wrong": COLOURS["wrong"]},
         "words": _words(),
     }  # fmt: skip
     values = np.concatenate(parts) if parts else np.zeros(0, np.float16)
@@ -111,6 +140,8 @@ def _words() -> dict[str, str]:
         "head": _("Head {n}"),
         "number": _("number {n}"),
         "explain": _("Explain this step"),
+        "knock": _("Knock out"),
+        "restore": _("Put back"),
         "larger": _("Zoom in"),
         "smaller": _("Zoom out"),
         "shape": _("{rows} tokens × {columns} numbers"),

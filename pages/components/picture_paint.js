@@ -274,6 +274,35 @@ function heads(context, state, spot) {
   }
 }
 
+// A cross over what is knocked out.
+function cross(context, state, { x, y, w, h }) {
+  context.fillStyle = state.paper;
+  context.globalAlpha = 0.55;
+  context.fillRect(x, y, w, h);
+  context.globalAlpha = 1;
+  context.strokeStyle = state.view.ink.wrong;
+  context.lineWidth = 2 / state.camera.k;
+  context.beginPath();
+  context.moveTo(x, y);
+  context.lineTo(x + w, y + h);
+  context.moveTo(x + w, y);
+  context.lineTo(x, y + h);
+  context.stroke();
+}
+
+function crosses(context, state) {
+  const { view, laid } = state;
+  const isOut = (path, head) => view.out.includes(view.codes[`${path} ${head}`]);
+  laid.places.forEach((spot) => {
+    const { path, kind, shape, isNorm } = spot.stage;
+    if (spot.w === 0 || isNorm || !path) return;
+    if (["heads", "vectors"].includes(kind) && isOut(path, -1)) cross(context, state, spot);
+    else if (kind === "heads") {
+      for (let head = 0; head < shape[0]; head += 1) if (isOut(path, head)) cross(context, state, mapAt(spot, head));
+    }
+  });
+}
+
 // Draw everything that is in sight.
 export function paint(state) {
   const { context, camera, laid, view, ratio, size } = state;
@@ -317,6 +346,7 @@ export function paint(state) {
       context.strokeRect(spot.x, spot.y, spot.w, spot.h);
     }
   });
+  crosses(context, state);
   titles(context, state);
 }
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.i18n import N_
+from pages.i18n import N_, _
 from pages.ui.address import parameters, view_link
-from pages.ui.address.parameters import Choice, Number, Text
+from pages.ui.address.parameters import Choice, Number, Text, Unfit, Written
 from pages.ui.model import walk_steps
 from pages.ui.settings.model_choice import SizedModelView
 from tfm_core.config import ModelConfig
@@ -29,6 +29,19 @@ STEP = Text(walk_steps.STEP, first="", most=40)  # each model has its own steps
 BLOCK = Number("block", first=0, low=0, high=98, offset=1)  # and so many blocks
 LAST = -1
 WEIGHTS = Number("weights", first=LAST, key="walk-weights", low=LAST, high=100_000_000)
+MAX_OUT = 40
+
+
+def _codes_of(text: str) -> tuple[str, ...]:
+    codes = tuple(dict.fromkeys(text.split(",")))
+    if len(codes) > MAX_OUT:
+        raise Unfit(_("at most {n} parts", n=MAX_OUT))
+    return codes
+
+
+OUT: Written[tuple[str, ...]] = Written(
+    "out", reader=_codes_of, writer=",".join, first=(), key="walk-out"
+)
 TEXT = Text("walk-text", first="", key="walk-own-text", most=400)
 
 
@@ -37,7 +50,8 @@ class WalkView(SizedModelView):
     """What the page shows. step: its name, "" for the first; block: from 0, as ``Number`` says.
 
     position: the kind of the textbook example; a model of one's own has its own. weights: the step
-    of a run whose weights are shown, LAST for the newest. text: the reader's own sentence.
+    of a run whose weights are shown, LAST for the newest. text: the reader's own sentence. out:
+    codes of parts that are knocked out.
     """
 
     source: str = view_link.linked(SOURCE)
@@ -46,6 +60,7 @@ class WalkView(SizedModelView):
     block: int = view_link.linked(BLOCK)
     weights: int = view_link.linked(WEIGHTS)
     text: str = view_link.linked(TEXT)
+    out: tuple[str, ...] = view_link.linked(OUT)
 
 
 _INTO = (

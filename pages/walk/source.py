@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -12,10 +13,11 @@ from pages.ui import show
 from pages.ui.address import view_link
 from pages.ui.settings import model_choice
 from pages.ui.settings.model_choice import Chosen
-from pages.walk.link import BOOK, LAST, MINE, POSITION, SOURCE, TEXT, WEIGHTS
+from pages.walk.link import BOOK, LAST, MINE, OUT, POSITION, SOURCE, TEXT, WEIGHTS
 from tfm_core import byte_cache
 from tfm_core.config import Experiment
 from tfm_core.facts.architectures import Architecture
+from tfm_core.inspect.knockouts.parts import parts_of
 from tfm_core.runs.run import Run
 from tfm_core.variants.tasks import TASK_KINDS
 
@@ -70,14 +72,32 @@ def _of_run(run: Run) -> tuple[str, Subject]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         step = weights_step(steps)
         own = _own(run)
-    mark, folder = weights_mark(run, step), str(run.folder)
+    mark, folder, out = weights_mark(run, step), str(run.folder), parts_out(run)
+    name = f"{run.id} {step} {mark} {out}"
     try:
-        return f"{run.id} {step} {mark} {own}", _trained(folder, step, mark, own)
+        return f"{name} {own}", _trained(folder, step, mark, own, out)
     except ValueError as error:
         if not own:
             raise
         show.problem(error)
-    return f"{run.id} {step} {mark}", _trained(folder, step, mark, "")
+    return name, _trained(folder, step, mark, "", out)
+
+
+def parts_out(run: Run) -> tuple[str, ...]:
+    """Return the codes of the run's parts that are knocked out; the link says them."""
+    view_link.warn(view_link.receive(OUT))
+    codes = {part.code for part in parts_of(run.experiment)}
+    out = tuple(code for code in st.session_state[OUT.key] if code in codes)
+    view_link.say(OUT, out)
+    return out
+
+
+def knock(code: str) -> None:
+    """Knock out a part, or put it back."""
+    out = st.session_state[OUT.key]
+    st.session_state[OUT.key] = (
+        tuple(one for one in out if one != code) if code in out else (*out, code)
+    )
 
 
 def weights_step(steps: tuple[int, ...]) -> int:
@@ -152,23 +172,28 @@ def _untrained(text: str) -> Subject:
 
 
 @byte_cache.kept
-def _trained(folder: str, step: int, mark: int, text: str) -> Subject:
+def _trained(folder: str, step: int, mark: int, text: str, out: tuple[str, ...]) -> Subject:
     from tfm_core.inspect.attention.own_example import look_at_text
     from tfm_core.inspect.attention.trained import model_of
+    from tfm_core.inspect.knockouts.engine import knocked_out, twin
     from tfm_core.inspect.progress.pictures import model_at
     from tfm_core.inspect.walk.forward import with_note
     from tfm_core.inspect.walk.subject import subject
 
     run = Run(Path(folder))
     model = model_of(run)[0] if step == run.checkpoint_step else model_at(run, step)
+    given: dict[str, Any] = {}
     if text:
-        made = subject(run.experiment, model, items=[look_at_text(run, text).item])
+        given = {"items": [look_at_text(run, text).item]}
     else:
-        try:
+        with suppress(ValueError):  # no probe yet
             probe = run.probe()
-            made = subject(run.experiment, model, items=probe.items, images=probe.images)
-        except ValueError:  # no probe yet
-            made = subject(run.experiment, model)
+            given = {"items": probe.items, "images": probe.images}
+    parts = [part for part in parts_of(run.experiment) if part.code in out]
+    if parts:
+        model = twin(model)
+    with knocked_out(model, parts):
+        made = subject(run.experiment, model, **given)
     note = N_("Weights of step {step:,}.", step=step)
     if run.experiment.training.ema_decay:
         note = N_("Averaged weights of step {step:,}.", step=step)
