@@ -3,13 +3,15 @@
 import re
 
 import pytest
+import torch
 
-from pages.walk import link
+from pages.walk import link, source
 from tests.inspect.constructed import small
 from tests.inspect.walk.test_build import FAMILIES, VARIANTS, experiment, name_of
 from tests.pages.counted import SLOW, calls_of
 from tests.pages.looking import said
 from tests.pages.opening import opened_at
+from tfm_core.inspect.errors.answers import weights_mark
 from tfm_core.inspect.walk.build import walk
 from tfm_core.inspect.walk.subject import subject
 from tfm_core.inspect.walk.topics import topic_text
@@ -261,6 +263,25 @@ def test_a_run_is_walked_through_at_any_step_and_with_your_own_sentence(store, m
     assert not at.exception
     assert "dragon" in at.error[0].value
     assert title(at).endswith("The whole forward pass")
+
+
+def test_a_part_is_knocked_out_by_the_link_and_put_back(store, monkeypatch):
+    monkeypatch.setattr(store, "recorded", RECORDED)
+    at = opened(run="recorded-korean", step="whole", out="decoder.3.cross,decoder.9.cross")
+    assert not at.exception
+    assert at.query_params["out"] == "decoder.3.cross"
+    run = store.get("recorded-korean")
+    mark = weights_mark(run, run.checkpoint_step)
+    whole, without = (
+        source._trained(str(run.folder), run.checkpoint_step, mark, "", out)
+        for out in ((), ("decoder.3.cross",))
+    )
+    reads = [made.cache["decoder.layers.1.residual"] for made in (whole, without)]
+    assert torch.equal(*reads)
+    answers = [made.cache["output.logits"] for made in (whole, without)]
+    assert not torch.allclose(*answers, atol=0.1)
+    change = without.cache["decoder.layers.2.cross_attention_norm.change"]
+    assert not change.any()
 
 
 def test_a_step_without_weights_is_said_and_the_nearest_one_shown(store, monkeypatch):
