@@ -14,6 +14,7 @@ pytestmark = pytest.mark.browser
 MAP = "walk-map"
 LOOKS = ".st-key-walk-looks .js-plotly-plot"
 LOOKED = f"String(document.querySelector('{LOOKS}')._fullData[1].z.map(row => Array.from(row)))"
+ANSWERS = "canvas => String(canvas.closest('.picture').picture.view.values.slice(-50))"
 VALUES = "String(node._fullData[0].z.map(row => Array.from(row)))"
 
 
@@ -46,6 +47,7 @@ def test_steps_heads_and_the_textbook_example(open_tab: OpenTab) -> None:
 
     # the example of the texts is one press away
     tab.goto("walk?step=3")
+    tab.main.get_by_role("button", name="Change").click()
     tab.choose("Textbook example")
     expect(tab.main.get_by_text("(128, 28)").first).to_be_visible()
     expect(tab.main.get_by_text("One pair's numbers").first).to_be_visible()
@@ -92,3 +94,29 @@ def test_a_block_of_a_captioner_leads_to_where_its_words_look(open_tab: OpenTab)
     tab.pick("Head", "3")
     expect(tab.main.get_by_text("Head 3 over the picture")).to_be_visible()
     tab.page.wait_for_function(f"before => {LOOKED} !== before", arg=before)
+
+
+def test_the_picture_is_entered_by_keys_down_to_a_number_and_a_head_is_knocked_out(
+    open_tab: OpenTab,
+) -> None:
+    tab = open_tab("walk?run=recorded-korean")
+    model, spoken = tab.main.locator("canvas.model"), tab.main.locator(".picture .spoken")
+    expect(model).to_be_visible()
+    model.focus()
+    for said in ("Tokens", "Embedding", "+ positions", "Attention"):
+        model.press("ArrowRight")
+        expect(spoken).to_contain_text(said)
+    for said in ("4 heads", "reads", "softmax of its scores"):
+        model.press("Enter")
+        expect(spoken).to_contain_text(said)
+    tab.main.get_by_role("button", name="Explain this step").click()
+    expect(tab.main.get_by_role("heading", name=re.compile("Softmax"))).to_be_visible()
+
+    before = model.evaluate(ANSWERS)
+    model.press("Escape")
+    model.press("Escape")
+    tab.main.get_by_role("button", name="Knock out").click()
+    expect(tab.page).to_have_url(re.compile(r"\bout=encoder\.1\.self\.1\b"))
+    expect(tab.main.get_by_role("button", name="Put back")).to_be_visible()
+    after = model.evaluate(ANSWERS)
+    assert after != before
