@@ -48,7 +48,8 @@ def test_steps_heads_and_the_textbook_example(open_tab: OpenTab) -> None:
     # the example of the texts is one press away
     tab.goto("walk?step=3")
     tab.main.get_by_role("button", name="Change").click()
-    tab.choose("Textbook example")
+    tab.page.get_by_role("radio", name="Textbook example", exact=True).click()
+    tab.page.keyboard.press("Escape")
     expect(tab.main.get_by_text("(128, 28)").first).to_be_visible()
     expect(tab.main.get_by_text("One pair's numbers").first).to_be_visible()
     expect(tab.page).to_have_url(re.compile("walk-source=book"))
