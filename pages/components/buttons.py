@@ -144,15 +144,7 @@ def search(entries: Sequence[SearchEntry], *, key: str) -> int | None:
     result = _search(
         plain(
             {
-                "entries": [
-                    {
-                        "name": entry.name,
-                        "about": entry.about,
-                        "href": entry.href,
-                        "also": entry.also,
-                    }
-                    for entry in entries
-                ],
+                "entries": [asdict(entry) for entry in entries],
                 "words": {
                     "label": _("Search pages and terms"),
                     "hint": _("Press / to search."),

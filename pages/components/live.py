@@ -143,10 +143,7 @@ def gallery_page(cards: Sequence[Card]) -> bytes:
     """Return the gallery; the run of the first card is on stage."""
     title, on_stage = _("Watch a Transformer learn"), cards[0]
     unknown = _("The run of this link is not here.")
-    about = _(
-        "{n} trainings of small, real models, recorded step by step.",
-        n=len(cards),
-    )
+    about = _("{n} trainings of small, real models, recorded step by step.", n=len(cards))
     lines = [
         *_head(title, static("gallery")),
         f'<meta name="description" content="{escape(about)}"></head><body class="gallery">',

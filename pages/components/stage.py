@@ -8,7 +8,7 @@ Between two snapshots the browser mixes their weights itself, at its own frame r
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -117,10 +117,7 @@ def told(moving: Moving, *, name: str) -> dict[str, Any]:
             }
             for line in moving.lines
         ],
-        "marks": [
-            {"quantity": mark.quantity, "value": mark.value, "words": mark.words}
-            for mark in moving.marks
-        ],
+        "marks": [asdict(mark) for mark in moving.marks],
         "begins": list(moving.begins),
         "ill": COLOURS["wrong"],
         "known": _known(moving),

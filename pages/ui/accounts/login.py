@@ -63,11 +63,7 @@ def control() -> None:
     if who.name is None:
         _log_in()
         return
-    with st.popover(
-        escape(who.name),
-        icon=":material/account_circle:",
-        key="login-account",
-    ):
+    with st.popover(escape(who.name), icon=":material/account_circle:", key="login-account"):
         email = st.user.to_dict().get("email")
         st.markdown(f"**{escape(who.name)}**" + (f"  \n{escape(str(email))}" if email else ""))
         st.caption(escape(_rights()))

@@ -107,11 +107,7 @@ def _figures(
     if _run.experiment.task.facts.answer in ("sequence", "blanks"):
         tokens = [
             *tokens,
-            (
-                "sequence_accuracy",
-                _("whole sequences"),
-                _("averaged, whole sequences"),
-            ),
+            ("sequence_accuracy", _("whole sequences"), _("averaged, whole sequences")),
         ]
     accuracy = curve(
         MeasuredCurves(

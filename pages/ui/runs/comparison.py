@@ -169,12 +169,9 @@ def _new_group(starts: Sequence[Start], n: int, listed: Iterable[Run]) -> str:
     existing = {run.labels.group for run in listed}
 
     def title(name: str) -> str:
-        m = len(starts) - 1
-        return (
-            _("{name} and {m} more: {n} seeds", name=name, m=m, n=n)
-            if m
-            else _("{name}: {n} seeds", name=name, n=n)
-        )
+        if len(starts) == 1:
+            return _("{name}: {n} seeds", name=name, n=n)
+        return _("{name} and {m} more: {n} seeds", name=name, m=len(starts) - 1, n=n)
 
     number, suffix = 1, ""
     while True:
@@ -218,11 +215,7 @@ def seed_button(
             icon=":material/casino:",
             key=f"{key}-seeds",
             disabled=disabled or bool(why_not),
-            help=escape(why_not)
-            or _(
-                "Trains missing seeds and compares all.",
-                n=n,
-            ),
+            help=escape(why_not) or _("Trains missing seeds and compares all."),
         )
         with st.popover(f":gray[{_('How many seeds')}]", key=f"{key}-seeds-how-many"):
             number = f"{key}-seeds-number"

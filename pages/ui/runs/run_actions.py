@@ -381,11 +381,7 @@ class RequestButton:
 
 REQUEST_BUTTONS = (
     RequestButton(
-        "pause",
-        N_("Pause"),
-        ":material/pause:",
-        N_("Nothing is lost."),
-        frozenset({"running"}),
+        "pause", N_("Pause"), ":material/pause:", N_("Nothing is lost."), frozenset({"running"})
     ),
     RequestButton(
         "resume",

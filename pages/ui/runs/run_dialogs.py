@@ -116,9 +116,9 @@ LABELS_DIALOG = RunDialog(
 
 
 def _twin_body(run: Run) -> None:
-    begun: dict[str, Any] = run.experiment.model_dump()
-    values = begun
-    settings = _settings_by_path(values)
+    values = begun = run.experiment.model_dump()
+    family, task = drafts.family_of(values), drafts.task_of(values)
+    settings = {setting.path: setting for setting in settings_of(family, task)}
     chosen = _chosen_settings(run, settings)
     keys = {path: f"twin-{run.id}-{path}" for path in chosen}
     for path, key in keys.items():
@@ -191,11 +191,6 @@ def _start_twin(run: Run, experiment: Experiment | None) -> None:
         return
     TWIN_DIALOG.leave()
     comparison.open_comparison([run.id, *(twin_run.id for twin_run in begun)])
-
-
-def _settings_by_path(values: drafts.Values) -> dict[str, Setting]:
-    settings = settings_of(drafts.family_of(values), drafts.task_of(values))
-    return {setting.path: setting for setting in settings}
 
 
 def _setting_label(settings: dict[str, Setting], path: str) -> str:

@@ -81,10 +81,7 @@ def _row(run: Run, menu: bool, apart: str, before: Callable[[Run], None] | None)
     with st.container(border=True, key=f"run-{run.id}"):
         facts, buttons = st.columns([2, 1] if menu else [6, 1], vertical_alignment="center")
         ticks = run.problem is None and status.is_active
-        with (
-            facts,
-            st.container(horizontal=True, vertical_alignment="center", gap="small"),
-        ):
+        with facts, st.container(horizontal=True, vertical_alignment="center", gap="small"):
             if before is not None:
                 before(run)
             with st.container(gap="xxsmall", width="stretch"):

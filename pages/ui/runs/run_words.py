@@ -212,11 +212,7 @@ def _modified_ns(run: Run, which: str) -> int:
 
 @lru_cache(maxsize=256)
 def _symptoms(
-    folder: Path,
-    state: str,
-    reason: str | None,
-    steps: tuple[int, ...],
-    _size: tuple[object, ...],
+    folder: Path, state: str, reason: str | None, steps: tuple[int, ...], _size: tuple[object, ...]
 ) -> tuple[Symptom, ...] | None:
     run = Run(folder)
     return diagnosis.of_run(run, runs_access.curves(run), steps)
@@ -232,8 +228,7 @@ def sparkline(run: Run) -> None:
     picture = base64.b64encode(sparkline_svg(run).encode()).decode()
     address, name = f"data:image/svg+xml;base64,{picture}", escape(_(SPARKLINE_NAME))
     st.html(  # st.image would add a full-screen button
-        f'<img class="sparkline" src="{address}" alt="{name}" width="{WIDTH}">',
-        width="content",
+        f'<img class="sparkline" src="{address}" alt="{name}" width="{WIDTH}">', width="content"
     )
 
 

@@ -45,12 +45,7 @@ def open_run(run_id: str) -> Run:
     """
     run = store().get(run_id)
     if is_hidden(run):
-        raise RunNotFound(
-            N_(
-                "“{name}” stays hidden until you find its bug.",
-                name=run.meta.name,
-            )
-        )
+        raise RunNotFound(N_("“{name}” stays hidden until you find its bug.", name=run.meta.name))
     return run
 
 

@@ -217,8 +217,7 @@ def task(draft: Draft) -> None:
         args=(key,),
     )
     st.caption(
-        _(TASK_FACTS[chosen].help),
-        help=_("“Unseen”: {words}", words=_(TASK_FACTS[chosen].unseen)),
+        _(TASK_FACTS[chosen].help), help=_("“Unseen”: {words}", words=_(TASK_FACTS[chosen].unseen))
     )
 
 

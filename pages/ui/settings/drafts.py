@@ -14,14 +14,7 @@ from typing import Any, NamedTuple
 
 from pages.i18n import _
 from pages.ui.settings.fields import Setting, carried_by_links, settings_of
-from tfm_core.config import (
-    TASK_FACTS,
-    ConfigError,
-    Experiment,
-    Problem,
-    TrainingConfig,
-    tasks_for,
-)
+from tfm_core.config import TASK_FACTS, ConfigError, Experiment, Problem, TrainingConfig, tasks_for
 from tfm_core.config.advice import Advice, advice
 from tfm_core.config.base import plain
 from tfm_core.config.codec import default_sections, problems_of

@@ -57,7 +57,7 @@ class Sized:
 def _with_free_sizes(architecture: Architecture) -> Sized:
     """Return the draft's model with the sizes of the session or the link.
 
-    Says the sizes in the link, and draws what is wrong there.
+    Writes the sizes to the link, and shows what is wrong there.
     """
     for parameter in _SIZES.values():
         view_link.warn(view_link.receive(parameter))
@@ -72,17 +72,14 @@ def _with_free_sizes(architecture: Architecture) -> Sized:
 
 
 def sizes_editor(architecture: Architecture, problem: str) -> None:
-    """Draw the sizes. known: the model with the sizes of its task."""
+    """Draw the sizes. architecture: the model with the sizes of its task."""
     names = offered(architecture.shape)
     if not names:
         return
     own = asdict(sizes_of(architecture))
     with st.container(border=True):
-        st.header(
-            _("Vocabulary and lengths"),
-            anchor=False,
-            help=_("Only for looking: training uses the task’s."),
-        )  # fmt: skip
+        help_text = _("Only for looking: training uses the task’s.")
+        st.header(_("Vocabulary and lengths"), anchor=False, help=help_text)
         for column, name in zip(st.columns(len(names)), names, strict=True):
             parameter = _SIZES[name]
             key = f"setting:{name}"

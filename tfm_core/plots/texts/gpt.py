@@ -49,8 +49,8 @@ def before_and_after(tokens: Sequence[str], before: Floats, after: Floats) -> go
     """Bars of the likeliest next tokens, as the model has them and as they are drawn from."""
     figure = go.Figure()
     for name, values, colour, pattern in (
-        ("model", before, GREY, "/"),
-        ("drawn from", after, COLOURS["decoder"], ""),
+        (N_("model"), before, GREY, "/"),
+        (N_("sampled from"), after, COLOURS["decoder"], ""),
     ):
         figure.add_trace(
             bars(
@@ -59,7 +59,7 @@ def before_and_after(tokens: Sequence[str], before: Floats, after: Floats) -> go
                 colour,
                 name=name,
                 marker={"pattern": {"shape": pattern}},
-                hovertemplate=f"{name}: %{{x:.5f}}<extra></extra>",
+                hovertemplate="%{fullData.name}: %{x:.5f}<extra></extra>",
             )
         )
     figure.update_layout(barmode="group")
