@@ -21,8 +21,10 @@ MODULES = (
     "pages.ui.runs.run_list",
 )
 """Imports of the frame and Home."""
-LATER = ("pandas", "pages.compare.beside", "pages.compare.choice", "pages.compare.curves")
+LATER = ("pandas", "pages.compare.beside", "pages.compare.choice", "pages.compare.curves", "torch")
 """Further imports of the next pages."""
+LAST = "torch._dynamo"
+"""Torch imports it for the first convolution on the ``meta`` device: the Build page has one."""
 _PAUSE = 0.002  # seconds after each run, so that visitors come first
 _SWITCH_INTERVAL = 0.0005  # seconds: the first page needs a hundred scripts, sent by many threads
 
@@ -65,5 +67,6 @@ def warm_rest() -> None:
         for run in import_module("pages.ui.runs.runs_access").store().list():
             time.sleep(_PAUSE)
             read_ahead(run)
+        import_module(LAST)
     except Exception:
-        logger.exception("The runs could not be read ahead.")
+        logger.exception("The next pages could not be prepared.")

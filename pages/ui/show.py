@@ -118,12 +118,7 @@ def about(seconds: float) -> str:
 
 def rounded(seconds: float) -> str:
     """Return a time as a round number and its unit; a longer time never reads shorter."""
-    units = (
-        (limit, unit, unit_seconds, step)
-        for limit, unit, unit_seconds, step in _ROUND
-        if seconds <= limit
-    )
-    limit, unit, unit_seconds, step = next(units)
+    limit, unit, unit_seconds, step = next(row for row in _ROUND if seconds <= row[0])
     n = min(step * max(1, round(seconds / unit_seconds / step)), limit / unit_seconds)
     return f"{n:g} {unit}"
 
@@ -147,18 +142,12 @@ def count(n: float) -> str:
     return f"{n:,.0f}"
 
 
-def size(n_bytes: float) -> str:
-    """Return bytes with a unit of 1024: ``512 B``, ``3.4 KiB``, ``1.2 GiB``."""
-    return in_bytes(n_bytes)
+size, percent = in_bytes, sentences.percent
 
 
 def device(name: str) -> str:
     """Return a device as pages show it: ``CPU``, ``cuda:0``, ``MPS``."""
     return name if name.startswith("cuda") else name.upper()
-
-
-def percent(share: float) -> str:
-    return sentences.percent(share)
 
 
 def clock(moment: float) -> str:

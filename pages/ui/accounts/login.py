@@ -108,11 +108,10 @@ def _buttons(key: str) -> None:
     assert setup is not None
     for name in setup.providers:
         words = _("Log in")
-        if len(setup.providers) > 1:
-            words = _(
-                "Log in with {provider}",
-                provider=name.capitalize() if name != login_setup.DEFAULT else _("the usual login"),
-            )
+        if len(setup.providers) > 1 and name == login_setup.DEFAULT:
+            words = _("Log in with the usual login")
+        elif len(setup.providers) > 1:
+            words = _("Log in with {provider}", provider=name.capitalize())
         st.button(
             escape(words),
             icon=":material/login:",

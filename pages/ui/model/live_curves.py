@@ -103,18 +103,15 @@ def _figures(
         y_title=_("loss (nats)"),
         marks=_loss_marks(started, is_smoothed=_is_floor_smoothed(_run)),
     )
-    tokens = [("accuracy", _("validation"), _("averaged weights"))]
+    columns = [("accuracy", _("validation"), _("averaged weights"))]
     if _run.experiment.task.facts.answer in ("sequence", "blanks"):
-        tokens = [
-            *tokens,
-            ("sequence_accuracy", _("whole sequences"), _("averaged, whole sequences")),
-        ]
+        columns.append(("sequence_accuracy", _("whole sequences"), _("averaged, whole sequences")))
     accuracy = curve(
         MeasuredCurves(
             _train(_curves, "accuracy"),
-            [_measured(name, _curves.validation, column) for column, name, _averaged in tokens],
+            [_measured(name, _curves.validation, column) for column, name, _averaged in columns],
             [_measured(_("test"), _curves.test, "accuracy")],
-            [_measured(name, _curves.averaged, column) for column, _last, name in tokens],
+            [_measured(name, _curves.averaged, column) for column, _last, name in columns],
             best(_curves, "accuracy") if is_patient else None,
         ),
         y_title=_("accuracy"),

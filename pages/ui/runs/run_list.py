@@ -199,18 +199,13 @@ def _menu(run: Run) -> None:
             take_away.button(run, key=f"take-{run.id}", width="stretch")
         if is_whole:
             run_dialogs.publish_button(run, key=f"publish-{run.id}", width="stretch")
-        if (
-            is_whole
-            and run.has_checkpoint
-            and not run.status.is_active
-            and run.status.step < MAX_STEPS
-        ):
-            _further(run)
-        if is_whole:
+            is_over = run.has_checkpoint and not run.status.is_active
+            if is_over and run.status.step < MAX_STEPS:
+                _further(run)
             _beside(run)
+        if can_change and is_whole:
+            _labels_button(run)
         if can_change:
-            if is_whole:
-                _labels_button(run)
             _delete(run)
 
 
