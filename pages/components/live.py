@@ -81,8 +81,8 @@ def _head(title: str, files: Static, root: str = "", marks: str = "") -> list[st
 def run_page(title: str, *, is_recorded: bool = False) -> bytes:
     """Return the HTML of a run's page. title: of the run, for link previews.
 
-    is_recorded: one of a gallery, which plays by itself and never goes on; what all pages of its
-    kind have lies above it.
+    is_recorded: one of a gallery, which plays automatically and never grows; its shared files are
+    one folder up.
     """
     unreachable = _("No connection to the training. Retrying …")
     gallery = f'<a href="../">{escape(_("All recorded trainings"))}</a>' if is_recorded else ""

@@ -49,8 +49,8 @@ def header(name: str) -> None:
 def figure(fig: go.Figure, caption: str, key: str | None = None) -> None:
     """Show a figure and a caption on what to look for.
 
-    ``st.plotly_chart`` would keep the colours of the theme it was drawn for until the next run of
-    the script, so every figure goes through the component, which follows the theme by itself.
+    ``st.plotly_chart`` keeps the colours of the old theme until the next rerun; the component
+    follows the theme in the browser.
     """
     live_figure(fig, caption, key)
 
@@ -135,7 +135,7 @@ _ROUND = (  # up to so many seconds, in a unit of so many, in steps of so many u
 
 
 def count(n: float) -> str:
-    """Return a number with separators, shortened from a million on: ``72,394``, ``1.2 M``."""
+    """Return a number with separators, from a million on with a unit: ``72,394``, ``1.2 M``."""
     for limit, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
         if abs(n) >= limit:
             return f"{n / limit:.3g} {unit}"

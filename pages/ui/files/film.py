@@ -14,7 +14,7 @@ import numpy as np
 
 from pages.components import film as component
 from pages.components.film import MAX_BYTES, Asked, Film, View
-from pages.components.stage import pack, told
+from pages.components.stage import kind_number, pack, told
 from pages.i18n import N_, _
 from pages.ui import show
 from pages.ui.model import stage_view
@@ -126,19 +126,15 @@ def _views(run: Run, most: int) -> tuple[Sequence[View], int]:
     chosen = next(
         n
         for n, view in enumerate(views)
-        if (view.kind, view.example) == (_number(begun), first) or size == 0
+        if (view.kind, view.example) == (kind_number(begun), first) or size == 0
     )
     return views, chosen
-
-
-def _number(shown: Stage) -> int:
-    return shown.kinds.index(shown.kind) if shown.kind in shown.kinds else 0
 
 
 def _view(shown: Stage, n_shown: int, most: int) -> View:
     name = f"{shown.kind} {shown.example}"
     shown = replace(shown, n_attended=min(shown.n_attended, n_shown))
-    return View(_number(shown), shown.example, name, pack(shown, name, most))
+    return View(kind_number(shown), shown.example, name, pack(shown, name, most))
 
 
 def tables(run: Run, *, with_id: bool = True) -> Iterator[tuple[str, component.Rows]]:

@@ -34,7 +34,7 @@ _MADE = "take-made"
 class Tick:
     """An optional part of a file.
 
-    offered: for which runs. more: how many bytes it adds, None where nobody knows before.
+    offered: for which runs. more: how many bytes it adds, None if unknown.
     """
 
     key: str
@@ -48,9 +48,9 @@ class Tick:
 class Offer:
     """A file to export a run as.
 
-    make: from the run, whoever hears how far it is, and the keys of what is ticked; it raises
-    ValueError, in a sentence. about: how many bytes it will have, None where nobody knows before.
-    refusal: why it can't be made of this run, in a sentence, or None.
+    make: from the run, a progress callback and the keys of ticked options; raises ValueError with a
+    message. about: its size in bytes, None if unknown. refusal: why this run cannot be exported so,
+    or None.
     """
 
     key: str

@@ -151,7 +151,7 @@ def marks(run: Run, curves: Curves) -> tuple[list[ReferenceLine], list[Reference
 def _is_floor_smoothed(run: Run) -> bool:
     """Return whether the lowest loss is that of smoothed targets, used only in training.
 
-    That of hidden words is the reader's who knows, whatever training smooths.
+    Hidden words have the loss of a perfect reader, whatever training smooths.
     """
     facts = run.experiment.task.facts
     is_smoothed = run.experiment.training.label_smoothing > 0

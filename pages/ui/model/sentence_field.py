@@ -26,7 +26,7 @@ MAX_CHIPS = 120
 def field(task: TextTask, *, label: str, help: str, key: str, on_read: Read) -> str:
     """Draw a text field under ``{key}-text``, with buttons to draw a text and to clear it.
 
-    Called in a row of its own.
+    Call it in a separate row.
     """
     with st.container(key=f"sentence-{key}"):
         text = st.text_input(

@@ -92,7 +92,7 @@ def _mark(run: Run) -> int:
         return 0
 
 
-@byte_cache.kept  # while it is prepared, who asks for it waits and does not begin another
+@byte_cache.kept  # concurrent callers wait for one computation
 def _packed(
     folder: Path,
     mark: int,

@@ -108,8 +108,8 @@ def lead_to_game() -> None:
 def notices() -> None:
     """Show notices, and what in the link could not be followed.
 
-    They have a place of their own, empty or not: without it the page below would move when they
-    go, and the browser would make its open lists and half-typed fields anew.
+    Their container exists even when empty. Otherwise the page below would move when they disappear,
+    and the browser would recreate open lists and half-typed fields.
     """
     with st.container():
         unknown = state.unknown_run_in_link()
@@ -126,7 +126,7 @@ def notices() -> None:
 def share(place: DeltaGenerator) -> None:
     """Draw the links; call it after the page, which may still change them."""
     with place:
-        st.fragment(_share)()  # a code that is asked for draws the page not anew
+        st.fragment(_share)()  # a QR code must not rerun the page
 
 
 def _share() -> None:

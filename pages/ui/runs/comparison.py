@@ -96,7 +96,7 @@ def start_like(run: Run) -> Start:
 def start_all(starts: Sequence[Start], *, group: str | None = None) -> list[Run]:
     """Queue as many of the runs as the limits allow, in order; return them.
 
-    A notice says how many wait. Raises ValueError and OSError where none may; then none began.
+    A notice says how many are queued. Raises ValueError and OSError if none could start.
     """
     begun: list[Run] = []
     most = _n_allowed()
@@ -139,8 +139,8 @@ def n_seeds() -> int:
 def train_seeds(starts: Sequence[Start]) -> None:
     """Train the missing seeds of each start, and open the comparison of all.
 
-    Runs that are there already join their group, where they are this visitor's and have none.
-    Raises ValueError and OSError, where nothing could be begun.
+    The visitor's existing runs join the group if they have none. Raises ValueError and OSError if
+    nothing could start.
     """
     listed = visitors.listed()
     n = n_seeds()
@@ -205,8 +205,8 @@ def seed_button(
 ) -> None:
     """Draw a button that trains missing seeds, and the number of seeds beside it.
 
-    what: the configurations, asked when it is pressed. on_refused: says why nothing could begin,
-    else a notice at the top of the page does, which stays where a part of the page ticks.
+    what: returns the configurations when it is pressed. on_refused: reports why nothing could
+    start; by default a notice at the top of the page does.
     """
     n, why_not = n_seeds(), visitors.why_not()
     with st.container(horizontal=True, gap=None, width="content", key=f"seeds-{key}"):

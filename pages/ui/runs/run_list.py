@@ -35,8 +35,7 @@ def row(
 ) -> None:
     """Draw a run with its buttons; ``menu`` adds steering, repeating, labels and delete.
 
-    Whatever is wrong with a run, it takes no other from the list. apart: said behind its name.
-    before: draws what stands before it.
+    A broken run does not hide others. apart: text after its name. before: draws what precedes it.
     """
     with guarded(run):
         _row(run, menu, apart, before)

@@ -261,7 +261,7 @@ class ForecastQueue:
         except ValueError:  # an answer too: a sentence about what was asked
             raise
         except Exception:
-            logger.exception("A forecast failed; it is made anew when it is asked for again.")
+            logger.exception("A forecast failed; the next request repeats it.")
             raise
         self._is_warm = True
         return answer

@@ -2,7 +2,7 @@
 
 The singletons live in Streamlit's resource cache, which survives module reloads of the development
 server, so there is never a second queue. Suspects of Find the bug are runs whose settings stay
-hidden until the bug is found or shown: whatever could reveal it asks ``is_hidden`` first.
+hidden until the bug is found or shown: check ``is_hidden`` before you show any.
 """
 
 from __future__ import annotations

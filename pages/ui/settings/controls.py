@@ -34,14 +34,14 @@ def group(
 ) -> None:
     """Draw settings under a title, with problems below their controls.
 
-    The advanced ones are folded, and drawn once they are unfolded: they are more than all others.
+    Advanced settings are folded, and drawn only when unfolded: most settings are advanced.
     """
     with st.container(border=True):
         st.header(title, anchor=False, help=help)
         _grid([setting for setting in settings if not setting.is_advanced], checked)
         advanced = [setting for setting in settings if setting.is_advanced]
         if advanced:
-            # one label and one key, whatever is wrong: the browser keeps it open while one types
+            # label and key do not depend on problems, so it stays open while you type
             key = f"advanced-{settings[0].section}"
             if any(_is_to_be_seen(setting, checked) for setting in advanced):
                 st.session_state[key] = True
@@ -110,8 +110,8 @@ def control(setting: Setting, checked: Checked) -> None:
 def widget(setting: Setting, shared: dict[str, Any]) -> None:
     """Draw only the widget of a setting. shared: its key and callback.
 
-    What its key holds is its default too: the first drawing of a page may never reach the browser,
-    where another overtakes it, and of a later one the browser takes the default alone.
+    The value is passed as the default, too: the browser may miss the first drawing of a page, and
+    takes only the default of a later one.
     """
     value = st.session_state.get(shared["key"])
     if setting.kind == "choice":

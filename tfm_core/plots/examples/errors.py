@@ -104,7 +104,7 @@ def _short(name: str) -> str:
 def accuracies(groups: Sequence[AnswerGroup], kind: str) -> go.Figure:
     """Draw the share right of each group, one below the other, with its 95 % interval.
 
-    kind: what groups are told apart by.
+    kind: what distinguishes the groups.
     """
     share = np.array([group.accuracy for group in groups])
     ends = np.array([group.interval for group in groups])

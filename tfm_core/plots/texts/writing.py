@@ -80,12 +80,12 @@ def written_text(tokens: Sequence[str], chances: Sequence[float], n_prompt: int,
 
 
 def visible(token: str) -> str:
-    """Return a token as it can be seen: a line break as ↵."""
+    """Return a token with a line break as ↵."""
     return "↵" if token == "\n" else token
 
 
 def marked(token: str) -> str:
-    """Return a token that stands by itself: the spaces that it begins with as ␣, too."""
+    """Return a token as shown alone: leading spaces as ␣, a line break as ↵."""
     rest = token.lstrip(" ")
     return "␣" * (len(token) - len(rest)) + visible(rest)
 
