@@ -281,9 +281,7 @@ def _take(key: str, setting: Setting) -> None:
     if setting.kind == "float" and value is not None:
         value = float(f"{value:.9g}")  # 0.004 + 0.0005 is 0.0045, not 0.0045000000000000005
     if not _is_of(setting, value):
-        st.session_state[key] = _as_widget(
-            old
-        )  # an emptied field too: it shows again what the draft holds
+        st.session_state[key] = _as_widget(old)  # also resets an emptied field
         return
     if setting.kind == "several":
         value = drafts.fitting(setting, value)
