@@ -15,7 +15,6 @@ def page() -> None:
     """Show one operation on a tensor of the user's, and the mistakes that are worth seeing."""
     show.header("tensors")
     operation = controls.operation()
-    st.markdown(f"**{operation.name}** · {_(operation.help)}")
     controls_column, seen_code = st.columns(2, gap="medium")
     try:
         with controls_column, st.container(border=True):
