@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _
 from pages.tensors import controls
 from pages.tensors import sight as tensors_sight
 from pages.ui import show
