@@ -7,7 +7,8 @@ import streamlit as st
 from pages.encoders import blanks, patches, sentiment
 from pages.encoders.run import VIEW
 from pages.i18n import _, content
-from pages.ui import show, view_link
+from pages.ui import show
+from pages.ui.address import view_link
 
 VIEWS = {"sentiment": sentiment.view, "blanks": blanks.view, "patches": patches.view}
 
