@@ -195,6 +195,5 @@ def _check_norms(config: BlockConfig) -> None:
     """Raise CrossError where a setting says how to use a norm that is not there."""
     if not config.has_norms and config.final_norm == "always":
         raise CrossError(
-            "final_norm",
-            "A last norm needs a norm; choose one, or another last norm.",
+            "final_norm", "A last norm needs a norm; choose one, or another last norm."
         )

@@ -50,9 +50,7 @@ class CaptionTaskConfig(PictureTaskConfig):
     n_digits: int = setting(
         2,
         N_("Digits in a picture"),
-        N_(
-            "Two or three: captions also give places; three are much harder.",
-        ),
+        N_("Two or three: captions also give places; three are much harder."),
         ge=N_DIGITS[0],
         le=N_DIGITS[-1],
     )
@@ -76,9 +74,7 @@ class CaptionTaskConfig(PictureTaskConfig):
     scale: float = setting(
         0.1,
         N_("Scale"),
-        N_(
-            "Largest random change of a digit's size, as a share.",
-        ),
+        N_("Largest random change of a digit's size, as a share."),
         ge=0,
         le=0.5,
         step=0.05,

@@ -130,10 +130,7 @@ class CorpusTaskConfig(SequenceTaskConfig):
     @model_validator(mode="after")
     def _text_is_usable(self) -> Self:
         if self.name == "grammar" and self.unit not in LONGEST_SENTENCE:
-            raise CrossError(
-                "unit",
-                N_("The toy grammar needs words or characters as tokens."),
-            )
+            raise CrossError("unit", N_("The toy grammar needs words or characters as tokens."))
         if self.text:
             problem = text_problem(self.text, self.unit)
             if problem is not None:
@@ -169,10 +166,7 @@ def text_problem(text: str, unit: str, *, most: int = MAX_CHARACTERS) -> str | N
             least=MIN_TOKENS,
         )
     if len(set(tokens)) < 2:
-        return N_(
-            "The text repeats one token: {tokens!r}.",
-            tokens=tokens[0][:20],
-        )
+        return N_("The text repeats one token: {tokens!r}.", tokens=tokens[0][:20])
     return None
 
 

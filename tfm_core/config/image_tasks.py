@@ -47,9 +47,7 @@ _DIGITS = tuple("0123456789")
 IMAGE_TASKS: dict[str, ImageTaskFacts] = {
     "mnist-5000": ImageTaskFacts(
         N_("MNIST, 5,000 digits"),
-        N_(
-            "Comes with the app; the 500 test digits never change.",
-        ),
+        N_("Comes with the app; the 500 test digits never change."),
         28,
         1,
         _DIGITS,

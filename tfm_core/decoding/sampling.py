@@ -36,8 +36,7 @@ class SamplingConfig:
         """Raise ValueError for settings that give no distribution."""
         if not (math.isfinite(self.temperature) and self.temperature >= 0):
             raise StudentError(
-                "temperature is {temperature}; it must be 0 or more.",
-                temperature=self.temperature,
+                "temperature is {temperature}; it must be 0 or more.", temperature=self.temperature
             )
         if self.top_k < 0:
             raise StudentError("top_k is {top_k}; it must be 0 (all) or more.", top_k=self.top_k)

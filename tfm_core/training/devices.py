@@ -74,10 +74,7 @@ def resolve(name: str) -> torch.device:
             )
         return torch.device("cuda", int(number or 0))
     if kind == "mps" and not torch.backends.mps.is_available():
-        raise StudentError(
-            "mps is not available: {why_no_mps} Use cpu.",
-            why_no_mps=_why_no_mps(),
-        )
+        raise StudentError("mps is not available: {why_no_mps} Use cpu.", why_no_mps=_why_no_mps())
     return torch.device(kind)
 
 

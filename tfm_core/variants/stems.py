@@ -121,9 +121,7 @@ WIDTH = 8
 CONVOLUTIONAL = Stem(
     name="conv",
     label=N_("Convolutional"),
-    help=N_(
-        "A 3x3 convolution sees strokes across patches (Xiao et al. 2021).",
-    ),
+    help=N_("A 3x3 convolution sees strokes across patches (Xiao et al. 2021)."),
     source="Dosovitskiy et al. 2021, Eq. 1; Xiao et al. 2021",
     layer="tfm_core.layers.fast:ConvStem",
     latex=r"\mathrm{patch}_t(\mathrm{GELU}(K * \mathrm{image} + b_K))",
