@@ -110,12 +110,13 @@ class Anatomy:
         for part in self.all:
             if part.parameters:
                 found.setdefault(part.path, part)
-        return tuple(sorted(found.values(), key=lambda part: self._place(part.path)))
-
-    def _place(self, path: str) -> tuple[int, ...]:
         names = _CAPTIONER + _MODULES if self.family == "captioner" else _MODULES
-        steps = path.split(".") if path else []
-        return tuple(int(name) if name.isdigit() else names.index(name) for name in steps)
+
+        def order(path: str) -> tuple[int, ...]:
+            steps = path.split(".") if path else []
+            return tuple(int(name) if name.isdigit() else names.index(name) for name in steps)
+
+        return tuple(sorted(found.values(), key=lambda part: order(part.path)))
 
     @cached_property
     def macs(self) -> Mapping[str, Formula]:

@@ -135,13 +135,3 @@ class CaptionTaskConfig(PictureTaskConfig):
     def facts(self) -> CaptionTaskFacts:
         """Label, help and picture shape of this task."""
         return CAPTION_TASKS[self.name]
-
-    @property
-    def image_size(self) -> int:
-        """Pixels to a side."""
-        return self.facts.image_size
-
-    @property
-    def channels(self) -> int:
-        """1 for grey pictures, 3 for coloured ones."""
-        return self.facts.channels

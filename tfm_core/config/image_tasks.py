@@ -165,13 +165,3 @@ class ImageTaskConfig(PictureTaskConfig):
                 ),
             )
         return self
-
-    @property
-    def image_size(self) -> int:
-        """Pixels to a side."""
-        return self.facts.image_size
-
-    @property
-    def channels(self) -> int:
-        """1 for grey pictures, 3 for coloured ones."""
-        return self.facts.channels

@@ -86,6 +86,12 @@ class SequenceTaskConfig(NamedTaskConfig):
 class PictureTaskConfig(NamedTaskConfig):
     """A task of square pictures."""
 
+    if TYPE_CHECKING:  # a property of each kind
+
+        @property
+        def facts(self) -> Any:
+            """Label, help and picture shape of the task."""
+
     @property
     def picture_shape(self) -> tuple[int, int, int]:
         """Channels, height and width of a picture."""
@@ -94,9 +100,9 @@ class PictureTaskConfig(NamedTaskConfig):
     @property
     def image_size(self) -> int:
         """Pixels to a side."""
-        raise NotImplementedError
+        return int(self.facts.image_size)
 
     @property
     def channels(self) -> int:
         """1 for grey pictures, 3 for coloured ones."""
-        raise NotImplementedError
+        return int(self.facts.channels)

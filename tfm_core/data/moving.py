@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
-    Record = TypeVar("Record", bound=DataclassInstance)
+@dataclass(frozen=True)
+class DeviceRecord:
+    """A record whose tensors, and records inside it, lie on one device."""
 
-
-def moved(record: Record, device: torch.device | str, *, besides: Collection[str] = ()) -> Record:
-    """Return a dataclass with every field that can be moved on a device; the others stay.
-
-    besides: names of fields that stay although they could be moved.
-    """
-    parts: dict[str, Any] = {
-        part.name: getattr(record, part.name) for part in fields(record) if part.name not in besides
-    }
-    there = {name: part.to(device) for name, part in parts.items() if hasattr(part, "to")}
-    return replace(record, **there)
+    def to(self, device: torch.device | str, *, besides: Collection[str] = ()) -> Self:
+        """Return the record on a device. besides: names of fields that stay where they are."""
+        parts: dict[str, Any] = {
+            part.name: getattr(self, part.name) for part in fields(self) if part.name not in besides
+        }
+        on_device = {name: part.to(device) for name, part in parts.items() if hasattr(part, "to")}
+        return replace(self, **on_device)
 
 
 def size_of(record: object) -> int:

@@ -18,9 +18,6 @@ from tfm_core.sentences import N_, StudentError
 if TYPE_CHECKING:
     import torch
 
-DEFAULT_THREADS = 1
-"""Small models are bound by overhead, and threads that spin lose much on a busy machine."""
-
 _WORTH_IT = 0.9  # more threads must take at most this share of the time of fewer
 
 

@@ -77,7 +77,7 @@ def train(trainer: Trainer) -> Iterator[Event]:
             gradients = gradient_norms(trainer.model, norm, config.clip_norm or None)
         if is_validated:
             measured = _validated(trainer)
-            _follow(trainer, measured[-1].loss, counts=is_regular)
+            _update_best(trainer, measured[-1].loss, counts=is_regular)
             yield from measured
         if trainer.patience.is_over or schedule.is_due(step, descent):
             keeps_weights = trainer.patience.is_over or schedule.keeps_weights(step, descent)
@@ -92,7 +92,7 @@ def train(trainer: Trainer) -> Iterator[Event]:
     yield Finished(trainer.step, trainer.seconds, reason, trainer.patience.best_step)
 
 
-def _follow(trainer: Trainer, loss: float, *, counts: bool) -> None:
+def _update_best(trainer: Trainer, loss: float, *, counts: bool) -> None:
     """Give patience the validation loss of a step, and keep its weights if they are the best."""
     trainer.patience.update(trainer.step, loss, counts=counts)
     if trainer.experiment.training.keeps_best and trainer.patience.best_step == trainer.step:

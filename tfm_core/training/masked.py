@@ -101,22 +101,15 @@ def likeliest_right(chances: Mapping[tuple[str, ...], float], target: tuple[str,
 class MaskedObjective(ReadObjective):
     """Hidden words given the others. The splits hold sentences and, hidden in them, fixed words."""
 
-    def __init__(
-        self,
-        data: TextData,
-        config: TextTaskConfig,
-        *,
-        label_smoothing: float = 0.0,
-        mistakes: tuple[str, ...] = (),
-    ) -> None:
-        """Take data that lies on the device."""
-        super().__init__(data, config, label_smoothing=label_smoothing, mistakes=mistakes)
-        assert isinstance(data.task, MaskedWordsTask)
-        self.task = data.task
-        self.mask_id = self.task.src_vocabulary.id_of(MASK)
-        counts = [n_hidden(n, self.task.percent) for n in range(1, data.train.src.size(1) + 1)]
+    def prepare(self) -> None:
+        """See Objective."""
+        super().prepare()
+        task, train = self.data.task, self.data.train
+        assert isinstance(task, MaskedWordsTask)
+        self.mask_id = task.src_vocabulary.id_of(MASK)
+        counts = [n_hidden(n, task.percent) for n in range(1, train.src.size(1) + 1)]
         self._n_chosen = torch.tensor([0, *counts])  # by length
-        self._sentences = data.train.tgt.cpu()  # what is drawn of them depends on no device
+        self._sentences = train.tgt.cpu()  # what is drawn of them depends on no device
 
     def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
         """See Objective; ``generator`` draws which words are chosen and what is shown for them."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -65,6 +67,8 @@ ENCODINGS = {
 
 Grid = npt.NDArray[np.uint8]
 _DROPPED = MARKUP.replace("_", "")
+ZIP_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError)
+"""What reading a damaged zip, or a member of one, raises."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,8 +182,12 @@ class LeftOut:
 
 def shown(name: str) -> str:
     """Return a file's name, printable and at most 80 characters long."""
-    plain = "".join(one if one.isprintable() else "?" for one in name)
+    plain = _printable(name)
     return plain if len(plain) <= 80 else f"…{plain[-79:]}"
+
+
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def part_of(name: str) -> Part | None:
@@ -220,8 +228,8 @@ def class_labels(folders: Iterable[str]) -> dict[str, str]:
 def class_label(text: str) -> str:
     """Return a text as the name of a class: in NFC, in one line, without markup."""
     cleaned = "".join(" " if one == "_" else one for one in text if one not in _DROPPED)
-    plain = "".join(one if one.isprintable() else "?" for one in cleaned)
-    return " ".join(unicodedata.normalize("NFC", plain).split())[:MAX_NAME].strip()
+    plain = unicodedata.normalize("NFC", _printable(cleaned))
+    return " ".join(plain.split())[:MAX_NAME].strip()
 
 
 def check_room(n: int, form: PictureForm) -> None:

@@ -178,15 +178,11 @@ def _with_article(words: Words, at: int) -> Words:
     return words
 
 
-def _drop(word: str) -> float:
-    return _DROP_UNKNOWN if word.startswith(_STRANGE) else _DROP
-
-
 def _costs(meant: Words, words: Words, swap: Swap) -> list[list[float]]:
     """Return the least cost of turning each beginning of ``meant`` into each one of ``words``."""
     costs = [[_ADD * column for column in range(len(words) + 1)]]
     for row, word in enumerate(meant, 1):
-        gone = _drop(word)
+        gone = _DROP_UNKNOWN if word.startswith(_STRANGE) else _DROP
         line = [costs[-1][0] + gone]
         for column, other in enumerate(words, 1):
             swapped = costs[row - 1][column - 1] + swap(word, other)

@@ -46,11 +46,6 @@ class Added:
     init: str | None
     forward: str
 
-    @property
-    def has_length(self) -> bool:
-        """Whether the class must know the longest sequence."""
-        return self.init is not None and "{length}" in self.init
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inside:
