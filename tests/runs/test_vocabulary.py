@@ -16,8 +16,8 @@ from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.data.text import text_task
 from tfm_core.data.vocabulary import UNK
 from tfm_core.export import layout
+from tfm_core.export.archive import Refused
 from tfm_core.export.bundle import bundle
-from tfm_core.export.parcel import Refused
 from tfm_core.export.take_in import take_in
 from tfm_core.inspect.attention.own_example import look_at_text
 from tfm_core.inspect.writing.source import source_of

@@ -147,7 +147,7 @@ class ShareObjective(Objective):
         n_correct = ((predicted.detach() - share).abs() < 0.1).sum()
         return StepMetrics(F.mse_loss(predicted, share), n_correct, len(bits), None, len(bits))
 
-    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
+    def sample(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
         return Batch(indices[part], (), (indices[part],))
 
     def learn(self, model: nn.Module, batch: Batch) -> StepMetrics:

@@ -211,11 +211,11 @@ def _unfolded(part: Part, family: str) -> Part:
         children.append(replace(one, repeats=1))
         path, _dot, layer = one.path.rpartition(".")
         for number in range(1, one.repeats):
-            children.append(_moved(children[-1], f"{path}.{int(layer) + number}", family))
+            children.append(_block_at(children[-1], f"{path}.{int(layer) + number}", family))
     return replace(part, children=tuple(children))
 
 
-def _moved(block: Part, path: str, family: str) -> Part:
+def _block_at(block: Part, path: str, family: str) -> Part:
     """Return a block as the one at another path."""
     old = block.path
 

@@ -189,9 +189,10 @@ class StackMaker:
     """Makes the blocks of one stack.
 
     name: encoder or decoder. length: of its tokens, keys: those of the memory, "" without one.
-    read: how many of its outputs something reads. asking: the tokens that ask in the last block, of
-    which the others are only keys and values. padding: whether its tokens, and those of the memory,
-    have padding. has_order: whether a causality hides keys. steps: of the walk, by sublayer.
+    read: how many of its outputs are read. last_queries: the tokens that supply queries in the last
+    block, where the others supply keys and values only. has_padding, has_memory_padding: whether
+    its tokens and the memory have padding. has_order: whether a causality hides keys. steps: of the
+    walk, by sublayer.
     """
 
     maker: Maker
@@ -201,7 +202,7 @@ class StackMaker:
     length: str
     keys: str = ""
     read: str = ""
-    asking: str = ""
+    last_queries: str = ""
     has_padding: bool = True
     has_memory_padding: bool = True
     has_order: bool = False
@@ -235,8 +236,8 @@ class StackMaker:
 
     def stack(self) -> Part:
         """Return the whole stack, equal blocks folded; it saves itself what follows reads of it."""
-        config, length = self.config, self.asking or self.length
-        n, n_last = self.n_layers, 1 if self.asking and self.n_layers > 1 else 0
+        config, length = self.config, self.last_queries or self.length
+        n, n_last = self.n_layers, 1 if self.last_queries and self.n_layers > 1 else 0
         blocks = [self._block(0)]
         if n - 1 - n_last > 0:
             blocks.append(replace(self._block(1), repeats=n - 1 - n_last))
@@ -247,7 +248,7 @@ class StackMaker:
             final = (self.maker.norm(f"{self.name}.final_norm", config.norm, length, saved=saved),)
         noise = f"{self.length} d_model" if config.dropout else ""
         inside = None if self.relative is None else self.relative.inside
-        kept_once = "" if inside is None else inside.kept_once
+        saved_once = "" if inside is None else inside.saved_once
         queries = length if self.n_layers == 1 else self.length
         x = tensor("x", self.length, "d_model")
         return Part(
@@ -259,7 +260,7 @@ class StackMaker:
             saved=Saved(
                 full=formula(noise),
                 products=formula(f"{self.read} d_model" if self.read else ""),
-                once=formula(kept_once.format(queries=queries, length=self.length)),
+                once=formula(saved_once.format(queries=queries, length=self.length)),
             ),
             steps=("encoder-stack",) if self.name == "encoder" else ("logits",),
             children=(*blocks, *final),
@@ -267,9 +268,9 @@ class StackMaker:
 
     def _block(self, layer: int) -> Part:
         path, config = f"{self.name}.layers.{layer}", self.config
-        asking = self.asking if layer == self.n_layers - 1 else ""
-        length = asking or self.length
-        first = self._attention(f"{path}.self_attention", layer, asking)
+        last_queries = self.last_queries if layer == self.n_layers - 1 else ""
+        length = last_queries or self.length
+        first = self._attention(f"{path}.self_attention", layer, last_queries)
         normed = self.length if config.norm_first else length
         joined = list(self._joined(path, "self_attention", first, normed, length))
         if self.keys:
@@ -317,8 +318,8 @@ class StackMaker:
     def _norm_saved(self, length: str) -> Saved:
         """Return what a norm keeps of what it reads; what comes out is its reader's."""
         norm = NORMS[self.config.norm]
-        n = norm.n_kept(self.maker.sizes["d_model"])
-        if norm.keeps_input and not self.config.has_residuals:
+        n = norm.n_saved(self.maker.sizes["d_model"])
+        if norm.saves_input and not self.config.has_residuals:
             # what a sublayer makes is no sum in fp32: the norm reads it, and keeps it, as it is
             return Saved(
                 full=formula(f"{n} {length} + -1 {length} d_model"),
@@ -326,17 +327,17 @@ class StackMaker:
             )
         return Saved(full=formula(f"{n} {length}"))
 
-    def _attention(self, path: str, layer: int, asking: str) -> Attention:
-        """Return the self-attention of a block; with ``asking`` those tokens alone ask."""
-        config, keys, queries = self.config, self.length, asking or self.length
-        if asking:
+    def _attention(self, path: str, layer: int, last_queries: str) -> Attention:
+        """Return the self-attention of a block; with ``last_queries`` those tokens alone ask."""
+        config, keys, queries = self.config, self.length, last_queries or self.length
+        if last_queries:
             projected = f"{queries} d_model d_model + 2 {keys} d_model d_model"
             made = f"{queries} d_model + 2 {keys} d_model"
         else:
             projected, made = f"3 {keys} d_model d_model", f"3 {keys} d_model"
         # all are read by keys and values, and once more in full where those that ask are taken out
         full, products, copies = "", f"{queries} d_model", ""
-        if asking:
+        if last_queries:
             full, copies = f"{keys} d_model", f"{keys} d_model"
             if not config.has_residuals:  # what comes from the block before is no sum in fp32
                 full, products = "", f"{keys} d_model + {queries} d_model"
@@ -346,7 +347,7 @@ class StackMaker:
             products=formula(products) + formula("" if is_explicit else made),
             copies=formula(copies),
         )
-        return self._made(
+        return self._attention_part(
             path, queries, keys, formula(projected), saved, layer, is_cross=False,
         )  # fmt: skip
 
@@ -360,9 +361,11 @@ class StackMaker:
             copies=formula(f"{keys} d_model" if layer else ""),
         )
         projected = f"{queries} d_model d_model + 2 {keys} d_model d_model"
-        return self._made(path, queries, keys, formula(projected), saved, layer, is_cross=True)
+        return self._attention_part(
+            path, queries, keys, formula(projected), saved, layer, is_cross=True
+        )
 
-    def _made(
+    def _attention_part(
         self, path: str, queries: str, keys: str, projected: Formula, saved: Saved, layer: int,
         *, is_cross: bool,
     ) -> Attention:  # fmt: skip
@@ -514,9 +517,9 @@ class StackMaker:
     def _feed_forward(self, path: str, length: str) -> Part:
         config, maker = self.config, self.maker
         activation = ACTIVATIONS[config.activation]
-        hidden = activation.n_kept + 1
+        hidden = activation.n_saved + 1
         if config.dropout:  # the noise on the hidden layer, and what of it is left
-            hidden = max(1, activation.n_kept) + 2
+            hidden = max(1, activation.n_saved) + 2
 
         def matrix(name: str, out: str, into: str, saved: Saved) -> Part:
             return replace(

@@ -33,7 +33,7 @@ def vit(config: ViTConfig, shape: ImageShape) -> tuple[Maker, list[Part]]:
     make = _maker(config, shape, n_classes=shape.n_classes, has_cls=int(has_cls))
     stack = StackMaker(
         make, config, "encoder", config.n_layers, "S", read="Q" if has_cls else "",
-        asking="Q" if has_cls else "", has_padding=False,
+        last_queries="Q" if has_cls else "", has_padding=False,
     )  # fmt: skip
     parts = [_IMAGE, _stem(make, config, shape)]
     if has_cls:

@@ -32,7 +32,7 @@ def size_of(record: object) -> int:
     return sum(size_of(getattr(record, part.name)) for part in fields(record))
 
 
-def sent(tensor: Tensor, device: torch.device) -> Tensor:
+def to_device(tensor: Tensor, device: torch.device) -> Tensor:
     """Return a tensor of the CPU on a device, without waiting for what the device still has to do.
 
     Of memory that may be moved meanwhile, CUDA would make a copy first, once all else is done.
@@ -43,7 +43,7 @@ def sent(tensor: Tensor, device: torch.device) -> Tensor:
     return pinned.to(device, non_blocking=True)
 
 
-def sent_together(
+def to_device_together(
     groups: Sequence[Sequence[Tensor]], device: torch.device
 ) -> list[tuple[Tensor, ...]]:
     """Return groups of tensors of the CPU on a device: one copy for all of a kind of number."""
@@ -51,7 +51,7 @@ def sent_together(
     there: dict[int, Tensor] = {}
     for kind in {tensor.dtype for tensor in flat}:
         some = [tensor for tensor in flat if tensor.dtype == kind]
-        whole = sent(torch.cat([tensor.flatten() for tensor in some]), device)
+        whole = to_device(torch.cat([tensor.flatten() for tensor in some]), device)
         parts = torch.split(whole, [tensor.numel() for tensor in some])
         there |= {
             id(tensor): part.view(tensor.shape) for tensor, part in zip(some, parts, strict=True)
@@ -66,7 +66,7 @@ def take_rows(table: Tensor, rows: Tensor, indices: Tensor) -> Tensor:
     """
     if table.device == rows.device:
         return table.index_select(0, rows)
-    return sent(table.index_select(0, indices), rows.device)
+    return to_device(table.index_select(0, indices), rows.device)
 
 
 def normalised(images: Tensor, mean: Tensor, std: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from torch import Tensor
 from tfm_core.config.task import TASK_FACTS, TextTaskConfig
 from tfm_core.config.text_tasks import TEXT_TASKS, shares
 from tfm_core.data.download import Progress
-from tfm_core.data.moving import DeviceRecord, sent
+from tfm_core.data.moving import DeviceRecord, to_device
 from tfm_core.data.text import Pair, TextTask, text_task
 from tfm_core.data.text.span_corruption import whole
 from tfm_core.data.vocabulary import BOS, EOS, PAD
@@ -39,7 +39,7 @@ class Windows(DeviceRecord):
     def rows(self, starts: Tensor) -> Tensor:
         """Return (B, 1 + length): <bos> and the tokens from each start on. starts: (B,) int64."""
         device = self.ids.device
-        indices = sent(starts, device)[:, None] + torch.arange(self.length, device=device)
+        indices = to_device(starts, device)[:, None] + torch.arange(self.length, device=device)
         tokens = self.ids[indices]
         return torch.cat([tokens.new_full((len(tokens), 1), BOS), tokens], 1)
 
@@ -95,7 +95,7 @@ def load_text(config: TextTaskConfig, *, seed: int, progress: Progress | None = 
     task = text_task(config)
     rng = random.Random(f"{config.name} {config.size} {seed}")
     wanted = (config.n_test, config.n_validation, config.n_train)
-    pairs, n_draws = _drawn(task, sum(wanted), rng)
+    pairs, n_draws = _sample_pairs(task, sum(wanted), rng)
     sizes = shares(wanted, len(pairs))
     stream = iter(pairs)
     test, validation, train = (tuple(islice(stream, size)) for size in sizes)
@@ -118,10 +118,10 @@ def distinct_pairs(task: TextTask, n: int, rng: random.Random) -> list[Pair]:
 
     Where words are hidden, it is the sentences behind the sources that differ.
     """
-    return _drawn(task, n, rng)[0]
+    return _sample_pairs(task, n, rng)[0]
 
 
-def _drawn(task: TextTask, n: int, rng: random.Random) -> tuple[list[Pair], int]:
+def _sample_pairs(task: TextTask, n: int, rng: random.Random) -> tuple[list[Pair], int]:
     """Return the pairs of ``distinct_pairs`` and how many draws they took."""
     every = task.every(2 * n)
     if every is not None:

@@ -32,7 +32,7 @@ class CaptionObjective(Objective):
         self.n_train = len(self.data.train)
         self.n_classes = len(self.data.vocabulary)
 
-    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
+    def sample(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
         """See Objective; ``generator`` draws how each digit is changed."""
         size = (5, len(indices), self.data.train.chosen.size(1))
         drawn = torch.rand(size, generator=generator) * 2 - 1

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from tfm_core.config import CorpusTaskConfig
 from tfm_core.data.corpus.grammar import entropy_per_token
-from tfm_core.data.moving import sent, take_rows
+from tfm_core.data.moving import take_rows, to_device
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import PAD
 from tfm_core.training.losses import cross_entropy, labels_of, predicts_others
@@ -44,7 +44,7 @@ class LanguageObjective(Objective):
         self.n_classes = len(data.task.tgt_vocabulary)
         self._lengths = (data.train.tgt != PAD).sum(1).cpu()
 
-    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
+    def sample(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
         """See Objective; ``indices`` are sentences, or the starts of windows of the text."""
         longest = self.data.train.tgt.size(1)
         if self.data.windows is None and not self.has_one_length:
@@ -59,7 +59,7 @@ class LanguageObjective(Objective):
         elif windows.ids.device == device:
             rows = windows.rows(batch.rows)
         else:
-            rows = sent(windows.rows(batch.indices), device)
+            rows = to_device(windows.rows(batch.indices), device)
         return self._metrics(model, rows, self.label_smoothing)
 
     def _metrics(self, model: nn.Module, rows: Tensor, smoothing: float) -> StepMetrics:

@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tfm_core.config import TextTaskConfig
-from tfm_core.data.moving import sent_together
+from tfm_core.data.moving import to_device_together
 from tfm_core.data.text.masked_words import MaskedWordsTask, n_hidden, posterior
 from tfm_core.data.text.span_corruption import SpanCorruptionTask
 from tfm_core.data.text.span_corruption import posterior as span_posterior
@@ -111,7 +111,7 @@ class MaskedObjective(ReadObjective):
         self._n_chosen = torch.tensor([0, *counts])  # by length
         self._sentences = train.tgt.cpu()  # what is drawn of them depends on no device
 
-    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
+    def sample(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
         """See Objective; ``generator`` draws which words are chosen and what is shown for them."""
         longest = self._lengths_of("train", indices)[1]
         words = self._sentences[indices, 1:longest]
@@ -141,7 +141,7 @@ class MaskedObjective(ReadObjective):
     def _metrics(self, model: nn.Module, src: Tensor, tgt: Tensor, smoothing: float) -> StepMetrics:
         host, device = src.cpu(), src.device
         n_hidden, tensors = self._at(tgt[:, 1:].cpu(), host, host == self.mask_id)
-        return self._answered(model, n_hidden, sent_together([tensors], device)[0], smoothing)
+        return self._answered(model, n_hidden, to_device_together([tensors], device)[0], smoothing)
 
     def _at(self, words: Tensor, src: Tensor, chosen: Tensor) -> tuple[int, tuple[Tensor, ...]]:
         """Return how many words are hidden, and what ``_answered`` takes, all of it on the CPU,

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from tfm_core.config import ImageTaskConfig, OwnTextTaskConfig, TextTaskConfig
 from tfm_core.data import augment
 from tfm_core.data.image_data import ImageData, ImageSplit
-from tfm_core.data.moving import sent_together, take_rows
+from tfm_core.data.moving import take_rows, to_device_together
 from tfm_core.data.text_data import TextData, TextSplit
 from tfm_core.data.vocabulary import PAD, SPECIALS
 from tfm_core.training.losses import cross_entropy, input_floor, labels_of, lowest_loss
@@ -96,7 +96,7 @@ class Objective(ABC):
         """Set ``n_train``, ``n_classes`` and whatever else the data decide."""
 
     @abstractmethod
-    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
+    def sample(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
         """Draw a batch of the training examples ``indices`` (B,), which lie on the CPU.
 
         part: those of them to learn from. What is drawn is drawn for all: a part of a batch is
@@ -112,7 +112,7 @@ class Objective(ABC):
     ) -> StepMetrics:
         """Draw a batch, send it to the model, and return its loss and counts."""
         device = next((one.device for one in model.parameters()), _CPU)
-        return self.learn(model, send_batches([self.draw(indices, generator, part)], device)[0])
+        return self.learn(model, send_batches([self.sample(indices, generator, part)], device)[0])
 
     def loss_lower_bound(self) -> float | None:
         """Return the lowest loss that the targets and the mistakes allow, None where unknown."""
@@ -127,7 +127,7 @@ def send_batches(batches: Sequence[Batch], device: torch.device) -> list[Batch]:
     """Return batches with their tensors on a device, sent together."""
     if device.type == "cpu":
         return list(batches)
-    sent = sent_together([batch.tensors for batch in batches], device)
+    sent = to_device_together([batch.tensors for batch in batches], device)
     return [replace(batch, tensors=tensors) for batch, tensors in zip(batches, sent, strict=True)]
 
 
@@ -163,7 +163,7 @@ class TextObjective(Objective):
             logits, targets, smoothing, mistakes=self.mistakes, first_class=self.first_class
         )
 
-    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
+    def sample(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
         """See Objective; nothing is drawn at random, and all are as long as the longest."""
         train = self.data.train
         sizes = self._lengths_of("train", indices)
@@ -262,7 +262,7 @@ class ImageObjective(Objective):
         self.n_train = len(self.data.train.labels)
         self.n_classes = self.data.facts.n_classes
 
-    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
+    def sample(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
         """See Objective; ``generator`` draws the augmentation."""
         moves = augment.draw(len(indices), generator=generator, **self._most)
         return Batch(indices[part], (), (indices[part], moves[:, part]))

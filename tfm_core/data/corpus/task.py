@@ -191,7 +191,9 @@ class CorpusTask:
         )
 
 
-@lru_cache(maxsize=8)
 def corpus_task(config: CorpusTaskConfig) -> CorpusTask:
     """Return the task of a configuration; an equal one gives the same object."""
-    return CorpusTask(config)
+    return _cached_task(config)
+
+
+_cached_task = lru_cache(maxsize=8)(CorpusTask)

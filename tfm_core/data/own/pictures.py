@@ -35,7 +35,7 @@ MAX_UNPACKED = 400_000_000
 """Bytes that an upload may have once it is unpacked."""
 MAX_DECODED = 2_000_000_000
 """Pixels that are decoded of one upload, before they are made smaller: some twenty seconds."""
-MAX_SAID = 50
+MAX_LISTED = 50
 """Sentences on files that were left out; the rest is counted."""
 
 Part = Literal["train", "validation", "test"]
@@ -176,7 +176,7 @@ class LeftOut:
     def add(self, name: str, why: str, *, n: int = 1) -> None:
         """Note a file, or ``n`` of them, and why it was left out."""
         self.n += n
-        if len(self.sentences) < MAX_SAID:
+        if len(self.sentences) < MAX_LISTED:
             self.sentences.append(N_("{name}: {why}", name=shown(name), why=why))
 
 
@@ -232,7 +232,7 @@ def class_label(text: str) -> str:
     return " ".join(plain.split())[:MAX_NAME].strip()
 
 
-def check_room(n: int, form: PictureForm) -> None:
+def check_n_pictures(n: int, form: PictureForm) -> None:
     """Raise StudentError for more pictures than a set may have."""
     fits = min(MAX_PICTURES, MAX_PIXELS // (form.channels * form.size**2))
     if n > fits:
@@ -254,7 +254,7 @@ def check_classes(n: int) -> None:
         )
 
 
-def squared(image: Image.Image, form: PictureForm, done: Counter[str]) -> Grid:
+def as_square(image: Image.Image, form: PictureForm, done: Counter[str]) -> Grid:
     """Return a picture in the form, uint8 (C, size, size); ``done`` counts what was done to it."""
     from PIL import Image, ImageOps
 

@@ -35,14 +35,14 @@ from tfm_core.data.own.pictures import (
     PictureForm,
     Pictures,
     ReadingChoices,
+    as_square,
     check_classes,
-    check_room,
+    check_n_pictures,
     class_labels,
     class_order,
     notes_on,
     part_of,
     shown,
-    squared,
 )
 from tfm_core.sentences import N_, Paragraph, StudentError
 
@@ -82,7 +82,7 @@ def read_arrays(
     Raises ValueError that names the file.
     """
     pairs = _pairs(arrays)
-    check_room(sum(len(pictures.values) for pictures, _labels in pairs), form)
+    check_n_pictures(sum(len(pictures.values) for pictures, _labels in pairs), form)
     done: Counter[str] = Counter()
     is_turned = choices.is_turned
     if is_turned is None:  # EMNIST is published with rows and columns swapped
@@ -164,7 +164,7 @@ def _alike(file: ArrayFile, form: PictureForm, done: Counter[str]) -> Grid:
         values = values[..., 0] if values.shape[3] == 1 else values
     if form.is_grey and values.shape[1:] == (form.size, form.size):
         return values[:, None].copy()
-    return np.stack([squared(Image.fromarray(one), form, done) for one in values])
+    return np.stack([as_square(Image.fromarray(one), form, done) for one in values])
 
 
 def _sizes(shape: Iterable[int]) -> str:

@@ -232,9 +232,9 @@ def without_doubles(pictures: Pictures) -> Pictures:
     for at, image in enumerate(pictures.images):
         seen.setdefault(image.tobytes(), at)
     first_places = np.array(sorted(seen.values()))
-    dropped = len(pictures) - len(first_places)
-    words = N_("Duplicates dropped: {n:,}.", n=dropped)
-    return dataclasses.replace(_only(pictures, first_places), **_also(pictures, {words: dropped}))
+    n = len(pictures) - len(first_places)
+    skipped = _skipped_fields(pictures, {N_("Duplicates dropped: {n:,}.", n=n): n})
+    return dataclasses.replace(_subset(pictures, first_places), **skipped)
 
 
 def renamed(pictures: Pictures, names: Sequence[str]) -> Pictures:
@@ -260,16 +260,16 @@ def renamed(pictures: Pictures, names: Sequence[str]) -> Pictures:
         for typed, name in dict(zip(names, called, strict=True)).items()
         if name and name != typed.strip()
     )
-    remaining = _only(dataclasses.replace(pictures, labels=labels), np.flatnonzero(labels >= 0))
+    remaining = _subset(dataclasses.replace(pictures, labels=labels), np.flatnonzero(labels >= 0))
     return dataclasses.replace(
         remaining,
         class_names=class_names,
         notes=(*remaining.notes, *notes),
-        **_also(pictures, reasons),
+        **_skipped_fields(pictures, reasons),
     )
 
 
-def _only(pictures: Pictures, places: npt.NDArray[np.int64]) -> Pictures:
+def _subset(pictures: Pictures, places: npt.NDArray[np.int64]) -> Pictures:
     """Return the pictures at these indices."""
     return dataclasses.replace(
         pictures,
@@ -280,7 +280,7 @@ def _only(pictures: Pictures, places: npt.NDArray[np.int64]) -> Pictures:
     )
 
 
-def _also(pictures: Pictures, reasons: Mapping[str, int]) -> dict[str, Any]:
+def _skipped_fields(pictures: Pictures, reasons: Mapping[str, int]) -> dict[str, Any]:
     """Return the fields of skipped pictures, with more reasons and their counts."""
     return {
         "left_out": (*reasons, *pictures.left_out),
@@ -312,7 +312,8 @@ def prepare(pictures: Pictures, name: str, split: Split) -> Prepared:
     n_each = np.bincount(parts, minlength=len(PARTS)).tolist()
     # safetensors writes memory as it lies: coloured pictures were turned from (H, W, C)
     images = np.ascontiguousarray(pictures.images)
-    tensors = {"images": images, "labels": pictures.labels.astype(np.int16), "parts": parts}
+    labels = pictures.labels.astype(np.int16)
+    tensors: dict[str, Any] = {"images": images, "labels": labels, "parts": parts}
     _n, channels, size, _width = pictures.images.shape
     return Prepared(
         kind=KIND,

@@ -27,13 +27,13 @@ from tfm_core.data.own.pictures import (
     PictureForm,
     Pictures,
     ReadingChoices,
+    as_square,
     check_classes,
-    check_room,
+    check_n_pictures,
     class_labels,
     class_order,
     notes_on,
     shown,
-    squared,
 )
 from tfm_core.data.own.pictures_arrays import is_npz, read_npz
 from tfm_core.data.own.pictures_folders import Place, layout_of, named
@@ -144,7 +144,7 @@ def read_zip(
                 left_out.add(entry.filename, N_("It is in no class folder."))
             else:
                 entries.append((entry, *place))
-        check_room(len(entries), form)
+        check_n_pictures(len(entries), form)
         check_classes(len({class_name for _entry, _part, class_name in entries}))
         _check_labels(entries, packed.others)
         read = _read(shown(name), archive, entries, form, left_out)
@@ -293,7 +293,7 @@ def _read(
         except StudentError as error:
             left_out.add(entry.filename, error.sentence)
             continue
-        images.append(squared(image, form, done))
+        images.append(as_square(image, form, done))
         classes.append(class_name)
         names.append(entry.filename)
         parts.append(part)

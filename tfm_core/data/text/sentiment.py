@@ -95,7 +95,7 @@ class SentimentTask(SentenceTask):
         """Draw a label, then sentences until one has it."""
         label = rng.choice(LABELS)
         while True:
-            clauses, joins = self._drawn(rng)
+            clauses, joins = self._random_clauses(rng)
             counted = _counted(joins)
             if _label(sum(_worth(clauses[index]) for index in counted)) == label:
                 break  # most have another one, and need not be judged word by word
@@ -106,7 +106,7 @@ class SentimentTask(SentenceTask):
         assert verdict is not None
         return Pair(tuple(words), (label,), (verdict.decides,))
 
-    def _drawn(self, rng: random.Random) -> tuple[list[tuple[str, ...]], list[str]]:
+    def _random_clauses(self, rng: random.Random) -> tuple[list[tuple[str, ...]], list[str]]:
         """Return random clauses, and the words that join them."""
         clauses: list[tuple[str, ...]] = []
         joins: list[str] = []

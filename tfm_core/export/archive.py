@@ -37,7 +37,7 @@ class Refused(StudentError):
     """A zip cannot be imported; the message says why."""
 
 
-class Parcel:
+class Archive:
     """A zip whose names and sizes are checked; ``read`` returns a member."""
 
     def __init__(self, file: BinaryIO, *, most: int = MAX_UNPACKED, marked_by: str = "") -> None:
