@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from tfm_core.config.base import OneOf, setting
-from tfm_core.config.reads import PictureTaskConfig, task_setting
+from tfm_core.config.reads import PictureTaskConfig, count_setting, task_setting
 from tfm_core.sentences import N_
 from tfm_core.variants.languages import LANGUAGES
 
@@ -98,32 +98,24 @@ class CaptionTaskConfig(PictureTaskConfig):
         step=0.5,
         advanced=True,
     )
-    n_train: int = setting(
+    n_train: int = count_setting(
         20000,
         N_("Training pictures"),
         N_("Different training pictures, from 4,000 digits."),
-        ge=8,
-        le=200_000,
+        most=200_000,
         step=1000,
-        advanced=True,
     )
-    n_validation: int = setting(
+    n_validation: int = count_setting(
         500,
         N_("Validation pictures"),
         N_("From 500 other digits; measured during training."),
-        ge=8,
-        le=10_000,
-        step=100,
-        advanced=True,
+        most=10_000,
     )
-    n_test: int = setting(
+    n_test: int = count_setting(
         1000,
         N_("Test pictures"),
         N_("From 500 other digits; measured once at the end."),
-        ge=8,
-        le=10_000,
-        step=100,
-        advanced=True,
+        most=10_000,
     )
 
     @property

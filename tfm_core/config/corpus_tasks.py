@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from tfm_core.config.base import CrossError, OneOf, setting
 from tfm_core.config.own_tasks import set_id
-from tfm_core.config.reads import TESTED, VALIDATED, SequenceTaskConfig, task_setting
+from tfm_core.config.reads import TESTED, VALIDATED, SequenceTaskConfig, count_setting, task_setting
 from tfm_core.reading import is_text
 from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.units import UNITS
@@ -73,33 +73,11 @@ class CorpusTaskConfig(SequenceTaskConfig):
         le=512,
         step=16,
     )
-    n_train: int = setting(
-        20000,
-        N_("Training sentences"),
-        N_("Sentences in training."),
-        ge=8,
-        le=200_000,
-        step=1000,
-        advanced=True,
+    n_train: int = count_setting(
+        20000, N_("Training sentences"), N_("Sentences in training."), most=200_000, step=1000
     )
-    n_validation: int = setting(
-        500,
-        N_("Validation sentences"),
-        VALIDATED,
-        ge=8,
-        le=50_000,
-        step=100,
-        advanced=True,
-    )
-    n_test: int = setting(
-        1000,
-        N_("Test sentences"),
-        TESTED,
-        ge=8,
-        le=50_000,
-        step=100,
-        advanced=True,
-    )
+    n_validation: int = count_setting(500, N_("Validation sentences"), VALIDATED, most=50_000)
+    n_test: int = count_setting(1000, N_("Test sentences"), TESTED, most=50_000)
     text: str = Field(
         "",
         title=N_("Text"),

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import model_validator
 
 from tfm_core.config.base import CrossError, setting
-from tfm_core.config.reads import PictureTaskConfig, task_setting
+from tfm_core.config.reads import PictureTaskConfig, count_setting, task_setting
 from tfm_core.sentences import N_, Paragraph
 
 Ground = Literal["dark", "bright", "any"]
@@ -128,14 +128,11 @@ class ImageTaskConfig(PictureTaskConfig):
         step=0.05,
         advanced=True,
     )
-    n_validation: int = setting(
+    n_validation: int = count_setting(
         500,
         N_("Validation pictures"),
         N_("From the training set; measured during training."),
-        ge=8,
-        le=10_000,
-        step=100,
-        advanced=True,
+        most=10_000,
     )
 
     @property

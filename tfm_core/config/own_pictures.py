@@ -11,10 +11,10 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import model_validator
 
-from tfm_core.config.base import CrossError, setting
+from tfm_core.config.base import CrossError
 from tfm_core.config.image_tasks import Ground, ImageTaskConfig, ImageTaskFacts
 from tfm_core.config.own_tasks import set_fact
-from tfm_core.config.reads import task_setting
+from tfm_core.config.reads import count_setting, task_setting
 from tfm_core.sentences import N_, Paragraph
 
 EXAMPLE = "example-shapes"
@@ -55,14 +55,8 @@ class OwnPicturesTaskConfig(ImageTaskConfig):
     classes: str = set_fact(N_("Classes"), default=BETWEEN.join(_SHAPES), max_length=20_000)
     n_learned: int = set_fact(N_("Pictures not in the test"), default=204, ge=2, le=100_000)
     n_tested: int = set_fact(N_("Test pictures"), default=36, ge=1, le=100_000)
-    n_validation: int = setting(
-        31,
-        N_("Validation pictures"),
-        Paragraph("settings/own-validation"),
-        ge=8,
-        le=10_000,
-        step=1,
-        advanced=True,
+    n_validation: int = count_setting(
+        31, N_("Validation pictures"), Paragraph("settings/own-validation"), most=10_000, step=1
     )
 
     @property

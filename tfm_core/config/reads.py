@@ -19,6 +19,11 @@ def task_setting(default: str) -> Any:
     return setting(default, N_("Task"), N_("What the model learns."))
 
 
+def count_setting(default: int, label: str, help: str, *, most: int, step: int = 100) -> Any:
+    """Return the field of a number of examples."""
+    return setting(default, label, help, ge=8, le=most, step=step, advanced=True)
+
+
 class NamedTaskConfig(Config):
     """A task by its name, among those of its kind."""
 

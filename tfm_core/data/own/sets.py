@@ -377,7 +377,7 @@ def _set_of(content: bytes) -> _SetFile:
     try:
         return _STORED.read(json.loads(content))
     except WrongValue:
-        raise Unreadable(_CHANGED, file=SET) from None
+        raise Unreadable("{file} is damaged", file=SET) from None
     except (ValueError, RecursionError):
         raise Unreadable(_NO_JSON, file=SET) from None
 
