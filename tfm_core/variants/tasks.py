@@ -1,7 +1,7 @@
 """The kinds of task: what belongs to each, from its data to the walk through its model.
 
 A kind is one record. A new kind is its settings (one more class in ``config.task.TaskConfig``), its
-own modules, and its record here; what pages show of it is in ``pages.ui.task_panels``.
+own modules, and its record here; what pages show of it is in ``pages.ui.model.task_panels``.
 """
 
 from __future__ import annotations

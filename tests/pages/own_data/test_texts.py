@@ -8,7 +8,7 @@ import pytest
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import run_time
+from pages.ui.runs import run_time
 from tests.pages.opening import opened_at
 from tfm_core.config import CorpusTaskConfig, Experiment
 from tfm_core.config.own_tasks import OwnTextTaskConfig
