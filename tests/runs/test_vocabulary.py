@@ -54,7 +54,7 @@ def trained(store, kind, **options):
 
 
 def remove_set(store, run):
-    corpus_texts._made.cache_clear()  # as in a process that never saw the text
+    corpus_texts._cached_task.cache_clear()  # as in a process that never saw the text
     own_sets.remove(sets.set_of(run.experiment.task), store=store, visitor=HOST)
 
 
@@ -99,7 +99,7 @@ def test_runs_that_kept_no_vocabulary_get_it_as_the_set_is_removed(here):
 def test_a_run_that_is_brought_without_its_set_reads_as_it_did(here, there, kind):
     run = trained(here, kind)
     content = bundle(run)
-    corpus_texts._made.cache_clear()
+    corpus_texts._cached_task.cache_clear()
     brought = take_in(io.BytesIO(content), there)
     assert read(there, brought, kind)[0] == read(here, run, kind)[0]
     with place.below(there.root):
