@@ -37,7 +37,7 @@ class Refused(StudentError):
     """A zip cannot be imported; the message says why."""
 
 
-class Parcel:
+class Archive:
     """A zip whose names and sizes are checked; ``read`` returns a member."""
 
     def __init__(self, file: BinaryIO, *, most: int = MAX_UNPACKED, marked_by: str = "") -> None:
@@ -144,6 +144,7 @@ def _check_entry(info: zipfile.ZipInfo) -> None:
         raise Refused("{name} uses an unsupported compression.", name=name)
 
 
+# names that Windows keeps for devices
 _DEVICE = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *", re.IGNORECASE)
 
 
@@ -155,13 +156,11 @@ def _is_inside(info: zipfile.ZipInfo) -> bool:
         and info.orig_filename == info.filename
         and name.isprintable()
         and not set(name) & set('\\:*?"<>|')
-        and all(_is_name(part) for part in name.split("/"))
+        and all(
+            part and part[-1] not in ". " and not _DEVICE.fullmatch(part.partition(".")[0])
+            for part in name.split("/")
+        )
     )
-
-
-def _is_name(part: str) -> bool:
-    """Return whether a file may have a name on every system; Windows keeps some for devices."""
-    return part != "" and part[-1] not in ". " and not _DEVICE.fullmatch(part.partition(".")[0])
 
 
 def _check_sizes(infos: list[zipfile.ZipInfo], file: BinaryIO, most: int) -> None:
