@@ -35,7 +35,7 @@ def part(run: Run) -> None:
     with left:
         show.live_figure(
             loss,
-            _("Should fall from guessing. Validation far above training means overfitting."),
+            _("Should fall below guessing. Validation far above training: overfitting."),
             key=f"loss-{run.id}",
         )
     with right:
@@ -50,7 +50,7 @@ def _accuracy_caption(run: Run) -> str:
     if facts.answer in ("sequence", "blanks"):
         return _("Share of right tokens, and of sequences without an error.")
     if facts.answer == "text":
-        return _("How often the likeliest token comes next. Below 1: texts continue in many ways.")
+        return _("Share of next tokens predicted. It stays below 1: texts continue in many ways.")
     return _("Share of right examples.")
 
 

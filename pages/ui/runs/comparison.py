@@ -225,7 +225,7 @@ def seed_button(
                 MAX,
                 value=n,
                 key=number,
-                help=_("Existing ones included."),
+                help=_("Including existing runs."),
                 on_change=_set_seeds,
                 args=(number,),
             )

@@ -62,7 +62,7 @@ def _lessons(settings: Sequence[Setting]) -> None:
         return
     views = {term.page: dict(term.view) for term in reversed(terms)}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption(_("What they do:"), width="content")
+        st.caption(_("Explained on:"), width="content")
         for name in dict.fromkeys(term.page for term in terms):
             page = page_table.PAGES[name]
             st.page_link(

@@ -1,4 +1,4 @@
-"""Learning curves: what each batch said, its running mean, and what unseen examples say.
+"""Learning curves: each training batch, their running mean, and unseen examples.
 
 Training is a thin line under a thick smoothed one; validation is a line with markers, the test a
 star at the end. Dashed lines are known before training: chance, the loss of guessing, the floor.
