@@ -308,15 +308,16 @@ def _verdict(asked: Question, name: str) -> None:
 def _answer_input(asked: Question, key: str) -> str | float | None:
     label = _("Your prediction")
     shared: dict[str, Any] = {"key": key, "label_visibility": "collapsed"}
+    options: dict[str, Any] = {"options": asked.options, "format_func": _, "index": None}
+    given: str | float | None
     if not asked.options:
-        whole_number = _("a whole number")
-        return st.number_input(
-            label, value=None, step=1, format="%d", placeholder=whole_number, **shared
-        )
-    shared |= {"options": asked.options, "format_func": _, "index": None}
-    if len(asked.options) > MAX_RADIO:
-        return st.selectbox(label, placeholder=_("Choose what happens"), **shared)
-    return st.radio(label, **shared)
+        hint = _("a whole number")
+        given = st.number_input(label, value=None, step=1, format="%d", placeholder=hint, **shared)
+    elif len(asked.options) > MAX_RADIO:
+        given = st.selectbox(label, placeholder=_("Choose what happens"), **options, **shared)
+    else:
+        given = st.radio(label, **options, **shared)
+    return given
 
 
 def _score() -> None:
