@@ -122,13 +122,10 @@ HIDDEN: dict[str, Any] = {"visible": False, "constrain": "domain"}
 """An axis of a picture."""
 
 
-def picture_axes(size: int) -> dict[str, dict[str, Any]]:
-    """Return the ``x`` and ``y`` of ``lay_out`` for a square picture of so many pixels a side."""
+def picture_axes(size: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the axes x and y of a square picture. size: pixels to a side."""
     ends = (-0.5, size - 0.5)
-    return {
-        "x": {**HIDDEN, "range": ends},
-        "y": {**HIDDEN, "range": ends[::-1], "scaleanchor": "x"},
-    }
+    return {**HIDDEN, "range": ends}, {**HIDDEN, "range": ends[::-1], "scaleanchor": "x"}
 
 
 def frame(

@@ -19,7 +19,7 @@ from pages.i18n import N_, _
 from pages.ui import show
 from pages.ui.model import stage_view
 from pages.ui.runs import run_words, runs_access
-from tfm_core.config import FAMILIES, Experiment
+from tfm_core.config import FAMILIES
 from tfm_core.config.base import Config
 from tfm_core.inspect.progress import stage as stages
 from tfm_core.inspect.progress.stage import Stage
@@ -186,11 +186,11 @@ def _asked(run: Run) -> Asked:
         onnx=file.content,
         sizes=file.inputs,
         told=as_json(asking(experiment, data), data),
-        examples=list(_examples(run, experiment)),
+        examples=list(_examples(run)),
     )
 
 
-def _examples(run: Run, experiment: Experiment) -> Iterator[dict[str, Any]]:
+def _examples(run: Run) -> Iterator[dict[str, Any]]:
     """Yield the run's unseen examples as inputs of the model."""
     probe = run.probe()
     for number, item in enumerate(probe.items):

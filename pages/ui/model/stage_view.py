@@ -39,19 +39,15 @@ def stage(
     kind, example = st.session_state.get(chosen, (kind, example))
     steps = tuple(run.snapshot_steps())
     name, shown = _name(run, kind, example), None
+    kinds: tuple[str, ...] = ()
+    n_examples = 0
     if steps:
         data, shown = _read(run, steps, kind, example)
-        kinds = data.kinds
+        kinds, n_examples = data.kinds, len(data.examples)
 
-        def choose(number: int, index: int) -> None:
-            if number < max(1, len(kinds)) and index < n_examples:
-                st.session_state[chosen] = (kinds[number] if kinds else None, index)
-
-        n_examples = len(data.examples)
-    else:
-
-        def choose(number: int, index: int) -> None:
-            """There is nothing to choose yet."""
+    def choose(number: int, index: int) -> None:
+        if number < max(1, len(kinds)) and index < n_examples:
+            st.session_state[chosen] = (kinds[number] if kinds else None, index)
 
     component.stage(
         shown,

@@ -127,10 +127,10 @@ def caption_scene(
             x=left, y=top, xanchor="left", yanchor="top", text=f"<b>{i + 1}</b>", showarrow=False,
             font={"size": 14, "color": colour},
         )  # fmt: skip
-    axes = picture_axes(picture.shape[-1])
+    x, y = picture_axes(picture.shape[-1])
     return figure.update_layout(
-        xaxis=axes["x"],
-        yaxis=axes["y"],
+        xaxis=x,
+        yaxis=y,
         height=320,
         margin={"l": 4, "r": 4, "t": 4, "b": 4},
         showlegend=False,

@@ -48,11 +48,13 @@ def patch_overlay(
         left, upper = chosen[1] * size - 0.5, chosen[0] * size - 0.5
         ends = (left, upper, left + size, upper + size)
         figure.add_shape(frame(*ends, colour=VERMILION, width=3))
+    x, y = picture_axes(picture.shape[-1])
     return lay_out(
         figure,
         height=380,
         top=80 if title else 48,
-        **picture_axes(picture.shape[-1]),
+        x=x,
+        y=y,
         title={"text": escape(title, quote=False)},
         hovermode="closest",
         dragmode=False,

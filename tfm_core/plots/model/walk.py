@@ -133,7 +133,8 @@ def cut_picture(
                 bgcolor=VERMILION,
                 font={"size": 10, "color": "#ffffff"},
             )
-    return lay_out(figure, height=340, **picture_axes(size))
+    x, y = picture_axes(size)
+    return lay_out(figure, height=340, x=x, y=y)
 
 
 def entropies(
