@@ -31,7 +31,7 @@ from pages.server.static_files import Bundles
 from pages.server.warm import prepare
 from pages.ui import login_setup, publisher, runs_access
 from pages.ui.cookies import Cookies
-from tfm_core.publish.shelf import shelf
+from tfm_core.hosting.published.shelf import shelf
 from tfm_core.runs import settings
 from tfm_core.sentences import StudentError
 

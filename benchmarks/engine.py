@@ -114,10 +114,7 @@ def shortened(experiment: Experiment, steps: int) -> Experiment:
     """Return an experiment of fewer steps, with as many fewer snapshots and measurements."""
     training = experiment.training
     share = steps / training.steps
-    fewer = {
-        "steps": steps,
-        "snapshots": max(2, round(share * training.snapshots)),
-    }
+    fewer = {"steps": steps, "snapshots": max(2, round(share * training.snapshots))}
     return experiment.replace(training=training.model_dump() | fewer)
 
 

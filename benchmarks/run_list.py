@@ -68,9 +68,7 @@ def make_runs(store: RunStore, n_runs: int, n_points: int) -> list[Run]:
         run = store.create(_varied(base, draw, number), state="finished", preset="reverse")
         total = run.experiment.training.steps
         write_status(
-            run.folder,
-            replace(run.status, step=total, seconds=draw.uniform(5, 500)),
-            lasting=False,
+            run.folder, replace(run.status, step=total, seconds=draw.uniform(5, 500)), lasting=False
         )
         (run.folder / "events.jsonl").write_text(_events(draw, total, n_points))
         if number % 3 == 0:

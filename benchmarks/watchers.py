@@ -20,8 +20,8 @@ from benchmarks.attacks.sessions import slowdown, start_long_run
 from benchmarks.goals import said
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import per_step, serve, wait_until
-from tfm_core.publish.folder import STATE
-from tfm_core.publish.shelf import Shelf
+from tfm_core.hosting.published.folder import STATE
+from tfm_core.hosting.published.shelf import Shelf
 
 WATCHERS = 1000
 ARRIVE_SECONDS = 20.0

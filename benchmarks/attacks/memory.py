@@ -119,10 +119,7 @@ def of_views(folder: Path, run: Run, *, sessions: int) -> Table:
         f"The server's memory, {len(VIEWS)} views of the run a session",
         ["", "MB resident", "slowest view, s"],
         rows,
-        [
-            f"Peak {said(PEAK, highest.rss / 1e6)}.",
-            f"{log.count('Traceback')} pages broke.",
-        ],
+        [f"Peak {said(PEAK, highest.rss / 1e6)}.", f"{log.count('Traceback')} pages broke."],
         {PEAK: Figure(highest.rss / 1e6)},
     )
 

@@ -148,11 +148,7 @@ def _memory(before: int, most: int) -> Table:
 
 
 def slowdown(
-    goal: str,
-    crowd: str,
-    paces: dict[str, list[tuple[float, float]]],
-    pairs: int,
-    seconds: float,
+    goal: str, crowd: str, paces: dict[str, list[tuple[float, float]]], pairs: int, seconds: float
 ) -> Table:
     """Return how much slower a step is for a crowd that watches, such as ``"20 sessions"``.
 

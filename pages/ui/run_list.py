@@ -24,7 +24,7 @@ from pages.ui import (
 )
 from pages.ui.run_words import sparkline
 from pages.ui.typed import escape
-from tfm_core.runs.remote import ownership
+from tfm_core.runs.disk import ownership
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
 

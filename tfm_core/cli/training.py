@@ -17,12 +17,12 @@ from tfm_core.cli.commands import FAILED, INTERRUPTED, compare
 from tfm_core.config import Experiment, from_query, to_query
 from tfm_core.config.advice import advice_on, advice_on_moving
 from tfm_core.facts.learning_rate import advised
-from tfm_core.runs import Run, RunStore
+from tfm_core.runs import Run, RunStore, shared_store
 from tfm_core.runs.backends import job as jobs
+from tfm_core.runs.disk import ownership
 from tfm_core.runs.process.identity import STALE_SECONDS, this_host
 from tfm_core.runs.queue import claim, resources
 from tfm_core.runs.record.figures import figures, summary
-from tfm_core.runs.remote import mirror, ownership, takeover
 from tfm_core.runs.status import Status
 from tfm_core.runs.store import RunNotFound
 from tfm_core.sentences import StudentError
@@ -63,7 +63,7 @@ def resume(options: argparse.Namespace) -> int:
     store = RunStore()
     compare()
     run = store.get(options.id)
-    with mirror.mirroring(store.root):
+    with shared_store.mirroring(store.root):
         status = _watched(run)
     if run.meta.recorded:
         raise StudentError("This run comes with the app and cannot be resumed.")
@@ -71,12 +71,10 @@ def resume(options: argparse.Namespace) -> int:
         raise StudentError(run.problem)
     if status.state != "queued" and not status.can_resume:
         raise StudentError(
-            "The run {id} is {state}. There is nothing to resume.",
-            id=run.id,
-            state=status.state,
+            "The run {id} is {state}. There is nothing to resume.", id=run.id, state=status.state
         )
     _check_move(run.experiment, run.meta.device, options)
-    takeover.take_over(run.folder)
+    shared_store.take_over(run.folder)
     if options.device is not None:
         with claim.moment(run.folder):
             run.move_to(options.device)
@@ -123,10 +121,7 @@ def _work_as_job(options: argparse.Namespace) -> int:
         ) from None
     jobs.check(run.folder, run.status, options.job)  # before the run's log hides what is said
     return worker.work(
-        run.folder,
-        max_seconds=options.max_seconds,
-        max_pause=options.max_pause,
-        job=options.job,
+        run.folder, max_seconds=options.max_seconds, max_pause=options.max_pause, job=options.job
     )
 
 
@@ -183,7 +178,6 @@ def _watched(run: Run) -> Status:
 
 def _execute(run: Run, options: argparse.Namespace) -> int:
     """Train a run in this process, show how it goes, and say how it ended."""
-    pass
     from tfm_core.runs.process.execute import execute
     from tfm_core.runs.process.requests import BY_HAND, Control
 

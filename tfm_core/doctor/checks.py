@@ -6,7 +6,6 @@ import difflib
 import importlib.metadata
 import os
 import platform
-import secrets
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from tfm_core.runs.backends.backend import Unavailable
 from tfm_core.runs.backends.registry import cluster_of
 from tfm_core.runs.disk import cleanup, locks, quota
 from tfm_core.runs.disk.failures import refusal
-from tfm_core.runs.remote.storage import AlreadyExists, StoreUnavailable, remote_of
+from tfm_core.runs.shared_store import SharedStore
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError, in_bytes
 from tfm_core.training.devices import devices
@@ -248,24 +247,7 @@ def check_disk(store: RunStore) -> Finding:
     return Finding("disk", "ok", words)
 
 
-def check_store(url: str) -> Finding:
-    """Write into the store, twice where it should take one, read it, and remove it."""
-    name, content = f"tried/{secrets.token_hex(8)}", secrets.token_bytes(64)
-    try:
-        remote = remote_of(url)
-        remote.create(name, content)
-        is_same = remote.read(name) == content
-        is_exclusive = False
-        try:
-            remote.create(name, b"")
-        except AlreadyExists:
-            is_exclusive = True
-        remote.remove(name)
-    except StoreUnavailable as error:
-        return Finding("store", "problem", str(error))
-    if not is_same:
-        return Finding("store", "problem", "The store of the runs gives back another content.")
-    if not is_exclusive:
-        words = "The store of the runs takes two writes where it should take one."
-        return Finding("store", "warning", words, "Let one server at a time take a run over.")
-    return Finding("store", "ok", "The store of the runs can be written, by one alone where asked.")
+def check_store(store: SharedStore) -> Finding:
+    """Write into the shared store, read it, and remove what was written."""
+    level, words, help_text = store.examined()
+    return Finding("store", level, words, help_text)

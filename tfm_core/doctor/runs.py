@@ -7,9 +7,8 @@ holds, is left alone.
 from __future__ import annotations
 
 from tfm_core.doctor.checks import Finding, count, some
-from tfm_core.runs.disk import cleanup
+from tfm_core.runs.disk import cleanup, ownership
 from tfm_core.runs.queue import claim, tickets
-from tfm_core.runs.remote import ownership
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 

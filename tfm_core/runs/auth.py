@@ -140,10 +140,7 @@ def _why_not(person: Person, said: Settings) -> str:
         return ""
     if person.email is None:
         return N_("You can only watch: your login has no verified email address.")
-    return N_(
-        "{email} may watch, but not start runs. Ask the host.",
-        email=person.email,
-    )
+    return N_("{email} may watch, but not start runs. Ask the host.", email=person.email)
 
 
 def _is_among(person: Person, listed: tuple[str, ...]) -> bool:

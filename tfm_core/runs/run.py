@@ -23,7 +23,9 @@ from tfm_core.presets import PRESETS
 from tfm_core.probe.form import SnapshotForm, form_of
 from tfm_core.probe.types import Array, Probe, Snapshot
 from tfm_core.reading import Unreadable, content_of, is_plain, object_of, open_plain
+from tfm_core.runs import shared_store
 from tfm_core.runs.curves import Curves, EventReader
+from tfm_core.runs.disk import ownership
 from tfm_core.runs.disk.atomic import CachedReader, write_json
 from tfm_core.runs.disk.failures import os_errors_as_sentences
 from tfm_core.runs.process import requests
@@ -34,7 +36,6 @@ from tfm_core.runs.record.labels import MAX_NAME, Labels
 from tfm_core.runs.record.origin import Origin
 from tfm_core.runs.record.outcome import Outcome, outcome_of
 from tfm_core.runs.record.thinned import ThinnedReader
-from tfm_core.runs.remote import ownership, takeover
 from tfm_core.runs.status import State, Status, read_status, write_status
 from tfm_core.sentences import N_, StudentError
 from tfm_core.stored import Device, Moment, Step, Stored, line, matching, unstored, whole
@@ -114,8 +115,7 @@ class Run:
             return _damaged(error.sentence)
         except ConfigError as error:
             return N_(
-                "This run is damaged: experiment.json is not valid. {why}",
-                why=error.sentence,
+                "This run is damaged: experiment.json is not valid. {why}", why=error.sentence
             )
 
     @property
@@ -316,13 +316,13 @@ class Run:
         if status.state == "queued":
             if kind != "stop":
                 raise StudentError("This run is in the queue. You can only stop it.")
-            takeover.take_over(self.folder)
+            shared_store.take_over(self.folder)
             if self._leave_line():
                 return
         elif not status.is_alive:
             raise StudentError(_CANNOT[status.state])
         if ownership.is_theirs(self.folder):
-            takeover.request(self.folder, kind)
+            shared_store.request(self.folder, kind)
         else:
             requests.drop(self.folder, kind)
 

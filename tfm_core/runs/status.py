@@ -14,17 +14,7 @@ from tfm_core.runs.disk.atomic import CachedReader, write_json
 from tfm_core.runs.disk.failures import obstacle
 from tfm_core.runs.process.identity import ProcessId, is_alive, seconds_since_heartbeat
 from tfm_core.sentences import N_, Sentence, joined
-from tfm_core.stored import (
-    Device,
-    Step,
-    Stored,
-    WrongValue,
-    line,
-    number,
-    text,
-    unstored,
-    whole,
-)
+from tfm_core.stored import Device, Step, Stored, WrongValue, line, number, text, unstored, whole
 
 State = Literal[
     "queued", "starting", "running", "paused", "finished", "stopped", "failed", "interrupted"
@@ -140,9 +130,7 @@ def read_status(folder: Path) -> Status:
         silent = seconds_since_heartbeat(mark, status.heartbeat, status.uptime, folder)
         return dataclasses.replace(status, silent=silent)
     return dataclasses.replace(
-        status,
-        state="interrupted",
-        reason=_unexplained(folder, status.step),
+        status, state="interrupted", reason=_unexplained(folder, status.step)
     )
 
 
@@ -151,16 +139,10 @@ def _unexplained(folder: Path, step: int) -> str:
     hindrance = obstacle(folder)
     if hindrance is not None:
         return joined(
-            N_(
-                "The process ended at step {step:,}. Its folder cannot be written.",
-                step=step,
-            ),
+            N_("The process ended at step {step:,}. Its folder cannot be written.", step=step),
             hindrance,
         )
-    return N_(
-        "The process ended at step {step:,}: killed, out of memory or a restart.",
-        step=step,
-    )
+    return N_("The process ended at step {step:,}: killed, out of memory or a restart.", step=step)
 
 
 def _damaged(what: str) -> Status:

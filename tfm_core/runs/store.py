@@ -16,14 +16,13 @@ from tfm_core.config import Experiment, to_json
 from tfm_core.disk import remove, rename, sync_file, sync_folder
 from tfm_core.facts.batches import Batches
 from tfm_core.reading import is_plain
-from tfm_core.runs import settings
+from tfm_core.runs import settings, shared_store
 from tfm_core.runs.disk import quota, trash
 from tfm_core.runs.disk.atomic import read_json, write_bytes, write_json
 from tfm_core.runs.disk.cleanup import DRAFT
 from tfm_core.runs.disk.failures import os_errors_as_sentences
 from tfm_core.runs.record import labels, thinned, weights
 from tfm_core.runs.record.labels import Labels
-from tfm_core.runs.remote import takeover
 from tfm_core.runs.run import ID, Meta, Run
 from tfm_core.runs.status import State, Status, write_status
 from tfm_core.sentences import N_, StudentError
@@ -122,7 +121,7 @@ class RunStore:
         if not isinstance(run_id, str) or not ID.fullmatch(run_id):
             raise RunNotFound("This is not a run id: an id has 8 to 64 letters, digits, _ and -.")
         if os.path.isdir(self.root / run_id):
-            takeover.fetch_large(self.root / run_id)
+            shared_store.fetch_large(self.root / run_id)
             return Run(self.root / run_id)
         if self.recorded is not None:
             for folder in (self.recorded / run_id, self.recorded / LESSONS / run_id):
@@ -245,10 +244,7 @@ class RunStore:
             raise StudentError("This run has no checkpoint.")
         done = status.step if (step := parent.checkpoint_step) is None else step
         if steps <= done:
-            raise StudentError(
-                "This run has already done {done:,} steps. Choose more.",
-                done=done,
-            )
+            raise StudentError("This run has already done {done:,} steps. Choose more.", done=done)
         old = parent.experiment
         training = old.training.further(steps, stays_low=stays_low)
         if status.state == "finished" and done < old.training.steps:
@@ -363,7 +359,7 @@ class RunStore:
         run = self.get(run_id)
         if run.meta.recorded:
             raise StudentError("This run comes with the app and cannot be changed.")
-        takeover.take_over(run.folder)
+        shared_store.take_over(run.folder)
         return run
 
     def _add(self, write: Callable[[Path], None], run_id: str | None = None) -> Run:

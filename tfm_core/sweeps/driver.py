@@ -219,10 +219,7 @@ class Driver:
         if not self._report(study, trial, run) or plan.pruning == "none":
             return
         if study.is_hopeless(trial):
-            why = N_(
-                "Pruned at step {step:,}: other runs were better.",
-                step=status.step,
-            )
+            why = N_("Pruned at step {step:,}: other runs were better.", step=status.step)
             study.note(trial, "pruning", str(why))
             _stop(run)
 
@@ -304,10 +301,7 @@ class Driver:
                 break
             idle += 1
         if idle >= MAX_IDLE:
-            return N_(
-                "The last {n} suggestions were repeated or invalid.",
-                n=idle,
-            )
+            return N_("The last {n} suggestions were repeated or invalid.", n=idle)
         return None
 
     def seconds(self, trials: Sequence[Trial]) -> float:

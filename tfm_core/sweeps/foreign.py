@@ -148,10 +148,7 @@ def _checked(content: bytes) -> bytes:
         raise NotAStudy("This file has no complete line.")
     for number, row in enumerate(whole.split(b"\n"), start=1):
         if row.strip() and not _is_record(row):
-            raise NotAStudy(
-                "Line {line} is not a line of an Optuna journal.",
-                line=number,
-            )
+            raise NotAStudy("Line {line} is not a line of an Optuna journal.", line=number)
     return whole
 
 
@@ -186,9 +183,7 @@ def _look(storage: JournalStorage, frozen: Any) -> Look:
     directions = storage.get_study_directions(frozen._study_id)
     if len(directions) != 1:
         raise NotAStudy(
-            "The study “{name}” optimises {n} metrics, not one.",
-            name=name,
-            n=len(directions),
+            "The study “{name}” optimises {n} metrics, not one.", name=name, n=len(directions)
         )
     trials = storage.get_all_trials(frozen._study_id, deepcopy=False)
     if len(trials) > MAX_TRIALS:
@@ -201,9 +196,7 @@ def _look(storage: JournalStorage, frozen: Any) -> Look:
     tried = tuple(_tried(one) for one in trials)
     if not any(one.value is not None for one in tried):
         raise NotAStudy(
-            "None of the {n:,} trials of “{name}” has a value yet.",
-            name=name,
-            n=len(tried),
+            "None of the {n:,} trials of “{name}” has a value yet.", name=name, n=len(tried)
         )
     most = max(len(one.values) for one in tried)
     if most > MAX_SETTINGS:

@@ -217,9 +217,7 @@ def check(base: Experiment, space: Space) -> None:
         raise StudentError("Choose at least one setting to vary.")
     if len(space) > MAX_SETTINGS:
         raise StudentError(
-            "{n} settings vary; the limit is {most}.",
-            n=len(space),
-            most=MAX_SETTINGS,
+            "{n} settings vary; the limit is {most}.", n=len(space), most=MAX_SETTINGS
         )
     paths = [dimension.path for dimension in space]
     for path in paths:

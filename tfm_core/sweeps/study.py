@@ -320,9 +320,7 @@ def _opened(journal: Path) -> JournalStorage:
         raise SweepDamaged("{name} is not a plain file.", name=journal.name)
     if journal.exists() and (size := journal.stat().st_size) > MAX_BYTES:
         raise SweepDamaged(
-            "{name} has {size:,} bytes, too many for a journal.",
-            name=journal.name,
-            size=size,
+            "{name} has {size:,} bytes, too many for a journal.", name=journal.name, size=size
         )
     lock = journals.JournalFileOpenLock(str(journal), grace_period=_LOCK_SECONDS)
     with _readable(Sweep(journal.parent)):
@@ -349,17 +347,13 @@ def _readable(sweep: Sweep) -> Iterator[None]:
     except Exception as error:
         said = f"{type(error).__name__}: {error}".splitlines()[0][:120]
         raise SweepDamaged(
-            "The journal of the sweep {name} cannot be read ({said}).",
-            name=sweep.id,
-            said=said,
+            "The journal of the sweep {name} cannot be read ({said}).", name=sweep.id, said=said
         ) from error
 
 
 def _foreign(sweep: Sweep, what: str) -> SweepDamaged:
     return SweepDamaged(
-        "The journal in {name} is not this sweep's ({what}).",
-        name=sweep.id,
-        what=what,
+        "The journal in {name} is not this sweep's ({what}).", name=sweep.id, what=what
     )
 
 

@@ -8,7 +8,9 @@ through the run's folder alone, so pause, step, stop and snapshots are the same 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
 
 from tfm_core.runs.disk.atomic import read_json
 from tfm_core.runs.run import Run
@@ -54,6 +56,50 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """End what waits; what trains goes on."""
+
+
+JobState = Literal["there", "unplaced", "over", "lost"]
+"""unplaced: given up by the cluster, because it had no room for it; lost: it knows no such job."""
+
+
+class NameTaken(Exception):
+    """The cluster had a job of this name before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A job to submit. environment: what it needs beside the cluster's own."""
+
+    name: str
+    command: tuple[str, ...]
+    environment: dict[str, str]
+    cpus: int
+    gpus: int
+    root: Path
+    folder: Path
+
+
+class Cluster(Protocol):
+    """Runs commands as jobs. Every call raises Unavailable, in a sentence, where it can't, and
+    JobRefused where it works otherwise.
+    """
+
+    name: BackendName
+
+    def submit(self, order: Order) -> None:
+        """Let a job wait for its turn. Raises NameTaken where its name cannot be used again."""
+
+    def state(self, name: str) -> JobState:
+        """Return what became of a job that has not begun to train."""
+
+    def last_words(self, name: str, folder: Path) -> str:
+        """Return what a job that is over said last, or what the cluster says of its end."""
+
+    def cancel(self, name: str) -> None:
+        """End a job that need not begin any more; there may be none."""
+
+    def examined(self) -> tuple[str, bool]:
+        """Return what the cluster is, in words, and whether its release differs from ours."""
 
 
 def waits(run: Run) -> bool:

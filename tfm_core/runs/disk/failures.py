@@ -15,12 +15,7 @@ from tfm_core.config import Experiment
 from tfm_core.runs.queue import resources
 from tfm_core.sentences import N_, Sentence, StudentError
 
-_GONE_WORDS = (
-    "device-side assert",
-    "device is lost",
-    "unspecified launch",
-    "no longer available",
-)
+_GONE_WORDS = ("device-side assert", "device is lost", "unspecified launch", "no longer available")
 _BLOCK = 4096  # bytes that the smallest file takes
 
 _FULL = N_("The disk is full. Delete runs and empty the trash.")

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tfm_core.disk import rename
+from tfm_core.runs.disk import ownership
 from tfm_core.runs.disk.failures import is_disk_full
-from tfm_core.runs.remote import ownership
 
 FOLDER = ".trash"
 KEPT_SECONDS = 24 * 3600.0

@@ -19,7 +19,7 @@ from tfm_core.data.own import place
 from tfm_core.disk import remove
 from tfm_core.facts import storage
 from tfm_core.reading import Unreadable, is_number, object_of
-from tfm_core.runs import own_sets, settings
+from tfm_core.runs import own_sets, settings, shared_store
 from tfm_core.runs.backends import job as jobs
 from tfm_core.runs.disk import cleanup, quota
 from tfm_core.runs.disk.atomic import write_json
@@ -30,7 +30,6 @@ from tfm_core.runs.process.recorder import Recorder, keeps
 from tfm_core.runs.process.requests import BY_HAND, Control
 from tfm_core.runs.queue import claim, tickets
 from tfm_core.runs.record import snapshots, thinned, weights
-from tfm_core.runs.remote import publish
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status, write_status
 from tfm_core.sentences import N_, joined
@@ -77,18 +76,14 @@ def execute(
     control = control or Control(run.folder)
 
     def lost() -> None:
-        control.stop_reason = publish.TAKEN_OVER
+        control.stop_reason = shared_store.TAKEN_OVER
 
-    with publish.publishing(run.folder, lost):
+    with shared_store.publishing(run.folder, lost):
         return _ended(run, control, listener, job, share)
 
 
 def _ended(
-    run: Run,
-    control: Control,
-    listener: Listener | None,
-    job: str | None,
-    share: Share | None,
+    run: Run, control: Control, listener: Listener | None, job: str | None, share: Share | None
 ) -> Status:
     try:
         return _executed(run, control, listener, job, share)
@@ -121,11 +116,7 @@ def follow(run: Run, share: Share) -> None:
 
 
 def _executed(
-    run: Run,
-    control: Control,
-    listener: Listener | None,
-    job: str | None,
-    share: Share | None,
+    run: Run, control: Control, listener: Listener | None, job: str | None, share: Share | None
 ) -> Status:
     hold = claim.Hold(run.folder)
     try:
@@ -375,11 +366,7 @@ class _Execution:
 
 
 def _trained(
-    run: Run,
-    control: Control,
-    recorder: Recorder,
-    listener: Listener | None,
-    share: Share | None,
+    run: Run, control: Control, recorder: Recorder, listener: Listener | None, share: Share | None
 ) -> Ending:
     """Train, and return how it ended, whatever happens on the way."""
     try:

@@ -239,12 +239,7 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def _values(mark: ProcessId) -> dict[str, Any]:
-    return {
-        "pid": mark.pid,
-        "host": mark.host,
-        "created": mark.created,
-        "started": mark.started,
-    }
+    return {"pid": mark.pid, "host": mark.host, "created": mark.created, "started": mark.started}
 
 
 def _mark(values: dict[str, Any] | None) -> ProcessId | None:

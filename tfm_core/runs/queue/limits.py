@@ -52,8 +52,7 @@ class Limits:
             if n_active == 1:
                 raise LimitReached("You already have 1 run training or waiting. Stop it or wait.")
             raise LimitReached(
-                "You already have {n} runs training or waiting. Stop one or wait.",
-                n=n_active,
+                "You already have {n} runs training or waiting. Stop one or wait.", n=n_active
             )
 
     def check(self, experiment: Experiment, *, n_queued: int) -> None:

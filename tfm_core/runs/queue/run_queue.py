@@ -18,7 +18,7 @@ A run is started in this order, and a kill or a full disk between two steps leav
     6. the ticket removed   it trains; a kill of the worker leaves it interrupted, to be resumed
 
 Steps 3 to 6 are the back end's (``backends``): these are the local workers'. A cluster's jobs take
-the claim themselves, if the run still waits for them; ``backends.cluster`` has their steps. A
+the claim themselves, if the run still waits for them; ``hosting.clusters.jobs`` has their steps. A
 run that was handed to a cluster keeps its ticket and takes a place until it begins.
 
 A worker ends a run with its last checkpoint, then its claim, then the status "finished" or
@@ -39,18 +39,17 @@ from collections.abc import Iterator
 
 from tfm_core.data.own import place, sets
 from tfm_core.data.own.sets import SetDamaged, SetMissing
-from tfm_core.runs import settings
+from tfm_core.runs import settings, shared_store
 from tfm_core.runs.backends import job
 from tfm_core.runs.backends.backend import JobRefused, Unavailable, waits
 from tfm_core.runs.backends.registry import chosen
-from tfm_core.runs.disk import cleanup, locks, quota
+from tfm_core.runs.disk import cleanup, locks, ownership, quota
 from tfm_core.runs.disk.failures import os_errors_as_sentences, refusal
 from tfm_core.runs.disk.locks import limit_lock
 from tfm_core.runs.disk.quota import Bounds
 from tfm_core.runs.queue import claim, resources, tickets
 from tfm_core.runs.queue.limits import LimitReached, Limits
 from tfm_core.runs.queue.resources import TooLarge
-from tfm_core.runs.remote import ownership, takeover
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import write_status
 from tfm_core.runs.store import RunNotFound, RunStore
@@ -173,7 +172,7 @@ class RunQueue:
             raise StudentError("This run is finished. Train a copy further.")
         if not status.can_resume:
             raise StudentError("This run trains or waits. There is nothing to resume.")
-        takeover.take_over(run.folder)
+        shared_store.take_over(run.folder)
         self.limits.check(run.experiment, n_queued=0)
         self.limits.check_trained(status.seconds - status.parent_seconds)
         self._check_data(run)

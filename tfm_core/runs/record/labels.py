@@ -78,9 +78,7 @@ def a_group(text: str | None) -> str | None:
     words = _in_a_line(text or "")
     if len(words) > MAX_GROUP:
         raise StudentError(
-            "This group name has {n} characters; the limit is {most}.",
-            most=MAX_GROUP,
-            n=len(words),
+            "This group name has {n} characters; the limit is {most}.", most=MAX_GROUP, n=len(words)
         )
     return words or None
 
@@ -113,9 +111,7 @@ def a_note(text: str) -> str:
     note = "\n".join(_printable(line).rstrip() for line in lines).strip()
     if len(note) > MAX_NOTE:
         raise StudentError(
-            "This note has {n:,} characters; the limit is {most:,}.",
-            most=MAX_NOTE,
-            n=len(note),
+            "This note has {n:,} characters; the limit is {most:,}.", most=MAX_NOTE, n=len(note)
         )
     return note
 

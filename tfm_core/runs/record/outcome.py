@@ -73,11 +73,7 @@ def outcome_of(status: Status, curves: Curves) -> Outcome | None:
         return Outcome(
             "diverged",
             Paragraph(
-                "runs/diverged-peak",
-                highest=peak[1],
-                step=peak[0],
-                loss=loss,
-                guessing=guessing,
+                "runs/diverged-peak", highest=peak[1], step=peak[0], loss=loss, guessing=guessing
             ),
         )
     return Outcome(

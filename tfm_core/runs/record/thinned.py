@@ -20,13 +20,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from tfm_core.reading import (
-    MAX_STEP_NUMBER,
-    Unreadable,
-    is_plain,
-    is_whole,
-    open_plain,
-)
+from tfm_core.reading import MAX_STEP_NUMBER, Unreadable, is_plain, is_whole, open_plain
 from tfm_core.runs.curves import (
     MEASURED_COLUMNS,
     STEP_COLUMNS,
@@ -169,12 +163,7 @@ def _content(folder: Path, offset: int, curves: Curves) -> bytes:
         {"step": one.step, "norms": {part: _finite(norm) for part, norm in one.norms.items()}}
         for one in curves.gradients
     ]
-    facts = {
-        "form": _FORM,
-        "offset": offset,
-        "mark": _mark(folder, offset),
-        "columns": _SERIES,
-    }
+    facts = {"form": _FORM, "offset": offset, "mark": _mark(folder, offset), "columns": _SERIES}
     tensors = {name: np.ascontiguousarray(getattr(curves, name).rows) for name in _SERIES}
     return save(tensors, {"facts": json.dumps(facts), "told": json.dumps(told)})
 

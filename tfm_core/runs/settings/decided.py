@@ -48,11 +48,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
 
-    runs_dir: Path = variable(
-        Path("runs"),
-        "the folder of runs",
-        default="`runs/`",
-    )
+    runs_dir: Path = variable(Path("runs"), "the folder of runs", default="`runs/`")
     runs_url: StoreAddress | None = variable(
         None,
         "a store that several servers share, as an address of fsspec: `s3://bucket/runs`,"
@@ -78,12 +74,7 @@ class Settings(BaseSettings):
         default="cores − 1; 8 jobs of a cluster",
         zero="only shows",
     )
-    max_queued: Whole = variable(
-        20,
-        "runs that may wait",
-        default="20",
-        zero="only shows",
-    )
+    max_queued: Whole = variable(20, "runs that may wait", default="20", zero="only shows")
     max_per_session: Whole = variable(
         8,
         "runs of one visitor that train or wait, resumed ones too",
@@ -222,19 +213,13 @@ class Settings(BaseSettings):
         default="`ray` where `TFM_RAY_ADDRESS` is set, else `local`",
     )
     ray_address: Address | None = variable(
-        None,
-        "the dashboard of the head of a Ray cluster: `http://HOST:8265`",
-        default="none",
+        None, "the dashboard of the head of a Ray cluster: `http://HOST:8265`", default="none"
     )
     slurm_options: Options = variable(
-        (),
-        "what `sbatch` is told of every job: `--partition=gpu --time=4:00:00`",
-        default="none",
+        (), "what `sbatch` is told of every job: `--partition=gpu --time=4:00:00`", default="none"
     )
     cluster_python: Command = variable(
-        (),
-        "the command that is Python on the machines of the cluster",
-        default="this server’s own",
+        (), "the command that is Python on the machines of the cluster", default="this server’s own"
     )
 
     @classmethod

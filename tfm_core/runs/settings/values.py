@@ -38,9 +38,7 @@ def whole(name: str, text: str) -> int:
     """Return a whole number from 0. Raises StudentError."""
     if not (text.isascii() and text.isdigit() and len(text) <= 15):
         raise StudentError(
-            "{name} is {text!r}; use a whole number, 0 for none.",
-            name=name,
-            text=_short(text),
+            "{name} is {text!r}; use a whole number, 0 for none.", name=name, text=_short(text)
         )
     return int(text)
 

@@ -20,13 +20,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.runs.backends.test_cluster import turn_until
+from tests.hosting.clusters.test_cluster import turn_until
 from tests.runs.comparing import assert_same
 from tests.runs.waiting import tiny, wait_until
-from tfm_core.runs.backends import cluster, job
+from tfm_core.hosting.clusters import jobs
+from tfm_core.hosting.clusters.jobs import NameTaken
+from tfm_core.hosting.clusters.ray import RayJobs
+from tfm_core.runs.backends import job
 from tfm_core.runs.backends.backend import Unavailable
-from tfm_core.runs.backends.cluster import NameTaken
-from tfm_core.runs.backends.ray import RayJobs
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.queue import tickets
 from tfm_core.runs.queue.limits import Limits
@@ -143,8 +144,8 @@ def test_a_head_that_is_killed_and_started_again_loses_nothing(queue, store, hea
 
 
 def test_a_name_is_taken_once_and_a_job_without_its_run_says_so(queue, store, monkeypatch):
-    environment = cluster._environment(store.root) | {"TFM_RUNS_DIR": str(store.root / "elsewhere")}
-    monkeypatch.setattr(cluster, "_environment", lambda root: environment)
+    environment = jobs._environment(store.root) | {"TFM_RUNS_DIR": str(store.root / "elsewhere")}
+    monkeypatch.setattr(jobs, "_environment", lambda root: environment)
     run = store.create(tiny())
     queue.submit(run)
     turn_until(queue, lambda: run.status.state == "failed", "its job ends")

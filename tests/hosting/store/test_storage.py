@@ -2,7 +2,7 @@
 
 import pytest
 
-from tfm_core.runs.remote.storage import AlreadyExists, Remote, StoreUnavailable
+from tfm_core.hosting.store.storage import AlreadyExists, Remote, StoreUnavailable
 
 
 def test_what_is_written_is_listed_and_read(url):

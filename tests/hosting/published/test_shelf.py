@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from tfm_core.publish.shelf import Shelf
+from tfm_core.hosting.published.shelf import Shelf
 from tfm_core.runs.auth import is_token, new_token
 from tfm_core.runs.disk import cleanup
 from tfm_core.runs.queue.limits import LimitReached
@@ -59,7 +59,7 @@ def test_a_full_disk_leaves_nothing_of_what_was_to_be_published(tmp_path, monkey
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("tfm_core.publish.shelf.write_json", full)
+    monkeypatch.setattr("tfm_core.hosting.published.shelf.write_json", full)
     one = Shelf(tmp_path)
     with pytest.raises(OSError, match="No space"):
         one.publish(RUN, most=1)

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.runs.backends import fake_slurm
+from tests.hosting.clusters import fake_slurm
+from tfm_core.hosting.clusters import jobs
 from tfm_core.runs import RunStore
-from tfm_core.runs.backends import cluster
 from tfm_core.runs.queue.limits import Limits
 from tfm_core.runs.queue.run_queue import RunQueue
 
 
 @pytest.fixture(autouse=True)
 def _looking_often(monkeypatch):
-    monkeypatch.setattr(cluster, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(cluster, "DOWN_SECONDS", 0.0)
+    monkeypatch.setattr(jobs, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(jobs, "DOWN_SECONDS", 0.0)
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ import shlex
 import subprocess
 from pathlib import Path
 
-from tfm_core.runs.backends.backend import JobRefused, Unavailable
-from tfm_core.runs.backends.cluster import JobState, Order
+from tfm_core.runs.backends.backend import Cluster, JobRefused, JobState, Order, Unavailable
 from tfm_core.runs.settings import BackendName
 from tfm_core.sentences import N_
 
@@ -24,7 +23,7 @@ _LOST = {"BOOT_FAIL", "NODE_FAIL", "PREEMPTED", "REVOKED"}
 _OVER = {"CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "OUT_OF_MEMORY", "TIMEOUT"}
 
 
-class Slurm:
+class Slurm(Cluster):
     """The jobs of the cluster that this machine's ``sbatch`` submits to."""
 
     name: BackendName = "slurm"
@@ -95,21 +94,14 @@ def _said(*command: str, environment: dict[str, str] | None = None) -> str:
         )
     except FileNotFoundError:
         raise Unavailable(
-            "This server uses Slurm, but {program} is not installed.",
-            program=command[0],
+            "This server uses Slurm, but {program} is not installed.", program=command[0]
         ) from None
     except subprocess.TimeoutExpired:
         raise Unavailable(
-            "Slurm did not respond in {seconds:.0f} seconds. Runs wait.",
-            seconds=ANSWER_SECONDS,
+            "Slurm did not respond in {seconds:.0f} seconds. Runs wait.", seconds=ANSWER_SECONDS
         ) from None
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         kind = Unavailable if "Unable to contact" in lines[-1] else JobRefused
-        raise kind(
-            N_(
-                "Slurm refused this: {answer}. Runs wait.",
-                answer=lines[-1],
-            )
-        )
+        raise kind(N_("Slurm refused this: {answer}. Runs wait.", answer=lines[-1]))
     return done.stdout

@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from tfm_core.disk import rename
-from tfm_core.publish.folder import is_served
+from tfm_core.hosting.published.folder import is_served
 from tfm_core.runs.auth import is_token, new_token
 from tfm_core.runs.disk import trash
 from tfm_core.runs.disk.atomic import read_json, write_json

@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tfm_core.disk import remove
-from tfm_core.runs.disk import locks
+from tfm_core.hosting.store.manifest import Entry
+from tfm_core.hosting.store.storage import Remote
+from tfm_core.runs.disk import locks, ownership
 from tfm_core.runs.disk.atomic import read_json, write_bytes
-from tfm_core.runs.remote import ownership
-from tfm_core.runs.remote.manifest import Entry
-from tfm_core.runs.remote.storage import Remote
 from tfm_core.stored import Stored, WrongValue
 
 Stamp = tuple[int, ...]

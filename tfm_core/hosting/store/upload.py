@@ -21,12 +21,8 @@ from pathlib import Path
 
 from tfm_core import disk
 from tfm_core.data.own.sets import VOCABULARY
-from tfm_core.runs import settings
-from tfm_core.runs.disk.atomic import read_json, write_bytes
-from tfm_core.runs.process import requests
-from tfm_core.runs.process.identity import this_host
-from tfm_core.runs.remote import ownership, sync_state
-from tfm_core.runs.remote.manifest import (
+from tfm_core.hosting.store import sync_state
+from tfm_core.hosting.store.manifest import (
     CALLS,
     FILES,
     GROWING,
@@ -37,9 +33,12 @@ from tfm_core.runs.remote.manifest import (
     Entry,
     Manifest,
 )
-from tfm_core.runs.remote.storage import Remote, StoreUnavailable, remote_of
+from tfm_core.hosting.store.storage import Remote, StoreUnavailable, remote_of
+from tfm_core.runs.disk import ownership
+from tfm_core.runs.disk.atomic import read_json, write_bytes
+from tfm_core.runs.process import requests
+from tfm_core.runs.process.identity import this_host
 from tfm_core.runs.status import ALIVE
-from tfm_core.sentences import N_
 
 EVERY_SECONDS = 2.0
 """How often who trains a run publishes what is new."""
@@ -54,8 +53,6 @@ _KEPT_SECONDS = 60.0  # an object that no manifest names any more: somebody may 
 _FOLDERS = ("checkpoints/best", "checkpoints/last", "snapshots", "weights")
 _HOME = re.compile(r"home-(\d{6})", re.ASCII)
 _REQUEST = re.compile(rf"\d{{20}}-[0-9a-f]{{6}}-({'|'.join(requests.KINDS)})", re.ASCII)
-
-TAKEN_OVER = N_("Another server took over this run.")
 
 logger = logging.getLogger(__name__)
 
@@ -309,15 +306,11 @@ class _Live:
 
 
 @contextlib.contextmanager
-def publishing(folder: Path, lost: Callable[[], None]) -> Iterator[None]:
-    """Publish a run while it trains, where there is a store, and the rest of it at the end.
+def publishing(folder: Path, url: str, lost: Callable[[], None]) -> Iterator[None]:
+    """Publish a run while it trains, and the rest of it at the end.
 
     lost: called from a thread where another server took the run over.
     """
-    url = settings.read().runs_url
-    if url is None:
-        yield
-        return
     live = _Live(folder, url, lost)
     live.start()
     try:

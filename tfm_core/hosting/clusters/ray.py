@@ -14,8 +14,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tfm_core.runs.backends.backend import JobRefused, Unavailable
-from tfm_core.runs.backends.cluster import JobState, NameTaken, Order
+from tfm_core.runs.backends.backend import (
+    Cluster,
+    JobRefused,
+    JobState,
+    NameTaken,
+    Order,
+    Unavailable,
+)
 from tfm_core.runs.settings import BackendName
 
 ANSWER_SECONDS = 20.0
@@ -33,7 +39,7 @@ _LOST = {
 _NOT_RAY = "check returned 404"
 
 
-class RayJobs:
+class RayJobs(Cluster):
     """The jobs of one head."""
 
     name: BackendName = "ray"
@@ -127,8 +133,7 @@ def _client(address: str) -> Any:
     for name in ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS"):
         if os.environ.get(name, address) != address:
             raise Unavailable(
-                "Unset {name}: Ray would use it instead of TFM_RAY_ADDRESS.",
-                name=name,
+                "Unset {name}: Ray would use it instead of TFM_RAY_ADDRESS.", name=name
             )
 
     class Client(JobSubmissionClient):  # type: ignore[misc]
@@ -160,8 +165,7 @@ def _unavailable(error: Exception, address: str) -> Unavailable:
         )
     if isinstance(error, ConnectionError | exceptions.ConnectionError):
         return Unavailable(
-            "There is no Ray at {address}. Start it, or correct TFM_RAY_ADDRESS.",
-            address=address,
+            "There is no Ray at {address}. Start it, or correct TFM_RAY_ADDRESS.", address=address
         )
     if isinstance(error, exceptions.RequestException | KeyError | ValueError) or _NOT_RAY in answer:
         return Unavailable(

@@ -15,8 +15,9 @@ import pytest
 from tests.runs.comparing import assert_same
 from tests.runs.test_claim import DEAD
 from tests.runs.waiting import tiny, wait_until
+from tfm_core.hosting.clusters import jobs
 from tfm_core.runs import Run, RunStore
-from tfm_core.runs.backends import cluster, job
+from tfm_core.runs.backends import job
 from tfm_core.runs.backends.backend import Unavailable
 from tfm_core.runs.backends.job import Job, NotItsTurn
 from tfm_core.runs.process.execute import execute
@@ -68,7 +69,7 @@ def test_a_gpu_and_the_hosts_limits_and_options_go_with_the_job(store, slurm, mo
     assert (row["gres"], row["time"]) == ("gpu:1", "4:00:00")
     assert "--max-seconds=60 --max-pause=7" in row["wrap"]
     assert "secret" not in json.dumps(row)
-    assert "TFM_HOST_KEY" not in cluster._environment(store.root)
+    assert "TFM_HOST_KEY" not in jobs._environment(store.root)
     run.request("stop")
 
 
@@ -144,7 +145,7 @@ def test_a_controller_that_is_gone_is_said_and_runs_wait(queue, store, slurm):
 def test_a_job_that_is_refused_keeps_no_other_from_its_turn(queue, store, slurm, monkeypatch):
     (slurm / "drained").touch()
     (slurm / "no-gpus").touch()
-    monkeypatch.setattr(cluster, "DOWN_SECONDS", 1e9)
+    monkeypatch.setattr(jobs, "DOWN_SECONDS", 1e9)
     refused, run = store.create(tiny(), device="cuda:0"), store.create(tiny())
     queue.submit(refused)
     queue.submit(run)
@@ -195,7 +196,7 @@ def test_a_run_that_loses_job_after_job_is_left_for_a_person(queue, store, monke
 def test_a_run_that_gets_no_further_is_left_interrupted(queue, store):
     run = store.create(tiny())
     write_status(run.folder, Status("running", pid=DEAD.pid, host=DEAD.host, created=1.0))
-    job.write(run.folder, Job("slurm", run.id, tries=cluster.TRIES))
+    job.write(run.folder, Job("slurm", run.id, tries=jobs.TRIES))
     queue.step()
     assert run.status.state == "interrupted"
     assert job.read(run.folder).phase == "over"
@@ -205,8 +206,8 @@ def test_a_run_that_gets_no_further_is_left_interrupted(queue, store):
 
 def test_a_job_that_sees_another_folder_says_so(queue, store, tmp_path, monkeypatch):
     elsewhere = tmp_path / "elsewhere"
-    environment = cluster._environment(store.root) | {"TFM_RUNS_DIR": str(elsewhere)}
-    monkeypatch.setattr(cluster, "_environment", lambda root: environment)
+    environment = jobs._environment(store.root) | {"TFM_RUNS_DIR": str(elsewhere)}
+    monkeypatch.setattr(jobs, "_environment", lambda root: environment)
     run = store.create(tiny())
     queue.submit(run)
     turn_until(queue, lambda: run.status.state == "failed", "its job ends")
@@ -293,7 +294,7 @@ def test_the_names_of_jobs_are_those_of_their_run(store: RunStore) -> None:
 
 
 def test_what_cannot_be_asked_is_left_alone_for_a_while(queue, monkeypatch):
-    monkeypatch.setattr(cluster, "DOWN_SECONDS", 1e9)
+    monkeypatch.setattr(jobs, "DOWN_SECONDS", 1e9)
     asked = []
 
     def ask() -> None:

@@ -13,13 +13,13 @@ import time
 from pathlib import Path
 
 from tfm_core.disk import BINARY, remove, rename, replace
-from tfm_core.runs.disk import trash
+from tfm_core.hosting.store import manifest, sync_state
+from tfm_core.hosting.store.manifest import FILES, GROWING, INDEX, LARGE, SMALL, Entry, Manifest
+from tfm_core.hosting.store.storage import Remote
+from tfm_core.hosting.store.upload import large_files
+from tfm_core.runs.disk import ownership, trash
 from tfm_core.runs.disk.atomic import write_bytes
 from tfm_core.runs.disk.cleanup import DRAFT
-from tfm_core.runs.remote import manifest, ownership, sync_state
-from tfm_core.runs.remote.manifest import FILES, GROWING, INDEX, LARGE, SMALL, Entry, Manifest
-from tfm_core.runs.remote.publish import large_files
-from tfm_core.runs.remote.storage import Remote
 
 WATCHED_SECONDS = 60.0
 """How long after somebody asked for a run its large files are fetched as they come."""

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from tfm_core.publish.folder import STATE, Folder, is_lasting, is_served, media_type, tag
+from tfm_core.hosting.published.folder import STATE, Folder, is_lasting, is_served, media_type, tag
 
 TAG = tag(b"some content")
 SERVED = [

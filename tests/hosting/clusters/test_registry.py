@@ -6,14 +6,14 @@ import sys
 
 import pytest
 
+from tfm_core.hosting.clusters import jobs
+from tfm_core.hosting.clusters.jobs import Jobs
+from tfm_core.hosting.clusters.ray import RayJobs
+from tfm_core.hosting.clusters.slurm import Slurm
 from tfm_core.runs import RunStore, settings
-from tfm_core.runs.backends import cluster
 from tfm_core.runs.backends.backend import Unavailable
-from tfm_core.runs.backends.cluster import Jobs
 from tfm_core.runs.backends.local import LocalWorkers
-from tfm_core.runs.backends.ray import RayJobs
 from tfm_core.runs.backends.registry import devices
-from tfm_core.runs.backends.slurm import Slurm
 from tfm_core.runs.queue.run_queue import RunQueue
 
 pytestmark = pytest.mark.quick
@@ -39,7 +39,7 @@ def test_the_host_chooses(store: RunStore, monkeypatch, said, kind) -> None:
         return
     assert isinstance(queue.backend, Jobs)
     assert isinstance(queue.backend.cluster, kind)
-    assert queue.max_running == cluster.PLACES
+    assert queue.max_running == jobs.PLACES
     assert [device.name for device in devices()] == ["cpu", "cuda:0"]
     assert all(device.available for device in devices())
 

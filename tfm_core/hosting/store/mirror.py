@@ -7,17 +7,17 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
-from tfm_core.runs import settings
-from tfm_core.runs.disk import cleanup, trash
+from tfm_core.hosting.store import follow, sync_state
+from tfm_core.hosting.store.manifest import CALLS, FILES, INDEX
+from tfm_core.hosting.store.storage import NOT_THERE, Remote, StoreUnavailable, remote_of
+from tfm_core.hosting.store.upload import EVERY_SECONDS, LONGEST_WAIT, Publisher
+from tfm_core.runs.disk import cleanup, ownership, trash
 from tfm_core.runs.process import identity
 from tfm_core.runs.queue import tickets
-from tfm_core.runs.remote import follow, ownership, sync_state
-from tfm_core.runs.remote.manifest import CALLS, FILES, INDEX
-from tfm_core.runs.remote.publish import EVERY_SECONDS, LONGEST_WAIT, Publisher
-from tfm_core.runs.remote.storage import NOT_THERE, Remote, StoreUnavailable, remote_of
+from tfm_core.runs.run import ID
 
 _PARTS = ("", "snapshots", "weights", "checkpoints/last", "checkpoints/best")
 _SUFFIX = ".json"
@@ -187,27 +187,6 @@ class Mirror:
         ownership.forget_removed(self.root / run_id)
 
 
-def once(root: Path) -> str | None:
-    """Publish and fetch once, where there is a store; return what kept it from that, or None."""
-    url = settings.read().runs_url
-    return None if url is None else Mirror(root, url).turn()
-
-
-@contextmanager
-def mirroring(root: Path) -> Iterator[Mirror | None]:
-    """Keep a folder of runs and its store alike meanwhile, where there is a store."""
-    url = settings.read().runs_url
-    if url is None:
-        yield None
-        return
-    mirror = Mirror(root, url)
-    mirror.start()
-    try:
-        yield mirror
-    finally:
-        mirror.close()
-
-
 def _times(folder: Path) -> tuple[int, ...]:
     """Return what changes when a file comes, goes or is replaced."""
     times = []
@@ -220,6 +199,4 @@ def _times(folder: Path) -> tuple[int, ...]:
 
 
 def _is_id(name: str) -> bool:
-    from tfm_core.runs.run import ID
-
     return ID.fullmatch(name) is not None

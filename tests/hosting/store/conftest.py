@@ -2,10 +2,10 @@ import secrets
 
 import pytest
 
+from tests.hosting.store import s3
 from tests.runs.conftest import end_workers
-from tests.runs.remote import s3
-from tfm_core.runs.remote import mirror, publish
-from tfm_core.runs.remote.storage import remote_of
+from tfm_core.hosting.store import mirror, upload
+from tfm_core.hosting.store.storage import remote_of
 from tfm_core.runs.store import RunStore
 
 
@@ -77,8 +77,8 @@ def on_s3(door, tmp_path, monkeypatch):
 def _two(url, tmp_path, monkeypatch):
     monkeypatch.setenv("TFM_RUNS_URL", url)
     monkeypatch.setenv("TFM_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setattr(publish, "EVERY_SECONDS", 0.05)
-    monkeypatch.setattr(publish, "LONGEST_WAIT", 0.2)
+    monkeypatch.setattr(upload, "EVERY_SECONDS", 0.05)
+    monkeypatch.setattr(upload, "LONGEST_WAIT", 0.2)
     two = Server(tmp_path / "one", url), Server(tmp_path / "two", url)
     yield two
     for server in two:

@@ -28,21 +28,27 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal, Protocol, TypeVar
+from typing import TypeVar
 
 import tfm_core
 from tfm_core.runs import settings
 from tfm_core.runs.backends import job
-from tfm_core.runs.backends.backend import JobRefused, Unavailable, waits
+from tfm_core.runs.backends.backend import (
+    Backend,
+    Cluster,
+    JobRefused,
+    NameTaken,
+    Order,
+    Unavailable,
+    waits,
+)
 from tfm_core.runs.backends.job import LABELS, Job
 from tfm_core.runs.process.requests import ASKED_TO_END
 from tfm_core.runs.queue import claim, tickets
 from tfm_core.runs.queue.limits import Limits
 from tfm_core.runs.run import Run
-from tfm_core.runs.settings import BackendName
 from tfm_core.runs.status import Status, write_status
 from tfm_core.sentences import N_
 
@@ -58,55 +64,12 @@ DOWN_SECONDS = 5.0
 TRIES = 3
 """Jobs in a row that may end without having brought their run a checkpoint further."""
 
-JobState = Literal["there", "unplaced", "over", "lost"]
-"""unplaced: given up by the cluster, because it had no room for it; lost: it knows no such job."""
-
 _SECRET = {"TFM_HOST_KEY", "TFM_BACKEND", "TFM_RAY_ADDRESS", "TFM_SLURM_OPTIONS"}
 Answer = TypeVar("Answer")
 logger = logging.getLogger(__name__)
 
 
-class NameTaken(Exception):
-    """The cluster had a job of this name before."""
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """A job to submit. environment: what it needs beside the cluster's own."""
-
-    name: str
-    command: tuple[str, ...]
-    environment: dict[str, str]
-    cpus: int
-    gpus: int
-    root: Path
-    folder: Path
-
-
-class Cluster(Protocol):
-    """Runs commands as jobs. Every call raises Unavailable, in a sentence, where it can't, and
-    JobRefused where it works otherwise.
-    """
-
-    name: BackendName
-
-    def submit(self, order: Order) -> None:
-        """Let a job wait for its turn. Raises NameTaken where its name cannot be used again."""
-
-    def state(self, name: str) -> JobState:
-        """Return what became of a job that has not begun to train."""
-
-    def last_words(self, name: str, folder: Path) -> str:
-        """Return what a job that is over said last, or what the cluster says of its end."""
-
-    def cancel(self, name: str) -> None:
-        """End a job that need not begin any more; there may be none."""
-
-    def examined(self) -> tuple[str, bool]:
-        """Return what the cluster is, in words, and whether its release differs from ours."""
-
-
-class Jobs:
+class Jobs(Backend):
     """The back end that hands each run to a cluster as a job."""
 
     places = PLACES
@@ -242,10 +205,7 @@ class Jobs:
         return given
 
     def _order(self, run: Run, given: Job) -> Order:
-        limits = {
-            "--max-seconds": self._limits.max_seconds,
-            "--max-pause": self._limits.max_pause,
-        }
+        limits = {"--max-seconds": self._limits.max_seconds, "--max-pause": self._limits.max_pause}
         bounds = [f"{name}={value:g}" for name, value in limits.items() if value is not None]
         python = settings.read().cluster_python or (sys.executable,)
         return Order(

@@ -9,12 +9,14 @@ import pytest
 
 from tests.runs.comparing import assert_same, stopping_at
 from tests.runs.waiting import tiny, wait_until
+from tfm_core.hosting.store import manifest, upload
+from tfm_core.hosting.store.storage import Remote, remote_of
+from tfm_core.runs import shared_store
+from tfm_core.runs.disk import ownership
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.queue import tickets
 from tfm_core.runs.queue.limits import Limits
 from tfm_core.runs.queue.run_queue import RunQueue
-from tfm_core.runs.remote import manifest, ownership, publish
-from tfm_core.runs.remote.storage import Remote, remote_of
 
 LONG = 1_000_000
 CHECKPOINT = "checkpoints/last/checkpoint.safetensors"
@@ -22,7 +24,7 @@ CHECKPOINT = "checkpoints/last/checkpoint.safetensors"
 
 def files(run):
     """Return every file of a run that a store knows, by name."""
-    large = {name: path.read_bytes() for name, path in publish.large_files(run.folder)}
+    large = {name: path.read_bytes() for name, path in upload.large_files(run.folder)}
     names = [name for name in manifest.SMALL if (run.folder / name).exists()]
     return large | {name: (run.folder / name).read_bytes() for name in names}
 
@@ -142,7 +144,7 @@ def test_a_store_that_is_away_for_a_while_loses_nothing(on_s3, door, begin):
 
 def test_what_a_worker_could_not_publish_is_published_by_its_server(on_s3, door, monkeypatch):
     one, two = on_s3
-    monkeypatch.setattr(publish, "FLUSH_SECONDS", 0.1)
+    monkeypatch.setattr(upload, "FLUSH_SECONDS", 0.1)
     door.mode = "shut"
     run = one.store.create(tiny())
     assert execute(run).state == "finished"
@@ -200,7 +202,7 @@ def test_one_alone_takes_a_run_over(servers, monkeypatch):
     execute(run, *stopping_at(3, run))
     two.turn()
     Remote(two.url).create(f"calls/{run.id}/home-000002", b"somebody")
-    monkeypatch.setattr("tfm_core.runs.remote.takeover.homes", lambda *_: [])  # not seen yet
+    monkeypatch.setattr("tfm_core.hosting.store.upload.homes", lambda *_: [])  # not seen yet
     with pytest.raises(ValueError, match="Another server is taking over this run"):
         queue_of(two).resume(two.run(run.id))
     assert ownership.is_theirs(two.run(run.id).folder)
@@ -216,7 +218,7 @@ def test_a_worker_whose_run_was_taken_over_ends(servers):
 
     status = execute(run, None, take)
     assert status.state == "stopped"
-    assert status.reason == publish.TAKEN_OVER
+    assert status.reason == shared_store.TAKEN_OVER
 
 
 def test_names_and_notes_are_shared(servers):
@@ -288,7 +290,7 @@ def test_a_run_folder_that_was_lost_comes_back_from_the_store(servers):
 
 
 def test_a_fresh_server_publishes_nothing_twice_and_leaves_nothing(on_s3, door, monkeypatch):
-    monkeypatch.setattr(publish, "_KEPT_SECONDS", 0.0)
+    monkeypatch.setattr(upload, "_KEPT_SECONDS", 0.0)
     one, _ = on_s3
     run = one.store.create(tiny())
     execute(run)
@@ -325,9 +327,9 @@ def test_a_manifest_that_is_none_is_left_alone(servers):
 def test_the_doctor_tries_the_store(on_s3, door):
     from tfm_core.doctor.checks import check_store
 
-    assert check_store(on_s3[0].url).level == "ok"
+    assert check_store(shared_store.shared_store()).level == "ok"
     door.mode = "full"
-    found = check_store(on_s3[0].url)
+    found = check_store(shared_store.shared_store())
     assert found.level == "problem"
     assert "is full" in found.words
 
