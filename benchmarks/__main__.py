@@ -32,7 +32,7 @@ BENCHMARKS: dict[str, tuple[str, str]] = {
     "run_list": ("benchmarks.run_list", "how fast the list of a thousand runs opens"),
     "watchers": ("benchmarks.watchers", "a published run and a thousand who watch it"),
     "recorded_only": ("benchmarks.recorded_only", "a server of recorded runs alone"),
-    "reliability": ("benchmarks.reliability", "what holds when the app is attacked"),
+    "reliability": ("benchmarks.reliability", "what holds under stress"),
 }
 ON_REQUEST: dict[str, tuple[str, str]] = {
     "compiled": ("benchmarks.compiled", "a training step with torch.compile beside one without"),
@@ -48,8 +48,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables asked for, each as soon as it is measured; return the exit code."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    attacks = {name: (reliability.module(name), "an attack") for name in reliability.ATTACKS}
-    known = {**BENCHMARKS, **ON_REQUEST, **attacks}
+    stress = {
+        name: (reliability.module(name), "a stress test") for name in reliability.STRESS_TESTS
+    }
+    known = {**BENCHMARKS, **ON_REQUEST, **stress}
     for name in options.names:
         if name not in known and name not in TRAINED:
             parser.error(
@@ -96,8 +98,8 @@ def _parser() -> argparse.ArgumentParser:
         "names",
         nargs="*",
         metavar="NAME",
-        help=f"any of {', '.join((*BENCHMARKS, *ON_REQUEST))}, of the attacks of reliability: "
-        f"{', '.join(reliability.ATTACKS)}, or of the goals of accuracy: {'; '.join(TRAINED)}; "
+        help=f"any of {', '.join((*BENCHMARKS, *ON_REQUEST))}, a stress test: "
+        f"{', '.join(reliability.STRESS_TESTS)}, or a goal of accuracy: {'; '.join(TRAINED)}; "
         "all benchmarks if none",
     )
     parser.add_argument(

@@ -16,10 +16,10 @@ from typing import Any
 
 import psutil
 
-from benchmarks.attacks.sessions import slowdown, start_long_run
 from benchmarks.goals import said
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import per_step, serve, wait_until
+from benchmarks.stress.sessions import slowdown, start_long_run
 from tfm_core.hosting.published.folder import STATE
 from tfm_core.hosting.published.shelf import Shelf
 

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import chromium
-from benchmarks.attacks.visits import addresses
 from benchmarks.goals import said
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import serve
+from benchmarks.stress.visits import addresses
 from tfm_core.presets import PRESETS
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RunStore

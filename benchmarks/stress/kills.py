@@ -11,7 +11,6 @@ from __future__ import annotations
 import random
 import shutil
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -19,10 +18,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.attacks import _forked
-from benchmarks.attacks._same import contents, differences, leftovers
-from benchmarks.attacks._writes import watched
 from benchmarks.report import Skipped, Table
+from benchmarks.stress import _forked
+from benchmarks.stress._forked import contents, differences, leftovers
+from benchmarks.stress._writes import watched
 from tests.runs.waiting import tiny
 from tfm_core.runs import Run, RunStore
 from tfm_core.runs.process.requests import Control
@@ -48,7 +47,7 @@ def tables(*, quick: bool) -> Iterator[Table | Skipped]:
         yield Skipped("Kills at exact writing calls", "it forks and adopts processes as Linux does")
         return
     begin = time.monotonic()
-    cases = attack(QUICK if quick else WHOLE, seed=SEED)
+    cases = kill_runs(QUICK if quick else WHOLE, seed=SEED)
     rows = []
     for who in dict.fromkeys(WHO):
         mine = [case for case in cases if case.who == who]
@@ -72,13 +71,9 @@ def tables(*, quick: bool) -> Iterator[Table | Skipped]:
     yield Table("Kills at exact writing calls", columns, rows, notes)
 
 
-def attack(n_kills: int, *, seed: int) -> list[Case]:
+def kill_runs(n_kills: int, *, seed: int) -> list[Case]:
     """Kill processes of runs until ``n_kills`` have died."""
-    _forked.adopt()
-    base = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=base if base.is_dir() else None) as folder:
-        top = Path(folder)
-        wanted = _reference(top)
+    with _forked.reference() as (top, wanted):
         counts = _counts(top)
         rng, cases = random.Random(seed), list[Case]()
         while sum(len(case.kills) for case in cases) < n_kills:
@@ -154,12 +149,6 @@ def _broken(ended: dict[int, int]) -> list[str]:
 def _unreadable(store: RunStore) -> list[str]:
     """Return what is wrong with the runs right after a kill."""
     return [f"unreadable: {run.problem}" for run in store.list() if run.problem is not None]
-
-
-def _reference(top: Path) -> dict[str, Any]:
-    run = RunStore(top / "whole", recorded=None).create(tiny())
-    _forked.prepare(run)
-    return contents(run)
 
 
 def _counts(top: Path) -> dict[str, int]:

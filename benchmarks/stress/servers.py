@@ -9,16 +9,15 @@ import contextlib
 import os
 import random
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from benchmarks.attacks import _forked
-from benchmarks.attacks._same import contents, differences, leftovers
 from benchmarks.report import Skipped, Table
+from benchmarks.stress import _forked
+from benchmarks.stress._forked import contents, differences, leftovers
 from tests.runs.waiting import tiny
 from tfm_core import cli
 from tfm_core.runs import Run, RunStore
@@ -46,7 +45,7 @@ def tables(*, quick: bool) -> Iterator[Table | Skipped]:
         return
     rows, notes = [], [f"Seed {SEED}; each server has max_running 1."]
     for who, with_cli in (("two servers", False), ("two servers and a command line", True)):
-        found = attack(QUICK if quick else WHOLE, seed=SEED, with_cli=with_cli)
+        found = share_folder(QUICK if quick else WHOLE, seed=SEED, with_cli=with_cli)
         rows.append(
             (
                 who,
@@ -61,18 +60,14 @@ def tables(*, quick: bool) -> Iterator[Table | Skipped]:
     yield Table("Two servers and a command line on one folder", columns, rows, notes)
 
 
-def attack(n_runs: int, *, seed: int, with_cli: bool) -> Outcome:
+def share_folder(n_runs: int, *, seed: int, with_cli: bool) -> Outcome:
     """Train runs by two servers at once, and some by ``python -m tfm_core resume``."""
-    _forked.adopt()
-    with tempfile.TemporaryDirectory() as folder:
-        store = RunStore(Path(folder) / "runs", recorded=None)
-        whole = RunStore(Path(folder) / "whole", recorded=None).create(tiny())
-        _forked.prepare(whole)
-        wanted = contents(whole)
+    with _forked.reference() as (top, wanted):
+        store = RunStore(top / "runs", recorded=None)
         runs = [store.create(tiny()) for _ in range(n_runs)]
         for run in runs:
             tickets.add(store.root, run.id)
-        log = Path(folder) / "log.txt"
+        log = top / "log.txt"
         log.touch()
         begun = [_forked.fork(lambda: _serve(store, runs, log)) for _ in range(2)]
         if with_cli:

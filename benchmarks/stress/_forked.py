@@ -1,28 +1,35 @@
-"""Servers and workers that are forked from one process which has torch imported: cheap to kill.
+"""Servers and workers forked from one process that has torch imported: cheap to kill.
 
-Their parent has one thread and has trained nothing itself, so a child begins like a process of its
-own. What a worker does is the app's own code; only how its process is made differs.
+The parent has one thread and trains nothing itself, so a child starts like a fresh process. Workers
+run the app's own code; only the start of their process differs. ``contents`` says what a run came
+to, so that two runs can be compared bit for bit.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import hashlib
 import importlib
 import json
 import os
 import signal
 import sys
+import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from benchmarks.attacks._writes import Call, watched
+from safetensors import safe_open
+
+from benchmarks.stress._writes import Call, watched
+from tests.runs.waiting import tiny
 from tfm_core.runs import Run, RunStore
 from tfm_core.runs.backends.local import LocalWorkers
+from tfm_core.runs.disk.atomic import read_json
 from tfm_core.runs.process import execute, recorder
 from tfm_core.runs.process.identity import ProcessId, process_id
 from tfm_core.runs.process.requests import Control
@@ -43,11 +50,22 @@ def adopt() -> None:
         ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
 
 
-def prepare(run: Run, *, hurried: bool = True) -> None:
-    """Train a run in a child, and import all that it imported: no other child has to.
+@contextlib.contextmanager
+def reference() -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield a folder in memory, and the contents of a run that was never interrupted."""
+    adopt()
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        run = RunStore(Path(folder) / "reference", recorded=None).create(tiny())
+        prepare(run)
+        yield Path(folder), contents(run)
 
-    This process itself never trains: what autograd starts in it would not survive a fork.
-    Raises RuntimeError where the run isn't finished.
+
+def prepare(run: Run, *, hurried: bool = True) -> None:
+    """Train a run in a child, and import what it imported, so that no other child has to.
+
+    This process never trains: the threads of autograd would not survive a fork. Raises RuntimeError
+    where the run did not finish.
     """
     names = run.folder.parent / "modules.txt"
 
@@ -279,3 +297,66 @@ def serve(queue: RunQueue, run_id: str) -> None:
             raise TimeoutError(f"the run is {run.status}")
         time.sleep(0.002)
     queue.backend.close()
+
+
+_TIMES = {"examples_per_second", "memory_bytes", "seconds", "cpu_seconds"}
+
+
+def contents(run: Run) -> dict[str, Any]:
+    """Return all that a run came to: state, weights, optimiser, events, probe, snapshots, best."""
+    status = run.status
+    found: dict[str, Any] = {
+        "status": (status.state, status.step, status.total_steps),
+        "problem": run.problem,
+        "events": _events(run),
+        "best.json": read_json(run.folder / "best.json"),
+        "probe.json": read_json(run.folder / "probe.json"),
+        "steps": run.snapshot_steps(),
+    }
+    parts = [run.folder / "probe.safetensors", *run.folder.glob("snapshots/*.safetensors")]
+    for path in (*parts, *run.folder.glob("checkpoints/*/checkpoint.safetensors")):
+        if path.exists():
+            found[str(path.relative_to(run.folder))] = tensors(path)
+    return found
+
+
+def leftovers(folder: Path) -> list[str]:
+    """Return the names of files that were never given their own."""
+    return sorted(
+        str(path.relative_to(folder))
+        for path in folder.rglob("*")
+        if path.name.startswith(".") or path.name.endswith(".new")
+    )
+
+
+def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    """Return what two runs differ in."""
+    return sorted(name for name in {*one, *other} if one.get(name) != other.get(name))
+
+
+def tensors(path: Path) -> dict[str, str]:
+    """Return what a safetensors file holds: a digest a tensor, and its facts without times."""
+    with safe_open(path, framework="numpy") as file:
+        facts = dict(file.metadata() or {})
+        found = {
+            name: f"{value.dtype}{value.shape}{hashlib.sha256(value.tobytes()).hexdigest()}"
+            for name in file.keys()  # noqa: SIM118
+            for value in [file.get_tensor(name)]
+        }
+    if "trainer" in facts:
+        trainer = json.loads(facts["trainer"])
+        facts["trainer"] = json.dumps({k: v for k, v in trainer.items() if k not in _TIMES})
+    return found | {f"metadata {name}": value for name, value in facts.items()}
+
+
+def _events(run: Run) -> list[dict[str, Any]]:
+    """Return what the events say once nothing more is to be forgotten, without times."""
+    kept: list[dict[str, Any]] = []
+    for record in run.reader().read():
+        if record["event"] == "resumed":
+            kept = [old for old in kept if old["step"] <= record["step"]]
+        elif record["event"] != "started":
+            told = {key: value for key, value in record.items() if key not in _TIMES}
+            if told not in kept:  # the end is told again where it came just before the kill
+                kept.append(told)
+    return kept

@@ -1,4 +1,4 @@
-"""One file of a run's folder, made into something else; in words, what was done."""
+"""Garble one file or folder of a run; say in words how."""
 
 from __future__ import annotations
 
@@ -59,14 +59,20 @@ def _in_its_place(path: Path, rng: random.Random) -> str:
 
 
 def _bytes(path: Path, rng: random.Random) -> str:
-    content = bytearray(path.read_bytes())
+    content = path.read_bytes()
     if not content or rng.random() < 0.4:
         path.write_bytes(content[: rng.randrange(len(content) + 1)])
         return "cut off"
-    for _ in range(rng.choice((1, 3, 30))):
-        content[rng.randrange(min(len(content), rng.choice((200, 10**9))))] = rng.randrange(256)
-    path.write_bytes(content)
+    path.write_bytes(changed_bytes(content, rng.choice((1, 3, 30)), rng.choice((200, 10**9)), rng))
     return "bytes changed"
+
+
+def changed_bytes(content: bytes, n: int, most: int, rng: random.Random) -> bytes:
+    """Return bytes of which ``n`` among the first ``most`` are others."""
+    changed = bytearray(content)
+    for _ in range(n):
+        changed[rng.randrange(min(len(changed), most))] = rng.randrange(256)
+    return bytes(changed)
 
 
 def _json(path: Path, rng: random.Random) -> str:

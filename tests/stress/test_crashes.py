@@ -1,6 +1,6 @@
-"""Runs are killed, cut off, suspended, raced for and told the wrong time; nothing is lost.
+"""Kills, power cuts, suspended workers, competing servers and wrong clocks lose nothing.
 
-The attacks of ``benchmarks/attacks``, a few of each, in one process of their own that forks.
+A few cases of each stress test of ``benchmarks/stress``, in one process that forks.
 """
 
 import json
@@ -15,28 +15,29 @@ from tests.nightly import IS_NIGHTLY
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks as Linux does")
 
 N_KILLS, N_CUTS, N_SERVERS = (12, 6, 5) if IS_NIGHTLY else (4, 2, 3)
-ATTACKS = f"""
+CASES = f"""
 import json
-from benchmarks.attacks import clocks, kills, power, servers
+from benchmarks.stress import clocks, kills, power, servers
 
 print(json.dumps({{
-    "kills": [[case.kills, case.failures] for case in kills.attack({N_KILLS}, seed=3)],
-    "power": [[cut.way, wrong] for cut, wrong in power.attack({N_CUTS}, seed=3)[1]],
-    "clocks": clocks.attack(steps=(-3600, 60)),
+    "kills": [[case.kills, case.failures] for case in kills.kill_runs({N_KILLS}, seed=3)],
+    "power": [[cut.way, wrong] for cut, wrong in power.cut_power({N_CUTS}, seed=3)[1]],
+    "clocks": clocks.set_clocks(steps=(-3600, 60)),
     "suspended": clocks.suspend(3.0)[3],
     "servers": [
-        servers.attack({N_SERVERS}, seed=3, with_cli=with_cli).most for with_cli in (False, True)
+        servers.share_folder({N_SERVERS}, seed=3, with_cli=with_cli).most
+        for with_cli in (False, True)
     ],
-    "served": servers.attack({N_SERVERS}, seed=4, with_cli=True).failures,
+    "served": servers.share_folder({N_SERVERS}, seed=4, with_cli=True).failures,
 }}))
 """
 
 
 @pytest.fixture(scope="module")
 def found():
-    """What the attacks came to."""
+    """What each stress test found."""
     done = subprocess.run(
-        [sys.executable, "-c", ATTACKS],
+        [sys.executable, "-c", CASES],
         cwd=Path(__file__).resolve().parents[2],
         capture_output=True,
         text=True,

@@ -18,9 +18,9 @@ from typing import Any
 
 import psutil
 
-from benchmarks.attacks import _forked
-from benchmarks.attacks._same import contents, differences
 from benchmarks.report import Skipped, Table
+from benchmarks.stress import _forked
+from benchmarks.stress._forked import contents, differences
 from tests.runs.waiting import tiny
 from tfm_core.runs import Run, RunStore
 from tfm_core.runs import status as statuses
@@ -42,7 +42,7 @@ def tables(*, quick: bool) -> Iterator[Table | Skipped]:
     if sys.platform != "linux":
         yield Skipped("Clocks that are set", "it forks as Linux does")
         return
-    found = attack(steps=(-3_600, 60) if quick else STEPS_OF_THE_CLOCK)
+    found = set_clocks(steps=(-3_600, 60) if quick else STEPS_OF_THE_CLOCK)
     rows = [
         (whose, str(len(mine)), str(sum(not wrong for *_, wrong in mine)))
         for whose in WHOSE
@@ -57,14 +57,11 @@ def tables(*, quick: bool) -> Iterator[Table | Skipped]:
     yield Table("A worker that is suspended (SIGSTOP)", columns, [row])
 
 
-def attack(*, steps: tuple[int, ...]) -> list[tuple[str, int, list[str]]]:
+def set_clocks(*, steps: tuple[int, ...]) -> list[tuple[str, int, list[str]]]:
     """Return whose clock was set, by how much, and what went wrong."""
-    _forked.adopt()
-    with tempfile.TemporaryDirectory() as folder:
-        store = RunStore(Path(folder), recorded=None)
-        whole = store.create(tiny())
-        _forked.prepare(whole)
-        wanted = contents(whole)
+    with _forked.reference() as (top, wanted):
+        store = RunStore(top / "runs", recorded=None)
+        store.root.mkdir()
         return [
             (whose, step, _set(store, whose, step, wanted)) for whose in WHOSE for step in steps
         ]
