@@ -255,10 +255,7 @@ class RunStore:
         device = device or ("cpu" if parent.meta.recorded else before)
         meta = dataclasses.replace(
             parent.meta,
-            created=_now(),
             device=device,
-            recorded=False,
-            parent=parent.id,
             owner=owner,
             owner_name=owner_name,
             cure_of=None,
@@ -291,11 +288,8 @@ class RunStore:
         meta = dataclasses.replace(
             parent.meta,
             name=labels.a_name(name or parent.meta.name),
-            created=_now(),
             preset=None,
             device="cpu" if parent.meta.recorded else parent.meta.device,
-            recorded=False,
-            parent=parent.id,
             owner=owner,
             owner_name=owner_name,
             cure_of=parent.id,
@@ -312,6 +306,7 @@ class RunStore:
         begins: Literal["best", "last"] = "last",
     ) -> Run:
         """Make a run that goes on from step ``done`` of another, at one of its checkpoints."""
+        meta = dataclasses.replace(meta, created=_now(), recorded=False, parent=parent.id)
         status = parent.status
         is_behind, whole = done < status.step, Batches.of_experiment(parent.experiment).whole
         stopped = Status(

@@ -362,33 +362,30 @@ class Driver:
         return False
 
     def _queue(self, plan: Plan, trial: Trial, experiment: Experiment, run_id: str) -> None:
-        """Queue a new run, or the one that a killed server has made. Raises ValueError."""
+        """Queue a new run, or the one that a killed server made. Raises ValueError."""
         with self.queue.one_at_a_time():
-            self._queue_alone(plan, trial, experiment, run_id)
-
-    def _queue_alone(self, plan: Plan, trial: Trial, experiment: Experiment, run_id: str) -> None:
-        try:
-            run = self.store.get(run_id)
-        except RunNotFound:
-            self._check_place(plan)
-            words = space.words(plan.base, trial.values)
-            run = self.store.create(
-                experiment,
-                device=plan.device,
-                threads=plan.threads,
-                name=_cut(f"{plan.name} {trial.number}: {words}"),
-                owner=plan.owner,
-                owner_name=plan.owner_name,
-                group=plan.name,
-                run_id=run_id,
-            )
-        if run.status.state != "queued":
-            return
-        try:
-            self.queue.submit(run)
-        except ValueError:
-            self.store.discard(run)
-            raise
+            try:
+                run = self.store.get(run_id)
+            except RunNotFound:
+                self._check_place(plan)
+                words = space.words(plan.base, trial.values)
+                run = self.store.create(
+                    experiment,
+                    device=plan.device,
+                    threads=plan.threads,
+                    name=_cut(f"{plan.name} {trial.number}: {words}"),
+                    owner=plan.owner,
+                    owner_name=plan.owner_name,
+                    group=plan.name,
+                    run_id=run_id,
+                )
+            if run.status.state != "queued":
+                return
+            try:
+                self.queue.submit(run)
+            except ValueError:
+                self.store.discard(run)
+                raise
 
     def _trains(self, trial: Trial) -> bool:
         """Return whether the run of a trial that is not over still trains or waits."""

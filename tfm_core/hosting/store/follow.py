@@ -1,7 +1,7 @@
-"""Following a run of another server: from the store into a folder here, which reads as any other.
+"""Fetch a run of another server from the store into a folder here that reads like any other.
 
-What is small is fetched for every run, so that lists and curves are whole; what is large when
-somebody opens the run, and for as long as somebody looks at it. The status comes last.
+Small files are fetched for every run, so that lists and curves are complete; large ones when
+somebody opens the run, for as long as somebody looks at it. The status comes last.
 """
 
 from __future__ import annotations
@@ -22,70 +22,70 @@ from tfm_core.runs.disk.atomic import write_bytes
 from tfm_core.runs.disk.cleanup import DRAFT
 
 WATCHED_SECONDS = 60.0
-"""How long after somebody asked for a run its large files are fetched as they come."""
+"""How long after somebody opened a run its large files are fetched as they come."""
 
 _CHECKPOINT = "checkpoints/last/checkpoint.safetensors"
-_asked: dict[Path, float] = {}
+_opened_at: dict[Path, float] = {}
 
 
-def note_asked(folder: Path) -> bool:
-    """Note that somebody looks at a run; say whether nobody had for a while."""
-    before = _asked.get(folder)
-    _asked[folder] = time.monotonic()
-    return before is None or _asked[folder] - before > WATCHED_SECONDS
+def note_opened(folder: Path) -> bool:
+    """Note that somebody looks at a run; return whether nobody had for a while."""
+    before = _opened_at.get(folder)
+    _opened_at[folder] = time.monotonic()
+    return before is None or _opened_at[folder] - before > WATCHED_SECONDS
 
 
-def is_asked(folder: Path) -> bool:
-    """Say whether somebody looked at a run a moment ago."""
-    return time.monotonic() - _asked.get(folder, -WATCHED_SECONDS) < WATCHED_SECONDS
+def is_watched(folder: Path) -> bool:
+    """Return whether somebody looked at a run a moment ago."""
+    return time.monotonic() - _opened_at.get(folder, -WATCHED_SECONDS) < WATCHED_SECONDS
 
 
 def manifest_of(remote: Remote, run_id: str) -> Manifest | None:
-    """Return what the store says of a run; None where it says nothing. Raises Away."""
+    """Return a run's manifest, or None. Raises StoreUnavailable."""
     content = remote.read(f"{INDEX}/{run_id}.json")
     return None if content is None else manifest.read(content)
 
 
 def follow(root: Path, remote: Remote, run_id: str, *, large: bool, tag: str = "") -> bool:
-    """Bring a run up to date; say whether all of it is here. Raises Away and OSError.
+    """Update a run; return whether all of it is here. Raises StoreUnavailable and OSError.
 
-    Only who holds its lock may (``record.alone``). tag: of the manifest in the list.
+    Only with its lock (``sync_state.alone``). tag: of the manifest in the list.
     """
-    known = sync_state.load(root, remote, run_id)
-    told = manifest_of(remote, run_id)
-    if told is None:
+    state = sync_state.load(root, remote, run_id)
+    found = manifest_of(remote, run_id)
+    if found is None:
         return False
     folder = root / run_id
-    if told.is_deleted:
+    if found.is_deleted:
         if ownership.is_theirs(folder):
-            _put_aside(folder)
-        known.files, known.wanted, known.tag = {}, {}, tag
-        sync_state.save(root, remote, run_id, known)
+            _move_to_trash(folder)
+        state.files, state.wanted, state.tag = {}, {}, tag
+        sync_state.save(root, remote, run_id, state)
         return True
     if not folder.is_dir():
-        known.files = {}  # whatever was here is gone
-    known.home, known.wanted = told.home, dict(told.files)
-    is_whole = _fetched(root, remote, run_id, known, told, large)
-    known.tag = tag if is_whole else ""
-    sync_state.save(root, remote, run_id, known)
+        state.files = {}  # whatever was here is gone
+    state.home, state.wanted = found.home, dict(found.files)
+    is_whole = _fetched(root, remote, run_id, state, found, large)
+    state.tag = tag if is_whole else ""
+    sync_state.save(root, remote, run_id, state)
     return is_whole
 
 
 def _fetched(
-    root: Path, remote: Remote, run_id: str, known: sync_state.Record, told: Manifest, large: bool
+    root: Path, remote: Remote, run_id: str, state: sync_state.Record, found: Manifest, large: bool
 ) -> bool:
-    """Fetch what is new into the run's folder, which no list shows before it is whole."""
+    """Fetch what is new into the run's folder, which lists show once it is complete."""
     folder = root / run_id
     if folder.is_dir():
-        ownership.set_theirs(folder, told.host, has_checkpoint=_CHECKPOINT in told.files)
-        return _fill(folder, run_id, remote, known, told, large)
+        ownership.set_theirs(folder, found.host, has_checkpoint=_CHECKPOINT in found.files)
+        return _fill(folder, run_id, remote, state, found, large)
     draft = root / f"{DRAFT}{run_id}"
     shutil.rmtree(draft, ignore_errors=True)
     try:
         draft.mkdir(parents=True)
-        if not _fill(draft, run_id, remote, known, told, large):
+        if not _fill(draft, run_id, remote, state, found, large):
             return False
-        ownership.set_theirs(folder, told.host, has_checkpoint=_CHECKPOINT in told.files)
+        ownership.set_theirs(folder, found.host, has_checkpoint=_CHECKPOINT in found.files)
         rename(draft, folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
@@ -93,30 +93,35 @@ def _fetched(
 
 
 def _fill(
-    folder: Path, run_id: str, remote: Remote, known: sync_state.Record, told: Manifest, large: bool
+    folder: Path,
+    run_id: str,
+    remote: Remote,
+    state: sync_state.Record,
+    found: Manifest,
+    large: bool,
 ) -> bool:
-    names = [name for name in sorted(told.files) if LARGE.fullmatch(name)] if large else []
-    names += [name for name in reversed(SMALL) if name in told.files]
+    names = [name for name in sorted(found.files) if LARGE.fullmatch(name)] if large else []
+    names += [name for name in reversed(SMALL) if name in found.files]
     for name in names:
-        entry = told.files[name]
-        if entry != known.files.get(name):
+        entry = found.files[name]
+        if entry != state.files.get(name):
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            is_new = name not in known.files
+            is_new = name not in state.files
             if not _written(path, f"{FILES}/{run_id}", remote, entry, is_new=is_new):
                 return False
-            known.files[name] = entry
-    for name in [name for name in known.files if name not in told.files]:
+            state.files[name] = entry
+    for name in [name for name in state.files if name not in found.files]:
         remove(folder / name)
-        del known.files[name]
+        del state.files[name]
     for name, path in list(large_files(folder)):
-        if name not in known.files:  # of when this server had the run
+        if name not in state.files:  # from when this server had the run
             remove(path)
     return True
 
 
 def _written(path: Path, at: str, remote: Remote, entry: Entry, *, is_new: bool) -> bool:
-    """Write a file as the store has it; False where an object is gone, for a newer one say."""
+    """Write a file as it is in the store; False if an object is gone, such as for a newer one."""
     if path.name in GROWING and not is_new:
         return _grown(path, at, remote, entry)
     if path.name in SMALL:
@@ -138,7 +143,7 @@ def _written(path: Path, at: str, remote: Remote, entry: Entry, *, is_new: bool)
 
 
 def _grown(path: Path, at: str, remote: Remote, entry: Entry) -> bool:
-    """Append what a file here lacks; one that is longer here is written anew."""
+    """Append what a file here lacks; one that is longer here is replaced."""
     try:
         have = path.stat().st_size
     except OSError:
@@ -164,12 +169,12 @@ def _grown(path: Path, at: str, remote: Remote, entry: Entry) -> bool:
 
 
 def vanished(root: Path, remote: Remote, run_id: str) -> None:
-    """Put a run of another server aside that the store has no more. Raises OSError."""
-    _put_aside(root / run_id)
+    """Move a run that is gone from the store to the trash. Raises OSError."""
+    _move_to_trash(root / run_id)
     sync_state.forget(root, remote, run_id)
 
 
-def _put_aside(folder: Path) -> None:
+def _move_to_trash(folder: Path) -> None:
     if folder.is_dir():
-        trash.remove(folder.parent / trash.FOLDER / folder.name)  # of an earlier time
+        trash.remove(folder.parent / trash.FOLDER / folder.name)  # from an earlier time
         trash.put(folder.parent, folder.name)

@@ -1,9 +1,9 @@
-"""What a store says of a run: one small object, replaced whole, that everything else hangs on.
+"""The manifest of a run in a store: one small object that names all others, replaced whole.
 
-``index/<id>.json`` lists the run's files. A small file stands in it; a larger one is an object of
-its own, ``files/<id>/<name>.<number>``, which is written before the manifest that names it and is
-never written again, so nobody reads half of anything. A file that only grows, as the events do, is
-a row of such objects and a tail, so that what is new costs one write, however long the run is.
+``index/<id>.json`` lists the run's files and contains the small ones. A larger one is an object,
+``files/<id>/<name>.<number>``, written once, before the manifest that names it, so nobody reads a
+partial file. A growing file, such as the events, is a row of objects and a tail in the manifest, so
+that an update costs one write, however long the run is.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LARGE = re.compile(
     r"|vocabulary/[0-9a-f]{20}/(set|tokens)\.json",
     re.ASCII,
 )
-"""Files that are fetched for those who open the run."""
+"""Files that are fetched when somebody opens the run."""
 
 SMALL = (
     "status.json",  # first: what is read after it is no older than what it says
@@ -66,7 +66,7 @@ _Name = Annotated[str, checked(lambda name: name in SMALL or LARGE.fullmatch(nam
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file: objects with their sizes, one behind the other, and the tail behind them."""
+    """A file: consecutive objects with their sizes, then the tail."""
 
     parts: tuple[tuple[_Object, _Size], ...] = ()
     tail: _Tail = b""
@@ -100,7 +100,7 @@ _STORED = Stored(Manifest, "the manifest")
 
 
 def read(content: bytes) -> Manifest | None:
-    """Return what a manifest says; None where it is none, as while it is being written."""
+    """Return a manifest, or None if it is invalid, as while it is being written."""
     if len(content) > _MAX:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The mirror of a server: publishes what no worker does, and follows the runs of other servers."""
+"""The mirror of a server: uploads what no worker does, and follows the runs of other servers."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from tfm_core.runs.run import ID
 _PARTS = ("", "snapshots", "weights", "checkpoints/last", "checkpoints/best")
 _SUFFIX = ".json"
 MARK = "store.json"
-"""The object that tells a store of runs from a folder that is merely there."""
+"""The object that marks a store of runs."""
 
 logger = logging.getLogger(__name__)
 
 
 class Mirror:
-    """Keeps a folder of runs and a store alike, from a thread of its own."""
+    """Keeps a folder of runs and a store in sync, from its own thread."""
 
     def __init__(self, root: Path, url: str) -> None:
         """Prepare; ``start`` begins."""
         self.root, self._url = root, url
         self.trouble: str | None = None
-        self._is_known = False
+        self._is_prepared = False
         self._seen: dict[str, tuple[object, ...]] = {}
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._work, name="mirror", daemon=True)
@@ -44,18 +44,18 @@ class Mirror:
         self._thread.start()
 
     def close(self) -> None:
-        """End, once what it is at is done; what is not published is with the next start."""
+        """End after the current turn; the next start uploads the rest."""
         self._closed.set()
         self._thread.join()
 
     def turn(self) -> str | None:
-        """Publish and fetch once; return what kept it from that, in a sentence, or None."""
+        """Upload and fetch once; return why that failed, in a sentence, or None."""
         try:
             self._turn()
             trouble: str | None = None
         except StoreUnavailable as error:
             trouble = error.sentence
-            identity.WATCH.forget()  # whoever is silent may just not be heard
+            identity.WATCH.forget()  # a silent worker may just be out of reach
         if trouble is not None and trouble != self.trouble:
             logger.warning("%s", trouble)
         self.trouble = trouble
@@ -67,7 +67,7 @@ class Mirror:
             try:
                 is_well = self.turn() is None
             except Exception:  # a full disk here, a lost folder: the next turn may succeed
-                logger.exception("The folder of runs and its store could not be compared.")
+                logger.exception("The folder of runs and its store could not be synchronised.")
                 is_well = False
             wait = EVERY_SECONDS if is_well else min(max(1.0, 2 * wait), LONGEST_WAIT)
 
@@ -76,12 +76,12 @@ class Mirror:
         self.root.mkdir(parents=True, exist_ok=True)
         listed = remote.listing(INDEX)
         tags = {n.removesuffix(_SUFFIX): tag for n, tag in listed.items() if n.endswith(_SUFFIX)}
-        if not (self._is_known and listed):
-            self._know(remote, is_empty=not listed)
+        if not (self._is_prepared and listed):
+            self._prepare(remote, is_empty=not listed)
         for run_id in ownership.removed(self.root):
             self._remove(remote, run_id)
             tags.pop(run_id, None)
-        mine = dict(self._mine())
+        mine = dict(self._own_runs())
         trouble: StoreUnavailable | None = None
         for run_id, folder in mine.items():
             try:
@@ -99,24 +99,24 @@ class Mirror:
         if trouble is not None:
             raise trouble
 
-    def _know(self, remote: Remote, *, is_empty: bool) -> None:
-        """Mark the store as one. Raises Away where what is empty was not: it is not mounted, say.
+    def _prepare(self, remote: Remote, *, is_empty: bool) -> None:
+        """Mark the store, and remove temporary files of killed uploads.
 
-        And remove what a worker that was killed meanwhile was uploading.
+        Raises StoreUnavailable if it is suddenly empty, such as when it is not mounted.
         """
         if remote.read(MARK) is None:
             if is_empty and sync_state.known(self.root, remote):
                 raise StoreUnavailable(NOT_THERE)
             remote.write(MARK, b"{}")
-        if not self._is_known:
+        if not self._is_prepared:
             latest = time.time() - cleanup.QUIET_SECONDS
             for path in ownership.of_store(self.root, remote.key).glob("*.up"):
                 if path.lstat().st_ctime < latest:
                     path.unlink(missing_ok=True)
-        self._is_known = True
+        self._is_prepared = True
 
-    def _mine(self) -> Iterator[tuple[str, Path]]:
-        """Yield the runs that this server has, those in its trash too."""
+    def _own_runs(self) -> Iterator[tuple[str, Path]]:
+        """Yield this server's runs, including those in its trash."""
         for parent in (self.root / trash.FOLDER, self.root):
             with suppress(OSError):
                 for name in os.listdir(parent):
@@ -124,29 +124,29 @@ class Mirror:
                         yield name, parent / name
 
     def _publish(self, remote: Remote, folder: Path, tag: str | None) -> None:
-        """Publish a run where it changed, unless its worker does."""
-        looks = (str(folder), _times(folder), tag)
-        if tag is not None and self._seen.get(folder.name) == looks:
+        """Upload a run that changed, unless its worker does."""
+        stamp = (str(folder), _times(folder), tag)
+        if tag is not None and self._seen.get(folder.name) == stamp:
             return
         try:
             with sync_state.alone(self.root, remote, folder.name):
                 publisher = Publisher(self.root, folder, remote)
-                told = follow.manifest_of(remote, folder.name)
+                manifest = follow.manifest_of(remote, folder.name)
                 home, me = publisher.record.home, ownership.server(self.root)
-                if told is not None and told.server != me and told.home >= home:
-                    self._hand_over(remote, folder, told.host)
+                if manifest is not None and manifest.server != me and manifest.home >= home:
+                    self._hand_over(remote, folder, manifest.host)
                     return
-                if told is None or (told.server, told.home) != (me, home):
+                if manifest is None or (manifest.server, manifest.home) != (me, home):
                     publisher.record.digest = ""  # the store has lost it, or it was slow
                 publisher.large()
                 publisher.small(is_deleted=folder.parent.name == trash.FOLDER)
                 if not publisher.record.gone:  # else there is more to do in a while
-                    self._seen[folder.name] = looks
+                    self._seen[folder.name] = stamp
         except BlockingIOError:
             return
 
     def _hand_over(self, remote: Remote, folder: Path, host: str) -> None:
-        """Follow a run from now on that another server took over."""
+        """Follow a run that another server took over."""
         tickets.remove(self.root, folder.name)
         sync_state.forget(self.root, remote, folder.name)
         ownership.set_theirs(self.root / folder.name, host)
@@ -155,30 +155,30 @@ class Mirror:
 
     def _follow(self, remote: Remote, run_id: str, tag: str) -> None:
         folder = self.root / run_id
-        is_asked = follow.is_asked(folder)
-        looks = (tag, is_asked)
-        if self._seen.get(run_id) == looks:
+        is_watched = follow.is_watched(folder)
+        stamp = (tag, is_watched)
+        if self._seen.get(run_id) == stamp:
             return
-        known = sync_state.load(self.root, remote, run_id)
-        is_whole = not is_asked or known.wanted == known.files
-        if known.tag == tag and is_whole and (folder.is_dir() or not known.wanted):
-            self._seen[run_id] = looks
+        state = sync_state.load(self.root, remote, run_id)
+        is_whole = not is_watched or state.wanted == state.files
+        if state.tag == tag and is_whole and (folder.is_dir() or not state.wanted):
+            self._seen[run_id] = stamp
             return
         try:
             with sync_state.alone(self.root, remote, run_id):
                 if ownership.is_removed(folder):  # a moment ago
                     return
-                if follow.follow(self.root, remote, run_id, large=is_asked, tag=tag):
-                    self._seen[run_id] = looks
+                if follow.follow(self.root, remote, run_id, large=is_watched, tag=tag):
+                    self._seen[run_id] = stamp
         except BlockingIOError:
             return
 
     def _remove(self, remote: Remote, run_id: str) -> None:
-        """Remove a run from the store that was removed here for good. Raises Away."""
+        """Remove a run that was deleted here for good from the store. Raises StoreUnavailable."""
         there = (self.root / run_id, self.root / trash.FOLDER / run_id)
         if _is_id(run_id) and not any(folder.is_dir() for folder in there):
-            told = follow.manifest_of(remote, run_id)
-            if told is not None and told.server == ownership.server(self.root):
+            manifest = follow.manifest_of(remote, run_id)
+            if manifest is not None and manifest.server == ownership.server(self.root):
                 remote.remove(f"{INDEX}/{run_id}{_SUFFIX}")
                 for part in (FILES, CALLS):
                     names = remote.listing(f"{part}/{run_id}")
@@ -188,7 +188,7 @@ class Mirror:
 
 
 def _times(folder: Path) -> tuple[int, ...]:
-    """Return what changes when a file comes, goes or is replaced."""
+    """Return times that change when a file is added, removed or replaced."""
     times = []
     for part in _PARTS:
         try:

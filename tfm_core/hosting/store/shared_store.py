@@ -41,7 +41,7 @@ class Store(SharedStore):
 
         What cannot be fetched now comes later, and the mirror says why.
         """
-        if not follow.note_asked(folder):
+        if not follow.note_opened(folder):
             return
         try:
             remote = remote_of(self._url)

@@ -1,6 +1,6 @@
-"""A store, by an address of fsspec: listed, read, written whole, and written by one alone.
+"""A store at an address of fsspec: objects listed, read, and written whole, also exclusively.
 
-What goes wrong is one of four sentences (``Away``); the log has the rest.
+Every failure is one of four sentences (``StoreUnavailable``); the log has the rest.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tfm_core.runs.disk.atomic import write_bytes
 from tfm_core.sentences import N_, Sentence, StudentError
@@ -42,21 +42,23 @@ _OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss"}
 _CONNECT_SECONDS, _READ_SECONDS = 5, 30
 
 logger = logging.getLogger(__name__)
+Answer = TypeVar("Answer")
+Other = TypeVar("Other")
 
 
 class StoreUnavailable(StudentError):
-    """The store does not do what it is asked; ``sentence`` says why."""
+    """The store cannot be used; ``sentence`` says why."""
 
 
 class AlreadyExists(Exception):
-    """What was to be written by one alone is there already."""
+    """An object that was to be written exclusively exists."""
 
 
 class Remote:
     """A store; safe to use from many threads."""
 
     def __init__(self, url: str) -> None:
-        """Point at an address of fsspec; nothing is asked yet. Raises Away."""
+        """Open an address of fsspec, without a request. Raises StoreUnavailable."""
         import fsspec
 
         self.key = hashlib.sha256(url.encode()).hexdigest()[:12]
@@ -68,7 +70,7 @@ class Remote:
                 "read_timeout": _READ_SECONDS,
                 "retries": {"max_attempts": 1},
             }
-        with _told():
+        with _as_unavailable():
             self._fs, root = fsspec.core.url_to_fs(url, **options)
         if hasattr(self._fs, "retries"):
             self._fs.retries = 1  # the mirror tries again, and says so meanwhile
@@ -77,44 +79,30 @@ class Remote:
         self._has_folders = protocol not in _OBJECT_STORES
 
     def listing(self, folder: str) -> dict[str, str]:
-        """Return what lies in a folder: names, and what changes with their content. Raises Away."""
-        with _told():
-            self._check()
-            try:
-                found = self._fs.ls(self._at(folder), detail=True)
-            except FileNotFoundError as error:
-                if _code(error) == "NoSuchBucket":
-                    raise
-                return {}
+        """Return the names in a folder, each with a tag that changes with its content.
+
+        Raises StoreUnavailable.
+        """
+        found = self._ask(lambda: self._fs.ls(self._at(folder), detail=True), missing=[])
         names = {one["name"].rstrip("/").rpartition("/")[2]: one for one in found}
         return {name: _tag(one) for name, one in names.items() if one["type"] == "file"}
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of a small object, None where there is none. Raises Away."""
-        with _told():
-            self._check()
-            try:
-                return bytes(self._fs.cat_file(self._at(name)))
-            except FileNotFoundError as error:
-                if _code(error) == "NoSuchBucket":
-                    raise
-                return None
+        """Return the content of a small object, or None. Raises StoreUnavailable."""
+        return self._ask(lambda: bytes(self._fs.cat_file(self._at(name))), missing=None)
 
     def fetch(self, name: str, path: Path) -> bool:
-        """Write an object into a file; say whether there is one. Raises Away."""
-        with _told():
-            self._check()
-            try:
-                self._fs.get_file(self._at(name), str(path))
-            except FileNotFoundError as error:
-                if _code(error) == "NoSuchBucket":
-                    raise
-                return False
-        return True
+        """Write an object into a file; return whether there is one. Raises StoreUnavailable."""
+
+        def get() -> bool:
+            self._fs.get_file(self._at(name), str(path))
+            return True
+
+        return self._ask(get, missing=False)
 
     def write(self, name: str, content: bytes) -> None:
-        """Write an object, whole. Raises Away."""
-        with _told():
+        """Write an object, whole. Raises StoreUnavailable."""
+        with _as_unavailable():
             self._check()
             if self._is_local:
                 path = Path(self._at(name))
@@ -125,16 +113,16 @@ class Remote:
                 self._fs.pipe_file(self._at(name), content)
 
     def upload(self, path: Path, name: str) -> None:
-        """Write an object of a file that nobody changes meanwhile. Raises Away."""
-        with _told():
+        """Upload a file that nobody changes meanwhile. Raises StoreUnavailable."""
+        with _as_unavailable():
             self._check()
             self._make_folder(name)
             self._fs.put_file(str(path), self._at(name))
 
     def create(self, name: str, content: bytes) -> None:
-        """Write an object that must not be there yet. Raises Taken, and Away."""
+        """Write an object that must not exist. Raises AlreadyExists and StoreUnavailable."""
         try:
-            with _told():
+            with _as_unavailable():
                 self._check()
                 self._make_folder(name)
                 self._fs.pipe_file(self._at(name), content, mode="create")
@@ -142,20 +130,31 @@ class Remote:
             raise AlreadyExists from None
 
     def remove(self, *names: str) -> None:
-        """Remove objects, those that are not there too. Raises Away."""
+        """Remove objects, if they exist. Raises StoreUnavailable."""
         for name in names:
-            with _told():
+            with _as_unavailable():
                 self._check()
                 try:
                     self._fs.rm_file(self._at(name))
                 except FileNotFoundError:
                     continue
 
+    def _ask(self, read: Callable[[], Answer], missing: Other) -> Answer | Other:
+        """Return what is read, ``missing`` if it is not there. Raises StoreUnavailable."""
+        with _as_unavailable():
+            self._check()
+            try:
+                return read()
+            except FileNotFoundError as error:
+                if _code(error) == "NoSuchBucket":
+                    raise
+                return missing
+
     def _at(self, name: str) -> str:
         return f"{self._root}/{name}"
 
     def _check(self) -> None:
-        """Raise FileNotFoundError where a shared folder is not mounted: it must not be made."""
+        """Raise FileNotFoundError if a shared folder is not mounted: it must not be created."""
         if self._is_local and not os.path.isdir(self._root):
             raise FileNotFoundError(errno.ENOENT, NOT_THERE, self._root)
 
@@ -166,12 +165,12 @@ class Remote:
 
 @cache
 def remote_of(url: str) -> Remote:
-    """Return the store at an address, one for the whole process. Raises Away."""
+    """Return the store at an address, one per process. Raises StoreUnavailable."""
     return Remote(url)
 
 
 def why_not(error: BaseException) -> Sentence:
-    """Return what a store refused, in a sentence."""
+    """Return why the store failed, in a sentence."""
     code = _code(error)
     name = type(error).__name__
     if name in _NAMED or code in _NAMED:
@@ -187,8 +186,8 @@ def why_not(error: BaseException) -> Sentence:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """Raise Away in place of whatever a file system of fsspec raises; exclusiveness stays."""
+def _as_unavailable() -> Iterator[None]:
+    """Raise StoreUnavailable in place of any error of fsspec but FileExistsError."""
     try:
         yield
     except FileExistsError:
@@ -212,9 +211,9 @@ def _code(error: BaseException) -> str:
 
 
 def _tag(facts: dict[str, Any]) -> str:
-    """Return what changes with the content of an object."""
-    known = facts.get("ETag") or facts.get("etag")
-    if known:
-        return str(known)
-    kept = {name: facts[name] for name in ("size", "mtime", "ino", "created") if name in facts}
-    return json.dumps(kept, default=str)
+    """Return a tag that changes with the content of an object."""
+    etag = facts.get("ETag") or facts.get("etag")
+    if etag:
+        return str(etag)
+    times = {name: facts[name] for name in ("size", "mtime", "ino", "created") if name in facts}
+    return json.dumps(times, default=str)

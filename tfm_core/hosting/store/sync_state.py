@@ -1,4 +1,4 @@
-"""How far a run's folder and the store agree, as this server knows it; kept for the next start."""
+"""What this server knows of a run in its folder and in the store, kept for the next start."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ Stamp = tuple[int, ...]
 
 @dataclass(slots=True)
 class Record:
-    """What is known of one run.
+    """The state of one run.
 
-    home: as in the manifest, 0 before it was published. tag: of the manifest that was seen last.
-
-    files: what of the run is the same here and there. stamps: how their files looked here.
-    gone: objects that no manifest names any more, and since when (Unix time). wanted: what the
-    manifest of another server's run lists.
+    home: as in the manifest, 0 before the first upload. tag: of the last manifest seen. files:
+    those that are the same here and there. stamps: of these files here. gone: objects that no
+    manifest names any more, and since when (Unix time). wanted: the files in another server's
+    manifest.
     """
 
     home: int = 0
@@ -43,7 +42,7 @@ _STORED = Stored(Record, "the record")
 
 
 def load(root: Path, remote: Remote, run_id: str) -> Record:
-    """Return what is known of a run; nothing where that cannot be read."""
+    """Return the state of a run, empty if it cannot be read."""
     values = read_json(_path(root, remote, run_id))
     try:
         return Record() if values is None else _STORED.read(values)
@@ -52,7 +51,7 @@ def load(root: Path, remote: Remote, run_id: str) -> Record:
 
 
 def save(root: Path, remote: Remote, run_id: str, record: Record) -> None:
-    """Keep what is known of a run. Raises OSError."""
+    """Write the state of a run. Raises OSError."""
     content = json.dumps(_STORED.plain(record)).encode()
     write_bytes(_path(root, remote, run_id), content)
 
@@ -63,14 +62,14 @@ def forget(root: Path, remote: Remote, run_id: str) -> None:
 
 
 def known(root: Path, remote: Remote) -> list[str]:
-    """Return the ids of the runs of which something is known. Raises OSError."""
+    """Return the ids of all runs with a state. Raises OSError."""
     names = os.listdir(ownership.of_store(root, remote.key))
     return [name.removesuffix(".json") for name in names if name.endswith(".json")]
 
 
 @contextlib.contextmanager
 def alone(root: Path, remote: Remote, run_id: str, *, patience: float = 0.0) -> Iterator[None]:
-    """Keep other processes from publishing or fetching a run. Raises BlockingIOError, OSError."""
+    """Keep other processes from uploading or fetching a run. Raises BlockingIOError, OSError."""
     lock = locks.lock(_path(root, remote, run_id).with_suffix(".lock"), patience=patience)
     try:
         yield
@@ -79,7 +78,7 @@ def alone(root: Path, remote: Remote, run_id: str, *, patience: float = 0.0) -> 
 
 
 def stamp(path: Path) -> Stamp | None:
-    """Return what changes when a file does, None where there is none."""
+    """Return a stamp that changes with a file, or None without one."""
     try:
         facts = os.stat(path, follow_symlinks=False)
     except OSError:

@@ -1,8 +1,8 @@
-"""Publishing a run: from its folder to the store, in an order that never shows what isn't there.
+"""Upload a run from its folder to the store, in an order in which nothing is named too early.
 
-What is large goes first, then the manifest that names it. What is small is read status first and
-events last, so that a state is never newer than the events that lead to it; the state of a run that
-is over waits until all that is large is there.
+Large files go first, then the manifest that names them. Small ones are read status first and events
+last, so that a state is never newer than the events before it; the final state waits for all large
+files.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ from tfm_core.runs.process.identity import this_host
 from tfm_core.runs.status import ALIVE
 
 EVERY_SECONDS = 2.0
-"""How often who trains a run publishes what is new."""
+"""How often a worker uploads what is new."""
 
 LONGEST_WAIT = 15.0
-"""Seconds between two tries while the store is away; they grow up to that."""
+"""The longest wait between two tries while the store is unavailable."""
 
 FLUSH_SECONDS = 60.0
-"""How long a worker that is done tries to publish the rest; its server does so after it."""
+"""How long a worker that is done tries to upload the rest; then its server does."""
 
-_KEPT_SECONDS = 60.0  # an object that no manifest names any more: somebody may be reading it
+_KEPT_SECONDS = 60.0  # of an object that no manifest names any more: it may still be read
 _FOLDERS = ("checkpoints/best", "checkpoints/last", "snapshots", "weights")
 _HOME = re.compile(r"home-(\d{6})", re.ASCII)
 _REQUEST = re.compile(rf"\d{{20}}-[0-9a-f]{{6}}-({'|'.join(requests.KINDS)})", re.ASCII)
@@ -58,21 +58,21 @@ logger = logging.getLogger(__name__)
 
 
 class Lost(Exception):
-    """Another server has the run by now."""
+    """Another server took the run over."""
 
 
 class Publisher:
-    """Publishes one run. Only who holds its lock may (``record.alone``), from two threads."""
+    """Uploads one run, with its lock (``sync_state.alone``), from two threads."""
 
     def __init__(self, root: Path, folder: Path, remote: Remote) -> None:
-        """Take a run's folder, in its folder of runs or in the trash of that. Raises OSError."""
+        """Take a run's folder, which may be in the trash. Raises OSError."""
         self.root, self.folder, self.remote = root, folder, remote
         self.id = folder.name
         self.record = sync_state.load(root, remote, self.id)
         self._lock = threading.Lock()
 
     def large(self) -> None:
-        """Upload the large files that changed. Raises Away and OSError."""
+        """Upload the large files that changed. Raises StoreUnavailable and OSError."""
         there = dict(large_files(self.folder))
         for name, path in there.items():
             seen = sync_state.stamp(path)
@@ -83,7 +83,7 @@ class Publisher:
                 self._keep(name, None)
 
     def small(self, *, is_deleted: bool = False) -> None:
-        """Write the manifest anew where anything changed. Raises Away and OSError."""
+        """Write the manifest if anything changed. Raises StoreUnavailable and OSError."""
         with self._lock:
             large = {name: e for name, e in self.record.files.items() if LARGE.fullmatch(name)}
         for name in SMALL:
@@ -117,7 +117,7 @@ class Publisher:
                 sync_state.save(self.root, self.remote, self.id, self.record)
 
     def calls(self) -> None:
-        """Take what other servers ask of the run's worker. Raises Lost, Away and OSError."""
+        """Fetch other servers' requests. Raises Lost, StoreUnavailable and OSError."""
         for name in sorted(self.remote.listing(f"{CALLS}/{self.id}")):
             home = _HOME.fullmatch(name)
             if home is not None and int(home[1]) > max(1, self.record.home):
@@ -128,12 +128,12 @@ class Publisher:
                 self.remote.remove(f"{CALLS}/{self.id}/{name}")
 
     def drop_calls(self) -> None:
-        """Remove what was asked of a worker that is gone. Raises Away."""
+        """Remove requests to a worker that is gone. Raises StoreUnavailable."""
         names = self.remote.listing(f"{CALLS}/{self.id}")
         self.remote.remove(*(f"{CALLS}/{self.id}/{n}" for n in names if _REQUEST.fullmatch(n)))
 
     def _waits(self, name: str) -> bool:
-        """Say whether a state must not be told yet: of a run that is over, with much to upload."""
+        """Return whether a final state must wait for large files."""
         if name != "status.json":
             return False
         if (read_json(self.folder / name) or {}).get("state") in ALIVE:
@@ -167,29 +167,29 @@ class Publisher:
         return made, len(content)
 
     def _uploaded(self, name: str, path: Path) -> Entry:
-        """Upload a file as it is at this moment: a worker replaces it, but never changes it.
+        """Upload a file as it is now: a worker replaces it, but never changes it.
 
-        Under another name; where that would keep the worker from replacing it, a copy.
+        Through a hard link, or a copy if a link would keep the worker from replacing it.
         """
-        held = (
+        aside = (
             ownership.of_store(self.root, self.remote.key) / f"{self.id}.{secrets.token_hex(4)}.up"
         )
         try:
             try:
                 if disk.OPEN_IS_HELD:
-                    shutil.copyfile(path, held)
+                    shutil.copyfile(path, aside)
                 else:
-                    os.link(path, held)
+                    os.link(path, aside)
             except OSError:
-                shutil.copyfile(path, held)
-            made, size = _new_name(name), held.stat().st_size
-            self.remote.upload(held, f"{FILES}/{self.id}/{made}")
+                shutil.copyfile(path, aside)
+            made, size = _new_name(name), aside.stat().st_size
+            self.remote.upload(aside, f"{FILES}/{self.id}/{made}")
         finally:
-            held.unlink(missing_ok=True)
+            aside.unlink(missing_ok=True)
         return Entry(((made, size),))
 
     def _keep(self, name: str, entry: Entry | None, seen: sync_state.Stamp = ()) -> None:
-        """Note what the store has of a file now: in one step, for the other thread reads it."""
+        """Note what the store has of a file, in one step: the other thread reads it."""
         with self._lock:
             old = self.record.files.get(name, Entry())
             if entry is None:
@@ -201,7 +201,7 @@ class Publisher:
                 self.record.gone[part] = time.time()
 
     def _clear(self) -> bool:
-        """Remove what no manifest has named for a while; say whether there was any. Raises Away."""
+        """Remove old unnamed objects; return whether there were any. Raises StoreUnavailable."""
         now = time.time()
         with self._lock:
             gone = self.record.gone.items()
@@ -214,12 +214,12 @@ class Publisher:
 
 
 class _Live:
-    """Publishes a run while it trains: what is large in one thread, the rest in another."""
+    """Uploads a run while it trains: large files in one thread, the rest in another."""
 
     def __init__(self, folder: Path, url: str, lost: Callable[[], None]) -> None:
         self.folder, self._url, self._lost = folder, url, lost
         self._closed, self._is_lost = threading.Event(), False
-        self._held, self._is_held = contextlib.ExitStack(), False
+        self._lock, self._is_locked = contextlib.ExitStack(), False
         self._publisher: Publisher | None = None
         self._troubles: dict[str, str | None] = {}
         self._threads = [
@@ -232,7 +232,7 @@ class _Live:
             thread.start()
 
     def close(self) -> None:
-        """Publish the rest, for as long as it is worth waiting."""
+        """Upload the rest, for up to FLUSH_SECONDS."""
         self._closed.set()
         for thread in self._threads:
             thread.join()
@@ -243,7 +243,7 @@ class _Live:
                 break
             time.sleep(wait)
             wait = min(2 * wait, LONGEST_WAIT)
-        self._held.close()
+        self._lock.close()
 
     def _work(self, part: str) -> None:
         wait = 0.0
@@ -251,20 +251,20 @@ class _Live:
             wait = EVERY_SECONDS if self._try(part) else min(max(1.0, 2 * wait), LONGEST_WAIT)
 
     def _try(self, *parts: str) -> bool:
-        """Do what there is to do; say whether it was done."""
+        """Do some parts; return whether that worked."""
         part = parts[0]
         try:
-            publisher = self._taken(part)
+            publisher = self._publisher_for(part)
             if publisher is not None:
                 self._publish(publisher, parts)
-            self._say(part, None)
+            self._note(part, None)
             return publisher is not None
         except Lost:
             self._is_lost = True
             self._lost()
         except StoreUnavailable as error:
-            self._say(part, error.sentence)
-        except OSError as error:  # a full disk here, which the training says, too
+            self._note(part, error.sentence)
+        except OSError as error:  # a full disk here, which the training reports too
             logger.warning("Run %s could not be published: %s", self.folder.name, error)
         except Exception:  # the next try may succeed
             logger.exception("Run %s could not be published.", self.folder.name)
@@ -280,22 +280,22 @@ class _Live:
         if "end" in parts:
             publisher.drop_calls()
 
-    def _taken(self, part: str) -> Publisher | None:
-        """Return the run's publisher, None while another process or thread has yet to let go."""
+    def _publisher_for(self, part: str) -> Publisher | None:
+        """Return the run's publisher, or None while another process has its lock."""
         if self._publisher is None and (part == "small" or self._closed.is_set()):
             root, remote = self.folder.parent, remote_of(self._url)
-            if not self._is_held:
+            if not self._is_locked:
                 try:
-                    self._held.enter_context(sync_state.alone(root, remote, self.folder.name))
+                    self._lock.enter_context(sync_state.alone(root, remote, self.folder.name))
                 except BlockingIOError:
                     return None
-                self._is_held = True
+                self._is_locked = True
             publisher = Publisher(root, self.folder, remote)
             publisher.drop_calls()  # what an earlier worker did not live to answer
             self._publisher = publisher
         return self._publisher
 
-    def _say(self, part: str, sentence: str | None) -> None:
+    def _note(self, part: str, sentence: str | None) -> None:
         before = next(filter(None, self._troubles.values()), None)
         self._troubles[part] = sentence
         now = next(filter(None, self._troubles.values()), None)
@@ -320,13 +320,13 @@ def publishing(folder: Path, url: str, lost: Callable[[], None]) -> Iterator[Non
 
 
 def homes(remote: Remote, run_id: str) -> list[int]:
-    """Return how often a run changed servers, as its takeovers count it. Raises Away."""
+    """Return the numbers of a run's takeovers. Raises StoreUnavailable."""
     found = map(_HOME.fullmatch, remote.listing(f"{CALLS}/{run_id}"))
     return [int(one[1]) for one in found if one is not None]
 
 
 def large_files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the large files of a run's folder, by their names in it."""
+    """Yield the large files of a run's folder with their names in it."""
     kept = (f"{VOCABULARY}/{path.name}" for path in sorted((folder / VOCABULARY).glob("*")))
     for part in (*_FOLDERS, *kept):
         with contextlib.suppress(OSError):

@@ -1,11 +1,11 @@
-"""What a server knows of its store, in the hidden folder ``.elsewhere`` among the runs.
+"""Which server a run belongs to: the hidden folder ``.elsewhere`` among the runs.
 
-theirs/<id>           a run of another server: its machine, and a line more where the store has
-                      a checkpoint
-<store>/<id>.json     how far the run and the store agree (see ``record``)
-<store>/<id>.lock     locked by the process that publishes or fetches the run
-removed/<id>          a run that was removed here for good, until the store knows
-trouble               why a worker cannot publish, in a sentence
+theirs/<id>           a run of another server: its machine, and another line if the store has a
+                      checkpoint
+<store>/<id>.json     the state of the run in the store (see ``hosting.store.sync_state``)
+<store>/<id>.lock     locked by the process that uploads or fetches the run
+removed/<id>          a run that was deleted here for good, until the store knows
+trouble               why a worker cannot upload, in a sentence
 server                this folder's name among the servers
 """
 
@@ -21,7 +21,7 @@ from tfm_core.disk import remove, replace
 from tfm_core.runs.disk.atomic import write_bytes
 
 FOLDER = ".elsewhere"
-_SAID_SECONDS = 120.0
+_TROUBLE_SECONDS = 120.0
 
 
 def theirs(folder: Path) -> str | None:
@@ -33,7 +33,7 @@ def theirs(folder: Path) -> str | None:
 
 
 def has_checkpoint(folder: Path) -> bool:
-    """Say whether a run is another server's and can be gone on with: it is fetched when needed."""
+    """Return whether another server's run can be resumed: its checkpoint is fetched when needed."""
     try:
         return "\n" in _theirs(folder).read_text("utf-8")
     except (OSError, ValueError):
@@ -41,7 +41,7 @@ def has_checkpoint(folder: Path) -> bool:
 
 
 def is_theirs(folder: Path) -> bool:
-    """Say whether the run in a folder is another server's, so that only it may change the run."""
+    """Return whether a run is another server's, so that only that server may change it."""
     return os.path.lexists(f"{folder.parent}{os.sep}{FOLDER}{os.sep}theirs{os.sep}{folder.name}")
 
 
@@ -56,7 +56,7 @@ def set_mine(folder: Path) -> None:
 
 
 def note_removed(folder: Path) -> None:
-    """Note that a run was removed for good, where there is a store to tell. Never raises."""
+    """Note that a run was deleted for good, if there is a store. Never raises."""
     root = _root(folder)
     if _place(root).is_dir() and not is_theirs(root / folder.name):
         with contextlib.suppress(OSError):
@@ -64,7 +64,7 @@ def note_removed(folder: Path) -> None:
 
 
 def removed(root: Path) -> list[str]:
-    """Return the ids of the runs that were removed and that the store may still have."""
+    """Return the ids of deleted runs that the store may still have."""
     try:
         return os.listdir(_place(root) / "removed")
     except OSError:
@@ -72,18 +72,18 @@ def removed(root: Path) -> list[str]:
 
 
 def is_removed(folder: Path) -> bool:
-    """Say whether a run was removed and the store may still have it."""
+    """Return whether a run was deleted and the store may still have it."""
     return (_place(_root(folder)) / "removed" / folder.name).exists()
 
 
 def forget_removed(folder: Path) -> None:
-    """Forget that a run was removed: it was not, or the store has it no more. Never raises."""
+    """Forget that a run was deleted: it was not, or the store no longer has it. Never raises."""
     with contextlib.suppress(OSError):
         (_place(_root(folder)) / "removed" / folder.name).unlink()
 
 
 def note_trouble(root: Path, sentence: str | None) -> None:
-    """Note why a worker cannot publish, or that it can again. Never raises."""
+    """Note why a worker cannot upload, or that it can again. Never raises."""
     with contextlib.suppress(OSError):
         if sentence is None:
             (_place(root) / "trouble").unlink(missing_ok=True)
@@ -92,13 +92,13 @@ def note_trouble(root: Path, sentence: str | None) -> None:
 
 
 def trouble(root: Path) -> str | None:
-    """Return why a worker cannot publish, in a sentence, or None.
+    """Return why a worker cannot upload, in a sentence, or None.
 
-    A worker says so again with each try: what is older was of one that was killed.
+    A worker repeats it with each try, so an old note is from one that was killed.
     """
     path = _place(root) / "trouble"
     try:
-        is_old = abs(time.time() - path.stat().st_mtime) > _SAID_SECONDS
+        is_old = abs(time.time() - path.stat().st_mtime) > _TROUBLE_SECONDS
         return None if is_old else path.read_text("utf-8") or None
     except (OSError, ValueError):
         return None
@@ -122,7 +122,7 @@ def server(root: Path) -> str:
 
 
 def of_store(root: Path, key: str) -> Path:
-    """Return the folder of what is known of one store, which is made. Raises OSError."""
+    """Return the folder with the states of one store, which is created. Raises OSError."""
     folder = _place(root) / key
     folder.mkdir(parents=True, exist_ok=True)
     return folder

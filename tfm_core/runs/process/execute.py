@@ -79,22 +79,16 @@ def execute(
         control.stop_reason = shared_store.TAKEN_OVER
 
     with shared_store.publishing(run.folder, lost):
-        return _ended(run, control, listener, job, share)
-
-
-def _ended(
-    run: Run, control: Control, listener: Listener | None, job: str | None, share: Share | None
-) -> Status:
-    try:
-        return _executed(run, control, listener, job, share)
-    except OSError as error:  # it could not even begin
-        _log(run, error)
-        ended = dataclasses.replace(run.status, state="failed", reason=_why(run, error))
-        if ended.pid not in {None, process_id().pid} and run.status.is_alive:
-            raise  # somebody else's by now
-        last_word = partial(write_status, run.folder, ended)
-        quota.with_eviction(run.folder.parent, last_word, last_word_of=run.folder)
-        return ended
+        try:
+            return _executed(run, control, listener, job, share)
+        except OSError as error:  # it could not even start
+            _log(run, error)
+            ended = dataclasses.replace(run.status, state="failed", reason=_why(run, error))
+            if ended.pid not in {None, process_id().pid} and run.status.is_alive:
+                raise  # another process has it by now
+            last_word = partial(write_status, run.folder, ended)
+            quota.with_eviction(run.folder.parent, last_word, last_word_of=run.folder)
+            return ended
 
 
 def follow(run: Run, share: Share) -> None:

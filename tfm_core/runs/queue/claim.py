@@ -15,6 +15,7 @@ Only the holder of the claim writes the run's status; see ``run_queue`` for the 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import errno
 import json
 import os
@@ -162,7 +163,7 @@ def _is_alive(holder: ProcessId, folder: Path) -> bool:
 def _create(claims: Path, number: int, owner: ProcessId) -> bool:
     """Create the claim of a number; say whether this call did, and whether it counts."""
     path, aside = claims / _name(number), claims / f".claim.{secrets.token_hex(4)}"
-    content = json.dumps(_values(owner)).encode()
+    content = json.dumps(dataclasses.asdict(owner)).encode()
     try:
         write_new(aside, content)
         if not _link(aside, path, content):
@@ -236,10 +237,6 @@ def _read(path: Path) -> dict[str, Any] | None:
     while (values := read_json(path)) is None and time.monotonic() < end and os.path.exists(path):
         time.sleep(_LOOK_SECONDS)
     return values
-
-
-def _values(mark: ProcessId) -> dict[str, Any]:
-    return {"pid": mark.pid, "host": mark.host, "created": mark.created, "started": mark.started}
 
 
 def _mark(values: dict[str, Any] | None) -> ProcessId | None:

@@ -1,8 +1,8 @@
-"""What a server lets its visitors train: it may be open to everyone."""
+"""Limits on what a server's visitors may train."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from tfm_core.config import Experiment
 from tfm_core.facts import storage
@@ -33,17 +33,9 @@ class Limits:
 
     @classmethod
     def of(cls, settings: Settings) -> Limits:
-        """Return what the host of a server decided."""
-        return cls(
-            max_queued=settings.max_queued,
-            max_per_session=settings.max_per_session,
-            max_steps=settings.max_steps,
-            max_parameters=settings.max_parameters,
-            max_seconds=settings.max_seconds,
-            max_attention=settings.max_attention,
-            max_pause=settings.max_pause,
-            only_shows=settings.only_shows,
-        )
+        """Return the limits in the host's settings."""
+        names = [field.name for field in fields(cls)]
+        return cls(**{name: getattr(settings, name) for name in names})
 
     def check_session(self, n_active: int) -> None:
         """Raise LimitReached, in a sentence, where one visitor has enough runs in hand."""
@@ -67,7 +59,7 @@ class Limits:
                 max_steps=self.max_steps,
             )
         if self.max_parameters is not None:
-            count = _n_parameters(experiment)
+            count = n_parameters(experiment)
             if count > self.max_parameters:
                 raise LimitReached(
                     "This model has {count:,} parameters; the limit here is {max_parameters:,}.",
@@ -101,7 +93,7 @@ class Limits:
             raise LimitReached("This server only shows trained runs.")
 
 
-def _n_parameters(experiment: Experiment) -> int:
+def n_parameters(experiment: Experiment) -> int:
     """Count the parameters of a model without making any."""
     from tfm_core.models.build import init_on_meta
     from tfm_core.training.setup import new_model
