@@ -55,7 +55,7 @@ class Goal:
         return f"{self.target} in {self.training.seconds:g} CPU-s{every}"
 
     def is_met(self, value: float, seconds: float | None = None) -> bool:
-        """Say whether what was measured, after so many CPU-seconds of training, is enough."""
+        """Return whether what was measured, after so many CPU-seconds of training, is enough."""
         in_time = self.training is None or (
             seconds is not None and seconds <= self.training.seconds
         )

@@ -204,7 +204,7 @@ class ForkedWorker:
         self._then = call
 
     def reap(self) -> bool:
-        """Say whether the process has ended, and call what waits for that."""
+        """Return whether the process has ended, and call what waits for that."""
         if self.process.returncode is None:
             pid, status = os.waitpid(self.process.pid, os.WNOHANG)
             if not pid:

@@ -16,7 +16,7 @@ FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 
 
 def compare() -> None:
-    """Publish and fetch runs where there is a store (TFM_RUNS_URL); say what keeps it from that."""
+    """Upload and fetch runs, if there is a store (TFM_RUNS_URL); print why that failed."""
     mirror = shared_store.mirror(RunStore().root)
     if mirror is not None and (trouble := mirror.turn()) is not None:
         print(trouble, file=sys.stderr)

@@ -97,7 +97,7 @@ def further(options: argparse.Namespace) -> int:
 
 
 def _check_move(experiment: Experiment, before: str, options: argparse.Namespace) -> None:
-    """Say what another device changes. Raises ValueError where a run cannot go on on the one."""
+    """Print what another device changes. Raises ValueError if the device does not fit."""
     device = options.device or before
     check_device(device)
     resources.check(experiment, device)
@@ -161,7 +161,7 @@ def together(options: argparse.Namespace) -> int:
 
 
 def _watched(run: Run) -> Status:
-    """Return how a run stands; one on another machine is watched until that can be told."""
+    """Return a run's status; one on another machine is watched until it is certain."""
     status = run.status
     if status.is_alive and status.host != this_host():
         print(

@@ -1,4 +1,4 @@
-"""The doctor: looks at everything that the app stands on, says it in a line each, and mends."""
+"""The doctor: checks everything that the app needs, prints a line each, and repairs."""
 
 from __future__ import annotations
 

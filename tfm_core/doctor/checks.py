@@ -1,4 +1,4 @@
-"""Check what the app stands on: variables, packages, devices, data, the folder of runs, a store."""
+"""Check what the app needs: variables, packages, devices, data, the folder of runs, a store."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Finding:
     mended: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return it as a person reads it; what was done stands below."""
+        """Return the finding as text, with repairs below."""
         line = f"{self.level:<8} {self.name:<11} {self.words}"
         if self.do:
             line = f"{line} {self.do}"
@@ -69,7 +69,7 @@ KNOWN = {variable.name for variable in (*settings.VARIABLES, *settings.OTHERS)}
 
 
 def check_variables() -> Finding:
-    """Read every variable; name those that nobody reads, with what was probably meant."""
+    """Read every variable; name unknown ones, with the closest known name."""
     try:
         said = settings.checked()
     except StudentError as error:
@@ -125,7 +125,7 @@ def check_versions(requirements: Path = REQUIREMENTS) -> Finding:
 
 
 def check_torchvision() -> Finding:
-    """Say whether torchvision fits torch; PyPI's doesn't beside a CPU-only torch on Linux."""
+    """Return whether torchvision fits torch; PyPI's doesn't beside a CPU-only torch on Linux."""
     import torch
 
     try:
@@ -177,7 +177,7 @@ def check_mnist() -> Finding:
 
 
 def _others(folder: Path, names: list[str]) -> Finding:
-    """Tell a set of one's own, of as many pictures as there are, from files that are damaged."""
+    """Distinguish your own data set from damaged files."""
     counts, damaged = {}, []
     for name in names:
         try:
@@ -193,7 +193,7 @@ def _others(folder: Path, names: list[str]) -> Finding:
 
 
 def check_backend() -> Finding:
-    """Ask the cluster, where there is one, what it is."""
+    """Ask the cluster, if any, for its version."""
     cluster = cluster_of(settings.read())
     if cluster is None:
         return Finding("backend", "ok", "local: processes of this machine train the runs.")

@@ -46,7 +46,7 @@ def check_line(store: RunStore, *, mends: bool = False) -> Finding:
 
 
 def check_claims(store: RunStore, *, mends: bool = False) -> Finding:
-    """Look for claims of processes that are gone; who takes one over sweeps up behind it, too."""
+    """Look for claims of processes that are gone."""
     stale = [run for run in _own(store) if not run.status.is_active and claim.is_stale(run.folder)]
     if not stale:
         return Finding("claims", "ok", "None of processes that are gone.")
@@ -59,7 +59,7 @@ def check_claims(store: RunStore, *, mends: bool = False) -> Finding:
 
 
 def check_leftovers(store: RunStore, *, mends: bool = False) -> Finding:
-    """Look for folders and files that were never finished, and that nobody touches any more."""
+    """Look for unfinished folders and files that nothing uses any more."""
     left = list(cleanup.leftovers(store.root))
     if not left:
         return Finding("leftovers", "ok", "None.")
@@ -81,12 +81,12 @@ def _own(store: RunStore) -> list[Run]:
 
 
 def _is_alive(store: RunStore, run_id: str) -> bool:
-    """Say whether a worker has just been given a run whose ticket goes in the next moment."""
+    """Return whether a worker has just started a run whose ticket is about to be removed."""
     return Run(store.root / run_id).status.is_alive
 
 
 def _is_released(run: Run) -> bool:
-    """Take a run over from a dead process and let it go; say whether nobody was quicker."""
+    """Release a dead process's claim on a run; return whether no other process was quicker."""
     try:
         with claim.moment(run.folder):
             cleanup.clean_run(run.folder)

@@ -89,7 +89,7 @@ class OpenedRun:
     """A run to look at. ``run`` is its folder, with all that the app itself reads of it."""
 
     def __init__(self, run: Run) -> None:
-        """Take a run whose experiment can be read. Raises RunDamaged, in a sentence, otherwise."""
+        """Take a run. Raises RunDamaged, in a sentence, if its experiment cannot be read."""
         self.run = run
         self.experiment: Experiment = run.experiment
 

@@ -198,16 +198,16 @@ class Run:
 
     @property
     def has_checkpoint(self) -> bool:
-        """Whether there is a state of the training to go on from."""
+        """Whether there is a checkpoint to resume from."""
         return is_plain(self._checkpoint) or ownership.has_checkpoint(self.folder)
 
     @property
     def checkpoint_step(self) -> int | None:
-        """The step of the last checkpoint, None where there is none that can be read."""
+        """The step of the last checkpoint, or None without a readable one."""
         return self.kept_step("last")
 
     def kept_step(self, which: Literal["last", "best"]) -> int | None:
-        """Return the step of a checkpoint, None where there is none that can be read.
+        """Return the step of a checkpoint, or None without a readable one.
 
         best: of the lowest validation loss so far.
         """
@@ -258,7 +258,7 @@ class Run:
         return snapshots.steps(self.folder)
 
     def weight_steps(self) -> list[int]:
-        """Return the steps whose weights were kept, ascending; none where they were too large."""
+        """Return the steps with stored weights, ascending; large models store none."""
         return weights.steps(self.folder)
 
     def weights(self, step: int) -> dict[str, Array]:
@@ -346,7 +346,7 @@ class Run:
         self.__dict__.pop("_read_meta", None)
 
     def move_to(self, device: str) -> None:
-        """Let the run go on on another device; nothing of it changes but its meta.json.
+        """Move the run to another device; only its meta.json changes.
 
         The caller holds the run. Raises OSError, and RunDamaged where meta.json cannot be read.
         """

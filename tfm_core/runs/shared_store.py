@@ -90,7 +90,7 @@ def take_over(folder: Path) -> None:
 
 
 def publishing(folder: Path, lost: Callable[[], None]) -> AbstractContextManager[None]:
-    """Publish a run while it trains, where there is a store, and the rest of it at the end.
+    """Upload a run while it trains, if there is a store, and the rest of it at the end.
 
     lost: called from a thread where another server took the run over.
     """
@@ -106,7 +106,7 @@ def mirror(root: Path) -> Mirror | None:
 
 @contextmanager
 def mirroring(root: Path) -> Iterator[None]:
-    """Keep a folder of runs and its store alike meanwhile, where there is a store."""
+    """Keep a folder of runs in sync with the store meanwhile, if there is one."""
     if (started := mirror(root)) is None:
         yield
         return

@@ -73,7 +73,7 @@ class Status:
 
     @property
     def can_resume(self) -> bool:
-        """Whether the run ended early, so that a worker could go on with it."""
+        """Whether the run ended early and can be resumed."""
         return self.state in RESUMABLE
 
     @property
@@ -83,7 +83,7 @@ class Status:
 
     @property
     def mark(self) -> ProcessId | None:
-        """The process that holds, or held, the run."""
+        """The process that trains the run, or trained it last."""
         if self.pid is None or self.host is None:
             return None
         return ProcessId(self.pid, self.host, self.created, self.started)
@@ -106,7 +106,7 @@ class Status:
 
 
 def write_status(folder: Path, status: Status, *, lasting: bool = True) -> None:
-    """Replace ``status.json``, also for after a power cut unless told otherwise. Raises OSError."""
+    """Replace ``status.json``; lasting: it survives a power cut. Raises OSError."""
     values = dataclasses.asdict(status)
     del values["queue_position"], values["silent"]  # known by the queue's folder and the reader
     if isinstance(status.reason, Sentence) and status.reason.values:

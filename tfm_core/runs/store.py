@@ -275,7 +275,7 @@ class RunStore:
         owner: str | None = None,
         owner_name: str | None = None,
     ) -> Run:
-        """Copy a run, sick and perhaps still training, to go on otherwise from a checkpoint of it.
+        """Copy a sick run, which may still train, to resume with other settings from a checkpoint.
 
         experiment: with the same model, but for what has no weights. begins: at the checkpoint of
         the lowest validation loss, or at the newest. The copy goes on through the queue's
@@ -305,7 +305,7 @@ class RunStore:
         done: int,
         begins: Literal["best", "last"] = "last",
     ) -> Run:
-        """Make a run that goes on from step ``done`` of another, at one of its checkpoints."""
+        """Make a run that continues another from step ``done``, one of its checkpoints."""
         meta = dataclasses.replace(meta, created=_now(), recorded=False, parent=parent.id)
         status = parent.status
         is_behind, whole = done < status.step, Batches.of_experiment(parent.experiment).whole
@@ -409,7 +409,7 @@ def _copy(source: Path, folder: Path, begins: Literal["best", "last"] = "last") 
 
 
 def _note_deletion(folder: Path, by: str | None, *, waited: bool) -> None:
-    """Note who deletes a run, and whether it waited; a full disk may keep that from being noted."""
+    """Note who deletes a run, and whether it waited, unless the disk is full."""
     while True:
         try:
             write_json(folder / _DELETED, {"by": by, "waited": waited})
@@ -420,7 +420,7 @@ def _note_deletion(folder: Path, by: str | None, *, waited: bool) -> None:
 
 
 def _deleter(folder: Path) -> object:
-    """Return the hash of who deleted a run; None where that was not noted."""
+    """Return the hash of the visitor who deleted a run, or None."""
     return _noted(folder).get("by")
 
 
@@ -437,7 +437,7 @@ def _folders(root: Path) -> list[Path]:
 
 
 def new_id() -> str:
-    """Return an id that nobody has and nobody guesses."""
+    """Return a new random id."""
     # letters and digits only: a leading "-" would read as an option on a command line, and
     # Streamlit's components refuse a key that holds "__"
     return "".join(secrets.choice(_LETTERS) for _ in range(_ID_LENGTH))

@@ -64,7 +64,7 @@ logger = logging.getLogger(__name__)
 
 
 class Driver:
-    """Drives the sweeps of a queue's folder, from a thread of its own."""
+    """Drives the sweeps of a queue's folder, from its own thread."""
 
     def __init__(self, queue: RunQueue) -> None:
         """Prepare; ``start`` begins."""
@@ -88,14 +88,14 @@ class Driver:
         self._wake.set()
 
     def close(self) -> None:
-        """End the thread; running runs go on without it."""
+        """End the thread; training runs continue."""
         self._closed.set()
         self._wake.set()
         if self._thread is not None:
             self._thread.join()
 
     def trouble(self, sweep_id: str) -> str | None:
-        """Return why a sweep cannot go on just now, in a sentence, or None."""
+        """Return why a sweep cannot continue now, in a sentence, or None."""
         found = self._troubles.get(sweep_id)
         return None if found is None else found[0]
 
@@ -206,7 +206,7 @@ class Driver:
             study.tell(trial, "failed", None, status.reason or N_("Its run was stopped."))
 
     def _monitor(self, study: Study, trial: Trial, run: Run, status: Status) -> None:
-        """Report what a run that trains measured, and stop it where it shall not go on."""
+        """Report what a training run measured, and stop it if its sweep stops or it is pruned."""
         plan = study.plan
         if plan.state == "stopping":
             if not trial.held:
@@ -224,7 +224,7 @@ class Driver:
             _stop(run)
 
     def _report(self, study: Study, trial: Trial, run: Run) -> bool:
-        """Report the rungs that are over; say whether there was a new one."""
+        """Report the rungs that are over; return whether there was a new one."""
         curves = self._curves(run)
         steps = run.experiment.training.steps
         reports = objectives.reports(study.plan.looks_for, curves, steps)
@@ -251,7 +251,7 @@ class Driver:
             study.tell(trial, "failed", None, reason)
 
     def _resume(self, study: Study, trial: Trial, run: Run, status: Status) -> None:
-        """Resume a run that stopped with its sweep, or whose worker was killed."""
+        """Resume a run that was stopped with its sweep, or whose worker was killed."""
         if study.plan.state != "active":
             return
         if status.state == "interrupted" and not trial.held:
@@ -322,7 +322,7 @@ class Driver:
         limits.check_session(0 if plan.owner is None else self.store.n_active(plan.owner))
 
     def _begin(self, study: Study, trial: Trial) -> None:
-        """Have a trial trained, unless it cannot be or was: then it is told so and costs no run."""
+        """Queue a trial's run; invalid and repeated trials end without one."""
         plan = study.plan
         if {one.path for one in plan.space} != set(trial.values) and trial.run_id is None:
             study.tell(trial, "failed", None, N_("Its server ended before it started."))
@@ -420,12 +420,12 @@ def stop(plan: Plan) -> Plan:
 
 
 def go_on(plan: Plan) -> Plan:
-    """Return the plan of a sweep that shall go on where it stopped."""
+    """Return the plan of a sweep to be resumed."""
     return dataclasses.replace(plan, state="active", reason=None)
 
 
 def _untried(study: Study, trials: Sequence[Trial]) -> dict[str, space.Value] | None:
-    """Return the first point of the grid that no trial stands at, None where each has one."""
+    """Return the first grid point without a trial, or None."""
     plan = study.plan
     placed = (space.placed(plan.base, plan.space, trial.values) for trial in trials)
     tried = {frozenset(values.items()) for values in placed if values is not None}

@@ -1,4 +1,4 @@
-"""An Optuna study from elsewhere, to look at: its journal is copied, and never gone on with.
+"""An imported Optuna study, read only: its journal is copied and never continued.
 
 Nobody knows who wrote it. It is read as JSON, line by line, and of its trials only numbers and
 words are used; a sampler that lies pickled in it is not touched. Names are cut and have no markup.
@@ -41,7 +41,7 @@ class NotAStudy(StudentError):
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """What is noted of a study that was brought: its file's name, when, and whose it is."""
+    """The record of an imported study: its file's name, time and owner."""
 
     name: Annotated[str, line(_MAX_WORD)]
     created: Moment
@@ -132,7 +132,7 @@ def looks(folder: Path) -> list[Look]:
 
 
 def _checked(content: bytes) -> bytes:
-    """Return the whole lines of a journal. Raises NotAStudy for what is none."""
+    """Return the complete lines of a journal. Raises NotAStudy."""
     if len(content) > MAX_BYTES:
         raise NotAStudy(
             "This file has {size}; the limit for a journal is {most}.",

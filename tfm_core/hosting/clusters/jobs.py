@@ -101,12 +101,12 @@ class Jobs(Backend):
             raise
 
     def has(self, run: Run) -> bool:
-        """Say whether a job of this cluster has a run that has not begun."""
+        """Return whether a job of this cluster has a run that has not begun."""
         known = job.read(run.folder)
         return known is not None and (known.backend, known.phase) == (self.name, "handed")
 
     def look_after(self, runs: Callable[[], Iterable[Run]]) -> None:
-        """Look what became of the jobs; what can't be asked just now is asked again later."""
+        """Check all jobs; those that cannot be checked now are checked later."""
         if time.monotonic() < self._look_at:
             return
         self._look_at = time.monotonic() + LOOK_SECONDS
@@ -145,7 +145,7 @@ class Jobs(Backend):
             job.write(run.folder, dataclasses.replace(known, phase="over"))
 
     def _look_at_waiting(self, run: Run, known: Job) -> None:
-        """Look what became of a job that has not begun."""
+        """Check a job that has not started."""
         state = self._asked(lambda: self.cluster.state(known.name))
         tickets.forget_start_error(run.folder)
         if state == "there" or run.status.state != "queued":  # it began meanwhile
@@ -168,7 +168,7 @@ class Jobs(Backend):
             )
 
     def _again(self, run: Run, known: Job, was: Status) -> None:
-        """Let a run go on in another job, unless it gets no further. Raises RunHeld and OSError."""
+        """Resume a run in another job, unless it makes no progress. Raises RunHeld and OSError."""
         if known.tries >= TRIES and (run.checkpoint_step or 0) <= known.step:
             if was.state == "queued":
                 sentence = N_(

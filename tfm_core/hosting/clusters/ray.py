@@ -66,7 +66,7 @@ class RayJobs(Cluster):
                 raise NameTaken(order.name) from None
 
     def state(self, name: str) -> JobState:
-        """Return what became of a job that has not begun to train."""
+        """Return the state of a job that has not started to train."""
         with self._told() as client:
             info = self._info(client, name)
         if info is None:
@@ -83,7 +83,7 @@ class RayJobs(Cluster):
             return str(lines[-1] if lines else client.get_job_info(name).message)
 
     def cancel(self, name: str) -> None:
-        """Stop a job; one that waits for room Ray lets wait on, to end as soon as it begins."""
+        """Stop a job; Ray ends one that waits for resources when it starts."""
         with self._told() as client:
             if self._info(client, name) is not None:
                 client.stop_job(name)

@@ -33,7 +33,7 @@ class Slurm(Cluster):
         self.options = options
 
     def submit(self, order: Order) -> None:
-        """Submit a job. Slurm lets two have one name; the second then ends by itself."""
+        """Submit a job. Slurm allows two of one name; the second then ends by itself."""
         _said(
             "sbatch",
             "--parsable",
@@ -50,7 +50,7 @@ class Slurm(Cluster):
         )
 
     def state(self, name: str) -> JobState:
-        """Return what became of a job that has not begun to train."""
+        """Return the state of a job that has not started to train."""
         states = self._states(name)
         if states - _LOST - _OVER:
             return "there"

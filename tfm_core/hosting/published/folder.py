@@ -60,7 +60,7 @@ def is_lasting(name: str) -> bool:
 
 
 def media_type(name: str) -> str:
-    """Return what a file of this name is, for who serves it."""
+    """Return the media type of a file."""
     return _TYPES[Path(name).suffix]
 
 
@@ -130,7 +130,7 @@ class Folder:
         return True
 
     def tidy(self, keep: Collection[str]) -> None:
-        """Remove what is served, is none of these, and was none for a while. Never raises."""
+        """Remove served files that were not in ``keep`` for a while. Never raises."""
         kept, now = {STATE, PAGE, self.log, *keep}, time.monotonic()
         with contextlib.suppress(OSError):
             gone = [name for name in os.listdir(self.path) if is_served(name) and name not in kept]

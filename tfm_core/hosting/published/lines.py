@@ -1,4 +1,4 @@
-"""The curves of a run as lines that only grow: who watches fetches what is new, and no more.
+"""The curves of a run as lines that are only added: watchers fetch only what is new.
 
 A line is a JSON array whose first word says what it is of. ``["batch", step, loss, accuracy, mean
 loss, mean accuracy]`` is a batch of training, with the running means that are drawn.

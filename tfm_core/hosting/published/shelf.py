@@ -1,4 +1,4 @@
-"""The runs that a server publishes: a folder each, whose name lets whoever knows it watch.
+"""The published runs of a server: a folder each, under a secret name.
 
 They lie beside the runs, in a folder that is none. A name has 256 bits, so nobody guesses one; it
 is not the run's own id, which lets one do more than watch.
@@ -38,7 +38,7 @@ class Published:
 
     @property
     def lock(self) -> Path:
-        """Locked by who keeps the folder up to date; beside it, so that the folder can be moved."""
+        """Locked by the publisher; beside the folder, so that the folder can be moved."""
         return self.folder.with_name(f".{self.token}.lock")
 
 
@@ -71,7 +71,7 @@ class Shelf:
         return next((one for one in self.list() if one.run_id == run_id), None)
 
     def publish(self, run_id: str, *, most: int) -> Published:
-        """Give a run an address. Its files are for who keeps it up to date.
+        """Give a run an address; the publisher then writes its files.
 
         most: runs that may be published here. Raises LimitReached, and OSError.
         """
@@ -99,7 +99,7 @@ class Shelf:
         return Published(run_id, token, self.path / token)
 
     def unpublish(self, run_id: str) -> None:
-        """Remove all that is published of a run: from now on its address answers nobody."""
+        """Remove everything published of a run, and so its address."""
         for one in self.list():
             if one.run_id == run_id:
                 gone = self.path / f"{trash.GOING}{secrets.token_hex(8)}"  # at once, and as a whole

@@ -19,7 +19,7 @@ from tfm_core.sentences import StudentError
 
 
 class Unavailable(StudentError):
-    """A back end takes no run just now; ``sentence`` says why. Waiting runs go on waiting."""
+    """A back end cannot take a run now; ``sentence`` says why. Runs keep waiting."""
 
 
 class JobRefused(Unavailable):
@@ -27,23 +27,23 @@ class JobRefused(Unavailable):
 
 
 class Backend(Protocol):
-    """Trains the runs whose turn has come. Only the queue's thread asks it."""
+    """Trains the runs whose turn it is. Only the queue's thread calls it."""
 
     name: BackendName
     places: int
     """How many runs it trains at once where the host doesn't say."""
 
     def start(self, run: Run) -> bool:
-        """Give a waiting run to whoever trains it; say whether it has it now.
+        """Start a waiting run; return whether it was handed over.
 
         False: it waits no more. Raises Unavailable, claim.RunHeld and OSError; then it still waits.
         """
 
     def has(self, run: Run) -> bool:
-        """Say whether a waiting run was handed over already and has not begun yet."""
+        """Return whether a waiting run was handed over already and has not begun yet."""
 
     def look_after(self, runs: Callable[[], Iterable[Run]]) -> None:
-        """Look what became of what was handed over; no other server does so at the same time.
+        """Check the runs that were handed over; no other server does so at the same time.
 
         runs: gives all runs of the folder.
         """
@@ -55,7 +55,7 @@ class Backend(Protocol):
         """Return how many workers wait for a run."""
 
     def close(self) -> None:
-        """End what waits; what trains goes on."""
+        """End idle workers; training runs continue."""
 
 
 JobState = Literal["there", "unplaced", "over", "lost"]
@@ -90,10 +90,10 @@ class Cluster(Protocol):
         """Let a job wait for its turn. Raises NameTaken where its name cannot be used again."""
 
     def state(self, name: str) -> JobState:
-        """Return what became of a job that has not begun to train."""
+        """Return the state of a job that has not started to train."""
 
     def last_words(self, name: str, folder: Path) -> str:
-        """Return what a job that is over said last, or what the cluster says of its end."""
+        """Return the last line of a job that is over, or the cluster's message."""
 
     def cancel(self, name: str) -> None:
         """End a job that need not begin any more; there may be none."""
@@ -103,7 +103,7 @@ class Cluster(Protocol):
 
 
 def waits(run: Run) -> bool:
-    """Say whether a run with a ticket waits: also one whose server was killed as it started it."""
+    """Return whether a run with a ticket waits, also if its server was killed while starting it."""
     state = run.status.state
     if state != "interrupted":
         return state == "queued"

@@ -44,7 +44,7 @@ REFILL_SECONDS = 3.0
 
 
 class LocalWorkers:
-    """Trains each run in a process of its own; the process needs its server no more then."""
+    """Trains each run in its own process, which outlives the server."""
 
     name: BackendName = "local"
 
@@ -103,7 +103,7 @@ class LocalWorkers:
         self.pool.close()
 
     def _tell(self, run: Run, worker: WorkerProcess, device: str) -> bool:
-        """Give a worker the run that is claimed for it; say whether it has it. Raises OSError.
+        """Give a worker the run that is claimed for it; return whether it has it. Raises OSError.
 
         False: another server was quicker, and the run doesn't wait any more.
         """
@@ -199,7 +199,7 @@ class WorkerProcess:
     def send(
         self, folder: Path, *, max_seconds: float | None = None, max_pause: float | None = None
     ) -> None:
-        """Assign a run, to be started once the worker is ready. Raises OSError where it is gone.
+        """Assign a run, to be started once the worker is ready. Raises OSError if it is gone.
 
         The limits are those of ``Control``.
         """

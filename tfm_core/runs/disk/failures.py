@@ -117,7 +117,7 @@ def sentence(error: BaseException, experiment: Experiment, device: str) -> str:
 
 
 def is_disk_full(error: OSError) -> bool:
-    """Say whether room on the disk would help."""
+    """Return whether room on the disk would help."""
     return _number(error) in {errno.ENOSPC, errno.EDQUOT}
 
 

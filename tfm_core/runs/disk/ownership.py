@@ -25,7 +25,7 @@ _TROUBLE_SECONDS = 120.0
 
 
 def theirs(folder: Path) -> str | None:
-    """Return the machine whose server has the run in a folder, None for a run of this one."""
+    """Return the machine of the server that owns a run, or None if it is this server's."""
     try:
         return _theirs(folder).read_text("utf-8").partition("\n")[0] or "?"
     except (OSError, ValueError):

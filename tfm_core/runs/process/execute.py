@@ -212,7 +212,7 @@ class _Execution:
         return "finished", why
 
     def _continue(self, trainer: Trainer) -> str | None:
-        """Load the last checkpoint where there is one; return what a reader should know."""
+        """Load the last checkpoint, if any; return a sentence for the status, or None."""
         from tfm_core.training import checkpoints
 
         if self.run.has_checkpoint:
@@ -309,7 +309,7 @@ class _Execution:
             self._keep(partial(weights.write, self.run.folder, trainer.step, arrays))
 
     def _choose_examples(self, trainer: Trainer) -> None:
-        """Write the probe; a resumed run goes on with the attention of no more examples."""
+        """Write the probe; a resumed run records the attention of no more examples than before."""
         from tfm_core.probe import snapshot
 
         if trainer.step > 0:

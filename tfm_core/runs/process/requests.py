@@ -29,7 +29,7 @@ def drop(folder: Path, kind: RequestKind) -> None:
 
 
 def take(folder: Path) -> list[RequestKind]:
-    """Return the waiting requests, oldest first, and remove them; what is none is removed too."""
+    """Return the waiting requests, oldest first, and remove them with any invalid files."""
     try:
         names = sorted(os.listdir(folder / "requests"))
     except OSError:

@@ -16,7 +16,7 @@ class LimitReached(StudentError):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Upper bounds; None means that there is none, 0 that nothing is let through.
+    """Upper limits: None means no limit, 0 allows nothing.
 
     A run is stopped after it has trained for ``max_seconds``, before and after each resume, and
     where others wait also after ``max_pause`` seconds of pause. only_shows: no run may be started.
@@ -38,7 +38,7 @@ class Limits:
         return cls(**{name: getattr(settings, name) for name in names})
 
     def check_session(self, n_active: int) -> None:
-        """Raise LimitReached, in a sentence, where one visitor has enough runs in hand."""
+        """Raise LimitReached, in a sentence, if a visitor has too many active runs."""
         self._check_open()
         if n_active >= self.max_per_session:
             if n_active == 1:

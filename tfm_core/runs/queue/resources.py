@@ -61,7 +61,7 @@ def check_disk(experiment: Experiment, free: int) -> None:
 
 
 def ran_out(experiment: Experiment, device: str) -> str:
-    """Return, in a sentence, what a run needs whose memory was not enough, and what would help."""
+    """Return what a run that ran out of memory needs, and what would help."""
     needs, there = needed(experiment), memory_of(device)
     if there is None:
         return _unknown(experiment, needs, device)
@@ -107,7 +107,7 @@ def always(needs: Memory) -> int:
 
 
 def memory_of(device: str) -> int | None:
-    """Return the bytes that a process may use on a device in all, None where that is not known."""
+    """Return the total bytes that a process may use on a device, or None if unknown."""
     if device == "cpu":
         return machine.memory(swap=True)
     from tfm_core.training.gpu_helper import devices

@@ -74,7 +74,7 @@ logger = logging.getLogger(__name__)
 
 
 class RunQueue:
-    """Starts the waiting runs of a store, first come first served, from a thread of its own."""
+    """Starts the waiting runs of a store, first come first served, from its own thread."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class RunQueue:
         self._thread.start()
 
     def close(self) -> None:
-        """End the queue and its waiting workers; running runs go on without it."""
+        """End the queue and its idle workers; training runs continue."""
         self._closed.set()
         self._wake.set()
         if self._thread is not None:
@@ -159,7 +159,7 @@ class RunQueue:
 
     @os_errors_as_sentences()
     def resume(self, run: Run, device: str | None = None) -> int:
-        """Let a run that ended early go on from its last checkpoint, or else from the beginning.
+        """Resume a run that ended early from its last checkpoint, or else from the beginning.
 
         On its own device unless told otherwise. Returns how many runs were deleted for it.
 
@@ -221,7 +221,7 @@ class RunQueue:
         return self._thread is not None and self._thread.is_alive()
 
     def n_running(self) -> int:
-        """Return how many runs of this folder have a worker, whoever started it."""
+        """Return how many runs of this folder have a worker, of any server."""
         return sum(run.status.is_alive for run in self._mine())
 
     def _make_way(self, run: Run) -> int:
@@ -299,7 +299,7 @@ class RunQueue:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[bool]:
-        """Keep other servers from counting and starting meanwhile; say whether to start any."""
+        """Keep other servers from counting and starting meanwhile; return whether to start any."""
         path = self.store.root / tickets.FOLDER / "lock"
         try:
             lock = locks.lock(path)
@@ -317,7 +317,7 @@ class RunQueue:
             locks.unlock(lock)
 
     def _try_to_start(self, run_id: str) -> bool:
-        """Start a waiting run; say whether it was. What goes wrong is noted, and tried again."""
+        """Start a waiting run; return whether it was. What goes wrong is noted, and tried again."""
         folder = self.store.root / run_id
         if tickets.in_backoff(folder):
             return False

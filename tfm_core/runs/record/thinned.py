@@ -1,4 +1,4 @@
-"""The curves of a long run with fewer steps, kept beside its events so that pages open at once.
+"""The thinned curves of a long run, stored beside its events so that pages open at once.
 
 ``curves.safetensors`` holds what the events up to an offset say. Whoever reads a long file of
 events may write it: the worker when it saves, an import, a page. It is made anew where it is
@@ -89,7 +89,7 @@ class ThinnedReader:
     """Follows the events of a run: each ``read`` returns the curves as they are now."""
 
     def __init__(self, folder: Path) -> None:
-        """Begin with what is kept beside the events, if anything."""
+        """Start from the stored curves, if any."""
         self.folder = folder
         self._reader, self._curves = _kept(folder) or (_reader(folder), Curves())
         self._is_thinned = self._reader.offset > 0
@@ -129,7 +129,7 @@ class ThinnedReader:
 
 
 def keep(folder: Path) -> None:
-    """Bring the kept curves of a run with many events up to date. Never raises."""
+    """Update the thinned curves of a run with many events. Never raises."""
     try:
         size = (folder / EVENTS).lstat().st_size
     except OSError:
@@ -156,7 +156,7 @@ def _mark(folder: Path, offset: int) -> str:
 
 
 def _content(folder: Path, offset: int, curves: Curves) -> bytes:
-    """Return the file's content. Raises OSError and Unreadable where the events are gone."""
+    """Return the file's content. Raises OSError and Unreadable if the events are gone."""
     told: dict[str, Any] = {name: getattr(curves, name) for name in _RECORDS}
     told["resumed"] = curves.resumed
     told["gradients"] = [
@@ -173,7 +173,7 @@ def _finite(norm: float) -> float | None:
 
 
 def _kept(folder: Path) -> tuple[EventReader, Curves] | None:
-    """Return the kept curves and a reader of what came since; None without any that can be used."""
+    """Return the stored curves and a reader of the newer events, or None."""
     path = folder / FILE
     try:
         if not is_plain(path) or path.lstat().st_size > _MAX_FILE:
@@ -213,7 +213,7 @@ def _kept(folder: Path) -> tuple[EventReader, Curves] | None:
 
 
 def _are_rows(rows: npt.NDArray[Any], n_columns: int) -> bool:
-    """Say whether an array is rows of numbers by ascending step."""
+    """Return whether an array is rows of numbers by ascending step."""
     if rows.dtype != np.float64 or rows.ndim != 2 or rows.shape[1] != n_columns:
         return False
     steps = rows[:, 0]

@@ -231,7 +231,7 @@ class Settings(BaseSettings):
 
     @property
     def trains_on(self) -> BackendName:
-        """The back end: what was said, else Ray where its address was said."""
+        """The back end: TFM_BACKEND, else Ray if its address is set."""
         return self.backend or ("local" if self.ray_address is None else "ray")
 
     @property

@@ -1,4 +1,4 @@
-"""docs/settings.md: ``python -m tfm_core.runs.settings.page > docs/settings.md`` writes it anew."""
+"""Generate docs/settings.md: ``python -m tfm_core.runs.settings.page > docs/settings.md``."""
 
 from __future__ import annotations
 
