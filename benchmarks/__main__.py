@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import kept, reliability, summary
+from benchmarks import reliability, results, summary
 from benchmarks.goals import LEARNING, PEERS
 
 # name: the module that has ``tables(quick)``, and what it measures
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     prepare()
     print(describe(), flush=True)
-    before, outcome = kept.read(options.results), summary.Outcome()
+    before, outcome = results.read(options.results), summary.Outcome()
     only = [name for name in options.names if name in TRAINED]  # in one go: some train the same
     for name in _parts(options.names):
         module, words = known[name]
@@ -70,20 +70,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for table in summary.run(name, module, outcome, quick=options.quick, only=wanted):
             print(f"\n{table}", flush=True)
             if not options.quick:
-                kept.write(_results(outcome), options.results)  # at once: what comes may be ended
+                results.write(
+                    _results(outcome), options.results
+                )  # at once: what comes may be ended
         if name in outcome.broken:
             print(f"\nIt broke down: {outcome.broken[name]}", flush=True)
     print(f"\n{summary.table(outcome, before, quick=options.quick)}\n\n{describe()}", flush=True)
     return 1 if outcome.broken else 0
 
 
-def _results(outcome: summary.Outcome) -> dict[str, kept.Result]:
+def _results(outcome: summary.Outcome) -> dict[str, results.Result]:
     """Return what was measured, with the machine, the day and the commit."""
     from benchmarks.timing import commit, processor
 
     day = datetime.datetime.now(datetime.UTC).date().isoformat()
     figures = outcome.figures.items()
-    return {goal: kept.Result(figure, processor(), day, commit()) for goal, figure in figures}
+    return {goal: results.Result(figure, processor(), day, commit()) for goal, figure in figures}
 
 
 def _parts(names: Sequence[str]) -> list[str]:
@@ -108,7 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--results",
         type=Path,
-        default=kept.PATH,
+        default=results.PATH,
         metavar="FILE",
         help="where results are kept, and those before are found (default: %(default)s)",
     )

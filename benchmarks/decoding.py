@@ -12,7 +12,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from benchmarks.goals import said
+from benchmarks.goals import goal_cell
 from benchmarks.report import Figure, Table
 from benchmarks.timing import TimeRange, measure, ratio
 from tfm_core.config import MODEL_CONFIGS, CaptionerConfig
@@ -43,7 +43,7 @@ def tables(*, quick: bool) -> Iterator[Table]:
         )
         goal = f"decoding: {name}"
         reached[goal] = Figure(gain)
-        rows.append([*row, said(goal, gain)])
+        rows.append([*row, goal_cell(goal, gain)])
     yield Table(
         f"{BATCH} texts of {LENGTH} tokens, written greedily",
         [*COLUMNS, "target"],

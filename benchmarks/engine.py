@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 
 from benchmarks.bare_loop import BareLoop
-from benchmarks.goals import said
+from benchmarks.goals import goal_cell
 from benchmarks.report import Figure, Table
 from benchmarks.timing import Clock, TimeRange
 from tfm_core.config import Experiment
@@ -143,7 +143,7 @@ def tables(*, quick: bool) -> Iterator[Table]:
                     f"{total:+.1f} %",
                     turns.spread().show(" %", 1),
                     f"{turns.overhead(with_measurement=False):+.1f} %",
-                    said(goal, total) if clock == "CPU" else "",
+                    goal_cell(goal, total) if clock == "CPU" else "",
                 ]
             )
     columns = [

@@ -344,7 +344,7 @@ def target(name: str) -> Target:
     return GOALS[name].target
 
 
-def said(name: str, measured: float) -> str:
+def goal_cell(name: str, measured: float) -> str:
     """Return what a goal wants, and whether it was met, as a table says it."""
     wanted = target(name)
     return f"{wanted}, {wanted.verdict(measured)}"

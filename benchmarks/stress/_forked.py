@@ -187,7 +187,7 @@ class ForkedWorker:
         os.close(reading)
         self.mark: ProcessId = process_id(self.process.pid)
 
-    def said(self) -> list[str]:
+    def output(self) -> list[str]:
         """Return nothing: it writes to where its server does."""
         return []
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import chromium
-from benchmarks.goals import said
+from benchmarks.goals import goal_cell
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import serve
 from benchmarks.stress.visits import addresses
@@ -290,7 +290,7 @@ def _table(seconds: float, visitor: Restless, faults: list[Fault]) -> Table:
     rows = [[kind, str(n), ""] for kind, n in visitor.counts.most_common()]
     for begin, words in kinds.items():
         n = sum(fault.words.startswith(begin) for fault in faults)
-        rows.append([words, str(n), said(GOAL, n)])
+        rows.append([words, str(n), goal_cell(GOAL, n)])
     notes = [f"{sum(visitor.counts.values()):,} actions with seed {visitor.seed}."]
     if faults:
         notes.append("\n\n" + "\n\n".join(f"```\n{fault}\n```" for fault in faults[:5]))

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.goals import said
+from benchmarks.goals import goal_cell
 from benchmarks.report import Figure, Table
 from benchmarks.served import ROOT, Served, serve
 from benchmarks.visitor import visitor
@@ -119,7 +119,7 @@ def of_views(folder: Path, run: Run, *, sessions: int) -> Table:
         f"The server's memory, {len(VIEWS)} views of the run a session",
         ["", "MB resident", "slowest view, s"],
         rows,
-        [f"Peak {said(PEAK, highest.rss / 1e6)}.", f"{log.count('Traceback')} pages broke."],
+        [f"Peak {goal_cell(PEAK, highest.rss / 1e6)}.", f"{log.count('Traceback')} pages broke."],
         {PEAK: Figure(highest.rss / 1e6)},
     )
 

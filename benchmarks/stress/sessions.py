@@ -18,7 +18,7 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks.goals import said
+from benchmarks.goals import goal_cell
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import Served, per_step, serve, wait_until
 from benchmarks.timing import TimeRange, milliseconds, ratio
@@ -114,7 +114,7 @@ def _answers(watched: Watched) -> Table:
         worst = statistics.quantiles(taken, n=20, method="inclusive")[-1]
         if goal is not None:
             reached[goal] = Figure(worst)
-        verdict = "" if goal is None else said(goal, worst)
+        verdict = "" if goal is None else goal_cell(goal, worst)
         rows.append(
             [
                 name,
@@ -140,7 +140,7 @@ def _memory(before: int, most: int) -> Table:
         [
             ["before, one session has come and gone", f"{before / 1e6:,.0f}", ""],
             ["at most", f"{most / 1e6:,.0f}", ""],
-            ["a session", f"{each:.1f}", said(MEMORY, each)],
+            ["a session", f"{each:.1f}", goal_cell(MEMORY, each)],
         ],
         ["Over all turns: what an earlier session left and none uses counts, too."],
         {MEMORY: Figure(each)},
@@ -163,7 +163,7 @@ def slowdown(
         )
         if row == 0:
             reached[goal] = Figure(spread.median)
-        verdict = said(goal, spread.median) if row == 0 else ""
+        verdict = goal_cell(goal, spread.median) if row == 0 else ""
         rows.append([clock, *(milliseconds(values).show() for values in (alone, watched)),
                      spread.show(" %", 1), verdict])  # fmt: skip
     return Table(

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks.goals import said
+from benchmarks.goals import goal_cell
 from benchmarks.report import Figure, Skipped, Table, Target
 from benchmarks.served import serve, wait_until
 from benchmarks.visitor import visitor
@@ -114,14 +114,14 @@ def tables(*, quick: bool) -> Iterator[Table | Skipped]:
 def _table(before: Held, after: Held, *, n_warm: int, n_visits: int, n_failed: int) -> Table:
     grown = (after.memory - before.memory) / 2**20
     rows = [["memory, MiB", f"{before.memory / 2**20:.0f}", f"{after.memory / 2**20:.0f}",
-             f"{grown:+.0f}", said(GROWTH, grown)]]  # fmt: skip
+             f"{grown:+.0f}", goal_cell(GROWTH, grown)]]  # fmt: skip
     none = Target(0, at_least=False)
     for field in fields(Held):
         if field.name != "memory":
             first, last = getattr(before, field.name), getattr(after, field.name)
             verdict = f"{none}, {none.verdict(last - first)}"
             rows.append([field.name, str(first), str(last), f"{last - first:+d}", verdict])
-    rows.append(["tracebacks in the log", "", str(n_failed), "", said(TRACEBACKS, n_failed)])
+    rows.append(["tracebacks in the log", "", str(n_failed), "", goal_cell(TRACEBACKS, n_failed)])
     return Table(
         f"What {n_visits} fresh sessions leave in the server",
         ["", "before", "after", "grown by", "target"],

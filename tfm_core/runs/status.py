@@ -93,7 +93,7 @@ class Status:
         """Whether a worker that lives was not heard of for a while."""
         return self.silent >= SILENT_SECONDS
 
-    def held_by(self, mark: ProcessId) -> Status:
+    def with_process(self, mark: ProcessId) -> Status:
         """Return the status of the run in the hands of a process."""
         return dataclasses.replace(
             self,

@@ -78,8 +78,8 @@ class RunStore:
         On a full disk the trash is emptied for it. run_id: an id reserved in advance, so that a
         restarted caller can find the run.
         """
-        grouped = labels.a_group(group)
-        name = labels.a_name(name or experiment.task.facts.label)
+        grouped = labels.clean_group(group)
+        name = labels.clean_name(name or experiment.task.facts.label)
         meta = Meta(name, _now(), device, threads, **facts)
         status = Status(state, total_steps=experiment.training.steps, device=device)
 
@@ -133,7 +133,7 @@ class RunStore:
     def rename(self, run_id: str, name: str) -> Run:
         """Give a run another name. Raises ValueError, in a sentence."""
         run = self._mine(run_id)
-        run.write_labels(dataclasses.replace(run.labels, name=labels.a_name(name)))
+        run.write_labels(dataclasses.replace(run.labels, name=labels.clean_name(name)))
         return run
 
     @os_errors_as_sentences()
@@ -154,10 +154,10 @@ class RunStore:
         old = run.labels
         run.write_labels(
             Labels(
-                old.name if name is None else labels.a_name(name),
-                old.tags if tags is None else labels.some_tags(tags),
-                old.note if note is None else labels.a_note(note),
-                old.group if group is None else labels.a_group(group),
+                old.name if name is None else labels.clean_name(name),
+                old.tags if tags is None else labels.clean_tags(tags),
+                old.note if note is None else labels.clean_note(note),
+                old.group if group is None else labels.clean_group(group),
             )
         )
         return run
@@ -287,7 +287,7 @@ class RunStore:
             raise StudentError("This run has no checkpoint.")
         meta = dataclasses.replace(
             parent.meta,
-            name=labels.a_name(name or parent.meta.name),
+            name=labels.clean_name(name or parent.meta.name),
             preset=None,
             device="cpu" if parent.meta.recorded else parent.meta.device,
             owner=owner,
@@ -342,7 +342,7 @@ class RunStore:
         status: of a run that is over. fill: writes the rest of the run into a folder that no list
         shows yet; where it raises, nothing is left. Raises ValueError, in a sentence.
         """
-        meta = Meta(labels.a_name(name), _now(), threads=threads, **facts)
+        meta = Meta(labels.clean_name(name), _now(), threads=threads, **facts)
 
         def write(folder: Path) -> None:
             _write_new(folder, experiment, meta, status)

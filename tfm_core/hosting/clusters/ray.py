@@ -51,7 +51,7 @@ class RayJobs(Cluster):
 
     def submit(self, order: Order) -> None:
         """Submit a job. Ray takes each name once, also of a job that was deleted."""
-        with self._told() as client:
+        with self._connected() as client:
             try:
                 client.submit_job(
                     entrypoint=shlex.join(order.command),
@@ -67,7 +67,7 @@ class RayJobs(Cluster):
 
     def state(self, name: str) -> JobState:
         """Return the state of a job that has not started to train."""
-        with self._told() as client:
+        with self._connected() as client:
             info = self._info(client, name)
         if info is None:
             return "lost"
@@ -78,19 +78,19 @@ class RayJobs(Cluster):
 
     def last_words(self, name: str, folder: Path) -> str:
         """Return the last line of a job's log, or Ray's message."""
-        with self._told() as client:
+        with self._connected() as client:
             lines = [line for line in client.get_job_logs(name).splitlines() if line.strip()]
             return str(lines[-1] if lines else client.get_job_info(name).message)
 
     def cancel(self, name: str) -> None:
         """Stop a job; Ray ends one that waits for resources when it starts."""
-        with self._told() as client:
+        with self._connected() as client:
             if self._info(client, name) is not None:
                 client.stop_job(name)
 
     def examined(self) -> tuple[str, bool]:
         """Return the address and the release of the cluster, and the one here where it differs."""
-        with self._told() as client:
+        with self._connected() as client:
             import ray
 
             there = getattr(client, "_server_ray_version", None) or ray.__version__
@@ -109,7 +109,7 @@ class RayJobs(Cluster):
             raise
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[Any]:
+    def _connected(self) -> Iterator[Any]:
         """Give the client; what Ray answers otherwise is raised as Unavailable, in a sentence."""
         try:
             if self._known is None:

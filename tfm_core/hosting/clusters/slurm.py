@@ -34,7 +34,7 @@ class Slurm(Cluster):
 
     def submit(self, order: Order) -> None:
         """Submit a job. Slurm allows two of one name; the second then ends by itself."""
-        _said(
+        _run(
             "sbatch",
             "--parsable",
             *self.options,
@@ -67,19 +67,19 @@ class Slurm(Cluster):
 
     def cancel(self, name: str) -> None:
         """Cancel the job, if there is one."""
-        _said("scancel", f"--name={name}")
+        _run("scancel", f"--name={name}")
 
     def examined(self) -> tuple[str, bool]:
         """Return the release, once the controller has answered; it checks that they fit."""
-        _said("squeue", "--noheader", "--name=none")
-        return f"{_said('sbatch', '--version').strip()} trains the runs.", False
+        _run("squeue", "--noheader", "--name=none")
+        return f"{_run('sbatch', '--version').strip()} trains the runs.", False
 
     def _states(self, name: str) -> set[str]:
-        rows = _said("squeue", "--noheader", "--states=all", "--format=%T", f"--name={name}")
+        rows = _run("squeue", "--noheader", "--states=all", "--format=%T", f"--name={name}")
         return set(rows.split())
 
 
-def _said(*command: str, environment: dict[str, str] | None = None) -> str:
+def _run(*command: str, environment: dict[str, str] | None = None) -> str:
     """Return what a command of Slurm wrote. Raises Unavailable, in a sentence."""
     hidden = {"TFM_HOST_KEY"}
     own = {name: value for name, value in os.environ.items() if name not in hidden}

@@ -114,7 +114,7 @@ class LocalWorkers:
         requests.take(run.folder)  # what an earlier worker did not live to answer
         run.move_to(device)
         starting = dataclasses.replace(
-            run.status.held_by(worker.mark),
+            run.status.with_process(worker.mark),
             state="starting",
             device=device,
             heartbeat=time.time(),
@@ -134,7 +134,7 @@ class LocalWorkers:
         code = worker.process.returncode
         values = read_json(run.folder / "status.json") or {}
         if code > 0 and values.get("state") in ALIVE and values.get("pid") == worker.mark.pid:
-            last = (run.log_tail(1) or worker.said()[-1:] or ["it said nothing"])[-1]
+            last = (run.log_tail(1) or worker.output()[-1:] or ["no output"])[-1]
             reason = N_("The worker crashed: {last}", last=last)
             with contextlib.suppress(OSError, claim.RunHeld), claim.moment(run.folder):
                 write_status(
@@ -187,7 +187,7 @@ class WorkerProcess:
         """Whether the process runs."""
         return self.process.poll() is None
 
-    def said(self) -> list[str]:
+    def output(self) -> list[str]:
         """Return the lines that it wrote before it got a run."""
         try:
             self._log.seek(0)

@@ -98,7 +98,7 @@ def sentence(error: BaseException, experiment: Experiment, device: str) -> str:
     """Return what a reader should know about the error that ended a run."""
     text = str(error).strip() or N_("no message")
     if _is_out_of_memory(error):
-        return resources.ran_out(experiment, device)
+        return resources.out_of_memory(experiment, device)
     if isinstance(error, OSError):
         return refusal(error)
     if isinstance(error, StudentError):

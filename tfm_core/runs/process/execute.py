@@ -125,7 +125,7 @@ def _executed(
         if status.mark is None or not is_same(status.mark, hold.mark):
             # else the queue has prepared all for this process
             requests.take(run.folder)  # what an earlier worker did not live to answer
-        with Recorder(hold, status.held_by(hold.mark)) as recorder:
+        with Recorder(hold, status.with_process(hold.mark)) as recorder:
             control.begin(status.seconds - status.parent_seconds, recorder.clock)
             recorder.change("starting")
             tickets.remove(run.folder.parent, run.id)

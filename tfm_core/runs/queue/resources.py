@@ -60,7 +60,7 @@ def check_disk(experiment: Experiment, free: int) -> None:
         )
 
 
-def ran_out(experiment: Experiment, device: str) -> str:
+def out_of_memory(experiment: Experiment, device: str) -> str:
     """Return what a run that ran out of memory needs, and what would help."""
     needs, there = needed(experiment), memory_of(device)
     if there is None:
