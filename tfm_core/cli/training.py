@@ -57,7 +57,7 @@ def train(options: argparse.Namespace) -> int:
 
 
 def resume(options: argparse.Namespace) -> int:
-    """Go on with a run that ended early."""
+    """Resume a run that ended early."""
     if options.job is not None:
         return _work_as_job(options)
     store = RunStore()
@@ -82,7 +82,7 @@ def resume(options: argparse.Namespace) -> int:
 
 
 def further(options: argparse.Namespace) -> int:
-    """Train a copy of a run that is over further."""
+    """Train a copy of a finished run for longer."""
     store = RunStore()
     compare()
     parent = store.get(options.id)
@@ -106,7 +106,7 @@ def _check_move(experiment: Experiment, before: str, options: argparse.Namespace
 
 
 def _work_as_job(options: argparse.Namespace) -> int:
-    """Train a run that its server handed to a cluster, like a worker of the server's own."""
+    """Train a run as a job of a cluster, like a local worker."""
     from tfm_core.runs.process import worker
 
     store = RunStore()
@@ -119,7 +119,7 @@ def _work_as_job(options: argparse.Namespace) -> int:
             id=options.id,
             root=str(store.root),
         ) from None
-    jobs.check(run.folder, run.status, options.job)  # before the run's log hides what is said
+    jobs.check(run.folder, run.status, options.job)  # before the output goes to the run's log
     return worker.work(
         run.folder, max_seconds=options.max_seconds, max_pause=options.max_pause, job=options.job
     )
@@ -133,7 +133,7 @@ def n_processes() -> int:
 def together(options: argparse.Namespace) -> int:
     """Run a command as one of the processes that torchrun has started.
 
-    The first does all that one alone does; the others train along.
+    The first acts like a single process; the others only train.
     """
     from tfm_core.runs.process.execute import follow
     from tfm_core.training.share import joined
@@ -144,7 +144,7 @@ def together(options: argparse.Namespace) -> int:
             try:
                 return int(options.command(options))
             finally:
-                if options.share is not None:  # it was refused, and there is no run
+                if options.share is not None:  # it was refused: there is no run
                     share.broadcast(None)
         for kind in (signal.SIGINT, signal.SIGTERM):
             signal.signal(kind, signal.SIG_IGN)  # the first one stops, and says so
@@ -165,8 +165,8 @@ def _watched(run: Run) -> Status:
     status = run.status
     if status.is_alive and status.host != this_host():
         print(
-            f"{status.host} trained this run last; looking whether its heart still beats, for "
-            f"at most {STALE_SECONDS:.0f} seconds.",
+            f"{status.host} trained this run last. Watching its heartbeat for up to "
+            f"{STALE_SECONDS:.0f} seconds.",
             file=sys.stderr,
         )
     beat = status.heartbeat
@@ -177,7 +177,7 @@ def _watched(run: Run) -> Status:
 
 
 def _execute(run: Run, options: argparse.Namespace) -> int:
-    """Train a run in this process, show how it goes, and say how it ended."""
+    """Train a run in this process, show its progress, and print how it ended."""
     from tfm_core.runs.process.execute import execute
     from tfm_core.runs.process.requests import BY_HAND, Control
 
@@ -192,7 +192,7 @@ def _execute(run: Run, options: argparse.Namespace) -> int:
                 raise KeyboardInterrupt
             control.stop_reason = BY_HAND
 
-        # torchrun passes on what it is sent, once more
+        # torchrun forwards its signals, too
         kinds = (signal.SIGINT,) if share is None else (signal.SIGINT, signal.SIGTERM)
         before = [signal.signal(kind, on_interrupt) for kind in kinds]
         try:
@@ -213,7 +213,7 @@ def _report(run: Run, status: Status, options: argparse.Namespace) -> int:
         print(status.reason, file=sys.stderr)
     elif status.state == "stopped":
         print(
-            f"Stopped at step {status.step:,} of {status.total_steps:,}. Go on with: "
+            f"Stopped at step {status.step:,} of {status.total_steps:,}. Resume with: "
             f"python -m tfm_core resume {run.id}",
             file=sys.stderr,
         )
@@ -252,7 +252,7 @@ def chosen_experiment(preset: str | None, changes: list[str], seed: int | None) 
 
 
 def preset_label(name: str | None) -> str | None:
-    """Return how the app calls a preset."""
+    """Return the label of a preset."""
     return None if name is None else str(_preset(name).label)
 
 
