@@ -38,9 +38,9 @@ from benchmarks.served import serve
 from benchmarks.stress import _garbling
 from benchmarks.visitor import visitor
 from pages.runs import filter
-from pages.ui import view_link
-from pages.ui.fields import settings_of
-from pages.ui.page_table import PAGES, PageFacts
+from pages.ui.address import view_link
+from pages.ui.navigation.page_table import PAGES, PageFacts
+from pages.ui.settings.fields import settings_of
 from tests.pages.opening import opened_at
 from tfm_core import cli
 from tfm_core.config import TASK_FACTS, ConfigError, from_json, to_json

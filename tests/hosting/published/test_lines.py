@@ -8,7 +8,7 @@ import random
 import pytest
 
 from tfm_core.hosting.published.lines import CurveLines, Line
-from tfm_core.plots.stage import curve_lines
+from tfm_core.plots.training.stage import curve_lines
 from tfm_core.runs.curves import Curves
 
 STEPS = 61
