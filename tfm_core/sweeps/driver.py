@@ -1,17 +1,17 @@
-"""The driver: asks Optuna for suggestions, has them trained by the queue, and tells what came out.
+"""The driver: asks Optuna for suggestions, queues their runs, and reports the results.
 
-All that decides is on the disk, so a server can be killed at any moment and another goes on. Who
-drives a sweep holds its lock for one look; between two looks nobody does. A trial goes this way:
+All state is on the disk, so a server can be killed at any moment and another continues. A server
+holds a sweep's lock only during one look. The steps of a trial:
 
-    1. Optuna suggests it             a kill before all settings are there: it failed, and cost none
-    2. the id of its run is noted     a kill here or before 4: the run is made, or found, and queued
-    3. its run is made and queued     an ordinary run, which needs no server any more
-    4. that is noted                  from now on a run that is not there was deleted by somebody
-    5. its figures are reported       at each rung, for the pruner
-    6. it is told how it ended        complete, pruned or failed; what can't be failed after step 1
+    1. Optuna suggests it             killed before all settings are there: it failed, without a run
+    2. the id of its run is noted     killed here or before 4: the run is made, or found, and queued
+    3. its run is made and queued     an ordinary run, which no longer needs a server
+    4. that is noted                  from now on a missing run was deleted by somebody
+    5. its values are reported        at each rung, for the pruner
+    6. its end is reported            complete, pruned or failed; invalid ones fail after step 1
 
-A run that is given up, or that stops with its sweep, gets the ordinary request to stop. That it was
-asked is noted before, so that whoever looks next tells the one from a run stopped by hand.
+A run that is pruned, or stops with its sweep, gets an ordinary stop request. The reason is noted
+before, to distinguish it from a run that a person stopped.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a sweep looks for: one figure of the validation, and whether more or less of it is better.
+"""The metric of a sweep: a validation metric, and whether more or less of it is better.
 
-It is measured where the weights are that count: the last, or with patience the best by validation.
+It is measured for the weights that count: the last, or with patience the best by validation.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The study of a sweep: Optuna's suggestions and their results, in Optuna's journal.
 
-Each edition of a sweep's space is a study of its own in one journal, for Optuna lets no study
-change the values of a setting. Whatever of the older ones lies in the new space is carried over, so
-that nothing that was learned is forgotten. What Optuna has no word for stands in a trial's user
-attributes (``ATTRIBUTES``).
+Each edition of a sweep's space is a study of its own in one journal, because Optuna does not let a
+study change the values of a setting. Older trials that lie in the new space are carried over, so
+that no result is lost. ``ATTRIBUTES`` are stored as Optuna's user attributes of a trial.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Local workers: processes of this machine, some of which wait with torch imported.
 
-In the order of the queue's table: the worker, already started, gets the claim; the status becomes
-"starting"; the worker is sent the run's folder; the ticket is removed. Each run on a GPU has one of
-its own: two would share its memory and wait for each other.
+In the order of the queue's table: the idle worker gets the claim; the status becomes "starting";
+the worker gets the run's folder; the ticket is removed. Each run on a GPU gets its own GPU: two
+would share its memory and slow each other down.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Remove what killed processes left behind, and runs that were deleted long ago.
 
-Safe with several servers on one folder: only what nobody touched for a while goes, no file of a run
-that has a worker, and each folder is renamed first, which only one server can do.
+Safe with several servers on one folder: only what nothing touched for a while is removed, no file
+of a run with a worker, and each folder is renamed first, which only one server can do.
 """
 
 from __future__ import annotations

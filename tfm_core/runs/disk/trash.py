@@ -1,8 +1,8 @@
-"""The trash: runs that were deleted lie in it for a day, or until their room is needed.
+"""The trash: deleted runs stay in it for a day, or until their space is needed.
 
-It is a folder among the runs, so that a run goes in and out by one rename, which takes no room on a
-full disk and which only one of several servers can do. What is removed for good is renamed first,
-too: nobody takes back half a run.
+It is a folder among the runs, so that a run moves in and out by one rename, which needs no space on
+a full disk and succeeds on only one of several servers. What is removed for good is renamed first,
+too, so nobody restores a partial run.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Training a run: the engine's events on the one side, the run's folder on the other.
+"""Train a run: from the engine's events to the run's folder.
 
-Whoever trains a run, worker or command line, does it here, so every run has the same folder.
+Workers and the command line both train here, so every run has the same folder.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which process works on a run, and whether it still lives: no answer depends on the clock."""
+"""Which process works on a run, and whether it is alive; no answer depends on the clock."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""Claims: at most one process works on a run, whatever number of servers share its folder.
+"""Claims: at most one process works on a run, however many servers share its folder.
 
-Claims are numbered files; the highest number counts, and says which process it is. A claim is
-written aside and linked to its number, which only one process can do and which never leaves half a
-claim. A dead holder is followed by linking the next number, never by removing its file: two that
-find the same dead claim cannot both win.
+Claims are numbered files; the highest number counts and names its process. A claim is written
+aside and linked to its number, which only one process can do and which leaves no partial claim. The
+claim of a dead process is replaced by linking the next number, never by removing its file: two
+processes that find the same dead claim cannot both win.
 
-Whether a holder lives doesn't depend on the clock. A worker keeps ``claims/lock`` locked for its
-life, which the operating system ends with it: who holds the lock lives. Where there are no locks,
-and before a worker is at its run, the process itself is looked for (``process.identity``).
+Whether a holder lives does not depend on the clock. A worker keeps ``claims/lock`` locked, which
+the operating system releases when it ends. Where there are no locks, and before a worker has its
+run, the process itself is checked (``process.identity``).
 
 Only the holder of the claim writes the run's status; see ``run_queue`` for the order.
 """

@@ -1,9 +1,8 @@
 """The thinned curves of a long run, stored beside its events so that pages open at once.
 
-``curves.safetensors`` holds what the events up to an offset say. Whoever reads a long file of
-events may write it: the worker when it saves, an import, a page. It is made anew where it is
-missing, damaged, or of other events. Of the steps, those stay that ``thin`` chooses; validations
-and tests all stay.
+``curves.safetensors`` has the content of the events up to an offset. Any reader of a long file of
+events may write it: the worker when it saves, an import, a page. It is recreated if it is missing,
+damaged, or of other events. ``thin`` chooses the steps to keep; all validations and tests stay.
 """
 
 from __future__ import annotations
