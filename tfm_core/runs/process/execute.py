@@ -69,9 +69,9 @@ def execute(
     """Train a run from its last checkpoint, or from the start, and return how it ended.
 
     ``listener`` is called with every event. job: the name of the job of a cluster, if any. share:
-    of the first of several processes; the others ``follow``. Raises claim.RunHeld if another process
-    works on the run, job.NotItsTurn if it does not wait for this job, and OSError if not even the
-    status can be written; everything else becomes a status.
+    of the first of several processes; the others ``follow``. Raises claim.RunHeld if another
+    process works on the run, job.NotItsTurn if it does not wait for this job, and OSError if not
+    even the status can be written; everything else becomes a status.
     """
     control = control or Control(run.folder)
 
