@@ -44,10 +44,10 @@ from tfm_core.sweeps.study import Study, Trial
 from tfm_core.training.progress import is_of_divergence
 
 LOOK_SECONDS = 1.0
-"""How often to look at the sweeps that go on."""
+"""How often to look at the active sweeps."""
 
 MAX_IDLE = 30
-"""Suggestions in a row that cost no run, after which nothing new is expected any more."""
+"""After so many suggestions in a row without a run, a sweep ends."""
 
 MAX_RESUMES = 3
 """How often a run that was interrupted is taken up again: what kills it may be the run itself."""
@@ -56,7 +56,7 @@ SURE_SECONDS = 3.0
 """How long a run must read as interrupted: one that just ends reads so for a moment."""
 
 RETRY_SECONDS = 5.0
-"""How long a sweep is left alone that could not go on: a full disk, a line that is full."""
+"""How long to wait before retrying a sweep that failed: a full disk or queue."""
 
 _UNEXPECTED = N_("This sweep has an error (see the server log).")
 
@@ -134,7 +134,7 @@ class Driver:
             if self.trouble(sweep.id) != sentence:
                 logger.warning("The sweep %s cannot go on: %s", sweep.id, error)
             self._back_off(sweep, sentence)
-        except Exception:  # the other sweeps go on, and this one may at the next look
+        except Exception:  # the other sweeps continue, and this one may at the next look
             if self.trouble(sweep.id) != _UNEXPECTED:
                 logger.exception("The sweep %s cannot go on.", sweep.id)
             self._back_off(sweep, _UNEXPECTED)
@@ -147,7 +147,7 @@ class Driver:
         self._troubles[sweep.id] = (why, time.monotonic() + RETRY_SECONDS)
 
     def _advance_sweep(self, sweep: Sweep) -> None:
-        plan = sweep.plan()  # again: now nobody else changes it
+        plan = sweep.plan()  # read again under the lock
         study = self._study_of(sweep, plan)
         for trial in study.trials():
             if trial.state == "running":

@@ -14,7 +14,7 @@ from tfm_core.runs.curves import Curves
 from tfm_core.sentences import N_, StudentError
 
 RUNGS = 20
-"""Equal parts of a training after which runs are held against each other, however long each is."""
+"""Equal parts of a training after which runs of any length are compared."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ from tfm_core.runs.status import Status, write_status
 from tfm_core.sentences import N_
 
 PLACES = 8
-"""Runs that are handed over at once, waiting in the cluster or training, unless the host says."""
+"""Submitted runs at a time, waiting in the cluster or training, by default."""
 
 LOOK_SECONDS = 5.0
 """How often to ask what became of the jobs that have not begun, and look for those that ended."""

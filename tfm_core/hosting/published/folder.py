@@ -24,11 +24,11 @@ from tfm_core.disk import BINARY
 from tfm_core.runs.disk.atomic import write_bytes
 
 FORM = 1
-"""Of the files; a page of another form loads itself anew."""
+"""The version of the files; a page of another version reloads itself."""
 EVERY = 2.0
 """Seconds after which a page asks again, unless very many do."""
 LINGER = 60.0
-"""Seconds that a file stays which nothing names any more: who is slow may just have read of it."""
+"""Seconds that an unnamed file stays: a slow page may still request it."""
 STATE = "run.json"
 PAGE = "index.html"
 

@@ -153,7 +153,7 @@ class Publisher:
         parts = self.record.files.get(name, Entry()).parts
         done = sum(size for _name, size in parts)
         with path.open("rb") as file:
-            if file.seek(0, os.SEEK_END) < done:  # it was written anew
+            if file.seek(0, os.SEEK_END) < done:  # it was rewritten
                 parts, done = (), 0
             file.seek(done)
             content = file.read()

@@ -59,7 +59,7 @@ class Backend(Protocol):
 
 
 JobState = Literal["there", "unplaced", "over", "lost"]
-"""unplaced: given up by the cluster, because it had no room for it; lost: it knows no such job."""
+"""unplaced: the cluster gave it up for lack of resources; lost: the cluster does not know it."""
 
 
 class NameTaken(Exception):

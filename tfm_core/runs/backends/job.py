@@ -22,7 +22,7 @@ from tfm_core.stored import Step, Stored, matching, whole
 
 FILE = "job.json"
 Phase = Literal["handed", "again", "over"]
-"""handed: submitted, or just being so; again: to be submitted anew; over: nothing is to be done."""
+"""handed: submitted, or about to be; again: to be resubmitted; over: nothing to do."""
 
 LABELS: dict[BackendName, str] = {"ray": "Ray", "slurm": "Slurm"}
 _MAX_BYTES = 4096

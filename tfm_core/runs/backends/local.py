@@ -289,7 +289,7 @@ def here() -> tuple[str, ...]:
     """Return the names of the NVIDIA GPUs of this machine; looked for once, which takes seconds."""
     try:
         found = gpu_helper.devices()
-    except RuntimeError:  # whoever trains says what is wrong with them
+    except RuntimeError:  # the worker reports what is wrong with them
         logger.exception("The GPUs of this machine could not be counted.")
         return ()
     return tuple(one.name for one in found if one.available and one.name.startswith("cuda"))

@@ -21,7 +21,7 @@ from tfm_core.runs.record import weights
 from tfm_core.runs.status import read_status
 
 QUIET_SECONDS = 600.0
-"""What was not touched for so long is not being written any more."""
+"""Files untouched for so long are no longer being written."""
 
 EVERY_SECONDS = 600.0
 """How often a server sweeps."""

@@ -22,7 +22,7 @@ from tfm_core.runs.disk.failures import is_disk_full
 
 FOLDER = ".trash"
 KEPT_SECONDS = 24 * 3600.0
-"""How long a deleted run can be brought back, where its room is not needed before."""
+"""How long a deleted run can be restored, unless its space is needed."""
 
 GOING = ".gone-"
 """How a folder is called while it is removed; what is left of it is swept later."""

@@ -55,7 +55,7 @@ CHECKPOINT_SHARE = 20
 
 Listener = Callable[[Event], None]
 Ending = tuple[State, str | None]
-"""How a stretch of training ended, and why in a sentence."""
+"""How a stretch of training ended, and why."""
 
 
 def execute(

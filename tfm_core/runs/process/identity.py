@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 
 STALE_SECONDS = 30.0
-"""A heart elsewhere that has not beaten for so long, while it was watched, beats no more."""
+"""A watched worker elsewhere without a heartbeat for so long counts as dead."""
 
 _SAME_START_SECONDS = 5.0  # clocks are corrected; process numbers come around much later
 _MAX_WATCHED = 4096

@@ -35,7 +35,7 @@ from tfm_core.sentences import StudentError
 
 FOLDER = "claims"
 
-_WRITING_SECONDS = 0.25  # where links are not to be had, a claim is empty for a moment
+_WRITING_SECONDS = 0.25  # without hard links, a claim is empty for a moment
 _LOCK_SECONDS = 1.0  # somebody may just be looking whether it is locked, or be dying
 _LOOK_SECONDS = 0.02
 _NO_LINKS = {
@@ -118,7 +118,7 @@ def release(folder: Path, owner: ProcessId) -> None:
     path = folder / FOLDER / _name(_highest(folder / FOLDER))
     try:
         write_json(path, {"released": True})
-    except OSError:  # a full disk: to be empty takes no room, and says the same
+    except OSError:  # a full disk: an empty file needs no space and means the same
         os.truncate(path, 0)
 
 
@@ -176,7 +176,7 @@ def _create(claims: Path, number: int, owner: ProcessId) -> bool:
         return False
     for old in _numbers(claims):
         if old < number - 1:
-            with contextlib.suppress(OSError):  # it counts no more
+            with contextlib.suppress(OSError):  # it no longer counts
                 (claims / _name(old)).unlink()
     return True
 
@@ -187,7 +187,7 @@ def _link(aside: Path, path: Path, content: bytes) -> bool:
     except FileExistsError:
         # a network folder may have done it and lost the answer
         return os.stat(aside).st_nlink == 2
-    except FileNotFoundError:  # swept away by the one who was quicker
+    except FileNotFoundError:  # removed by a quicker process
         return False
     except OSError as error:
         if error.errno not in _NO_LINKS:

@@ -55,7 +55,7 @@ from tfm_core.runs.store import RunNotFound, RunStore
 from tfm_core.sentences import N_, StudentError, joined
 
 LOOK_SECONDS = 0.5
-"""How often to look for what other servers and their workers did; one's own wake the queue."""
+"""How often to look for changes by other servers; this one's wake the queue."""
 
 MEND_SECONDS = 30.0
 """How often to look for runs that wait without a ticket."""
@@ -182,7 +182,7 @@ class RunQueue:
             self.limits.check_line(len(tickets.waiting(self.store.root)))
             gone = self._make_way(run)
             with claim.moment(run.folder):
-                if run.status.can_resume:  # nobody was quicker
+                if run.status.can_resume:  # no other process was quicker
                     run.move_to(device)
                     job.renew(run.folder)
                     queued = dataclasses.replace(
@@ -306,7 +306,7 @@ class RunQueue:
             self._refused_at = self._refused_at or time.monotonic()
             yield time.monotonic() - self._refused_at > PATIENCE_SECONDS
             return
-        except OSError:  # a full disk: what is wrong is said of the run that cannot begin
+        except OSError:  # a full disk: the run that cannot start says so
             yield True
             return
         self._refused_at = 0.0

@@ -24,7 +24,7 @@ def add(root: Path, run_id: str) -> None:
     if any(name.partition(".")[2] == run_id for name in names):
         return
     (root / FOLDER).mkdir(parents=True, exist_ok=True)
-    # behind the last one, also where the clock was set back since it came
+    # behind the last one, even if the clock was set back
     number = max([time.time_ns(), *(_number(name) + 1 for name in names)])
     number = min(number, _LAST)
     (root / FOLDER / f"{number:0{_DIGITS}d}.{run_id}").touch()

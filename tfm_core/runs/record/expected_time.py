@@ -25,7 +25,7 @@ from tfm_core.runs.run import Run
 BUSY = 1.3
 """From this slowdown on a machine is called busy."""
 _MIN_SECONDS = 1.0  # of a training that says something about the machine
-_NEWEST = 5  # runs that are asked
+_NEWEST = 5  # runs that count
 _ENOUGH = 3  # runs that need no measurement of the processor beside them
 _TAIL_BYTES = 65_536  # of the events, in which a step is found
 

@@ -34,10 +34,10 @@ FILE = "curves.safetensors"
 EVENTS = "events.jsonl"
 
 MAX_STEPS = 4_000
-"""Curves with no more steps than this are kept whole."""
+"""Curves with at most so many steps are stored whole."""
 
 LONG_FILE = 2**20
-"""Bytes of events from which on their curves are kept."""
+"""Curves of events above so many bytes are stored."""
 
 _FIRST, _INTERVALS, _WIDE_INTERVALS = 100, 1_500, 150
 _LOCAL_EXTREMES = ("loss", "accuracy", "grad_norm")
