@@ -129,7 +129,7 @@ def _executed(
             control.begin(status.seconds - status.parent_seconds, recorder.clock)
             recorder.change("starting")
             tickets.remove(run.folder.parent, run.id)
-            state, reason = _Execution(run, control, recorder, listener, share).train()
+            state, reason = _trained(run, control, recorder, listener, share)
             recorder.stop_heartbeat()
             _let_go(hold)  # before the last status: a reader may resume the run at once
             recorder.change(state, reason)
@@ -182,20 +182,7 @@ class _Execution:
         self._cpu_begin = 0.0
 
     def train(self) -> Ending:
-        """Train, and return how it ended, whatever happens on the way."""
-        try:
-            with place.below(self.run.folder.parent):
-                return self._train()
-        except claim.RunHeld:
-            raise
-        except KeyboardInterrupt:
-            return "stopped", self.control.stop_reason or BY_HAND
-        except Exception as error:
-            _log(self.run, error)
-            return "failed", _why(self.run, error)
-
-    def _train(self) -> Ending:
-        """Build, load, train, and finish or stop."""
+        """Build, load, train, and finish or stop; return how it ended."""
         from tfm_core.training.loop import build, train
 
         settle(self.run.meta.threads)
@@ -370,6 +357,22 @@ class _Execution:
         self.recorder.note(f"{words}{share}")
         if self.control.is_stop_asked():
             raise KeyboardInterrupt
+
+
+def _trained(
+    run: Run, control: Control, recorder: Recorder, listener: Listener | None, share: Share | None
+) -> Ending:
+    """Train, and return how it ended, whatever happens on the way."""
+    try:
+        with place.below(run.folder.parent):
+            return _Execution(run, control, recorder, listener, share).train()
+    except claim.RunHeld:
+        raise
+    except KeyboardInterrupt:
+        return "stopped", control.stop_reason or BY_HAND
+    except Exception as error:
+        _log(run, error)
+        return "failed", _why(run, error)
 
 
 def _why(run: Run, error: Exception) -> str:
