@@ -78,7 +78,7 @@ def execute(
     def lost() -> None:
         control.stop_reason = shared_store.TAKEN_OVER
 
-    with shared_store.publishing(run.folder, lost):
+    with shared_store.uploading(run.folder, lost):
         try:
             return _executed(run, control, listener, job, share)
         except OSError as error:  # it could not even start
