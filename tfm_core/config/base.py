@@ -104,8 +104,8 @@ class SomeOf:
         names = value.split(",") if isinstance(value, str) else value
         if not isinstance(names, list | tuple):
             raise StudentError("{value} is not a list of names.", value=_short(value))
-        given = [str(name).strip() for name in names if name != ""]
-        for name in given:
+        chosen = [str(name).strip() for name in names if name != ""]
+        for name in chosen:
             if name in self.choices:
                 continue
             if name in self.elsewhere:
@@ -119,7 +119,7 @@ class SomeOf:
                 name=_named(name),
                 known=", ".join(self.choices) or "–",
             )
-        return tuple(name for name in self.choices if name in given)
+        return tuple(name for name in self.choices if name in chosen)
 
 
 def choices_of(field: FieldInfo) -> Mapping[str, Labelled] | None:

@@ -48,15 +48,15 @@ def to_device_together(
 ) -> list[tuple[Tensor, ...]]:
     """Return groups of tensors of the CPU on a device: one copy for all of a kind of number."""
     flat = [tensor for group in groups for tensor in group]
-    there: dict[int, Tensor] = {}
+    on_device: dict[int, Tensor] = {}
     for kind in {tensor.dtype for tensor in flat}:
         some = [tensor for tensor in flat if tensor.dtype == kind]
         whole = to_device(torch.cat([tensor.flatten() for tensor in some]), device)
         parts = torch.split(whole, [tensor.numel() for tensor in some])
-        there |= {
+        on_device |= {
             id(tensor): part.view(tensor.shape) for tensor, part in zip(some, parts, strict=True)
         }
-    return [tuple(there[id(tensor)] for tensor in group) for group in groups]
+    return [tuple(on_device[id(tensor)] for tensor in group) for group in groups]
 
 
 def take_rows(table: Tensor, rows: Tensor, indices: Tensor) -> Tensor:

@@ -227,13 +227,13 @@ def _is_text(content: bytes) -> bool:
 
 def _check_size(image: Image.Image) -> None:
     """Raise StudentError for more pixels than are decoded."""
-    most = _MAX_PIXELS_JPEG if image.format == "JPEG" else _MAX_PIXELS
-    if image.width * image.height > most:
+    limit = _MAX_PIXELS_JPEG if image.format == "JPEG" else _MAX_PIXELS
+    if image.width * image.height > limit:
         raise StudentError(
             "The picture has {width} x {height} pixels; the limit is {most_pixels} million.",
             width=image.width,
             height=image.height,
-            most_pixels=most // 10**6,
+            most_pixels=limit // 10**6,
         )
 
 

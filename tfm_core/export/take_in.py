@@ -250,8 +250,8 @@ def _checked_facts(facts: Mapping[str, Any], experiment: Experiment) -> _Checked
         reason=reason,
         seconds=stored.seconds,
     )
-    came = datetime.now(UTC).isoformat(timespec="microseconds")
-    source = Origin(stored.id, stored.created, came, stored.device, stored.versions, stored.data)
+    now = datetime.now(UTC).isoformat(timespec="microseconds")
+    source = Origin(stored.id, stored.created, now, stored.device, stored.versions, stored.data)
     threads = min(stored.threads, usable_cores())
     tagged = Labels(None, stored.tags, stored.note, stored.group)
     return _CheckedFacts(stored.name, status, threads, stored.preset, source, tagged)

@@ -136,9 +136,9 @@ def inverse_roots(grams: Tensor) -> Tensor:
 def _polynomial(grams: Tensor) -> Tensor:
     """Return a + b A + c A^2 of each A in ``grams`` (n, m, m)."""
     a, b, c = COEFFICIENTS
-    made = torch.baddbmm(grams, grams, grams, beta=b, alpha=c)
-    made.diagonal(dim1=1, dim2=2).add_(a)
-    return made
+    polynomial = torch.baddbmm(grams, grams, grams, beta=b, alpha=c)
+    polynomial.diagonal(dim1=1, dim2=2).add_(a)
+    return polynomial
 
 
 def _wide(matrix: Tensor) -> Tensor:

@@ -45,8 +45,8 @@ class Descent:
             self.first = self.smoothed = loss
         self.smoothed = MEMORY * self.smoothed + (1 - MEMORY) * loss
         self._before = self.progress
-        left = max(0.0, self.smoothed - self.floor) / max(self.first - self.floor, 1e-9)
-        self.progress = max(self.progress, 1 - math.sqrt(left))
+        remaining = max(0.0, self.smoothed - self.floor) / max(self.first - self.floor, 1e-9)
+        self.progress = max(self.progress, 1 - math.sqrt(remaining))
 
     def passes(self, n_parts: int, every: int = 1) -> bool:
         """Return whether the last step completed one of ``n_parts`` parts of the way.

@@ -99,23 +99,23 @@ class Registry(Mapping[str, V]):
         return self._by_name((*self._given.values(), *resolve(self._others)(type(first))))
 
     def _by_name(self, variants: tuple[V, ...]) -> dict[str, V]:
-        found: dict[str, V] = {}
+        by_name: dict[str, V] = {}
         for variant in variants:
-            if variant.name in found:
+            if variant.name in by_name:
                 raise ValueError(
                     f"There are two variants of {self.subject} named {variant.name!r}."
                 )
-            found[variant.name] = variant
-        return found
+            by_name[variant.name] = variant
+        return by_name
 
     def __getitem__(self, name: str) -> V:
         """Return a variant. Raises UnknownVariant, a KeyError whose text is a sentence."""
         try:
             return self._variants[name]
         except KeyError:
-            known = ", ".join(self._variants)
+            names = ", ".join(self._variants)
             raise UnknownVariant(
-                f"There is no {self.subject} named {name!r}; there are {known}."
+                f"There is no {self.subject} named {name!r}; there are {names}."
             ) from None
 
     def __iter__(self) -> Iterator[str]:

@@ -199,13 +199,13 @@ def write(prepared: Prepared, *, owner: str | None = None, root: Path | None = N
     target = root / id_of(prepared)
     if not target.is_dir():
         _write_files(files_of(prepared), target)
-    made = opened(target)
-    owners = dict.fromkeys([*made.owners, *([owner] if owner else [])])
-    if tuple(owners) != made.owners or not made.kept:
-        now = made.kept or datetime.now(UTC).isoformat(timespec="seconds")
+    own = opened(target)
+    owners = dict.fromkeys([*own.owners, *([owner] if owner else [])])
+    if tuple(owners) != own.owners or not own.kept:
+        now = own.kept or datetime.now(UTC).isoformat(timespec="seconds")
         _replace(target / _KEPT, {"owners": list(owners), "kept": now})
-        made = opened(target)
-    return made
+        own = opened(target)
+    return own
 
 
 def give_up(own: OwnSet, owner: str) -> bool:
@@ -368,8 +368,8 @@ def opened(folder: Path) -> OwnSet:
         return OwnSet(name, folder, name=name, problem=N_(_GONE, file=SET))
     except Unreadable as error:
         return OwnSet(name, folder, name=name, problem=error.sentence)
-    owners, kept = _keepers(folder)
-    return OwnSet(name, folder, **manifest.parts, files=manifest.files, owners=owners, kept=kept)
+    owners, since = _keepers(folder)
+    return OwnSet(name, folder, **manifest.parts, files=manifest.files, owners=owners, kept=since)
 
 
 def _set_of(content: bytes) -> _SetFile:
@@ -419,12 +419,12 @@ def _keepers(folder: Path) -> tuple[tuple[str, ...], str]:
         values = object_of(folder / _KEPT, most=_MAX_KEPT)
     except (FileNotFoundError, Unreadable):
         return (), ""
-    owners, kept = values.get("owners"), values.get("kept")
+    owners, since = values.get("owners"), values.get("kept")
     listed_owners = owners if isinstance(owners, list) else []
     valid_owners = tuple(
         one for one in listed_owners if isinstance(one, str) and OWNER.fullmatch(one)
     )
-    return valid_owners, str(kept) if is_moment(kept) else ""
+    return valid_owners, str(since) if is_moment(since) else ""
 
 
 def _replace(path: Path, values: Mapping[str, Any]) -> None:
