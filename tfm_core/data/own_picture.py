@@ -1,7 +1,7 @@
-"""A custom picture, made like those a model was trained on, with notes on the changes.
+"""A custom picture, converted to the form of the training pictures, with notes on the changes.
 
 MNIST's digits are light on dark, scaled into 20 x 20 pixels and centred by their mass in 28 x 28
-(LeCun et al. 1998, III.A). A photograph of a pencil stroke is none of that, so it is made so.
+(LeCun et al. 1998, III.A); a photograph of a pencil stroke is converted to that.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """An untrusted zip: its names are checked, and the size of each member is bounded.
 
-Nothing is unpacked by name. A member is read into memory, up to the size that its reader allows,
-and the whole is refused beforehand where a name leads out of it, a name is there twice, a link or a
-pickle is among them, or it would unpack to far more than it is.
+Nothing is unpacked by name. A member is read into memory, up to the size that its reader allows.
+Refused beforehand are unsafe or duplicate names, links, pickles, and zips that unpack to far more
+than their size.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a page needs to query a model that it holds as an ONNX file: lengths, words, rules."""
+"""Settings to query a model in the browser, from its ONNX file: lengths, words, rules."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The custom set in a zip of a run, read as the app will read it before it is imported.
 
-Its name is a digest of all that it holds, and the experiment names it: no other set is taken. That
-it can be learned from is tried in a folder that nobody sees, before anything is kept.
+Its name is a digest of its content, and the experiment names it: no other set is accepted. It is
+loaded in a temporary folder before anything is kept.
 """
 
 from __future__ import annotations
