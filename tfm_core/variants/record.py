@@ -8,9 +8,9 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,20 +22,6 @@ class Named:
     """
 
     name: str
-
-    def __new__(cls, **parts: Any) -> Self:
-        """Raise TypeError, in a sentence, when a part is not given at all."""
-        missing = [
-            part.name
-            for part in fields(cls)
-            if part.name not in parts and part.default is part.default_factory is MISSING
-        ]
-        if parts and missing:  # no parts at all: copy and pickle fill them in themselves
-            raise TypeError(
-                f"{cls.__name__} {parts.get('name', 'without a name')!r} lacks its "
-                f"{', '.join(missing)}: every part of a variant must be given."
-            )
-        return object.__new__(cls)
 
     def __post_init__(self) -> None:
         """Raise ValueError when a part is empty, so that no variant is half there."""
