@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from dataclasses import dataclass, field
 
 import streamlit as st
 
-from pages.find_the_bug.link import LEVEL, PAIR, READY
-from pages.i18n import _
-from pages.ui import comparison, run_time, runs_access, show, state, view_link, visitors
+from pages.i18n import N_, _
+from pages.ui import (
+    comparison,
+    parameters,
+    run_time,
+    runs_access,
+    show,
+    state,
+    view_link,
+    visitors,
+)
+from pages.ui.parameters import Unfit, Written
 from pages.ui.run_actions import Start
 from tfm_core.inspect.bugs.bugs import Bug, basis, of_level, with_bug
 from tfm_core.inspect.bugs.probes import can_probe
@@ -17,8 +27,33 @@ from tfm_core.inspect.bugs.round import ComparedMeasurement, Twins
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 
+READY = ("recorded-many-heads", "recorded-one-head")
+"""A pair that comes with the app: a healthy run and its twin."""
 _ROUNDS = "find-the-bug-rounds"
 _SOLVED = "find-the-bug-solved"
+
+
+def _ids_of(text: str) -> tuple[str, str]:
+    if not re.fullmatch(r"[\w-]{1,64}\.[\w-]{1,64}", text):
+        raise Unfit(_("two runs, separated by a dot"))
+    healthy, _dot, twin = text.partition(".")
+    return healthy, twin
+
+
+PAIR = Written("pair", reader=_ids_of, writer=".".join, first=READY, key="find-the-bug-pair")
+LEVEL = parameters.named(
+    "level",
+    {"1": N_("Plain"), "2": N_("Hidden"), "3": N_("Subtle")},
+    key="find-the-bug-level",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FindTheBugView:
+    """The pair, never the answer, and how well the next bug hides."""
+
+    pair: tuple[str, str] = view_link.linked(PAIR)
+    level: str = view_link.linked(LEVEL)
 
 
 def shown() -> Twins | None:
@@ -35,6 +70,8 @@ def shown() -> Twins | None:
 
 
 def bar(pair: Twins | None) -> None:
+    healthy = _healthy()
+    time = run_time.takes(basis())
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         with st.container(width="content"):
             level = view_link.choice(
@@ -42,23 +79,21 @@ def bar(pair: Twins | None) -> None:
                 LEVEL,
                 help=_("Plain: one curve or probe shows it; subtle: the model runs well."),
             )
-        healthy = _healthy()
-        time = run_time.takes(basis())
-        if healthy is None:
-            words = _("Train a pair with a bug, {time} each", time=time)
-        else:
-            words = _("Another one: train a twin, {time}", time=time)
-        if st.button(words, type="primary", icon=":material/bug_report:", key="bug-train"):
+        if st.button(
+            _("Train a new pair, {time} each", time=time)
+            if healthy is None
+            else _("Train a new suspect, {time}", time=time),
+            type="primary" if pair is None else "secondary",
+            icon=":material/bug_report:",
+            key="bug-train",
+        ):
             _train(int(level), healthy)
         if pair is not None:
-            st.caption(_description(pair), width="stretch")
-
-
-def _description(pair: Twins) -> str:
-    task = _(pair.healthy.experiment.task.facts.label)
-    if pair.twin.meta.recorded:
-        return _("**{task}**: this pair comes with the app. One run has a mistake.", task=task)
-    return _("**{task}**: two runs, one seed, the same data. One has a mistake.", task=task)
+            task = _(pair.healthy.experiment.task.facts.label)
+            words = _("**{task}**: this pair comes with the app.", task=task)
+            if not pair.twin.meta.recorded:
+                words = _("**{task}**: this pair was trained here.", task=task)
+            st.caption(words, width="stretch")
 
 
 def _pair(ids: tuple[str, str]) -> Twins | None:

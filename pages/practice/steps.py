@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
 
 from pages.i18n import N_, _, content, paragraph
-from pages.practice.link import STEP
 from pages.ui import (
     page_table,
+    parameters,
     run_actions,
     run_time,
     run_words,
@@ -28,6 +29,20 @@ from tfm_core.inspect.practice.evaluation import Evaluation
 from tfm_core.inspect.practice.lesson import LessonKind
 from tfm_core.runs.run import Run
 
+STEP = parameters.named(
+    "step",
+    {
+        "split": N_("1 Split"),
+        "train": N_("2 Train and watch"),
+        "early": N_("3 Stop early"),
+        "augment": N_("4 Augment"),
+        "errors": N_("5 Look at errors"),
+        "save": N_("6 Save and load"),
+        "test": N_("7 Test, once"),
+    },
+    key="practice-step",
+    old=("practice-step",),
+)
 Runs = dict[LessonKind, Run]
 NAMES: dict[LessonKind, str] = {
     "plain": N_("No augmentation"),
@@ -39,22 +54,28 @@ _BY_RUN: dict[str, LessonKind] = {"train": "plain", "early": "early", "augment":
 _DONE = "practice-done"
 
 
+@dataclass(frozen=True, slots=True)
+class PracticeView:
+    """What the page shows."""
+
+    step: str = view_link.linked(STEP)
+
+
 def runs() -> Runs:
     """Return the guided runs: of this session, of another, or else the recorded ones."""
     return lesson.find(visitors.with_lessons())
 
 
 def choose(runs: Runs) -> str:
-    """Choose a step; a sign stands before those that are done."""
+    """Choose a step; show which ones are done."""
     done = {name for name in STEP.names if _is_done(name, runs)}
     picked = view_link.choice(_("Step"), STEP, is_labelled=False)
-    marks = " ".join(
-        f":green-badge[:material/check_circle: {number}]"
-        if name in done
-        else f":gray-badge[:material/radio_button_unchecked: {number}]"
+    badges = " ".join(
+        f":green-badge[✓ {number}]" if name in done else f":gray-badge[{number}]"
         for number, name in enumerate(STEP.names, 1)
     )
-    st.markdown(f"{marks} " + _("{n} of {all} done", n=len(done), all=len(STEP.names)))
+    words = _("{n} of {all} done", n=len(done), all=len(STEP.names))
+    st.markdown(f"{badges} {words}")
     return picked
 
 
