@@ -20,10 +20,10 @@ from pages.mistakes.link import MistakesView
 from pages.own_data.state import OwnDataView
 from pages.positions.link import PositionsView
 from pages.practice.steps import PracticeView
-from pages.speed.link import SpeedView
+from pages.speed.controls import SpeedView
 from pages.sweeps.choice import SweepsView
 from pages.tensors.link import TensorsView
-from pages.training_step.link import TrainingStepView
+from pages.training_step.state import TrainingStepView
 from pages.translate.link import TranslateView
 from pages.walk.link import WalkView
 from pages.words.link import WordsView

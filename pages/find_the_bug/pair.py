@@ -57,7 +57,7 @@ class FindTheBugView:
 
 
 def shown() -> Twins | None:
-    """Return the pair to look at; None where not even the one that comes with the app is there."""
+    """Return the pair to show; None if even the recorded one is missing."""
     view_link.warn(view_link.receive(PAIR))
     ids: tuple[str, str] = st.session_state[PAIR.key]
     pair = _pair(ids)
@@ -111,7 +111,7 @@ def _pair(ids: tuple[str, str]) -> Twins | None:
 
 
 def _healthy() -> Run | None:
-    """Return a healthy run that is there already, so that a new round trains its twin alone."""
+    """Return a healthy run to reuse, so that a new round trains only the suspect."""
     fitting = (
         run
         for run in visitors.listed()
@@ -123,7 +123,7 @@ def _healthy() -> Run | None:
 
 
 def _train(level: int, healthy: Run | None) -> None:
-    """Queue the twin, and the healthy run where there is none; names do not say which bug it is."""
+    """Queue the suspect, and a healthy run if there is none; the names do not tell the bug."""
     bug = _hidden(level)
     mark = secrets.token_hex(2)
     name = _("Suspect {mark}", mark=mark)
@@ -142,7 +142,7 @@ def _train(level: int, healthy: Run | None) -> None:
 
 
 def _hidden(level: int) -> Bug:
-    """Draw a mistake of a level, one that this session has not seen, while there is one."""
+    """Choose a mistake of a level at random, preferably one that this session has not seen."""
     bugs = [bug for bug in of_level(level) if bug.level == level]
     fresh = [bug for bug in bugs if bug.name not in seen()]
     return secrets.choice(fresh or bugs)
@@ -150,11 +150,10 @@ def _hidden(level: int) -> Bug:
 
 @dataclass
 class Round:
-    """answers: of each probe that was pressed, the newest last; wanted: those still to be asked.
+    """The state of a round.
 
-    wrong: the guesses that were; hint: on the last of them, or what kept a probe from an answer.
-
-    is_over: the mistake was named, or shown; is_won: it was named.
+    answers: by probe, the newest last. wanted: probes that still have to run. wrong: wrong guesses.
+    hint: on the last of them, or why a probe failed. is_over: the mistake was named or shown.
     """
 
     answers: dict[str, tuple[ComparedMeasurement, ...]] = field(default_factory=dict)
@@ -171,10 +170,7 @@ def round_of(pair: Twins) -> Round:
 
 
 def end(pair: Twins, played: Round, name: str, *, is_won: bool) -> None:
-    """End a round, whose mistake is not hidden again before the others were.
-
-    Raises OSError where it could not be noted that the twin hides nothing any more.
-    """
+    """End a round. Raises OSError if the twin could not be marked as revealed."""
     runs_access.reveal(pair.twin, may_change=not visitors.watches(pair.twin))
     played.is_over, played.is_won, played.hint = True, is_won, ""
     if name not in seen():

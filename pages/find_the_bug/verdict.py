@@ -16,6 +16,7 @@ from tfm_core.inspect.bugs.round import Twins, difference, hint, measure_pair
 PAR = 5
 """Probes that should do."""
 _GUESS = "find-the-bug-guess"
+_PROBE = "bug-probe"
 _NEXT = "find-the-bug-next"  # the evidence to show next
 
 
@@ -27,22 +28,23 @@ def probes(pair: Twins, played: Round) -> None:
     elif not can_run:
         st.caption(_("One of the two has no weights to probe."))
     name = st.selectbox(
-        _("Probe"), list(PROBES), format_func=lambda name: _(PROBES[name].question), key="bug-probe"
+        _("Probe"), list(PROBES), format_func=lambda name: _(PROBES[name].question), key=_PROBE
     )
     st.button(
         _("Run the probe again") if name in played.answers else _("Run the probe"),
         key="bug-probe-run",
         icon=":material/science:",
         disabled=not can_run,
-        on_click=_want,
-        args=(played, name),
+        on_click=_request,
+        args=(played,),
     )
     if played.wanted:
         _ask(pair, played)
 
 
-def _want(played: Round, name: str) -> None:
-    """Queue a probe, so that the next press does not lose one that is still running."""
+def _request(played: Round) -> None:
+    """Queue the chosen probe, so that the next press does not lose one that is still running."""
+    name = st.session_state[_PROBE]
     if name not in played.wanted:
         played.wanted.append(name)
 

@@ -17,7 +17,7 @@ Draw = Callable[[KnockedPart], PartButton]
 
 
 def board(run: Run, off: Sequence[KnockedPart], worth: Worth) -> None:
-    """Show every part as a button; heads carry the colour of what they are worth."""
+    """Show every part as a button; a head's colour is the rise of the loss without it."""
     largest = max((each.rise for each in worth.values()), default=0.0)
 
     def cell(part: KnockedPart) -> PartButton:
@@ -45,7 +45,7 @@ def board(run: Run, off: Sequence[KnockedPart], worth: Worth) -> None:
 
 
 def worth_words(importance: Importance) -> str:
-    """Return what a head is worth: how the loss moves without it, and what is still right."""
+    """Return the loss and accuracy without a head, as text."""
     rise, share = signed(importance.rise), show.percent(importance.score.accuracy)
     return _("Without it: loss {rise}, {share} right", rise=rise, share=share)
 

@@ -1,4 +1,4 @@
-"""The worst errors first; each card leads to the example on the page Attention."""
+"""The worst errors first; each card links to the example on Attention."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.mistakes import controls
-from pages.mistakes.link import ORDER, Cell
-from pages.ui import page_table, show, view_link
+from pages.mistakes.link import Cell
+from pages.ui import page_table, show
 from pages.ui.typed import escape
 from tfm_core.inspect.errors import examples
 from tfm_core.inspect.errors.answers import Answers
@@ -24,11 +24,6 @@ from tfm_core.runs.run import Run
 _MAX_PICTURES, _MAX_TEXTS = 24, 20
 _WIDTH = 114  # pixels of a card with a picture
 _HEIGHT = 372
-
-
-def order() -> str:
-    """Choose what comes first."""
-    return view_link.choice(_("Order"), ORDER, is_labelled=False)
 
 
 def gallery(run: Run, answers: Answers, counted: Confusion, cell: Cell | None, order: str) -> None:
@@ -60,7 +55,7 @@ def _how_many(
     answers: Answers, n: int, most: int, cell: Cell | None, order: str, *, all_right: bool
 ) -> str:
     if all_right:
-        return _("No mistakes with these weights; the {n} least sure answers.", n=min(n, most))
+        return _("No mistakes; the {n} least confident answers.", n=min(n, most))
     values = {"n": min(n, most), "all": f"{n:,}"}
     if cell is None and answers.is_language:
         if order == "sure":
@@ -78,12 +73,15 @@ def _only(answers: Answers, cell: Cell, n: int) -> None:
         _("others") if number == OTHERS else _name(answers, number) for number in cell
     )
     values = {"truth": truth, "said": predicted, "n": f"{n:,}"}
-    if cell[0] == cell[1] != OTHERS:
+    is_right, is_text = cell[0] == cell[1] != OTHERS, answers.written is not None
+    if is_text and is_right:
+        words = _("**{truth}**, right: {n} tokens", **values)
+    elif is_text:
+        words = _("**{truth}** taken for **{said}**: {n} tokens", **values)
+    elif is_right:
         words = _("**{truth}**, right: {n}", **values)
     else:
         words = _("**{truth}** taken for **{said}**: {n}", **values)
-    if answers.written is not None:
-        words = _("Tokens in these texts: {words}", words=words)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(words, width="content")
         st.button(
@@ -96,9 +94,8 @@ def _only(answers: Answers, cell: Cell, n: int) -> None:
 
 
 def _name(answers: Answers, number: int) -> str:
-    if not 0 <= number < len(answers.names):
-        return f"{number}"
-    return escape(marked(answers.names[number]))
+    is_named = 0 <= number < len(answers.names)
+    return escape(marked(answers.names[number])) if is_named else str(number)
 
 
 def _pictures(run: Run, answers: Answers, places: Sequence[int]) -> None:
@@ -148,7 +145,7 @@ def _texts(run: Run, answers: Answers, places: Sequence[int]) -> None:
                 _picture(run, example)
             if shown.differs_at is None:
                 sure = show.percent(answers.written[example].confidence)
-                words = _("Right, its least sure token with {sure}", sure=sure)
+                words = _("Right; lowest token confidence {sure}", sure=sure)
             else:
                 st.markdown(f":orange[✗ {escape(shown.predicted) or '–'}]")
                 words = _(

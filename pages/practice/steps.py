@@ -1,4 +1,4 @@
-"""The seven steps: the chosen one, those done, and their guided runs."""
+"""The seven steps: choice, progress, texts and guided runs."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def mistake(name: str) -> None:
 
 
 def mark(name: str) -> None:
-    """Remember that this session has taken a step; for a button's callback."""
+    """Mark a step of this session as done; for a button's callback."""
     st.session_state.setdefault(_DONE, set()).add(name)
 
 
@@ -104,14 +104,14 @@ def is_marked(name: str) -> bool:
 
 
 def starter(kinds: list[LessonKind], label: str, runs: Runs) -> None:
-    """Offer to train those of the kinds that are not there yet, or again what broke down."""
+    """Offer to train the kinds that are missing or have failed."""
     missing = [kind for kind in kinds if not _is_own(kind, runs) or runs[kind].status.can_resume]
     if not missing:
         return
     if all(kind in runs and runs[kind].meta.recorded for kind in kinds):
         st.caption(
             _(
-                "{badge} Trained beforehand. Press the button to train it here.",
+                "{badge} Trained beforehand; train it here yourself.",
                 badge=shown_run.origin_badge(runs[kinds[0]]),
             )
         )
@@ -133,7 +133,7 @@ def live(kinds: list[LessonKind], runs: Runs, draw: Callable[[Runs], None]) -> N
 
     def part() -> None:
         if is_live and not any(run.status.is_active for run in shown.values()):
-            state.draw_anew()  # once: drawn anew, it no longer ticks
+            state.draw_anew()  # once: redrawn, it no longer polls
         columns = st.columns(len(shown)) if shown else []
         for column, (kind, run) in zip(columns, shown.items(), strict=True):
             with column:
@@ -144,7 +144,7 @@ def live(kinds: list[LessonKind], runs: Runs, draw: Callable[[Runs], None]) -> N
 
 
 def chosen(runs: Runs) -> tuple[LessonKind, Run] | None:
-    """Return the run that validation chooses, and say so; or say what is missing."""
+    """Return and show the run that validation chooses; show what is missing if there is none."""
     ready = {
         kind: (run, runs_access.curves(run))
         for kind, run in lesson.finished(runs).items()
@@ -169,7 +169,7 @@ def chosen(runs: Runs) -> tuple[LessonKind, Run] | None:
 
 
 def evaluated(run: Run, split: str) -> Evaluation:
-    """Return the answers of a run's weights on a split; kept. Raises ValueError."""
+    """Return the cached answers of a run on a split. Raises ValueError."""
     with st.spinner(_("Answering every picture …")):
         return _evaluated(run.folder, evaluation.weights_mark(run), split)
 

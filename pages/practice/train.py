@@ -54,7 +54,7 @@ def curves_of(run: Run, column: str, *, name: str) -> None:
         _mark_turn(figure, curves)
     words = _("Loss; the ring marks the lowest validation loss.")
     if not is_loss:
-        words = _("Accuracy: does it turn where the loss does?")
+        words = _("Accuracy. Does it turn with the loss?")
     show.live_figure(figure, words, key=f"practice-{name}-{column}")
 
 
@@ -83,7 +83,7 @@ def _one(shown: Runs) -> None:
     _loss_and_accuracy(run, "plain")
     turn = lesson.overfitting(runs_access.curves(run))
     if turn is None:
-        st.caption(_("The first measurements are on their way."))
+        st.caption(_("Waiting for the first measurement."))
     elif turn.has_begun:
         st.markdown(
             paragraph(
@@ -105,22 +105,22 @@ def _side_by_side(shown: Runs) -> None:
         for area, (kind, run) in zip(st.columns(len(shown)), shown.items(), strict=True):
             with area:
                 curves_of(run, column, name=kind)
-    gaps, is_harder = [], False
+    gaps, can_be_negative = [], False
     for kind, run in shown.items():
         turn = lesson.overfitting(runs_access.curves(run))
         if turn is not None:
-            is_harder |= kind == "augmented" and turn.gap < 0
+            can_be_negative |= kind == "augmented" and turn.gap < 0
             gaps.append(
                 _(
-                    "{name}: training is **{gap:+.1f} points** ahead of validation",
+                    "{name}: training is **{gap:+.1f} points** ahead of validation.",
                     name=_(NAMES[kind]),
                     gap=100 * turn.gap,
                 )
             )
     if gaps:
-        st.markdown("  \n".join(gaps) + ".")
+        st.markdown("  \n".join(gaps))
         words = _("Accuracy at the last step, in percentage points.")
-        if is_harder:
+        if can_be_negative:
             words += " " + _("Augmented pictures are harder, so the gap can be negative.")
         st.caption(words)
 

@@ -9,8 +9,7 @@ import streamlit as st
 
 from pages.i18n import N_, _, paragraph
 from pages.training_step import state
-from pages.training_step.link import LAST, WEIGHTS
-from pages.training_step.state import MAX_STEPS, ModelAtStep
+from pages.training_step.state import LAST, MAX_STEPS, WEIGHTS, ModelAtStep
 from pages.ui import model_choice, show, view_link
 from pages.ui.model_choice import Chosen
 from tfm_core.plots import training_step as plots
@@ -22,7 +21,7 @@ RATES = (*tuple(float(f"{digit}e{power}") for power in range(-5, 1) for digit in
 
 
 def pick() -> Chosen | None:
-    """Draw the choice of the model; None, with a sentence, where nothing can be trained."""
+    """Choose the model; return None, with a message, if it cannot be trained."""
     from tfm_core.inspect.training_step.step import example
 
     small = model_choice.Example("sgd-example", N_("A small translator, plain SGD"), example())
@@ -37,7 +36,7 @@ def pick() -> Chosen | None:
 
 
 def is_last(chosen: Chosen) -> bool:
-    """Choose the weights of a run: its first, where there is all to learn, or its last."""
+    """Choose the first or the last weights of a run; return whether the last are chosen."""
     if chosen.run is None or not chosen.run.has_checkpoint:
         view_link.forget([WEIGHTS])
         return False
@@ -47,8 +46,8 @@ def is_last(chosen: Chosen) -> bool:
     return picked == LAST
 
 
-def where(chosen: Chosen, model_at: ModelAtStep) -> None:
-    """Show which weights these are, and which step comes next. Raises ValueError."""
+def status(chosen: Chosen, model_at: ModelAtStep) -> None:
+    """Show which weights these are, and the next step. Raises ValueError."""
     step = state.with_trainer(model_at, lambda trainer: trainer.step)
     upcoming = f"{step + 1:,}"
     if model_at.rates:
@@ -71,7 +70,7 @@ def where(chosen: Chosen, model_at: ModelAtStep) -> None:
 
 
 def rate(model_at: ModelAtStep) -> float:
-    """Draw the learning rate and the buttons; return the rate of the step to come."""
+    """Draw the learning rate and the buttons; return the rate of the next step."""
     left, right = st.columns(2, vertical_alignment="bottom")
     scheduled, is_over = state.with_trainer(model_at, _scheduled)
     with left:
@@ -81,7 +80,7 @@ def rate(model_at: ModelAtStep) -> float:
             key="training-step-follow",
             help=_("The schedule has ended: this is its peak.")
             if is_over
-            else _("What the training itself would take."),
+            else _("The rate that training itself would use."),
         )
     with right:
         if not follows:
@@ -130,7 +129,7 @@ def _buttons(model_at: ModelAtStep, rate: float) -> None:
         disabled=not n,
     )
     st.button(
-        _("From the start"),
+        _("Start over"),
         icon=":material/first_page:",
         key="training-step-clear",
         on_click=state.clear,

@@ -81,7 +81,7 @@ def _orthogonal(values: Floats) -> None:
 def _weight(
     result: StepTaken, optimiser: Optimiser, own_name: Callable[[str], str]
 ) -> tuple[str, tuple[int, ...]]:
-    """Choose a weight; first the one of the largest gradient that the optimiser itself moves."""
+    """Choose a weight; the default has the largest gradient that the optimiser itself applies."""
     names = list(result.gradients)
     sizes = [
         float(gradient.abs().max()) if optimiser.mover(result.options[name]) is optimiser else 0.0
@@ -116,7 +116,7 @@ def _weight(
 
 
 def after(model_at: ModelAtStep, rate: float) -> None:
-    """Show the loss of the same batch after the step, for this rate and for others."""
+    """Show the loss of the same batch after the step, at this rate and at others."""
     result = state.last_step(state.after(model_at, rate))
     left, middle, right = st.columns(3)
     left.metric(_("Loss before (nats)"), f"{result.loss_before:.4g}")

@@ -30,9 +30,9 @@ from pages.masks.link import MasksView
 from pages.own_data.state import OwnDataView
 from pages.positions.link import PositionsView
 from pages.practice.steps import PracticeView
-from pages.speed.link import SpeedView
+from pages.speed.controls import SpeedView
 from pages.tensors.link import OPERATION, TOLD, TensorsView
-from pages.training_step.link import TrainingStepView
+from pages.training_step.state import TrainingStepView
 from pages.translate.link import TranslateView
 from pages.ui import view_link
 from pages.ui.page_table import PAGES, PageFacts
