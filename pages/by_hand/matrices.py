@@ -16,7 +16,7 @@ from tfm_core.inspect.by_hand import text as by_hand_text
 from tfm_core.inspect.by_hand.attention import Floats, Matrices
 from tfm_core.plots import by_hand as plots
 
-_BASE, _MADE = "hand-matrices", "hand-made"
+_BASE, _EDITED = "hand-matrices", "hand-edited"
 LETTERS = {"query": "W_Q", "key": "W_K", "value": "W_V", "out": "W_O"}
 
 
@@ -43,7 +43,7 @@ def matrices(given: Given, *, with_out: bool) -> Matrices:
             with column:
                 made[name] = _editor(name, getattr(base, name), version)
     changed = replace(base, **made)
-    _made()[d_model] = (seed, changed)
+    _edited()[d_model] = (seed, changed)
     _say_in_link(changed, seeded, names)
     return changed
 
@@ -81,7 +81,7 @@ def _base(seeded: Matrices, seed: int, names: list[str]) -> tuple[Matrices, int]
     is_on_page = f"hand-query-{version}" in st.session_state
     if signature_before == signature and is_on_page and not linked:
         return base, version
-    kept_seed, edited = _made().get(d_model, (None, seeded))
+    kept_seed, edited = _edited().get(d_model, (None, seeded))
     base = replace(edited if kept_seed == seed else seeded, **linked)
     st.session_state[_BASE] = (signature, base, version + 1)
     return base, version + 1
@@ -101,15 +101,15 @@ def _linked(d_model: int, names: list[str]) -> dict[str, Floats]:
     return linked
 
 
-def _made() -> dict[int, tuple[int, Matrices]]:
+def _edited() -> dict[int, tuple[int, Matrices]]:
     """Return the matrices of this session: d_model -> seed, matrices."""
-    made: dict[int, tuple[int, Matrices]] = st.session_state.setdefault(_MADE, {})
+    made: dict[int, tuple[int, Matrices]] = st.session_state.setdefault(_EDITED, {})
     return made
 
 
 def _keep(d_model: int, seed: int, learned: Matrices) -> None:
     parts = {name: by_hand_text.rounded(getattr(learned, name)) for name in LETTERS}
-    _made()[d_model] = (seed, Matrices(**parts))
+    _edited()[d_model] = (seed, Matrices(**parts))
     _signature, base, version = st.session_state[_BASE]
     st.session_state[_BASE] = (None, base, version)  # the editors start anew
 

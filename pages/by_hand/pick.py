@@ -63,7 +63,7 @@ def clicked(given: Given, board: str, row: int, column: int) -> None:
     """Write out the number that was clicked; a click on the mask also flips its cell."""
     n = len(given.words)
     if board == "mask":
-        words.turn(words.mask_kind(), n, row, column)
+        words.flip(words.mask_kind(), n, row, column)
     old: Pick = st.session_state.get(_PICK, _first(given))
     if board in _PAIRS or board == "mask":
         new = Pick(row, column, old.dimension)

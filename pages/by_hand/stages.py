@@ -32,7 +32,7 @@ TITLES = (
 )
 SENTENCES = (
     N_("Click a number to frame what it is computed from."),
-    N_("A sum of d products spreads by √d."),
+    N_("The spread of a sum of d products is √d."),
     N_("Exponentials, divided by their sum."),
     N_("Each output is the sum of all values, weighted."),
 )
@@ -112,7 +112,7 @@ def heads(given: Given) -> None:
         *_attention(head, given, inside, letters),
         plots.joined_line(
             attended, matrices.out, given.words, pick, _("5 · Concatenated, and mixed by W_O"),
-            _("The heads’ outputs are concatenated; W_O mixes them."),
+            _("W_O mixes the outputs of the heads."),
             _
         ),
     ]  # fmt: skip
@@ -172,10 +172,7 @@ def _attention(
     q, k, v = letters
     titles, sentences = (list(map(_, words)) for words in (TITLES, SENTENCES))
     if not given.is_scaled:
-        titles[1], sentences[1] = (
-            _("2 · Not divided, and mask"),
-            _("A sum of d products spreads by √d."),
-        )
+        titles[1] = _("2 · Not divided, and mask")
     return plots.attention_lines(attended, given.words, pick, titles, sentences, (q, k, v), _)
 
 
@@ -183,8 +180,8 @@ def _projected(given: Given, matrices: Matrices, head: Attended, pick: Pick) -> 
     x, words = given.vectors, given.words
     parts = (
         (_("Queries: what a word looks for"), "query", matrices.query, head.query, pick.query),
-        (_("Keys: what a word offers to be found by"), "key", matrices.key, head.key, pick.key),
-        (_("Values: what a word hands over"), "value", matrices.value, head.value, pick.key),
+        (_("Keys: what a word offers"), "key", matrices.key, head.key, pick.key),
+        (_("Values: what a word passes on"), "value", matrices.value, head.value, pick.key),
     )
     return [
         plots.projection_line(title, kind, x, matrix, made, words, (word, pick.dimension), _)
@@ -192,9 +189,9 @@ def _projected(given: Given, matrices: Matrices, head: Attended, pick: Pick) -> 
     ]
 
 
-def _question(asked: Question, name: str) -> bool:
+def _question(question: Question, name: str) -> bool:
     """Ask a question; return whether it was answered or its answer shown."""
-    walk_steps.ask(asked, name)
+    walk_steps.ask(question, name)
     return name in walk_steps.answers()
 
 

@@ -51,14 +51,14 @@ def given(stage: str) -> Given:
             vectors = _vectors(words, n_numbers)
     n_padding = 1 if mask_kind == "padding" else 0
     words, vectors = attention.filled_up(words, vectors, n_padding)
-    _turned_in_link(mask_kind, len(words))
+    _flip_linked_cells(mask_kind, len(words))
     allowed = attention.mask_of(mask_kind, len(words))
     for query, key in _clicks(mask_kind, len(words)):
         allowed[query, key] = not allowed[query, key]
     return Given(words, vectors, allowed, is_scaled, n_padding)
 
 
-def _turned_in_link(kind: str, n_words: int) -> None:
+def _flip_linked_cells(kind: str, n_words: int) -> None:
     """Flip the cells of the mask that an opened link lists; keep the flipped ones in the link."""
     linked = view_link.opened(TURNED)
     if linked is not None:
@@ -177,7 +177,7 @@ def _buttons(words: tuple[str, ...], n_numbers: int, version: int) -> None:
         )
 
 
-def turn(kind: str, n_words: int, query: int, key: int) -> None:
+def flip(kind: str, n_words: int, query: int, key: int) -> None:
     cells = set(_clicks(kind, n_words))
     cells ^= {(query, key)}
     st.session_state[_EDITS] = ((kind, n_words), tuple(sorted(cells)))

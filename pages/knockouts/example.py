@@ -67,7 +67,7 @@ def attention(run: Run, off: Sequence[KnockedPart], measurement: Measurement) ->
                 key=f"knockouts-map-{name}",
             )
     if off and changed is None:
-        st.caption(_("No attention map changed: none comes after the part that is off."))
+        st.caption(_("No attention map changed: no attention reads what is off."))
     gone = [part for part in off if part.module == module and part.kind in ("head", "sublayer")]
     if gone and (head == MEAN or any(part.head in (None, head) for part in gone)):
         st.caption(_("A part that is off still computes its weights; see later layers."))

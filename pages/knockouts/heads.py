@@ -31,15 +31,15 @@ def measured_heads(
 ) -> dict[KnockedPart, Importance]:
     """Return the importance of each head; show progress in ``place``."""
     n_heads = len(heads_of(run.experiment))
-    worth: dict[KnockedPart, Importance] = {}
+    importances: dict[KnockedPart, Importance] = {}
     for done, each in enumerate(measure.importances(run, measurement.how, measurement.n), 1):
-        worth[each.part] = each
+        importances[each.part] = each
         words = _(
             "Head {done} of {all}, on {n} examples …", done=done, all=n_heads, n=measurement.n
         )
         place.progress(done / n_heads, words)
     place.empty()
-    return worth
+    return importances
 
 
 def offer(run: Run, measurement: Measurement, *, is_measured: bool) -> None:
@@ -66,20 +66,20 @@ def table(
     run: Run,
     off: Sequence[KnockedPart],
     measurement: Measurement,
-    worth: Mapping[KnockedPart, Importance],
+    importances: Mapping[KnockedPart, Importance],
 ) -> None:
     """Show every head in a row, the most important first, beside its gradient."""
     if not has_heads(run):
         st.info(_("A recurrent network has no heads."))
         return
-    if not worth and run.meta.recorded and not measurement.is_all:
+    if not importances and run.meta.recorded and not measurement.is_all:
         return  # measuring; a bar shows it
-    if not worth:
+    if not importances:
         st.info(_("Measure every head first."))
         return
     slopes = measure.gradient_importances(run, measurement.n)
     steepest = max(slopes.values()) or 1.0
-    ordered = sorted(worth.values(), key=lambda each: -each.rise)
+    ordered = sorted(importances.values(), key=lambda each: -each.rise)
     rows = [
         {
             "stack": _(STACKS[each.part.stack]),
@@ -182,12 +182,14 @@ def _measured(run: Run, measurement: Measurement) -> HeadPruning:
         words = _("Measurement {done} of {all} …", done=done, all=total)
         place.progress(min(1.0, done / total), words)
 
-    worth = []
+    importances = []
     for done, each in enumerate(measure.importances(run, measurement.how, measurement.n), 1):
-        worth.append(each)
+        importances.append(each)
         progress(done)
     curves = None
-    for step in measure.pruned(run, measure.least_first(worth), measurement.how, measurement.n):
+    for step in measure.pruned(
+        run, measure.least_first(importances), measurement.how, measurement.n
+    ):
         if isinstance(step, HeadPruning):
             curves = step
         else:

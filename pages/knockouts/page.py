@@ -43,23 +43,23 @@ def _draw(run: Run) -> None:
     is_next = run.meta.recorded and not measurement.is_all and heads.has_heads(run)
     with left:
         is_requested = state.is_requested("heads", question)
-        worth = heads.measured_heads(run, measurement, st.empty()) if is_requested else {}
-        board.board(run, off, worth)
+        importances = heads.measured_heads(run, measurement, st.empty()) if is_requested else {}
+        board.board(run, off, importances)
         bar = st.empty()
-        if worth or not is_next:
-            heads.offer(run, measurement, is_measured=bool(worth))
+        if importances or not is_next:
+            heads.offer(run, measurement, is_measured=bool(importances))
     with right:
         outcome.scores(run, off, measurement)
         example.answers(run, off, measurement)
     view = view_link.choice(_("Look closer"), VIEW, is_labelled=False)
     if view == "heads":
-        heads.table(run, off, measurement, worth)
+        heads.table(run, off, measurement, importances)
     elif view == "pruning":
         heads.pruning(run, measurement)
     else:
         example.attention(run, off, measurement)
     shown_run.recorded_note(run, key="knockouts")
-    if is_next and not worth:  # what is above is visible meanwhile
+    if is_next and not importances:  # what is above is visible meanwhile
         heads.measured_heads(run, measurement, bar)
         state.request("heads", question)
         draw_anew()

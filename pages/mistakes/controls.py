@@ -33,8 +33,8 @@ def step(run: Run, steps: tuple[int, ...]) -> int:
     nearest = min(steps, key=lambda step: abs(step - requested))
     chosen = steps[-1] if requested == LAST else nearest
     if requested not in (LAST, chosen):
-        values = {"asked": f"{requested:,}", "step": f"{chosen:,}"}
-        problem = problem or _("No weights at step {asked}; showing step {step}.", **values)
+        values = {"requested": f"{requested:,}", "step": f"{chosen:,}"}
+        problem = problem or _("No weights at step {requested}; showing step {step}.", **values)
     view_link.warn(problem)
     st.session_state[STEP.key] = chosen
     if len(steps) > 1:

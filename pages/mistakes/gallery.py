@@ -72,16 +72,16 @@ def _only(answers: Answers, cell: Cell, n: int) -> None:
     truth, predicted = (
         _("others") if number == OTHERS else _name(answers, number) for number in cell
     )
-    values = {"truth": truth, "said": predicted, "n": f"{n:,}"}
+    values = {"truth": truth, "predicted": predicted, "n": f"{n:,}"}
     is_right, is_text = cell[0] == cell[1] != OTHERS, answers.written is not None
     if is_text and is_right:
         words = _("**{truth}**, right: {n} tokens", **values)
     elif is_text:
-        words = _("**{truth}** taken for **{said}**: {n} tokens", **values)
+        words = _("**{truth}** taken for **{predicted}**: {n} tokens", **values)
     elif is_right:
         words = _("**{truth}**, right: {n}", **values)
     else:
-        words = _("**{truth}** taken for **{said}**: {n}", **values)
+        words = _("**{truth}** taken for **{predicted}**: {n}", **values)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(words, width="content")
         st.button(
@@ -110,12 +110,12 @@ def _pictures(run: Run, answers: Answers, places: Sequence[int]) -> None:
 def _single(answers: Answers, place: int) -> str:
     values = {
         "truth": f"**{_name(answers, int(answers.truth[place]))}**",
-        "said": _name(answers, int(answers.predicted[place])),
-        "sure": show.percent(float(answers.confidence[place])),
+        "predicted": _name(answers, int(answers.predicted[place])),
+        "confidence": show.percent(float(answers.confidence[place])),
     }
     if answers.truth[place] == answers.predicted[place]:
-        return _("{truth}, right · {sure}", **values)
-    return _("{truth}, not {said} · {sure}", **values)
+        return _("{truth}, right · {confidence}", **values)
+    return _("{truth}, not {predicted} · {confidence}", **values)
 
 
 def _picture(run: Run, example: int) -> None:
@@ -144,15 +144,15 @@ def _texts(run: Run, answers: Answers, places: Sequence[int]) -> None:
             else:
                 _picture(run, example)
             if shown.differs_at is None:
-                sure = show.percent(answers.written[example].confidence)
-                words = _("Right; lowest token confidence {sure}", sure=sure)
+                confidence = show.percent(answers.written[example].confidence)
+                words = _("Right; lowest token confidence {confidence}", confidence=confidence)
             else:
                 st.markdown(f":orange[✗ {escape(shown.predicted) or '–'}]")
                 words = _(
-                    "Token {at}: {said}, not {meant} · {loss} nats a token",
+                    "Token {at}: {predicted}, not {true} · {loss} nats a token",
                     at=shown.differs_at + 1,
-                    said=escape(shown.predicted_token) or "<eos>",
-                    meant=escape(shown.true_token) or "<eos>",
+                    predicted=escape(shown.predicted_token) or "<eos>",
+                    true=escape(shown.true_token) or "<eos>",
                     loss=f"{losses[example]:.2f}",
                 )
             st.markdown(f":green[✓ {escape(shown.truth)}]")
@@ -166,10 +166,10 @@ def _surprises(run: Run, answers: Answers, places: Sequence[int]) -> None:
             token = _name(answers, int(answers.truth[place]))
             st.markdown(f"{escape(surprise.before)} **:orange[{token}]**")
             words = _(
-                "{loss} nats; expected {said} with {sure}",
+                "{loss} nats; expected {predicted} with {confidence}",
                 loss=f"{float(answers.loss[place]):.2f}",
-                said=_name(answers, int(answers.predicted[place])),
-                sure=show.percent(float(answers.confidence[place])),
+                predicted=_name(answers, int(answers.predicted[place])),
+                confidence=show.percent(float(answers.confidence[place])),
             )
             _to_attention(run, words, {"text": surprise.text})
 

@@ -93,13 +93,16 @@ def tokens(run: Run, answers: Answers) -> None:
 
 def calibrated(run: Run, answers: Answers) -> None:
     measured = calibration(answers.confidence, answers.is_right)
-    values = {"sure": show.percent(measured.confidence), "right": show.percent(measured.accuracy)}
+    values = {
+        "confidence": show.percent(measured.confidence),
+        "right": show.percent(measured.accuracy),
+    }
     if measured.confidence > measured.accuracy + measured.error / 2:
-        words = _("Overconfident: {sure} confident on average, {right} right.", **values)
+        words = _("Overconfident: {confidence} confident on average, {right} right.", **values)
     elif measured.confidence < measured.accuracy - measured.error / 2:
-        words = _("Underconfident: {sure} confident on average, {right} right.", **values)
+        words = _("Underconfident: {confidence} confident on average, {right} right.", **values)
     else:
-        words = _("Well calibrated: {sure} confident on average, {right} right.", **values)
+        words = _("Well calibrated: {confidence} confident on average, {right} right.", **values)
     error = _(
         "Expected calibration error: **{error}** over {n} predictions.",
         error=show.percent(measured.error),

@@ -93,7 +93,7 @@ def _question() -> None:
     elif answer == "train":
         st.info(_("No: its loss falls by memorising too."))
     elif answer == "test":
-        st.info(_("No: what it chose, it can no longer test."))
+        st.info(_("No: it can no longer test what it chose."))
 
 
 @st.cache_data(show_spinner=False)

@@ -49,6 +49,7 @@ NAMES: dict[LessonKind, str] = {
     "early": N_("No augmentation, stopped early"),
     "augmented": N_("With augmentation"),
 }
+TRAIN_GUIDED = N_("Train the guided run ({time})")
 TICK = 1.5  # seconds between refreshes while runs train
 _BY_RUN: dict[str, LessonKind] = {"train": "plain", "early": "early", "augment": "augmented"}
 _DONE = "practice-done"
@@ -118,8 +119,8 @@ def starter(kinds: list[LessonKind], label: str, runs: Runs) -> None:
     time = run_time.in_sequence(
         [lesson.guided(kind) for kind in missing], usual=[lesson.SECONDS[kind] for kind in missing]
     )
-    label = _("{label} ({time})", label=label, time=run_time.words(time))
-    if st.button(label, type="primary", icon=":material/play_arrow:", key=f"practice-{kinds[-1]}"):
+    words = _(label, time=run_time.words(time))
+    if st.button(words, type="primary", icon=":material/play_arrow:", key=f"practice-{kinds[-1]}"):
         for kind in missing:
             name = _("Practice: {what}", what=_(NAMES[kind]))
             if run_actions.start(lesson.guided(kind), name=name) is None:
@@ -137,7 +138,7 @@ def live(kinds: list[LessonKind], runs: Runs, draw: Callable[[Runs], None]) -> N
         columns = st.columns(len(shown)) if shown else []
         for column, (kind, run) in zip(columns, shown.items(), strict=True):
             with column:
-                _where(kind, run)
+                _run_status(kind, run)
         draw(shown)
 
     st.fragment(part, run_every=TICK if is_live else None)()
@@ -153,7 +154,7 @@ def chosen(runs: Runs) -> tuple[LessonKind, Run] | None:
     best = lesson.chosen(ready)
     if best is None:
         st.info(_("This step needs a finished run: train one first."))
-        starter(["plain"], _("Train the guided run"), runs)
+        starter(["plain"], TRAIN_GUIDED, runs)
         return None
     kind, step, loss = best
     st.markdown(
@@ -190,14 +191,11 @@ def _is_own(kind: LessonKind, runs: Runs) -> bool:
     return kind in runs and not runs[kind].meta.recorded
 
 
-def _where(kind: LessonKind, run: Run) -> None:
+def _run_status(kind: LessonKind, run: Run) -> None:
     status = run.status
     st.markdown(f"**{_(NAMES[kind])}** {run_words.badge(status)}")
-    words = run_words.progress(status)
-    if status.seconds:
-        time = show.duration(status.seconds)
-        words = _("{progress} · trained {time}", progress=words, time=time)
-    st.caption(words)
+    trained = _("trained {time}", time=show.duration(status.seconds)) if status.seconds else ""
+    st.caption(" · ".join(filter(None, (run_words.progress(status), trained))))
     if status.reason:
         st.caption(escape(_(status.reason)))
     st.page_link(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import plotly.graph_objects as go
 import streamlit as st
 
-from pages.i18n import _, paragraph
+from pages.i18n import N_, _, paragraph
 from pages.practice import steps
 from pages.practice.steps import NAMES, Runs
 from pages.ui import live_curves, runs_access, show
@@ -21,7 +21,7 @@ _WINDOW = 20
 
 def view(runs: Runs) -> None:
     """Train the guided run and mark where it begins to overfit."""
-    steps.starter(["plain"], _("Train the guided run"), runs)
+    steps.starter(["plain"], steps.TRAIN_GUIDED, runs)
     if "plain" in runs:
         steps.live(["plain"], runs, _one)
 
@@ -30,7 +30,7 @@ def augmentation(runs: Runs) -> None:
     """Put the run without and the run with augmentation side by side, from one seed."""
     kinds: list[LessonKind] = ["plain", "augmented"]
     st.markdown(paragraph("practice/augment", **lesson.AUGMENTATION))
-    steps.starter(kinds, _("Train with augmentation"), runs)
+    steps.starter(kinds, N_("Train with augmentation ({time})"), runs)
     if any(kind in runs for kind in kinds):
         steps.live(kinds, runs, _side_by_side)
 
@@ -133,7 +133,7 @@ def early(runs: Runs) -> None:
             steps=lesson.PATIENCE * lesson.guided("early").training.validate_every,
         )
     )
-    steps.starter(["early"], _("Train with patience"), runs)
+    steps.starter(["early"], N_("Train with patience ({time})"), runs)
     if "early" in runs:
         steps.live(["early"], runs, _draw_early)
     show.code(Patience)

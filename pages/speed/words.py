@@ -12,8 +12,8 @@ from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import CaseReport, SpeedReport
 
 _WHY_SLOWER = {
-    "attention": N_("On small maps, the kernel's tiles cost more than storing the map."),
-    "precision": N_("This processor has no fast 16-bit units, so products are converted twice."),
+    "attention": N_("On small maps, tiling costs more than storing the map."),
+    "precision": N_("Without fast 16-bit units, products are converted twice."),
     "threads": N_("Each operation ends before the other threads have started."),
     "data": N_("The examples are too few and too small for any gain."),
     "loops": N_("With one sequence and one head there is nothing to loop over."),

@@ -27,7 +27,7 @@ def batch(model_at: ModelAtStep) -> None:
     n = len(rows.indices)
     st.markdown(_("**{n} examples** of the shuffled training set.", n=n))
     if losses is None:
-        st.info(_("This loss is not a cross-entropy: it is a single number."))
+        st.info(_("This loss is a single number, not a cross-entropy."))
     else:
         names = _names(rows)
         show.figure(
@@ -87,7 +87,7 @@ def loss(model_at: ModelAtStep) -> None:
             disabled=len(there) == 1,
         )
     if not there:
-        st.caption(_("No answer of this example counts; choose another."))
+        st.caption(_("No answer of this example counts: choose another."))
         return
     number = there[at or 0]
     answer = state.cached("answer", model_at, (number,), lambda trainer: _answer(trainer, number))

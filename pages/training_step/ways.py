@@ -72,7 +72,7 @@ def two_ways(model_at: ModelAtStep, rate: float) -> None:
         st.markdown(_("**`nn.Module`**: the optimiser changes the weights in place."))
         st.code(_source(code.with_modules), "python", wrap_lines=True)
     with right:
-        st.markdown(_("**Functions**: weights in, gradients out; nothing is changed."))
+        st.markdown(_("**Functions**: weights in, gradients out; nothing changes."))
         st.code(_source(code.with_functions), "python", wrap_lines=True)
         st.code("\n\n".join(map(_source, rules)), "python", wrap_lines=True)
 
