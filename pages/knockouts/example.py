@@ -105,13 +105,13 @@ def _chosen(
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kind = first_kind
         if len(kinds) > 1:
-            kind = st.segmented_control(
+            kind = st.selectbox(
                 _("Attention"),
                 list(kinds),
-                default=first_kind,
+                index=list(kinds).index(first_kind),
                 format_func=lambda name: _(kinds_of(run.experiment)[name].label),
-                required=True,
                 key=f"knockouts-kind-{mark}",
+                width=280,
             )
         layers = range(len(kinds[kind]))
         layer = min(first_layer, layers[-1])

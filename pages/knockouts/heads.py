@@ -59,7 +59,7 @@ def offer(run: Run, measurement: Measurement, *, is_measured: bool) -> None:
             on_click=state.request,
             args=("heads", measurement.of(run)),
         )
-        st.caption(_("Numbers: heads; skip: residual connection."), width="content")
+        st.caption(_("Numbers are heads."), width="content")
 
 
 def table(

@@ -125,7 +125,7 @@ def _chips(off: Sequence[KnockedPart]) -> None:
         )
         if off:
             st.button(
-                _("Switch all on"),
+                _("All on"),
                 key="knockouts-clear",
                 on_click=state.clear,
             )
@@ -171,9 +171,7 @@ def controls(run: Run, probe: Probe) -> Measurement:
         problem = view_link.receive(EXAMPLE)
         st.session_state[EXAMPLE.key] = min(int(st.session_state[EXAMPLE.key]), count - 1)
         index = _example(run, probe)
-        how = view_link.choice(
-            _("Output replaced by"), HOW, help=paragraph("knockouts/zero-or-mean")
-        )
+        how = view_link.choice(_("Replace by"), HOW, help=paragraph("knockouts/zero-or-mean"))
         if n_most > n_first:
             problem = problem or view_link.receive(ALL)
             st.toggle(
