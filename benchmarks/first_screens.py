@@ -16,7 +16,7 @@ from benchmarks.goals import said
 from benchmarks.report import Figure, Table
 from benchmarks.served import Served
 from benchmarks.timing import TimeRange
-from pages.ui.page_table import PAGES
+from pages.ui.navigation.page_table import PAGES
 from tfm_core.presets import PRESETS
 
 if TYPE_CHECKING:

@@ -11,14 +11,15 @@ import streamlit as st
 
 from pages.encoders import run as encoders_run
 from pages.i18n import _
-from pages.ui import run_actions, run_time, show, state, typed
+from pages.ui import show, state, typed
+from pages.ui.runs import run_actions, run_time
 from pages.ui.typed import escape
 from tfm_core.config import TextTaskConfig
 from tfm_core.data.text import text_task
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text import blanks as core
 from tfm_core.inspect.text.blanks import Blank, Filled
-from tfm_core.plots import reading as plots
+from tfm_core.plots.texts import reading as plots
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 

@@ -6,7 +6,8 @@ import streamlit as st
 
 from pages.encoders import run as encoders_run
 from pages.i18n import _, paragraph
-from pages.ui import run_actions, show, state
+from pages.ui import show, state
+from pages.ui.runs import run_actions
 from tfm_core.inspect.attention import token_roles
 from tfm_core.inspect.attention.token_roles import CLS, MEAN, PATCH, TokenRoles
 from tfm_core.runs.run import Run

@@ -9,16 +9,10 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.i18n import N_, _, content
-from pages.ui import (
-    page_table,
-    parameters,
-    run_actions,
-    run_time,
-    run_words,
-    shown_run,
-    state,
-    view_link,
-)
+from pages.ui import state
+from pages.ui.address import parameters, view_link
+from pages.ui.navigation import page_table
+from pages.ui.runs import run_actions, run_time, run_words, shown_run
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS

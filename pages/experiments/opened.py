@@ -9,21 +9,13 @@ import streamlit as st
 
 from pages.experiments import outcome
 from pages.i18n import _, ngettext
-from pages.ui import (
-    comparison,
-    page_table,
-    parameters,
-    run_actions,
-    run_time,
-    run_words,
-    show,
-    shown_run,
-    state,
-    view_link,
-    walk_steps,
-)
-from pages.ui.drafts import Draft
-from pages.ui.run_actions import Start
+from pages.ui import show, state
+from pages.ui.address import parameters, view_link
+from pages.ui.model import walk_steps
+from pages.ui.navigation import page_table
+from pages.ui.runs import comparison, run_actions, run_time, run_words, shown_run
+from pages.ui.runs.run_actions import Start
+from pages.ui.settings.drafts import Draft
 from tfm_core.config import FAMILIES, Experiment
 from tfm_core.inspect.compare.differences import differences
 from tfm_core.inspect.experiments import DEMONSTRATIONS

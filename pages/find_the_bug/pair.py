@@ -9,18 +9,12 @@ from dataclasses import dataclass, field
 import streamlit as st
 
 from pages.i18n import N_, _
-from pages.ui import (
-    comparison,
-    parameters,
-    run_time,
-    runs_access,
-    show,
-    state,
-    view_link,
-    visitors,
-)
-from pages.ui.parameters import Unfit, Written
-from pages.ui.run_actions import Start
+from pages.ui import show, state
+from pages.ui.accounts import visitors
+from pages.ui.address import parameters, view_link
+from pages.ui.address.parameters import Unfit, Written
+from pages.ui.runs import comparison, run_time, runs_access
+from pages.ui.runs.run_actions import Start
 from tfm_core.inspect.bugs.bugs import Bug, basis, of_level, with_bug
 from tfm_core.inspect.bugs.probes import can_probe
 from tfm_core.inspect.bugs.round import ComparedMeasurement, Twins

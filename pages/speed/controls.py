@@ -9,8 +9,11 @@ import streamlit as st
 from pages.i18n import _
 from pages.speed import state as speed_state
 from pages.speed.state import BenchmarkRequest
-from pages.ui import model_choice, parameters, runs_access, show, state, view_link
-from pages.ui.model_choice import ModelView
+from pages.ui import show, state
+from pages.ui.address import parameters, view_link
+from pages.ui.runs import runs_access
+from pages.ui.settings import model_choice
+from pages.ui.settings.model_choice import ModelView
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
 from tfm_core.inspect.speed.registry import COMPARISONS

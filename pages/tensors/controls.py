@@ -8,8 +8,9 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.tensors.link import OPERATION, OWN, TOLD, elsewhere, key_of
-from pages.ui import typed, view_link
-from pages.ui.parameters import Choice, Text
+from pages.ui import typed
+from pages.ui.address import view_link
+from pages.ui.address.parameters import Choice, Text
 from tfm_core.inspect.tensors import text
 from tfm_core.inspect.tensors.mistakes import MISTAKES, RefusedCall
 from tfm_core.inspect.tensors.operations import OPERATIONS, Argument, TensorOperation, Values

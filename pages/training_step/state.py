@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import streamlit as st
 
 from pages.i18n import N_
-from pages.ui import parameters, view_link
-from pages.ui.model_choice import Chosen, ModelView
+from pages.ui.address import parameters, view_link
+from pages.ui.settings.model_choice import Chosen, ModelView
 from tfm_core import byte_cache
 from tfm_core.config import Experiment, from_json, to_json
 from tfm_core.data.shape import data_shape

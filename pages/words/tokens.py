@@ -8,13 +8,14 @@ import pandas as pd
 import streamlit as st
 
 from pages.i18n import _, content
-from pages.ui import show, view_link
+from pages.ui import show
+from pages.ui.address import view_link
 from pages.words.link import CORPUS, CUT
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.inspect.text import bpe, tokenise
 from tfm_core.inspect.text.bpe import Bpe
 from tfm_core.inspect.text.tokenise import Token
-from tfm_core.plots import tokens as plots
+from tfm_core.plots.texts import tokens as plots
 
 EXAMPLE = (
     "The small dog sees the smallest dog. The dogs play. 작은 개가 논다. 큰 개가 작은 개를 본다."
