@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -145,8 +146,7 @@ def history(model_at: ModelAtStep) -> None:
         return
     before, after = [], []
     for count in range(1, len(model_at.rates) + 1):
-        at = ModelAtStep(model_at.text, model_at.checkpoint, model_at.mark, model_at.rates[:count])
-        step = state.last_step(at)
+        step = state.last_step(replace(model_at, rates=model_at.rates[:count]))
         before.append(step.loss_before)
         after.append(step.loss_after)
     show.figure(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -92,7 +92,7 @@ def model_at_step(chosen: Chosen, *, is_last: bool) -> ModelAtStep:
         checkpoint = str(chosen.run.folder / "checkpoints" / "last")
         mark = trained.checkpoint_mark(chosen.run)
     model_at = ModelAtStep(text, checkpoint, mark)
-    return ModelAtStep(text, checkpoint, mark, tuple(_taken().get(model_at.subject, ())))
+    return replace(model_at, rates=tuple(_taken().get(model_at.subject, ())))
 
 
 def push(model_at: ModelAtStep, rate: float) -> None:
@@ -123,7 +123,7 @@ def last_step(model_at: ModelAtStep) -> StepTaken:
 
 
 def after(model_at: ModelAtStep, rate: float) -> ModelAtStep:
-    return ModelAtStep(model_at.text, model_at.checkpoint, model_at.mark, (*model_at.rates, rate))
+    return replace(model_at, rates=(*model_at.rates, rate))
 
 
 def cached(
@@ -142,7 +142,7 @@ def _at(model_at: ModelAtStep) -> tuple[Trainer, StepTaken | None]:
     if not model_at.rates:
         folder = Path(model_at.checkpoint) if model_at.checkpoint else None
         return start(Experiment.model_validate_json(model_at.text), folder), None
-    before = ModelAtStep(model_at.text, model_at.checkpoint, model_at.mark, model_at.rates[:-1])
+    before = replace(model_at, rates=model_at.rates[:-1])
     return take(_at(before)[0], model_at.rates[-1])
 
 

@@ -88,30 +88,22 @@ def _weight(
         for name, gradient in result.gradients.items()
     ]
     left, middle, right = st.columns([3, 1, 1], vertical_alignment="bottom")
-    with left:
-        name = st.selectbox(
-            _("Parameter"),
-            names,
-            index=int(np.argmax(sizes)),
-            format_func=own_name,
-            key="training-step-weight",
-        )
+    name = left.selectbox(
+        _("Parameter"),
+        names,
+        index=int(np.argmax(sizes)),
+        format_func=own_name,
+        key="training-step-weight",
+    )
     shape = tuple(result.gradients[name].shape)
     largest = int(result.gradients[name].abs().argmax())
     first = tuple(int(i) for i in np.unravel_index(largest, shape))
     index = list(first)
-    for number, (column, size) in enumerate(zip((middle, right), shape, strict=False)):
-        with column:
-            index[number] = (
-                st.number_input(
-                    _("Row") if number == 0 else _("Column"),
-                    1,
-                    size,
-                    first[number] + 1,
-                    key=f"training-step-{number}-{name.replace('.', '-')}",
-                )
-                - 1
-            )
+    labels, key = (_("Row"), _("Column")), name.replace(".", "-")
+    for axis, (column, size) in enumerate(zip((middle, right), shape, strict=False)):
+        index[axis] = -1 + column.number_input(
+            labels[axis], 1, size, first[axis] + 1, key=f"training-step-{axis}-{key}"
+        )
     return name, tuple(index)
 
 
