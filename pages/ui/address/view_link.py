@@ -148,6 +148,22 @@ def choice(
     return chosen
 
 
+def listed(label: str, parameter: Choice, *, help: str | None = None) -> str:
+    """Draw a list that opens and is kept in the link; return the chosen name."""
+    problem = receive(parameter)
+    picked = st.selectbox(
+        label,
+        parameter.names,
+        format_func=lambda name: _(parameter.labels.get(name, name)),
+        key=parameter.key or parameter.query,
+        persist_state="session",
+        help=help,
+    )
+    warn(problem)
+    say(parameter, picked)
+    return picked
+
+
 def warn(problem: str) -> None:
     """Show a problem of the link, in a place that stays so that nothing moves."""
     with st.container():
