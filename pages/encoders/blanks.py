@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from pages.encoders import run as encoders_run
-from pages.i18n import _
+from pages.i18n import _, content
 from pages.ui import show, state, typed
 from pages.ui.runs import run_actions, run_time
 from pages.ui.typed import escape
@@ -40,7 +40,6 @@ _SEED = 8
 
 
 def view() -> None:
-    encoders_run.explain("blanks")
     st.session_state.setdefault(_TEXT, EXAMPLES[0])
     encoders_run.show_with("masked-words", core.fills_blanks, _draw)
     _spans()
@@ -48,7 +47,8 @@ def view() -> None:
 
 def _spans() -> None:
     st.header(_("T5: hidden spans"), anchor=False, divider="grey")
-    encoders_run.explain("spans")
+    with st.expander(_("How it works"), icon=":material/help:"):
+        st.markdown(content("encoders_spans"))
     preset = PRESETS[_SPANS]
     task = text_task(preset.experiment.task_as(TextTaskConfig))
     pair = task.sample(random.Random(_SEED))

@@ -16,7 +16,6 @@ WITH_CLS = "recorded-notebook-vit"
 
 
 def view() -> None:
-    encoders_run.explain("patches")
     encoders_run.show_with("vit-digits", token_roles.reads_patches, _draw, WITH_CLS)
 
 

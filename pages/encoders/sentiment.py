@@ -29,7 +29,6 @@ _TEXT = "encoders-text"
 
 
 def view() -> None:
-    encoders_run.explain("sentiment")
     st.session_state.setdefault(_TEXT, EXAMPLES[0])
     encoders_run.show_with("sentiment", core.reads_labels, _draw)
 

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from tfm_core.data.moving import sent
+from tfm_core.data.moving import to_device
 
 
 def augment(
@@ -29,7 +29,7 @@ def augment(
     whole pixels, exactly; otherwise pixels are interpolated. ``generator`` may live on any device.
     """
     moves = draw(len(images), shift=shift, rotation=rotation, scale=scale, generator=generator)
-    moves = sent(moves, images.device)
+    moves = to_device(moves, images.device)
     return changed(images, moves, shift=shift, rotation=rotation, scale=scale)
 
 
@@ -45,8 +45,8 @@ def draw(
     if shift == rotation == scale == 0:
         return torch.empty(0, n, device=on)
     if rotation == scale == 0 and float(shift).is_integer():
-        most = int(shift)
-        return torch.randint(-most, most + 1, (2, n), generator=generator, device=on)
+        limit = int(shift)
+        return torch.randint(-limit, limit + 1, (2, n), generator=generator, device=on)
     return torch.rand(4, n, generator=generator, device=on) * 2 - 1
 
 

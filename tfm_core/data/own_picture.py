@@ -1,7 +1,7 @@
-"""A custom picture, made like those a model was trained on, with notes on the changes.
+"""A custom picture, converted to the form of the training pictures, with notes on the changes.
 
 MNIST's digits are light on dark, scaled into 20 x 20 pixels and centred by their mass in 28 x 28
-(LeCun et al. 1998, III.A). A photograph of a pencil stroke is none of that, so it is made so.
+(LeCun et al. 1998, III.A); a photograph of a pencil stroke is converted to that.
 """
 
 from __future__ import annotations
@@ -123,7 +123,9 @@ def opened(picture: bytes | npt.NDArray[np.uint8]) -> tuple[Image.Image, Size]:
             image.load()
             if image.mode.startswith("I;16"):  # Pillow would cut what is brighter than 255
                 image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
-            shrunk = _shrunk(image)
+            factor = min(image.size) // _LARGE  # no task's pictures are nearly as large
+            is_large = factor > 1 and image.mode not in {"P", "1"}
+            shrunk = image.reduce(factor) if is_large else image
             upright = ImageOps.exif_transpose(shrunk)
             if (upright.width > upright.height) != (shrunk.width > shrunk.height):
                 size = size[::-1]  # it lay on its side
@@ -225,20 +227,14 @@ def _is_text(content: bytes) -> bool:
 
 def _check_size(image: Image.Image) -> None:
     """Raise StudentError for more pixels than are decoded."""
-    most = _MAX_PIXELS_JPEG if image.format == "JPEG" else _MAX_PIXELS
-    if image.width * image.height > most:
+    limit = _MAX_PIXELS_JPEG if image.format == "JPEG" else _MAX_PIXELS
+    if image.width * image.height > limit:
         raise StudentError(
             "The picture has {width} x {height} pixels; the limit is {most_pixels} million.",
             width=image.width,
             height=image.height,
-            most_pixels=most // 10**6,
+            most_pixels=limit // 10**6,
         )
-
-
-def _shrunk(image: Image.Image) -> Image.Image:
-    """Return a large picture at a fraction of its size; no task's pictures are nearly as large."""
-    factor = min(image.size) // _LARGE
-    return image.reduce(factor) if factor > 1 and image.mode not in {"P", "1"} else image
 
 
 def flattened(image: Image.Image) -> Image.Image:

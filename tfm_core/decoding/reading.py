@@ -65,7 +65,7 @@ def reading(model: Writes, src: Tensor, *, context: int = 0) -> NextLogits:
     if isinstance(model, RecurrentTranslator):
         return _Recurrent(model, src)
     encoded = None if isinstance(model, DecoderOnly) else model.encode(src)
-    whole = _Whole(model, src, encoded, context)
+    whole = _Uncached(model, src, encoded, context)
     if not supports_cache(model):
         return whole
     cached = CachedDecoder(model, src, encoded)
@@ -83,8 +83,8 @@ def next_logits(model: Writes, src: Tensor, ids: Tensor, context: int = 0) -> Te
     return reading(model, src, context=context)(ids)
 
 
-class _Whole:
-    """Any of the others: it reads the whole text again for each token."""
+class _Uncached:
+    """A model without a cache: it reads the whole text again for each token."""
 
     def __init__(self, model: Decodes, src: Tensor, encoded: Encoded | None, context: int) -> None:
         """encoded: of all but a decoder-only model. context: as in ``reading``."""

@@ -75,22 +75,22 @@ def wall_times(run: Run, curves: Curves, steps: Floats) -> Floats:
     as it says.
     """
     began, series = _began(run), curves.steps
-    known = series["step"].astype(np.float64)
-    if not len(known):
+    recorded = series["step"].astype(np.float64)
+    if not len(recorded):
         return np.full(len(steps), began, np.float64)
     if not are_reckoned(curves):
         trained_for = np.maximum.accumulate(series["seconds"].astype(np.float64))
-        return began + _between(steps, known, trained_for)
+        return began + _between(steps, recorded, trained_for)
     speed = series["examples_per_second"].astype(np.float64)
     usual = np.nanmedian(speed) if np.isfinite(speed).any() else np.nan
     speed = np.where(np.isfinite(speed) & (speed > 0), speed, usual)
-    examples = Batches.of_experiment(run.experiment).examples(known)
+    examples = Batches.of_experiment(run.experiment).examples(recorded)
     took = np.nan_to_num(np.diff(examples, prepend=0.0) / speed)
     seconds = np.cumsum(took)
     trained = run.status.seconds
     if seconds[-1] > 0 and trained > 0:
         seconds *= trained / seconds[-1]
-    return began + _between(steps, known, seconds)
+    return began + _between(steps, recorded, seconds)
 
 
 def are_reckoned(curves: Curves) -> bool:
@@ -111,9 +111,9 @@ def about_times(curves: Curves) -> str:
     )
 
 
-def _between(steps: Floats, known: Floats, seconds: Floats) -> Floats:
+def _between(steps: Floats, recorded: Floats, seconds: Floats) -> Floats:
     """Return the seconds at some steps, counted from the beginning before the first known one."""
-    from_zero = np.concatenate([[0.0], known]), np.concatenate([[0.0], seconds])
+    from_zero = np.concatenate([[0.0], recorded]), np.concatenate([[0.0], seconds])
     return np.asarray(np.interp(steps, *from_zero), np.float64)
 
 
@@ -126,13 +126,14 @@ def _write(run: Run, path: Path, say: Progress) -> None:
     """Write one event file, in the order of time."""
     from tensorboardX.proto.event_pb2 import Event
     from tensorboardX.record_writer import RecordWriter
+    from tensorboardX.summary import text
 
     curves = run.curves()
     file = RecordWriter(str(path))
     try:
         began = _began(run)
         file.write(Event(wall_time=began, file_version="brain.Event:2").SerializeToString())
-        for summary in (*_settings(run, curves), _about(curves)):
+        for summary in (*_settings(run, curves), text("wall times", about_times(curves))):
             file.write(Event(wall_time=began, summary=summary).SerializeToString())
         events = [*_scalars(run, curves), *_heads(run, curves, say)]
         for wall_time, step, summary in sorted(events, key=lambda one: one[:2]):
@@ -168,15 +169,17 @@ def _settings(run: Run, curves: Curves) -> tuple[Any, ...]:
     values = run.experiment.model_dump()
     flat: dict[str, Any] = {"seed": values.pop("seed")}
     for section, settings in values.items():
-        flat |= {f"{section}.{name}": _plain(value) for name, value in settings.items()}
+        for name, value in settings.items():
+            is_plain = isinstance(value, int | float | str | None)
+            flat[f"{section}.{name}"] = value if is_plain else str(value)
     flat.pop("task.text", None)  # a whole text is no setting to sort by
     splits = _unseen(curves)
     columns = ("loss", "accuracy")
     metrics = {
         f"{name}/{split}": None for split, one in splits.items() if len(one) for name in columns
     }
-    made: tuple[Any, ...] = hparams(flat, metrics)
-    return made
+    summaries: tuple[Any, ...] = hparams(flat, metrics)
+    return summaries
 
 
 def _unseen(curves: Curves) -> dict[str, Series]:
@@ -185,17 +188,6 @@ def _unseen(curves: Curves) -> dict[str, Series]:
         "validation-average": curves.averaged,
         "test": curves.test,
     }
-
-
-def _about(curves: Curves) -> Any:
-    """Return the summary of the Text tab that says what the wall times are."""
-    from tensorboardX.summary import text
-
-    return text("wall times", about_times(curves))
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, int | float | str | bool | None) else str(value)
 
 
 def _heads(run: Run, curves: Curves, say: Progress) -> Iterator[tuple[float, int, Any]]:

@@ -47,8 +47,8 @@ class NoPositions(nn.Module):
         return x
 
 
-class Table(nn.Module):
-    """What is computed for positions, not trained, and kept until a longer sequence needs more."""
+class CachedTable(nn.Module):
+    """A table by position, computed and cached, rebuilt for longer sequences; not trained."""
 
     values: Tensor
 
@@ -59,7 +59,7 @@ class Table(nn.Module):
         self.register_buffer("values", make(length), persistent=False)
 
     def forward(self, length: int, like: Tensor) -> Tensor:
-        """Return what is kept, for ``length`` positions at least, on the device of ``like``.
+        """Return the table, for ``length`` positions at least, on the device of ``like``.
 
         It is float32, or wider where ``like`` is; whole numbers stay as they are.
         """
@@ -79,7 +79,7 @@ class FixedPositions(nn.Module):
     def __init__(self, length: int, make: Callable[[int], Tensor]) -> None:
         """Fill ``length`` rows by ``make(length)``, which returns (length, d_model)."""
         super().__init__()
-        self.table = Table(make, length)
+        self.table = CachedTable(make, length)
 
     def forward(self, x: Tensor) -> Tensor:
         """Add the first T rows to x: (B, T, d_model)."""

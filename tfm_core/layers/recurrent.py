@@ -86,12 +86,12 @@ class DotScore(nn.Module):
         return query_projection @ prepared.mT
 
 
-class GeneralScore(nn.Module):
+class GeneralScore(DotScore):
     """Luong et al. 2015, Eq. 8, general: s^T W h."""
 
     def __init__(self, d_model: int) -> None:
         """Take the width of both states."""
-        super().__init__()
+        super().__init__(d_model)
         self.matrix = nn.Linear(d_model, d_model, bias=False)
 
     def prepare(self, memory: Tensor) -> Tensor:
@@ -99,16 +99,8 @@ class GeneralScore(nn.Module):
         out: Tensor = self.matrix(memory)
         return out
 
-    def query_projection(self, states: Tensor) -> Tensor:
-        """Return s as it is."""
-        return states
 
-    def forward(self, query_projection: Tensor, prepared: Tensor) -> Tensor:
-        """Return scores (B, Q, K) from ``query_projection`` and ``prepare``."""
-        return query_projection @ prepared.mT
-
-
-AnyScore = AdditiveScore | ConcatScore | DotScore | GeneralScore
+AnyScore = AdditiveScore | ConcatScore | DotScore
 
 
 class EncodedSource(NamedTuple):
@@ -159,21 +151,21 @@ class RecurrentAttention(nn.Module):
         weights = masked_softmax(masked, source.mask)
         return AttentionRead(weights @ source.memory, scores, masked, weights, query_projection)
 
-    def record(self, states: Tensor, source: EncodedSource, looked: AttentionRead) -> None:
+    def record(self, states: Tensor, source: EncodedSource, read: AttentionRead) -> None:
         """Record what was computed for all targets, as one head, where a recorder watches."""
         if recorder.active():
             recorder.record(
                 self,
                 query_input=states,
                 key_value_input=source.memory,
-                query=looked.query_projection[:, None],
+                query=read.query_projection[:, None],
                 key=source.prepared[:, None],
                 value=source.memory[:, None],
                 mask=source.mask[:, None],
-                scores=looked.scores[:, None],
-                masked_scores=looked.masked[:, None],
-                weights=looked.weights[:, None],
-                heads=looked.context[:, None],
+                scores=read.scores[:, None],
+                masked_scores=read.masked[:, None],
+                weights=read.weights[:, None],
+                heads=read.context[:, None],
             )
             if isinstance(self.score, (AdditiveScore, ConcatScore)):
                 recorder.record(self, v=self.score.v.weight.expand(len(states), -1))

@@ -18,9 +18,6 @@ from tfm_core.sentences import N_, StudentError
 if TYPE_CHECKING:
     import torch
 
-DEFAULT_THREADS = 1
-"""Small models are bound by overhead, and threads that spin lose much on a busy machine."""
-
 _WORTH_IT = 0.9  # more threads must take at most this share of the time of fewer
 
 
@@ -68,16 +65,13 @@ def resolve(name: str) -> torch.device:
                 why_no_cuda=_why_no_cuda(),
             )
         if int(number or 0) >= count:
-            there = "cuda:0" if count == 1 else f"cuda:0 to cuda:{count - 1}"
+            available = "cuda:0" if count == 1 else f"cuda:0 to cuda:{count - 1}"
             raise StudentError(
-                "{name} is not available; this machine has {there}.", name=name, there=there
+                "{name} is not available; this machine has {there}.", name=name, there=available
             )
         return torch.device("cuda", int(number or 0))
     if kind == "mps" and not torch.backends.mps.is_available():
-        raise StudentError(
-            "mps is not available: {why_no_mps} Use cpu.",
-            why_no_mps=_why_no_mps(),
-        )
+        raise StudentError("mps is not available: {why_no_mps} Use cpu.", why_no_mps=_why_no_mps())
     return torch.device(kind)
 
 

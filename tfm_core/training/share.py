@@ -1,10 +1,10 @@
 """One training by several processes, each of which learns from its part of every batch.
 
-All of them draw the same batches, put the gradients of their parts together (PyTorch's
-DistributedDataParallel) and make the same update: the curve is that of one process, but for
-rounding, and for dropout, which each process draws for its own part. Parts may hold unequal numbers
-of tokens, so everything that is a mean is weighted by what it is the mean of. ``torchrun`` starts
-the processes; the first one alone keeps the run's folder and decides when to pause and to stop.
+All sample the same batches, average the gradients of their parts (PyTorch's
+DistributedDataParallel) and make the same update: the curve is that of one process, except for
+rounding and for dropout, which each process draws for its part. Parts may hold unequal numbers of
+tokens, so means are weighted by their counts. ``torchrun`` starts the processes; the first one
+alone keeps the run's folder and decides when to pause and to stop.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def joined() -> Iterator[Share]:
 class Share:
     """The part of one process in a training. rank: its number, from 0; size: how many there are.
 
-    learning: the model whose gradients are put together, once the training has begun.
+    ddp_model: the model whose gradients are averaged, once the training has begun.
     """
 
     rank: int
     size: int
-    learning: nn.Module = field(default_factory=nn.Identity)
+    ddp_model: nn.Module = field(default_factory=nn.Identity)
 
     @property
     def is_first(self) -> bool:
@@ -68,11 +68,11 @@ class Share:
         return f"cuda:{os.environ.get('LOCAL_RANK', self.rank)}" if kind == "cuda" else name
 
     def wrap(self, model: nn.Module, device: torch.device, *, has_unused: bool) -> None:
-        """Put the gradients of a model together from now on; the first process's weights are used.
+        """Average the gradients of a model from now on; the first process's weights are used.
 
-        has_unused: some parameters take no part in the loss.
+        has_unused: some parameters do not affect the loss.
         """
-        self.learning = DistributedDataParallel(
+        self.ddp_model = DistributedDataParallel(
             model,
             device_ids=[device] if device.type == "cuda" else None,
             forward_sync_buffers=False,  # tables of positions: each fills its own
@@ -80,19 +80,19 @@ class Share:
         )
 
     def end(self) -> None:
-        """Release the model whose gradients are put together, before the processes end.
+        """Release the model whose gradients are averaged, before the processes end.
 
-        If it were the last to hold them, it would wait for a thread of gloo while holding Python's
-        lock, which that thread needs to release its last message: a deadlock.
+        Released last, it would wait for a thread of gloo while holding Python's lock, which that
+        thread needs for its last message: a deadlock.
         """
-        self.learning = nn.Identity()
+        self.ddp_model = nn.Identity()
         gc.collect()  # it refers to itself
 
     def part(self, n: int) -> slice:
         """Return which of ``n`` examples are this process's."""
         return slice(n * self.rank // self.size, n * (self.rank + 1) // self.size)
 
-    def weighted(self, loss: Tensor, n: Tensor | int) -> Tensor:
+    def weight_loss(self, loss: Tensor, n: Tensor | int) -> Tensor:
         """Return what to differentiate where ``loss`` is a mean over ``n`` of this part.
 
         The mean of it over the processes, which their gradients are, is the mean over all.
@@ -102,7 +102,7 @@ class Share:
         dist.all_reduce(total)
         return loss * (count * self.size / total)
 
-    def summed(
+    def reduce_metrics(
         self, reported: Tensor, n_correct: Tensor, n_tokens: Tensor | int
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return the mean loss over the tokens of all parts, and the counts of all."""

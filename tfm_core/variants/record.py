@@ -6,10 +6,11 @@ Nothing here imports torch: a page reads every word of every variant before a mo
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,20 +22,6 @@ class Named:
     """
 
     name: str
-
-    def __new__(cls, **parts: Any) -> Self:
-        """Raise TypeError, in a sentence, when a part is not given at all."""
-        missing = [
-            part.name
-            for part in fields(cls)
-            if part.name not in parts and part.default is part.default_factory is MISSING
-        ]
-        if parts and missing:  # no parts at all: copy and pickle fill them in themselves
-            raise TypeError(
-                f"{cls.__name__} {parts.get('name', 'without a name')!r} lacks its "
-                f"{', '.join(missing)}: every part of a variant must be given."
-            )
-        return object.__new__(cls)
 
     def __post_init__(self) -> None:
         """Raise ValueError when a part is empty, so that no variant is half there."""
@@ -98,23 +85,23 @@ class Registry(Mapping[str, V]):
         return self._by_name((*self._given.values(), *resolve(self._others)(type(first))))
 
     def _by_name(self, variants: tuple[V, ...]) -> dict[str, V]:
-        found: dict[str, V] = {}
+        by_name: dict[str, V] = {}
         for variant in variants:
-            if variant.name in found:
+            if variant.name in by_name:
                 raise ValueError(
                     f"There are two variants of {self.subject} named {variant.name!r}."
                 )
-            found[variant.name] = variant
-        return found
+            by_name[variant.name] = variant
+        return by_name
 
     def __getitem__(self, name: str) -> V:
         """Return a variant. Raises UnknownVariant, a KeyError whose text is a sentence."""
         try:
             return self._variants[name]
         except KeyError:
-            known = ", ".join(self._variants)
+            names = ", ".join(self._variants)
             raise UnknownVariant(
-                f"There is no {self.subject} named {name!r}; there are {known}."
+                f"There is no {self.subject} named {name!r}; there are {names}."
             ) from None
 
     def __iter__(self) -> Iterator[str]:
@@ -139,7 +126,7 @@ class UnknownVariant(KeyError):
 
 
 class LazyModule:
-    """Stands for a module and imports it when one of its names is first used.
+    """Stands for a module or a package and imports it when one of its names is first used.
 
     A record names its parts through it where importing them at once would load torch or a page, or
     go in a circle. Type checkers and editors see the plain import beside it::
@@ -155,8 +142,14 @@ class LazyModule:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        """Return what the module calls ``name``. Raises ImportError or AttributeError."""
-        return getattr(importlib.import_module(self._name), name)
+        """Return what the module calls ``name``, or its submodule of that name, lazy too.
+
+        Raises ImportError or AttributeError.
+        """
+        module = importlib.import_module(self._name)
+        value = getattr(module, name, None)
+        is_submodule = hasattr(module, "__path__") and (value is None or inspect.ismodule(value))
+        return LazyModule(f"{self._name}.{name}") if is_submodule else getattr(module, name)
 
 
 def resolve(path: str) -> Any:

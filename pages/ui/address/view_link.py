@@ -123,11 +123,7 @@ def forget(gone: Iterable[Parameter[Any]]) -> None:
 
 
 def choice(
-    label: str,
-    parameter: Choice,
-    *,
-    help: str | None = None,
-    is_labelled: bool = True,
+    label: str, parameter: Choice, *, help: str | None = None, is_labelled: bool = True
 ) -> str:
     """Draw a segmented control that is kept in the link; return the chosen name."""
     problem = receive(parameter)
@@ -146,6 +142,22 @@ def choice(
     chosen = str(picked) if picked in parameter.names else parameter.first
     say(parameter, chosen)
     return chosen
+
+
+def listed(label: str, parameter: Choice, *, help: str | None = None) -> str:
+    """Draw a list that opens and is kept in the link; return the chosen name."""
+    problem = receive(parameter)
+    picked = st.selectbox(
+        label,
+        parameter.names,
+        format_func=lambda name: _(parameter.labels.get(name, name)),
+        key=parameter.key or parameter.query,
+        persist_state="session",
+        help=help,
+    )
+    warn(problem)
+    say(parameter, picked)
+    return picked
 
 
 def warn(problem: str) -> None:

@@ -2,7 +2,7 @@
 
 The singletons live in Streamlit's resource cache, which survives module reloads of the development
 server, so there is never a second queue. Suspects of Find the bug are runs whose settings stay
-hidden until the bug is found or shown: whatever could reveal it asks ``is_hidden`` first.
+hidden until the bug is found or shown: check ``is_hidden`` before you show any.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from tfm_core.inspect.bugs.bugs import bug_of
-from tfm_core.runs import settings
+from tfm_core.runs import settings, shared_store
 from tfm_core.runs.curves import Curves
+from tfm_core.runs.disk import ownership
 from tfm_core.runs.record.thinned import ThinnedReader
-from tfm_core.runs.remote import ownership
-from tfm_core.runs.remote.mirror import Mirror
 from tfm_core.runs.run import Run
+from tfm_core.runs.shared_store import Mirror
 from tfm_core.runs.store import RunNotFound, RunStore
 from tfm_core.sentences import N_
 
@@ -45,12 +45,7 @@ def open_run(run_id: str) -> Run:
     """
     run = store().get(run_id)
     if is_hidden(run):
-        raise RunNotFound(
-            N_(
-                "“{name}” stays hidden until you find its bug.",
-                name=run.meta.name,
-            )
-        )
+        raise RunNotFound(N_("“{name}” stays hidden until you find its bug.", name=run.meta.name))
     return run
 
 
@@ -120,12 +115,10 @@ def _queue(root: str) -> RunQueue:
 
 @st.cache_resource(show_spinner=False)
 def _mirror(root: str) -> Mirror | None:
-    url = settings.read().runs_url
-    if url is None:
-        return None
-    started = Mirror(Path(root), url)
-    started.start()
-    return started
+    mirror = shared_store.mirror(Path(root))
+    if mirror is not None:
+        mirror.start()
+    return mirror
 
 
 @st.cache_resource(show_spinner=False)

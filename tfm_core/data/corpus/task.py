@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
@@ -15,7 +14,7 @@ from tfm_core.data.own import sets
 from tfm_core.data.own.task import own_test, own_text, own_vocabulary
 from tfm_core.data.own.tokens import Cutter, learned_from_text
 from tfm_core.data.text.english_sentences import WORDS
-from tfm_core.data.text.task import Pair
+from tfm_core.data.text.task import Pair, words_of
 from tfm_core.data.vocabulary import SPECIALS, UNK, Vocabulary
 from tfm_core.sentences import N_, Sentence, StudentError
 from tfm_core.variants.units import joined_words, normalised
@@ -84,26 +83,24 @@ class CorpusTask:
         """How texts are cut; a set has kept the merges of byte pairs."""
         if self.config.unit != "bpe":
             return Cutter(self.config.unit)
-        known = self._kept
-        if known is not None:
-            return known[0]
+        own = self._kept
+        if own is not None:
+            return own[0]
         return learned_from_text("bpe", self.text, has_test=bool(self._test))
 
     @property
     def _kept(self) -> tuple[Cutter, tuple[str, ...]] | None:
         """How the set was cut and its vocabulary, where it is cut as the configuration says."""
-        known = own_vocabulary(self.config.data) if self.config.data else None
-        return known if known is not None and known[0].unit == self.config.unit else None
+        own = own_vocabulary(self.config.data) if self.config.data else None
+        return own if own is not None and own[0].unit == self.config.unit else None
 
     @cached_property
     def src_vocabulary(self) -> Vocabulary:
         """Every token there is, those of the validation part too: a loss is then never flattered
         by an <unk>."""
         if not self.is_grammar:
-            known = self._kept
-            return Vocabulary(
-                known[1] if known else self.cutter.text_vocabulary(self.text, self._test)
-            )
+            own = self._kept
+            return Vocabulary(own[1] if own else self.cutter.text_vocabulary(self.text, self._test))
         if self.config.unit == "words":
             return Vocabulary(tuple(sorted(WORDS)))
         letters = {letter for word in WORDS for letter in word}
@@ -151,13 +148,13 @@ class CorpusTask:
 
     def unknown(self, text: str) -> tuple[str, ...]:
         """Return the different tokens of a text that ``tokenize`` reads as ``<unk>``."""
-        known = self.src_vocabulary.known_form
-        found = dict.fromkeys(self._cut(text)) if self.is_own else {}
-        return tuple(token for token in found if known(token) is None)
+        known_form = self.src_vocabulary.known_form
+        tokens = dict.fromkeys(self._cut(text)) if self.is_own else {}
+        return tuple(token for token in tokens if known_form(token) is None)
 
     def _cut(self, text: str) -> list[str]:
         if self.is_grammar and self.config.unit == "words":
-            return re.sub(r"[\s.,!?;]+", " ", text.lower()).split()
+            return words_of(text)
         return self.cutter.cut_text(normalised(text))
 
     def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
@@ -194,9 +191,7 @@ class CorpusTask:
 
 def corpus_task(config: CorpusTaskConfig) -> CorpusTask:
     """Return the task of a configuration; an equal one gives the same object."""
-    return _made(config)
+    return _cached_task(config)
 
 
-@lru_cache(maxsize=8)
-def _made(config: CorpusTaskConfig) -> CorpusTask:
-    return CorpusTask(config)
+_cached_task = lru_cache(maxsize=8)(CorpusTask)

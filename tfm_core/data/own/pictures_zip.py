@@ -1,7 +1,7 @@
 """Reading uploads: a zip of folders by class, in memory, or any other supported file.
 
-What may be wrong with a foreign zip is bounded before it costs anything: the number of its files,
-what each unpacks to, what all of them do, and the pixels that are decoded.
+An untrusted zip is limited before it costs anything: the number of files, the unpacked size of each
+and of all, and the decoded pixels.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import stat
 import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -22,18 +21,19 @@ from tfm_core.data.own.pictures import (
     MAX_DECODED,
     MAX_PICTURES,
     MAX_UNPACKED,
+    ZIP_DAMAGE,
     Folders,
     LeftOut,
     PictureForm,
     Pictures,
     ReadingChoices,
+    as_square,
     check_classes,
-    check_room,
+    check_n_pictures,
     class_labels,
     class_order,
     notes_on,
     shown,
-    squared,
 )
 from tfm_core.data.own.pictures_arrays import is_npz, read_npz
 from tfm_core.data.own.pictures_folders import Place, layout_of, named
@@ -45,7 +45,6 @@ _BEGINS = (b"PK\x03\x04", b"PK\x05\x06")
 _MAX_ENTRIES = 2 * MAX_PICTURES
 _ENCRYPTED = 0x1
 _SYSTEM = {"thumbs.db", "desktop.ini"}
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError)
 _ENDINGS = {".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".webp", ".bmp", ".dib", ".gif"}
 _ANNOTATIONS = ("annot", "label", "bbox", "instances", "metadata")
 _IS_DAMAGED = N_("This file is damaged.")
@@ -117,14 +116,13 @@ def read_zip(
 ) -> Pictures:
     """Read a zip: ``cat/1.png``, or ``train/cat/1.png`` and ``test/cat/2.png``.
 
-    Folders that hold all the others are looked through, and files that are no pictures say nothing
-    of what the folders mean. Each file is a picture of the set, or left out with its reason. Raises
-    ValueError: not a whole zip, encrypted, paths that leave it, too much of
-    anything, nothing left.
+    Folders around all others are skipped, and only folders of pictures count as classes. Each file
+    becomes a picture, or is skipped with a reason. Raises ValueError: damaged, encrypted, unsafe
+    paths, over a limit, or no picture.
     """
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
-    except _DAMAGE:
+    except ZIP_DAMAGE:
         raise StudentError("{name} is damaged. Pack it again.", name=shown(name)) from None
     with archive:
         left_out = LeftOut()
@@ -145,7 +143,7 @@ def read_zip(
                 left_out.add(entry.filename, N_("It is in no class folder."))
             else:
                 entries.append((entry, *place))
-        check_room(len(entries), form)
+        check_n_pictures(len(entries), form)
         check_classes(len({class_name for _entry, _part, class_name in entries}))
         _check_labels(entries, packed.others)
         read = _read(shown(name), archive, entries, form, left_out)
@@ -163,7 +161,7 @@ def read_zip(
 def _packed(
     name: str, archive: zipfile.ZipFile, choices: ReadingChoices, left_out: LeftOut
 ) -> _Packed:
-    """Return the entries by kind. Raises StudentError for what no honest zip has."""
+    """Return the entries by kind. Raises StudentError for a forged or encrypted zip."""
     infos = archive.infolist()
     if len(infos) > _MAX_ENTRIES:
         raise StudentError(
@@ -266,12 +264,8 @@ def _empty(folders: Iterable[Place | None], entries: Iterable[_ClassEntry]) -> l
     empty = dict.fromkeys(place[1] for place in folders if place and place[1] not in full)
     if not empty:
         return []
-    words = N_(
-        "Folders without pictures, not classes: {names}.",
-        n=len(empty),
-        names=", ".join(f"“{shown(name)}”" for name in empty),
-    )
-    return [words]
+    names = ", ".join(f"“{shown(name)}”" for name in empty)
+    return [N_("Folders without pictures, not classes: {names}.", n=len(empty), names=names)]
 
 
 def _read(
@@ -298,7 +292,7 @@ def _read(
         except StudentError as error:
             left_out.add(entry.filename, error.sentence)
             continue
-        images.append(squared(image, form, done))
+        images.append(as_square(image, form, done))
         classes.append(class_name)
         names.append(entry.filename)
         parts.append(part)
@@ -341,7 +335,7 @@ def _begin(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     try:
         with archive.open(entry) as file:
             return file.read(_BEGINNING)
-    except (*_DAMAGE, RuntimeError):
+    except (*ZIP_DAMAGE, RuntimeError):
         return b""
 
 
@@ -350,7 +344,7 @@ def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, most: int = MAX_
     try:
         with archive.open(entry) as file:
             content = file.read(most + 1)
-    except (*_DAMAGE, RuntimeError):
+    except (*ZIP_DAMAGE, RuntimeError):
         raise StudentError(_IS_DAMAGED) from None
     if len(content) > most:
         raise StudentError("This file unpacks to more than {most} MB.", most=most // 10**6)

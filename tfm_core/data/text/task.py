@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
@@ -77,6 +78,27 @@ class JoinedTask:
         return self.tgt_gap.join(tokens)
 
 
+class SentenceTask:
+    """A task of sentences that a grammar draws, of which there are millions."""
+
+    def every(self, limit: int) -> list[Pair] | None:
+        """Return None: there are too many."""
+        return None
+
+    def join_src(self, tokens: Sequence[str]) -> str:
+        """Write as a sentence."""
+        return as_sentence(" ".join(tokens))
+
+    def join_tgt(self, tokens: Sequence[str]) -> str:
+        """Write words with spaces between them."""
+        return " ".join(tokens)
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a typed sentence, in lower case and without punctuation."""
+    return re.sub(r"[\s.,!?;]+", " ", text.lower()).split()
+
+
 def as_sentence(text: str) -> str:
     """Return a text with a capital and a full stop; "" for none."""
     return f"{text[:1].upper()}{text[1:]}." if text else ""
@@ -91,8 +113,8 @@ def missing_examples(task: TextTask) -> str | None:
 def unknown_tokens(task: TextTask, text: str) -> tuple[str, ...]:
     """Return the different tokens of a typed text that a task of own data reads as ``<unk>``."""
     unknown = getattr(task, "unknown", None)
-    found: tuple[str, ...] = () if unknown is None else unknown(text)
-    return found
+    tokens: tuple[str, ...] = () if unknown is None else unknown(text)
+    return tokens
 
 
 def check_tokens(
