@@ -93,7 +93,7 @@ def _picture(subject: Subject, chosen: Chosen | str, example: int) -> None:
     def explain(name: str, block: int) -> None:
         walk_steps.go(name)
         if block:
-            walk_steps.set_widget(f"walk-layer-{count}", min(block, count) - 1)
+            st.session_state[f"walk-layer-{count}"] = min(block, count) - 1
 
     parts = [] if run is None or not subject.is_real else parts_of(run.experiment)
     codes = {
