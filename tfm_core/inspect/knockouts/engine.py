@@ -15,7 +15,7 @@ import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -33,10 +33,12 @@ from tfm_core.models.text import DecoderOnly, EncoderOnly, TextModel
 Means = Mapping[KnockedPart, Tensor]
 """The mean output of a part: (d_head,) of a head, (d_model,) of the others."""
 
+Net = TypeVar("Net", bound=nn.Module)
+
 _NOTHING = object()
 
 
-def twin(model: nn.Module) -> nn.Module:
+def twin(model: Net) -> Net:
     """Return a copy of the model that shares its weight tensors."""
     return copy.deepcopy(model, {id(weight): weight for weight in model.parameters()})
 
