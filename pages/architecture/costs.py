@@ -113,13 +113,15 @@ def _sizes(chosen: Chosen) -> tuple[int, int, int]:
 
 
 def _training(chosen: Chosen) -> TrainingConfig:
-    """Return how the model is trained; a published one as is usual, by AdamW in fp32."""
+    """Return the training settings; the defaults for a published model."""
     return TrainingConfig() if chosen.experiment is None else chosen.experiment.training
 
 
 def _totals(chosen: Chosen, work: int, memory_of_step: Memory, left_out: int) -> None:
     state_words = _(OPTIMISERS[_training(chosen).optimizer].memory_words)
-    memory = [_("Weights, gradients, {state} and the activations.", state=state_words)]
+    memory = [
+        _("Weights, gradients, optimiser state ({state}) and activations.", state=state_words)
+    ]
     if memory_of_step.watched > memory_of_step.activations:
         memory.append(paragraph("architecture/fused-memory", n=show.size(memory_of_step.watched)))
     elif chosen.model.has_blocks:
@@ -179,14 +181,11 @@ def _estimate(chosen: Chosen, device: str) -> None:
     if estimate is None:
         st.button(_("Measure a step"), icon=":material/timer:", key="costs-measure")
         return
-    how = _("measured here just now") if estimate.measured else _("estimated, too large to try")
+    words = {"ms": f"{1000 * estimate.seconds_per_step:.1f}", "device": show.device(device)}
     st.markdown(
-        _(
-            "A training step takes about **{ms} ms** on {device}, {how}.",
-            ms=f"{1000 * estimate.seconds_per_step:.1f}",
-            device=show.device(device),
-            how=how,
-        )
+        _("A training step takes about **{ms} ms** on {device} (measured).", **words)
+        if estimate.measured
+        else _("A training step takes about **{ms} ms** on {device} (estimated).", **words)
     )
 
 

@@ -54,7 +54,7 @@ def _opened(chosen: Chosen) -> range:
         return range(0)
     with st.container(horizontal=True, vertical_alignment="center"):
         is_unfolded = st.toggle(
-            _("Draw block by block"),
+            _("Draw every block"),
             key=_UNFOLDED,
             persist_state="session",
             help=_("Off: equal blocks are drawn once."),
@@ -62,7 +62,7 @@ def _opened(chosen: Chosen) -> range:
         if not is_unfolded or n <= MANY:
             return range(n) if is_unfolded else range(0)
         first, last = st.slider(
-            _("Blocks drawn one by one, of {n}", n=n),
+            _("Blocks to draw, of {n}", n=n),
             1,
             n,
             (1, 3),
@@ -150,7 +150,7 @@ def _close_up(chosen: Chosen, node: DiagramNode) -> None:
         st.latex(equation.latex)
     _parameters(chosen, node)
     _steps(chosen, node)
-    st.header(_("Its code, as in the whole file"), anchor=False)
+    st.header(_("Its code"), anchor=False)
     st.code(
         code_of(node, chosen.model, chosen.shape), language="python", height=420, wrap_lines=True
     )

@@ -32,11 +32,11 @@ def structure(chosen: Chosen) -> None:
         opened.code(text, language=None, height=420)
         many = re.search(r"\(0-(\d+)\): (\d+) x", text)
         if many is not None:
-            opened.caption(_("`{folded}`: {n} modules that are alike.", folded=many[0], n=many[2]))
+            opened.caption(_("`{folded}`: {n} equal modules.", folded=many[0], n=many[2]))
 
 
 def view(chosen: Chosen) -> None:
-    st.header(_("Show the code"), anchor=False)
+    st.header(_("Code"), anchor=False)
     data = None if chosen.run is None else _carried_by(chosen.run)
     form = _form(chosen)
     text = source_code(chosen.model, chosen.shape, form=form, data=data)

@@ -226,7 +226,7 @@ def _output(cell: AttentionCell, row: str) -> None:
             share=f"{cell.share * 100:.1f} %",
         ),
         help=_(
-            "The part along the output's direction; by length alone, {norm}.",
+            "Projection onto the output; by length alone, {norm}.",
             norm=f"{cell.norm_share * 100:.1f} %",
         ),
     )

@@ -83,7 +83,7 @@ def patches(run: Run, example: Example, selection: Selection, offer: Offer) -> N
 def _patch_picker(run: Run, selection: Selection, offer: Offer) -> None:
     key = "attention-patch"
     st.session_state[key] = selection.patch
-    names = {MEAN: _("All patches, on average"), CLS: _("The CLS token")}
+    names = {MEAN: _("Mean of all patches"), CLS: _("The CLS token")}
     st.selectbox(
         _("Attention of which patch"),
         offer.patches,

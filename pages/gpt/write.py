@@ -98,16 +98,15 @@ def _done(samples: list[Sample]) -> int:
 
 def _buttons(samples: list[Sample], length: int) -> None:
     n, is_over = _done(samples), all(map(gpt_writing.has_ended, samples))
-    for name, label, icon, help_text in (
-        ("step", _("Step"), ":material/skip_next:", _("Write one token.")),
-        ("on", _("Continue"), ":material/play_arrow:", _("Write up to the limit.")),
-        ("again", _("Restart"), ":material/restart_alt:", _("Go back to the prompt.")),
+    for name, label, icon in (
+        ("step", _("Write one token"), ":material/skip_next:"),
+        ("on", _("Write the rest"), ":material/play_arrow:"),
+        ("again", _("Restart"), ":material/restart_alt:"),
     ):
         st.button(
             label,
             icon=icon,
             key=f"gpt-{name}",
-            help=help_text,
             type="primary" if name == "on" else "secondary",
             disabled=name != "again" and (is_over or n >= length),
             on_click=st.session_state.update,

@@ -203,7 +203,7 @@ def _none(sentence: str) -> None:
         has_table = run.problem is None and POSITIONS[run.experiment.model.position].has_table
         if has_table and run.snapshot_steps():
             st.button(
-                _("Look at “{name}”", name=escape(run.meta.name)),
+                _("Open “{name}”", name=escape(run.meta.name)),
                 icon=":material/visibility:",
                 key=f"positions-open-{run.id}",
                 on_click=state.set_current_run,

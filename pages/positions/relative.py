@@ -108,7 +108,7 @@ def buckets() -> None:
             offsets,
             {
                 _("both directions (encoder)"): both,
-                _("only what stands before (decoder)"): np.where(offsets <= 0, causal, np.nan),
+                _("backwards only (decoder)"): np.where(offsets <= 0, causal, np.nan),
             },
             _("bucket"),
             _("offset (key − query)"),

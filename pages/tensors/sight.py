@@ -53,7 +53,7 @@ def refused(outcome: OperationResult) -> None:
         for board_tensor in outcome.before
     )
     if boards:
-        number_sheet([SheetLine(_("What it was given"), boards)], key="tensors-given")
+        number_sheet([SheetLine(_("Inputs"), boards)], key="tensors-given")
 
 
 def result(outcome: OperationResult) -> None:
@@ -81,7 +81,7 @@ def result(outcome: OperationResult) -> None:
             extra=_sharing(outcome),
         )
     )  # fmt: skip
-    title = _("Before and after") if outcome.before else _("What was made")
+    title = _("Before and after") if outcome.before else _("Result")
     number_sheet(
         [SheetLine(title, tuple(boards), sentence, arithmetic)], key="tensors-sheet",
         on_pick=lambda _board, row, column: _remember(after, row, column),
