@@ -87,7 +87,7 @@ def _view(chosen: Chosen, opened: range) -> None:
     )
     nodes = diagram.nodes
     left, right = st.columns([5, 4], gap="medium")
-    with right:  # first: what is picked in the list is marked in the diagram
+    with right:  # first: the diagram marks the block that the list picks
         name = _pick(nodes)
     with left:
         component(
@@ -123,7 +123,7 @@ def _remember(name: str) -> None:
 
 
 def _pick(nodes: Mapping[str, DiagramNode]) -> str:
-    """Draw the list of blocks, which says the same as the marked one of the diagram."""
+    """Draw the list of blocks; it and the diagram mark the same block."""
     name = st.session_state.get(_BLOCK)
     if name not in nodes:
         first = [name for name in _FIRST if name in nodes]

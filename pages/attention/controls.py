@@ -208,7 +208,7 @@ def segments(
     *,
     label_visibility: Literal["visible", "collapsed"] = "visible",
 ) -> None:
-    """Offer a few choices, value -> label; what is chosen stays so when it is clicked again."""
+    """Offer a few choices, value -> label; clicking the chosen one again keeps it."""
     key = _key(name)
     st.session_state[key] = value
 

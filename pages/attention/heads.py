@@ -142,29 +142,18 @@ def _filter(frame: pd.DataFrame, selection: Selection) -> None:
 
 
 def _columns(unit: str) -> dict[str, ColumnConfig | str | None]:
-    share = st.column_config.ProgressColumn
+    share = partial(st.column_config.ProgressColumn, format="percent", min_value=0, max_value=1)
     columns: dict[str, ColumnConfig | str | None] = {
         "kind": _("Attention"),
         "layer": st.column_config.NumberColumn(_("Layer"), width="small"),
         "head": st.column_config.NumberColumn(_("Head"), width="small"),
         "label": st.column_config.TextColumn(_("What it does"), width="large"),
-        "aligned": share(
-            _("On the true source"),
-            format="percent",
-            min_value=0,
-            max_value=1,
-        ),
+        "aligned": share(_("On the true source")),
         "aer": None,
         "entropy": st.column_config.NumberColumn(
             _("Entropy (nats)"), format="%.2f", help=_("0: one key per query; log n: about n keys.")
         ),
-        "evenness": share(
-            _("Even spread"),
-            format="percent",
-            min_value=0,
-            max_value=1,
-            help=_("100 %: reads everything equally."),
-        ),
+        "evenness": share(_("Even spread"), help=_("100 %: reads everything equally.")),
         "distance": st.column_config.NumberColumn(
             _("Distance ({unit})", unit=unit),
             format="%.2f",
@@ -172,19 +161,13 @@ def _columns(unit: str) -> dict[str, ColumnConfig | str | None]:
         ),
     }
     for name, role in ROLES.items():
-        columns[name] = share(
-            _(role.label).capitalize(),
-            format="percent",
-            min_value=0,
-            max_value=1,
-            help=_(role.help),
-        )
+        columns[name] = share(_(role.label).capitalize(), help=_(role.help))
     return columns
 
 
 def statistics_at(run: Run, step: int) -> Mapping[str, HeadStatistics]:
     """Return statistics of every attention module on the run's examples. Raises ValueError."""
-    run.snapshot(step)  # says in a sentence what is wrong with it
+    run.snapshot(step)  # raises what is wrong with it
     return head_statistics.of_step(
         run.folder, step, snapshot_path(run.folder, step).stat().st_mtime_ns
     )

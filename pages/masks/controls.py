@@ -138,7 +138,7 @@ def _run() -> Run | None:
 
 
 def _take_run() -> None:
-    """Make the run that was picked the current one, with a sentence of its own."""
+    """Make the picked run current and drop the text typed for another."""
     for key in list(st.session_state):
         if str(key).startswith((f"{_TEXT}-run", f"{_TARGET}-run")):
             del st.session_state[key]

@@ -160,7 +160,7 @@ def _every_number(results: Sequence[traps.FillResult], fills: Mapping[str, str])
 
 
 def blind_row(projected: Projected, flow: MaskedAttention) -> None:
-    """Show a row where nothing is allowed, by who computes the softmax."""
+    """Show a fully masked row under each way to compute the softmax."""
     st.markdown(content("masks_blind_row"))
     query = flow.blind[0] if flow.blind else 0
     maps = traps.blind_row(projected, query)

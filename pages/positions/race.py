@@ -100,7 +100,7 @@ def _start(experiment: Experiment, steps: int) -> None:
 
 def _draw(race: Race, was_live: bool) -> None:
     if was_live and not comparison.is_live(race.runs.values()):
-        state.draw_anew()  # once: drawn anew, it no longer ticks
+        state.draw_anew()  # once: it then no longer polls
     comparison.progress(race.runs.values())
     left, right = st.columns(2)
     with left:

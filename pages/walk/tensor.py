@@ -59,7 +59,7 @@ def layer_picker(subject: Subject) -> int:
 
 
 def tensor(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool) -> None:
-    """Show one tensor of the step, cut as the user likes; not what is still to be predicted."""
+    """Show a slice of one tensor of the step, unless it is still to be predicted."""
     hidden = frozenset[str]() if is_revealed else step.hidden
     every = {each.name: each for each in step.tensors if each.name not in hidden}
     if hidden & {each.name for each in step.tensors}:
