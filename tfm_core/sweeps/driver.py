@@ -1,17 +1,17 @@
-"""The driver: asks Optuna for suggestions, has them trained by the queue, and tells what came out.
+"""The driver: asks Optuna for suggestions, queues their runs, and reports the results.
 
-All that decides is on the disk, so a server can be killed at any moment and another goes on. Who
-drives a sweep holds its lock for one look; between two looks nobody does. A trial goes this way:
+All state is on the disk, so a server can be killed at any moment and another continues. A server
+holds a sweep's lock only during one look. The steps of a trial:
 
-    1. Optuna suggests it             a kill before all settings are there: it failed, and cost none
-    2. the id of its run is noted     a kill here or before 4: the run is made, or found, and queued
-    3. its run is made and queued     an ordinary run, which needs no server any more
-    4. that is noted                  from now on a run that is not there was deleted by somebody
-    5. its figures are reported       at each rung, for the pruner
-    6. it is told how it ended        complete, pruned or failed; what can't be failed after step 1
+    1. Optuna suggests it             killed before all settings are there: it failed, without a run
+    2. the id of its run is noted     killed here or before 4: the run is made, or found, and queued
+    3. its run is made and queued     an ordinary run, which no longer needs a server
+    4. that is noted                  from now on a missing run was deleted by somebody
+    5. its values are reported        at each rung, for the pruner
+    6. its end is reported            complete, pruned or failed; invalid ones fail after step 1
 
-A run that is given up, or that stops with its sweep, gets the ordinary request to stop. That it was
-asked is noted before, so that whoever looks next tells the one from a run stopped by hand.
+A run that is pruned, or stops with its sweep, gets an ordinary stop request. The reason is noted
+before, to distinguish it from a run that a person stopped.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ from tfm_core.sweeps.study import Study, Trial
 from tfm_core.training.progress import is_of_divergence
 
 LOOK_SECONDS = 1.0
-"""How often to look at the sweeps that go on."""
+"""How often to look at the active sweeps."""
 
 MAX_IDLE = 30
-"""Suggestions in a row that cost no run, after which nothing new is expected any more."""
+"""After so many suggestions in a row without a run, a sweep ends."""
 
 MAX_RESUMES = 3
 """How often a run that was interrupted is taken up again: what kills it may be the run itself."""
@@ -56,7 +56,7 @@ SURE_SECONDS = 3.0
 """How long a run must read as interrupted: one that just ends reads so for a moment."""
 
 RETRY_SECONDS = 5.0
-"""How long a sweep is left alone that could not go on: a full disk, a line that is full."""
+"""How long to wait before retrying a sweep that failed: a full disk or queue."""
 
 _UNEXPECTED = N_("This sweep has an error (see the server log).")
 
@@ -64,7 +64,7 @@ logger = logging.getLogger(__name__)
 
 
 class Driver:
-    """Drives the sweeps of a queue's folder, from a thread of its own."""
+    """Drives the sweeps of a queue's folder, from its own thread."""
 
     def __init__(self, queue: RunQueue) -> None:
         """Prepare; ``start`` begins."""
@@ -88,14 +88,14 @@ class Driver:
         self._wake.set()
 
     def close(self) -> None:
-        """End the thread; running runs go on without it."""
+        """End the thread; training runs continue."""
         self._closed.set()
         self._wake.set()
         if self._thread is not None:
             self._thread.join()
 
     def trouble(self, sweep_id: str) -> str | None:
-        """Return why a sweep cannot go on just now, in a sentence, or None."""
+        """Return why a sweep cannot continue now, in a sentence, or None."""
         found = self._troubles.get(sweep_id)
         return None if found is None else found[0]
 
@@ -134,7 +134,7 @@ class Driver:
             if self.trouble(sweep.id) != sentence:
                 logger.warning("The sweep %s cannot go on: %s", sweep.id, error)
             self._back_off(sweep, sentence)
-        except Exception:  # the other sweeps go on, and this one may at the next look
+        except Exception:  # the other sweeps continue, and this one may at the next look
             if self.trouble(sweep.id) != _UNEXPECTED:
                 logger.exception("The sweep %s cannot go on.", sweep.id)
             self._back_off(sweep, _UNEXPECTED)
@@ -147,7 +147,7 @@ class Driver:
         self._troubles[sweep.id] = (why, time.monotonic() + RETRY_SECONDS)
 
     def _advance_sweep(self, sweep: Sweep) -> None:
-        plan = sweep.plan()  # again: now nobody else changes it
+        plan = sweep.plan()  # read again under the lock
         study = self._study_of(sweep, plan)
         for trial in study.trials():
             if trial.state == "running":
@@ -206,7 +206,7 @@ class Driver:
             study.tell(trial, "failed", None, status.reason or N_("Its run was stopped."))
 
     def _monitor(self, study: Study, trial: Trial, run: Run, status: Status) -> None:
-        """Report what a run that trains measured, and stop it where it shall not go on."""
+        """Report what a training run measured, and stop it if its sweep stops or it is pruned."""
         plan = study.plan
         if plan.state == "stopping":
             if not trial.held:
@@ -219,15 +219,12 @@ class Driver:
         if not self._report(study, trial, run) or plan.pruning == "none":
             return
         if study.is_hopeless(trial):
-            why = N_(
-                "Pruned at step {step:,}: other runs were better.",
-                step=status.step,
-            )
+            why = N_("Pruned at step {step:,}: other runs were better.", step=status.step)
             study.note(trial, "pruning", str(why))
             _stop(run)
 
     def _report(self, study: Study, trial: Trial, run: Run) -> bool:
-        """Report the rungs that are over; say whether there was a new one."""
+        """Report the rungs that are over; return whether there was a new one."""
         curves = self._curves(run)
         steps = run.experiment.training.steps
         reports = objectives.reports(study.plan.looks_for, curves, steps)
@@ -254,7 +251,7 @@ class Driver:
             study.tell(trial, "failed", None, reason)
 
     def _resume(self, study: Study, trial: Trial, run: Run, status: Status) -> None:
-        """Resume a run that stopped with its sweep, or whose worker was killed."""
+        """Resume a run that was stopped with its sweep, or whose worker was killed."""
         if study.plan.state != "active":
             return
         if status.state == "interrupted" and not trial.held:
@@ -304,10 +301,7 @@ class Driver:
                 break
             idle += 1
         if idle >= MAX_IDLE:
-            return N_(
-                "The last {n} suggestions were repeated or invalid.",
-                n=idle,
-            )
+            return N_("The last {n} suggestions were repeated or invalid.", n=idle)
         return None
 
     def seconds(self, trials: Sequence[Trial]) -> float:
@@ -328,7 +322,7 @@ class Driver:
         limits.check_session(0 if plan.owner is None else self.store.n_active(plan.owner))
 
     def _begin(self, study: Study, trial: Trial) -> None:
-        """Have a trial trained, unless it cannot be or was: then it is told so and costs no run."""
+        """Queue a trial's run; invalid and repeated trials end without one."""
         plan = study.plan
         if {one.path for one in plan.space} != set(trial.values) and trial.run_id is None:
             study.tell(trial, "failed", None, N_("Its server ended before it started."))
@@ -368,33 +362,30 @@ class Driver:
         return False
 
     def _queue(self, plan: Plan, trial: Trial, experiment: Experiment, run_id: str) -> None:
-        """Queue a new run, or the one that a killed server has made. Raises ValueError."""
+        """Queue a new run, or the one that a killed server made. Raises ValueError."""
         with self.queue.one_at_a_time():
-            self._queue_alone(plan, trial, experiment, run_id)
-
-    def _queue_alone(self, plan: Plan, trial: Trial, experiment: Experiment, run_id: str) -> None:
-        try:
-            run = self.store.get(run_id)
-        except RunNotFound:
-            self._check_place(plan)
-            words = space.words(plan.base, trial.values)
-            run = self.store.create(
-                experiment,
-                device=plan.device,
-                threads=plan.threads,
-                name=_cut(f"{plan.name} {trial.number}: {words}"),
-                owner=plan.owner,
-                owner_name=plan.owner_name,
-                group=plan.name,
-                run_id=run_id,
-            )
-        if run.status.state != "queued":
-            return
-        try:
-            self.queue.submit(run)
-        except ValueError:
-            self.store.discard(run)
-            raise
+            try:
+                run = self.store.get(run_id)
+            except RunNotFound:
+                self._check_place(plan)
+                words = space.words(plan.base, trial.values)
+                run = self.store.create(
+                    experiment,
+                    device=plan.device,
+                    threads=plan.threads,
+                    name=_cut(f"{plan.name} {trial.number}: {words}"),
+                    owner=plan.owner,
+                    owner_name=plan.owner_name,
+                    group=plan.name,
+                    run_id=run_id,
+                )
+            if run.status.state != "queued":
+                return
+            try:
+                self.queue.submit(run)
+            except ValueError:
+                self.store.discard(run)
+                raise
 
     def _trains(self, trial: Trial) -> bool:
         """Return whether the run of a trial that is not over still trains or waits."""
@@ -429,12 +420,12 @@ def stop(plan: Plan) -> Plan:
 
 
 def go_on(plan: Plan) -> Plan:
-    """Return the plan of a sweep that shall go on where it stopped."""
+    """Return the plan of a sweep to be resumed."""
     return dataclasses.replace(plan, state="active", reason=None)
 
 
 def _untried(study: Study, trials: Sequence[Trial]) -> dict[str, space.Value] | None:
-    """Return the first point of the grid that no trial stands at, None where each has one."""
+    """Return the first grid point without a trial, or None."""
     plan = study.plan
     placed = (space.placed(plan.base, plan.space, trial.values) for trial in trials)
     tried = {frozenset(values.items()) for values in placed if values is not None}

@@ -1,7 +1,7 @@
-"""How a sweep searches: Optuna's samplers suggest, its pruners give up on what is hopeless.
+"""How a sweep searches: Optuna's samplers suggest, its pruners stop hopeless runs.
 
-A sampler is made anew for each suggestion, from a seed that the trial's number moves on, so that a
-server that ends and starts again, or two on one folder, suggest what one would have suggested.
+A sampler is created for each suggestion, with a seed that depends on the trial's number, so that a
+restarted server, or two on one folder, suggest the same as one.
 """
 
 from __future__ import annotations
@@ -150,7 +150,4 @@ def check(search: str, pruning: str, space: Space) -> None:
         )
     n_ranges = sum(isinstance(one, Range) for one in space)
     if search == "cma-es" and n_ranges < 2:
-        raise StudentError(
-            "CMA-ES needs two number ranges and has {n}. Try TPE.",
-            n=n_ranges,
-        )
+        raise StudentError("CMA-ES needs two number ranges and has {n}. Try TPE.", n=n_ranges)

@@ -1,8 +1,8 @@
 """The note of a run's job: ``job.json`` in its folder, written before the job is submitted.
 
-A job is called after its run: the id, and ``ID-2`` for the second one, since Ray takes no name
-twice. Only the job that the note names may begin, and only while its run waits. So a job that comes
-late, twice, or to a run that was stopped meanwhile, ends without having touched it.
+A job is named after its run: the id, then ``ID-2``, because Ray accepts no name twice. Only the job
+in the note may start, and only while its run waits. So a job that comes late, twice, or to a run
+that was stopped meanwhile ends without changing anything.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tfm_core.stored import Step, Stored, matching, whole
 
 FILE = "job.json"
 Phase = Literal["handed", "again", "over"]
-"""handed: submitted, or just being so; again: to be submitted anew; over: nothing is to be done."""
+"""handed: submitted, or about to be; again: to be resubmitted; over: nothing to do."""
 
 LABELS: dict[BackendName, str] = {"ray": "Ray", "slurm": "Slurm"}
 _MAX_BYTES = 4096
@@ -49,7 +49,7 @@ class Job:
 
 
 def read(folder: Path) -> Job | None:
-    """Return the note of a run's job; None where there is none that can be read. Never raises."""
+    """Return the note of a run's job, or None without a readable one. Never raises."""
     try:
         return _JOBS.of(folder, FILE)
     except (FileNotFoundError, Unreadable):
@@ -62,7 +62,7 @@ def write(folder: Path, job: Job) -> None:
 
 
 def following(folder: Path, backend: BackendName, *, step: int) -> Job:
-    """Return the next job of a run, which goes on from a step; it is not written yet."""
+    """Return the next job of a run, which resumes from a step; it is not written yet."""
     last = read(folder) or Job(backend, "", 0, step=step, tries=0)
     attempt = last.attempt + 1
     name = folder.name if attempt == 1 else f"{folder.name}-{attempt}"

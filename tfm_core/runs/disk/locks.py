@@ -1,7 +1,7 @@
-"""Locks that the operating system drops when their process ends, however it ends.
+"""Locks that the operating system releases when their process ends.
 
-``flock`` of Unix and ``LockFileEx`` of Windows, through filelock. Where a file system has no locks,
-nothing is locked and nothing is refused: claims hold without them.
+``flock`` of Unix and ``LockFileEx`` of Windows, through filelock. On a file system without locks
+nothing is locked and nothing is refused: claims work without them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def lock(path: Path, *, patience: float = 0.0) -> int:
 
 
 def is_locked(path: Path) -> bool:
-    """Say whether a process has the lock of a file. Never raises."""
+    """Return whether a process has the lock of a file. Never raises."""
     try:
         file = os.open(path, os.O_RDWR)
     except OSError:
@@ -58,7 +58,7 @@ def unlock(file: int) -> None:
 
 
 def _is_had(file: int) -> bool:
-    """Take the lock; say whether this process has it now, or there is none to have."""
+    """Take the lock; return whether this process has it, or the file system has no locks."""
     try:
         return lock_descriptor(file, blocking=False)
     except OSError:

@@ -1,31 +1,30 @@
 """The queue: starts waiting runs in worker processes, a few at once.
 
-All that decides is on the disk, so a server can end and start again, and several can share one
-folder. Three kinds of files say how a run stands:
+All state is on the disk, so a server can end and restart, and several can share one folder. Three
+kinds of files describe a run:
 
-    .queue/<when>.<id>   a ticket: this run waits. It gives the order, and no right to anything.
-    <id>/claims/         who works on the run. Whoever holds the claim may write the status.
-    <id>/status.json     what state the run is in, and which process brought it there.
+    .queue/<when>.<id>   a ticket: this run waits. It sets the order and grants nothing.
+    <id>/claims/         which process works on the run. Only that process writes the status.
+    <id>/status.json     the run's state, and the process that set it.
 
-A run is started in this order, and a kill or a full disk between two steps leaves it so:
+A run starts in this order; a kill or a full disk between two steps leaves it so:
 
-    1. status "queued"      no ticket: it is given one at the next look for such runs (``_mend``)
+    1. status "queued"      no ticket: ``_mend`` gives it one at its next look
     2. its ticket           it waits
-    3. the worker's claim   the worker ends with its server, and its claim with it: it waits
-    4. status "starting"    the same, told from a run that was interrupted by the ticket that is
-                            still there: it waits
-    5. the worker is told   it trains; the ticket of a run that doesn't wait is removed in passing
+    3. the worker's claim   worker and claim end with the server: it waits
+    4. status "starting"    the same; its ticket distinguishes it from an interrupted run
+    5. the worker's order   it trains; the ticket is removed later
     6. the ticket removed   it trains; a kill of the worker leaves it interrupted, to be resumed
 
-Steps 3 to 6 are the back end's (``backends``): these are the local workers'. A cluster's jobs take
-the claim themselves, if the run still waits for them; ``backends.cluster`` has their steps. A
-run that was handed to a cluster keeps its ticket and takes a place until it begins.
+Steps 3 to 6 belong to the back end (``backends``); these are those of local workers. A cluster's
+jobs take the claim themselves if the run still waits for them (see ``hosting.clusters.jobs``). A
+run that was submitted to a cluster keeps its ticket and counts as running until it starts.
 
-A worker ends a run with its last checkpoint, then its claim, then the status "finished" or
-"stopped": between the last two it reads as interrupted, and goes on from its last step. Resume,
-and Stop of a waiting run, hold the claim while they write the status; a ticket comes after the
-status "queued" and goes after the status "stopped". At most ``max_running`` runs at once are
-started by all servers of a folder together: each counts and starts with ``.queue/lock`` locked.
+A worker ends a run with its last checkpoint, then releases its claim, then writes the status
+"finished" or "stopped": in between, the run counts as interrupted and resumes from its last step.
+Resume, and Stop of a waiting run, hold the claim while they write the status; a ticket is added
+after the status "queued" and removed after the status "stopped". All servers of a folder together
+start at most ``max_running`` runs: each counts and starts with ``.queue/lock`` locked.
 """
 
 from __future__ import annotations
@@ -39,25 +38,24 @@ from collections.abc import Iterator
 
 from tfm_core.data.own import place, sets
 from tfm_core.data.own.sets import SetDamaged, SetMissing
-from tfm_core.runs import settings
+from tfm_core.runs import settings, shared_store
 from tfm_core.runs.backends import job
 from tfm_core.runs.backends.backend import JobRefused, Unavailable, waits
 from tfm_core.runs.backends.registry import chosen
-from tfm_core.runs.disk import cleanup, locks, quota
+from tfm_core.runs.disk import cleanup, locks, ownership, quota
 from tfm_core.runs.disk.failures import os_errors_as_sentences, refusal
 from tfm_core.runs.disk.locks import limit_lock
 from tfm_core.runs.disk.quota import Bounds
 from tfm_core.runs.queue import claim, resources, tickets
 from tfm_core.runs.queue.limits import LimitReached, Limits
 from tfm_core.runs.queue.resources import TooLarge
-from tfm_core.runs.remote import ownership, takeover
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import write_status
 from tfm_core.runs.store import RunNotFound, RunStore
 from tfm_core.sentences import N_, StudentError, joined
 
 LOOK_SECONDS = 0.5
-"""How often to look for what other servers and their workers did; one's own wake the queue."""
+"""How often to look for changes by other servers; this one's wake the queue."""
 
 MEND_SECONDS = 30.0
 """How often to look for runs that wait without a ticket."""
@@ -75,7 +73,7 @@ logger = logging.getLogger(__name__)
 
 
 class RunQueue:
-    """Starts the waiting runs of a store, first come first served, from a thread of its own."""
+    """Starts the waiting runs of a store, first come first served, from its own thread."""
 
     def __init__(
         self,
@@ -115,7 +113,7 @@ class RunQueue:
         self._thread.start()
 
     def close(self) -> None:
-        """End the queue and its waiting workers; running runs go on without it."""
+        """End the queue and its idle workers; training runs continue."""
         self._closed.set()
         self._wake.set()
         if self._thread is not None:
@@ -160,7 +158,7 @@ class RunQueue:
 
     @os_errors_as_sentences()
     def resume(self, run: Run, device: str | None = None) -> int:
-        """Let a run that ended early go on from its last checkpoint, or else from the beginning.
+        """Resume a run that ended early from its last checkpoint, or else from the beginning.
 
         On its own device unless told otherwise. Returns how many runs were deleted for it.
 
@@ -173,7 +171,7 @@ class RunQueue:
             raise StudentError("This run is finished. Train a copy further.")
         if not status.can_resume:
             raise StudentError("This run trains or waits. There is nothing to resume.")
-        takeover.take_over(run.folder)
+        shared_store.take_over(run.folder)
         self.limits.check(run.experiment, n_queued=0)
         self.limits.check_trained(status.seconds - status.parent_seconds)
         self._check_data(run)
@@ -184,7 +182,7 @@ class RunQueue:
             self.limits.check_line(len(tickets.waiting(self.store.root)))
             gone = self._make_way(run)
             with claim.moment(run.folder):
-                if run.status.can_resume:  # nobody was quicker
+                if run.status.can_resume:  # no other process was quicker
                     run.move_to(device)
                     job.renew(run.folder)
                     queued = dataclasses.replace(
@@ -222,7 +220,7 @@ class RunQueue:
         return self._thread is not None and self._thread.is_alive()
 
     def n_running(self) -> int:
-        """Return how many runs of this folder have a worker, whoever started it."""
+        """Return how many runs of this folder have a worker, of any server."""
         return sum(run.status.is_alive for run in self._mine())
 
     def _make_way(self, run: Run) -> int:
@@ -300,7 +298,7 @@ class RunQueue:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[bool]:
-        """Keep other servers from counting and starting meanwhile; say whether to start any."""
+        """Keep other servers from counting and starting meanwhile; return whether to start any."""
         path = self.store.root / tickets.FOLDER / "lock"
         try:
             lock = locks.lock(path)
@@ -308,7 +306,7 @@ class RunQueue:
             self._refused_at = self._refused_at or time.monotonic()
             yield time.monotonic() - self._refused_at > PATIENCE_SECONDS
             return
-        except OSError:  # a full disk: what is wrong is said of the run that cannot begin
+        except OSError:  # a full disk: the run that cannot start says so
             yield True
             return
         self._refused_at = 0.0
@@ -318,7 +316,7 @@ class RunQueue:
             locks.unlock(lock)
 
     def _try_to_start(self, run_id: str) -> bool:
-        """Start a waiting run; say whether it was. What goes wrong is noted, and tried again."""
+        """Start a waiting run; return whether it was. What goes wrong is noted, and tried again."""
         folder = self.store.root / run_id
         if tickets.in_backoff(folder):
             return False

@@ -1,8 +1,8 @@
-"""The line of waiting runs: one empty file a run, in a folder that all servers share.
+"""The tickets of waiting runs: one empty file per run, in a folder that all servers share.
 
 A ticket says that a run waits; its claim decides who may start it. So a ticket is removed last, by
-whoever started the run or finds that it no longer waits. Why a run could not start is kept in
-memory: a full disk, the most common reason, has no room for a file.
+the process that started the run or found that it no longer waits. Why a run could not start is kept
+in memory, because a full disk, the most common reason, has no space for a file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def add(root: Path, run_id: str) -> None:
     if any(name.partition(".")[2] == run_id for name in names):
         return
     (root / FOLDER).mkdir(parents=True, exist_ok=True)
-    # behind the last one, also where the clock was set back since it came
+    # behind the last one, even if the clock was set back
     number = max([time.time_ns(), *(_number(name) + 1 for name in names)])
     number = min(number, _LAST)
     (root / FOLDER / f"{number:0{_DIGITS}d}.{run_id}").touch()
@@ -36,7 +36,7 @@ def waiting(root: Path) -> list[str]:
 
 
 def remove(root: Path, run_id: str) -> bool:
-    """Take a run out of the line; say whether this call did it."""
+    """Take a run out of the line; return whether this call did it."""
     is_done = False
     for name in _names(root):
         if name.partition(".")[2] == run_id:
@@ -81,14 +81,14 @@ def start_error(folder: Path) -> str | None:
 
 
 def note_start_error(folder: Path, sentence: str, *, seconds: float) -> bool:
-    """Note it, and leave the run alone for so long; say whether that is news."""
+    """Note it, and leave the run alone for so long; return whether that is news."""
     is_news = start_error(folder) != sentence
     _start_errors[folder] = _StartError(sentence, time.monotonic() + seconds)
     return is_news
 
 
 def in_backoff(folder: Path) -> bool:
-    """Say whether a run isn't tried again yet."""
+    """Return whether a run isn't tried again yet."""
     error = _start_errors.get(folder)
     return error is not None and time.monotonic() < error.until
 
