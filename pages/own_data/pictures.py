@@ -61,13 +61,14 @@ def add(kind: str) -> PictureUpload | None:
     with st.container(border=True, gap="small"):
         st.header(_("Add your pictures"), anchor=False)
         files = st.file_uploader(
-            _("Zip (a folder per class), IDX, npz or CSV"),
+            _("Zip, IDX, npz or CSV"),
             accept_multiple_files=True,
             key=state.upload_key("pictures"),
             max_upload_size=MAX_MEGABYTES,
             help=paragraph("own-data/picture-files", most=MAX_MEGABYTES),
         )
-        form = _form()
+        with st.expander(_("Options"), icon=":material/tune:"):
+            form = _form()
         if not files:
             return None
         name = _common([file.name for file in files])
