@@ -82,7 +82,8 @@ def _start(task: str, steps: int, seed: int) -> None:
 def _draw(contest: Contest, was_live: bool) -> None:
     if was_live and not comparison.is_live(contest.runs.values()):
         state.draw_anew()  # once: redrawn, it no longer polls
-    comparison.progress(contest.runs.values())
+    if was_live:
+        comparison.progress(contest.runs.values())
     attentions = {name: rnn_attention.cross_attention_at(run) for name, run in contest.runs.items()}
     left, right = st.columns(2, gap="medium")
     with left:
@@ -111,11 +112,11 @@ def _curves(contest: Contest) -> None:
 def _table(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None]) -> None:
     columns = {_(SHORT[name]): _column(run, attentions[name]) for name, run in contest.runs.items()}
     st.table(pd.DataFrame(columns, index=[_(words) for words in FIGURES]))
-    _conclude(contest, attentions)
-    st.caption(_ratio(contest), help=paragraph("before/figures"))
+    words = _conclusion(contest, attentions) or _("How the figures are measured")
+    st.markdown(words, help=paragraph("before/figures"))
 
 
-def _conclude(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None]) -> None:
+def _conclusion(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None]) -> str:
     whole = {name: _whole(run) for name, run in contest.runs.items()}
     right = {_(SHORT[name]): share for name, share in whole.items() if share is not None}
     aligned = {
@@ -128,8 +129,7 @@ def _conclude(contest: Contest, attentions: dict[str, CrossAttentionAtStep | Non
     n = task.n_validation if is_live else task.n_test
     sentences = [conclusions.most_right(right, n), conclusions.best_aligned(aligned, right, n)]
     words = " ".join(_(sentence) for sentence in sentences if sentence is not None)
-    if words:
-        st.markdown(_("So far: {words}", words=words) if is_live else words)
+    return _("So far: {words}", words=words) if is_live and words else words
 
 
 def _whole(run: Run) -> float | None:
@@ -149,19 +149,6 @@ def _column(run: Run, attention: CrossAttentionAtStep | None) -> list[str]:
         show.duration(status.seconds) if status.seconds else "–",
         f"{1000 * status.seconds / status.step:.1f} ms" if status.step else "–",
     ]
-
-
-def _ratio(contest: Contest) -> str:
-    """Return how much longer a step of the RNN took, once it is known."""
-    took = {
-        name: run.status.seconds / run.status.step
-        for name, run in contest.runs.items()
-        if run.status.state == "finished" and run.status.step and run.status.seconds
-    }
-    if not {"additive", "one-head"} <= took.keys():
-        return _("How the figures are measured")
-    ratio = f"{took['additive'] / took['one-head']:.1f}"
-    return _("An RNN step took **{n}×** a one-head step.", n=ratio)
 
 
 @st.cache_data(show_spinner=False, max_entries=64)
