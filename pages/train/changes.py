@@ -75,8 +75,10 @@ def _buttons(
         on_click=lambda: state.set_draft(state.current_draft().begun),
     )
     n = len(paths)
-    label = ngettext("{n} change", "{n} changes", n, n=n) if n else _("No changes")
-    with st.popover(label, icon=":material/edit:", key="configure-changes", disabled=not n):
+    if not n:
+        return
+    label = ngettext("{n} change", "{n} changes", n, n=n)
+    with st.popover(label, icon=":material/edit:", key="configure-changes"):
         st.markdown(
             _("Different from “{preset}”:", preset=escape(preset))
             if preset
@@ -104,7 +106,6 @@ def _effect(
         return
     change = _last(checked.draft, state.history().past, experiment)
     if change is None:
-        st.caption(_("Change a setting to see its effect on size, memory, time and results."))
         return
     begun = _parsed(checked.draft.begun)
     changes = [effects.of_change(change.before, experiment)]

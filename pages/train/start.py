@@ -143,7 +143,7 @@ def _needs(experiment: Experiment) -> None:
             return
         if not was_known:
             state.draw_anew()
-        st.markdown(_needs_words(experiment, future))
+        _show_needs(experiment, future)
 
     st.fragment(line, run_every=None if was_known else _LOOK_AGAIN)()
 
@@ -159,16 +159,16 @@ def _is_measured() -> bool:
     return state.device() != "cpu" and settings.read().trains_on == "local"
 
 
-def _needs_words(experiment: Experiment, future: Future[Any]) -> str:
+def _show_needs(experiment: Experiment, future: Future[Any]) -> None:
     try:
         estimate = run_time.result(future)
     except ValueError as error:
-        return f":red[:material/error: {escape(_(error))}]"
+        st.markdown(f":red[:material/error: {escape(_(error))}]")
+        return
     except Exception:  # a failed estimate must not prevent the start
-        return _("No estimate for these settings.")
+        st.markdown(_("No estimate for these settings."))
+        return
     assert estimate is not None
-    why = advice_on(state.device(), experiment.training)
-    slow = f"  \n:orange[:material/warning: {_(why)}]" if why else ""
     limits = settings.read()
     disk = storage.run_bytes(
         experiment, estimate.n_parameters, limits.max_attention, limits.max_weights
@@ -177,8 +177,6 @@ def _needs_words(experiment: Experiment, future: Future[Any]) -> str:
         "train/needs",
         n=show.count(estimate.n_parameters),
         memory=show.size(estimate.memory_bytes),
-        step=show.size(estimate.step_bytes),
-        steps=f"{experiment.training.steps:,}",
         time=run_time.takes_now(
             experiment,
             device=state.device(),
@@ -187,7 +185,15 @@ def _needs_words(experiment: Experiment, future: Future[Any]) -> str:
         ),
         disk=show.size(disk),
     )
-    return needs + slow
+    about = paragraph(
+        "train/needs-help",
+        steps=f"{experiment.training.steps:,}",
+        step=show.size(estimate.step_bytes),
+        basis=run_time.whose(),
+    )
+    why = advice_on(state.device(), experiment.training)
+    slow = f"  \n:orange[:material/warning: {_(why)}]" if why else ""
+    st.markdown(needs + slow, help=about)
 
 
 def _device() -> None:
