@@ -146,12 +146,7 @@ def _used_by(runs: Sequence[Run]) -> str:
     more = len(runs) - _MAX_NAMES
     if more > 0:
         names = _("{names} and {n} more", names=names, n=more)
-    return ngettext(
-        "Used by {names}, which could not train further.",
-        "Used by {names}, which could not train further.",
-        len(runs),
-        names=names,
-    )
+    return _("Used by {names}, which could not train further.", names=names)
 
 
 def _gone(own: OwnSet, runs: Sequence[Run]) -> None:

@@ -5,9 +5,38 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.runs import bring, filter, host, room, selection
-from pages.ui import run_dialogs, run_list, run_words, show, visitors
+from pages.runs import bring, filter, room, selection
+from pages.ui import run_dialogs, run_list, run_words, show, state, visitors
 from pages.ui.typed import escape
+
+_HOST_KEY = "runs-host-key"
+
+
+def _host() -> None:
+    """Let whoever knows the server's key change every run."""
+    if not visitors.has_key():
+        return
+    if visitors.visitor().is_host:
+        words = _("You are the host: you can change all runs.")
+        st.caption(f":material/key: {words}")
+        return
+    with st.popover(_("Sign in as host"), icon=":material/key:", type="tertiary"):
+        st.text_input(
+            _("Server key"),
+            type="password",
+            key=_HOST_KEY,
+            max_chars=visitors.MAX_HOST_KEY,
+            autocomplete="off",
+            on_change=_show,
+        )
+        st.caption(_("Lasts until you reload or close the page."))
+
+
+def _show() -> None:
+    shown, st.session_state[_HOST_KEY] = st.session_state[_HOST_KEY], ""
+    if shown and not visitors.show_key(shown.strip()):
+        state.notify(_("Wrong server key."))
+
 
 show.header("runs")
 room.hindrance()
@@ -35,7 +64,7 @@ else:
 
 room.undo()
 room.line()
-host.part()
+_host()
 run_dialogs.TWIN_DIALOG.draw()
 run_dialogs.PUBLISH_DIALOG.draw()
 run_dialogs.LABELS_DIALOG.draw()

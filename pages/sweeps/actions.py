@@ -75,26 +75,25 @@ def resume(sweep: Sweep) -> None:
     _change(sweep, go_on)
 
 
-def change(sweep: Sweep, edit: Callable[[Plan], Plan]) -> bool:
-    """Change the plan of a sweep and resume it; return whether that succeeded."""
+def change(sweep: Sweep, edit: Callable[[Plan], Plan]) -> None:
+    """Change the plan of a sweep; a finished one goes on."""
 
     def edited(plan: Plan) -> Plan:
         changed = edit(plan)
         _check_visitor(changed)
         return go_on(changed) if plan.state == "finished" else changed
 
-    return _change(sweep, edited)
+    _change(sweep, edited)
+
+
+def _change(sweep: Sweep, edit: Callable[[Plan], Plan]) -> None:
+    if _succeeds(sweep, lambda: sweep.change(edit)):
+        runs_access.sweeps().wake()
 
 
 def delete(sweep: Sweep) -> bool:
     """Move a sweep to the trash, keeping its runs; return whether that succeeded."""
-    try:
-        _check_owner(sweep)
-        there().delete(sweep.id)
-    except (ValueError, OSError) as error:
-        state.notify(_(error))
-        return False
-    return True
+    return _succeeds(sweep, lambda: there().delete(sweep.id))
 
 
 def deleted() -> list[Sweep]:
@@ -103,23 +102,17 @@ def deleted() -> list[Sweep]:
 
 
 def bring_back(sweep: Sweep) -> bool:
+    return _succeeds(sweep, lambda: there().undelete(sweep.id))
+
+
+def _succeeds(sweep: Sweep, act: Callable[[], object]) -> bool:
+    """Act as the owner of a sweep; return whether that succeeded, else show why not."""
     try:
         _check_owner(sweep)
-        there().undelete(sweep.id)
+        act()
     except (ValueError, OSError) as error:
         state.notify(_(error))
         return False
-    return True
-
-
-def _change(sweep: Sweep, edit: Callable[[Plan], Plan]) -> bool:
-    try:
-        _check_owner(sweep)
-        sweep.change(edit)
-    except (ValueError, OSError) as error:
-        state.notify(_(error))
-        return False
-    runs_access.sweeps().wake()
     return True
 
 
@@ -144,13 +137,10 @@ def _check_visitor(plan: Plan) -> None:
     if who.is_admin:
         return
     if plan.max_runs is None or plan.max_runs > MAX_OF_A_VISITOR:
-        raise StudentError(
-            "At most {most} runs per sweep on this server.",
-            most=MAX_OF_A_VISITOR,
-        )
+        raise StudentError("At most {most} runs per sweep on this server.", most=MAX_OF_A_VISITOR)
     for other in there().list():
         if _is_ones_own(other) and _goes_on(other) and other.plan().created != plan.created:
-            raise StudentError("You already have a running sweep; stop it or wait.")
+            raise StudentError("You already have a running sweep. Stop it or wait.")
 
 
 def _goes_on(sweep: Sweep) -> bool:
@@ -165,13 +155,10 @@ def bring(content: bytes, name: str) -> Sweep:
     who = visitors.visitor()
     who.check_acts()
     if settings.read().only_shows:
-        raise StudentError("This server is view-only; you cannot import here.")
+        raise StudentError("This server is view-only: you cannot import studies.")
     n_own = sum(sweep.brought() is not None and _is_ones_own(sweep) for sweep in there().list())
     if not who.is_admin and n_own >= MAX_BROUGHT:
-        raise StudentError(
-            "You have {n} imported studies, the limit.",
-            n=n_own,
-        )
+        raise StudentError("At most {most} imported studies on this server.", most=MAX_BROUGHT)
     return there().bring(content, Brought(clean(name), ready.now(), who.owner))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 import streamlit as st
 
-from pages.i18n import _, language
+from pages.i18n import _, language, ngettext
 from pages.sweeps import actions, choice, form, leaderboard
 from pages.ui import runs_access, show, state
 from pages.ui.typed import escape
@@ -110,7 +110,7 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
             for setting, value, n in thin
         )
         words = _(
-            "Importance needs {most} finished trials per value; too few: {values}.",
+            "Importance needs {most} finished trials per value. Too few: {values}.",
             most=plots.MIN_FINISHED,
             values=values,
         )
@@ -146,12 +146,12 @@ _BADGES = {
 
 
 def _far(plan: Plan, spent: int) -> str:
-    words = _("{n} runs", n=spent)
+    words = ngettext("{n} run", "{n} runs", spent, n=spent)
     if plan.max_runs is not None:
         words = _("{n} of up to {most} runs", n=spent, most=plan.max_runs)
     if plan.max_minutes is None:
         return words
-    return _("{runs}, up to {minutes:g} min", runs=words, minutes=plan.max_minutes)
+    return f"{words} · {_('up to {minutes:g} min', minutes=plan.max_minutes)}"
 
 
 def _buttons(sweep: Sweep, plan: Plan) -> None:

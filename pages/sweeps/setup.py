@@ -63,7 +63,7 @@ def _base() -> tuple[str, Plan] | None:
             format_func=names.__getitem__,
             key=_BASE,
             persist_state="session",
-            help=_("Settings that do not vary come from here."),
+            help=_("The other settings come from here."),
         )
         try:
             first = _proposed(chosen, names[chosen])
@@ -119,7 +119,7 @@ def _press(plan: Plan, problem: Exception | None, key: str) -> None:
     possible = space.share(plan.base, plan.space)
     if possible.n < possible.drawn:
         words = _(
-            "About {share} of combinations are valid. Skipped, for example: {why}",
+            "About {share} of combinations are valid. One that is not: {why}",
             share=show.percent(possible.n / possible.drawn),
             why=_(possible.why),
         )
@@ -137,24 +137,19 @@ def _takes(plan: Plan) -> str:
     if plan.search == "grid":
         n = min(space.n_points(plan.space), plan.most_runs)
     if n is None:
-        return _("Runs for **{minutes:g} min** of training in total.", minutes=plan.max_minutes)
-    runs = ngettext("**{n} run**", "**{n} runs**", n, n=n)
+        return _("**{minutes:g} min** of training in total.", minutes=plan.max_minutes)
     forecast = _forecast(plan)
-    values = {
-        "runs": runs,
-        "steps": f"{plan.base.training.steps:,}",
-        "time": run_time.with_load(forecast.times(n) if forecast else None),
-    }
-    words = _("{runs} of {steps} steps in sequence: **{time}**.", **values)
-    if plan.at_once > 1:
-        words = _(
-            "{runs} of {steps} steps, {n} at once; in sequence **{time}**.",
-            n=plan.at_once,
-            **values,
-        )
+    words = ngettext(
+        "**{n} run** of {steps} steps: **{time}**.",
+        "**{n} runs** of {steps} steps, one after another: **{time}**.",
+        n,
+        n=n,
+        steps=f"{plan.base.training.steps:,}",
+        time=run_time.with_load(forecast.times(n) if forecast else None),
+    )
     if plan.max_minutes is None:
         return words
-    return f"{words} {_('No new run after {minutes:g} min.', minutes=plan.max_minutes)}"
+    return f"{words} {_('No run starts after {minutes:g} min.', minutes=plan.max_minutes)}"
 
 
 def _forecast(plan: Plan) -> Forecast | None:
@@ -166,7 +161,7 @@ def _forecast(plan: Plan) -> Forecast | None:
 
 def _figure(plan: Plan) -> None:
     if plan.search == "grid":
-        show.live_figure(plots.points(plan), _("Each ring is a run to try."), key="sweeps-points")
+        show.live_figure(plots.points(plan), _("Each ring is a run."), key="sweeps-points")
         return
     rows = [
         [_(space.label_of(plan.base, dimension.path)), _tried(dimension)]
