@@ -108,7 +108,7 @@ def _ask(upload: str) -> None:
     keys = {name: f"own-data-{name}-{upload}" for name in _CHOICES}
     if understood.folders is not None:
         st.segmented_control(
-            _("Folders {names} are", names=escape(_listed(folders))),
+            _("Meaning of the folders {names}", names=escape(_listed(folders))),
             list(_FOLDERS),
             format_func=lambda name: _(_FOLDERS[name]),
             default=understood.folders,

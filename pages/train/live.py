@@ -144,11 +144,11 @@ def _state_words(run: Run, status: Status) -> str:
         return _("Starting: preparing data and model.")
     is_compiled = not run.experiment.training.compile or runs_access.curves(run).compiled
     if status.state == "running" and not is_compiled:
-        return _("Compiling the model first; this can take minutes.")
+        return _("Compiling the model; this can take minutes.")
     if status.state == "paused":
         if visitors.watches(run):
             return _("Paused by its owner.")
-        return _("Paused. Step trains on one batch, Resume continues.")
+        return _("Paused: train one step, or resume.")
     if status.state in {"finished", "stopped"}:
         return escape(_(status.reason))
     return ""
@@ -168,15 +168,14 @@ def _word(run: Run, status: Status) -> None:
             why = escape(_(status.reason or N_("No reason was given.")))
             hint = _("Press Resume to try again.")
             if outcome is not None and outcome.repeats:
-                hint = _("Resume would fail again: change settings with New run.")
+                hint = _("Resume would fail again: start a new run with other settings.")
             if visitors.watches(run):
-                hint = _("New run starts your own with these settings.")
+                hint = _("Start a new run to train with these settings.")
             st.error(f"{why}\n\n{hint}", icon=":material/error:")
         elif status.state == "interrupted":
-            step = f"{status.step:,}"
-            words = _("Interrupted at step {step}. {resume}", step=step, resume=_resume(run))
+            words = _("Interrupted at step {step}.", step=f"{status.step:,}")
             why = escape(_(status.reason))
-            st.warning(f"{words.strip()}\n\n{why}", icon=":material/power_off:")
+            st.warning(f"{words} {_resume(run)}\n\n{why}", icon=":material/power_off:")
 
 
 def _resume(run: Run) -> str:

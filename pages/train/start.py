@@ -43,7 +43,7 @@ def bar(checked: Checked, preset: str | None) -> None:
             icon=":material/play_arrow:",
             disabled=is_off or bool(why_not),
             key="start",
-            help=escape(why_not) or _("Training continues even if you leave this page."),
+            help=escape(why_not) or _("Training goes on when you leave this page."),
         )
         comparison.seed_button(
             lambda: [_requested(checked.experiment, preset)] if checked.experiment else [],
@@ -211,7 +211,7 @@ def _device() -> None:
             devices = run_time.result(future) or []
         except Exception:  # the CPU is always there; the server's log has the reason
             devices = []
-            st.caption(_("Listing other devices failed; the CPU works."))
+            st.caption(_("Other devices could not be listed."))
         usable = {device.name: device for device in devices if device.available}
         names = list(usable) or ["cpu"]
         if st.session_state.get(_DEVICE) not in names:
