@@ -29,7 +29,7 @@ _CONTEST = "before-contest"
 
 
 def view() -> None:
-    _press()
+    _controls()
     contests = rnn_attention.contests(visitors.at_hand())
     if not contests:
         st.info(_("Nothing to compare yet: train all three."), icon=":material/info:")
@@ -40,7 +40,7 @@ def view() -> None:
     st.fragment(_draw, run_every=comparison.TICK if is_live else None)(contest, is_live)
 
 
-def _press() -> None:
+def _controls() -> None:
     names = rnn_attention.tasks()
     columns = st.columns([3, 3, 1, 2], vertical_alignment="bottom")
     with columns[0]:

@@ -37,7 +37,7 @@ class CurveChoice:
     has_bands: bool
 
 
-def part(shown: Sequence[StyledRun], grouped: Sequence[seeds.SeedGroup], had_bands: bool) -> None:
+def figure(shown: Sequence[StyledRun], grouped: Sequence[seeds.SeedGroup], had_bands: bool) -> None:
     """Draw the chosen quantities of all runs.
 
     had_bands: whether the page was drawn with bands; a press here redraws only this part.

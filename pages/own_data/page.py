@@ -22,7 +22,7 @@ def page() -> None:
     show.header("own-data")
     kind = view_link.choice(_("Data"), KIND, is_labelled=False)
     view = VIEWS[kind]
-    own = state.chosen(shelf.sets(kind))
+    own = state.shown_set(shelf.sets(kind))
     left, right = st.columns([2, 5], gap="medium")
     with left:
         draft = view.add(kind)
@@ -35,7 +35,7 @@ def page() -> None:
         elif own is not None:
             _heading(own)
             _offers(own)
-            view.look(own)
+            view.saved(own)
         else:
             view.nothing_yet()
 

@@ -147,7 +147,7 @@ def _form() -> PictureForm:
             key="own-data-size",
             persist_state="session",
             width=130,
-            help=_("Squares of this size; smaller trains faster."),
+            help=_("Smaller trains faster."),
         )
         is_grey = st.segmented_control(
             _("Colour"),
@@ -235,7 +235,7 @@ def _renamed(pictures: Pictures) -> Pictures | None:
             return None
 
 
-def look(own: OwnSet) -> None:
+def saved(own: OwnSet) -> None:
     try:
         pictures = pictures_set.as_pictures(own)
         parts = pictures_set.arrays(own).parts

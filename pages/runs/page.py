@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.runs import bring, filter, room, selection
+from pages.runs import filter, import_run, room, selection
 from pages.ui import run_dialogs, run_list, run_words, show, state, visitors
 from pages.ui.typed import escape
 
@@ -39,10 +39,10 @@ def _show() -> None:
 
 
 show.header("runs")
-room.hindrance()
+room.storage_problem()
 if why_not := visitors.why_not():
     st.caption(f":material/lock: {escape(why_not)}")
-bring.part()
+import_run.import_area()
 
 runs = room.with_deleted(visitors.listed(with_suspects=True))
 if runs:
@@ -63,7 +63,7 @@ else:
     show.empty(_("No runs yet."), _("Choose a task"), "home")
 
 room.undo()
-room.line()
+room.disk_line()
 _host()
 run_dialogs.TWIN_DIALOG.draw()
 run_dialogs.PUBLISH_DIALOG.draw()

@@ -33,13 +33,13 @@ MAX_OF_A_VISITOR = 24
 """Runs per sweep on a public server; each visitor may have one running sweep."""
 
 
-def there() -> SweepStore:
+def sweep_store() -> SweepStore:
     return SweepStore(runs_access.store().root)
 
 
 def listed() -> list[Sweep]:
     """Return the visitor's sweeps, or all where that is allowed."""
-    sweeps = there().list()
+    sweeps = sweep_store().list()
     sees_all = settings.read().open or visitors.visitor().is_host
     return [sweep for sweep in sweeps if sees_all or _is_ones_own(sweep)]
 
@@ -49,7 +49,7 @@ def may_change(plan: Plan) -> bool:
     return who.is_admin or (not who.only_watches and plan.owner == who.owner)
 
 
-def begin(plan: Plan) -> Sweep | None:
+def start(plan: Plan) -> Sweep | None:
     """Start a sweep; show why and return None if refused."""
     who = visitors.visitor()
     plan = dataclasses.replace(plan, owner=who.owner, owner_name=who.name, device=state.device())
@@ -93,16 +93,16 @@ def _change(sweep: Sweep, edit: Callable[[Plan], Plan]) -> None:
 
 def delete(sweep: Sweep) -> bool:
     """Move a sweep to the trash, keeping its runs; return whether that succeeded."""
-    return _succeeds(sweep, lambda: there().delete(sweep.id))
+    return _succeeds(sweep, lambda: sweep_store().delete(sweep.id))
 
 
 def deleted() -> list[Sweep]:
     who = visitors.visitor()
-    return [sweep for sweep in there().deleted() if who.is_admin or _is_ones_own(sweep)]
+    return [sweep for sweep in sweep_store().deleted() if who.is_admin or _is_ones_own(sweep)]
 
 
-def bring_back(sweep: Sweep) -> bool:
-    return _succeeds(sweep, lambda: there().undelete(sweep.id))
+def undelete(sweep: Sweep) -> bool:
+    return _succeeds(sweep, lambda: sweep_store().undelete(sweep.id))
 
 
 def _succeeds(sweep: Sweep, act: Callable[[], object]) -> bool:
@@ -138,7 +138,7 @@ def _check_visitor(plan: Plan) -> None:
         return
     if plan.max_runs is None or plan.max_runs > MAX_OF_A_VISITOR:
         raise StudentError("At most {most} runs per sweep on this server.", most=MAX_OF_A_VISITOR)
-    for other in there().list():
+    for other in sweep_store().list():
         if _is_ones_own(other) and _goes_on(other) and other.plan().created != plan.created:
             raise StudentError("You already have a running sweep. Stop it or wait.")
 
@@ -150,16 +150,18 @@ def _goes_on(sweep: Sweep) -> bool:
         return False
 
 
-def bring(content: bytes, name: str) -> Sweep:
+def import_study(content: bytes, name: str) -> Sweep:
     """Import an Optuna study. Raises ValueError and OSError."""
     who = visitors.visitor()
     who.check_acts()
     if settings.read().only_shows:
         raise StudentError("This server is view-only: you cannot import studies.")
-    n_own = sum(sweep.brought() is not None and _is_ones_own(sweep) for sweep in there().list())
+    n_own = sum(
+        sweep.brought() is not None and _is_ones_own(sweep) for sweep in sweep_store().list()
+    )
     if not who.is_admin and n_own >= MAX_BROUGHT:
         raise StudentError("At most {most} imported studies on this server.", most=MAX_BROUGHT)
-    return there().bring(content, Brought(clean(name), ready.now(), who.owner))
+    return sweep_store().bring(content, Brought(clean(name), ready.now(), who.owner))
 
 
 def may_delete(sweep: Sweep) -> bool:

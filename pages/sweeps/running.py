@@ -24,7 +24,7 @@ from tfm_core.sweeps.study import Study, Trial
 TICK = 2.0
 
 
-def part(sweep: Sweep) -> None:
+def sweep_view(sweep: Sweep) -> None:
     try:
         plan = sweep.plan()
         trials = _trials(sweep, plan)
@@ -54,7 +54,7 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
     figures = _figures(mark, plan, tuple(trials))
     left, right = st.columns([11, 9], gap="medium")
     with left:
-        leaderboard.part(plan, trials)
+        leaderboard.table(plan, trials)
     with right:
         _draw(
             figures,
@@ -128,7 +128,7 @@ def _head(sweep: Sweep, plan: Plan, trials: Sequence[Trial]) -> None:
         )
         if actions.may_change(plan):
             _buttons(sweep, plan)  # not at the right edge, above the table's tools
-        st.caption(_far(plan, spent), width="stretch")
+        st.caption(_progress_words(plan, spent), width="stretch")
     trouble = runs_access.sweeps().trouble(sweep.id)
     with st.container():
         if trouble is not None and plan.state in ("active", "stopping"):
@@ -145,7 +145,7 @@ _BADGES = {
 }
 
 
-def _far(plan: Plan, spent: int) -> str:
+def _progress_words(plan: Plan, spent: int) -> str:
     words = ngettext("{n} run", "{n} runs", spent, n=spent)
     if plan.max_runs is not None:
         words = _("{n} of up to {most} runs", n=spent, most=plan.max_runs)

@@ -69,9 +69,7 @@ def _buttons(
         _("Reset all"),
         icon=":material/restart_alt:",
         key="configure-reset",
-        help=_("Set everything back to “{preset}”.", preset=preset)
-        if preset
-        else _("Set everything back to where you began."),
+        help=_("Back to “{preset}”.", preset=preset) if preset else _("Back to where you began."),
         on_click=lambda: state.set_draft(state.current_draft().begun),
     )
     n = len(paths)

@@ -86,8 +86,8 @@ def _presets(chosen: str | None) -> None:
         list(PRESETS),
         format_func=lambda name: _(PRESETS[name].label),
         key=key,
-        placeholder=_("None: your own configuration"),
-        help=_("Fills in settings that are known to work."),
+        placeholder=_("Your own configuration"),
+        help=_("Settings that are known to work."),
         on_change=_take_preset,
         args=(key,),
         persist_state="session",
@@ -153,7 +153,7 @@ def _link_problems() -> None:
     sentences = st.session_state.get(_LINK_PROBLEMS)
     if not sentences:
         return
-    words = [_("Some settings of the link are invalid:")]
+    words = [_("Invalid settings in the link:")]
     words += [f"- {escape(sentence)}" for sentence in sentences]
     st.warning("\n".join(words), icon=":material/link:")
     st.button(_("Dismiss"), key="configure-understood", on_click=sentences.clear)
@@ -171,7 +171,7 @@ def _file(checked: Checked) -> None:
             icon=":material/download:",
             disabled=experiment is None,
             on_click="ignore",
-            help=_("All settings as JSON, also for the command line."),
+            help=_("As JSON, also for the command line."),
         )
         st.file_uploader(
             _("Upload experiment"),

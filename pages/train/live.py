@@ -58,7 +58,7 @@ def page(run: Run) -> None:
     state.set_current_run(run.id)  # also after a page change, so that a reload finds it
     was_active = run.status.is_active
     calm = _pace(run, run.status)
-    pace = None if calm is None else crowd.pace(calm, crowd.look())
+    pace = None if calm is None else crowd.pace(calm, crowd.record_poll())
     later = None if pace is None else BRISK if pace <= BRISK else pace * _LOOK_SHARE
     due = math.inf
 
@@ -94,7 +94,7 @@ def _pulse(run: Run, was_active: bool, pace: float | None, *, is_due: bool) -> b
 
     Return whether a change of pace is pending: not with the first point, which would have to wait.
     """
-    crowd.look()
+    crowd.record_poll()
     if not run.folder.is_dir():
         state.set_current_run(None)
         st.rerun()
@@ -105,8 +105,8 @@ def _pulse(run: Run, was_active: bool, pace: float | None, *, is_due: bool) -> b
         state.draw_anew()
     with st.container(gap="xsmall"):
         _header(run, status)
-        live_keys.line(run, status, _state_words(run, status), doctor.well(run))
-        _word(run, status)
+        live_keys.line(run, status, _state_words(run, status), doctor.healthy_text(run))
+        _state_messages(run, status)
         doctor.panel(run)
         if origin := shown_run.origin_words(run):
             st.caption(f":material/move_to_inbox: {escape(origin)}")
@@ -131,10 +131,10 @@ def _details(run: Run) -> None:
 def _header(run: Run, status: Status) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="live-head"):
         st.title(escape(run.meta.name), anchor=False, width="content")
-        kind = shown_run.origin_badge(run)
-        if run.meta.recorded:
-            kind = f":violet-badge[:material/movie: {_('Recorded')}]"
-        st.markdown(f"{run_words.badge(status, run.outcome)} {kind}", width="content")
+        badges = shown_run.origin_badge(run)
+        if not run.meta.recorded:  # which are finished
+            badges = f"{run_words.badge(status, run.outcome)} {badges}"
+        st.markdown(badges, width="content")
         run_buttons.row(run, status)
     run_buttons.watcher(run)
 
@@ -154,7 +154,7 @@ def _state_words(run: Run, status: Status) -> str:
     return ""
 
 
-def _word(run: Run, status: Status) -> None:
+def _state_messages(run: Run, status: Status) -> None:
     with st.container():
         if status.is_silent:
             st.warning(

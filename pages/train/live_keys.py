@@ -150,7 +150,7 @@ def _pace_cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str
                 kind, _("Pictures/s")
             ),
             "–" if pace is None else show.count(pace),
-            _("Training examples per second, recent mean."),
+            _("Trained per second, recent mean."),
         )
     ]
     if status.is_active:

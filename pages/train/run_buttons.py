@@ -149,14 +149,14 @@ def _train_further(run: Run, status: Status) -> None:
             value=max(1, status.total_steps),
             step=100,
             key=f"run-more-{run.id}",
-            help=_("Trains a copy; this run stays unchanged."),
+            help=_("Trains a copy."),
         )
         done = run.checkpoint_step or status.step
         steps = done + int(more)
         stays_low = st.toggle(
             _("Keep the learning rate low"),
             key=f"run-low-{run.id}",
-            help=_("A constant {share:.0%} of the peak, without the schedule.", share=LOW),
+            help=_("Constant, {share:.0%} of the peak.", share=LOW),
         )
         st.caption(_rate_words(run.experiment.training, done, steps, stays_low=stays_low))
         names = run_time.device_choices(run)

@@ -89,10 +89,7 @@ def _warning(checked: Checked) -> None:
             words = f"**{label}:** {escape(_(warning.sentence))}"
             if more:
                 words += " " + ngettext(
-                    "{n} more warning at its setting.",
-                    "{n} more warnings at their settings.",
-                    more,
-                    n=more,
+                    "{n} more warning above.", "{n} more warnings above.", more, n=more
                 )
             st.markdown(f":orange[:material/stethoscope: {words}]", width="stretch")
             if warning.better is not None:
