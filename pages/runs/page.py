@@ -25,7 +25,7 @@ def _host() -> None:
             _("Server key"),
             type="password",
             key=_HOST_KEY,
-            max_chars=visitors.MAX_HOST_KEY,
+            max_chars=visitors.MAX_KEY,
             autocomplete="off",
             on_change=_show,
         )

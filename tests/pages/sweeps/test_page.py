@@ -59,7 +59,7 @@ def test_a_sweep_is_ready_to_start_and_says_how_long_it_takes(
     assert not app.exception
     assert not app.error
     words = said(app)
-    assert "**8 runs** of 300 steps one after another: **about " in words
+    assert "**8 runs** of 300 steps, one after another: **about " in words
     assert "Each ring is a run" in words
     assert n_drawn(app) == 1
     assert not app.button(key="sweeps-start").disabled
