@@ -6,7 +6,9 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.runs import filter, import_run, room, selection
-from pages.ui import run_dialogs, run_list, run_words, show, state, visitors
+from pages.ui import show, state
+from pages.ui.accounts import visitors
+from pages.ui.runs import run_dialogs, run_list, run_words
 from pages.ui.typed import escape
 
 _HOST_KEY = "runs-host-key"
