@@ -17,7 +17,7 @@ from pages.ui.runs import comparison, run_actions, run_dialogs, run_words, runs_
 from pages.ui.runs.run_words import sparkline
 from pages.ui.typed import escape
 from tfm_core.config import FAMILIES
-from tfm_core.runs.remote import ownership
+from tfm_core.runs.disk import ownership
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
 
