@@ -1,4 +1,4 @@
-"""Disks that fail under the command line: full, read-only, forbidden, gone; what is left, and said.
+"""Failing disks under the command line: full, read-only, forbidden, gone.
 
 Each disk is a real one, mounted for it (tmpfs), so this needs Linux and the right to mount.
 """
@@ -39,7 +39,7 @@ _TRAIN = ("train", "--preset", "copy", "--set", f"training.steps={STEPS}", "--se
 
 @dataclass
 class Found:
-    """What an attack found: of ``tried`` disks, how many held, and what fell in words."""
+    """Of ``tried`` disks, how many held, and what failed, in words."""
 
     tried: int = 0
     held: int = 0
@@ -58,7 +58,7 @@ class Found:
 
 
 def tables(*, quick: bool) -> Iterator[Table | Skipped]:
-    """Fill, forbid, write-protect and take away the disk of the runs."""
+    """Fill, forbid, write-protect and remove the disk of the runs."""
     title = "Disks that fail"
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "disk"
@@ -154,7 +154,7 @@ def _read_only(place: Path) -> Found:
 
 
 def _forbidden(place: Path) -> Found:
-    """Train and resume where the folder may be read and no more, or not even that."""
+    """Train and resume in a folder that is read-only or unreadable."""
     found = Found()
     with _disk(place, "size=32m") as root:
         _cli(root, *_TRAIN)
@@ -246,7 +246,7 @@ def _begin(root: Path, *words: str, before: Sequence[str] = ()) -> subprocess.Po
 
 
 def _cli(root: Path, *words: str, before: Sequence[str] = ()) -> tuple[int, str]:
-    """Run the command line on a folder of runs; return its exit code and all that it said."""
+    """Run the command line on a folder of runs; return its exit code and output."""
     process = _begin(root, *words, before=before)
     said = _end_of(process)
     return process.returncode, said
@@ -303,7 +303,7 @@ def _left_over(root: Path) -> str | None:
 
 
 def _not_a_sentence(said: str, root: Path) -> str | None:
-    """Return what is wrong with how a refusal was told, or None."""
+    """Return what is wrong with the message of a refusal, or None."""
     lines = said.splitlines()
     is_one = len(lines) == 1 and said.endswith(".")
     is_clean = not any(part in said for part in ("Traceback", "Errno", "os error", str(root)))
