@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -71,10 +70,9 @@ def tables(*, quick: bool) -> Iterator[Table | Skipped]:
         full = _full(place, sizes)
         rows = [
             full.row(f"full: {sizes[0]} KiB to {sizes[-1]:,} KiB, then larger; resumed bit-equal"),
-            _trashed(place).row("full of what was deleted; trained in its room"),
             _read_only(place).row("read-only, then writable"),
-            _forbidden(place).row("forbidden to the user who runs it, then allowed"),
-            _gone(place).row("taken away while it trains"),
+            _forbidden(place).row("without permissions, then with them"),
+            _gone(place).row("removed while it trains"),
             _no_folder(place).row("TFM_RUNS_DIR names a file, or lies below one"),
         ]
         notes = (
@@ -110,26 +108,6 @@ def _full(place: Path, sizes: tuple[int, ...]) -> Found:
                 problems.append(None if _cli(root, *_TRAIN)[0] == 0 else "not started afterwards")
             problems.append(None if _weights(_only(root)) == wanted else "other weights")
             found.note(name, *problems)
-    return found
-
-
-def _trashed(place: Path) -> Found:
-    """Train on a disk that deleted runs fill."""
-    found = Found()
-    with _disk(place, "size=16m") as root:
-        store = RunStore(root, recorded=None)
-        _cli(root, *_TRAIN)
-        for _ in range(2):
-            old = store.fork(store.list()[-1].id, steps=STEPS + 1)
-            (old.folder / "events.jsonl").write_bytes(b"x" * (shutil.disk_usage(root).free // 2))
-            store.delete(old.id)
-        code, said = _cli(root, *_TRAIN)
-        kept = len(store.list())
-        found.note(
-            "16 MiB",
-            None if code == 0 else said,
-            None if kept == 2 else f"{kept} runs in place of 2",
-        )
     return found
 
 
