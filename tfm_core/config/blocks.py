@@ -187,7 +187,7 @@ class WriterConfig(BlockConfig):
 
 
 def check_position(config: BlockConfig, field: str) -> None:
-    """Raise CrossError where the positions that ``field`` names cannot be had at this width."""
+    """Raise CrossError where the positions that ``field`` names are impossible at this width."""
     kind = POSITIONS[getattr(config, field)]
     sentence = kind.impossible(config.d_model, config.d_head)
     if sentence is not None:

@@ -56,7 +56,7 @@ CORPUS_TASKS: dict[str, CorpusTaskFacts] = {
 
 
 class CorpusTaskConfig(SequenceTaskConfig):
-    """A language model's text: that of a set, ``data``, or ``text``, or the one that comes along.
+    """A language model's text: that of a set, ``data``, or ``text``, or the app's.
 
     A text in the configuration itself is kept in files and run folders, not in links.
     """

@@ -233,7 +233,7 @@ class TrainingConfig(Config):
 
 
 def own_decay(optimizer: object) -> float:
-    """Return the weight decay that an optimiser begins with; AdamW's for a name that is unknown."""
+    """Return the default weight decay of an optimiser; AdamW's for an unknown name."""
     name = optimizer if isinstance(optimizer, str) and optimizer in OPTIMISERS else "adamw"
     return OPTIMISERS[name].decay
 

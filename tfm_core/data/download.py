@@ -62,7 +62,7 @@ class DataUnavailable(StudentError):
 
 
 def matches(path: Path, md5: str) -> bool:
-    """Return whether a file is there and has the checksum."""
+    """Return whether a file exists and has the checksum."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -97,7 +97,7 @@ def fetch(
 
 
 def unpack_gzip(packed: Path, path: Path) -> None:
-    """Unpack a file beside itself. Raises DataUnavailable."""
+    """Unpack a file. Raises DataUnavailable."""
     with _written(path) as file:
         try:
             with gzip.open(packed) as source:

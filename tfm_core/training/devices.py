@@ -1,4 +1,4 @@
-"""Where to compute: which devices are there, which are not and why, and what they have in use.
+"""Devices: which are available, why others are not, and their memory in use.
 
 torch is imported inside the functions, so that naming a device costs nothing.
 """
