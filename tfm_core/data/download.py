@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from tfm_core.disk import replace
-from tfm_core.sentences import Paragraph, StudentError
+from tfm_core.sentences import N_, Paragraph, StudentError
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def _copy(address: str, file: IO[bytes], name: str, progress: Progress) -> None:
         while chunk := answer.read(_CHUNK):
             file.write(chunk)
             done += len(chunk)
-            progress(done, total, f"Downloading {name}")
+            progress(done, total, N_("Downloading {name}", name=name))
 
 
 def _why(error: Exception) -> str:

@@ -265,7 +265,7 @@ def test_bad_idx_is_one_sentence_that_names_the_file():
         (idx(IMAGES), idx(LABELS[:7]), "images has 30 pictures, but labels has 7 labels"),
         (idx(IMAGES), idx(IMAGES), "images, labels: upload one file of pictures"),
         (idx(IMAGES)[:3], idx(LABELS), "images: This is not an IDX file"),
-        (b"\0\0\x0d\x01" + bytes(8), idx(LABELS), "IDX file holds 32-bit fractions"),
+        (b"\0\0\x0d\x01" + bytes(8), idx(LABELS), "no unsigned bytes"),
         (idx(IMAGES[:0]), idx(LABELS[:0]), "images is empty"),
         (idx(IMAGES[0]), idx(LABELS[:16]), "images has the shape 16 x 16"),
     ]:
