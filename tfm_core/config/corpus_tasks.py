@@ -78,11 +78,7 @@ class CorpusTaskConfig(SequenceTaskConfig):
     )
     n_validation: int = count_setting(500, N_("Validation sentences"), VALIDATED, most=50_000)
     n_test: int = count_setting(1000, N_("Test sentences"), TESTED, most=50_000)
-    text: str = Field(
-        "",
-        title=N_("Text"),
-        description=N_("Your own text; empty for the app's."),
-    )
+    text: str = Field("", title=N_("Text"), description=N_("Your own text; empty for the app's."))
     data: str = set_id("")
 
     @property

@@ -120,16 +120,10 @@ class TrainingConfig(Config):
         "fp32", N_("Precision"), N_("Number format of the arithmetic."), advanced=True
     )
     checkpointing: bool = setting(
-        False,
-        N_("Checkpointing"),
-        Paragraph("settings/checkpointing"),
-        advanced=True,
+        False, N_("Checkpointing"), Paragraph("settings/checkpointing"), advanced=True
     )
     compile: bool = setting(
-        False,
-        N_("torch.compile"),
-        Paragraph("settings/compile"),
-        advanced=True,
+        False, N_("torch.compile"), Paragraph("settings/compile"), advanced=True
     )
     validate_every: int = setting(
         100,
@@ -159,10 +153,7 @@ class TrainingConfig(Config):
         advanced=True,
     )
     final_test: bool = setting(
-        True,
-        N_("Test at the end"),
-        N_("Measure the test set once, after training."),
-        advanced=True,
+        True, N_("Test at the end"), N_("Measure the test set once, after training."), advanced=True
     )
     snapshots: int = setting(
         32,
