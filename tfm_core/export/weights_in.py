@@ -33,7 +33,7 @@ def checkpoints(archive: Archive, experiment: Experiment, status: Status) -> dic
     if layout.WEIGHTS not in archive:
         return {}
     shapes = expected_shapes(experiment)
-    made = {}
+    files_by_name = {}
     for name, file in files.items():
         if file in archive:
             tensors, metadata = _weights(archive, file, experiment, shapes, status)
@@ -45,8 +45,8 @@ def checkpoints(archive: Archive, experiment: Experiment, status: Status) -> dic
                 tensors = _weights(archive, trained, experiment, shapes, status)[0] | averaged
             if name == "last" and layout.OPTIMISER in archive:
                 tensors |= _optimiser(archive, experiment, shapes)
-            made[name] = save(tensors, {"trainer": metadata["trainer"]})
-    return made
+            files_by_name[name] = save(tensors, {"trainer": metadata["trainer"]})
+    return files_by_name
 
 
 def _weights(
@@ -56,7 +56,7 @@ def _weights(
     shapes: Mapping[str, tuple[int, ...]],
     status: Status,
 ) -> tuple[dict[str, Array], dict[str, str]]:
-    """Return the weights as a checkpoint names them, and what is said of them. Raises Refused."""
+    """Return the weights as a checkpoint names them, and their metadata. Raises Refused."""
     tensors, metadata = _tensors(archive, file)
     try:
         facts = facts_of(metadata)

@@ -1,7 +1,7 @@
-"""Positions inside attention: rotary ones turn queries and keys, ALiBi and T5 add to scores.
+"""Relative positions: RoPE rotates queries and keys; ALiBi and T5 add a bias to the scores.
 
 Each is one module, called between projections and scores: ``q, k, bias = relative(q, k)`` returns
-queries and keys, turned or as they came, and what is added to their scores, or None.
+queries and keys, rotated or unchanged, and the bias of their scores, or None.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Relative(nn.Module):
     """
 
     def turn(self, like: Tensor, length: int, at: At = ALL) -> Turn:
-        """Return the function from queries or keys (B, H, T, D) to what is scored in their place.
+        """Return the function that maps queries or keys (B, H, T, D) before they are scored.
 
         like: a tensor of their type and device; at: their positions in a sequence of this length.
         """
@@ -109,7 +109,7 @@ class Alibi(Relative):
     """Takes a slope times the distance off every score (Press et al. 2022, section 3)."""
 
     def __init__(self, n_heads: int) -> None:
-        """Each head has a slope of its own, which is never trained."""
+        """Each head has its own slope, which is not trained."""
         super().__init__()
         self.penalties = CachedTable(partial(alibi_bias, n_heads))
 

@@ -45,8 +45,8 @@ def task_of(own: OwnSet) -> OwnPicturesTaskConfig:
 def proposals(own: OwnSet) -> list[Proposal]:
     """Return experiments on a set: a quick look, the usual one and a careful one.
 
-    Their sizes follow from the pictures: patches that leave some seven in a row, and as many steps
-    as read each picture some twenty times. Raises ValueError.
+    Sizes follow from the pictures: about seven patches in a row, and enough steps to read each
+    picture about twenty times. Raises ValueError.
     """
     task = task_of(own)
     n_train, batch = task.n_learned - task.n_validation, 64
@@ -123,13 +123,13 @@ def load_own_pictures(
 
 def _check_is_of(config: OwnPicturesTaskConfig, own: OwnSet) -> None:
     """Raise StudentError where a configuration does not match its set."""
-    there = task_of(own)
+    expected = task_of(own)
     for name in ("side", "is_coloured", "ground", "classes", "n_learned", "n_tested"):
-        if getattr(there, name) != getattr(config, name):
+        if getattr(expected, name) != getattr(config, name):
             raise StudentError(
                 "The set {data} has {name} {there}, not {here}. Choose it again.",
                 data=config.data,
                 name=name,
-                there=str(getattr(there, name))[:60],
+                there=str(getattr(expected, name))[:60],
                 here=str(getattr(config, name))[:60],
             )

@@ -77,7 +77,7 @@ class SpanCorruptionTask(SentenceTask):
 
         Raises ValueError.
         """
-        found = []
+        tokens = []
         n = 0
         for word in words_of(text):
             if re.fullmatch(r"_{2,}|<extra_id_\d+>", word):
@@ -86,9 +86,9 @@ class SpanCorruptionTask(SentenceTask):
                         "This task allows at most {most} hidden spans.", most=len(SENTINELS) - 1
                     )
                 word, n = SENTINELS[n], n + 1
-            found.append(word)
+            tokens.append(word)
         longest = TEXT_TASKS[self.name].max_src_len(self.percent)
-        return check_tokens(found, self.src_vocabulary, longest=longest)
+        return check_tokens(tokens, self.src_vocabulary, longest=longest)
 
     def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
         """Return the target where only one fits; None where several do, or none."""
@@ -100,7 +100,7 @@ class SpanCorruptionTask(SentenceTask):
 
 
 def n_spans(hidden: int) -> int:
-    """Return in how many spans so many words are hidden."""
+    """Return the number of spans for a number of hidden words."""
     return max(1, round(hidden / MEAN_SPAN))
 
 
@@ -146,7 +146,7 @@ def posterior(src: Sequence[str], percent: int, n_draws: int) -> dict[tuple[str,
 def _fitting(
     src: Sequence[str], hidden: int, spans: int
 ) -> Iterator[tuple[tuple[str, ...], float]]:
-    """Yield the targets of all sentences that hide so many words, with the sentence's chance."""
+    """Yield the targets of all sentences that hide ``hidden`` words, with the sentence's chance."""
     for cuts in combinations(range(1, hidden), spans - 1):
         lengths = iter(_parts(hidden, cuts))
         pattern: list[str | None] = []

@@ -1,31 +1,30 @@
 """The queue: starts waiting runs in worker processes, a few at once.
 
-All that decides is on the disk, so a server can end and start again, and several can share one
-folder. Three kinds of files say how a run stands:
+All state is on the disk, so a server can end and restart, and several can share one folder. Three
+kinds of files describe a run:
 
-    .queue/<when>.<id>   a ticket: this run waits. It gives the order, and no right to anything.
-    <id>/claims/         who works on the run. Whoever holds the claim may write the status.
-    <id>/status.json     what state the run is in, and which process brought it there.
+    .queue/<when>.<id>   a ticket: this run waits. It sets the order and grants nothing.
+    <id>/claims/         which process works on the run. Only that process writes the status.
+    <id>/status.json     the run's state, and the process that set it.
 
-A run is started in this order, and a kill or a full disk between two steps leaves it so:
+A run starts in this order; a kill or a full disk between two steps leaves it so:
 
-    1. status "queued"      no ticket: it is given one at the next look for such runs (``_mend``)
+    1. status "queued"      no ticket: ``_mend`` gives it one at its next look
     2. its ticket           it waits
-    3. the worker's claim   the worker ends with its server, and its claim with it: it waits
-    4. status "starting"    the same, told from a run that was interrupted by the ticket that is
-                            still there: it waits
-    5. the worker is told   it trains; the ticket of a run that doesn't wait is removed in passing
+    3. the worker's claim   worker and claim end with the server: it waits
+    4. status "starting"    the same; its ticket distinguishes it from an interrupted run
+    5. the worker's order   it trains; the ticket is removed later
     6. the ticket removed   it trains; a kill of the worker leaves it interrupted, to be resumed
 
-Steps 3 to 6 are the back end's (``backends``): these are the local workers'. A cluster's jobs take
-the claim themselves, if the run still waits for them; ``hosting.clusters.jobs`` has their steps. A
-run that was handed to a cluster keeps its ticket and takes a place until it begins.
+Steps 3 to 6 belong to the back end (``backends``); these are those of local workers. A cluster's
+jobs take the claim themselves if the run still waits for them (see ``hosting.clusters.jobs``). A
+run that was submitted to a cluster keeps its ticket and counts as running until it starts.
 
-A worker ends a run with its last checkpoint, then its claim, then the status "finished" or
-"stopped": between the last two it reads as interrupted, and goes on from its last step. Resume,
-and Stop of a waiting run, hold the claim while they write the status; a ticket comes after the
-status "queued" and goes after the status "stopped". At most ``max_running`` runs at once are
-started by all servers of a folder together: each counts and starts with ``.queue/lock`` locked.
+A worker ends a run with its last checkpoint, then releases its claim, then writes the status
+"finished" or "stopped": in between, the run counts as interrupted and resumes from its last step.
+Resume, and Stop of a waiting run, hold the claim while they write the status; a ticket is added
+after the status "queued" and removed after the status "stopped". All servers of a folder together
+start at most ``max_running`` runs: each counts and starts with ``.queue/lock`` locked.
 """
 
 from __future__ import annotations
@@ -56,19 +55,19 @@ from tfm_core.runs.store import RunNotFound, RunStore
 from tfm_core.sentences import N_, StudentError, joined
 
 LOOK_SECONDS = 0.5
-"""How often to look for what other servers and their workers did; one's own wake the queue."""
+"""How often to look for changes by other servers; this one's wake the queue."""
 
 MEND_SECONDS = 30.0
-"""How often to look for runs that wait without a ticket."""
+"""How often to look for queued runs without a ticket."""
 
 RETRY_SECONDS = 3.0
-"""How long a run is left alone that could not be started, on a full disk say."""
+"""How long to wait before retrying a run that could not start, such as on a full disk."""
 
 REFUSED_SECONDS = 30.0
-"""How long a run is left alone that its cluster does not take, so that others have their turn."""
+"""How long to wait before retrying a run that its cluster refused: others get their turn."""
 
 PATIENCE_SECONDS = 10.0
-"""How long to leave the starting to another server; one that is suspended must not stop all."""
+"""How long to leave starting to another server, which may be suspended."""
 
 logger = logging.getLogger(__name__)
 
@@ -123,10 +122,9 @@ class RunQueue:
 
     @os_errors_as_sentences()
     def submit(self, run: Run) -> int:
-        """Let a new run wait for its turn; return how many runs were deleted for it.
+        """Queue a new run; return how many runs were deleted for it.
 
-        Raises LimitReached or ValueError, in a sentence. A run that is refused is stopped, with the
-        reason.
+        Raises LimitReached or ValueError, in a sentence. A refused run is stopped, with the reason.
         """
         status = run.status
         if status.state != "queued":
@@ -151,9 +149,9 @@ class RunQueue:
         return gone
 
     def one_at_a_time(self) -> contextlib.AbstractContextManager[None]:
-        """Keep other threads and servers from starting runs: count and start under this lock.
+        """Lock the counting and starting of runs against other threads and servers.
 
-        Raises StudentError, in a sentence, where others keep it for too long.
+        Raises StudentError, in a sentence, if others hold the lock for too long.
         """
         return limit_lock(self.store.root, "runs")
 
@@ -183,7 +181,7 @@ class RunQueue:
             self.limits.check_line(len(tickets.waiting(self.store.root)))
             gone = self._make_way(run)
             with claim.moment(run.folder):
-                if run.status.can_resume:  # nobody was quicker
+                if run.status.can_resume:  # no other process was quicker
                     run.move_to(device)
                     job.renew(run.folder)
                     queued = dataclasses.replace(
@@ -196,28 +194,27 @@ class RunQueue:
 
     @os_errors_as_sentences()
     def admit(self, run: Run) -> int:
-        """Keep a run that was brought from elsewhere; return how many were deleted for it.
+        """Admit an imported run; return how many runs were deleted for it.
 
-        Raises LimitReached, in a sentence, where this server would not train one like it, or has
-        no room.
+        Raises LimitReached, in a sentence, if it exceeds the limits of this server.
         """
         self.limits.check(run.experiment, n_queued=0)
         with self.one_at_a_time():
             return self._make_way(run)
 
     def _check_data(self, run: Run) -> None:
-        """Raise ValueError, in a sentence, where a run learns from a set that is not there."""
+        """Raise ValueError, in a sentence, if a run's data set is missing."""
         with place.below(self.store.root):
             sets.check(run.experiment.task)
 
     def position(self, run_id: str) -> int | None:
-        """Return the place of a run in the line, from 1, or None where it doesn't wait."""
+        """Return the position of a run in the queue, from 1, or None."""
         waiting = tickets.waiting(self.store.root)
         return waiting.index(run_id) + 1 if run_id in waiting else None
 
     @property
     def is_working(self) -> bool:
-        """Whether the thread lives that starts the waiting runs."""
+        """Whether the thread that starts waiting runs is alive."""
         return self._thread is not None and self._thread.is_alive()
 
     def n_running(self) -> int:
@@ -228,7 +225,7 @@ class RunQueue:
         return quota.evict(self.store.root, self._mine(), self.bounds, keeps=run.id)
 
     def _mine(self) -> list[Run]:
-        """Return the runs but for those of servers that share a store with this one."""
+        """Return this server's runs, without those of other servers on the same store."""
         return [run for run in self.store.kept() if not ownership.is_theirs(run.folder)]
 
     def _work(self) -> None:
@@ -268,10 +265,10 @@ class RunQueue:
                 places -= self._try_to_start(run_id)
 
     def _mend(self, *, at_once: bool) -> None:
-        """Give a ticket to runs that wait without one: a server was killed before it wrote it.
+        """Give a ticket to queued runs without one: a server was killed before it wrote it.
 
-        Unless at_once, only to those that had none at the last look either: one that was just made
-        is being given its ticket.
+        Unless at_once, only to those that had none at the last look either: a new run is about to
+        get its ticket.
         """
         self._mend_at = time.monotonic() + MEND_SECONDS
         waiting = tickets.waiting(self.store.root)
@@ -282,7 +279,7 @@ class RunQueue:
         self._lost = {run.id for run in lost}
 
     def _queued(self) -> list[Run]:
-        """Return the runs in the state "queued"; of those that were over only news are read."""
+        """Return the runs in the state "queued"; a status is read only if it changed."""
         waiting, over = list[Run](), dict[str, tuple[int, int]]()
         for run in self._mine():
             try:
@@ -299,7 +296,7 @@ class RunQueue:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[bool]:
-        """Keep other servers from counting and starting meanwhile; return whether to start any."""
+        """Lock counting and starting against other servers; return whether to start any."""
         path = self.store.root / tickets.FOLDER / "lock"
         try:
             lock = locks.lock(path)
@@ -307,7 +304,7 @@ class RunQueue:
             self._refused_at = self._refused_at or time.monotonic()
             yield time.monotonic() - self._refused_at > PATIENCE_SECONDS
             return
-        except OSError:  # a full disk: what is wrong is said of the run that cannot begin
+        except OSError:  # a full disk: the run that cannot start says so
             yield True
             return
         self._refused_at = 0.0
@@ -317,7 +314,7 @@ class RunQueue:
             locks.unlock(lock)
 
     def _try_to_start(self, run_id: str) -> bool:
-        """Start a waiting run; return whether it was. What goes wrong is noted, and tried again."""
+        """Start a waiting run; return whether it started. Errors are noted, and it is retried."""
         folder = self.store.root / run_id
         if tickets.in_backoff(folder):
             return False
@@ -338,7 +335,7 @@ class RunQueue:
         return is_started
 
     def _waiting_run(self, run_id: str) -> Run | None:
-        """Return the run of a ticket; where it doesn't wait any more the ticket is removed."""
+        """Return the run of a ticket; remove the ticket if the run no longer waits."""
         try:
             run = self.store.get(run_id)
         except RunNotFound:
