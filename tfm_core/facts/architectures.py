@@ -41,7 +41,7 @@ class Architecture:
 
 _WORDS, _LONGEST = 10_000, 5_000
 _DROPPED_AFTER = N_(
-    "The notebook applies dropout after each norm; here, as in the paper, before the sum."
+    "The notebook applies dropout after each norm; here it is before the sum, as in the paper."
 )
 _SIZES: dict[str, object] = {
     "d_model": 512, "n_heads": 8, "d_ff": 2048, "dropout": 0.1, "norm_first": False,
@@ -216,7 +216,7 @@ def _vit(
 def _digits() -> Architecture:
     model = ViTConfig(d_model=64, n_heads=4, d_ff=128, n_layers=4, patch_size=7, pooling="cls")
     shape = ImageShape(28, 1, 10)
-    return Architecture("vit-mnist", N_("ViT for MNIST, ours"), model, shape, 0, 0, 139_018)
+    return Architecture("vit-mnist", N_("ViT for MNIST, this app"), model, shape, 0, 0, 139_018)
 
 
 _DOSOVITSKIY = N_("Dosovitskiy et al. 2021, Table 1")

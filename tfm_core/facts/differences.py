@@ -20,10 +20,10 @@ SHAPE_LABELS = {
     "head": N_("Head"),
     "n_segments": N_("Segment embeddings"),
     "scale_embedding": "Embeddings times sqrt(d_model)",
-    "has_source": N_("Reads a source"),
-    "n_labels": N_("Labels to choose from"),
+    "has_source": N_("Has a source"),
+    "n_labels": N_("Number of labels"),
     "mask_id": N_("Id of the mask token (0: none)"),
-    "image_size": N_("Pixels to a side"),
+    "image_size": N_("Pixels per side"),
     "n_classes": "Classes",
 }
 
@@ -35,7 +35,7 @@ def differences(first: Architecture, second: Architecture) -> list[str]:
     if one.family != other.family:
         changes.append(
             N_(
-                "{label} is of the family {label_2}, {first_label} of the family {label_3}.",
+                "Family: {label} is {label_2}, {first_label} is {label_3}.",
                 label=second.label,
                 label_2=FAMILIES[other.family].label,
                 first_label=first.label,
@@ -90,7 +90,7 @@ def _limits(
     limited, other = (second, first) if is_second else (first, second)
     return [
         N_(
-            "Longest sequence: {label} has a table of {n:,} positions; {other} has no limit.",
+            "Longest sequence: {label} has {n:,} positions; {other} has no limit.",
             label=limited.label,
             n=limited.model.model_dump()["max_len"],
             other=other.label,

@@ -81,9 +81,7 @@ def _given(folder: Path, mark: int) -> tuple[Given, ...]:
     run = Run(folder)
     model, _step = model_of(run)
     layers = {name: one for name, one in model.named_modules() if isinstance(one, FeedForward)}
-    config = run.experiment.model_as(
-        BlockConfig, N_("This model has no feed-forward layer, so no activation.")
-    )
+    config = run.experiment.model_as(BlockConfig, N_("This model has no feed-forward layer."))
     seen: dict[str, list[Tensor]] = {name: [] for name in layers}
     handles = [
         _bent(one).register_forward_hook(

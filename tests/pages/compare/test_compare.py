@@ -118,9 +118,7 @@ def test_seeds_are_a_band_and_a_sentence_says_whether_a_difference_stands_out(
     app = open_with(*runs)
     said = shown(app)
     assert "n = 3 seeds" in said
-    assert (
-        "“2 heads” and “1 head” have the same accuracy in validation with each of 3 seeds" in said
-    )
+    assert "“2 heads” and “1 head” are equal with each of 3 seeds" in said
     looks = re.findall(r'<img src="([^"]+)"', said)
     assert len(looks) == 7
     assert len(set(looks)) == 2  # in the table too

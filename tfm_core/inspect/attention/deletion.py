@@ -68,7 +68,7 @@ def deletion(
     sides = {values.shape for values in explanations.values()}
     if len(sides) != 1:
         raise StudentError(
-            "Explanations of one picture must have the same shape, not {sides}.",
+            "Explanations of a picture must have one shape, not {sides}.",
             sides=sorted(sides),
         )
     (shape,) = sides

@@ -46,9 +46,7 @@ class Example:
         """Return the maps of several layers as (L, H, Q, K). Raises ValueError where one lacks."""
         lacking = [name for name in modules if name not in self.attention]
         if lacking:
-            raise StudentError(
-                "The attention of {lacking} was not recorded at this step.", lacking=lacking[0]
-            )
+            raise StudentError("This snapshot has no attention of {lacking}.", lacking=lacking[0])
         return np.stack([self.attention[name] for name in modules])
 
     def may_attend(self, modules: Sequence[str]) -> Bools:

@@ -127,7 +127,7 @@ def weighted(weights: Tensor, gradient: Tensor) -> Tensor:
 EXPLANATIONS: dict[str, Choice] = {
     "attention": Choice(
         N_("Attention of the last layer"),
-        N_("Where the last layer looks, averaged over heads, ignoring earlier layers."),
+        N_("Where the last layer attends, averaged over heads, ignoring earlier layers."),
     ),
     "rollout": Choice(
         N_("Attention rollout"),
@@ -140,12 +140,12 @@ EXPLANATIONS: dict[str, Choice] = {
 }
 _MIN_STAGES = 24  # points of a deletion curve, where every pass is long
 _BATCH = 256  # pictures at once: small patches make thousands of them
-_TEXT = N_("This run reads text; only pictures are explained by patches.")
+_TEXT = N_("This run reads text; only pictures have patches to explain.")
 FILLS: dict[str, Choice] = {
-    "mean": Choice(
-        N_("Mean colour"), N_("A removed patch becomes the mean of the training pixels.")
+    "mean": Choice(N_("Mean colour"), N_("A removed patch gets the mean of the training pixels.")),
+    "black": Choice(
+        N_("Black"), N_("A removed patch becomes black, which on digits is background.")
     ),
-    "black": Choice(N_("Black"), N_("A removed patch becomes black: on digits, blank paper.")),
 }
 
 

@@ -50,7 +50,7 @@ class HeadStatistics:
 
     entropy in nats; evenness: entropy over that of even attention; distance in ``unit`` ("tokens"
     or "pixels"). shares: role -> share of attention, NaN where no query has such a key; chance:
-    role -> the share under even attention. keys: in words.
+    role -> the share under even attention.
     """
 
     kind: str
@@ -62,7 +62,6 @@ class HeadStatistics:
     unit: str
     n_examples: int
     n_queries: int
-    keys: str = N_("tokens")
 
 
 @dataclass(eq=False)
@@ -75,7 +74,6 @@ class Tally:
     _counts: dict[str, float] = field(default_factory=dict)
     _chance: dict[str, float] = field(default_factory=dict)
     _unit: str = "tokens"
-    _keys: str = N_("tokens")
 
     def add(self, weights: Floats, relations: TokenRelations) -> None:
         """Count P more examples. weights: (P, H, Q, K). Raises ValueError on another shape."""
@@ -89,7 +87,7 @@ class Tally:
         weights = np.asarray(weights, np.float32)
         options = allowed.sum(-1)  # (P, Q)
         chooses = np.greater(options, 1)
-        self._unit, self._keys = relations.unit, relations.keys
+        self._unit = relations.unit
         self.n_examples += len(weights)
         self._add_entropy(weights, options, chooses)
         self._add_distance(weights, relations.distance, chooses)
@@ -150,7 +148,6 @@ class Tally:
             unit=self._unit,
             n_examples=self.n_examples,
             n_queries=int(self._counts["entropy"]),
-            keys=self._keys,
         )
 
 
@@ -233,17 +230,16 @@ def describe(
     if np.isnan(evenness):
         return N_("no choice")
     if evenness >= EVEN:
-        share_of_it = _percent(evenness)
         if is_short:
             return N_("evenly spread")
-        return N_("evenly spread, {share} of the largest entropy", share=share_of_it)
+        return N_("evenly spread, {share} of the largest entropy", share=_percent(evenness))
     # as many keys as even attention would need to be as uncertain: the perplexity of a row
     n_keys = f"{np.exp(float(stats.entropy[head])):.1f}"
     if is_short:
-        return N_("{n} {keys} per row", n=n_keys, keys=stats.keys)
+        return N_("{n} keys per row", n=n_keys)
     if evenness < 0.5:
-        return N_("focused: about {n} {keys} per row", n=n_keys, keys=stats.keys)
-    return N_("spread: about {n} {keys} per row", n=n_keys, keys=stats.keys)
+        return N_("focused: about {n} keys per row", n=n_keys)
+    return N_("spread: about {n} keys per row", n=n_keys)
 
 
 def leading_role(stats: HeadStatistics, head: int) -> str | None:

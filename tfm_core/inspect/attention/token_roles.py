@@ -54,26 +54,23 @@ class TokenRoles:
 
     @property
     def conclusion(self) -> Sentence:
-        """Who knows what, in a sentence from these figures."""
+        """What the tokens know, in sentences."""
         whole = CLS if CLS in self.digit else MEAN
         gathers, alone = self.digit[whole][-1], self.digit[PATCH][-1]
-        name = N_("the CLS token") if whole == CLS else N_("the mean of the patches")
-        digit: Sentence = Paragraph("attention/tells-digit", name=name, whole=gathers, alone=alone)
+        sentences: list[Sentence] = [
+            Paragraph(f"attention/digit-{whole}", whole=gathers, alone=alone)
+        ]
         if tells_apart(alone, gathers, self.n_tried):
-            digit = joined(digit, N_("A single patch knows more of the digit."))
+            sentences.append(N_("A single patch knows more of the digit."))
         elif not tells_apart(gathers, alone, self.n_tried):
-            even = N_("{n} pictures can't tell these apart.", n=self.n_tried)
-            digit = joined(digit, even)
-        own, others = self.ink[PATCH], self.ink[whole]
-        ink = Paragraph(
-            "attention/keeps-ink", own=max(0.0, own), name=name, others=max(0.0, others)
-        )
-        keeps = (
-            N_("A patch knows its own place best.")
-            if own > others
-            else N_("A patch does not know its own place best.")
-        )
-        return joined(digit, ink, keeps)
+            sentences.append(N_("{n} pictures can't tell these apart.", n=self.n_tried))
+        own, others = max(0.0, self.ink[PATCH]), max(0.0, self.ink[whole])
+        sentences.append(Paragraph(f"attention/ink-{whole}", own=own, others=others))
+        if self.ink[PATCH] > self.ink[whole]:
+            sentences.append(N_("A patch knows its own place best."))
+        else:
+            sentences.append(N_("A patch does not know its own place best."))
+        return joined(*sentences)
 
 
 def reads_patches(experiment: Experiment) -> bool:

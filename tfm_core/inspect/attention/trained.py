@@ -135,7 +135,7 @@ class Histogram:
     def words(self) -> str:
         """How much the spread changed."""
         old, new = self.spread
-        return N_("The standard deviation changed from {old:.4f} to {new:.4f}.", old=old, new=new)
+        return N_("Standard deviation: {old:.4f} before, {new:.4f} now.", old=old, new=new)
 
 
 def weight_histograms(run: Run, bins: int = 61) -> dict[str, Histogram]:

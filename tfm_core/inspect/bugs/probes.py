@@ -106,7 +106,10 @@ def sight(subject: ProbedModel) -> tuple[Measurement, ...]:
         Measurement(
             N_("largest change of a logit before the changed token"), _rounded(change[:at].max())
         ),
-        Measurement(N_("largest change of a logit after it"), _rounded(change[at + 1 :].max())),
+        Measurement(
+            N_("largest change of a logit from the changed token on"),
+            _rounded(change[at + 1 :].max()),
+        ),
     )
 
 
@@ -218,7 +221,7 @@ def running(subject: ProbedModel) -> tuple[Measurement, ...]:
     shares = [float(((said == truth) & real).sum() / real.sum()) for said in (forced, alone)]
     return (
         Measurement(N_("tokens right, given the true ones so far"), shares[0], is_share=True),
-        Measurement(N_("tokens right, given its own"), shares[1], is_share=True),
+        Measurement(N_("tokens right, given its own so far"), shares[1], is_share=True),
     )
 
 
@@ -316,7 +319,7 @@ _PROBES = (
     ),
     BugProbe(
         "running",
-        N_("Is it as good alone as with the truth so far?"),
+        N_("Is it as good alone as with the true tokens so far?"),
         N_("A model that has learned its task is nearly as good alone."),
         running,
     ),
@@ -329,7 +332,7 @@ _PROBES = (
     BugProbe(
         "numbers",
         N_("How many parameters are there, and where?"),
-        N_("Twins of one size have the same counts."),
+        N_("Models of the same shape have equal counts."),
         numbers,
     ),
     BugProbe(

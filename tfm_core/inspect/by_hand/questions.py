@@ -23,7 +23,7 @@ def about_scale(
     d = scaled.query.shape[1]
     values = {"word": words[query], "word_2": words[key], "before": before, "shape": d}
     text: str = Paragraph("by_hand/unscaled", **values)
-    because = N_("Larger scores lie further apart, so the softmax favours the largest more.")
+    because = N_("Larger scores are further apart, so the softmax favours the largest more.")
     multiplied, divided, shared = (
         N_("The scores are multiplied, not the weights."),
         N_("The scores are divided, not the weights."),
@@ -31,7 +31,7 @@ def about_scale(
     )
     if not is_scaled:
         text = Paragraph("by_hand/scaled", **values)
-        because = N_("Smaller scores lie closer together, so the softmax favours the largest less.")
+        because = N_("Smaller scores are closer together, so the softmax favours the largest less.")
     wrong = {
         before: N_("That is the weight now."),
         min(1.0, before * scaled.scale): multiplied,

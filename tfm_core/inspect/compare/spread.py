@@ -101,10 +101,10 @@ def _spread_words(found: SeedSpread) -> Sentence:
     measure = found.measure
     words: Sentence
     if found.mean is None:
-        words = N_("No seed has a result for {name} yet.", name=measure.name)
+        words = N_("No seed has a result yet.")
     elif found.sd is None:
         words = N_(
-            "{mean} with one seed: the spread of other seeds is unknown.",
+            "{mean} with one seed, so its spread is unknown.",
             mean=measure.format(found.mean),
         )
     else:
@@ -262,10 +262,9 @@ def sentence(found: Paired, measure: Measure, first: str, second: str) -> Senten
         return Paragraph("compare/no-common-seed", second=second, first=first)
     if found.kind == "same":
         return N_(
-            "“{second}” and “{first}” have the same {name} with each of {n} seeds.",
+            "“{second}” and “{first}” are equal with each of {n} seeds.",
             second=second,
             first=first,
-            name=measure.name,
             n=found.n,
         )
     lead = _lead(found, measure, first, second)
@@ -278,9 +277,9 @@ def sentence(found: Paired, measure: Measure, first: str, second: str) -> Senten
     ends = sorted((-end if found.mean < 0 else end) for end in (found.low, found.high))
     low, high = (measure.gap(end, _width(found)) for end in ends)
     verdict = (
-        N_("The spread of seeds does not explain it.")
+        N_("That is more than chance between seeds.")
         if found.stands_out
-        else N_("The spread of seeds alone may explain it.")
+        else N_("Chance between seeds may explain it.")
     )
     test = Paragraph("compare/t-test", n=found.n, p=_p(found), low=low, high=high)
     few = [Paragraph("compare/few-pairs", n=found.n)] if found.n <= FEW else []
@@ -289,13 +288,13 @@ def sentence(found: Paired, measure: Measure, first: str, second: str) -> Senten
 
 def _lead(found: Paired, measure: Measure, first: str, second: str) -> Sentence:
     """Return the difference in a sentence."""
-    values = {"second": second, "first": first, "name": measure.name}
+    values = {"second": second, "first": first}
     if found.mean == 0:
-        return N_("On average “{second}” has as much {name} as “{first}”.", **values)
+        return N_("On average “{second}” equals “{first}”.", **values)
     values["gap"] = measure.gap(abs(found.mean), _width(found))
     if found.mean > 0:
-        return N_("“{second}” has {gap} more {name} than “{first}”.", **values)
-    return N_("“{second}” has {gap} less {name} than “{first}”.", **values)
+        return N_("“{second}” is {gap} above “{first}”.", **values)
+    return N_("“{second}” is {gap} below “{first}”.", **values)
 
 
 def _width(found: Paired) -> float:

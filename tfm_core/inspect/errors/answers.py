@@ -100,7 +100,7 @@ def weights_mark(run: Run, step: int) -> int:
     try:
         return weights_path(run.folder, step).stat().st_mtime_ns
     except OSError:
-        raise StudentError("No weights of step {step:,} were kept.", step=step) from None
+        raise StudentError("Step {step:,} has no saved weights.", step=step) from None
 
 
 def answers(run: Run, step: int, report: OnProgress | None = None, limit: int = LIMIT) -> Answers:

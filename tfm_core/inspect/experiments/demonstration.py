@@ -165,8 +165,8 @@ OUTCOMES: dict[FindingKind, str] = {
     "diverged": N_("Its loss becomes infinite or NaN."),
     "saved": N_("It trains, and the first diverges."),
     "fooled": N_("Its curves look perfect, but it fails when it generates."),
-    "unordered": N_("It writes the right tokens, but in the wrong order."),
-    "unsure": N_("It gets as many right, but is less confident."),
+    "unordered": N_("It writes the right tokens in the wrong order."),
+    "unsure": N_("It gets as many right, but less confidently."),
     "rougher": N_("It gets as many right, but with much larger gradients."),
 }
 

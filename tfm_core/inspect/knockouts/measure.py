@@ -121,7 +121,7 @@ def in_words(alone: float, joint: float) -> Sentence:
     elif alone > max(_MORE_THAN * joint, joint + _NOTICED):
         verdict = N_("That is less: they serve one purpose.")
     else:
-        verdict = N_("That is about as much: each does its own work.")
+        verdict = N_("That is about equal: each does its own work.")
     return joined(
         Paragraph("knockouts/together", alone=f"{alone:+.3f}", joint=f"{joint:+.3f}"), verdict
     )

@@ -48,7 +48,7 @@ MASKS: dict[str, Choice] = {
     ),
     "packed": Choice(
         N_("Packed sequences"),
-        N_("Several sequences in a row, each with its own block."),
+        N_("Several sequences in a row, each with a block."),
     ),
 }
 
@@ -101,7 +101,7 @@ def read_tokens(text: str) -> tuple[str, ...]:
         )
     if len(tokens) > MAX_TOKENS:
         raise StudentError(
-            "{n_tokens} tokens are too many; at most {most_tokens}.",
+            "Type at most {most_tokens} tokens, not {n_tokens}.",
             n_tokens=len(tokens),
             most_tokens=MAX_TOKENS,
         )

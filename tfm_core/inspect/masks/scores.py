@@ -38,7 +38,7 @@ def module_of(run: Run, kind: str) -> list[str]:
     """
     task = run.experiment.task
     if task.describes_pictures:
-        raise StudentError("Its words describe a picture, and there is none here.")
+        raise StudentError("Its words describe a picture, which is missing here.")
     if task.picture_shape:
         raise StudentError("It reads pictures, which have no words to mask.")
     modules = modules_by_kind(run.experiment)
@@ -69,7 +69,7 @@ def words_of(run: Run, text: str, kind: str = "none") -> tuple[str, ...]:
 
     config = run.experiment.task
     if config.describes_pictures:
-        raise StudentError("Its words describe a picture, and there is none here.")
+        raise StudentError("Its words describe a picture, which is missing here.")
     if config.picture_shape:
         raise StudentError("It reads pictures, which have no words to mask.")
     task = text_task(config)

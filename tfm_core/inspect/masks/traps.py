@@ -117,7 +117,7 @@ class FillResult:
     def verdict(self) -> str:
         """What to expect, in a few words."""
         if self.stored is None:
-            return N_("refused: {dtype} ends at −65,504", dtype=self.dtype)
+            return N_("error: {dtype} ends at −65,504", dtype=self.dtype)
         if self.leak > 0:
             return N_("leaks: a forbidden key gets weight")
         if any(map(np.isnan, self.blind)):

@@ -67,9 +67,7 @@ def racers(experiment: Experiment, *, steps: int) -> dict[str, Experiment]:
     """
     model = experiment.model
     if not model.has_blocks:
-        raise StudentError(
-            "An RNN has no positions to compare. Choose a Transformer on the Train page."
-        )
+        raise StudentError("An RNN has no positions. Choose a Transformer on the Train page.")
     offered = type(model).offered("position")
     common: dict[str, object] = {}
     if isinstance(model, TextModelConfig):
@@ -107,7 +105,7 @@ def can_extrapolate(experiment: Experiment) -> str | None:
     """Return why a run's task has no longer sequences with the same words, or None."""
     config = experiment.task
     if config.picture_shape:
-        return N_("Pictures have one size, so there is no longer input to try.")
+        return N_("Pictures have one size, so no longer input exists.")
     if config.facts.answer == "text":
         return N_("A language model has no source that could be longer.")
     if not isinstance(config, TextTaskConfig) or _longer(config) is None:

@@ -148,7 +148,7 @@ class BenchmarkProcess:
 
     def _why_it_ended(self) -> str:
         if self._process.returncode == -_KILLED:
-            return N_("The measurement was killed; perhaps memory ran out.")
+            return N_("The measurement was killed, perhaps for lack of memory.")
         self._log.seek(0)
         lines = [line for line in self._log.read().decode(errors="replace").splitlines() if line]
         said = lines[-1][:200] if lines else N_("no output")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Inputs = tuple["Tensor", ...]
 
 
-UNKNOWN = N_("PyTorch refuses these tensors; its error is above.")
+UNKNOWN = N_("PyTorch rejects these tensors; its error is above.")
 
 
 def explain(name: str, inputs: Inputs, values: Values, error: Exception) -> str:
@@ -91,7 +91,7 @@ def _expand(inputs: Inputs, values: Values) -> str:
         return Paragraph("tensors/expand-few", dim=x.dim(), n_sizes=len(sizes))
     lead = len(sizes) - x.dim()
     if -1 in sizes[:lead]:
-        return N_("-1 keeps an axis, but a new axis has no size yet.")
+        return N_("-1 keeps an axis, but a new axis has no size to keep.")
     for dim, (old, new) in enumerate(zip(x.shape, sizes[lead:], strict=True)):
         if new not in {old, -1} and old != 1:
             return Paragraph("tensors/expand-size", dim=dim, old=old, new=new)
@@ -216,10 +216,10 @@ def _einsum(inputs: Inputs, values: Values) -> str | None:
                 )
     for letter in out:
         if letter not in sizes:
-            return N_("The output has {letter}, which is in no input.", letter=letter)
+            return N_("The output has {letter}, which no input has.", letter=letter)
         if out.count(letter) > 1:
             return N_(
-                "The output has the letter {letter} twice; each may stand there once.",
+                "The output has {letter} twice; use each letter once.",
                 letter=letter,
             )
     if len({x.dtype for x in inputs[: len(parts)]}) > 1:
@@ -253,7 +253,7 @@ def _masked(inputs: Inputs, values: Values) -> str:
             )
     if not x.is_floating_point():
         return N_(
-            "x holds {dtype}, which has no {value}: use x.float(), or fill in a whole number.",
+            "x holds {dtype}, which has no {value}: use x.float() or a whole number.",
             dtype=str(x.dtype)[6:],
             value=values["value"],
         )
@@ -273,7 +273,7 @@ def _arange(_inputs: Inputs, values: Values) -> str:
     if step == 0:
         return N_("With a step of 0 the end is never reached.")
     return N_(
-        "Steps of {step} never lead from {start} to {end}: the sign is wrong.",
+        "Steps of {step} never get from {start} to {end}: change the sign.",
         start=start,
         end=end,
         step=step,

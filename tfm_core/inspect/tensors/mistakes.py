@@ -45,7 +45,7 @@ MISTAKES: dict[str, RefusedCall] = {
         N_("Permute names an axis twice"), "permute", "2, 3, 2", {"dims": "0, 0, 1"}
     ),
     "permute-few": RefusedCall(
-        N_("Permute forgets an axis"), "permute", "2, 3, 2", {"dims": "1, 0"}
+        N_("Permute omits an axis"), "permute", "2, 3, 2", {"dims": "1, 0"}
     ),
     "picture-without-channels": RefusedCall(
         N_("Picture without its channel axis"), "CHW to HWC", "4, 4"
@@ -88,7 +88,7 @@ MISTAKES: dict[str, RefusedCall] = {
         {"dim": "2"},
     ),
     "einsum-letters": RefusedCall(
-        N_("Einsum: a letter too many"), "einsum", "2, 3",
+        N_("Einsum: one letter too many"), "einsum", "2, 3",
         {"equation": "bqd,kd->qk"},
     ),
     "einsum-size": RefusedCall(

@@ -26,7 +26,7 @@ def note(seen: OperationResult) -> str:
         return ""
     x = seen.before[0]
     if name == "squeeze" and after.shape == x.shape:
-        return N_("Nothing happened: the axis is larger than 1. Such errors show up much later.")
+        return N_("Nothing happened: the axis is larger than 1. Such errors show much later.")
     if name in {"reshape", "contiguous", "to"}:
         return _copied(seen, after)
     if name == "expand" and len(after.storage) < after.values.size:
@@ -35,7 +35,7 @@ def note(seen: OperationResult) -> str:
         return _stretch(seen, after.shape)
     if name == "argmax":
         return N_(
-            "Indices, not values ({dtype}): no gradient passes, so a loss takes the scores.",
+            "Indices ({dtype}): no gradient passes, so a loss takes the scores.",
             dtype=after.dtype,
         )
     if name == "mm":
@@ -50,19 +50,19 @@ def _copied(seen: OperationResult, after: TensorView) -> str:
     x, shares, name = seen.before[0], seen.shares[0], seen.operation.name
     if name == "reshape":
         return (
-            N_("Here reshape is a view, without a copy.")
+            N_("Here reshape is a view: no copy.")
             if shares
-            else N_("Here reshape had to copy: x is not in reading order.")
+            else N_("Here reshape copies: x is not in row-major order.")
         )
     if name == "contiguous":
         return (
-            N_("x was contiguous: it comes back without a copy.")
+            N_("x was contiguous: no copy.")
             if shares
-            else N_("x was not contiguous: it was copied into reading order.")
+            else N_("x was not contiguous: it was copied into row-major order.")
         )
     if shares:
         return N_(
-            "x was {dtype} on {device} already: it comes back without a copy.",
+            "x was {dtype} on {device} already: no copy.",
             dtype=x.dtype,
             device=x.device,
         )

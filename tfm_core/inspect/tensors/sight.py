@@ -222,11 +222,11 @@ def _inputs(
 def _prepared(tensor: Tensor, how: str) -> Tensor:
     if how == "transposed":
         if tensor.dim() < 2:
-            raise StudentError("A vector has one axis: there is nothing to transpose.")
+            raise StudentError("A vector has one axis: nothing to transpose.")
         return tensor.transpose(-2, -1)
     if how == "without its first":
         if tensor.size(0) < 2:
-            raise StudentError("The first axis has size 1: without its first, nothing is left.")
+            raise StudentError("The first axis has size 1: nothing would be left.")
         return tensor[1:]
     return tensor[..., ::2] if how == "every other" else tensor
 

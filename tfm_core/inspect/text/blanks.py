@@ -108,7 +108,7 @@ def fill(run: Run, tokens: Sequence[str]) -> Filled:
 
     task = _task(run)
     if MASK not in tokens:
-        raise StudentError("No word is hidden: select one, or write ___ in its place.")
+        raise StudentError("No word is hidden: select one or write ___ for it.")
     data = data_as(data_of(run.experiment), TextData)
     truth = posterior(tokens, data.n_draws)
     model, step = model_of(run)

@@ -165,7 +165,7 @@ def look_at_scene(run: Run, pieces: Sequence[Piece]) -> CaptionReading:
     patch_size = run.experiment.model_as(CaptionerConfig).patch_size
     if len(pieces) != config.n_digits:
         raise StudentError(
-            "This model learned pictures of {n_digits}, but this one has {n_pieces}.",
+            "This model learned pictures of {n_digits}; this one has {n_pieces}.",
             n_digits=config.n_digits,
             n_pieces=len(pieces),
         )

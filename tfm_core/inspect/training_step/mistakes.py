@@ -86,7 +86,7 @@ def argmax_before_loss(trainer: Trainer) -> Argmax:
         wrong.backward()  # type: ignore[no-untyped-call]
     except RuntimeError as error:
         return Argmax(float(wrong), str(wrong.grad_fn), wrong.requires_grad, str(error))
-    raise AssertionError("counting has no gradient")
+    raise AssertionError("argmax has no gradient")
 
 
 def argmax_made_to_require_grad(trainer: Trainer) -> SilentArgmax:
@@ -184,7 +184,7 @@ def _apart(trainer: Trainer) -> float:
 def _call(trainer: Trainer) -> LossCall:
     call = forward(trainer).call
     if call is None:
-        raise StudentError("This model's loss is no cross-entropy, so this mistake cannot happen.")
+        raise StudentError("This model's loss is not cross-entropy, so this mistake cannot happen.")
     return call
 
 

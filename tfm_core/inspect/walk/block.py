@@ -130,7 +130,7 @@ def _norm_question(norm: Norm, batch: int, length: int, d_model: int) -> Questio
         N_("the {d_model} numbers of one token", d_model=d_model),
         {
             N_("the {length} tokens of one example, per dimension", length=length): N_(
-                "Each token is normalised by itself, so padding and length do not matter."
+                "Each token is normalised by itself."
             ),
             N_(
                 "all {length} x {d_model} numbers of one example", length=length, d_model=d_model
@@ -144,14 +144,14 @@ def _norm_question(norm: Norm, batch: int, length: int, d_model: int) -> Questio
 
 def _no_norm_question() -> Question:
     return choice_question(
-        N_("Nothing is normalised here. What keeps a token's vector from growing?"),
+        N_("Without a norm, what keeps a token's vector from growing?"),
         N_("only what is learned"),
         {
             N_("the softmax of the attention"): N_("It limits the weights, not the values."),
             N_("the square root under the scores"): N_("It limits only the scores."),
             N_("the residual"): N_("A sum lets the vector grow."),
         },
-        N_("The learned matrices set the length; a norm would reset it."),
+        N_("Only the learned matrices set its length."),
         topics=("no-norm",),
     )
 

@@ -29,7 +29,7 @@ def decoder_attention(view: BlockView) -> WalkStep:
     if weights.is_meta:
         question = shape_question(
             map_of_weights,
-            N_("In each head, a row and a column per target token."),
+            N_("Each head has a row and a column per target token."),
             ((batch, length, length), N_("Each head has its own weights.")),
             ((batch, n_heads, length, d_model), N_("A weight belongs to a pair of tokens.")),
             ((batch, length, n_heads, length), N_("Heads come before queries."))

@@ -94,7 +94,7 @@ def _some_pictures(
         if "fashion" in config.name:
             return split.images[chosen].numpy(), [], note
         return split.images[chosen].numpy(), list(range(N_PICTURES)), note
-    words = N_("This task has no pictures before training; noise is used instead.")
+    words = N_("This task has no pictures before training; these are noise.")
     return *_noise(config, seed), words
 
 

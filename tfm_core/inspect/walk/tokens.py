@@ -84,7 +84,7 @@ def _nothing_added() -> Question:
             ),
             N_("every row"): N_("No row reads another here."),
         },
-        N_("Nothing here depends on position: order enters in the attention, or nowhere."),
+        N_("Nothing here depends on position."),
     )
 
 
@@ -96,11 +96,11 @@ def _table_question(table: Tensor, length: int) -> Question:
         N_("{n} rows of {d_model} = {n_2:,}.", n=n_rows, d_model=d_model, n_2=table.numel()),
         wrong={
             length * d_model: N_(
-                "Those are the rows this batch uses; the table has one per possible position."
+                "The table has a row per possible position, not only those in use."
             ),
             n_rows: N_("That is the number of rows; each is a vector."),
         },
-        hint=N_("Every row is a learned vector as wide as a token's."),
+        hint=N_("Every row is a learned vector of d_model numbers."),
     )
 
 
@@ -109,7 +109,7 @@ def _rows_question(rows: StepTensor, placed: Tensor) -> Question:
     return shape_question(
         rows,
         N_(
-            "A vector per position. Broadcasting adds the same rows to all {batch} examples.",
+            "A vector per position, added to all {batch} examples.",
             batch=batch
         ),
         ((batch, length, d_model), N_(
@@ -160,7 +160,7 @@ def _tokens_question(subject: Subject, example: int) -> Question:
             asked,
             N_("A row per example, as long as the longest."),
             (tuple(ids.shape)[::-1], N_("The batch comes first.")),
-            ((*ids.shape, d_model), N_("An id is one number; vectors come with the embedding.")),
+            ((*ids.shape, d_model), N_("An id is one number; vectors come later.")),
             ((ids.numel(),), N_("Each example has its own row.")),
             ((*ids.shape, subject.n_words), N_("An id is one number, not a one-hot vector.")),
             given=N_("{batch} examples, the longest of {size} tokens.", batch=len(ids), size=size),

@@ -112,12 +112,12 @@ def _hidden_by(mask: Tensor, masked: Tensor, example: int) -> Question:
         ),
         n,
         N_(
-            "{n} of {total}: the mask's zeros; a single row counts for every query.",
+            "{n} of {total}: the mask's zeros; a single row holds for every query.",
             n=n,
             total=total,
         ),
         wrong=wrong,
-        hint=N_("Each 0 of the mask hides a score; a single row counts for every query."),
+        hint=N_("Each 0 of the mask hides a score; a single row holds for every query."),
         values=("masked",),
     )
 
@@ -168,7 +168,7 @@ def _nothing_hidden(n_queries: int, n_keys: int) -> Question:
     return number_question(
         Paragraph("walk_questions/hidden-scores", n_queries=n_queries, n_keys=n_keys),
         0,
-        N_("None: there is no causal mask."),
+        N_("None: there is no causal mask"),
         wrong={n_keys * (n_keys - 1) // 2: N_("That is what a causal mask would hide.")},
         hint=N_("Which keys does the mask hide?"),
     )
@@ -227,18 +227,18 @@ def _right_scale_question(view: BlockView) -> Question:
     answer = alike if here == right else evenly if here < right else sharply
     because = {
         evenly: N_(
-            "sqrt({d_head}) is more than this model's divisor: scores would lie closer together.",
+            "sqrt({d_head}) is larger than this model's divisor: scores would be closer together.",
             d_head=d_head,
         ),
         sharply: N_(
-            "sqrt({d_head}) is less than sqrt({d_model}): scores would lie further apart.",
+            "sqrt({d_head}) is smaller than sqrt({d_model}): scores would be further apart.",
             d_head=d_head,
             d_model=d_model,
         ),
         alike: N_("Both divisors are equal here."),
     }[answer]
     wrong = {
-        evenly: N_("Only a larger divisor brings the scores closer together."),
+        evenly: N_("Only a larger divisor brings scores closer together."),
         sharply: N_("Only a smaller divisor spreads the scores."),
         alike: N_("The divisor changes how far the scores lie apart."),
     }
