@@ -8,8 +8,8 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import parameters, run_time, state, view_link
-from tfm_core.inspect.experiments import DEMONSTRATIONS
-from tfm_core.inspect.experiments.demonstration import THEMES, Demonstration, by_theme
+from tfm_core.inspect.experiments import BY_THEME, DEMONSTRATIONS
+from tfm_core.inspect.experiments.demonstration import THEMES, Demonstration
 from tfm_core.inspect.experiments.result import RunIndex
 from tfm_core.runs.record.expected_time import Forecast
 
@@ -33,9 +33,7 @@ def chosen(shelf: RunIndex) -> Demonstration:
     shown = str(st.session_state[EXPERIMENT.key])
     times = _times(state.device())
     with st.container(height=_HEIGHT, border=False, key="experiments-list"):
-        for theme, demonstrations in by_theme(DEMONSTRATIONS).items():
-            if not demonstrations:
-                continue
+        for theme, demonstrations in BY_THEME.items():
             key = f"experiments-{theme}"
             names = [demonstration.name for demonstration in demonstrations]
             st.session_state[key] = shown if shown in names else None

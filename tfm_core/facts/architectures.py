@@ -84,11 +84,7 @@ FROM_TEXTS = (
         10,
         59_610_896,
         batch=2,
-        note=joined(
-            Paragraph("facts/study-transformer"
-            ),
-            _DROPPED_AFTER
-        ),
+        note=joined(Paragraph("facts/study-transformer"), _DROPPED_AFTER),
     ),
     Architecture(
         "text-simple",

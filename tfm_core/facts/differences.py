@@ -49,31 +49,22 @@ def differences(first: Architecture, second: Architecture) -> list[str]:
             changes += _limits(first, second, *limited)
         elif old[name] != new[name]:
             label = type(other).model_fields[name].title or name
-            changes.append(
-                N_(
-                    "{label}: {new} instead of {old}.",
-                    label=label,
-                    new=_value_text(new[name]),
-                    old=_value_text(old[name]),
-                )
-            )
+            changes.append(_changed(label, old[name], new[name]))
     old, new = asdict(first.shape), asdict(second.shape)
     for name in (name for name in new if name in old):
         if name == "pad_id" and None not in (old[name], new[name]):
             continue  # which number it has says nothing of a model
         if old[name] != new[name]:
             label = SHAPE_LABELS.get(name, name.replace("_", " ").capitalize())
-            changes.append(
-                N_(
-                    "{label}: {new} instead of {old}.",
-                    label=label,
-                    new=_value_text(new[name]),
-                    old=_value_text(old[name]),
-                )
-            )
+            changes.append(_changed(label, old[name], new[name]))
     if first.model == second.model and first.shape == second.shape:
         return []
     return [*changes, *_sizes(first, second)]
+
+
+def _changed(label: str, old: object, new: object) -> Sentence:
+    values = {"new": _value_text(new), "old": _value_text(old)}
+    return N_("{label}: {new} instead of {old}.", label=label, **values)
 
 
 def _has_limit(model: ModelConfig) -> bool:

@@ -98,7 +98,7 @@ def test_only_learned_positions_of_pictures_have_tiles():
     computed = computed.replace(model={**computed.model.model_dump(), "position": "sinusoidal-2d"})
     with pytest.raises(ValueError, match="sinusoidal-2d, not learned"):
         tiles_of(computed, Snapshot(0))
-    with pytest.raises(ValueError, match="No positions were kept at step 7"):
+    with pytest.raises(ValueError, match="Step 7 has no saved positions"):
         tiles_of(vit_experiment(), Snapshot(7))
     with pytest.raises(ValueError, match="reads text"):
         tiles_of(text_experiment(), Snapshot(0))

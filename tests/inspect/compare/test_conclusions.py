@@ -38,7 +38,7 @@ def test_who_aligns_best_is_held_against_who_answers_best():
     for attention, right, words in [
         ({"RNN": 0.87, "one": 0.7}, {"RNN": 0.6, "one": 0.99}, "not the most accurate"),
         ({"RNN": 0.87, "one": 0.7}, {"RNN": 0.99, "one": 0.6}, "also the most accurate"),
-        ({"RNN": 0.87, "one": 0.7}, {"RNN": 0.99, "one": 0.99}, "does not make it more accurate"),
+        ({"RNN": 0.87, "one": 0.7}, {"RNN": 0.99, "one": 0.99}, "not more accurate"),
         ({"RNN": 0.1, "one": 0.7}, {}, "“one” (70.0%) puts the most attention on the true words"),
     ]:
         assert words in conclusions.best_aligned(attention, right, 500)

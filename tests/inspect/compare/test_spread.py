@@ -47,7 +47,7 @@ def test_a_seed_that_diverged_is_the_worst_and_is_no_part_of_the_mean():
 def test_one_seed_has_no_spread_and_none_has_no_figure():
     alone = spread({3: 0.5}, ACCURACY)
     assert alone.sd is None
-    assert alone.sentence == "50.0 % with one seed: the spread of other seeds is unknown."
+    assert alone.sentence == "50.0 % with one seed, so its spread is unknown."
     assert spread({}, LOSS).sentence == "No seed has a result yet."
     assert spread({3: None}, LOSS).sentence == "No result from seed 3."
 

@@ -146,7 +146,7 @@ def test_gradients_far_larger_are_rougher_and_a_little_larger_ones_are_not():
     calm = result(largest_gradient=5.9)
     found = findings.roughened(calm, result("no norm", largest_gradient=48.4))
     assert found.kind == "rougher"
-    assert "48.4, 8 times that of “usual”, 5.9" in found.sentence
+    assert "48.4, 8 times that of “usual” (5.9)" in found.sentence
     found = findings.roughened(calm, result("no norm", largest_gradient=7.0))
     assert found.kind == "same"
     assert "no larger" in found.sentence

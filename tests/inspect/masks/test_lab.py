@@ -97,7 +97,7 @@ def test_clicks_turn_cells_over_and_twice_is_nothing():
     [
         ("", "Type at least one word."),
         (" , | ", "Type at least one word"),
-        ("a " * 49, "49 tokens are too many; at most 48"),
+        ("a " * 49, "at most 48 tokens, not 49"),
         ("x" * 25, "has 25 letters"),
     ],
 )

@@ -35,11 +35,11 @@ def test_a_shared_norm_saves_two_vectors_and_differs_once_trained(trainer):
     found = wrong_blocks.shared_norm(trainer)
     assert found.n_right - found.n_wrong == 2 * d_model
     assert found.apart == 0
-    assert "every norm starts as scale 1" in found.fact
+    assert "every norm starts with scale 1" in found.fact
     after, _taken = take(trainer, 0.01)
     later = wrong_blocks.shared_norm(after)
     assert later.apart > 0
-    assert "starts as scale 1" not in later.fact
+    assert "starts with scale 1" not in later.fact
 
 
 def test_no_output_projection_saves_its_matrix_and_changes_what_comes_out(trainer):

@@ -77,19 +77,12 @@ def to_patches(tokens: Floats, *, has_cls: bool) -> Floats:
 
 
 def relevance(
-    model: nn.Module, images: Tensor, target: int, *, has_residual: bool = True
+    model: nn.Module, inputs: tuple[Tensor, ...], target: int, *, has_residual: bool = True
 ) -> Tensor:
     """Return (T, T): the relevance of each input token for class ``target``, by output token.
 
-    images: (1, C, height, width), normalised; read the CLS token's row, or the mean.
+    inputs: of one example, for a model with one answer; read the CLS token's row, or the mean.
     """
-    return relevance_of(model, (images,), target, has_residual=has_residual)
-
-
-def relevance_of(
-    model: nn.Module, inputs: tuple[Tensor, ...], target: int, *, has_residual: bool = True
-) -> Tensor:
-    """Return (T, T) as ``relevance``, for inputs of any model with one answer."""
     import torch
 
     from tfm_core.probe.capture import capture
@@ -98,30 +91,12 @@ def relevance_of(
         logits: Tensor = model(*inputs)
     layers = list(cache.of("weights").values())
     gradients = torch.autograd.grad(logits.flatten()[target], layers)
-    return accumulated(
-        [weights[0].detach() for weights in layers],
-        [gradient[0] for gradient in gradients],
-        has_residual=has_residual,
-    )
-
-
-def accumulated(
-    attention: Sequence[Tensor], gradients: Sequence[Tensor], *, has_residual: bool = True
-) -> Tensor:
-    """Return (T, T): relevance from maps and gradients, each (H, T, T), from the identity on."""
-    import torch
-
-    first = attention[0]
-    relevance = torch.eye(first.size(-1), dtype=first.dtype, device=first.device)
-    for weights, gradient in zip(attention, gradients, strict=True):
-        passed_on = weighted(weights, gradient) @ relevance
-        relevance = relevance + passed_on if has_residual else passed_on
-    return relevance
-
-
-def weighted(weights: Tensor, gradient: Tensor) -> Tensor:
-    """Return (T, T): mean over heads of the positive part of gradient times weight, (H, T, T)."""
-    return (gradient * weights).clamp(min=0).mean(0)
+    first = layers[0]
+    reached = torch.eye(first.size(-1), dtype=first.dtype, device=first.device)
+    for weights, gradient in zip(layers, gradients, strict=True):
+        passed_on = (gradient[0] * weights[0].detach()).clamp(min=0).mean(0) @ reached
+        reached = reached + passed_on if has_residual else passed_on
+    return reached
 
 
 EXPLANATIONS: dict[str, Choice] = {
@@ -201,7 +176,7 @@ def explained(
     tokens = {
         "attention": attention[-1].mean(0),
         "rollout": rollout(attention, has_residual=has_residual),
-        "relevance": relevance(model, images, target, has_residual=has_residual).numpy(),
+        "relevance": relevance(model, (images,), target, has_residual=has_residual).numpy(),
     }
     is_cls = run.experiment.has_cls
     maps = {name: to_patches(values, has_cls=is_cls) for name, values in tokens.items()}

@@ -6,7 +6,7 @@ a choice of keys counts the same; a role counts only queries that have such a ke
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -169,17 +169,29 @@ def of_snapshot(
 ) -> dict[str, HeadStatistics]:
     """Return the figures of every module in one snapshot, on the few examples of the probe."""
     figures = {}
-    for kind, modules in modules_by_kind(experiment).items():
-        for module in modules:
-            if module in snapshot.attention:
-                weights = snapshot.attention[module]
-                items = probe.items[: len(weights)]
-                may_attend = on_examples(
-                    experiment, items, module, snapshot.masks, weights.shape[2:]
-                )
-                relations = relations_of(experiment, items, kind, may_attend)
-                figures[module] = statistics(weights, may_attend, relations, kind)
+    for module, weights in _in_order(experiment, snapshot.attention):
+        items = probe.items[: len(weights)]
+        may_attend = on_examples(experiment, items, module, snapshot.masks, weights.shape[2:])
+        figures[module] = _of_items(experiment, items, module, weights, may_attend)
     return figures
+
+
+def _in_order(experiment: Experiment, attention: Mapping[str, Floats]) -> list[tuple[str, Floats]]:
+    """Return the maps that there are by module, kind by kind."""
+    modules = (module for modules in modules_by_kind(experiment).values() for module in modules)
+    return [(module, attention[module]) for module in modules if module in attention]
+
+
+def _of_items(
+    experiment: Experiment,
+    items: Sequence[Mapping[str, Any]],
+    module: str,
+    weights: Floats,
+    may_attend: Bools,
+) -> HeadStatistics:
+    kind = kind_of(experiment, module).name
+    relations = relations_of(experiment, items, kind, may_attend)
+    return statistics(weights, may_attend, relations, kind)
 
 
 @lru_cache(maxsize=128)
@@ -194,15 +206,12 @@ def of_step(folder: Path, step: int, changed: int) -> Mapping[str, HeadStatistic
 
 def of_example(experiment: Experiment, example: Example) -> dict[str, HeadStatistics]:
     """Return the figures of every module on one example."""
-    figures = {}
-    for kind, modules in modules_by_kind(experiment).items():
-        for module in modules:
-            if module in example.attention:
-                weights = example.attention[module][None]
-                may_attend = example.masks[module][None]
-                relations = relations_of(experiment, [example.item], kind, may_attend)
-                figures[module] = statistics(weights, may_attend, relations, kind)
-    return figures
+    return {
+        module: _of_items(
+            experiment, [example.item], module, weights[None], example.masks[module][None]
+        )
+        for module, weights in _in_order(experiment, example.attention)
+    }
 
 
 def describe(

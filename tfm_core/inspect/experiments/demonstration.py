@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
@@ -81,7 +81,6 @@ class Demonstration:
     """
 
     name: str
-    theme: ExperimentTheme
     title: str
     expected: frozenset[FindingKind]
     base: Experiment
@@ -149,11 +148,6 @@ def small(
     values["task"] |= dict(task_settings or {})
     values["training"] = {"validate_every": 25, "snapshots": 4, **training}
     return Experiment.parse(values)
-
-
-def by_theme(known: Mapping[str, Demonstration]) -> dict[ExperimentTheme, Sequence[Demonstration]]:
-    """Return the experiments of each theme, in their order."""
-    return {theme: [one for one in known.values() if one.theme == theme] for theme in THEMES}
 
 
 OUTCOMES: dict[FindingKind, str] = {

@@ -19,6 +19,7 @@ from tfm_core.config import (
     TextTaskConfig,
 )
 from tfm_core.config.experiment import sequence_len
+from tfm_core.inspect.attention.trained import model_of
 from tfm_core.inspect.masks.lab import Array
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
@@ -125,7 +126,6 @@ def extrapolate(run: Run) -> Extrapolation:
     from tfm_core.data.text import text_task
     from tfm_core.data.text_data import encode_src
     from tfm_core.decoding import greedy
-    from tfm_core.inspect.masks.scores import load
     from tfm_core.models.pictures import VisionTransformer
 
     why = can_extrapolate(run.experiment)
@@ -135,7 +135,7 @@ def extrapolate(run: Run) -> Extrapolation:
     longer = _longer(config)
     assert longer is not None
     task = text_task(longer)
-    model, _step = load(run)
+    model, _step = model_of(run)
     assert not isinstance(model, VisionTransformer)
     pools = _pools(config, longer, run.experiment.seed)
     tokens, sequences, stopped = [], [], ""

@@ -116,11 +116,6 @@ def _join(inputs: Inputs, dim: int, name: str) -> str:
     return N_("x is {shape}, b is {shape_2}.", shape=_shape(a), shape_2=_shape(b))
 
 
-def _stack(inputs: Inputs, _values: Values) -> str:
-    a, b = inputs
-    return Paragraph("tensors/stack-shapes", shape=_shape(a), shape_2=_shape(b))
-
-
 def _matmul(inputs: Inputs, _values: Values) -> str:
     a, b = inputs
     inner = b.size(-2) if b.dim() > 1 else b.size(0)
@@ -169,17 +164,6 @@ def _broadcast(inputs: Inputs, _values: Values) -> str:
     return N_("x is {shape}, b is {shape_2}.", shape=_shape(a), shape_2=_shape(b))
 
 
-def _mean(inputs: Inputs, _values: Values) -> str:
-    return N_(
-        "x holds {dtype}, but a mean needs decimals: use x.float() first.",
-        dtype=str(inputs[0].dtype)[6:],
-    )
-
-
-def _to(_inputs: Inputs, values: Values) -> str:
-    return Paragraph("tensors/no-device", device=values["device"])
-
-
 def _types(a: Tensor, b: Tensor) -> str:
     return N_(
         "x holds {dtype}, b holds {dtype_2}: a product needs one type. Use x.float().",
@@ -218,23 +202,17 @@ def _einsum(inputs: Inputs, values: Values) -> str | None:
         if letter not in sizes:
             return N_("The output has {letter}, which no input has.", letter=letter)
         if out.count(letter) > 1:
-            return N_(
-                "The output has {letter} twice; use each letter once.",
-                letter=letter,
-            )
+            return N_("The output has {letter} twice; use each letter once.", letter=letter)
     if len({x.dtype for x in inputs[: len(parts)]}) > 1:
         return _types(*inputs)
     return None
 
 
-def _softmax(inputs: Inputs, _values: Values) -> str | None:
-    x = inputs[0]
-    if not x.is_floating_point():
-        return N_(
-            "x holds {dtype}, but a softmax gives decimals: use x.float() first.",
-            dtype=str(x.dtype)[6:],
-        )
-    return None
+def _decimals(inputs: Inputs, _values: Values) -> str | None:
+    dtype = inputs[0].dtype
+    if dtype.is_floating_point:
+        return None
+    return N_("x holds {dtype}, but decimals are needed: use x.float().", dtype=str(dtype)[6:])
 
 
 def _masked(inputs: Inputs, values: Values) -> str:
@@ -281,7 +259,7 @@ def _arange(_inputs: Inputs, values: Values) -> str:
 
 
 def _random(_inputs: Inputs, values: Values) -> str:
-    return N_("The seed {values} is below 0 or too large.", values=values["seed"])
+    return N_("The seed {seed} is below 0 or too large.", seed=values["seed"])
 
 
 _BY_NAME: dict[str, Callable[[Inputs, Any], str | None]] = {
@@ -292,14 +270,16 @@ _BY_NAME: dict[str, Callable[[Inputs, Any], str | None]] = {
     "expand": _expand,
     "cat": lambda inputs, values: _join(inputs, values["dim"], "cat"),
     "hstack": lambda inputs, values: _join(inputs, 1 if inputs[0].dim() > 1 else 0, "hstack"),
-    "stack": _stack,
+    "stack": lambda inputs, _values: Paragraph(
+        "tensors/stack-shapes", shape=_shape(inputs[0]), shape_2=_shape(inputs[1])
+    ),
     "matmul": _matmul,
     "mm": _mm,
     "broadcast": _broadcast,
-    "mean": _mean,
-    "to": _to,
+    "mean": _decimals,
+    "to": lambda _inputs, values: Paragraph("tensors/no-device", device=values["device"]),
     "einsum": _einsum,
-    "softmax": _softmax,
+    "softmax": _decimals,
     "masked_fill": _masked,
     "tril": _triangle,
     "triu": _triangle,

@@ -200,12 +200,9 @@ def look_at_picture(run: Run, picture: Array, truth: Mapping[str, Any]) -> Capti
     inputs = inputs_of(run, item, picture)
     with capture(model, only={"weights", "mask"}) as cache:
         probabilities = model(*inputs)[0].float().softmax(-1).numpy()  # (T + 1, vocabulary)
-    attention, masks = captured(run.experiment, item, cache)
     example = Example(
         step=step,
-        item=item,
-        attention=attention,
-        masks=masks,
+        **captured(run.experiment, item, cache),
         picture=picture,
         answer=said,
         answer_text=item["said"],

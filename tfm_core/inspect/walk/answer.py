@@ -142,9 +142,7 @@ def about_logits(made: StepTensor, d_model: int) -> Question:
         ((batch, length, d_model), N_("The last matrix turns these vectors into scores.")),
         ((batch, n_words), N_("Every position answers, not one per example.")),
         ((batch, n_words, d_model), N_("A token's score is one number.")),
-        ((batch, length), N_(
-            "Those would be ids, which argmax picks from the scores."
-        )),
+        ((batch, length), N_("Those would be ids, which argmax picks from the scores.")),
         given=N_("The vocabulary has {n:,} tokens.", n=n_words)
     )  # fmt: skip
 

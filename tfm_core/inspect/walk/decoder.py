@@ -49,9 +49,7 @@ def decoder_attention(view: BlockView) -> WalkStep:
                 )
                 if not order.sees_future
                 else N_("That is what a causal mask hides without padding."),
-                length * (length + 1) // 2: N_(
-                    "The diagonal stays: a token may read itself."
-                ),
+                length * (length + 1) // 2: N_("The diagonal stays: a token may read itself."),
                 length**2 - n: N_("That is how many may differ from 0."),
             },
             hint=N_("Count the mask's zeros."),
@@ -108,12 +106,8 @@ def cross_attention(view: BlockView) -> WalkStep:
             N_("Queries come from the target, keys from the memory: T rows, {axis} columns.",
                axis=asked.partition(":")[0]),
             ((batch, n_heads, n_src, length), N_("Rows are queries, which come from the target.")),
-            ((batch, n_heads, length, length), N_(
-                "That is self-attention of the target."
-            )),
-            ((batch, n_heads, n_src, n_src), N_(
-                "That is self-attention of the encoder."
-            )),
+            ((batch, n_heads, length, length), N_("That is self-attention of the target.")),
+            ((batch, n_heads, n_src, n_src), N_("That is self-attention of the encoder.")),
             ((batch, length, n_src), N_("Each head has its own weights."))
         ),
         extra=(

@@ -135,16 +135,10 @@ def _mask_shape(mask: StepTensor) -> Question:
     return shape_question(
         mask,
         reason,
-        ((batch, n_rows, n_keys), N_(
-            "Without an axis for heads, B would be broadcast against H."
-        )),
-        ((batch, 1, 1, n_keys), N_(
-            "The future differs by query, so one row is not enough."
-        )),
+        ((batch, n_rows, n_keys), N_("Without an axis for heads, B would be broadcast against H.")),
+        ((batch, 1, 1, n_keys), N_("The future differs by query, so one row is not enough.")),
         ((batch, n_rows, 1, n_keys), N_("Heads come second, queries third.")),
-        ((n_rows, n_keys), N_(
-            "Padding differs by example, so one mask cannot serve the batch."
-        )),
+        ((n_rows, n_keys), N_("Padding differs by example, so one mask cannot serve the batch.")),
         ((batch, 1, n_keys, 1), N_("That hides queries; padding would still be read as a key."))
     )  # fmt: skip
 
@@ -155,9 +149,7 @@ def _triangle_shape(mask: StepTensor) -> Question:
         mask,
         Paragraph("walk_questions/triangle-shape"
         ),
-        ((batch, n_rows, n_keys), N_(
-            "Without an axis for heads, B would be broadcast against H."
-        )),
+        ((batch, n_rows, n_keys), N_("Without an axis for heads, B would be broadcast against H.")),
         ((batch, n_rows, 1, n_keys), N_("Heads come second, queries third.")),
         ((batch, 1, 1, n_keys), N_("One row for all queries is no triangle.")),
         ((n_rows, n_keys), N_("That is the triangle before it is expanded."))

@@ -108,13 +108,8 @@ def _rows_question(rows: StepTensor, placed: Tensor) -> Question:
     batch, length, d_model = placed.shape
     return shape_question(
         rows,
-        N_(
-            "A vector per position, added to all {batch} examples.",
-            batch=batch
-        ),
-        ((batch, length, d_model), N_(
-            "That is the sum; the rows are the same for every example."
-        )),
+        N_("A vector per position, added to all {batch} examples.", batch=batch),
+        ((batch, length, d_model), N_("That is the sum; the rows are the same for every example.")),
         ((length,), N_("Each position has a vector, not one number.")),
         ((d_model, length), N_("A row is a position.")),
         ((batch, length), N_("Those are the ids; positions have vectors."))

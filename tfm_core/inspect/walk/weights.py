@@ -201,21 +201,15 @@ def softmax(view: BlockView) -> WalkStep:
 
 def _scale_question(n_heads: int) -> Question:
     evenly, sharply, alike = N_("more evenly"), N_("more sharply"), N_("exactly alike")
-    is_smaller = n_heads > 1
-    return choice_question(
-        Paragraph("walk_questions/scale"),
-        evenly if is_smaller else alike,
-        {
-            evenly: N_("With one head, d_head is d_model."),
-            sharply: N_("A larger divisor brings the scores closer together.")
-            if is_smaller
-            else N_("With one head, d_head is d_model."),
-            alike: N_("With {n} heads, sqrt(d_model) is the larger divisor.", n=n_heads),
-        },
-        Paragraph("walk_questions/scale-reason", n=n_heads)
-        if is_smaller
-        else N_("With one head, d_head is d_model."),
-    )
+    text, same = Paragraph("walk_questions/scale"), N_("With one head, d_head is d_model.")
+    if n_heads == 1:
+        return choice_question(text, alike, {evenly: same, sharply: same}, same)
+    wrong = {
+        sharply: N_("A larger divisor brings the scores closer together."),
+        alike: N_("With {n} heads, sqrt(d_model) is the larger divisor.", n=n_heads),
+    }
+    reason = Paragraph("walk_questions/scale-reason", n=n_heads)
+    return choice_question(text, evenly, wrong, reason)
 
 
 def _right_scale_question(view: BlockView) -> Question:
@@ -242,9 +236,5 @@ def _right_scale_question(view: BlockView) -> Question:
         sharply: N_("Only a smaller divisor spreads the scores."),
         alike: N_("The divisor changes how far the scores lie apart."),
     }
-    return choice_question(
-        N_("How would the weights be spread if the scores were divided by sqrt(d_head)?"),
-        answer,
-        {option: why for option, why in wrong.items() if option != answer},
-        because,
-    )
+    text = N_("How would the weights be spread if the scores were divided by sqrt(d_head)?")
+    return choice_question(text, answer, wrong, because)
