@@ -104,8 +104,7 @@ def _spread_words(found: SeedSpread) -> Sentence:
         words = N_("No seed has a result yet.")
     elif found.sd is None:
         words = N_(
-            "{mean} with one seed, so its spread is unknown.",
-            mean=measure.format(found.mean),
+            "{mean} with one seed, so its spread is unknown.", mean=measure.format(found.mean)
         )
     else:
         words = N_(

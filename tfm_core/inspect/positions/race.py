@@ -13,11 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfm_core.config import (
-    Experiment,
-    TextModelConfig,
-    TextTaskConfig,
-)
+from tfm_core.config import Experiment, TextModelConfig, TextTaskConfig
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.attention.trained import model_of
 from tfm_core.inspect.masks.lab import Array

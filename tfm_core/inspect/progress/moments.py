@@ -285,10 +285,7 @@ def _of_curves(curves: Curves, before: int, step: int) -> Iterator[_Event]:
     way = (guessing - loss) / max(1e-9, guessing - (floor or 0.0))
     if way >= MIN_PROGRESS and accuracy > chance:
         better = Paragraph(
-            "moments/better-than-guessing",
-            at=at,
-            share=percent(accuracy),
-            chance=percent(chance),
+            "moments/better-than-guessing", at=at, share=percent(accuracy), chance=percent(chance)
         )
         yield _Event(8, frozenset({"better than guessing"}), better)
     if floor:  # not every answer can be known, so the loss says how much of it is

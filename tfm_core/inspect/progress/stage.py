@@ -16,13 +16,7 @@ from tfm_core.inspect.attention import head_labels
 from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.attention.map_view import MapView, map_view
 from tfm_core.probe.items import is_language
-from tfm_core.probe.labels import (
-    CLS,
-    AttentionKind,
-    kinds_of,
-    modules_by_kind,
-    patches_per_side,
-)
+from tfm_core.probe.labels import CLS, AttentionKind, kinds_of, modules_by_kind, patches_per_side
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.run import Run

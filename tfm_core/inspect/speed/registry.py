@@ -6,10 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from tfm_core.config import (
-    Experiment,
-    TextTaskConfig,
-)
+from tfm_core.config import Experiment, TextTaskConfig
 from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.precisions import PRECISIONS
 

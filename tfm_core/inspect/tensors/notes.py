@@ -35,8 +35,7 @@ def note(seen: OperationResult) -> str:
         return _stretch(seen, after.shape)
     if name == "argmax":
         return N_(
-            "Indices ({dtype}): no gradient passes, so a loss takes the scores.",
-            dtype=after.dtype,
+            "Indices ({dtype}): no gradient passes, so a loss takes the scores.", dtype=after.dtype
         )
     if name == "mm":
         return N_("The same as x @ b. With two more axes each, mm fails where @ works.")
@@ -61,11 +60,7 @@ def _copied(seen: OperationResult, after: TensorView) -> str:
             else N_("x was not contiguous: it was copied into row-major order.")
         )
     if shares:
-        return N_(
-            "x was {dtype} on {device} already: no copy.",
-            dtype=x.dtype,
-            device=x.device,
-        )
+        return N_("x was {dtype} on {device} already: no copy.", dtype=x.dtype, device=x.device)
     changed = int((x.values.astype(float) != after.values.astype(float)).sum())
     return N_(
         "A copy on {device}: {n} of {size} numbers changed.",

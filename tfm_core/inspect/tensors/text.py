@@ -101,9 +101,7 @@ def numbers_of(text: str, count: int) -> tuple[float, ...]:
             raise StudentError("“{part}” is not a number, such as 1, 0.5 or -2.", part=part[:20])
     if len(parts) != count:
         raise StudentError(
-            "The shape needs {count} numbers, not {n_parts}.",
-            count=count,
-            n_parts=len(parts),
+            "The shape needs {count} numbers, not {n_parts}.", count=count, n_parts=len(parts)
         )
     numbers = tuple(float(part) for part in parts)
     if any(abs(number) > 9999 for number in numbers):

@@ -9,11 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tfm_core.anatomy import Tokens, attentions
-from tfm_core.config import (
-    Experiment,
-    SequenceTaskConfig,
-    ViTConfig,
-)
+from tfm_core.config import Experiment, SequenceTaskConfig, ViTConfig
 from tfm_core.config.shape import ImageShape, TextShape, patches_per_side
 from tfm_core.data.shape import data_shape
 from tfm_core.facts.parameter_table import ParameterRow, parameter_table
