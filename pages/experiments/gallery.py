@@ -8,7 +8,8 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import parameters, run_time, state, view_link
-from tfm_core.inspect.experiments import BY_THEME, DEMONSTRATIONS
+from tfm_core.inspect.experiments import DEMONSTRATIONS
+from tfm_core.inspect.experiments.catalogue import BY_THEME
 from tfm_core.inspect.experiments.demonstration import THEMES, Demonstration
 from tfm_core.inspect.experiments.result import RunIndex
 from tfm_core.runs.record.expected_time import Forecast

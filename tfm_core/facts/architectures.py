@@ -72,8 +72,7 @@ FROM_TEXTS = (
         10,
         10,
         batch=2,
-        note=Paragraph("facts/study-encoder"
-        ),
+        note=Paragraph("facts/study-encoder"),
     ),
     Architecture(
         "text-transformer",
@@ -95,8 +94,7 @@ FROM_TEXTS = (
         50,
         26_583_040,
         batch=2,
-        note=Paragraph("facts/study-attention"
-        ),
+        note=Paragraph("facts/study-attention"),
     ),
     Architecture(
         "text-synthetic",
@@ -107,8 +105,7 @@ FROM_TEXTS = (
         100,
         43_747_256,
         batch=5,
-        note=Paragraph("facts/study-synthetic"
-        ),
+        note=Paragraph("facts/study-synthetic"),
     ),
     Architecture(
         "text-sentiment",
@@ -119,8 +116,7 @@ FROM_TEXTS = (
         1,
         9_129_987,
         batch=32,
-        note=Paragraph("facts/study-sentiment"
-        ),
+        note=Paragraph("facts/study-sentiment"),
     ),
     Architecture(
         "text-korean",
@@ -130,8 +126,7 @@ FROM_TEXTS = (
         20,
         25,
         62_543_680,
-        note=Paragraph("facts/study-translation"
-        ),
+        note=Paragraph("facts/study-translation"),
     ),
     Architecture(
         "text-vit",
@@ -143,8 +138,7 @@ FROM_TEXTS = (
         ImageShape(28, 1, 10),
         n_parameters=1_770,
         batch=128,
-        note=Paragraph("facts/study-vit"
-        ),
+        note=Paragraph("facts/study-vit"),
     ),
 )  # fmt: skip
 """The models, in the order of the notebooks."""

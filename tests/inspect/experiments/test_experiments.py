@@ -9,7 +9,8 @@ import pytest
 from tests.pages.made_runs import made_run
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.inspect.compare.differences import differences
-from tfm_core.inspect.experiments import BY_THEME, DEMONSTRATIONS
+from tfm_core.inspect.experiments import DEMONSTRATIONS
+from tfm_core.inspect.experiments.catalogue import BY_THEME
 from tfm_core.inspect.experiments.demonstration import THEMES
 from tfm_core.inspect.experiments.findings import conclude
 from tfm_core.inspect.experiments.result import Generated, Result, RunIndex, missing, read

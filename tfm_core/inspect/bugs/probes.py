@@ -6,7 +6,7 @@ Probes run the trained models, or the untrained ones, which share a seed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -367,9 +367,7 @@ def _outputs(modules: dict[str, Any]) -> Iterator[dict[str, float]]:
 
         return hook
 
-    handles = [module.register_forward_hook(keep(name)) for name, module in modules.items()]
-    try:
+    with ExitStack() as undo:
+        for name, module in modules.items():
+            undo.enter_context(module.register_forward_hook(keep(name)))
         yield sizes
-    finally:
-        for handle in handles:
-            handle.remove()

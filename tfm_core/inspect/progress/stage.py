@@ -25,6 +25,7 @@ Array = npt.NDArray[Any]
 Surface = Literal["map", "picture", "words", "none"]
 MAX_CLASSES = 3
 _FIRST_KINDS = ("cross", "picture")
+_SURFACES: dict[str, Surface] = {"patches": "picture", "picture": "words"}  # of other kinds: map
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +124,9 @@ def read(
         if view is not None:
             views.append(view)
     examples = tuple(_shown(experiment, item) for item in probe.items)
-    if chosen is None or not views:
-        return Stage(
-            chosen, kinds, index, n_attended, examples, tuple(frames), "none",
-            pictures=probe.images, kind_words=words,
-        )  # fmt: skip
-    surface: Surface = {"patches": "picture", "picture": "words"}.get(chosen, "map")  # type: ignore[assignment]
-    side = patches_per_side(experiment) if surface != "map" else 0
+    surface: Surface = "none"
+    if chosen is not None and views:
+        surface = _SURFACES.get(chosen, "map")
     return Stage(
         kind=chosen,
         kinds=kinds,
@@ -138,10 +135,10 @@ def read(
         examples=examples,
         frames=tuple(frames),
         surface=surface,
-        maps=_together(views),
-        side=side,
+        maps=_together(views) if surface != "none" else None,
+        side=patches_per_side(experiment) if surface in ("picture", "words") else 0,
         pictures=probe.images,
-        has_cls=experiment.has_cls,
+        has_cls=experiment.has_cls and surface != "none",
         kind_words=words,
     )
 

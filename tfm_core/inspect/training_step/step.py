@@ -110,6 +110,19 @@ def scheduled_rate(trainer: Trainer) -> float:
 
 
 @contextmanager
+def outputs_of(model: nn.Module) -> Iterator[list[Tensor]]:
+    """Collect the output tensors of a model within the context."""
+    outputs: list[Tensor] = []
+
+    def keep(_module: nn.Module, _inputs: object, output: object) -> None:
+        if isinstance(output, Tensor):
+            outputs.append(output)
+
+    with model.register_forward_hook(keep):
+        yield outputs
+
+
+@contextmanager
 def chance(trainer: Trainer) -> Iterator[torch.Generator]:
     """Draw within the context what the next step of a training would: dropout and augmentation."""
     dropout, drawn = seeds_of_step(trainer.experiment, trainer.step + 1)

@@ -259,13 +259,11 @@ def _first_block(trainer: Trainer) -> _FirstBlock:
         seen.append((given[0].detach(), others))
 
     was_training = trainer.model.training
-    handle = block.register_forward_pre_hook(keep, with_kwargs=True)
+    trainer.model.eval()
     try:
-        trainer.model.eval()
-        with torch.no_grad():
+        with block.register_forward_pre_hook(keep, with_kwargs=True), torch.no_grad():
             forward(trainer)
     finally:
-        handle.remove()
         trainer.model.train(was_training)
     if not seen:  # the last block of a CLS model answers for one token, by another way
         raise StudentError("The only block answers for one token; choose two layers.")

@@ -204,7 +204,7 @@ def _scale_question(n_heads: int) -> Question:
     text, same = Paragraph("walk_questions/scale"), N_("With one head, d_head is d_model.")
     if n_heads == 1:
         return choice_question(text, alike, {evenly: same, sharply: same}, same)
-    wrong = {
+    wrong: dict[str, str] = {
         sharply: N_("A larger divisor brings the scores closer together."),
         alike: N_("With {n} heads, sqrt(d_model) is the larger divisor.", n=n_heads),
     }
@@ -231,7 +231,7 @@ def _right_scale_question(view: BlockView) -> Question:
         ),
         alike: N_("Both divisors are equal here."),
     }[answer]
-    wrong = {
+    wrong: dict[str, str] = {
         evenly: N_("Only a larger divisor brings scores closer together."),
         sharply: N_("Only a smaller divisor spreads the scores."),
         alike: N_("The divisor changes how far the scores lie apart."),
