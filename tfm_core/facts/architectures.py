@@ -41,7 +41,7 @@ class Architecture:
 
 _WORDS, _LONGEST = 10_000, 5_000
 _DROPPED_AFTER = N_(
-    "The notebook applies dropout after each norm; here it is before the sum, as in the paper."
+    "Dropout is before the sum, as in the paper; the notebook has it after each norm."
 )
 _SIZES: dict[str, object] = {
     "d_model": 512, "n_heads": 8, "d_ff": 2048, "dropout": 0.1, "norm_first": False,

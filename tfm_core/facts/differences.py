@@ -64,7 +64,7 @@ def differences(first: Architecture, second: Architecture) -> list[str]:
 
 def _changed(label: str, old: object, new: object) -> Sentence:
     values = {"new": _value_text(new), "old": _value_text(old)}
-    return N_("{label}: {new} instead of {old}.", label=label, **values)
+    return N_("{label}: {new}, not {old}.", label=label, **values)
 
 
 def _has_limit(model: ModelConfig) -> bool:
@@ -97,7 +97,7 @@ def _sizes(first: Architecture, second: Architecture) -> list[str]:
     ]
     return [
         N_(
-            "It has {ratio} the parameters: {counts:,} instead of {counts_2:,}.",
+            "It has {ratio} the parameters: {counts:,}, not {counts_2:,}.",
             ratio=_ratio(counts[1], counts[0]),
             counts=counts[1],
             counts_2=counts[0],

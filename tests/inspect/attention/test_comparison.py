@@ -127,5 +127,5 @@ def test_an_example_is_found_by_what_it_is_not_by_its_number() -> None:
     turned = replace(digits, items=tuple(reversed(digits.items)),
                      images=np.flip(digits.images, 0))  # fmt: skip
     assert same_example(digits, turned, 0) == len(digits.items) - 1
-    with pytest.raises(StudentError, match="did not keep this example"):
+    with pytest.raises(StudentError, match="lacks this example"):
         same_example(probe, digits, 0)

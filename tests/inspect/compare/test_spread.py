@@ -142,10 +142,10 @@ def test_without_a_spread_no_test_is_made():
 def test_one_pair_or_none_says_nothing():
     one = paired({0: 0.5}, {0: 0.7, 1: 0.9})
     assert (one.kind, one.p, one.stands_out) == ("one", None, False)
-    assert "Only one seed is common" in sentence(one, ACCURACY, "a", "b")
+    assert "only one seed" in sentence(one, ACCURACY, "a", "b")
     none = paired({0: 0.5}, {1: 0.9})
     assert none.kind == "none"
-    assert "no seed in common" in sentence(none, ACCURACY, "a", "b")
+    assert "share no seed" in sentence(none, ACCURACY, "a", "b")
 
 
 def test_no_difference_on_average_is_neither_more_nor_less():

@@ -125,7 +125,7 @@ def test_every_famous_error_raises_and_is_explained(name):
         ("mean", {"dim": "3"}, "There is no axis 3"),
         ("view", {"sizes": "-2, 6"}, "cannot be -2"),
         ("expand", {"sizes": "4"}, "only 1 sizes"),
-        ("expand", {"sizes": "-1, 1, 4"}, "no size"),
+        ("expand", {"sizes": "-1, 1, 4"}, "has not"),
         ("unsqueeze", {"dim": "5"}, "There is no axis 5"),
         ("stack", {"dim": "-4"}, "There is no axis -4"),
         ("arange", {"step": "0"}, "never reached"),
@@ -261,7 +261,7 @@ def test_silent_things_are_said():
     assert "is a view" in notes.note(looked("reshape"))
     assert "copies" in notes.note(looked("reshape", "2, 3", prepared="transposed", sizes="6"))
     assert "no copy" in notes.note(looked("contiguous"))
-    assert "copied into" in notes.note(looked("contiguous", prepared="transposed"))
+    assert "a copy" in notes.note(looked("contiguous", prepared="transposed"))
     assert "12 elements, 4 places" in notes.note(looked("expand"))
 
 

@@ -117,10 +117,8 @@ _MIN_STAGES = 24  # points of a deletion curve, where every pass is long
 _BATCH = 256  # pictures at once: small patches make thousands of them
 _TEXT = N_("This run reads text; only pictures have patches to explain.")
 FILLS: dict[str, Choice] = {
-    "mean": Choice(N_("Mean colour"), N_("A removed patch gets the mean of the training pixels.")),
-    "black": Choice(
-        N_("Black"), N_("A removed patch becomes black, which on digits is background.")
-    ),
+    "mean": Choice(N_("Mean colour"), N_("A removed patch gets the mean training pixel.")),
+    "black": Choice(N_("Black"), N_("A removed patch becomes black, the background of digits.")),
 }
 
 

@@ -83,9 +83,7 @@ ROLES: dict[str, HeadRole] = {
             N_("first patch"),
         ),
         HeadRole("cls", N_("CLS token"), N_("The leading token that the classifier reads.")),
-        HeadRole(
-            "bos", "<bos>", N_("The token that starts the target; idle heads often attend to it.")
-        ),
+        HeadRole("bos", "<bos>", N_("The token that starts the target.")),
         HeadRole(
             "punctuation",
             N_("punctuation"),
@@ -94,7 +92,7 @@ ROLES: dict[str, HeadRole] = {
         HeadRole(
             "padding",
             N_("padding"),
-            N_("Positions that only fill the batch. A mask makes this 0."),
+            N_("Padding, which a mask hides."),
         ),
     )
 }

@@ -124,7 +124,7 @@ def order(subject: ProbedModel) -> tuple[Measurement, ...]:
     with torch.no_grad():
         before, after = (model(one, first)[:, 0].softmax(-1) for one in (src, swapped))
     change = (before - after).abs().amax(-1)
-    label = N_("largest change of a probability when two source tokens are swapped")
+    label = N_("largest change of a probability")
     return (Measurement(label, _rounded(change.max())),)
 
 
@@ -177,9 +177,7 @@ def attention(subject: ProbedModel) -> tuple[Measurement, ...]:
         Measurement(N_("smallest row sum over its keys"), float(sums[sums > 0].min())),
         Measurement(N_("largest row sum over its keys"), float(sums.max())),
         Measurement(N_("maps per layer"), float(full.size(1))),
-        Measurement(
-            N_("spread of the scores in a row (standard deviation)"), float(deviation.nanmean())
-        ),
+        Measurement(N_("standard deviation of the scores in a row"), float(deviation.nanmean())),
         Measurement(N_("mean of the largest weight in a row"), float(full.amax(-1).mean())),
     )
 
@@ -220,8 +218,8 @@ def running(subject: ProbedModel) -> tuple[Measurement, ...]:
     alone[:, : ids.size(1)] = ids
     shares = [float(((said == truth) & real).sum() / real.sum()) for said in (forced, alone)]
     return (
-        Measurement(N_("tokens right, given the true ones so far"), shares[0], is_share=True),
-        Measurement(N_("tokens right, given its own so far"), shares[1], is_share=True),
+        Measurement(N_("tokens right, given the true ones"), shares[0], is_share=True),
+        Measurement(N_("tokens right, given its own"), shares[1], is_share=True),
     )
 
 
@@ -319,8 +317,8 @@ _PROBES = (
     ),
     BugProbe(
         "running",
-        N_("Is it as good alone as with the true tokens so far?"),
-        N_("A model that has learned its task is nearly as good alone."),
+        N_("Is it as good alone as with the true tokens?"),
+        N_("A model that learned its task is nearly as good alone."),
         running,
     ),
     BugProbe(

@@ -84,7 +84,7 @@ def about_size(vectors: Floats, n_heads: int) -> Question:
     d_model = vectors.shape[1]
     return number_question(
         N_(
-            "How many numbers does one matrix for Q, K and V of all {n_heads} heads hold?",
+            "How many numbers has one matrix for Q, K and V of all {n_heads} heads?",
             n_heads=n_heads,
         ),
         3 * d_model**2,
@@ -98,5 +98,5 @@ def about_size(vectors: Floats, n_heads: int) -> Question:
             3 * d_model**2 * n_heads: N_("Heads only cut the same matrix into pieces."),
             3 * d_model: N_("That is the number of columns."),
         },
-        hint=N_("It has a row per number of a word and a column per number of Q, K and V."),
+        hint=N_("A row per number of a word, a column per number of Q, K and V."),
     )

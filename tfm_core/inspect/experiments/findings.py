@@ -96,9 +96,7 @@ def smoothed(first: Result, second: Result) -> ArmFinding:
     values = _labels(first, second) | {"a": a, "b": b}
     if a - b < SURER:
         return _with(found, Paragraph("findings/as-confident", **values))
-    more: Sentence = N_(
-        "“{second}” is less confident: {b:.1%} on average, against {a:.1%}.", **values
-    )
+    more: Sentence = N_("“{second}” is less confident: {b:.1%} on average, not {a:.1%}.", **values)
     if first.loss is not None and second.loss is not None and second.loss > first.loss:
         more = joined(more, Paragraph("findings/higher-loss", a=first.loss, b=second.loss))
     return _with(found, more, kind="unsure" if found.kind in ("same", "slower") else None)

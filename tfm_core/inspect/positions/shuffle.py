@@ -111,10 +111,10 @@ def of_run(
 
     config = run.experiment.task_as(
         SequenceTaskConfig,
-        N_("The current run reads pictures, so there are no words to shuffle."),
+        N_("The current run reads pictures: no words to shuffle."),
     )
     if not config.has_source:
-        raise StudentError("The current run is a language model, so there is no source to shuffle.")
+        raise StudentError("The current run is a language model: no source to shuffle.")
     task = text_task(config)
     tokens = task.tokenize(text)
     model, _step = model_of(run)

@@ -124,7 +124,7 @@ def moments(run: Run, steps: Sequence[int], curves: Curves | None = None) -> tup
         before = step
         if step == 0:
             history.stated |= {key for event in events for key in event.keys}
-            found.append(Moment(0, N_("The weights are random: each answer is a guess.")))
+            found.append(Moment(0, N_("The weights are random.")))
         elif (news := history.news(step, events)) is not None:
             found.append(Moment(step, news.sentence))
     return tuple(found)

@@ -223,7 +223,7 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
     ),
     "compile": BenchmarkComparison(
         N_("torch.compile"),
-        N_("Generated code in place of single operations; the first pass may take a minute."),
+        N_("Generated code; the first pass may take a minute."),
         {"eager": N_("Eager"), "compiled": "Compiled"},
         {
             "Eager": f"{_HERE}.passes:eager_pass",

@@ -41,7 +41,7 @@ def _axis(name: str, inputs: Inputs, values: Values) -> str:
     asked += list(values.get("dims", ()))
     wrong = next((dim for dim in asked if not -n <= dim < n), asked[0])
     return N_(
-        "There is no axis {wrong}: {n} axes count 0 to {n_2}, or -1 to {value} from the back.",
+        "There is no axis {wrong}: {n} axes are 0 to {n_2}, or -1 to {value}.",
         wrong=wrong,
         n=n,
         n_2=n - 1,
@@ -60,12 +60,10 @@ def _view(inputs: Inputs, values: Values) -> str | None:
 def _count(x: Tensor, sizes: tuple[int, ...]) -> str | None:
     """Explain sizes that do not hold as many elements as there are."""
     if any(size < -1 for size in sizes):
-        return N_(
-            "A size cannot be {sizes}; only -1 is allowed: “infer this size”.", sizes=min(sizes)
-        )
+        return N_("A size cannot be {sizes}; only -1 is allowed (inferred).", sizes=min(sizes))
     if sizes.count(-1) > 1:
         return N_(
-            "-1 means “infer this size”, which works for one size only, not {count}.",
+            "-1 (inferred) works for one size, not {count}.",
             count=sizes.count(-1),
         )
     known = math.prod(size for size in sizes if size != -1)
@@ -79,10 +77,8 @@ def _count(x: Tensor, sizes: tuple[int, ...]) -> str | None:
 def _permute(inputs: Inputs, values: Values) -> str:
     n, dims = inputs[0].dim(), values.get("dims", (1, 2, 0))
     if len(dims) != n:
-        return N_(
-            "x has {n} axes, but {n_dims} are listed: name each axis once.", n=n, n_dims=len(dims)
-        )
-    return N_("{dims} lists an axis twice: name each axis once.", dims=tupled(dims))
+        return N_("x has {n} axes, but {n_dims} are listed.", n=n, n_dims=len(dims))
+    return N_("{dims} lists an axis twice.", dims=tupled(dims))
 
 
 def _expand(inputs: Inputs, values: Values) -> str:
@@ -91,7 +87,7 @@ def _expand(inputs: Inputs, values: Values) -> str:
         return Paragraph("tensors/expand-few", dim=x.dim(), n_sizes=len(sizes))
     lead = len(sizes) - x.dim()
     if -1 in sizes[:lead]:
-        return N_("-1 keeps an axis, but a new axis has no size to keep.")
+        return N_("-1 keeps a size, which a new axis has not.")
     for dim, (old, new) in enumerate(zip(x.shape, sizes[lead:], strict=True)):
         if new not in {old, -1} and old != 1:
             return Paragraph("tensors/expand-size", dim=dim, old=old, new=new)
@@ -140,7 +136,7 @@ def _mm(inputs: Inputs, values: Values) -> str:
     except RuntimeError:
         return words
     more = N_(
-        "@ (matmul) treats leading axes as a batch: {shape} @ {shape_2} is {made}.",
+        "@ (matmul) takes leading axes as a batch: {shape} @ {shape_2} is {made}.",
         shape=_shape(a),
         shape_2=_shape(b),
         made=_shape(made),

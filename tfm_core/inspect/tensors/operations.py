@@ -232,7 +232,7 @@ _PRODUCTS = (
         second="3, 2",
     ),
     TensorOperation(
-        "einsum", N_("Products by letters; letters not in the output are summed over."),
+        "einsum", N_("Products by letters; those not in the output are summed."),
         "computes", "2, 3",
         (Argument("equation", N_("Equation"), N_("Such as ij,jk->ik."), "equation", "qd,kd->qk"),),
         lambda i, v: _torch().einsum(v["equation"], *i[: v["equation"].count(",") + 1]),
@@ -246,7 +246,7 @@ _PRODUCTS = (
         "computes", "4, 3",
         (Argument("sign", N_("Sign"), "", "choice", "+", ("+", "*")),), _combined,
         lambda v: f"y = x {v['sign']} b",
-        N_("A bias (D,) on tokens, positions (T, D) on a batch, a mask (B, 1, 1, K) on scores."),
+        N_("A bias (D,) on tokens, positions (T, D) on a batch."),
         second="3",
     ),
     TensorOperation(
@@ -318,13 +318,13 @@ _MOVES = (
         ),
         lambda i, v: moved(i[0], v),
         lambda v: f'y = x.to("{v["device"]}", torch.{v["type"]})',
-        N_("Batches to the model's device; uint8 pixels to float32."),
+        N_("Batches to the device; uint8 pixels to float32."),
         numbers="0, 0.5, 1.9, -1.9, 2, -3",
     ),
 )  # fmt: skip
 _MAKERS = (
     TensorOperation(
-        "arange", N_("Whole numbers from start up to, but without, end."),
+        "arange", N_("Whole numbers from start to before end."),
         "makes", "1",
         (
             _dim(N_("Start"), "0", "start"), _dim(N_("End"), "6", "end"), _dim(N_("Step"), "1",

@@ -55,8 +55,8 @@ def aspects(language: Experiment, vision: Experiment) -> list[Aspect]:
         Aspect(N_("parameters for that"), words.counted("embedding"), pixels.counted("stem")),
         Aspect(
             N_("similar pieces"),
-            N_("Ids carry no meaning: the table must learn which words are similar."),
-            N_("Patches with similar pixels have similar vectors from the first step."),
+            N_("The table must learn which words are similar."),
+            N_("Similar pixels give similar vectors from the first step."),
         ),
         Aspect(N_("positions"), words.positions, pixels.positions),
         Aspect(
@@ -192,7 +192,7 @@ class _Pixels(_Counted):
         if stem.classes is not None:
             return N_("{stem}, {d} values per patch", stem=stem.label, d=self.vit.d_model)
         return N_(
-            "matrix product: {values} values times a {values} × {d} matrix",
+            "{values} values times a {values} × {d} matrix",
             values=self.n_values,
             d=self.vit.d_model,
         )

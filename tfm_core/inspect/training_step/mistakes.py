@@ -176,7 +176,7 @@ def _apart(trainer: Trainer) -> float:
 def _call(trainer: Trainer) -> LossCall:
     call = forward(trainer).call
     if call is None:
-        raise StudentError("This model's loss is not cross-entropy, so this mistake cannot happen.")
+        raise StudentError("This mistake needs cross-entropy, which is not this model's loss.")
     return call
 
 

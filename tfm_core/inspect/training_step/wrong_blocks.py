@@ -85,7 +85,7 @@ def shared_norm(trainer: Trainer) -> WrongBlock:
     fact = Paragraph("training_step/shared-norm", cosine=cosine)
     right, wrong = first.out(first.block), first.out(twin)
     if torch.equal(right, wrong):
-        equal = N_("The outputs are equal: every norm starts with scale 1 and shift 0.")
+        equal = N_("Equal outputs: every norm starts with scale 1 and shift 0.")
         return _compared(first.block, twin, right, wrong, joined(equal, fact))
     return _compared(first.block, twin, right, wrong, fact)
 

@@ -102,9 +102,7 @@ def projections(view: BlockView) -> WalkStep:
             for name in ("query", "key", "value")
         ),
         number_question(
-            N_("How many parameters do the three projections have, biases included?")
-            if bias
-            else N_("How many parameters do the three projections have?"),
+            N_("How many parameters do the three projections have?"),
             n,
             because,
             wrong=wrong,
@@ -214,14 +212,14 @@ def about_one_weight(token: str, *, is_state: bool = False) -> Question:
         right = N_("the encoder's state at {token}", token=token)
         other = N_("the score of {token}", token=token)
     return choice_question(
-        N_("If a query gave all its weight to {token}, what would it get?", token=token),
+        N_("With all its weight on {token}, what does a query get?", token=token),
         right,
         {
             other: N_("It only sets the weight."),
             N_("the query itself"): N_("The query only sets the weights."),
             N_("the mean of all tokens"): N_("That is what equal weights give."),
         },
-        N_("1 times that token's value and 0 times the rest."),
+        N_("1 times that value and 0 times the rest."),
     )
 
 
@@ -235,7 +233,7 @@ def merge(view: BlockView) -> WalkStep:
     code, made = "output = heads.transpose(1, 2).reshape(B, Q, d_model)", [output]
     names: dict[str, object] = {"B": batch, "Q": length, "d_model": d_model}
     because = N_(
-        "{n_heads} heads of {d_head} side by side are {d_model} numbers.",
+        "{n_heads} heads of {d_head} are {d_model} numbers.",
         n_heads=n_heads,
         d_head=d_head,
         d_model=d_model,
@@ -259,7 +257,7 @@ def merge(view: BlockView) -> WalkStep:
             output,
             because,
             ((batch, length, d_head), N_("That is one head.")),
-            ((batch, n_heads, length, d_model), N_("The heads lie side by side in the last axis.")),
+            ((batch, n_heads, length, d_model), N_("The heads share the last axis.")),
             ((batch, length, n_heads * d_model), N_("Each head brings d_head numbers.")),
             ((batch, d_model), N_("Every token keeps its own vector."))
         ),

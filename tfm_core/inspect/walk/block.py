@@ -139,7 +139,7 @@ def _norm_question(norm: Norm, batch: int, length: int, d_model: int) -> Questio
 
 def _no_norm_question() -> Question:
     return choice_question(
-        N_("Without a norm, what keeps a token's vector from growing?"),
+        N_("What keeps a token's vector from growing here?"),
         N_("only what is learned"),
         {
             N_("the softmax of the attention"): N_("It limits the weights, not the values."),
@@ -160,7 +160,7 @@ def _twice_as_many() -> Question:
             N_("twice as long"): N_("No block adds a token."),
             N_("two tensors"): N_("Only the last block's output goes on."),
         },
-        N_("A block returns the shape it gets, so more blocks change no shape."),
+        N_("A block returns the shape it gets."),
         topics=("encoder-stack",),
     )
 

@@ -45,7 +45,7 @@ def decoder_attention(view: BlockView) -> WalkStep:
             n, _hidden_in_all(order, n),
             wrong={
                 length * (length - 1) // 2: N_(
-                    "That is all above the diagonal; padding below it is hidden too."
+                    "Padding below the diagonal is hidden too."
                 )
                 if not order.sees_future
                 else N_("That is what a causal mask hides without padding."),
@@ -103,9 +103,9 @@ def cross_attention(view: BlockView) -> WalkStep:
         (seen("output", N_("the attention's output"), got("cross_attention.output"), axes),),
         shape_question(
             map_of_weights,
-            N_("Queries come from the target, keys from the memory: T rows, {axis} columns.",
+            N_("T queries from the target, {axis} keys from the memory.",
                axis=asked.partition(":")[0]),
-            ((batch, n_heads, n_src, length), N_("Rows are queries, which come from the target.")),
+            ((batch, n_heads, n_src, length), N_("Rows are queries, from the target.")),
             ((batch, n_heads, length, length), N_("That is self-attention of the target.")),
             ((batch, n_heads, n_src, n_src), N_("That is self-attention of the encoder.")),
             ((batch, length, n_src), N_("Each head has its own weights."))

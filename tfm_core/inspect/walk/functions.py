@@ -51,7 +51,7 @@ FUNCTIONS: tuple[Example, ...] = (
     *_of(STEMS),
     Example(
         "[:, None]", r"\[:, None",
-        N_("Adds an axis of size 1, as unsqueeze does."),
+        N_("Adds an axis of size 1, like unsqueeze."),
         (
             "keep = torch.tensor([[True, True, False]])",
             "keep[:, None, None, :].shape",
@@ -59,7 +59,7 @@ FUNCTIONS: tuple[Example, ...] = (
         ),
     ),
     Example(
-        "tril", r"\.tril\(", N_("Keeps the lower triangle: row 0 has one column, row 1 two, …"),
+        "tril", r"\.tril\(", N_("Keeps the lower triangle."),
         ("torch.ones(3, 3, dtype=torch.bool).tril()",),
     ),
     Example(
@@ -99,12 +99,12 @@ FUNCTIONS: tuple[Example, ...] = (
     ),
     Example(
         "- and /", r"/ 255 - mean\) / std",
-        N_("Number by number; a channel's mean and deviation are broadcast over its pixels."),
+        N_("Number by number; mean and deviation are broadcast over pixels."),
         ("pixels = torch.tensor([[[0., 51., 255.]]])", "(pixels / 255 - 0.13) / 0.31"),
     ),
     Example(
         "nn.Linear", r"projection\(|\bff\.|\bhead\(|\boutput\(|\bdense\(|\bbridge\(|\breadout\(",
-        N_("Multiplies the last axis by a learned matrix and adds a bias: x @ W.mT + b."),
+        N_("A learned matrix and a bias on the last axis: x @ W.mT + b."),
         (
             "layer = nn.Linear(2, 3)",
             "_ = layer.weight.data.copy_(torch.tensor([[1., 0.], [0., 1.], [1., 1.]]))",
@@ -158,7 +158,7 @@ FUNCTIONS: tuple[Example, ...] = (
         ),
     ),
     Example(
-        "math.sqrt", r"math\.sqrt\(", N_("The square root of a number, not of a tensor."),
+        "math.sqrt", r"math\.sqrt\(", N_("Square root of a number, not of a tensor."),
         ("math.sqrt(9)",),
     ),
     Example(
@@ -176,12 +176,12 @@ FUNCTIONS: tuple[Example, ...] = (
     ),
     Example(
         "softmax", r"\.softmax\(",
-        N_("exp of each number, divided by their sum along the axis."),
+        N_("exp of each number, divided by their sum."),
         ("torch.tensor([[1., 2., 3.], [1., 1., -1e20]]).softmax(-1)",),
     ),
     Example(
         "@", r"weights\)? @ |share\[:, None\] @",
-        N_("A row of weights times the values: their weighted sum."),
+        N_("Each row of weights sums the values."),
         (
             "weights = torch.tensor([[0.5, 0.5, 0.0]])",
             "values = torch.tensor([[2., 0.], [4., 8.], [9., 9.]])",
@@ -230,7 +230,7 @@ FUNCTIONS: tuple[Example, ...] = (
     ),
     Example(
         "nn.GRU", r"last = encoder\(",
-        N_("Reads step by step; returns all states and the last. An LSTM has two states."),
+        N_("Returns all states and the last. An LSTM has two states."),
         (
             "_ = torch.manual_seed(0)",
             "gru = nn.GRU(2, 3, batch_first=True)",
@@ -240,7 +240,7 @@ FUNCTIONS: tuple[Example, ...] = (
     ),
     Example(
         "nn.GRUCell", r"after = decoder\(",
-        N_("One step: an input and a state give the next state. An LSTM has two states."),
+        N_("One step: input and state give the next state. An LSTM has two."),
         (
             "_ = torch.manual_seed(0)",
             "cell = nn.GRUCell(2, 3)",
@@ -289,7 +289,7 @@ FUNCTIONS: tuple[Example, ...] = (
     ),
     Example(
         "nn.Module", r"\bmodel\(",
-        N_("Calling it runs its forward; it holds the parameters of its parts."),
+        N_("Calling it runs its forward; it holds its parts' parameters."),
         (
             "class Twice(nn.Module):\n    def forward(self, x):\n        return 2 * x",
             "model = Twice()",
@@ -310,7 +310,7 @@ FUNCTIONS: tuple[Example, ...] = (
     ),
     Example(
         "[:, 0]", r"\[:, 0\]|\[:, :1\]",
-        N_("The first token of each example; the slice :1 keeps the axis."),
+        N_("The first token of each example; :1 keeps the axis."),
         ("x = torch.arange(6).view(1, 3, 2)", "x[:, 0], x[:, :1].shape"),
     ),
     Example(

@@ -76,15 +76,13 @@ def _with_segments(subject: Subject, step: WalkStep) -> WalkStep:
 
 def _nothing_added() -> Question:
     return choice_question(
-        N_("If two tokens swapped places before this step, what would change after it?"),
+        N_("If two tokens swapped places, what would change after this step?"),
         N_("only the order of the two rows"),
         {
-            N_("the numbers in the two rows"): N_(
-                "Nothing is added here, so no number depends on its row."
-            ),
+            N_("the numbers in the two rows"): N_("Nothing is added here."),
             N_("every row"): N_("No row reads another here."),
         },
-        N_("Nothing here depends on position."),
+        N_("No number here depends on its row."),
     )
 
 
@@ -95,10 +93,8 @@ def _table_question(table: Tensor, length: int) -> Question:
         table.numel(),
         N_("{n} rows of {d_model} = {n_2:,}.", n=n_rows, d_model=d_model, n_2=table.numel()),
         wrong={
-            length * d_model: N_(
-                "The table has a row per possible position, not only those in use."
-            ),
-            n_rows: N_("That is the number of rows; each is a vector."),
+            length * d_model: N_("The table has a row per possible position."),
+            n_rows: N_("That is the number of rows."),
         },
         hint=N_("Every row is a learned vector of d_model numbers."),
     )
@@ -109,7 +105,7 @@ def _rows_question(rows: StepTensor, placed: Tensor) -> Question:
     return shape_question(
         rows,
         N_("A vector per position, added to all {batch} examples.", batch=batch),
-        ((batch, length, d_model), N_("That is the sum; the rows are the same for every example.")),
+        ((batch, length, d_model), N_("That is the sum; all examples share the rows.")),
         ((length,), N_("Each position has a vector, not one number.")),
         ((d_model, length), N_("A row is a position.")),
         ((batch, length), N_("Those are the ids; positions have vectors."))
@@ -168,7 +164,7 @@ def _tokens_question(subject: Subject, example: int) -> Question:
             name=asked.name,
         ),
         n,
-        N_("{n}: it has {size} tokens, the longest has {size_2}.", n=n, size=size - n, size_2=size),
+        N_("{n}: it has {size} tokens of {size_2}.", n=n, size=size - n, size_2=size),
         wrong={size - n: N_("Those are its tokens; the rest is padding.")},
         hint=N_("Count its tokens; the rest of the {size} is padding.", size=size)
         if asked.name == "src"
@@ -216,11 +212,11 @@ def embedding(view: BlockView) -> WalkStep:
         (made,),
         shape_question(
             made,
-            N_("Each id becomes a row of the table, {d_model} numbers.", d_model=d_model),
+            N_("Each id becomes a row of {d_model} numbers.", d_model=d_model),
             ((batch, length), N_("Those are the ids: each becomes a vector.")),
             ((batch, d_model, length), N_("A token's numbers are on the last axis.")),
             ((batch, length, n_words), N_(
-                "Those would be one-hot vectors, which the lookup avoids."
+                "Those would be one-hot vectors."
             )),
             ((n_words, d_model), N_("That is the table."))
         ),

@@ -138,7 +138,7 @@ def _projection_question(made: StepTensor, values: int) -> Question:
     if values == d_model:
         size = values * d_model + d_model
         return number_question(
-            N_("How many parameters does the projection have, biases included?"),
+            N_("How many parameters does the projection have?"),
             size,
             N_("{values} x {d_model} + {d_model} = {size:,}, shared by all patches.",
                values=values, d_model=d_model, size=size),
@@ -146,7 +146,7 @@ def _projection_question(made: StepTensor, values: int) -> Question:
                 values * d_model: N_("Each output has a bias too."),
                 n * size: N_("All patches share one projection."),
             },
-            hint=N_("It is one linear layer: a weight per pair and a bias per output.")
+            hint=N_("A linear layer: a weight per pair, a bias per output.")
         )  # fmt: skip
     return shape_question(
         made,
@@ -173,7 +173,7 @@ def cls(view: BlockView) -> WalkStep:
         ),
         (seen("tokens", N_("CLS and the patches"), joined, "B N:tokens d_model"),),
         number_question(
-            N_("There are {size} patches. How many tokens go into the encoder?", size=x.size(1)),
+            N_("With {size} patches, how many tokens go into the encoder?", size=x.size(1)),
             joined.size(1),
             N_("{n} + 1 = {sum}: the patches and CLS.", n=x.size(1), sum=joined.size(1)),
             wrong={x.size(1): N_("CLS is one more token.")},
@@ -223,9 +223,9 @@ def head(view: BlockView) -> WalkStep:
                n_classes=n_classes, n=n),
             wrong={
                 d_model * n_classes: N_("Each class has a bias too."),
-                d_model + n_classes: N_("Each class weighs all numbers of the vector."),
+                d_model + n_classes: N_("Each class weighs all numbers."),
             },
-            hint=N_("Each class has a weight per number of the vector, and a bias.")
+            hint=N_("A weight per class and number, a bias per class.")
         ),
         names={"head": subject.model.get_submodule("head")},
     )  # fmt: skip

@@ -104,7 +104,7 @@ def _hidden_by(mask: Tensor, masked: Tensor, example: int) -> Question:
     n = int((~mask.expand_as(masked)[example, 0]).sum())
     wrong = {total - n: N_("That is how many stay.")}
     if mask.size(2) == 1 and n:
-        wrong[n // n_queries] = N_("That is one row; it holds for all {n} queries.", n=n_queries)
+        wrong[n // n_queries] = N_("That is one row, for {n} queries.", n=n_queries)
     return number_question(
         N_(
             "How many of the {total} scores of this example's first head does the mask hide?",
@@ -112,12 +112,12 @@ def _hidden_by(mask: Tensor, masked: Tensor, example: int) -> Question:
         ),
         n,
         N_(
-            "{n} of {total}: the mask's zeros; a single row holds for every query.",
+            "{n} of {total}: the mask's zeros; a single row serves every query.",
             n=n,
             total=total,
         ),
         wrong=wrong,
-        hint=N_("Each 0 of the mask hides a score; a single row holds for every query."),
+        hint=N_("Each 0 of the mask hides a score; a single row serves every query."),
         values=("masked",),
     )
 
@@ -142,7 +142,7 @@ def _reach_of(mask: Tensor, masked: Tensor, cut: str | None) -> Question:
                 n_queries: N_("It decides for every head."),
                 n_queries * n_keys: N_("An entry covers one key."),
             },
-            hint=N_("It covers one key, which has a score per head and query."),
+            hint=N_("One key has a score per head and query."),
         )
     if cut is None:
         return _nothing_hidden(n_queries, n_keys)
@@ -221,7 +221,7 @@ def _right_scale_question(view: BlockView) -> Question:
     answer = alike if here == right else evenly if here < right else sharply
     because = {
         evenly: N_(
-            "sqrt({d_head}) is larger than this model's divisor: scores would be closer together.",
+            "sqrt({d_head}) is the larger divisor: scores would be closer together.",
             d_head=d_head,
         ),
         sharply: N_(
@@ -234,7 +234,7 @@ def _right_scale_question(view: BlockView) -> Question:
     wrong: dict[str, str] = {
         evenly: N_("Only a larger divisor brings scores closer together."),
         sharply: N_("Only a smaller divisor spreads the scores."),
-        alike: N_("The divisor changes how far the scores lie apart."),
+        alike: N_("The divisor changes the spread of the scores."),
     }
-    text = N_("How would the weights be spread if the scores were divided by sqrt(d_head)?")
+    text = N_("How would the weights spread with scores divided by sqrt(d_head)?")
     return choice_question(text, answer, wrong, because)
