@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from tfm_core.config import FAMILIES, ModelConfig
+from tfm_core.config import FAMILIES
 from tfm_core.facts.architectures import Architecture
 from tfm_core.facts.compute import macs
 from tfm_core.facts.parameter_table import parameter_table
@@ -43,7 +43,8 @@ def differences(first: Architecture, second: Architecture) -> list[str]:
             )
         )
     old, new = one.model_dump(), other.model_dump()
-    limited = [_has_limit(model) for model in (one, other)]
+    # with a table of positions, a model can't read more than ``max_len`` tokens
+    limited = [POSITIONS[getattr(m, "position", "none")].has_table for m in (one, other)]
     for name in (name for name in new if name in old and name != "family"):
         if name == "max_len" and not all(limited):
             changes += _limits(first, second, *limited)
@@ -65,11 +66,6 @@ def differences(first: Architecture, second: Architecture) -> list[str]:
 def _changed(label: str, old: object, new: object) -> Sentence:
     values = {"new": _value_text(new), "old": _value_text(old)}
     return N_("{label}: {new}, not {old}.", label=label, **values)
-
-
-def _has_limit(model: ModelConfig) -> bool:
-    """Return whether a model can read no more than ``max_len`` tokens: as a table of positions."""
-    return POSITIONS[getattr(model, "position", "none")].has_table
 
 
 def _limits(

@@ -342,7 +342,7 @@ def test_a_result_that_is_too_large_is_said():
 def test_an_input_that_cannot_be_prepared_is_said():
     with pytest.raises(ValueError, match="nothing to transpose"):
         looked("contiguous", "5", prepared="transposed")
-    with pytest.raises(ValueError, match="nothing is left"):
+    with pytest.raises(ValueError, match="nothing would be left"):
         looked("contiguous", "1, 5", prepared="without its first")
 
 

@@ -104,14 +104,8 @@ EXPLANATIONS: dict[str, Choice] = {
         N_("Attention of the last layer"),
         N_("Where the last layer attends, averaged over heads, ignoring earlier layers."),
     ),
-    "rollout": Choice(
-        N_("Attention rollout"),
-        Paragraph("attention/rollout-help"),
-    ),
-    "relevance": Choice(
-        N_("Gradient-weighted relevance"),
-        Paragraph("attention/relevance-help"),
-    ),
+    "rollout": Choice(N_("Attention rollout"), Paragraph("attention/rollout-help")),
+    "relevance": Choice(N_("Gradient-weighted relevance"), Paragraph("attention/relevance-help")),
 }
 _MIN_STAGES = 24  # points of a deletion curve, where every pass is long
 _BATCH = 256  # pictures at once: small patches make thousands of them

@@ -42,10 +42,7 @@ ROLES: dict[str, HeadRole] = {
     role.name: role
     for role in (
         HeadRole(
-            "self",
-            N_("itself"),
-            N_("The key at the query's own position."),
-            N_("same position"),
+            "self", N_("itself"), N_("The key at the query's own position."), N_("same position")
         ),
         HeadRole(
             "previous",
@@ -62,18 +59,10 @@ ROLES: dict[str, HeadRole] = {
             N_("patch to the right"),
         ),
         HeadRole(
-            "above",
-            N_("token above"),
-            N_("The patch above the query."),
-            "",
-            N_("patch above"),
+            "above", N_("token above"), N_("The patch above the query."), "", N_("patch above")
         ),
         HeadRole(
-            "below",
-            N_("token below"),
-            N_("The patch below the query."),
-            "",
-            N_("patch below"),
+            "below", N_("token below"), N_("The patch below the query."), "", N_("patch below")
         ),
         HeadRole(
             "first",
@@ -84,16 +73,8 @@ ROLES: dict[str, HeadRole] = {
         ),
         HeadRole("cls", N_("CLS token"), N_("The leading token that the classifier reads.")),
         HeadRole("bos", "<bos>", N_("The token that starts the target.")),
-        HeadRole(
-            "punctuation",
-            N_("punctuation"),
-            N_("Punctuation."),
-        ),
-        HeadRole(
-            "padding",
-            N_("padding"),
-            N_("Padding, which a mask hides."),
-        ),
+        HeadRole("punctuation", N_("punctuation"), N_("Punctuation.")),
+        HeadRole("padding", N_("padding"), N_("Padding, which a mask hides.")),
     )
 }
 

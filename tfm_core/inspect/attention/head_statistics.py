@@ -304,10 +304,10 @@ def table(
 
 
 def _share_of(words: str, share: float) -> Sentence:
-    said = _percent(share)
+    percent = _percent(share)
     if share >= MAX:
-        return N_("{words}, {share}", words=words, share=said)
-    return N_("mostly {words}, {share}", words=words, share=said)
+        return N_("{words}, {share}", words=words, share=percent)
+    return N_("mostly {words}, {share}", words=words, share=percent)
 
 
 def _percent(share: float) -> str:

@@ -150,12 +150,8 @@ def weight_histograms(run: Run, bins: int = 61) -> dict[str, Histogram]:
     for path, value in trained.named_parameters():
         name = own_name(path, names) or path
         old, new = before[path].detach().numpy(), value.detach().numpy()
-        histograms[name] = _histogram(name, old, new, bins)
+        top = max(float(np.abs(old).max()), float(np.abs(new).max()), 1e-6)
+        edges = np.linspace(-top, top, bins + 1)
+        shares = (np.histogram(values, edges)[0] / values.size for values in (old, new))
+        histograms[name] = Histogram(name, edges, *shares, (float(old.std()), float(new.std())))
     return histograms
-
-
-def _histogram(name: str, before: Floats, after: Floats, bins: int) -> Histogram:
-    top = max(float(np.abs(before).max()), float(np.abs(after).max()), 1e-6)
-    edges = np.linspace(-top, top, bins + 1)
-    old, new = (np.histogram(values, edges)[0] / values.size for values in (before, after))
-    return Histogram(name, edges, old, new, (float(before.std()), float(after.std())))

@@ -216,7 +216,7 @@ def running(subject: ProbedModel) -> tuple[Measurement, ...]:
     alone = torch.full_like(truth, PAD)
     ids = greedy(model, src, max_len=truth.size(1)).ids
     alone[:, : ids.size(1)] = ids
-    shares = [float(((said == truth) & real).sum() / real.sum()) for said in (forced, alone)]
+    shares = [float(((answer == truth) & real).sum() / real.sum()) for answer in (forced, alone)]
     return (
         Measurement(N_("tokens right, given the true ones"), shares[0], is_share=True),
         Measurement(N_("tokens right, given its own"), shares[1], is_share=True),
@@ -286,10 +286,7 @@ def rate(subject: ProbedModel) -> tuple[Measurement, ...]:
 
 _PROBES = (
     BugProbe(
-        "sight",
-        N_("Does a future token change a past logit?"),
-        Paragraph("bugs/sight"),
-        sight,
+        "sight", N_("Does a future token change a past logit?"), Paragraph("bugs/sight"), sight
     ),
     BugProbe(
         "order",

@@ -14,11 +14,11 @@ def about_scale(
 ) -> Question:
     """Ask what the weight of a word on its own strongest key becomes without the scale, or with it.
 
-    is_scaled: the sheet shows the weights with the scale, and the others are asked for.
+    is_scaled: the sheet shows the weights with the scale, and the question is about the others.
     """
-    shown, asked = (scaled, plain) if is_scaled else (plain, scaled)
+    shown, other_way = (scaled, plain) if is_scaled else (plain, scaled)
     key = int(shown.weights[query].argmax())
-    before, after = float(shown.weights[query, key]), float(asked.weights[query, key])
+    before, after = float(shown.weights[query, key]), float(other_way.weights[query, key])
     even = 1 / max(1, int(scaled.allowed[query].sum()))
     d = scaled.query.shape[1]
     values = {"word": words[query], "word_2": words[key], "before": before, "shape": d}

@@ -140,8 +140,8 @@ def classes_apart(
     }
     words = Paragraph("conclusions/class-cosines", **figures)
     if gaps[1] - gaps[0] > ENOUGH:
-        untold = N_("The model was never told the classes.")
-        return joined(N_("Words of one class **became alike**."), words, untold)
+        note = N_("The model was never told the classes.")
+        return joined(N_("Words of one class **became alike**."), words, note)
     if gaps[0] - gaps[1] > ENOUGH:
         return joined(N_("Words of one class became **less** alike."), words)
     return joined(N_("Words of one class are **no more alike** than before."), words)

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.sentences import N_, Paragraph, Sentence, joined
+from tfm_core.sentences import N_, Paragraph, Sentence, counted, joined
 
 Floats = npt.NDArray[np.float64]
 
@@ -119,15 +119,14 @@ def _spread_words(found: SeedSpread) -> Sentence:
             words = joined(words, worst_words)
     if not found.lost:
         return words
-    lost = N_("No result from {seeds}.", seeds=_seeds(found.lost))
-    return lost if found.mean is None else joined(words, lost)
-
-
-def _seeds(seeds: Sequence[int]) -> Sentence:
-    listed = ", ".join(str(seed) for seed in seeds)
-    return (
-        N_("seed {seeds}", seeds=listed) if len(seeds) == 1 else N_("seeds {seeds}", seeds=listed)
+    seeds = ", ".join(map(str, found.lost))
+    lost = counted(
+        "No result from seed {seeds}.",
+        "No result from seeds {seeds}.",
+        len(found.lost),
+        seeds=seeds,
     )
+    return lost if found.mean is None else joined(words, lost)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -305,7 +304,7 @@ def _width(found: Paired) -> float:
 
 def _p(found: Paired) -> str:
     assert found.p is not None
-    said = "p < 0.001" if found.p < 0.001 else f"p = {found.p:.2g}"
+    p_value = "p < 0.001" if found.p < 0.001 else f"p = {found.p:.2g}"
     if found.n_tests == 1:
-        return said
-    return N_("{p} with Holm’s correction for {n} comparisons", p=said, n=found.n_tests)
+        return p_value
+    return N_("{p} with Holm’s correction for {n} comparisons", p=p_value, n=found.n_tests)

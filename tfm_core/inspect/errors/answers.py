@@ -122,7 +122,7 @@ def answers(run: Run, step: int, report: OnProgress | None = None, limit: int = 
     names = _names(data)
     for rows in _batches(data, len(names), n):
         with torch.inference_mode():
-            parts.append(_asked(experiment, model, data, rows, items))
+            parts.append(_predicted(experiment, model, data, rows, items))
         if readings is not None:
             written += readings(experiment, model, data, rows)
         if report is not None:
@@ -203,7 +203,7 @@ def _batches(data: Data, n_outputs: int, n: int) -> Iterator[range]:
 _Part = tuple[npt.NDArray[Any], ...]
 
 
-def _asked(
+def _predicted(
     experiment: Experiment,
     model: Model,
     data: Data,

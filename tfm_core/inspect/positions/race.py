@@ -107,8 +107,7 @@ def can_extrapolate(experiment: Experiment) -> str | None:
         return N_("A language model has no source that could be longer.")
     if not isinstance(config, TextTaskConfig) or _longer(config) is None:
         return N_(
-            "{label} has no longer sequences; copy, reverse and sort do.",
-            label=config.facts.label,
+            "{label} has no longer sequences; copy, reverse and sort do.", label=config.facts.label
         )
     return None
 

@@ -106,7 +106,7 @@ def read(
     a readable probe.
     """
     experiment, probe = run.experiment, run.probe()
-    kinds = _kinds(experiment)
+    kinds = tuple(sorted(modules_by_kind(experiment), key=lambda name: name not in _FIRST_KINDS))
     words = tuple(kinds_of(experiment)[name] for name in kinds)
     n_attended = len(probe.attended)
     chosen = kind if kind in kinds else next(iter(kinds), None)
@@ -149,11 +149,6 @@ def _telling(probe: Probe) -> int:
     if not items or not is_language(items[0]):
         return 0
     return max(range(len(items)), key=lambda index: len(items[index]["tgt"]))
-
-
-def _kinds(experiment: Experiment) -> tuple[str, ...]:
-    """Return the kinds of attention, the one that tells most first."""
-    return tuple(sorted(modules_by_kind(experiment), key=lambda kind: kind not in _FIRST_KINDS))
 
 
 def _together(views: Sequence[MapView]) -> MapView:

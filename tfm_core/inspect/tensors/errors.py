@@ -37,9 +37,9 @@ def _shape(tensor: Tensor) -> str:
 
 def _axis(name: str, inputs: Inputs, values: Values) -> str:
     n = inputs[0].dim() + (name in {"unsqueeze", "stack"})
-    asked = [values[key] for key in ("dim", "first", "other") if key in values]
-    asked += list(values.get("dims", ()))
-    wrong = next((dim for dim in asked if not -n <= dim < n), asked[0])
+    dims = [values[key] for key in ("dim", "first", "other") if key in values]
+    dims += list(values.get("dims", ()))
+    wrong = next((dim for dim in dims if not -n <= dim < n), dims[0])
     return N_(
         "There is no axis {wrong}: {n} axes are 0 to {n_2}, or -1 to {value}.",
         wrong=wrong,
@@ -62,10 +62,7 @@ def _count(x: Tensor, sizes: tuple[int, ...]) -> str | None:
     if any(size < -1 for size in sizes):
         return N_("A size cannot be {sizes}; only -1 is allowed (inferred).", sizes=min(sizes))
     if sizes.count(-1) > 1:
-        return N_(
-            "-1 (inferred) works for one size, not {count}.",
-            count=sizes.count(-1),
-        )
+        return N_("-1 (inferred) works for one size, not {count}.", count=sizes.count(-1))
     known = math.prod(size for size in sizes if size != -1)
     if -1 in sizes and (known == 0 or x.numel() % known):
         return Paragraph("tensors/no-divisor", x=x.numel(), known=known)

@@ -125,11 +125,6 @@ def moved(x: Tensor, v: Values) -> Tensor:
     return x.to(v["device"], getattr(_torch(), v["type"]))
 
 
-def _combined(inputs: tuple[Tensor, ...], v: Values) -> Tensor:
-    x, b = inputs
-    return x + b if v["sign"] == "+" else x * b
-
-
 _MADE = Argument("sizes", N_("Shape"), N_("Up to 64 elements."), "shape", "2, 4")
 _SEED = Argument("seed", N_("Seed"), N_("The same seed gives the same numbers."), "int", "0")
 _DIAGONAL = _dim(N_("Diagonal"), "0", "diagonal")
@@ -244,7 +239,8 @@ _PRODUCTS = (
     TensorOperation(
         "broadcast", N_("Element by element; an axis of size 1, or none, is repeated."),
         "computes", "4, 3",
-        (Argument("sign", N_("Sign"), "", "choice", "+", ("+", "*")),), _combined,
+        (Argument("sign", N_("Sign"), "", "choice", "+", ("+", "*")),),
+        lambda i, v: i[0] + i[1] if v["sign"] == "+" else i[0] * i[1],
         lambda v: f"y = x {v['sign']} b",
         N_("A bias (D,) on tokens, positions (T, D) on a batch."),
         second="3",

@@ -83,8 +83,8 @@ def _hidden_in_all(order: Causality, n: int) -> str:
 
 def cross_attention(view: BlockView) -> WalkStep:
     """The target asks, what was encoded answers: a source, or a picture, which has no mask."""
-    got, axes, asked = view.got, "B T:tgt d_model", view.subject.memory_axis
-    words = asked.partition(":")[2]
+    got, axes, memory_axis = view.got, "B T:tgt d_model", view.subject.memory_axis
+    words = memory_axis.partition(":")[2]
     weights, memory = got("cross_attention.weights"), got("cross_attention.key_value_input")
     batch, n_heads, length, n_src = weights.shape
     map_of_weights = seen("weights", N_("attention weights"), weights, f"B H Q:tgt K:{words}")
@@ -97,14 +97,14 @@ def cross_attention(view: BlockView) -> WalkStep:
         code,
         (
             seen("x", N_("the target so far"), got("cross_attention.query_input"), axes),
-            seen("memory", N_("the encoder's output"), memory, f"B {asked} d_model"),
+            seen("memory", N_("the encoder's output"), memory, f"B {memory_axis} d_model"),
             *masks,
         ),
         (seen("output", N_("the attention's output"), got("cross_attention.output"), axes),),
         shape_question(
             map_of_weights,
             N_("T queries from the target, {axis} keys from the memory.",
-               axis=asked.partition(":")[0]),
+               axis=memory_axis.partition(":")[0]),
             ((batch, n_heads, n_src, length), N_("Rows are queries, from the target.")),
             ((batch, n_heads, length, length), N_("That is self-attention of the target.")),
             ((batch, n_heads, n_src, n_src), N_("That is self-attention of the encoder.")),

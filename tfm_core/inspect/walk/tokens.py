@@ -141,14 +141,14 @@ def _rows(ids: Tensor) -> list[list[int]]:
 
 
 def _tokens_question(subject: Subject, example: int) -> Question:
-    asked = ids_seen(subject)[0]
-    ids = asked.value
+    target = ids_seen(subject)[0]
+    ids = target.value
     size = ids.size(1)
     has_padding = not isinstance(subject.shape, TextShape) or subject.shape.pad_id is not None
     if ids.is_meta or not has_padding:
         d_model = subject.config.d_model
         return shape_question(
-            asked,
+            target,
             N_("A row per example, as long as the longest."),
             (tuple(ids.shape)[::-1], N_("The batch comes first.")),
             ((*ids.shape, d_model), N_("An id is one number; vectors come later.")),
@@ -161,15 +161,15 @@ def _tokens_question(subject: Subject, example: int) -> Question:
         N_(
             "How many of the {size} ids of this example's `{name}` are padding?",
             size=size,
-            name=asked.name,
+            name=target.name,
         ),
         n,
         N_("{n}: it has {size} tokens of {size_2}.", n=n, size=size - n, size_2=size),
         wrong={size - n: N_("Those are its tokens; the rest is padding.")},
         hint=N_("Count its tokens; the rest of the {size} is padding.", size=size)
-        if asked.name == "src"
+        if target.name == "src"
         else N_("Count its tokens, `<bos>` too; the rest is padding.", size=size),
-        values=(asked.name,),
+        values=(target.name,),
     )
 
 

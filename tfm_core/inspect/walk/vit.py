@@ -94,17 +94,17 @@ def _patches_question(view: BlockView) -> Question:
     sizes = view.subject.anatomy.sizes
     side, patch_size = sizes["side"], sizes["patch_size"]
     per_side = patches_per_side(side, patch_size)
-    asked = Paragraph("walk_questions/patches", side=side, patch_size=patch_size)
+    text = Paragraph("walk_questions/patches", side=side, patch_size=patch_size)
     hint = N_("Count the patches in a row, and the rows.")
     shapes: tuple[str, ...] = ("patches",)
     if STEMS[view.part.variant].halves:
-        asked = Paragraph(
+        text = Paragraph(
             "walk_questions/halved", side=side, n=len(halving_widths(patch_size, sizes["d_model"]))
         )
         hint = N_("Count the places in a row, and the rows.")
         shapes = ("patches", "seen")
     return number_question(
-        asked,
+        text,
         per_side**2,
         N_("{per_side} x {per_side} = {size}.", per_side=per_side, size=per_side**2),
         wrong={
@@ -253,7 +253,7 @@ def whole(view: BlockView) -> WalkStep:
             scores[example], names, N_("Which class does the model give this picture?"), truth
         )
     return WalkStep(
-        "whole", N_("The whole forward pass"), ("whole", "whole-vit"),
+        "whole", N_("The whole forward pass"), ("whole",),
         "logits = model(images)\nprobabilities = logits.softmax(-1)",
         (_pixels(subject),),
         (

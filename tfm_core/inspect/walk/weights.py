@@ -111,11 +111,7 @@ def _hidden_by(mask: Tensor, masked: Tensor, example: int) -> Question:
             total=total,
         ),
         n,
-        N_(
-            "{n} of {total}: the mask's zeros; a single row serves every query.",
-            n=n,
-            total=total,
-        ),
+        N_("{n} of {total}: the mask's zeros; a single row serves every query.", n=n, total=total),
         wrong=wrong,
         hint=N_("Each 0 of the mask hides a score; a single row serves every query."),
         values=("masked",),
@@ -221,8 +217,7 @@ def _right_scale_question(view: BlockView) -> Question:
     answer = alike if here == right else evenly if here < right else sharply
     because = {
         evenly: N_(
-            "sqrt({d_head}) is the larger divisor: scores would be closer together.",
-            d_head=d_head,
+            "sqrt({d_head}) is the larger divisor: scores would be closer together.", d_head=d_head
         ),
         sharply: N_(
             "sqrt({d_head}) is smaller than sqrt({d_model}): scores would be further apart.",
