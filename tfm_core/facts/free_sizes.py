@@ -1,4 +1,4 @@
-"""A model of text with vocabularies and lengths of one's own, not its task's. Torch-free."""
+"""A model of text with chosen vocabularies and lengths, not its task's. Torch-free."""
 
 from __future__ import annotations
 

@@ -274,7 +274,7 @@ def written_tokens(
 ) -> tuple[str | None, ...]:
     """Return the token that each row of an example's map writes, or None.
 
-    The true token, or in one's own example what the model wrote, without <eos> if ``is_cut``.
+    The true token, or in the user's own example what the model wrote, without <eos> if ``is_cut``.
     """
     kind = kind_of(experiment, module_name)
     read = axes(experiment, item, module_name).query

@@ -68,7 +68,7 @@ def models_by_step(run: Run) -> list[tuple[int, Model]]:
     for step in run.weight_steps():
         try:
             found.append((step, model_at(run, step)))
-        except ValueError:  # gone meanwhile, or damaged
+        except ValueError:  # deleted meanwhile, or damaged
             continue
     return found
 

@@ -117,7 +117,7 @@ def read(
         try:
             frame, view = _frame(run, probe, step, chosen, index)
         except ValueError:
-            continue  # one that is damaged is said where it is asked for by its step
+            continue  # damaged: reported where that step is opened
         if views and (view is None or view.weights.shape != views[0].weights.shape):
             continue
         frames.append(frame)

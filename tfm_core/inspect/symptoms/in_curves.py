@@ -1,4 +1,4 @@
-"""What losses and gradient norms say of a training, at any step; torch-free.
+"""Symptoms in losses and gradient norms, at any step; torch-free.
 
 Each threshold lies between recorded curves of trainings that learned and of trainings spoilt on
 purpose, with several seeds each; both are in the tests. Comments give what was measured.

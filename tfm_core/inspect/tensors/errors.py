@@ -1,8 +1,4 @@
-"""Why PyTorch refused, in a sentence about the tensors at hand.
-
-What it said is shown word for word; here is what that means: the numbers that do not fit, and what
-would.
-"""
+"""Why PyTorch raised an error, in a sentence with the numbers that do not fit, and what would."""
 
 from __future__ import annotations
 

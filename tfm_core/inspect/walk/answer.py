@@ -98,7 +98,7 @@ _WRITERS = ("encoder-decoder", "decoder-only", "language")
 
 
 def whole(view: BlockView) -> WalkStep:
-    """All of it in one call, and what the model says."""
+    """The whole forward pass, and its prediction."""
     subject, example = view.subject, view.example
     read, scores, shape = subject.inputs[0], subject.cache["output.logits"], subject.shape
     axes = "B T:tgt V:vocabulary"
@@ -202,7 +202,7 @@ def pooler(view: BlockView) -> WalkStep:
 
 
 def pooler_whole(view: BlockView) -> WalkStep:
-    """All of it in one call."""
+    """The whole forward pass of a pooler."""
     subject = view.subject
     (src, tgt), pooled = subject.inputs, subject.cache["output.logits"]
     made = seen("pooled", N_("one vector per text"), pooled, "B d_model")

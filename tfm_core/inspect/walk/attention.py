@@ -173,7 +173,7 @@ def split(view: BlockView) -> WalkStep:
 
 
 def weighted_sum(view: BlockView) -> WalkStep:
-    """The values, in the proportions of the weights."""
+    """The weighted sum of the values."""
     got, words = view.got, view.axis.partition(":")[2]
     names: dict[str, object] = {}
     code, topics = "heads = weights @ values", dropped(view.subject.config)
@@ -224,7 +224,7 @@ def about_one_weight(token: str, *, is_state: bool = False) -> Question:
 
 
 def merge(view: BlockView) -> WalkStep:
-    """The heads side by side again, and mixed."""
+    """Concatenate the heads and mix them."""
     got, words = view.got, view.axis.partition(":")[2]
     batch, length, n_heads, d_head, d_model = view.sizes
     axes = f"B {view.axis} d_model"

@@ -52,7 +52,7 @@ def encoder_stack(view: BlockView) -> WalkStep:
 
 
 def add_norm(view: BlockView, sublayer: str = "self_attention") -> WalkStep:
-    """What an attention found is added to what was there. sublayer: which attention."""
+    """Add the output of an attention to its input, and normalise. sublayer: which attention."""
     part, got, axes = view.sublayer(sublayer), view.got, f"B {view.axis} d_model"
     change = seen("output", N_("the attention's output"), got(f"{sublayer}_norm.change"), axes)
     joined = seen("joined", N_("the sublayer's output"), got(f"{sublayer}_norm.joined"), axes)
@@ -166,7 +166,7 @@ def _twice_as_many() -> Question:
 
 
 def feed_forward(view: BlockView) -> WalkStep:
-    """Every token alone is widened, bent and narrowed; then add and norm again."""
+    """The feed-forward layer, then add and norm."""
     part, got, axes = view.sublayer("feed_forward"), view.got, f"B {view.axis} d_model"
     batch, length, n_heads, _, d_model = view.sizes
     d_ff, activation = view.subject.anatomy.sizes["d_ff"], ACTIVATIONS[part.layer.variant]

@@ -13,7 +13,7 @@ from tfm_core.variants.forms import Causality
 
 
 def decoder_attention(view: BlockView) -> WalkStep:
-    """The target looks at itself, and not ahead."""
+    """Masked self-attention of the target."""
     subject, got, axes = view.subject, view.got, "B T:tgt d_model"
     x, weights = got("self_attention.query_input"), got("self_attention.weights")
     relative = subject.model.get_submodule("decoder").relative
@@ -82,7 +82,7 @@ def _hidden_in_all(order: Causality, n: int) -> str:
 
 
 def cross_attention(view: BlockView) -> WalkStep:
-    """The target asks, what was encoded answers: a source, or a picture, which has no mask."""
+    """Attention from the target to the encoder's output; over a picture it has no mask."""
     got, axes, memory_axis = view.got, "B T:tgt d_model", view.subject.memory_axis
     words = memory_axis.partition(":")[2]
     weights, memory = got("cross_attention.weights"), got("cross_attention.key_value_input")
@@ -132,14 +132,14 @@ output = {merged}"""
 
 
 def word_positions(view: BlockView) -> WalkStep:
-    """Where each word stands, which is told by other rows than where a patch lies."""
+    """Positions of the words, separate from those of the patches."""
     step = tokens.positions(view)
     topics = (*step.topics, "positions-words")
     return replace(step, name="word-positions", title="Positions of the words", topics=topics)
 
 
 def captioner_cross_attention(view: BlockView) -> WalkStep:
-    """The words ask, the patches answer; without a mask the arithmetic fits in four lines."""
+    """Cross-attention without a mask, written out in four lines."""
     step = cross_attention(view)
     *_, d_head, d_model = view.sizes
     merged = "heads.transpose(1, 2).reshape(x.shape)"
@@ -156,12 +156,12 @@ def captioner_cross_attention(view: BlockView) -> WalkStep:
 
 
 def decoder_add_norm(view: BlockView) -> WalkStep:
-    """What the words read in the picture is added to what they were."""
+    """Add and norm behind the decoder's cross-attention."""
     return _of_decoder(block.add_norm(view, "cross_attention"))
 
 
 def decoder_feed_forward(view: BlockView) -> WalkStep:
-    """Every word alone is widened, bent and narrowed."""
+    """The decoder's feed-forward layer."""
     return _of_decoder(block.feed_forward(view))
 
 

@@ -359,7 +359,7 @@ def session(lines: tuple[str, ...]) -> str:
         for line in lines:
             first, *rest = line.splitlines()
             lines_shown += [f">>> {first}", *(f"... {more}" for more in rest)]
-            if isinstance(statements(line)[0], ast.Expr):  # our own lines, nobody's else
+            if isinstance(statements(line)[0], ast.Expr):  # only our own lines run here
                 lines_shown.append(repr(eval(line, names)))
             else:
                 exec(line, names)

@@ -80,7 +80,7 @@ def reading(view: BlockView) -> WalkStep:
 
 
 def bridge(view: BlockView) -> WalkStep:
-    """The decoder's first states, made of those in which reading ended."""
+    """Make the decoder's first states from the encoder's last ones."""
     subject = view.subject
     ends, n = subject.cache["encoder.ends"], subject.anatomy.sizes["n_layers"]
     batch, d = ends.shape
@@ -139,7 +139,7 @@ def scores(view: BlockView) -> WalkStep:
 
 
 def weights(view: BlockView) -> WalkStep:
-    """From scores to shares; padding gets none."""
+    """Turn scores into weights; padding gets none."""
     subject, example = view.subject, view.example
     cache, mask = subject.cache, subject.cache[f"{_LOOK}.mask"]
     weights = cache[f"{_LOOK}.weights"]
@@ -188,7 +188,7 @@ def _zeros(weights: Tensor, mask: Tensor, example: int) -> Question:
 
 
 def context(view: BlockView) -> WalkStep:
-    """The encoder's states, in the proportions of the weights."""
+    """The weighted sum of the encoder's states."""
     subject, example = view.subject, view.example
     cache = subject.cache
     values, context = cache[f"{_LOOK}.value"], cache[f"{_LOOK}.heads"]
@@ -204,7 +204,7 @@ def context(view: BlockView) -> WalkStep:
 
 
 def writing(view: BlockView) -> WalkStep:
-    """The target, token by token, each with what it reads of the source."""
+    """Decode the target, token by token."""
     subject = view.subject
     cache, model = subject.cache, subject.model
     tops, logits = cache["decoder.tops"], cache["output.logits"]

@@ -138,7 +138,7 @@ class StepTensor:
 
     @property
     def looked_at(self) -> Tensor:
-        """The tensor whose numbers can be looked at."""
+        """The tensor whose numbers are shown."""
         return self.value if self.numbers is None else self.numbers
 
     @property
@@ -159,7 +159,7 @@ _MAX_NUMBERS = 4
 def first_numbers(tensor: StepTensor, example: int, words: Sequence[str] = ()) -> str:
     """Return the first few numbers of an example, in the order of memory; "" without numbers.
 
-    words: the word of each id, put before it.
+    words: the word of each id, shown in front of it.
     """
     if not tensor.has_values:
         return ""

@@ -23,7 +23,7 @@ from tfm_core.variants.positions import POSITIONS
 
 
 def positions(view: BlockView) -> WalkStep:
-    """What is added to say where a token stands, or that nothing is."""
+    """Add the positions, if there are any."""
     subject, axis, module = view.subject, view.axis, view.part.path
     cache, letter = subject.cache, axis.partition(":")[0]
     kind = POSITIONS[view.part.variant]

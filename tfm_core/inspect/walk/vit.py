@@ -159,7 +159,7 @@ def _projection_question(made: StepTensor, values: int) -> Question:
 
 
 def cls(view: BlockView) -> WalkStep:
-    """One more token, which the head will read."""
+    """Prepend the CLS token, which the head reads."""
     subject = view.subject
     x = subject.cache[f"{_cutter(subject)}.projected"]
     token = subject.model.get_parameter("cls").detach()
@@ -232,7 +232,7 @@ def head(view: BlockView) -> WalkStep:
 
 
 def whole(view: BlockView) -> WalkStep:
-    """All of it in one call, and what the model says."""
+    """The whole forward pass, and its prediction."""
     subject, example = view.subject, view.example
     scores = subject.cache["head.logits"]
     axes = "B classes:classes"

@@ -67,7 +67,7 @@ def scores_code(scale: str) -> str:
 
 
 def masking(view: BlockView) -> WalkStep:
-    """Scores that may not count become the lowest number there is."""
+    """Set hidden scores to the lowest number of their type."""
     got = view.got
     masked = got("self_attention.masked_scores")
     mask = got("self_attention.mask")
@@ -171,7 +171,7 @@ def _nothing_hidden(n_queries: int, n_keys: int) -> Question:
 
 
 def softmax(view: BlockView) -> WalkStep:
-    """From scores to shares; the wrong scale is shown beside the right one."""
+    """Turn scores into weights."""
     got = view.got
     is_masked, scale = view.has("self_attention.mask"), view.attention.scale
     before = [seen("masked", N_("scores"), got("self_attention.masked_scores"), view.pair)]
