@@ -152,6 +152,7 @@ def weight_histograms(run: Run, bins: int = 61) -> dict[str, Histogram]:
         old, new = before[path].detach().numpy(), value.detach().numpy()
         top = max(float(np.abs(old).max()), float(np.abs(new).max()), 1e-6)
         edges = np.linspace(-top, top, bins + 1)
-        shares = (np.histogram(values, edges)[0] / values.size for values in (old, new))
-        histograms[name] = Histogram(name, edges, *shares, (float(old.std()), float(new.std())))
+        first, last = (np.histogram(values, edges)[0] / values.size for values in (old, new))
+        spread = float(old.std()), float(new.std())
+        histograms[name] = Histogram(name, edges, first, last, spread)
     return histograms
