@@ -17,7 +17,7 @@ from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import Served, per_step, serve
 from benchmarks.timing import TimeRange, ratio
 from benchmarks.visitor import visitor
-from pages.ui import page_table
+from pages.ui.navigation import page_table
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 

@@ -16,7 +16,7 @@ from benchmarks.goals import said
 from benchmarks.report import Figure, Table
 from benchmarks.served import Served
 from benchmarks.timing import TimeRange
-from pages.ui.page_table import PAGES
+from pages.ui.navigation.page_table import PAGES
 from tfm_core.presets import PRESETS
 
 if TYPE_CHECKING:
@@ -134,10 +134,10 @@ _SEEN = """(parts) => Object.fromEntries(Object.entries(parts).map(([name, selec
 }))"""
 
 # Words of sentences, labels and buttons in sight; figures, code, tables of data and what components
-# draw in their shadow roots are the subject.
+# draw in their shadow roots are the subject; `math` is the hidden copy of a formula.
 _WORDS = """() => {
     const words = [];
-    const isSubject = (node) => node.closest?.('svg, canvas, pre, code, table');
+    const isSubject = (node) => node.closest?.('svg, canvas, pre, code, table, math');
     const visit = (node) => {
         if (node.nodeType === Node.TEXT_NODE) {
             const range = document.createRange();

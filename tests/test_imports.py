@@ -208,8 +208,8 @@ def test_components_do_not_know_the_state_of_a_session() -> None:
 
 def test_one_module_keeps_views_in_the_address_and_few_touch_it_at_all() -> None:
     may = {
-        "pages.ui.view_link",  # views
-        "pages.ui.url_config",  # the configuration
+        "pages.ui.address.view_link",  # views
+        "pages.ui.address.url_config",  # the configuration
         "pages.ui.state",  # the current run, and the whole address to copy
         "pages.i18n",  # the language, which lies below what pages share
     }

@@ -27,7 +27,7 @@ from benchmarks.report import Table
 from benchmarks.served import serve
 from benchmarks.visitor import visitor
 from pages.runs import filter
-from pages.ui.page_table import PAGES
+from pages.ui.navigation.page_table import PAGES
 from tfm_core import cli
 from tfm_core.presets import PRESETS
 from tfm_core.runs.process.execute import execute

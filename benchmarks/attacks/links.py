@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from benchmarks.attacks._pages import TRIED, Tally, app_on
 from benchmarks.linked_views import VIEWS
 from benchmarks.report import Table
-from pages.ui import view_link
-from pages.ui.fields import settings_of
-from pages.ui.page_table import PAGES, PageFacts
+from pages.ui.address import view_link
+from pages.ui.navigation.page_table import PAGES, PageFacts
+from pages.ui.settings.fields import settings_of
 from tfm_core.config import TASK_FACTS
 from tfm_core.runs.store import RECORDED
 

@@ -24,7 +24,7 @@ from streamlit.testing.v1 import AppTest
 from benchmarks.attacks import _garbling
 from benchmarks.attacks._pages import TRIED, Tally, app_on
 from benchmarks.report import Table
-from pages.ui.page_table import PAGES
+from pages.ui.navigation.page_table import PAGES
 from tests.pages.opening import opened_at
 from tfm_core.config import ConfigError, from_json, to_json
 from tfm_core.presets import PRESETS

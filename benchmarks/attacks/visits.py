@@ -22,7 +22,7 @@ from benchmarks.goals import said
 from benchmarks.report import Figure, Skipped, Table, Target
 from benchmarks.served import serve, wait_until
 from benchmarks.visitor import visitor
-from pages.ui import page_table
+from pages.ui.navigation import page_table
 from tfm_core.runs.queue import tickets
 from tfm_core.runs.store import RunStore
 

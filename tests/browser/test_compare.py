@@ -8,7 +8,7 @@ from tests.browser.experiments import LONG, SHORT
 from tests.browser.server import AppServer
 from tests.browser.tab import LAST_STEP, link_of
 from tests.pages.made_runs import made_run
-from tfm_core.plots.comparison import MAX_HOVERED
+from tfm_core.plots.training.comparison import MAX_HOVERED
 
 pytestmark = pytest.mark.browser
 

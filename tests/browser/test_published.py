@@ -11,7 +11,7 @@ import time
 import pytest
 from playwright.sync_api import expect
 
-from pages.ui.publication import Publication
+from pages.ui.files.publication import Publication
 from tests.browser.conftest import DESKTOP, PATIENCE
 from tests.browser.experiments import LONG
 from tests.browser.tab import link_of

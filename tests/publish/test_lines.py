@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from tfm_core.plots.stage import curve_lines
+from tfm_core.plots.training.stage import curve_lines
 from tfm_core.publish.lines import CurveLines, Line
 from tfm_core.runs.curves import Curves
 

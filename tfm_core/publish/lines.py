@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tfm_core.plots.stage import WINDOW, smooth
+from tfm_core.plots.training.stage import WINDOW, smooth
 from tfm_core.runs.curves import Curves, Series
 
 Line = list[Any]

@@ -15,7 +15,9 @@ from streamlit.testing.v1 import AppTest
 
 from pages.train import live, live_keys
 from pages.train.live_keys import seconds_left, speed
-from pages.ui import live_curves, run_time, show
+from pages.ui import show
+from pages.ui.model import live_curves
+from pages.ui.runs import run_time
 from tests.pages.learned_runs import learned_run
 from tests.pages.looking import part_of
 from tests.pages.made_runs import damaged_run, made_run, with_checkpoint

@@ -11,9 +11,10 @@ import pytest
 from pages.components import live
 from pages.i18n import _, language, languages, speaking
 from pages.publish import WRONG_INPUT, main
-from pages.ui import publisher, run_actions
-from pages.ui.publication import MAX_VIEWS, REEL, Publication
-from pages.ui.publisher import Publisher, pace
+from pages.ui.files import publisher
+from pages.ui.files.publication import MAX_VIEWS, REEL, Publication
+from pages.ui.files.publisher import Publisher, pace
+from pages.ui.runs import run_actions
 from tests.pages.learned_runs import learned_run
 from tests.pages.made_runs import made_run, with_worker
 from tfm_core.inspect.progress import stage
