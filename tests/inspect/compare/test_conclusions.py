@@ -71,11 +71,11 @@ def test_from_which_layer_on_the_answers_stand():
     for says, words in [
         (
             [["x", "y"], ["a", "b"], ["a", "b"]],
-            "2 from layer 1. 0% are",
+            "2 from layer 1. The last layer alone decides 0%.",
         ),
         (
             [["a", "y"], ["a", "y"], ["a", "b"]],
-            "1 from the embedding, 1 from layer 2. 50% are",
+            "1 from the embedding, 1 from layer 2. The last layer alone decides 50%.",
         ),
         ([["x", "y"], ["x", "y"], ["a", "b"]], "None of 2 answers is settled"),
         ([["a"], ["x"], ["a"]], "None of 1 answers is settled"),
