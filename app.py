@@ -33,7 +33,7 @@ from pages.ui.accounts import login_setup
 from pages.ui.accounts.cookies import Cookies
 from pages.ui.files import publisher
 from pages.ui.runs import runs_access
-from tfm_core.publish.shelf import shelf
+from tfm_core.hosting.published.shelf import shelf
 from tfm_core.runs import settings
 from tfm_core.sentences import StudentError
 

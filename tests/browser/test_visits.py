@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from benchmarks.attacks.visits import Held, addresses, visit_all
+from benchmarks.stress.visits import Held, addresses, visit_all
 from pages.ui.navigation import page_table
 from tests.browser import server as servers
 from tests.browser.server import AppServer

@@ -19,12 +19,12 @@ from tfm_core.export import layout
 from tfm_core.export.archive import Refused
 from tfm_core.export.bundle import bundle
 from tfm_core.export.take_in import take_in
+from tfm_core.hosting.store.upload import large_files
 from tfm_core.inspect.attention.own_example import look_at_text
 from tfm_core.inspect.writing.source import source_of
 from tfm_core.runs import own_sets
 from tfm_core.runs.auth import Visitor
 from tfm_core.runs.process.execute import execute
-from tfm_core.runs.remote.publish import large_files
 from tfm_core.runs.store import RunStore
 
 RAW = {"pairs": PAIRS, "labels": LABELS, "text": "the cat sat on the mat. " * 50}

@@ -1,8 +1,8 @@
 """A run as a folder of static files, updated while it trains, and the site of recorded runs.
 
-See ``tfm_core.publish`` and ``docs/deploy.md``. A snapshot is written once, in a file for each kind
-of attention and example, so watchers fetch only what they see. Late ones fetch a reel, which holds
-all snapshots that existed when it was made.
+See ``tfm_core.hosting.published`` and ``docs/deploy.md``. A snapshot is written once, in a file for
+each kind of attention and example, so watchers fetch only what they see. Late ones fetch a reel,
+which holds all snapshots that existed when it was made.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from pages.ui import show
 from pages.ui.files import film
 from pages.ui.model import stage_view
 from pages.ui.runs import run_words, runs_access
+from tfm_core.hosting.published.folder import EVERY, PAGE, Folder, tag
+from tfm_core.hosting.published.lines import CurveLines, Line
 from tfm_core.inspect.progress import stage as stages
 from tfm_core.inspect.progress.stage import Stage
 from tfm_core.plots.palette import COLOURS
 from tfm_core.plots.training.stage import ROLE_COLOURS
-from tfm_core.publish.folder import EVERY, PAGE, Folder, tag
-from tfm_core.publish.lines import CurveLines, Line
 from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore

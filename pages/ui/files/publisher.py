@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.ui.runs import runs_access
-from tfm_core.publish.folder import EVERY, STATE, Folder
-from tfm_core.publish.shelf import Published, Shelf, shelf
+from tfm_core.hosting.published.folder import EVERY, STATE, Folder
+from tfm_core.hosting.published.shelf import Published, Shelf, shelf
 from tfm_core.runs import settings
 from tfm_core.runs.disk import locks
 from tfm_core.runs.store import RunNotFound, RunStore

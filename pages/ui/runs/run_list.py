@@ -16,7 +16,7 @@ from pages.ui.files import take_away
 from pages.ui.runs import comparison, run_actions, run_dialogs, run_words, runs_access, shown_run
 from pages.ui.runs.run_words import sparkline
 from pages.ui.typed import escape
-from tfm_core.runs.remote import ownership
+from tfm_core.runs.disk import ownership
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
 

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from tfm_core.inspect.bugs.bugs import bug_of
-from tfm_core.runs import settings
+from tfm_core.runs import settings, shared_store
 from tfm_core.runs.curves import Curves
+from tfm_core.runs.disk import ownership
 from tfm_core.runs.record.thinned import ThinnedReader
-from tfm_core.runs.remote import ownership
-from tfm_core.runs.remote.mirror import Mirror
 from tfm_core.runs.run import Run
+from tfm_core.runs.shared_store import Mirror
 from tfm_core.runs.store import RunNotFound, RunStore
 from tfm_core.sentences import N_
 
@@ -120,12 +120,10 @@ def _queue(root: str) -> RunQueue:
 
 @st.cache_resource(show_spinner=False)
 def _mirror(root: str) -> Mirror | None:
-    url = settings.read().runs_url
-    if url is None:
-        return None
-    started = Mirror(Path(root), url)
-    started.start()
-    return started
+    mirror = shared_store.mirror(Path(root))
+    if mirror is not None:
+        mirror.start()
+    return mirror
 
 
 @st.cache_resource(show_spinner=False)

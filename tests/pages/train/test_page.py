@@ -140,7 +140,9 @@ def test_a_run_that_a_job_has_says_which_and_where(busy_queue, open_page, monkey
     job.write(run.folder, Job("ray", run.id))
     words = said(open_page(TRAIN, run=run.id))
     assert f"Submitted to Ray as job {run.id}. It starts once the cluster has room" in words
-    write_status(run.folder, dataclasses.replace(run.status.held_by(process_id()), state="stopped"))
+    write_status(
+        run.folder, dataclasses.replace(run.status.with_process(process_id()), state="stopped")
+    )
     assert f"Ray job {run.id} on {process_id().host}" in said(open_page(TRAIN, run=run.id))
     monkeypatch.setenv("TFM_PUBLIC", "1")
     assert "Ray job" not in said(open_page(TRAIN, run=run.id))
