@@ -61,7 +61,7 @@ class ActivationCache(dict[str, Tensor]):
         applied = self.of("mask")
         everything = np.ones((1, 1, 1, 1), np.bool_)
         return {
-            name: np.array(applied[name].cpu(), ndmin=4) if name in applied else everything
+            name: np.array(applied[name].cpu().numpy(), ndmin=4) if name in applied else everything
             for name in self.of("weights")
         }
 

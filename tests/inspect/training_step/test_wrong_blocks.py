@@ -115,7 +115,7 @@ def test_a_mistake_in_the_model_changes_the_loss_or_crashes():
     assert found["dropout-after-norm"].wrong == found["dropout-after-norm"].right
     after = found["dropout-after-norm"]
     assert after.wrong_in_training != after.right_in_training
-    with pytest.raises(StudentError, match="no place for the mistake “Score that"):
+    with pytest.raises(StudentError, match="The mistake “Score that"):
         in_model(pair, "linear-score")
     recurrent = in_model(start(chosen("recurrent")), "linear-score")
     assert recurrent.wrong != recurrent.right
