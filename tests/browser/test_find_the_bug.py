@@ -17,7 +17,7 @@ def test_a_hidden_bug_is_trained_measured_named_and_read(
     open_tab: OpenTab, server: AppServer
 ) -> None:
     tab = open_tab("find-the-bug")
-    tab.main.get_by_role("button", name=re.compile("Train a pair with a bug")).click()
+    tab.main.get_by_role("button", name=re.compile("Train a new pair")).click()
     tab.page.wait_for_url(re.compile(r"pair=\w+\.\w+"))
     store = server.store
     pair = re.search(r"pair=(\w+)\.(\w+)", tab.page.url)
@@ -27,11 +27,12 @@ def test_a_hidden_bug_is_trained_measured_named_and_read(
     assert bug is not None
     assert bug.level == 1
     expect(tab.main).not_to_contain_text(bug.label)
-    question = str(PROBES[bug.probe].question)
-    # while the page is drawn anew, the button of before may stand beside it, disabled
-    probe = tab.main.get_by_role("button", name=question, disabled=False)
+    # while the page is redrawn, the disabled button of before may stand beside it
+    probe = tab.main.get_by_role("button", name="Run the probe", disabled=False)
     expect(probe).to_be_visible()
-    tab.await_rest(500)  # the training has ended, so the page is drawn anew once more
+    tab.await_rest(500)  # the training has ended, so the page is redrawn once more
+    tab.main.get_by_role("combobox", name="Probe").click()
+    tab.page.get_by_role("option", name=str(PROBES[bug.probe].question), exact=True).click()
     probe.click()
     expect(tab.main.get_by_text("≠").first).to_be_visible()
     wrong = BUGS["no-norm"]
