@@ -234,7 +234,7 @@ def _read_test_file(
 ) -> _TestFile:
     """Read a test file in the layout of the main one, where it has the same columns.
 
-    is_guess: nobody chose whether the main file has a header, so that of the test file is guessed.
+    is_guess: the main file's header was guessed, so that of the test file is, too.
     """
     try:
         records = read_records(decoded(raw), is_test=True, width=main.width)

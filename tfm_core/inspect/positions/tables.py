@@ -63,14 +63,14 @@ class Nearness:
 
     @property
     def verdict(self) -> str:
-        """Whether neighbours are more alike than others."""
+        """What the three say, in a sentence."""
         row, column = self.beside - self.apart, self.below - self.apart
         if min(row, column) > _PLAIN:
             return N_("Neighbours are more alike than others.")
         if row > _PLAIN:
-            return N_("Neighbours in a row are more alike than others; those in a column are not.")
+            return N_("Neighbours in a row are more alike than others, those in a column are not.")
         if column > _PLAIN:
-            return N_("Neighbours in a column are more alike than others; those in a row are not.")
+            return N_("Neighbours in a column are more alike than others, those in a row are not.")
         return N_("Neighbours are hardly more alike than others.")
 
 
