@@ -373,12 +373,17 @@ def _short_enough(
     return remaining, sorted(problems, key=lambda one: one.line or 0)
 
 
+_EMPTY = {
+    "train": N_("No lines are left for training. Shorten sentences or add lines."),
+    "validation": N_("No lines are left for validation. Shorten sentences or add lines."),
+    "test": N_("No lines are left for the test. Shorten sentences or add lines."),
+}
+
+
 def _check_sizes(parts: Mapping[str, Sequence[TextRow]]) -> None:
-    for split in SPLITS:
+    for split, sentence in _EMPTY.items():
         if not parts[split]:
-            raise BadData(
-                "No lines are left for {split}. Allow longer sentences or add lines.", split=split
-            )
+            raise BadData(sentence)
 
 
 def _vocabularies(
