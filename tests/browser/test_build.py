@@ -99,7 +99,7 @@ def test_the_whole_diagram_is_in_sight_at_first_and_again_on_request(
 def test_a_deep_model_is_opened_at_the_blocks_of_choice(open_tab: OpenTab) -> None:
     tab = open_tab("build?show=gpt2-xl")
     expect(tab.main.get_by_text("1,557,611,200").first).to_be_visible()
-    tab.main.get_by_text("Draw block by block").click()
+    tab.main.get_by_text("Draw every block").click()
     expect(block(tab, "Decoder blocks 4 to 48")).to_be_visible()
     expect(block(tab, "Decoder block 3: self-attention")).to_be_attached()
 

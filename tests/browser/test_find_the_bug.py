@@ -31,7 +31,7 @@ def test_a_hidden_bug_is_trained_measured_named_and_read(
     probe = tab.main.get_by_role("button", name="Run the probe", disabled=False)
     expect(probe).to_be_visible()
     tab.await_rest(500)  # the training has ended, so the page is redrawn once more
-    tab.main.get_by_role("combobox", name="Probe").click()
+    tab.main.get_by_role("combobox", name="Probe", disabled=False).click()
     tab.page.get_by_role("option", name=str(PROBES[bug.probe].question), exact=True).click()
     probe.click()
     expect(tab.main.get_by_text("≠").first).to_be_visible()

@@ -109,7 +109,7 @@ def test_a_run_is_its_persons_from_login_to_logout(
     expect(ben.main.get_by_text("This run belongs to Ann Lee")).to_be_visible()
     for tab in (nobody, ben):
         expect(tab.state("Paused")).to_be_visible()
-        for name in ("Resume", "Stop", "Step", "Publish"):
+        for name in ("Resume", "Stop", "Train one step", "Publish"):
             expect(tab.button(name)).to_have_count(0)
 
     admin = new_person(CEM, f"train?run={run.id}")

@@ -53,7 +53,7 @@ def test_the_link_says_the_mask_by_name_and_an_older_link_is_understood(open_tab
 
 def test_a_row_where_nothing_is_allowed_is_nan_when_naive_and_zeros_here(open_tab: OpenTab) -> None:
     tab = open_tab("masks")
-    tab.choose("Trap: nothing allowed")
+    tab.choose("Nothing allowed")
     rows = "Array.from(node._fullData[0].text[0])"
     assert set(tab.plotly("masks-blind-0", rows)) == {"NaN"}
     assert set(tab.plotly("masks-blind-2", rows)) == {"0.00"}

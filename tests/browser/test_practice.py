@@ -13,9 +13,9 @@ pytestmark = pytest.mark.browser
 def test_the_right_answer_marks_the_step(open_tab: OpenTab) -> None:
     tab = open_tab("practice")
     expect(tab.main.get_by_text("0 of 7 done")).to_be_visible()
-    tab.main.get_by_text("The test split", exact=True).click()
+    tab.main.get_by_text("Test", exact=True).click()
     expect(tab.main.get_by_text("it can no longer test")).to_be_visible()
-    tab.main.get_by_text("The validation split", exact=True).click()
+    tab.main.get_by_text("Validation", exact=True).click()
     expect(tab.main.get_by_text("1 of 7 done")).to_be_visible()
 
 

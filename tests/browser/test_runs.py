@@ -148,7 +148,7 @@ def test_a_damaged_run_says_so_while_others_can_be_opened(
     expect(row(tab, broken)).to_contain_text("Damaged")
     expect(row(tab, broken)).to_contain_text("This run is damaged: experiment.json is not valid.")
     sound = server.store.get("recorded-korean")
-    row(tab, sound).get_by_role("button", name="Open").click()
+    row(tab, sound).get_by_role("button", name=sound.meta.name, exact=True).click()
     expect(tab.main.get_by_role("heading", name=sound.meta.name)).to_be_visible()
     for page in ("train", "attention"):
         tab.goto(f"{page}?run={broken.id}")
@@ -167,7 +167,7 @@ def test_a_run_opens_at_the_top_of_its_page_and_every_tab_stop_is_of_use(
     sound = server.store.get("recorded-korean")
     assert tab.main.locator("button, a").evaluate_all(UNNAMED) == []
     expect(row(tab, sound).get_by_role("img", name="Training accuracy")).to_be_visible()
-    row(tab, sound).get_by_role("button", name=f"Open {sound.meta.name}").click()
+    row(tab, sound).get_by_role("button", name=sound.meta.name, exact=True).click()
     expect(tab.main.get_by_role("heading", name=sound.meta.name)).to_be_in_viewport()
     assert tab.page.evaluate(SCROLLED) == 0
 
