@@ -19,7 +19,7 @@ def test_a_list_in_use_stays_open_while_runs_end_and_times_are_measured(
     open_tab: OpenTab, server: AppServer
 ) -> None:
     runs = {
-        name: constructed_run(server.store, racer, state="training")
+        name: constructed_run(server.store, racer, state="running")
         for name, racer in racers("numbers", steps=100).items()
     }
     tab = open_tab("before", viewport={"width": 1440, "height": 2400})  # nothing needs scrolling

@@ -67,7 +67,7 @@ def test_the_diagram_answers_clicks_and_settings(open_tab: OpenTab) -> None:
     # the file with the model's code is downloaded
     with tab.page.expect_download() as download:
         tab.button("Download model.py").click()
-    assert "class EncoderDecoder" in download.value.path().read_text(encoding="utf-8")
+    assert "d_model 96, 8 heads" in download.value.path().read_text(encoding="utf-8")
 
 
 def test_a_deep_model_is_walked_by_keys_and_opened_at_blocks_of_choice(open_tab: OpenTab) -> None:

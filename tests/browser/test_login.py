@@ -43,6 +43,7 @@ def login_server(
             "STREAMLIT_SERVER_BASE_URL_PATH": BASE.strip("/"),
             "TFM_MAY_START": "@example.org",
             "TFM_MAX_STEPS": "100000",
+            "TFM_WARM_WORKERS": "0",
         }
         server = servers.start(folder, environment(folder, address, base=BASE) | said, base=BASE)
         yield server

@@ -38,7 +38,12 @@ NewVisitor = Callable[[], BrowserContext]
 def public_server(
     chromium: Browser, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[AppServer]:
-    environment = {"TFM_PUBLIC": "1", "TFM_HOST_KEY": KEY, "TFM_MAX_STEPS": "100000"}
+    environment = {
+        "TFM_PUBLIC": "1",
+        "TFM_HOST_KEY": KEY,
+        "TFM_MAX_STEPS": "100000",
+        "TFM_WARM_WORKERS": "0",
+    }
     server = servers.start(tmp_path_factory.mktemp("public"), environment)
     yield server
     server.close()
