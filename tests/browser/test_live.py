@@ -9,7 +9,7 @@ from playwright.sync_api import Page, WebSocketRoute, expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from tests.browser.conftest import OpenTab
+from tests.browser.conftest import DESKTOP, OpenTab
 from tests.browser.experiments import LONG, SHORT
 from tests.browser.server import AppServer
 from tests.browser.tab import LAST_STEP, Tab, link_of
@@ -134,6 +134,7 @@ def test_figures_keep_what_a_reader_chose_while_points_arrive(open_tab: OpenTab)
     expect(slider).not_to_have_attribute("aria-valuetext", "step 0")
 
     # a comparison with a run that trains keeps its zoom too
+    tab.page.set_viewport_size(DESKTOP)
     figure = "compare-curves"
     tab.goto(f"compare?runs={tab.run_id},recorded-many-heads&smooth=1")
     longest = "Math.max(...node._fullData.filter(line => line.line.dash === 'solid')[0].x)"
