@@ -195,6 +195,7 @@ def test_any_web_server_will_do_and_may_go_and_come_back(published, watch) -> No
     # a publisher that is silent is named, then a server that is away
     long_ago = time.time() - 600
     os.utime(publication.folder.path / STATE, (long_ago, long_ago))
+    seen.page.reload()
     expect(seen.said).to_contain_text("Nothing new for 10 minutes")
     server.close()
     expect(seen.said).to_contain_text("No connection")
