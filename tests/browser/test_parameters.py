@@ -55,8 +55,8 @@ def test_all_of_plotly_comes_where_its_small_bundle_does_not_do(open_tab: OpenTa
     assert tab.page.evaluate(LOADED) == ["plotly-cartesian.min.js", "plotly.min.js"]
     # the scores grow with the square of the length
     tab.main.get_by_role("tab", name="Compute and memory").click()
-    lines = "node._fullData.filter(line => line.name === 'scores').map(line => Array.from(line.y))"
-    (scores,) = tab.plotly("costs-growth", lines)
-    assert scores[1] / scores[0] == pytest.approx(4)
+    curve = "node._fullData.find(line => line.name === 'scores')"
+    lengths, scores = (tab.plotly("costs-growth", f"[...{curve}.{axis}]") for axis in "xy")
+    assert scores[1] / scores[0] == pytest.approx((lengths[1] / lengths[0]) ** 2)
     tab.go_to("Understand", "Positions")
     tab.await_plotly("positions-wavelengths", "node._fullData.length > 0")

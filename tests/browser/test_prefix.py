@@ -21,7 +21,7 @@ def test_figures_and_diagrams_are_drawn_and_health_is_answered_behind_a_proxy(
 ) -> None:
     port = urlsplit(server.url).port
     assert port is not None
-    tab = open_tab()
+    tab = open_tab(locale="en-US")  # which makes it a page of its own
     with behind("/class/of-30/", port) as tab.url:
         tab.goto("positions")
         expect(tab.main.locator(".live-figure .main-svg").first).to_be_visible()
