@@ -29,9 +29,11 @@ from pages.server.guards import Hosts, NoMetrics, Uploads, allowed
 from pages.server.published import Published, RecordedOnly
 from pages.server.static_files import Bundles
 from pages.server.warm import prepare
-from pages.ui import login_setup, publisher, runs_access
-from pages.ui.cookies import Cookies
-from tfm_core.publish.shelf import shelf
+from pages.ui.accounts import login_setup
+from pages.ui.accounts.cookies import Cookies
+from pages.ui.files import publisher
+from pages.ui.runs import runs_access
+from tfm_core.hosting.published.shelf import shelf
 from tfm_core.runs import settings
 from tfm_core.sentences import StudentError
 

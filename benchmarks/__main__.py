@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import kept, reliability, summary
+from benchmarks import reliability, results, summary
 from benchmarks.goals import LEARNING, PEERS
 
 # name: the module that has ``tables(quick)``, and what it measures
@@ -32,7 +32,7 @@ BENCHMARKS: dict[str, tuple[str, str]] = {
     "run_list": ("benchmarks.run_list", "how fast the list of a thousand runs opens"),
     "watchers": ("benchmarks.watchers", "a published run and a thousand who watch it"),
     "recorded_only": ("benchmarks.recorded_only", "a server of recorded runs alone"),
-    "reliability": ("benchmarks.reliability", "what holds when the app is attacked"),
+    "reliability": ("benchmarks.reliability", "what holds under stress"),
 }
 ON_REQUEST: dict[str, tuple[str, str]] = {
     "compiled": ("benchmarks.compiled", "a training step with torch.compile beside one without"),
@@ -48,8 +48,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables asked for, each as soon as it is measured; return the exit code."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    attacks = {name: (reliability.module(name), "an attack") for name in reliability.ATTACKS}
-    known = {**BENCHMARKS, **ON_REQUEST, **attacks}
+    stress = {
+        name: (reliability.module(name), "a stress test") for name in reliability.STRESS_TESTS
+    }
+    known = {**BENCHMARKS, **ON_REQUEST, **stress}
     for name in options.names:
         if name not in known and name not in TRAINED:
             parser.error(
@@ -59,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     prepare()
     print(describe(), flush=True)
-    before, outcome = kept.read(options.results), summary.Outcome()
+    before, outcome = results.read(options.results), summary.Outcome()
     only = [name for name in options.names if name in TRAINED]  # in one go: some train the same
     for name in _parts(options.names):
         module, words = known[name]
@@ -68,20 +70,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for table in summary.run(name, module, outcome, quick=options.quick, only=wanted):
             print(f"\n{table}", flush=True)
             if not options.quick:
-                kept.write(_results(outcome), options.results)  # at once: what comes may be ended
+                results.write(
+                    _results(outcome), options.results
+                )  # at once: what comes may be ended
         if name in outcome.broken:
             print(f"\nIt broke down: {outcome.broken[name]}", flush=True)
     print(f"\n{summary.table(outcome, before, quick=options.quick)}\n\n{describe()}", flush=True)
     return 1 if outcome.broken else 0
 
 
-def _results(outcome: summary.Outcome) -> dict[str, kept.Result]:
+def _results(outcome: summary.Outcome) -> dict[str, results.Result]:
     """Return what was measured, with the machine, the day and the commit."""
     from benchmarks.timing import commit, processor
 
     day = datetime.datetime.now(datetime.UTC).date().isoformat()
     figures = outcome.figures.items()
-    return {goal: kept.Result(figure, processor(), day, commit()) for goal, figure in figures}
+    return {goal: results.Result(figure, processor(), day, commit()) for goal, figure in figures}
 
 
 def _parts(names: Sequence[str]) -> list[str]:
@@ -96,8 +100,8 @@ def _parser() -> argparse.ArgumentParser:
         "names",
         nargs="*",
         metavar="NAME",
-        help=f"any of {', '.join((*BENCHMARKS, *ON_REQUEST))}, of the attacks of reliability: "
-        f"{', '.join(reliability.ATTACKS)}, or of the goals of accuracy: {'; '.join(TRAINED)}; "
+        help=f"any of {', '.join((*BENCHMARKS, *ON_REQUEST))}, a stress test: "
+        f"{', '.join(reliability.STRESS_TESTS)}, or a goal of accuracy: {'; '.join(TRAINED)}; "
         "all benchmarks if none",
     )
     parser.add_argument(
@@ -106,7 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--results",
         type=Path,
-        default=kept.PATH,
+        default=results.PATH,
         metavar="FILE",
         help="where results are kept, and those before are found (default: %(default)s)",
     )

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks import chromium
-from benchmarks.goals import said
+from benchmarks.goals import goal_cell
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import serve
 from benchmarks.timing import TimeRange
@@ -100,7 +100,7 @@ def _pages(rounds: int) -> Table:
             reached[case.name] = Figure(all_of_them.median)
             rows.append(
                 [case.name, all_of_them.show(digits=0), TimeRange.of(server).show(digits=0),
-                 said(case.name, all_of_them.median)]
+                 goal_cell(case.name, all_of_them.median)]
             )  # fmt: skip
     return Table(
         "A change on a page, until it is on the screen",
@@ -186,8 +186,8 @@ def _alone(rounds: int) -> Table:
         made, held = f"table of {name}", f"memory of {name}"
         reached |= {made: Figure(least), held: Figure(most)}
         rows.append(
-            [ARCHITECTURES[name].label, f"{least:.0f}", said(made, least), f"{most:.1f}",
-             said(held, most)]
+            [ARCHITECTURES[name].label, f"{least:.0f}", goal_cell(made, least), f"{most:.1f}",
+             goal_cell(held, most)]
         )  # fmt: skip
     return Table(
         "The parameter table of the largest models, in a process of its own",

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import psutil
 
 from benchmarks import chromium, first_screens
-from benchmarks.goals import said
+from benchmarks.goals import goal_cell
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import Served, per_step, serve
 from benchmarks.timing import TimeRange, ratio
 from benchmarks.visitor import visitor
-from pages.ui import page_table
+from pages.ui.navigation import page_table
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 
@@ -67,7 +67,7 @@ def _answers(served: Served, browser: Browser, rounds: int) -> Table:
         name = path or "home"
         goal = f"page: {name}"
         reached[goal] = Figure(spread.median)
-        rows.append([name, spread.show(digits=0), said(goal, spread.median)])
+        rows.append([name, spread.show(digits=0), goal_cell(goal, spread.median)])
     return Table(
         "How long the server takes to draw a page while a run trains",
         ["page", "ms from the request to the end of the script", "target"],
@@ -99,7 +99,7 @@ def _slowdown(served: Served, browser: Browser, rounds: int, *, seconds: float) 
         )
         if row == 0:
             reached["watchers' slowdown"] = Figure(spread.median)
-        verdict = said("watchers' slowdown", spread.median) if row == 0 else ""
+        verdict = goal_cell("watchers' slowdown", spread.median) if row == 0 else ""
         rows.append([clock, *(_milliseconds(values) for values in (alone, watched)),
                      spread.show(" %", 1), verdict])  # fmt: skip
     return Table(

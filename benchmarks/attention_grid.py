@@ -81,10 +81,7 @@ def tables(*, quick: bool = False) -> list[Table | Skipped]:
 
 def measured(rounds: int) -> list[float]:
     """Return milliseconds from click to painted frame, ``rounds`` of them, after two to warm up."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        chromium.opened("--disable-gpu") as browser,
-    ):
+    with tempfile.TemporaryDirectory() as folder, chromium.opened("--disable-gpu") as browser:
         port = _free_port()
         server = _serve(Path(folder), port)
         try:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from benchmarks.goals import said
+from benchmarks.goals import goal_cell
 from benchmarks.report import Figure, Table
 from benchmarks.timing import TimeRange, measure, ratio
 from tfm_core.config import ImageTaskConfig
@@ -61,7 +61,7 @@ def tables(*, quick: bool) -> Iterator[Table]:
     for name, values in seconds.items():
         micro = TimeRange.of([1e6 * value / n_batches for value in values])
         gain = ratio(seconds["loader"], values)
-        target = said(GOAL, gain.median) if name == "floats" else ""
+        target = goal_cell(GOAL, gain.median) if name == "floats" else ""
         faster = "" if name == "loader" else f"{gain.show('x', 0)} faster"
         rows.append([words[name], micro.show(digits=0), faster, target])
     notes = ["The same pictures in the same order; without augmentation, except in the last row."]

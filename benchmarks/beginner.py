@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.beginner_vit import LoopedViT, copy_weights
-from benchmarks.goals import said
+from benchmarks.goals import goal_cell
 from benchmarks.report import Figure, Table
 from benchmarks.timing import measure, milliseconds, ratio, training_step
 from tfm_core.config import ViTConfig
@@ -62,7 +62,7 @@ def tables(*, quick: bool) -> Iterator[Table]:
                 "ours",
                 milliseconds(taken["ours"]).show(),
                 f"{gain.show('x', 1)} faster",
-                said(GOAL, gain.median),
+                goal_cell(GOAL, gain.median),
             ],
         ],
         ["Equal weights, outputs equal to 1e-4.", f"{len(taken['ours'])} rounds."],

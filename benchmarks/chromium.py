@@ -19,7 +19,7 @@ LACKING = "it needs playwright and a Chromium on the PATH."
 
 
 def is_lacking() -> bool:
-    """Say whether playwright or every Chromium is missing; see ``LACKING``."""
+    """Return whether playwright or every Chromium is missing; see ``LACKING``."""
     return _path() is None or find_spec("playwright") is None
 
 
@@ -37,7 +37,7 @@ def opened(*flags: str) -> Iterator[Browser]:
 
 
 def rests() -> bool:
-    """Say whether our browser does nothing: behind a new window it loads pages of its own."""
+    """Return whether our browser does nothing: behind a new window it loads pages of its own."""
     before = _spent()
     time.sleep(0.5)
     return _spent() - before < 0.02

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks import chromium
-from benchmarks.goals import said
+from benchmarks.goals import goal_cell
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import Served, serve
 from benchmarks.timing import TimeRange
@@ -126,7 +126,7 @@ def _painted(served: Served, browser: Browser, ids: Sequence[str], rounds: int) 
     ):
         spread = TimeRange.of(values)
         reached[goal] = Figure(spread.median)
-        rows.append([words, spread.show(digits=0), said(goal, spread.median)])
+        rows.append([words, spread.show(digits=0), goal_cell(goal, spread.median)])
     return Table(
         f"{TITLE}: in Chromium, painted",
         ["", "ms", "target"],

@@ -12,7 +12,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from benchmarks.goals import said
+from benchmarks.goals import goal_cell
 from benchmarks.report import Figure, Table
 from benchmarks.timing import TimeRange, measure, ratio
 from tfm_core.config import MODEL_CONFIGS, CaptionerConfig
@@ -43,7 +43,7 @@ def tables(*, quick: bool) -> Iterator[Table]:
         )
         goal = f"decoding: {name}"
         reached[goal] = Figure(gain)
-        rows.append([*row, said(goal, gain)])
+        rows.append([*row, goal_cell(goal, gain)])
     yield Table(
         f"{BATCH} texts of {LENGTH} tokens, written greedily",
         [*COLUMNS, "target"],
@@ -69,19 +69,11 @@ def tables(*, quick: bool) -> Iterator[Table]:
 
 
 def _beside(
-    name: str,
-    kept: Callable[[], Tensor],
-    again: Callable[[], Tensor],
-    *,
-    tokens: int,
-    rounds: int,
+    name: str, kept: Callable[[], Tensor], again: Callable[[], Tensor], *, tokens: int, rounds: int
 ) -> tuple[list[str], float]:
     """Return a row of a table, and how many times as fast the first one is."""
     texts: dict[str, Tensor] = {}
-    ways = {
-        "kept": lambda: texts.update(kept=kept()),
-        "again": lambda: texts.update(again=again()),
-    }
+    ways = {"kept": lambda: texts.update(kept=kept()), "again": lambda: texts.update(again=again())}
     seconds = measure(ways, rounds=rounds, warmup=int(rounds > 1))
     if not torch.equal(texts["kept"], texts["again"]):
         raise AssertionError(f"{name}: the two ways do not write the same")
@@ -168,10 +160,7 @@ def _models() -> dict[str, tuple[Writes, Tensor]]:
 
 @torch.inference_mode()
 def _written(
-    read: Callable[[Writes, Tensor], NextLogits],
-    model: Writes,
-    src: Tensor,
-    length: int = LENGTH,
+    read: Callable[[Writes, Tensor], NextLogits], model: Writes, src: Tensor, length: int = LENGTH
 ) -> Tensor:
     next_logits = read(model, src)
     ids = torch.zeros(len(src), 0, dtype=torch.int64)

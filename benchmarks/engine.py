@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 
 from benchmarks.bare_loop import BareLoop
-from benchmarks.goals import said
+from benchmarks.goals import goal_cell
 from benchmarks.report import Figure, Table
 from benchmarks.timing import Clock, TimeRange
 from tfm_core.config import Experiment
@@ -114,10 +114,7 @@ def shortened(experiment: Experiment, steps: int) -> Experiment:
     """Return an experiment of fewer steps, with as many fewer snapshots and measurements."""
     training = experiment.training
     share = steps / training.steps
-    fewer = {
-        "steps": steps,
-        "snapshots": max(2, round(share * training.snapshots)),
-    }
+    fewer = {"steps": steps, "snapshots": max(2, round(share * training.snapshots))}
     return experiment.replace(training=training.model_dump() | fewer)
 
 
@@ -146,7 +143,7 @@ def tables(*, quick: bool) -> Iterator[Table]:
                     f"{total:+.1f} %",
                     turns.spread().show(" %", 1),
                     f"{turns.overhead(with_measurement=False):+.1f} %",
-                    said(goal, total) if clock == "CPU" else "",
+                    goal_cell(goal, total) if clock == "CPU" else "",
                 ]
             )
     columns = [

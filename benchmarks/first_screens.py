@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.goals import said
+from benchmarks.goals import goal_cell
 from benchmarks.report import Figure, Table
 from benchmarks.served import Served
 from benchmarks.timing import TimeRange
-from pages.ui.page_table import PAGES
+from pages.ui.navigation.page_table import PAGES
 from tfm_core.presets import PRESETS
 
 if TYPE_CHECKING:
@@ -134,10 +134,10 @@ _SEEN = """(parts) => Object.fromEntries(Object.entries(parts).map(([name, selec
 }))"""
 
 # Words of sentences, labels and buttons in sight; figures, code, tables of data and what components
-# draw in their shadow roots are the subject.
+# draw in their shadow roots are the subject; `math` is the hidden copy of a formula.
 _WORDS = """() => {
     const words = [];
-    const isSubject = (node) => node.closest?.('svg, canvas, pre, code, table');
+    const isSubject = (node) => node.closest?.('svg, canvas, pre, code, table, math');
     const visit = (node) => {
         if (node.nodeType === Node.TEXT_NODE) {
             const range = document.createRange();
@@ -182,7 +182,7 @@ def _movement(served: Served, browser: Browser, rounds: int) -> Table:
         "Home moves without a click",
         ["", "seconds", "target"],
         [["from the first paint to the first movement", spread.show(),
-          said("Home moves", spread.median)]],
+          goal_cell("Home moves", spread.median)]],
         [f"{rounds} new sessions; the first paint is the browser's first-contentful-paint."],
         {"Home moves": Figure(spread.median)},
     )  # fmt: skip
@@ -205,9 +205,9 @@ def _smoothness(served: Served, browser: Browser, *, presses: int, seconds: floa
         ["", "measured", "target"],
         [
             ["frames drawn while scrubbing", f"{rate:.0f} a second, the longest gap "
-             f"{1000 * drawn.max():.0f} ms", said("stage: frames", rate)],
+             f"{1000 * drawn.max():.0f} ms", goal_cell("stage: frames", rate)],
             ["a press on a head, until its map is on the screen, p95", f"{slowest:.0f} ms",
-             said("stage: a head", slowest)],
+             goal_cell("stage: a head", slowest)],
         ],
         [f"{seconds:g} seconds of scrubbing, {presses} presses.",
          "The browser draws without a GPU; `attention_grid` measures the page of Attention."],
@@ -232,7 +232,7 @@ def _shifts(served: Served, browser: Browser) -> Table:
         page.context.close()
         goal = f"shift: {_name(path)}"
         reached[goal] = Figure(rest)
-        rows.append([_name(path), f"{late:.3f}", f"{rest:.3f}", said(goal, rest)])
+        rows.append([_name(path), f"{late:.3f}", f"{rest:.3f}", goal_cell(goal, rest)])
     return Table(
         "Layout shift",
         ["", "from 1 s after the first paint", "from 1 s after the page is drawn", "target"],
@@ -261,7 +261,7 @@ def _storm(served: Served, browser: Browser, log: Path) -> Table:
     return Table(
         "Presets switched in a hurry",
         ["", "errors in the log and on the page", "target"],
-        [[f"{SWITCHES} switches, none awaited", str(n), said("errors in a hurry", n)]],
+        [[f"{SWITCHES} switches, none awaited", str(n), goal_cell("errors in a hurry", n)]],
         reached={"errors in a hurry": Figure(n)},
     )
 
@@ -300,7 +300,7 @@ def _words(served: Served, browser: Browser) -> Table:
         [[name, str(n)] for name, n in sorted(counts.items(), key=lambda row: -row[1])],
         [f"Sentences, labels and buttons, without figures, code, tables and what "
          f"components draw. The most: {most}, "
-         f"{said('words on a first screen', most)}."],
+         f"{goal_cell('words on a first screen', most)}."],
         {"words on a first screen": Figure(most)},
     )  # fmt: skip
 

@@ -55,7 +55,7 @@ class Goal:
         return f"{self.target} in {self.training.seconds:g} CPU-s{every}"
 
     def is_met(self, value: float, seconds: float | None = None) -> bool:
-        """Say whether what was measured, after so many CPU-seconds of training, is enough."""
+        """Return whether what was measured, after so many CPU-seconds of training, is enough."""
         in_time = self.training is None or (
             seconds is not None and seconds <= self.training.seconds
         )
@@ -344,7 +344,7 @@ def target(name: str) -> Target:
     return GOALS[name].target
 
 
-def said(name: str, measured: float) -> str:
+def goal_cell(name: str, measured: float) -> str:
     """Return what a goal wants, and whether it was met, as a table says it."""
     wanted = target(name)
     return f"{wanted}, {wanted.verdict(measured)}"

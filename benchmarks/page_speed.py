@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks import chromium
-from benchmarks.goals import said
+from benchmarks.goals import goal_cell
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import ROOT, Served, serve, wait_until
 from benchmarks.timing import TimeRange
@@ -120,7 +120,7 @@ def _cold(browser: Browser, rounds: int) -> Table:
     rows, before = [], 0.0
     for name, taken in found.items():
         spread = TimeRange.of(taken)
-        target = said("cold start", spread.median) if name == "usable" else ""
+        target = goal_cell("cold start", spread.median) if name == "usable" else ""
         rows.append([name, spread.show(), f"{spread.median - before:+.2f}", target])
         before = spread.median
     return Table(
@@ -260,7 +260,7 @@ def _first_points(browser: Browser, served: Served, rounds: int) -> Table:
     for name, taken in found.items():
         spread = TimeRange.of(taken[1:])
         is_goal = name == "the stage shows a point"
-        target = said("point on stage", spread.median) if is_goal else ""
+        target = goal_cell("point on stage", spread.median) if is_goal else ""
         rows.append([name, spread.show(), target])
     return Table(
         f"From Start to the first point of the curve ({PRESET}, with a warm worker)",
@@ -309,7 +309,9 @@ def _page_changes(browser: Browser, served: Served, rounds: int) -> Table:
     for name, taken in found.items():
         spread, goal = TimeRange.of(taken[1:]), f"to {name}"
         reached[goal] = Figure(spread.median)
-        rows.append([name, f"{taken[0]:.0f}", spread.show(digits=0), said(goal, spread.median)])
+        rows.append(
+            [name, f"{taken[0]:.0f}", spread.show(digits=0), goal_cell(goal, spread.median)]
+        )
     return Table(
         "A change of page, until its subject is drawn and its script has ended",
         ["to", "ms, the first time", "ms, later", "target"],

@@ -20,7 +20,7 @@ from torch import nn
 
 from benchmarks import peer_translator, peer_vits
 from benchmarks.beginner_vit import LoopedViT
-from benchmarks.goals import GOALS, TUNING_SEEDS, said
+from benchmarks.goals import GOALS, TUNING_SEEDS, goal_cell
 from benchmarks.report import Figure, Table
 from tfm_core.config.codec import default_sections
 from tfm_core.presets import PRESETS
@@ -128,7 +128,7 @@ def tables(
         ]
         best = max(statistics.mean(score for score, _steps in found) for found in reached.values())
         ahead = ours[goal].value - best
-        rows[0][-1] = said(beside, ahead)
+        rows[0][-1] = goal_cell(beside, ahead)
         for name, found in reached.items():
             scores, steps = zip(*found, strict=True)
             spread = f"{statistics.mean(scores):.2f} % ({min(scores):.2f} to {max(scores):.2f})"

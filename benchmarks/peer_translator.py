@@ -95,10 +95,7 @@ def _fill(layer: nn.Module, block: Block) -> None:
     attentions = [(layer.self_attn, block.self_attention)]
     if block.cross_attention is not None:
         attentions.append((layer.multihead_attn, block.cross_attention))
-        pairs += [
-            (layer.norm2, block.cross_attention_norm),
-            (layer.norm3, block.feed_forward_norm),
-        ]
+        pairs += [(layer.norm2, block.cross_attention_norm), (layer.norm3, block.feed_forward_norm)]
     else:
         pairs.append((layer.norm2, block.feed_forward_norm))
     for theirs, mine in attentions:

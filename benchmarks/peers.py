@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from benchmarks import peer_translator, peer_vits
-from benchmarks.goals import said
+from benchmarks.goals import goal_cell
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.timing import measure, milliseconds, ratio, training_step
 
@@ -67,7 +67,7 @@ def _vits(n_layers: int, rounds: int) -> Table:
     rows = []
     for name, seconds in taken.items():
         shown = ratio(taken["ours"], seconds)
-        verdict = said(VIT_GOALS[n_layers], shown.median) if name == best else ""
+        verdict = goal_cell(VIT_GOALS[n_layers], shown.median) if name == best else ""
         rows.append([name, milliseconds(seconds).show(), "" if name == "ours" else shown.show("x"),
                      verdict])  # fmt: skip
     return Table(
@@ -99,7 +99,7 @@ def _translators(rounds: int) -> Table:
         rounds=rounds,
     )
     shown = ratio(taken["ours"], taken["nn.Transformer"])
-    verdict = said(TRANSLATOR_GOAL, shown.median)
+    verdict = goal_cell(TRANSLATOR_GOAL, shown.median)
     return Table(
         "Training step, encoder-decoder, 1 + 1 layers, d_model 64, batch 64, 16 and 18 tokens",
         ["", "CPU-ms a step", "ours takes", "target"],

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.goals import said
+from benchmarks.goals import goal_cell
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import Served, serve
 from benchmarks.timing import TimeRange
@@ -36,14 +36,18 @@ def tables(*, quick: bool) -> Iterator[Table | Skipped]:
                 memory.append([_megabytes(served), *(_after(served, n) for n in SESSIONS)])
     start = TimeRange.of(seconds)
     rows = [
-        ["from the start of the process to an answer, s", start.show(), said(START, start.median)]
+        [
+            "from the start of the process to an answer, s",
+            start.show(),
+            goal_cell(START, start.median),
+        ]
     ]
     names = "cold", *(f"with {n} {'session' if n == 1 else 'sessions'}" for n in SESSIONS)
     most = 0.0
     for name, values in zip(names, zip(*memory, strict=True), strict=True):
         spread = TimeRange.of(list(values))
         most = spread.median
-        verdict = said(MEMORY, most) if name == names[-1] else ""
+        verdict = goal_cell(MEMORY, most) if name == names[-1] else ""
         rows.append([f"memory {name}, MB", spread.show(digits=0), verdict])
     yield Table(
         "A server of recorded runs alone",

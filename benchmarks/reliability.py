@@ -1,8 +1,7 @@
-"""Every attack of ``benchmarks/attacks`` in turn: what was tried, what held and what fell.
+"""Every stress test of ``benchmarks/stress`` in turn: what was tried, what held and what broke.
 
-An attack is a module with ``tables(*, quick)``; it draws what it does from a seed and says the seed
-and its counts in the notes of its tables. One alone: ``python -m benchmarks NAME``.
-docs/security.md says which promise each of them tests.
+A stress test is a module with ``tables(*, quick)``; the notes of its tables have its seed and its
+counts. One alone: ``python -m benchmarks NAME``. docs/security.md says which promise each tests.
 """
 
 from __future__ import annotations
@@ -13,44 +12,38 @@ from collections.abc import Iterator
 
 from benchmarks.report import Skipped, Table
 
-ATTACKS: tuple[str, ...] = (
-    # processes are killed, stopped and doubled
+STRESS_TESTS: tuple[str, ...] = (
+    # processes are killed, suspended and doubled
     "kills",
     "power",
     "clocks",
     "servers",
     # files, links and uploads are not what they should be
-    "folders",
-    "links",
-    "uploads",
+    "fuzz",
     # the disk is full, read-only or forbidden
     "disks",
-    # more is asked for than there is
+    # the largest runs, many visitors, and restless ones
     "memory",
-    # many visitors, and restless ones
     "sessions",
     "visits",
     "clicks",
 )
-"""Names of modules of ``benchmarks/attacks``."""
+"""Names of modules of ``benchmarks/stress``."""
 
 
 def tables(*, quick: bool) -> Iterator[Table | Skipped]:
-    """Run every attack, also where one before it broke down. Raises RuntimeError then, at the end.
-
-    What fell under an attack stands in its table; an attack that cannot be carried out is an error.
-    """
-    broken = []
-    for name in ATTACKS:
+    """Run every stress test, also after one that crashed. Raises RuntimeError then, at the end."""
+    crashed = []
+    for name in STRESS_TESTS:
         try:
             yield from importlib.import_module(module(name)).tables(quick=quick)
         except Exception:  # the others are worth their figures
-            broken.append(name)
-            yield Skipped(name, f"it broke down:\n\n```\n{traceback.format_exc()}```")
-    if broken:
-        raise RuntimeError(f"These attacks broke down: {', '.join(broken)}.")
+            crashed.append(name)
+            yield Skipped(name, f"it crashed:\n\n```\n{traceback.format_exc()}```")
+    if crashed:
+        raise RuntimeError(f"These stress tests crashed: {', '.join(crashed)}.")
 
 
 def module(name: str) -> str:
-    """Return the module of an attack."""
-    return f"benchmarks.attacks.{name}"
+    """Return the module of a stress test."""
+    return f"benchmarks.stress.{name}"

@@ -19,7 +19,7 @@ class Target:
         return f"{'≥' if self.at_least else '≤'} {self.value:g}{self.unit}"
 
     def is_met(self, measured: float) -> bool:
-        """Say whether a number reaches it."""
+        """Return whether a number reaches it."""
         return measured >= self.value if self.at_least else measured <= self.value
 
     def verdict(self, measured: float) -> str:

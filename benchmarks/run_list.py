@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.goals import said
+from benchmarks.goals import goal_cell
 from benchmarks.report import Figure, Table
 from benchmarks.served import serve
 from benchmarks.timing import TimeRange
@@ -49,7 +49,7 @@ def tables(*, quick: bool) -> Iterator[Table]:
     ):
         spread = TimeRange.of(taken)
         reached[goal] = Figure(spread.median)
-        rows.append([what, spread.show(digits=0), said(goal, spread.median)])
+        rows.append([what, spread.show(digits=0), goal_cell(goal, spread.median)])
     yield Table(
         f"The page Runs with {n_runs:,} runs of {N_POINTS:,} points",
         ["opened", "ms from the request to the end of the script", "target"],
@@ -68,9 +68,7 @@ def make_runs(store: RunStore, n_runs: int, n_points: int) -> list[Run]:
         run = store.create(_varied(base, draw, number), state="finished", preset="reverse")
         total = run.experiment.training.steps
         write_status(
-            run.folder,
-            replace(run.status, step=total, seconds=draw.uniform(5, 500)),
-            lasting=False,
+            run.folder, replace(run.status, step=total, seconds=draw.uniform(5, 500)), lasting=False
         )
         (run.folder / "events.jsonl").write_text(_events(draw, total, n_points))
         if number % 3 == 0:

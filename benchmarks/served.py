@@ -119,11 +119,7 @@ def serve(folder: Path, environment: Mapping[str, str] | None = None) -> Iterato
     }
     with (folder / "server.log").open("wb") as log:
         process = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env={**around, **ours, **(environment or {})},
-            stdout=log,
-            stderr=log,
+            command, cwd=ROOT, env={**around, **ours, **(environment or {})}, stdout=log, stderr=log
         )
     served = Served(f"http://localhost:{port}", store, psutil.Process(process.pid))
     try:

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks import kept
+from benchmarks import results
 from benchmarks.goals import GOALS
-from benchmarks.kept import Result
 from benchmarks.report import Figure, Skipped, Table
+from benchmarks.results import Result
 
 
 @dataclass(slots=True)
@@ -69,15 +69,17 @@ def table(outcome: Outcome, before: Mapping[str, Result], *, quick: bool) -> Tab
 
     before: the results that are kept.
     """
-    changed = kept.changes(before, outcome.figures.items())
+    changed = results.changes(before, outcome.figures.items())
     rows = []
     for name, goal in GOALS.items():
         if name in outcome.figures:
             figure = outcome.figures[name]
-            verdict = kept.verdict(name, figure)
+            verdict = results.verdict(name, figure)
             if quick:
                 verdict = "a few steps don't tell" if goal.training else f"{verdict}, roughly"
-            rows.append([name, kept.show(name, figure), str(goal), verdict, changed.get(name, "")])
+            rows.append(
+                [name, results.show(name, figure), str(goal), verdict, changed.get(name, "")]
+            )
         elif goal.module in outcome.modules:
             rows.append([name, "not measured", str(goal), "", ""])
     n_met = sum(row[3] == "met" for row in rows)

@@ -102,7 +102,7 @@ class Visitor:
         return message
 
     def _is_end_of_page(self, message: ForwardMsg) -> bool:
-        """Say whether the page's script has ended. Raises RuntimeError where it could not begin."""
+        """Return whether the page's script has ended. Raises RuntimeError if it failed."""
         if message.WhichOneof("type") != "script_finished":
             return False
         if message.script_finished == ForwardMsg.FINISHED_WITH_COMPILE_ERROR:

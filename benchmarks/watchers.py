@@ -16,12 +16,12 @@ from typing import Any
 
 import psutil
 
-from benchmarks.attacks.sessions import slowdown, start_long_run
-from benchmarks.goals import said
+from benchmarks.goals import goal_cell
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import per_step, serve, wait_until
-from tfm_core.publish.folder import STATE
-from tfm_core.publish.shelf import Shelf
+from benchmarks.stress.sessions import slowdown, start_long_run
+from tfm_core.hosting.published.folder import STATE
+from tfm_core.hosting.published.shelf import Shelf
 
 WATCHERS = 1000
 ARRIVE_SECONDS = 20.0
@@ -86,7 +86,7 @@ def _answers(seen: Crowd) -> Table:
         parts = statistics.quantiles(taken, n=100, method="inclusive")
         if goal is not None:
             reached[goal] = Figure(parts[94])
-        verdict = "" if goal is None else said(goal, parts[94])
+        verdict = "" if goal is None else goal_cell(goal, parts[94])
         numbers = (parts[49], parts[94], parts[98], max(taken))
         rows.append([name, f"{len(taken):,}", *(f"{value:.3f}" for value in numbers), verdict])
     failed = int(seen.total("n_failed"))
@@ -115,7 +115,7 @@ def _spent(seen: Crowd, before: int) -> Table:
         ["the server's CPU, of one core", f"{100 * seen.cpu_seconds / seconds:.0f} %", ""],
         ["CPU a request, ms", f"{1000 * seen.cpu_seconds / n:.2f}", ""],
         ["the clients' CPU, of one core", f"{100 * seen.total('cpu_seconds') / seconds:.0f} %", ""],
-        ["memory that the server grew by, MB", f"{grown:.0f}", said(MEMORY, grown)],
+        ["memory that the server grew by, MB", f"{grown:.0f}", goal_cell(MEMORY, grown)],
     ]  # fmt: skip
     return Table(
         f"What {WATCHERS:,} watchers cost",

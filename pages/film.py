@@ -1,4 +1,4 @@
-"""A run as one page, without a browser: ``python -m pages.film ID``; see ``pages.ui.film``.
+"""A run as one page, without a browser: ``python -m pages.film ID``; see ``pages.ui.files.film``.
 
 It stands here and not on the engine's command line because the page is made of the app's scripts.
 """
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pages.ui import film
+from pages.ui.files import film
 from tfm_core.runs.disk.atomic import write_bytes
 from tfm_core.runs.store import RunStore
 

@@ -5,7 +5,8 @@ import streamlit as st
 from pages import i18n
 from pages.components import effects
 from pages.i18n import _
-from pages.ui import frame, login
+from pages.ui.accounts import login
+from pages.ui.navigation import frame
 
 i18n.follow_link()
 st.set_page_config(page_title=_("Watch a Transformer learn"), page_icon=frame.ICON, layout="wide")

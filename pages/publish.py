@@ -14,8 +14,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from pages.ui.publication import Publication, recorded_runs, write_site
-from tfm_core.publish.folder import EVERY, PAGE, Folder
+from pages.ui.files.publication import Publication, recorded_runs, write_site
+from tfm_core.hosting.published.folder import EVERY, PAGE, Folder
 from tfm_core.runs.store import RunStore
 
 WRONG_INPUT = 2

@@ -1,4 +1,4 @@
-"""Long random attacks: a part of each in every test run, all of it with ``TFM_NIGHTLY=1``."""
+"""Long random stress tests: a part of each in every test run, all of it with ``TFM_NIGHTLY=1``."""
 
 import os
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import kept, summary, timing
+from benchmarks import results, summary, timing
 from benchmarks.accuracy import Reached, experiment_of, figure
 from benchmarks.goals import GOALS, REPORTED_SEEDS, TUNING_SEEDS
-from benchmarks.kept import Result
 from benchmarks.report import Figure, Skipped, Table
+from benchmarks.results import Result
 from tfm_core.presets import PRESETS
 
 EARLIER = Result(Figure(98.7, 57.0), "Some CPU, 2 cores", "2026-01-02", "abc1234")
@@ -28,7 +28,7 @@ def test_every_goal_is_measured_by_a_benchmark_and_can_be_kept():
         assert goal.module in command.BENCHMARKS
         figure = Figure(1234.5, 67.8 if goal.training else None)
         result = Result(figure, "A CPU", "2026-01-02", "abc")
-        assert kept.parse(kept.text({goal.name: result})) == {goal.name: result}
+        assert results.parse(results.text({goal.name: result})) == {goal.name: result}
 
 
 def test_every_goal_that_a_benchmark_reaches_is_in_the_list():
@@ -41,38 +41,38 @@ def test_every_goal_that_a_benchmark_reaches_is_in_the_list():
 
 def test_a_run_replaces_its_own_rows_and_keeps_the_others(tmp_path: Path):
     path = tmp_path / "RESULTS.md"
-    kept.write({"vit-mnist": EARLIER, "engine: translate": OTHER}, path)
-    kept.write({"vit-mnist": NOW}, path)
-    assert kept.read(path) == {"vit-mnist": NOW, "engine: translate": OTHER}
+    results.write({"vit-mnist": EARLIER, "engine: translate": OTHER}, path)
+    results.write({"vit-mnist": NOW}, path)
+    assert results.read(path) == {"vit-mnist": NOW, "engine: translate": OTHER}
     assert "98.7 %" not in path.read_text(encoding="utf-8")
 
 
 def test_what_is_kept_can_be_read():
-    n_rows = kept.PATH.read_text(encoding="utf-8").count("\n| ") - 2
-    assert len(kept.read(kept.PATH)) <= n_rows  # fewer where a goal is gone
+    n_rows = results.PATH.read_text(encoding="utf-8").count("\n| ") - 2
+    assert len(results.read(results.PATH)) <= n_rows  # fewer where a goal is gone
 
 
 def test_rows_of_goals_that_are_gone_are_forgotten(tmp_path: Path):
     path = tmp_path / "RESULTS.md"
-    kept.write({"vit-mnist": EARLIER}, path)
+    results.write({"vit-mnist": EARLIER}, path)
     path.write_text(path.read_text(encoding="utf-8").replace("| vit-mnist |", "| a goal of old |"))
-    assert kept.read(path) == {}
+    assert results.read(path) == {}
 
 
 def test_a_row_that_was_damaged_is_named():
-    damaged = kept.text({"vit-mnist": EARLIER}).replace("98.7 % in", "much in")
+    damaged = results.text({"vit-mnist": EARLIER}).replace("98.7 % in", "much in")
     with pytest.raises(
         ValueError, match=r"'much in 57.0 CPU-s' is not a figure of the goal 'vit-m"
     ):
-        kept.parse(damaged)
+        results.parse(damaged)
 
 
 def test_a_training_is_met_by_its_score_and_its_seconds():
-    assert kept.verdict("vit-mnist", Figure(99.2, 60.0)) == "met"
-    assert kept.verdict("vit-mnist", Figure(99.19, 60.0)) == "missed"
-    assert kept.verdict("vit-mnist", Figure(99.5, 60.2)) == "missed"
-    assert kept.verdict("engine: translate", Figure(-1.0)) == "met"
-    assert kept.verdict("engine: translate", Figure(5.1)) == "missed"
+    assert results.verdict("vit-mnist", Figure(99.2, 60.0)) == "met"
+    assert results.verdict("vit-mnist", Figure(99.19, 60.0)) == "missed"
+    assert results.verdict("vit-mnist", Figure(99.5, 60.2)) == "missed"
+    assert results.verdict("engine: translate", Figure(-1.0)) == "met"
+    assert results.verdict("engine: translate", Figure(5.1)) == "missed"
 
 
 def test_the_worst_seed_counts_where_a_goal_says_so():
@@ -86,7 +86,7 @@ def test_what_is_reported_was_not_used_to_choose():
 
 
 def test_a_preset_says_the_seconds_that_were_measured():
-    measured = kept.read(kept.PATH)
+    measured = results.read(results.PATH)
     assert set(PRESETS) & set(measured)
     for name, preset in PRESETS.items():
         goal = GOALS[name]
@@ -124,7 +124,7 @@ def _stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_benchmark_that_breaks_stops_no_other_and_is_said(monkeypatch, tmp_path, capsys):
     _stand_in(monkeypatch)
     path = tmp_path / "RESULTS.md"
-    kept.write({"engine: translate": OTHER}, path)
+    results.write({"engine: translate": OTHER}, path)
     assert command.main(["--results", str(path)]) == 1
     printed = capsys.readouterr().out
     said = printed.partition("### Summary")[2]
@@ -133,7 +133,7 @@ def test_a_benchmark_that_breaks_stops_no_other_and_is_said(monkeypatch, tmp_pat
     assert "peers broke down: TimeoutError: Waited for a button" in said
     assert "Left out: The app, for it needs a browser." in said
     assert "Traceback" not in printed
-    written = kept.read(path)
+    written = results.read(path)
     assert written["engine: translate"].figure == Figure(3.25)
     assert written["beside nn.Transformer"].figure == Figure(0.75)  # from before it broke down
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pages.ui.page_table import PAGES
+from pages.ui.navigation.page_table import PAGES
 from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.data.text import TEXT_GENERATORS
 

@@ -34,7 +34,7 @@ ORDER = (  # each part of tfm_core may import those in the lines above its own, 
     ("inspect",),
     ("sweeps",),
     ("plots", "recorded"),
-    ("export", "publish"),
+    ("export", "hosting"),
     ("cli",),
     ("__main__",),
 )
@@ -91,6 +91,14 @@ def test_core_imports_only_what_lies_below() -> None:
             other = part(target)
             if other not in (None, own):
                 assert FLOOR[other] < FLOOR[own], f"{name} must not import {target}"
+
+
+def test_hosting_is_loaded_by_name_and_pages_import_only_what_they_publish() -> None:
+    for path in [ROOT / "app.py", *CORE, *PAGES]:
+        hosted = [t for t, _ in imports(path) if part(t) == "hosting"]
+        if part(module(path)) != "hosting":
+            assert all(t.startswith("tfm_core.hosting.published.") for t in hosted), module(path)
+            assert not hosted or path not in CORE, module(path)
 
 
 def test_layers_and_models_that_are_not_builders_know_no_config() -> None:
@@ -208,8 +216,8 @@ def test_components_do_not_know_the_state_of_a_session() -> None:
 
 def test_one_module_keeps_views_in_the_address_and_few_touch_it_at_all() -> None:
     may = {
-        "pages.ui.view_link",  # views
-        "pages.ui.url_config",  # the configuration
+        "pages.ui.address.view_link",  # views
+        "pages.ui.address.url_config",  # the configuration
         "pages.ui.state",  # the current run, and the whole address to copy
         "pages.i18n",  # the language, which lies below what pages share
     }

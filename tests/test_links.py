@@ -8,9 +8,10 @@ from urllib.parse import urlencode
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from pages.ui import drafts, url_config
-from pages.ui.drafts import Draft
-from pages.ui.fields import every_setting
+from pages.ui.address import url_config
+from pages.ui.settings import drafts
+from pages.ui.settings.drafts import Draft
+from pages.ui.settings.fields import every_setting
 from tfm_core import links, made_with
 from tfm_core.config import FAMILIES, ConfigError, Experiment, tasks_for, to_query
 from tfm_core.config.codec import default_sections

@@ -26,11 +26,7 @@ class WrongValue(Unreadable):
     def __init__(self, file: str, name: str, *, is_missing: bool = False) -> None:
         """Name the field, and the file that it was read from."""
         self.name, self.is_missing = name, is_missing
-        super().__init__(
-            "{file} has a value of “{name}” that cannot be",
-            file=file,
-            name=name,
-        )
+        super().__init__("{file} has a value of “{name}” that cannot be", file=file, name=name)
 
 
 class Stored(Generic[Record]):

@@ -6,9 +6,9 @@ import streamlit as st
 
 from pages.i18n import _, paragraph
 from pages.ui import show
-from pages.ui.model_choice import Chosen
+from pages.ui.settings.model_choice import Chosen
 from tfm_core.inspect import activations
-from tfm_core.plots import architecture as plots
+from tfm_core.plots.model import architecture as plots
 from tfm_core.runs.run import Run
 from tfm_core.variants.activations import ACTIVATIONS
 

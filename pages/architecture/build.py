@@ -7,9 +7,10 @@ import streamlit as st
 from pages.architecture import diagram, model_file
 from pages.architecture.table import example_size, published
 from pages.i18n import _
-from pages.ui import controls, drafts, model_choice, show, state
-from pages.ui.fields import settings_of
-from pages.ui.model_choice import Chosen
+from pages.ui import show, state
+from pages.ui.settings import controls, drafts, model_choice
+from pages.ui.settings.fields import settings_of
+from pages.ui.settings.model_choice import Chosen
 from tfm_core.facts.compute import macs
 
 _EDITOR = "build-editor"

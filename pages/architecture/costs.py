@@ -5,14 +5,15 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _, paragraph
-from pages.ui import run_time, show, state
-from pages.ui.model_choice import Chosen
+from pages.ui import show, state
+from pages.ui.runs import run_time
+from pages.ui.settings.model_choice import Chosen
 from tfm_core.config import TrainingConfig
 from tfm_core.config.shape import CaptionShape, ImageShape
 from tfm_core.facts.compute import grown, lengths, macs, unasked
 from tfm_core.facts.memory import PROCESS_BYTES, Memory, memory
 from tfm_core.facts.parameter_table import parameter_table
-from tfm_core.plots import architecture as plots
+from tfm_core.plots.model import architecture as plots
 from tfm_core.variants.optimisers import OPTIMISERS
 from tfm_core.variants.positions import POSITIONS
 from tfm_core.variants.precisions import PRECISIONS

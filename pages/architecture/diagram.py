@@ -9,8 +9,8 @@ import streamlit as st
 
 from pages.components.diagram import diagram as component
 from pages.i18n import _, paragraph
-from pages.ui import page_table
-from pages.ui.model_choice import Chosen
+from pages.ui.navigation import page_table
+from pages.ui.settings.model_choice import Chosen
 from tfm_core.facts.compute import layers
 from tfm_core.inspect.diagram import graph as drawing
 from tfm_core.inspect.diagram.graph import DiagramColours

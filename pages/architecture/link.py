@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.ui import view_link
-from pages.ui.model_choice import VERSUS, SizedModelView
+from pages.ui.address import view_link
+from pages.ui.settings.model_choice import VERSUS, SizedModelView
 
 
 @dataclass(frozen=True, slots=True)

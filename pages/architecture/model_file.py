@@ -9,11 +9,11 @@ import streamlit as st
 
 from pages.i18n import _, paragraph
 from pages.ui import show
-from pages.ui.model_choice import Chosen
+from pages.ui.settings.model_choice import Chosen
 from tfm_core.inspect.attention.trained import no_checkpoint
 from tfm_core.inspect.source.carried import Carried, carried, command
 from tfm_core.inspect.source.file import FORMS, AttentionForm, printed, source_code
-from tfm_core.plots.pictures import png
+from tfm_core.plots.examples.pictures import png
 from tfm_core.runs.run import Run
 
 _FORM = "build-attention-form"

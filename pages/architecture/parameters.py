@@ -5,7 +5,8 @@ import streamlit as st
 from pages.architecture import activation as activation_view
 from pages.architecture import costs, table
 from pages.i18n import _
-from pages.ui import model_choice, show
+from pages.ui import show
+from pages.ui.settings import model_choice
 
 show.header("parameters")
 left, right = st.columns(2)

@@ -6,8 +6,11 @@ import pandas as pd
 import streamlit as st
 
 from pages.i18n import _, paragraph
-from pages.ui import page_table, show, shown_run, state, visitors
-from pages.ui.model_choice import Chosen
+from pages.ui import show, state
+from pages.ui.accounts import visitors
+from pages.ui.navigation import page_table
+from pages.ui.runs import shown_run
+from pages.ui.settings.model_choice import Chosen
 from pages.ui.typed import escape
 from tfm_core.config.shape import CaptionShape, ImageShape
 from tfm_core.facts.architectures import Architecture
@@ -15,7 +18,7 @@ from tfm_core.facts.compute import macs
 from tfm_core.facts.differences import differences
 from tfm_core.facts.parameter_table import ParameterRow, most_in, parameter_table
 from tfm_core.inspect.attention.trained import Histogram, weight_histograms
-from tfm_core.plots import architecture as plots
+from tfm_core.plots.model import architecture as plots
 from tfm_core.runs.run import Run
 
 

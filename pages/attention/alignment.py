@@ -17,7 +17,7 @@ from tfm_core import byte_cache
 from tfm_core.config import Experiment
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.example import Example
-from tfm_core.plots.head_scores import score_lines
+from tfm_core.plots.heads.head_scores import score_lines
 from tfm_core.runs.run import Run
 
 _TABLE = "attention-alignment-table"

@@ -11,7 +11,8 @@ from pages.attention import heads
 from pages.attention.selection_link import Selection
 from pages.components.heads import Frame, SnapshotAnimation
 from pages.i18n import _
-from pages.ui import runs_access, show
+from pages.ui import show
+from pages.ui.runs import runs_access
 from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.inspect.attention.head_labels import HeadLabels

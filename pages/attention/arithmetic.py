@@ -25,7 +25,7 @@ from tfm_core.inspect.attention.cell import (
 )
 from tfm_core.inspect.attention.cell import cell as cell_of
 from tfm_core.inspect.attention.example import Example
-from tfm_core.plots.attention import outline_cells
+from tfm_core.plots.heads.attention import outline_cells
 from tfm_core.plots.palette import VERMILION
 from tfm_core.probe.labels import MapAxes, axes, modules_by_kind, rows
 from tfm_core.runs.run import Run

@@ -12,12 +12,14 @@ from pages.attention import selection as chosen
 from pages.attention.figures import one_head
 from pages.attention.selection_link import Offer, Selection, nearest_step
 from pages.i18n import _, paragraph
-from pages.ui import runs_access, show, state, visitors
+from pages.ui import show, state
+from pages.ui.accounts import visitors
+from pages.ui.runs import runs_access
 from pages.ui.typed import escape
 from tfm_core.data.own.sets import set_of
 from tfm_core.inspect.attention.comparison import check_same_tokens, compare, same_example
 from tfm_core.inspect.attention.example import Example, example_of
-from tfm_core.plots.attention import difference_map, head_map
+from tfm_core.plots.heads.attention import difference_map, head_map
 from tfm_core.probe.labels import KINDS, axes, modules_by_kind
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run

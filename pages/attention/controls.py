@@ -13,8 +13,8 @@ from pages.attention import selection_link
 from pages.attention.selection_link import MISTAKES, OWN, Offer, Selection
 from pages.components.pickers import Thumbnail, thumbnails
 from pages.i18n import _
-from pages.ui import run_words
-from pages.ui.task_panels import example_name
+from pages.ui.model.task_panels import example_name
+from pages.ui.runs import run_words
 from tfm_core.inspect.attention.head_labels import first_heads
 from tfm_core.probe.labels import KINDS, axes, kinds_of, modules_by_kind
 from tfm_core.probe.types import Probe

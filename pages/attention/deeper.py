@@ -10,7 +10,7 @@ from pages.attention import selection as chosen
 from pages.attention.animation import Film
 from pages.attention.selection_link import ARITHMETIC, VIEWS, Offer, Selection
 from pages.i18n import _
-from pages.ui import answer
+from pages.ui.model import answer
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.example import Example
 from tfm_core.probe.types import Probe

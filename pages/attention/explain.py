@@ -14,8 +14,8 @@ from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.explanations import EXPLANATIONS, FILLS, Explained, explained
-from tfm_core.plots.knockouts import deletion_curves
-from tfm_core.plots.patches import patch_overlay
+from tfm_core.plots.heads.knockouts import deletion_curves
+from tfm_core.plots.heads.patches import patch_overlay
 from tfm_core.runs.run import Run
 
 _CLASS, _FILL = "attention-explained-class", "attention-fill"

@@ -30,8 +30,8 @@ from tfm_core.inspect.attention.alignment import clearest_row
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.head_labels import HeadLabels
 from tfm_core.inspect.attention.map_view import MapView, map_view
-from tfm_core.plots import attention as plots
-from tfm_core.plots.attention import outline_cells
+from tfm_core.plots.heads import attention as plots
+from tfm_core.plots.heads.attention import outline_cells
 from tfm_core.plots.palette import COLOURS, ORANGE
 from tfm_core.probe.labels import CLS, axes, kinds_of, modules_by_kind
 from tfm_core.runs.run import Run

@@ -14,8 +14,10 @@ from pages.attention import selection as chosen
 from pages.attention.selection_link import MAX_TEXT, MISTAKES, Selection
 from pages.components.digits import digit_pad
 from pages.i18n import _, content
-from pages.ui import answer, page_table, sentence_field, show, typed
-from pages.ui.task_panels import panels
+from pages.ui import show, typed
+from pages.ui.model import answer, sentence_field
+from pages.ui.model.task_panels import panels
+from pages.ui.navigation import page_table
 from pages.ui.typed import escape
 from tfm_core.config import CaptionTaskConfig, ImageTaskConfig, SequenceTaskConfig
 from tfm_core.data import own_picture

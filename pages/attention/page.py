@@ -21,17 +21,12 @@ from pages.attention.animation import Film
 from pages.attention.selection_link import OWN, Offer, Selection
 from pages.components.effects import reveal
 from pages.i18n import _
-from pages.ui import (
-    answer,
-    page_table,
-    runs_access,
-    show,
-    shown_run,
-    state,
-    view_link,
-    visitors,
-    walk_steps,
-)
+from pages.ui import show, state
+from pages.ui.accounts import visitors
+from pages.ui.address import view_link
+from pages.ui.model import answer, walk_steps
+from pages.ui.navigation import page_table
+from pages.ui.runs import runs_access, shown_run
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run

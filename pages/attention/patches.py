@@ -9,14 +9,15 @@ from pages.attention.controls import MEAN
 from pages.attention.selection_link import Offer, Selection
 from pages.components import live_figure
 from pages.i18n import _, paragraph
-from pages.ui import page_table, show, state
+from pages.ui import show, state
+from pages.ui.navigation import page_table
 from tfm_core.config import Experiment
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.positions.similarity import geometry, tiles_of
-from tfm_core.plots import attention as plots
-from tfm_core.plots import patches as patch_plots
-from tfm_core.plots.captions import caption_strip
-from tfm_core.plots.positions import position_tiles
+from tfm_core.plots.heads import attention as plots
+from tfm_core.plots.heads import patches as patch_plots
+from tfm_core.plots.heads.captions import caption_strip
+from tfm_core.plots.model.positions import position_tiles
 from tfm_core.probe.labels import CLS, axes, modules_by_kind, patches_per_side
 from tfm_core.runs.run import Run
 from tfm_core.variants.positions import POSITIONS

@@ -21,7 +21,8 @@ from pages.attention.selection_link import (
     resolve,
     to_query,
 )
-from pages.ui import state, view_link
+from pages.ui import state
+from pages.ui.address import view_link
 
 _KEY = "attention"
 _PLACE = (LAYER.query, HEAD.query)  # another run has another head to open on

@@ -11,8 +11,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from pages.i18n import _
-from pages.ui import view_link
-from pages.ui.parameters import Choice, Number, Parameter, Text, Unfit, Written, one_of, whole
+from pages.ui.address import view_link
+from pages.ui.address.parameters import (
+    Choice,
+    Number,
+    Parameter,
+    Text,
+    Unfit,
+    Written,
+    one_of,
+    whole,
+)
 from tfm_core.probe.labels import RowNames
 
 OWN = "own"

@@ -27,8 +27,8 @@ from pages.ui import state
 from tfm_core.inspect.attention import head_statistics
 from tfm_core.inspect.attention.example import Example
 from tfm_core.plots import export
-from tfm_core.plots.attention import head_map
 from tfm_core.plots.export import map_svg
+from tfm_core.plots.heads.attention import head_map
 from tfm_core.plots.palette import COLOURS
 from tfm_core.probe.labels import kinds_of, modules_by_kind, written_tokens
 from tfm_core.runs.run import Run

@@ -8,20 +8,14 @@ import streamlit as st
 from pages.before import maps
 from pages.before.maps import FIGURES, LABELS, SHORT
 from pages.i18n import _, paragraph
-from pages.ui import (
-    comparison,
-    run_actions,
-    runs_access,
-    show,
-    shown_run,
-    state,
-    visitors,
-)
+from pages.ui import show, state
+from pages.ui.accounts import visitors
+from pages.ui.runs import comparison, run_actions, runs_access, shown_run
 from tfm_core.config import TEXT_TASKS, TextTaskConfig
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.rnn_attention import Contest, CrossAttentionAtStep
 from tfm_core.inspect.compare import conclusions
-from tfm_core.plots import before as plots
+from tfm_core.plots.heads import before as plots
 from tfm_core.runs.run import Run
 
 FIRST_STEPS = 600

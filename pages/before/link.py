@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pages.i18n import N_
-from pages.ui import parameters, view_link
+from pages.ui.address import parameters, view_link
 
 VIEW = parameters.named(
     "view",

@@ -5,12 +5,14 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import N_, _
-from pages.ui import page_table, run_words, show, state
+from pages.ui import show, state
+from pages.ui.navigation import page_table
+from pages.ui.runs import run_words
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.inspect.attention.rnn_attention import HEADS, Contest, CrossAttentionAtStep
 from tfm_core.inspect.compare import conclusions
-from tfm_core.plots.attention import head_map, outline_cells
+from tfm_core.plots.heads.attention import head_map, outline_cells
 from tfm_core.plots.palette import ORANGE
 from tfm_core.runs.run import Run
 

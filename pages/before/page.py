@@ -7,7 +7,9 @@ import streamlit as st
 from pages.before import contest, times
 from pages.before.link import VIEW
 from pages.i18n import _, content
-from pages.ui import run_actions, show, view_link
+from pages.ui import show
+from pages.ui.address import view_link
+from pages.ui.runs import run_actions
 
 EQUATIONS = {
     "2014": (

@@ -9,10 +9,11 @@ import streamlit as st
 
 from pages.before.maps import LABELS
 from pages.i18n import _, paragraph
-from pages.ui import run_time, show, state
+from pages.ui import show, state
+from pages.ui.runs import run_time
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.speed.step_times import BATCH, LENGTHS, recorded_times
-from tfm_core.plots import before as plots
+from tfm_core.plots.heads import before as plots
 
 TICK = 1.5
 _ROUND = "before-round"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pages.i18n import N_
-from pages.ui import parameters, view_link
-from pages.ui.parameters import Choice, Choices, Flag, Number, Option, Parameter, Text
+from pages.ui.address import parameters, view_link
+from pages.ui.address.parameters import Choice, Choices, Flag, Number, Option, Parameter, Text
 from tfm_core.inspect.by_hand import attention, learning
 
 MAX_LETTERS = 100  # of the words together

@@ -10,11 +10,12 @@ import streamlit as st
 from pages.by_hand.link import LEARNED, MATRICES, RATE, RATES, SEED, WANTED
 from pages.by_hand.words import Given
 from pages.i18n import _, paragraph
-from pages.ui import show, view_link
+from pages.ui import show
+from pages.ui.address import view_link
 from tfm_core.inspect.by_hand import attention, learning
 from tfm_core.inspect.by_hand import text as by_hand_text
 from tfm_core.inspect.by_hand.attention import Floats, Matrices
-from tfm_core.plots import by_hand as plots
+from tfm_core.plots.heads import by_hand as plots
 
 _BASE, _MADE = "hand-matrices", "hand-made"
 LETTERS = {"query": "W_Q", "key": "W_K", "value": "W_V", "out": "W_O"}

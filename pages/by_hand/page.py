@@ -7,7 +7,8 @@ import streamlit as st
 from pages.by_hand import stages, words
 from pages.by_hand.link import STAGE, elsewhere
 from pages.i18n import _, content
-from pages.ui import show, view_link
+from pages.ui import show
+from pages.ui.address import view_link
 
 STAGES = {
     "one-hot": stages.one_hot,

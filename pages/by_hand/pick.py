@@ -8,9 +8,9 @@ from pages.by_hand import words
 from pages.by_hand.link import AT
 from pages.by_hand.words import Given
 from pages.i18n import _
-from pages.ui import view_link
+from pages.ui.address import view_link
 from tfm_core.inspect.by_hand import attention, text
-from tfm_core.plots.by_hand import Pick
+from tfm_core.plots.heads.by_hand import Pick
 
 _PICK = "hand-pick"
 _PAIRS = {"scores", "scaled", "masked", "exp", "weights", "mix"}

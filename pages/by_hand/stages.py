@@ -14,14 +14,16 @@ from pages.by_hand.link import FORM, FORMS, HEAD, N_HEADS
 from pages.by_hand.words import Given
 from pages.components.pickers import number_sheet
 from pages.i18n import N_, _
-from pages.ui import show, view_link, walk_steps
+from pages.ui import show
+from pages.ui.address import view_link
+from pages.ui.model import walk_steps
 from pages.ui.typed import escape
 from tfm_core.inspect.by_hand import attention, questions
 from tfm_core.inspect.by_hand import forms as by_hand_forms
 from tfm_core.inspect.by_hand.attention import Attended, Matrices
 from tfm_core.inspect.walk.steps import Question
-from tfm_core.plots import by_hand as plots
-from tfm_core.plots.by_hand import Pick
+from tfm_core.plots.heads import by_hand as plots
+from tfm_core.plots.heads.by_hand import Pick
 from tfm_core.plots.sheet import SheetLine
 
 TITLES = (

@@ -9,7 +9,8 @@ import streamlit as st
 
 from pages.by_hand.link import HEADS_WIDTH, MASK, ONE_WIDTH, SCALE, TURNED, VECTORS, WORDS
 from pages.i18n import _, paragraph
-from pages.ui import show, typed, view_link
+from pages.ui import show, typed
+from pages.ui.address import view_link
 from tfm_core.inspect.by_hand import attention
 from tfm_core.inspect.by_hand import text as by_hand_text
 from tfm_core.inspect.by_hand.attention import Bools, Floats

@@ -5,7 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import page_table, run_actions, shown_run, visitors
+from pages.ui.accounts import visitors
+from pages.ui.navigation import page_table
+from pages.ui.runs import run_actions, shown_run
 from pages.ui.typed import escape
 from tfm_core.config import CaptionTaskConfig
 from tfm_core.runs.run import Run

@@ -19,7 +19,7 @@ from tfm_core.inspect.text.caption_look import (
     chosen_maps,
     scores,
 )
-from tfm_core.plots.captions import caption_scene, caption_strip
+from tfm_core.plots.heads.captions import caption_scene, caption_strip
 from tfm_core.runs.run import Run
 
 _LAYER, _HEAD = "captions-layer", "captions-head"

@@ -12,8 +12,11 @@ from pages.compare.link import AT, EXAMPLE, KIND, LAST
 from pages.components.effects import moving
 from pages.components.heads import GridStyle, OverPicture, head_grid
 from pages.i18n import _
-from pages.ui import answer, page_table, show, state, view_link
-from pages.ui.task_panels import example_name
+from pages.ui import show, state
+from pages.ui.address import view_link
+from pages.ui.model import answer
+from pages.ui.model.task_panels import example_name
+from pages.ui.navigation import page_table
 from pages.ui.typed import escape
 from tfm_core.inspect.attention.comparison import common_step, nearest, same_example
 from tfm_core.inspect.attention.example import Example, example_of

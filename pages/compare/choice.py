@@ -10,10 +10,12 @@ import streamlit as st
 
 from pages.compare.link import MAX_RUNS, RUNS
 from pages.i18n import _, ngettext
-from pages.ui import runs_access, view_link, visitors
+from pages.ui.accounts import visitors
+from pages.ui.address import view_link
+from pages.ui.runs import runs_access
 from pages.ui.typed import escape
 from tfm_core.inspect.compare.names import change, names
-from tfm_core.plots.comparison import slots
+from tfm_core.plots.training.comparison import slots
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 

@@ -13,11 +13,13 @@ from pages.compare.choice import StyledRun
 from pages.compare.link import AXIS, BANDS, LOG_X, LOG_Y, METRIC, WINDOW
 from pages.components.live_figure import live_figure
 from pages.i18n import _, language
-from pages.ui import runs_access, state, view_link
+from pages.ui import state
+from pages.ui.address import view_link
+from pages.ui.runs import runs_access
 from pages.ui.typed import escape
 from tfm_core.inspect.compare.curves import AXES, METRICS, AxisName, caveats, track
-from tfm_core.plots import comparison as plots
-from tfm_core.plots.comparison import CurvePanel, RunLine
+from tfm_core.plots.training import comparison as plots
+from tfm_core.plots.training.comparison import CurvePanel, RunLine
 from tfm_core.runs.curves import Curves
 
 _HEIGHT, _PER_PANEL = 62, 126  # pixels: two panels fit the first screen

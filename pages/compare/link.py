@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import cast
 
 from pages.i18n import _
-from pages.ui import comparison, parameters, view_link
-from pages.ui.parameters import Choice, Choices, Flag, Number, Option, Parameter, Unfit
+from pages.ui.address import parameters, view_link
+from pages.ui.address.parameters import Choice, Choices, Flag, Number, Option, Parameter, Unfit
+from pages.ui.runs import comparison
 from tfm_core.inspect.compare.curves import AXES, METRICS
 from tfm_core.probe.labels import KINDS
 from tfm_core.runs.run import ID

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pages.compare import beside, choice, curves, seeds, table
-from pages.ui import comparison, show, state
+from pages.ui import show, state
+from pages.ui.runs import comparison
 from tfm_core.runs.run import Run
 
 

@@ -10,14 +10,15 @@ import streamlit as st
 from pages.compare.choice import StyledRun
 from pages.compare.link import BANDS
 from pages.i18n import _
-from pages.ui import comparison, runs_access, view_link
+from pages.ui.address import view_link
+from pages.ui.runs import comparison, runs_access
 from pages.ui.typed import escape
 from tfm_core.inspect.compare.curves import METRICS, AxisName, figures, track
 from tfm_core.inspect.compare.names import names
 from tfm_core.inspect.compare.seeds import configurations
 from tfm_core.inspect.compare.spread import Measure, band, corrected, paired, sentence, spread
-from tfm_core.plots.comparison import SpreadBand, slots
-from tfm_core.plots.stage import smooth
+from tfm_core.plots.training.comparison import SpreadBand, slots
+from tfm_core.plots.training.stage import smooth
 from tfm_core.sentences import N_
 
 WITH_BANDS: tuple[AxisName, ...] = ("step", "epoch", "examples")

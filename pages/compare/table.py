@@ -11,10 +11,11 @@ import streamlit as st
 
 from pages.compare.choice import StyledRun
 from pages.i18n import N_, _
-from pages.ui import run_words, runs_access, show, state
+from pages.ui import show, state
+from pages.ui.runs import run_words, runs_access
 from tfm_core.inspect.compare.curves import Figures, figures
 from tfm_core.inspect.compare.differences import Difference, differences
-from tfm_core.plots.comparison import style_of
+from tfm_core.plots.training.comparison import style_of
 
 MAX_COLUMNS = 5
 """Settings shown in the main table; more get their own table."""

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from pages.components.component import component, is_whole, plain, sent
 from pages.i18n import _
-from tfm_core.plots.patches import INK
+from tfm_core.plots.heads.patches import INK
 
 SIDE = 112  # pixels to a side of what the browser sends, 4 for each of MNIST's
 

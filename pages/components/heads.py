@@ -19,9 +19,9 @@ from pages.components.component import component, is_index, pack_bytes, pooled, 
 from pages.components.files import bundled, joined
 from pages.i18n import _
 from tfm_core.inspect.attention.map_view import MapView
-from tfm_core.plots.attention import MASKED, SCALES
+from tfm_core.plots.heads.attention import MASKED, SCALES
+from tfm_core.plots.heads.patches import INK
 from tfm_core.plots.palette import BACKGROUNDS, BLUE, CARDS, INKS, LINES, ThemeName
-from tfm_core.plots.patches import INK
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from html import escape
 from pages.components.files import bundled, joined
 from pages.components.film import colours
 from pages.i18n import _, language
-from tfm_core.publish.folder import tag
+from tfm_core.hosting.published.folder import tag
 
 POLICY = "; ".join(
     [

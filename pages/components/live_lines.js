@@ -1,5 +1,5 @@
 // The log of a published run: lines that only grow, folded into the curves that the stage draws.
-// tfm_core/publish/lines.py says what a line is.
+// tfm_core/hosting/published/lines.py says what a line is.
 
 export const begun = () => ({ batch: [], validation: [], average: [], test: [], best: [], snapshots: new Map() });
 

@@ -1,5 +1,5 @@
 // A published run as it is read, and told to the stage: files that anybody's web server hands out, while
-// they grow. tfm_core/publish/folder.py says what the files are.
+// they grow. tfm_core/hosting/published/folder.py says what the files are.
 
 import { begun, fold, linesOf } from "./live_lines.js";
 import { changing, grown, lasting, lastingJson } from "./live_files.js";

@@ -14,7 +14,7 @@ import numpy as np
 from pages.components.component import component, is_index
 from pages.i18n import _
 from tfm_core.inspect.masks.lab import Array, MaskedAttention
-from tfm_core.plots.attention import DIVERGING, MASKED, SCALES
+from tfm_core.plots.heads.attention import DIVERGING, MASKED, SCALES
 
 SheetCell = tuple[int, int]
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from pages.components.component import component, is_index, is_name
 from pages.i18n import _
+from tfm_core.plots.examples.pictures import picture_url
 from tfm_core.plots.palette import COLOURS
-from tfm_core.plots.pictures import picture_url
 from tfm_core.plots.sheet import SheetLine, described
 
 _chips = component("word_chips", css=["word_chips.css"], html='<div class="chips"></div>\n')

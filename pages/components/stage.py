@@ -19,10 +19,10 @@ from pages.components.component import component, is_index, pack_bytes, plain, p
 from pages.i18n import _
 from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.inspect.progress.stage import Stage, StageAnswer, StageFrame
-from tfm_core.plots.attention import MASKED, SCALES
+from tfm_core.plots.examples.pictures import picture_url
+from tfm_core.plots.heads.attention import MASKED, SCALES
 from tfm_core.plots.palette import COLOURS
-from tfm_core.plots.pictures import picture_url
-from tfm_core.plots.stage import ROLE_COLOURS, StageLine
+from tfm_core.plots.training.stage import ROLE_COLOURS, StageLine
 
 MAX_VALUES = 500_000
 """Weights of all snapshots together that are sent: 1 MB."""

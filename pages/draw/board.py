@@ -11,9 +11,12 @@ import streamlit as st
 from pages.components.digits import Drawing, LabReading, Picture, Reading, digit_lab, valid_drawing
 from pages.draw import words
 from pages.i18n import _
-from pages.ui import page_table, runs_access, state, view_link
-from pages.ui.digit_models import LOOK_AGAIN, models, samples
-from pages.ui.parameters import Unfit, Written
+from pages.ui import state
+from pages.ui.address import view_link
+from pages.ui.address.parameters import Unfit, Written
+from pages.ui.model.digit_models import LOOK_AGAIN, models, samples
+from pages.ui.navigation import page_table
+from pages.ui.runs import runs_access
 from tfm_core.config import ImageTaskConfig, ViTConfig
 from tfm_core.data import own_picture
 from tfm_core.facts.batches import Batches

@@ -6,7 +6,9 @@ import streamlit as st
 
 from pages.draw.board import board
 from pages.i18n import _
-from pages.ui import page_table, run_actions, run_words, show, shown_run
+from pages.ui import show
+from pages.ui.navigation import page_table
+from pages.ui.runs import run_actions, run_words, shown_run
 from pages.ui.typed import escape
 from tfm_core.inspect.progress.pictures import reads_drawings
 from tfm_core.runs.run import Run

@@ -10,15 +10,16 @@ import numpy as np
 import streamlit as st
 
 from pages.encoders import run as encoders_run
-from pages.i18n import _
-from pages.ui import run_actions, run_time, show, state, typed
+from pages.i18n import _, content
+from pages.ui import show, state, typed
+from pages.ui.runs import run_actions, run_time
 from pages.ui.typed import escape
 from tfm_core.config import TextTaskConfig
 from tfm_core.data.text import text_task
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text import blanks as core
 from tfm_core.inspect.text.blanks import Blank, Filled
-from tfm_core.plots import reading as plots
+from tfm_core.plots.texts import reading as plots
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 
@@ -39,7 +40,6 @@ _SEED = 8
 
 
 def view() -> None:
-    encoders_run.explain("blanks")
     st.session_state.setdefault(_TEXT, EXAMPLES[0])
     encoders_run.show_with("masked-words", core.fills_blanks, _draw)
     _spans()
@@ -47,7 +47,8 @@ def view() -> None:
 
 def _spans() -> None:
     st.header(_("T5: hidden spans"), anchor=False, divider="grey")
-    encoders_run.explain("spans")
+    with st.expander(_("How it works"), icon=":material/help:"):
+        st.markdown(content("encoders_spans"))
     preset = PRESETS[_SPANS]
     task = text_task(preset.experiment.task_as(TextTaskConfig))
     pair = task.sample(random.Random(_SEED))

@@ -6,7 +6,8 @@ import streamlit as st
 
 from pages.encoders import run as encoders_run
 from pages.i18n import _, paragraph
-from pages.ui import run_actions, show, state
+from pages.ui import show, state
+from pages.ui.runs import run_actions
 from tfm_core.inspect.attention import token_roles
 from tfm_core.inspect.attention.token_roles import CLS, MEAN, PATCH, TokenRoles
 from tfm_core.runs.run import Run
@@ -15,7 +16,6 @@ WITH_CLS = "recorded-notebook-vit"
 
 
 def view() -> None:
-    encoders_run.explain("patches")
     encoders_run.show_with("vit-digits", token_roles.reads_patches, _draw, WITH_CLS)
 
 

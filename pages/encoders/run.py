@@ -8,17 +8,11 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.i18n import N_, _, content
-from pages.ui import (
-    page_table,
-    parameters,
-    run_actions,
-    run_time,
-    run_words,
-    shown_run,
-    state,
-    view_link,
-)
+from pages.i18n import N_, _
+from pages.ui import state
+from pages.ui.address import parameters, view_link
+from pages.ui.navigation import page_table
+from pages.ui.runs import run_actions, run_time, run_words, shown_run
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS
@@ -47,11 +41,6 @@ class EncodersView:
     view: str = view_link.linked(VIEW)
 
 
-def explain(name: str) -> None:
-    with st.expander(_("How it works"), icon=":material/help:"):
-        st.markdown(content(f"encoders_{name}"))
-
-
 def show_with(
     preset: str, fits: Callable[[Experiment], bool], draw: Draw, recorded_first: str = ""
 ) -> None:
@@ -72,18 +61,17 @@ def _look(run: Run, draw: Draw, was_live: bool, preset: str) -> None:
     status = run.status
     if was_live and not status.is_active:
         state.draw_anew()  # once: redrawn, it no longer polls
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        name = escape(run.meta.name)
-        words = _("Read by **{name}**", name=name)
-        st.markdown(f"{words} {run_words.badge(status)}", width="content")
+    if not run.meta.recorded:
+        words = _("Read by **{name}**", name=escape(run.meta.name))
+        st.markdown(f"{words} {run_words.badge(status)}")
+    if run.has_checkpoint:
+        draw(run)
         st.page_link(
             page_table.path_of("attention"),
             label=_("Open all maps"),
             icon=":material/visibility:",
             query_params={"run": run.id},
         )
-    if run.has_checkpoint:
-        draw(run)
     else:
         shown_run.no_weights(run, key="encoders")
         if not status.is_active:
@@ -116,12 +104,13 @@ def sentence(
         if word is not None:
             st.session_state[key] = with_word(str(st.session_state[key]), word, words)
 
-    text = st.text_input(label, key=key, help=_("Use the task's words, then press Enter."))
-    with st.container(horizontal=True, gap="small"):
-        for index, example in enumerate(examples):
-            st.button(example, key=f"{buttons}-{index}", on_click=take, args=(example,))
-        with st.popover(_("Add one of {n} words", n=len(words)), icon=":material/dictionary:"):
-            st.pills(_("Press a word to add it"), sorted(words), key=pressed, on_change=put)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        text = st.text_input(label, key=key, help=_("Use the task's words, then press Enter."))
+        with st.popover(_("Examples"), icon=":material/format_quote:"):
+            for index, example in enumerate(examples):
+                st.button(example, key=f"{buttons}-{index}", on_click=take, args=(example,))
+        with st.popover(_("Add a word"), icon=":material/dictionary:"):
+            st.pills(_("Words of the task"), sorted(words), key=pressed, on_change=put)
     return text
 
 

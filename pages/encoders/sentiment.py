@@ -15,7 +15,7 @@ from pages.ui.typed import escape
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text import sentence as core
 from tfm_core.inspect.text.sentence import SentenceReading
-from tfm_core.plots import reading as plots
+from tfm_core.plots.texts import reading as plots
 from tfm_core.runs.run import Run
 
 MAX_TEXT = 300
@@ -29,7 +29,6 @@ _TEXT = "encoders-text"
 
 
 def view() -> None:
-    encoders_run.explain("sentiment")
     st.session_state.setdefault(_TEXT, EXAMPLES[0])
     encoders_run.show_with("sentiment", core.reads_labels, _draw)
 

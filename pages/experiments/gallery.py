@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import parameters, run_time, state, view_link
+from pages.ui import state
+from pages.ui.address import parameters, view_link
+from pages.ui.runs import run_time
 from tfm_core.inspect.experiments import DEMONSTRATIONS
 from tfm_core.inspect.experiments.demonstration import THEMES, Demonstration, by_theme
 from tfm_core.inspect.experiments.result import RunIndex

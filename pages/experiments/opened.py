@@ -8,19 +8,12 @@ import streamlit as st
 
 from pages.experiments import outcome
 from pages.i18n import _, ngettext
-from pages.ui import (
-    comparison,
-    page_table,
-    run_actions,
-    run_time,
-    run_words,
-    show,
-    shown_run,
-    state,
-    walk_steps,
-)
-from pages.ui.drafts import Draft
-from pages.ui.run_actions import Start
+from pages.ui import show, state
+from pages.ui.model import walk_steps
+from pages.ui.navigation import page_table
+from pages.ui.runs import comparison, run_actions, run_time, run_words, shown_run
+from pages.ui.runs.run_actions import Start
+from pages.ui.settings.drafts import Draft
 from tfm_core.config import FAMILIES, Experiment
 from tfm_core.inspect.compare.differences import differences
 from tfm_core.inspect.experiments.demonstration import Arm, Demonstration

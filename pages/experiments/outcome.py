@@ -9,15 +9,16 @@ import streamlit as st
 
 from pages.components.live_figure import live_figure
 from pages.i18n import _
-from pages.ui import comparison, runs_access, show
+from pages.ui import show
+from pages.ui.runs import comparison, runs_access
 from pages.ui.typed import escape
 from tfm_core.inspect.compare.curves import METRICS, caveats, track
 from tfm_core.inspect.compare.spread import band
 from tfm_core.inspect.experiments.demonstration import Arm, Demonstration
 from tfm_core.inspect.experiments.findings import conclude
 from tfm_core.inspect.experiments.result import ExperimentRuns, Result, read
-from tfm_core.plots import comparison as plots
-from tfm_core.plots.comparison import CurvePanel, RunLine, SpreadBand
+from tfm_core.plots.training import comparison as plots
+from tfm_core.plots.training.comparison import CurvePanel, RunLine, SpreadBand
 from tfm_core.runs.run import Run
 
 _HEIGHT, _PER_PANEL = 70, 150  # pixels

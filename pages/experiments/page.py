@@ -5,7 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.experiments import gallery, opened
-from pages.ui import comparison, show, visitors
+from pages.ui import show
+from pages.ui.accounts import visitors
+from pages.ui.runs import comparison
 from tfm_core.inspect.experiments.result import RunIndex
 
 

@@ -9,13 +9,14 @@ import streamlit as st
 from pages.components.heads import GridStyle, head_grid
 from pages.find_the_bug.pair import Round
 from pages.i18n import N_, _
-from pages.ui import runs_access, show, state
+from pages.ui import show, state
+from pages.ui.runs import runs_access
 from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.attention.map_view import map_view
 from tfm_core.inspect.bugs.probes import PROBES
 from tfm_core.inspect.bugs.round import Twins
-from tfm_core.plots import comparison as plots
-from tfm_core.plots.comparison import CurvePanel, RunLine
+from tfm_core.plots.training import comparison as plots
+from tfm_core.plots.training.comparison import CurvePanel, RunLine
 from tfm_core.probe.labels import KINDS, modules_by_kind
 from tfm_core.runs.run import Run
 

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from pages.i18n import N_, _
-from pages.ui import parameters, view_link
-from pages.ui.parameters import Unfit, Written
+from pages.ui.address import parameters, view_link
+from pages.ui.address.parameters import Unfit, Written
 
 READY = ("recorded-many-heads", "recorded-one-head")
 """A pair that comes with the app: a healthy run and its twin."""

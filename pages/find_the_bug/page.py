@@ -9,7 +9,8 @@ from pages.find_the_bug import verdict
 from pages.find_the_bug.evidence import evidence
 from pages.find_the_bug.pair import round_of
 from pages.i18n import _
-from pages.ui import comparison, show, state
+from pages.ui import show, state
+from pages.ui.runs import comparison
 from tfm_core.inspect.bugs.round import Twins
 
 

@@ -9,8 +9,11 @@ import streamlit as st
 
 from pages.find_the_bug.link import LEVEL, PAIR, READY
 from pages.i18n import _
-from pages.ui import comparison, run_time, runs_access, show, state, view_link, visitors
-from pages.ui.run_actions import Start
+from pages.ui import show, state
+from pages.ui.accounts import visitors
+from pages.ui.address import view_link
+from pages.ui.runs import comparison, run_time, runs_access
+from pages.ui.runs.run_actions import Start
 from tfm_core.inspect.bugs.bugs import Bug, basis, of_level, with_bug
 from tfm_core.inspect.bugs.probes import can_probe
 from tfm_core.inspect.bugs.round import ComparedMeasurement, Twins

@@ -7,7 +7,8 @@ import streamlit as st
 from pages.find_the_bug.evidence import ANSWERS, VIEW
 from pages.find_the_bug.pair import Round, end, n_won
 from pages.i18n import _
-from pages.ui import comparison, page_table
+from pages.ui.navigation import page_table
+from pages.ui.runs import comparison
 from tfm_core.config import ConfigError
 from tfm_core.inspect.bugs.bugs import BUGS, Bug, bug_of, with_bug
 from tfm_core.inspect.bugs.probes import PROBES

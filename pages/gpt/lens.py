@@ -12,7 +12,7 @@ from tfm_core.inspect.attention import trained
 from tfm_core.inspect.compare.conclusions import settled
 from tfm_core.inspect.text.gpt_reading import Digits, LensReading, lens_logits, look_through, sum_of
 from tfm_core.inspect.text.surprisal import example_text
-from tfm_core.plots.gpt import digit_map, lens_map
+from tfm_core.plots.texts.gpt import digit_map, lens_map
 from tfm_core.runs.run import Run
 
 MAX_SHOWN = 24  # columns with readable tokens

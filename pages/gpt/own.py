@@ -5,7 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _, paragraph
-from pages.ui import own_choice, run_actions, show, state
+from pages.ui import show, state
+from pages.ui.runs import run_actions
+from pages.ui.settings import own_choice
 from tfm_core.config import Experiment
 from tfm_core.config.corpus_tasks import text_problem
 from tfm_core.data.corpus.task import read_text

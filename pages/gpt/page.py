@@ -5,7 +5,8 @@ from __future__ import annotations
 from pages.gpt import lens, own, read, run, write
 from pages.gpt.run import PART
 from pages.i18n import _
-from pages.ui import show, view_link
+from pages.ui import show
+from pages.ui.address import view_link
 
 
 def page() -> None:

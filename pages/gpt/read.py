@@ -6,14 +6,15 @@ import numpy as np
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import sentence_field, show, typed
+from pages.ui import show, typed
+from pages.ui.model import sentence_field
 from pages.ui.typed import escape
 from tfm_core.config import CorpusTaskConfig
 from tfm_core.data.text import text_task
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text.surprisal import BITS, Surprisals, example_text, surprisals
-from tfm_core.plots import gpt as plots
-from tfm_core.plots.writing import surprise_text
+from tfm_core.plots.texts import gpt as plots
+from tfm_core.plots.texts.writing import surprise_text
 from tfm_core.runs.run import Run
 from tfm_core.variants.units import UNITS
 

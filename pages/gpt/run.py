@@ -6,7 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pages.i18n import N_, _
-from pages.ui import parameters, shown_run, state, view_link, visitors
+from pages.ui import state
+from pages.ui.accounts import visitors
+from pages.ui.address import parameters, view_link
+from pages.ui.runs import shown_run
 from tfm_core.runs.run import Run
 
 _MAX = 20

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from pages.i18n import N_, _, paragraph
-from pages.ui import beam_view, sentence_field, show, typed
+from pages.ui import show, typed
+from pages.ui.model import beam_view, sentence_field
 from tfm_core.config import CorpusTaskConfig
 from tfm_core.data.text import text_task
 from tfm_core.inspect.attention import trained
@@ -17,8 +18,8 @@ from tfm_core.inspect.text.surprisal import example_text
 from tfm_core.inspect.writing import beams
 from tfm_core.inspect.writing.beams import BeamComparison, BeamSettings
 from tfm_core.inspect.writing.source import Ids, continuing
-from tfm_core.plots import gpt as plots
-from tfm_core.plots.writing import written_text
+from tfm_core.plots.texts import gpt as plots
+from tfm_core.plots.texts.writing import written_text
 from tfm_core.runs.run import Run
 from tfm_core.variants.units import UNITS
 

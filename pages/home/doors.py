@@ -8,7 +8,9 @@ import streamlit as st
 
 from pages.home.hero import TRANSLATOR
 from pages.i18n import N_, _
-from pages.ui import page_table, run_actions, shown_run, visitors
+from pages.ui.accounts import visitors
+from pages.ui.navigation import page_table
+from pages.ui.runs import run_actions, shown_run
 from pages.ui.typed import escape
 from tfm_core.presets import PRESETS
 

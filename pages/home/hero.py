@@ -8,9 +8,10 @@ import streamlit as st
 
 from pages.components.digits import Picture, Reading, current_drawing, digit_reader
 from pages.i18n import _
-from pages.ui import runs_access, show, state
-from pages.ui.digit_models import models, samples
-from pages.ui.stage_view import prepare, stage
+from pages.ui import show, state
+from pages.ui.model.digit_models import models, samples
+from pages.ui.model.stage_view import prepare, stage
+from pages.ui.runs import runs_access
 from tfm_core.inspect.attention.own_example import read_picture
 from tfm_core.inspect.progress.pictures import answers_by_step, right_since
 from tfm_core.runs.run import Run

@@ -4,7 +4,10 @@ import streamlit as st
 
 from pages.home import doors, hero, page_map, preset_list
 from pages.i18n import _
-from pages.ui import page_table, run_list, show, visitors
+from pages.ui import show
+from pages.ui.accounts import visitors
+from pages.ui.navigation import page_table
+from pages.ui.runs import run_list
 
 RECENT = 3
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.i18n import N_, _
-from pages.ui import page_table
-from pages.ui.page_table import PAGES
+from pages.ui.navigation import page_table
+from pages.ui.navigation.page_table import PAGES
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ import streamlit as st
 
 from pages.home.samples import sample
 from pages.i18n import N_, _
-from pages.ui import run_actions, run_time, shown_run, visitors
+from pages.ui.accounts import visitors
+from pages.ui.runs import run_actions, run_time, shown_run
 from pages.ui.typed import escape
 from tfm_core.config import FAMILIES
 from tfm_core.presets import PRESETS, Preset

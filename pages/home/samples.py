@@ -7,7 +7,7 @@ import random
 
 import streamlit as st
 
-from pages.ui.task_panels import panels
+from pages.ui.model.task_panels import panels
 from pages.ui.typed import escape
 from tfm_core.config import (
     TASK_CONFIGS,

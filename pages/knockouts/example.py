@@ -10,13 +10,14 @@ from pages.components.effects import Tree, moving
 from pages.i18n import _
 from pages.knockouts import outcome
 from pages.knockouts.outcome import Measurement
-from pages.ui import answer, show, state
+from pages.ui import show, state
+from pages.ui.model import answer
 from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.map_view import map_view
 from tfm_core.inspect.knockouts.example import example_without, most_moved, moved
 from tfm_core.inspect.knockouts.parts import KnockedPart
-from tfm_core.plots import attention as plots
+from tfm_core.plots.heads import attention as plots
 from tfm_core.probe.items import is_language
 from tfm_core.probe.labels import kinds_of, modules_by_kind
 from tfm_core.runs.run import Run

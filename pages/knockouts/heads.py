@@ -12,11 +12,12 @@ from pages.i18n import _, paragraph
 from pages.knockouts import outcome, state
 from pages.knockouts.link import DRAWN
 from pages.knockouts.outcome import Measurement
-from pages.ui import show, view_link
+from pages.ui import show
+from pages.ui.address import view_link
 from tfm_core.inspect.knockouts import measure
 from tfm_core.inspect.knockouts.measure import HeadPruning, Importance
 from tfm_core.inspect.knockouts.parts import STACKS, SUBLAYERS, KnockedPart, heads_of, name_of
-from tfm_core.plots import knockouts as plots
+from tfm_core.plots.heads import knockouts as plots
 from tfm_core.runs.run import Run
 
 _TABLE = "knockouts-table"

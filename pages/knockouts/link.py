@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from pages.i18n import N_, _
-from pages.ui import parameters, view_link
-from pages.ui.parameters import Flag, Number, Unfit, Written
+from pages.ui.address import parameters, view_link
+from pages.ui.address.parameters import Flag, Number, Unfit, Written
 
 MAX_OFF = 400
 NOTHING = "none"

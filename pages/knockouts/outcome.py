@@ -12,8 +12,10 @@ from pages.i18n import _, paragraph
 from pages.knockouts import state
 from pages.knockouts.board import signed
 from pages.knockouts.link import ALL, EXAMPLE, HOW
-from pages.ui import page_table, show, view_link
-from pages.ui.task_panels import example_name
+from pages.ui import show
+from pages.ui.address import view_link
+from pages.ui.model.task_panels import example_name
+from pages.ui.navigation import page_table
 from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
 from tfm_core.inspect.knockouts import measure
 from tfm_core.inspect.knockouts.measure import Replacement, Score

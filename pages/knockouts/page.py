@@ -7,7 +7,10 @@ import streamlit as st
 from pages.i18n import _
 from pages.knockouts import board, example, heads, outcome, state
 from pages.knockouts.link import VIEW
-from pages.ui import runs_access, show, shown_run, view_link, visitors
+from pages.ui import show
+from pages.ui.accounts import visitors
+from pages.ui.address import view_link
+from pages.ui.runs import runs_access, shown_run
 from pages.ui.state import current_run_id, draw_anew, set_current_run
 from pages.ui.typed import escape
 from tfm_core.inspect.attention.trained import no_checkpoint

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.knockouts.link import OFF, Codes
-from pages.ui import view_link
+from pages.ui.address import view_link
 from tfm_core.inspect.knockouts.parts import KnockedPart, first_to_go, parts_of
 from tfm_core.runs.run import Run
 

@@ -10,7 +10,9 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.masks.link import MASK
-from pages.ui import state, typed, view_link, visitors
+from pages.ui import state, typed
+from pages.ui.accounts import visitors
+from pages.ui.address import view_link
 from tfm_core.inspect.masks import lab, scores
 from tfm_core.inspect.masks.lab import MASKS, PAD_TOKEN, Projected
 from tfm_core.runs.run import Run

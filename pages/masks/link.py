@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.ui import parameters, view_link
+from pages.ui.address import parameters, view_link
 from tfm_core.inspect.masks.lab import MASKS
 
 MASK = parameters.named(

@@ -15,7 +15,7 @@ from tfm_core.inspect.masks import code as mask_code
 from tfm_core.inspect.masks import traps
 from tfm_core.inspect.masks.lab import MASKS, PAD_TOKEN, Array, Bools, MaskedAttention, Projected
 from tfm_core.mistakes import MISTAKES
-from tfm_core.plots import attention as plots
+from tfm_core.plots.heads import attention as plots
 
 
 def code(

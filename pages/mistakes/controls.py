@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.mistakes.link import CELL, LAST, STEP, Cell
-from pages.ui import view_link
+from pages.ui.address import view_link
 from tfm_core.runs.run import Run
 
 _RUN = "mistakes-run"

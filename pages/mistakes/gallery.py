@@ -10,15 +10,17 @@ import streamlit as st
 from pages.i18n import _
 from pages.mistakes import controls
 from pages.mistakes.link import ORDER, Cell
-from pages.ui import page_table, show, view_link
+from pages.ui import show
+from pages.ui.address import view_link
+from pages.ui.navigation import page_table
 from pages.ui.typed import escape
 from tfm_core.inspect.errors import examples
 from tfm_core.inspect.errors.answers import Answers
 from tfm_core.inspect.errors.examples import least_sure, worst_answers, worst_texts
 from tfm_core.inspect.errors.groups import of_examples
 from tfm_core.inspect.errors.scores import OTHERS, Confusion, in_cell
-from tfm_core.plots.pictures import picture_url
-from tfm_core.plots.writing import marked
+from tfm_core.plots.examples.pictures import picture_url
+from tfm_core.plots.texts.writing import marked
 from tfm_core.runs.run import Run
 
 _MAX_PICTURES, _MAX_TEXTS = 24, 20

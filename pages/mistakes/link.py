@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pages.i18n import N_, _
-from pages.ui import parameters, view_link
-from pages.ui.parameters import Number, Unfit, Written, whole
+from pages.ui.address import parameters, view_link
+from pages.ui.address.parameters import Number, Unfit, Written, whole
 
 LAST = -1
 _MAX = 1_000_000  # the largest number of a class or token that a link may name

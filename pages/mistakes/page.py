@@ -9,7 +9,10 @@ import streamlit as st
 from pages.i18n import _, paragraph
 from pages.mistakes import controls, evaluated, gallery, parts
 from pages.mistakes.link import SHOW
-from pages.ui import runs_access, show, shown_run, state, view_link, visitors
+from pages.ui import show, state
+from pages.ui.accounts import visitors
+from pages.ui.address import view_link
+from pages.ui.runs import runs_access, shown_run
 from pages.ui.typed import escape
 from tfm_core.inspect.compare.conclusions import wilson
 from tfm_core.inspect.errors.answers import Answers, steps_of

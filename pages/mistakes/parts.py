@@ -11,15 +11,16 @@ from pages.components import live_figure as component
 from pages.i18n import _, paragraph
 from pages.mistakes import controls
 from pages.mistakes.link import BY, SHOW, Cell
-from pages.ui import show, state, view_link
+from pages.ui import show, state
+from pages.ui.address import view_link
 from tfm_core.config import OwnTextTaskConfig
 from tfm_core.data.own.task import own_task
 from tfm_core.inspect.errors.answers import Answers
 from tfm_core.inspect.errors.examples import hard_tokens
 from tfm_core.inspect.errors.groups import groupings
 from tfm_core.inspect.errors.scores import OTHERS, Confusion, calibration, corpus_scores
-from tfm_core.plots import errors as plots
-from tfm_core.plots.writing import marked
+from tfm_core.plots.examples import errors as plots
+from tfm_core.plots.texts.writing import marked
 from tfm_core.runs.run import Run
 
 _HEIGHT, _ROW = 400, 22  # pixels: of the figure at least, and of a class

@@ -9,8 +9,11 @@ import streamlit as st
 from pages.i18n import _
 from pages.own_data import pictures, shelf, state, texts
 from pages.own_data.state import KIND
-from pages.ui import page_table, run_actions, run_time, show, view_link
+from pages.ui import show
 from pages.ui import state as session
+from pages.ui.address import view_link
+from pages.ui.navigation import page_table
+from pages.ui.runs import run_actions, run_time
 from pages.ui.typed import escape
 from tfm_core.data.own import kinds
 from tfm_core.data.own.kinds import Proposal

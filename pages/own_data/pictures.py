@@ -32,7 +32,7 @@ from tfm_core.data.own.pictures_set import (
 )
 from tfm_core.data.own.pictures_zip import read_pictures
 from tfm_core.data.own.sets import OwnSet
-from tfm_core.plots import own_data as plots
+from tfm_core.plots.examples import own_data as plots
 
 _ICONS = {
     "problem": ":red[:material/error:]",

@@ -9,8 +9,10 @@ import streamlit as st
 
 from pages.i18n import N_, _, ngettext
 from pages.own_data import state
-from pages.ui import runs_access, show, visitors
+from pages.ui import show
 from pages.ui import state as session
+from pages.ui.accounts import visitors
+from pages.ui.runs import runs_access
 from pages.ui.typed import escape
 from tfm_core.data.own import sets as own_data
 from tfm_core.data.own.sets import MAX_NAME, OwnSet, Prepared

@@ -9,8 +9,8 @@ from typing import Any, TypeVar, cast
 import streamlit as st
 
 from pages.server.streamlit_internals import UploadedFile, free_uploads
-from pages.ui import parameters, view_link
-from pages.ui.parameters import Text
+from pages.ui.address import parameters, view_link
+from pages.ui.address.parameters import Text
 from tfm_core.data.own.kinds import SET_KINDS
 from tfm_core.data.own.sets import OwnSet
 

@@ -19,7 +19,7 @@ from tfm_core.data.own.rows import Accounting
 from tfm_core.data.own.sets import OwnSet
 from tfm_core.data.own.texts import inspect_text
 from tfm_core.data.own.tokens import CUTS
-from tfm_core.plots import own_data as plots
+from tfm_core.plots.examples import own_data as plots
 from tfm_core.variants.units import UNITS
 
 _MAX_SAID = 50

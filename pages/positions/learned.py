@@ -7,12 +7,14 @@ import streamlit as st
 
 from pages.i18n import _, paragraph
 from pages.positions.waves import base, width
-from pages.ui import show, shown_run, state, visitors
+from pages.ui import show, state
+from pages.ui.accounts import visitors
+from pages.ui.runs import shown_run
 from pages.ui.typed import escape
 from tfm_core.config import Experiment, ModelConfig
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.positions import tables as positions
-from tfm_core.plots import positions as plots
+from tfm_core.plots.model import positions as plots
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.run import Run
 from tfm_core.variants.positions import POSITIONS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pages.i18n import N_
-from pages.ui import parameters, view_link
+from pages.ui.address import parameters, view_link
 from tfm_core.variants.positions import POSITIONS_OF_WORDS
 
 OF_KINDS = [kind for kind in POSITIONS_OF_WORDS.values() if kind.acts_on != "nothing"]

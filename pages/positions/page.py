@@ -8,7 +8,8 @@ from functools import partial
 from pages.i18n import _
 from pages.positions import learned, race, relative, shuffle, waves
 from pages.positions.link import OF_KINDS, VIEW
-from pages.ui import show, view_link
+from pages.ui import show
+from pages.ui.address import view_link
 from pages.ui.state import body
 
 VIEWS: dict[str, Callable[[], None]] = {

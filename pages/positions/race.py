@@ -6,23 +6,16 @@ import numpy as np
 import streamlit as st
 
 from pages.i18n import _, paragraph
-from pages.ui import (
-    comparison,
-    page_table,
-    run_actions,
-    run_words,
-    runs_access,
-    show,
-    shown_run,
-    state,
-    visitors,
-)
+from pages.ui import show, state
+from pages.ui.accounts import visitors
+from pages.ui.navigation import page_table
+from pages.ui.runs import comparison, run_actions, run_words, runs_access, shown_run
 from pages.ui.typed import escape
 from tfm_core.config import ConfigError, Experiment
 from tfm_core.inspect.compare.conclusions import beyond, most_right
 from tfm_core.inspect.positions import race as position_race
 from tfm_core.inspect.positions.race import Extrapolation, Race
-from tfm_core.plots import positions as plots
+from tfm_core.plots.model import positions as plots
 from tfm_core.runs.run import Run
 from tfm_core.variants.positions import POSITIONS
 

@@ -8,11 +8,13 @@ import streamlit as st
 from pages.i18n import N_, _, paragraph
 from pages.positions.learned import step_of
 from pages.positions.waves import base, length, width
-from pages.ui import show, shown_run, state, visitors
+from pages.ui import show, state
+from pages.ui.accounts import visitors
+from pages.ui.runs import shown_run
 from pages.ui.typed import escape
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.positions import tables
-from tfm_core.plots import positions as plots
+from tfm_core.plots.model import positions as plots
 from tfm_core.runs.run import Run
 from tfm_core.variants.positions import Position
 from tfm_core.variants.positions.inside import T5_BIAS

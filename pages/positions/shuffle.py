@@ -5,12 +5,13 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _, paragraph
-from pages.ui import runs_access, show, state, typed
+from pages.ui import show, state, typed
+from pages.ui.runs import runs_access
 from pages.ui.typed import escape
 from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.masks import lab
 from tfm_core.inspect.positions import shuffle
-from tfm_core.plots import positions as plots
+from tfm_core.plots.model import positions as plots
 from tfm_core.runs.run import Run
 from tfm_core.variants.positions import POSITIONS
 

@@ -6,12 +6,13 @@ import numpy as np
 import streamlit as st
 
 from pages.i18n import _, paragraph
-from pages.ui import show, shown_run, state
+from pages.ui import show, state
+from pages.ui.runs import shown_run
 from pages.ui.typed import escape
 from tfm_core.config import ConfigError, Experiment
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.positions import tables
-from tfm_core.plots import positions as plots
+from tfm_core.plots.model import positions as plots
 
 BASES = (2.0, 10.0, 100.0, 1000.0, 10000.0, 100000.0, 1000000.0)
 WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512)

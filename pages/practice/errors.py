@@ -10,8 +10,8 @@ from pages.practice import steps
 from pages.practice.steps import Runs
 from pages.ui import show, state
 from tfm_core.inspect.practice.evaluation import Evaluation
-from tfm_core.plots import practice as plots
-from tfm_core.plots.pictures import picture_cards
+from tfm_core.plots.examples import practice as plots
+from tfm_core.plots.examples.pictures import picture_cards
 
 _SHOWN = 20
 

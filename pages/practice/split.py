@@ -12,7 +12,7 @@ from pages.ui import show
 from tfm_core.inspect.compare import conclusions
 from tfm_core.inspect.practice import lesson
 from tfm_core.inspect.practice.lesson import Splits
-from tfm_core.plots import practice as plots
+from tfm_core.plots.examples import practice as plots
 
 _QUESTION = "practice-question"
 _ANSWERS = {

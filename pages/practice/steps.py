@@ -9,18 +9,11 @@ import streamlit as st
 
 from pages.i18n import N_, _, content, paragraph
 from pages.practice.link import STEP
-from pages.ui import (
-    page_table,
-    run_actions,
-    run_time,
-    run_words,
-    runs_access,
-    show,
-    shown_run,
-    state,
-    view_link,
-    visitors,
-)
+from pages.ui import show, state
+from pages.ui.accounts import visitors
+from pages.ui.address import view_link
+from pages.ui.navigation import page_table
+from pages.ui.runs import run_actions, run_time, run_words, runs_access, shown_run
 from pages.ui.typed import escape
 from tfm_core import byte_cache
 from tfm_core.inspect.practice import evaluation, lesson

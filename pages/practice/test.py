@@ -10,7 +10,7 @@ from pages.practice.steps import NAMES, Runs
 from pages.ui import show
 from tfm_core.inspect.compare import conclusions
 from tfm_core.inspect.practice.evaluation import Evaluation
-from tfm_core.plots import practice as plots
+from tfm_core.plots.examples import practice as plots
 
 _TRIES = (1, 2, 5, 10, 20, 50, 100)
 

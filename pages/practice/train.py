@@ -8,10 +8,12 @@ import streamlit as st
 from pages.i18n import _, paragraph
 from pages.practice import steps
 from pages.practice.steps import NAMES, Runs
-from pages.ui import live_curves, runs_access, show
+from pages.ui import show
+from pages.ui.model import live_curves
+from pages.ui.runs import runs_access
 from tfm_core.inspect.practice import lesson
 from tfm_core.inspect.practice.lesson import LessonKind
-from tfm_core.plots.curves import MeasuredCurves, Measurements, learning_curve
+from tfm_core.plots.training.curves import MeasuredCurves, Measurements, learning_curve
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
 from tfm_core.training.progress import Patience

@@ -8,7 +8,11 @@ from typing import Any
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import file_drop, page_table, run_actions, runs_access, state, visitors
+from pages.ui import state
+from pages.ui.accounts import visitors
+from pages.ui.files import file_drop
+from pages.ui.navigation import page_table
+from pages.ui.runs import run_actions, runs_access
 from pages.ui.typed import MAX_MEGABYTES, escape
 
 _CAME = "bring-run"

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.i18n import N_, _
-from pages.ui import run_words, runs_access, visitors
+from pages.ui.accounts import visitors
+from pages.ui.runs import run_words, runs_access
 from tfm_core.inspect.compare.differences import is_found
 from tfm_core.runs.disk import quota
 from tfm_core.runs.run import Run

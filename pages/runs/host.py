@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import state, visitors
+from pages.ui import state
+from pages.ui.accounts import visitors
 
 _KEY = "runs-host-key"
 

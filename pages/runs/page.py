@@ -6,13 +6,9 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.runs import bring, filter, host, room, selection
-from pages.ui import (
-    run_dialogs,
-    run_list,
-    run_words,
-    show,
-    visitors,
-)
+from pages.ui import show
+from pages.ui.accounts import visitors
+from pages.ui.runs import run_dialogs, run_list, run_words
 from pages.ui.typed import escape
 
 show.header("runs")

@@ -11,7 +11,9 @@ import os
 import streamlit as st
 
 from pages.i18n import _, ngettext
-from pages.ui import run_actions, run_list, runs_access, show, state, visitors
+from pages.ui import show, state
+from pages.ui.accounts import visitors
+from pages.ui.runs import run_actions, run_list, runs_access
 from tfm_core.runs import settings
 from tfm_core.runs.disk import quota
 from tfm_core.runs.disk.failures import obstacle

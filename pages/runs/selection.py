@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pages.i18n import _, ngettext
-from pages.ui import comparison, run_actions, visitors
+from pages.ui.accounts import visitors
+from pages.ui.runs import comparison, run_actions
 from pages.ui.typed import escape
 from tfm_core.runs.record.labels import MAX_GROUP, MAX_TAG, MAX_TAGS
 from tfm_core.runs.run import Run

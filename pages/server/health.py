@@ -13,7 +13,7 @@ import streamlit as st
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from pages.ui import runs_access
+from pages.ui.runs import runs_access
 from tfm_core import __version__
 from tfm_core.runs import settings
 from tfm_core.runs.queue.health import Checkup, Health

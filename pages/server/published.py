@@ -19,9 +19,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from pages.components import live
 from pages.i18n import _
 from pages.server.static_files import Answer, common_headers, file_response
-from pages.ui import publication
-from tfm_core.publish.folder import PAGE, STATE, is_served
-from tfm_core.publish.shelf import Shelf
+from pages.ui.files import publication
+from tfm_core.hosting.published.folder import PAGE, STATE, is_served
+from tfm_core.hosting.published.shelf import Shelf
 from tfm_core.runs import settings
 from tfm_core.sentences import StudentError
 

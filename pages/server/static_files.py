@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pages.components.live import POLICY
 from pages.i18n import PAGES_DIR
-from tfm_core.publish.folder import is_lasting, media_type
+from tfm_core.hosting.published.folder import is_lasting, media_type
 from tfm_core.reading import Unreadable, open_plain
 from tfm_core.runs import settings
 

@@ -9,7 +9,7 @@ import sys
 import time
 from importlib import import_module
 
-from pages.ui.runs_access import STARTUP_DELAY
+from pages.ui.runs.runs_access import STARTUP_DELAY
 from tfm_core.machine import WORKER_NICENESS, slowdown, slowness
 
 MODULES = (
@@ -17,8 +17,8 @@ MODULES = (
     "pages.home.doors",
     "pages.home.page_map",
     "pages.home.preset_list",
-    "pages.ui.frame",
-    "pages.ui.run_list",
+    "pages.ui.navigation.frame",
+    "pages.ui.runs.run_list",
 )
 """Imports of the frame and Home."""
 LATER = ("pandas", "pages.compare.beside", "pages.compare.choice", "pages.compare.curves")
@@ -62,7 +62,7 @@ def warm_rest() -> None:
         for name in LATER:
             import_module(name)
         read_ahead = import_module("pages.runs.filter").read_ahead
-        for run in import_module("pages.ui.runs_access").store().list():
+        for run in import_module("pages.ui.runs.runs_access").store().list():
             time.sleep(_PAUSE)
             read_ahead(run)
     except Exception:

@@ -8,7 +8,10 @@ from pages.i18n import _
 from pages.speed import state as speed_state
 from pages.speed.link import COMPARE
 from pages.speed.state import BenchmarkRequest
-from pages.ui import model_choice, runs_access, show, state, view_link
+from pages.ui import show, state
+from pages.ui.address import view_link
+from pages.ui.runs import runs_access
+from pages.ui.settings import model_choice
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
 from tfm_core.inspect.speed.registry import COMPARISONS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.ui import parameters, view_link
-from pages.ui.model_choice import ModelView
+from pages.ui.address import parameters, view_link
+from pages.ui.settings.model_choice import ModelView
 from tfm_core.inspect.speed.registry import COMPARISONS
 
 COMPARE = parameters.named(

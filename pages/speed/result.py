@@ -8,7 +8,8 @@ import streamlit as st
 from pages.i18n import N_, _, ngettext, paragraph
 from pages.speed import state, words
 from pages.speed import words as speed_words
-from pages.ui import show, walk_steps
+from pages.ui import show
+from pages.ui.model import walk_steps
 from tfm_core.inspect.speed.paired import TimeRange
 from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import (
@@ -21,7 +22,7 @@ from tfm_core.inspect.speed.report import (
 )
 from tfm_core.inspect.syntax import source_of
 from tfm_core.inspect.walk.steps import Question
-from tfm_core.plots import speed as plots
+from tfm_core.plots.training import speed as plots
 from tfm_core.presets import PRESETS
 
 _ALIKE = N_("No noticeable difference")

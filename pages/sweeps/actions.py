@@ -9,7 +9,9 @@ import dataclasses
 from collections.abc import Callable
 
 from pages.i18n import N_, _
-from pages.ui import runs_access, show, state, visitors
+from pages.ui import show, state
+from pages.ui.accounts import visitors
+from pages.ui.runs import runs_access
 from tfm_core.runs import settings
 from tfm_core.runs.auth import NotYours
 from tfm_core.sentences import StudentError

@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.sweeps import actions
-from pages.ui import parameters, view_link
+from pages.ui.address import parameters, view_link
 from pages.ui.typed import escape
 from tfm_core.sweeps.plan import SweepDamaged
 from tfm_core.sweeps.store import Sweep, SweepNotFound

@@ -9,9 +9,10 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.sweeps import actions, choice, leaderboard
-from pages.ui import file_drop, show
+from pages.ui import show
+from pages.ui.files import file_drop
 from pages.ui.typed import escape
-from tfm_core.plots import sweeps as plots
+from tfm_core.plots.training import sweeps as plots
 from tfm_core.sweeps import foreign, space
 from tfm_core.sweeps.foreign import Look, Tried
 from tfm_core.sweeps.plan import SweepDamaged

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.i18n import _
-from pages.ui.fields import Setting, settings_of
+from pages.ui.settings.fields import Setting, settings_of
 from tfm_core.config import Experiment
 from tfm_core.config.base import plain
 from tfm_core.sentences import StudentError

@@ -8,7 +8,9 @@ import pandas as pd
 import streamlit as st
 
 from pages.i18n import N_, _
-from pages.ui import page_table, run_actions, runs_access, state
+from pages.ui import state
+from pages.ui.navigation import page_table
+from pages.ui.runs import run_actions, runs_access
 from pages.ui.typed import escape
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound

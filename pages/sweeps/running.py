@@ -12,9 +12,10 @@ import streamlit as st
 
 from pages.i18n import _, language
 from pages.sweeps import actions, choice, form, leaderboard
-from pages.ui import runs_access, show, state
+from pages.ui import show, state
+from pages.ui.runs import runs_access
 from pages.ui.typed import escape
-from tfm_core.plots import sweeps as plots
+from tfm_core.plots.training import sweeps as plots
 from tfm_core.runs.record.labels import MAX_NAME
 from tfm_core.sweeps import space
 from tfm_core.sweeps.plan import Plan, SweepDamaged

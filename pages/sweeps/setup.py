@@ -8,10 +8,12 @@ import streamlit as st
 
 from pages.i18n import _, ngettext
 from pages.sweeps import actions, choice, form
-from pages.ui import run_time, show, state, visitors
+from pages.ui import show, state
+from pages.ui.accounts import visitors
+from pages.ui.runs import run_time
 from pages.ui.typed import escape
 from tfm_core.config import ConfigError, Experiment
-from tfm_core.plots import sweeps as plots
+from tfm_core.plots.training import sweeps as plots
 from tfm_core.presets import PRESETS
 from tfm_core.runs.record.expected_time import Forecast
 from tfm_core.runs.record.labels import MAX_NAME

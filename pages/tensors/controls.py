@@ -8,8 +8,9 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.tensors.link import OPERATION, OWN, TOLD, elsewhere, key_of
-from pages.ui import typed, view_link
-from pages.ui.parameters import Choice, Text
+from pages.ui import typed
+from pages.ui.address import view_link
+from pages.ui.address.parameters import Choice, Text
 from tfm_core.inspect.tensors import text
 from tfm_core.inspect.tensors.mistakes import MISTAKES, RefusedCall
 from tfm_core.inspect.tensors.operations import OPERATIONS, Argument, TensorOperation, Values
@@ -28,12 +29,12 @@ class OperationSetup:
 
 def operation() -> TensorOperation:
     """Choose the operation; a link may hold it."""
-    unknown = view_link.receive(OPERATION)
-    picked = st.pills(_("Operation"), OPERATION.names, required=True, key=OPERATION.query)
-    view_link.warn(unknown)
-    chosen = OPERATIONS[picked if picked in OPERATIONS else OPERATION.first]
+    left, right = st.columns([1, 3], vertical_alignment="bottom")
+    with left:
+        chosen = OPERATIONS[view_link.listed(_("Operation"), OPERATION)]
+    with right:
+        st.markdown(_(chosen.help))
     view_link.forget(elsewhere(chosen))
-    view_link.say(OPERATION, chosen.name)
     return chosen
 
 
@@ -61,19 +62,8 @@ def _typed(chosen: TensorOperation) -> dict[str, str]:
 def _parameter(chosen: TensorOperation, parameter: Argument) -> str:
     choice = TOLD[chosen.name][parameter.name]
     if isinstance(choice, Choice):
-        return _choice(_(parameter.label), choice)
+        return view_link.listed(_(parameter.label), choice)
     return _text(_(parameter.label), choice, _(parameter.help))
-
-
-def _choice(label: str, parameter: Choice, help: str | None = None) -> str:
-    unknown = view_link.receive(parameter)
-    picked = st.selectbox(
-        label, parameter.names, key=parameter.query, help=help,
-        format_func=lambda name: _(parameter.labels.get(name, name)),
-    )  # fmt: skip
-    view_link.warn(unknown)
-    view_link.say(parameter, picked)
-    return str(picked)
 
 
 def _text(label: str, parameter: Text, help: str) -> str:
@@ -94,10 +84,11 @@ def _source(chosen: TensorOperation) -> InputSpec:
     with left:
         shape = text.shape_of(_shape(chosen, "shape", _("Shape of x")))
     with right:
-        prepared = _choice(
-            _("x is then"), _named(chosen, "prepared"),
-            _("A transposed or sliced tensor reads its memory in another order.")
-        )  # fmt: skip
+        prepared = view_link.listed(
+            _("x is then"),
+            _named(chosen, "prepared"),
+            help=_("A transposed or sliced tensor reads its memory in another order."),
+        )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         content = view_link.choice(_("Content"), _named(chosen, "content"))
         dtype = view_link.choice(_("Type"), _named(chosen, "dtype"))

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from pages.i18n import N_
-from pages.ui import parameters, view_link
-from pages.ui.parameters import Choice, Text
+from pages.ui.address import parameters, view_link
+from pages.ui.address.parameters import Choice, Text
 from tfm_core.inspect.tensors.operations import OPERATIONS, TensorOperation
 from tfm_core.inspect.tensors.sight import PREPARED
 

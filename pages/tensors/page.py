@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _
 from pages.tensors import controls
 from pages.tensors import sight as tensors_sight
 from pages.ui import show
@@ -15,7 +14,6 @@ def page() -> None:
     """Show one operation on a tensor of the user's, and the mistakes that are worth seeing."""
     show.header("tensors")
     operation = controls.operation()
-    st.markdown(f"**{operation.name}** · {_(operation.help)}")
     controls_column, seen_code = st.columns(2, gap="medium")
     try:
         with controls_column, st.container(border=True):

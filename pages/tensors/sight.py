@@ -6,15 +6,16 @@ import streamlit as st
 
 from pages.components.pickers import number_sheet
 from pages.i18n import _, paragraph
-from pages.ui import page_table, show
+from pages.ui import show
+from pages.ui.navigation import page_table
 from pages.ui.typed import escape
 from tfm_core.inspect.by_hand.arithmetic import product
 from tfm_core.inspect.tensors import notes, products
 from tfm_core.inspect.tensors.operations import TensorOperation
 from tfm_core.inspect.tensors.sight import OperationResult, TensorView
-from tfm_core.plots import tensor_ops as plots
+from tfm_core.plots.model import tensor_ops as plots
+from tfm_core.plots.model.tensor_ops import Colours, Index
 from tfm_core.plots.sheet import Board, SheetLine
-from tfm_core.plots.tensor_ops import Colours, Index
 
 _PICK = "tensors-pick"
 

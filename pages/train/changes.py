@@ -12,9 +12,10 @@ import streamlit as st
 
 from pages.i18n import _, ngettext
 from pages.train import earlier, effects
-from pages.ui import controls, drafts, state
-from pages.ui.drafts import Checked, Draft, Moment
-from pages.ui.fields import Setting
+from pages.ui import state
+from pages.ui.settings import controls, drafts
+from pages.ui.settings.drafts import Checked, Draft, Moment
+from pages.ui.settings.fields import Setting
 from pages.ui.typed import escape
 from tfm_core.config import FAMILIES, TASK_FACTS, ConfigError, Experiment
 

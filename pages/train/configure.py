@@ -6,9 +6,12 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.train import changes, corpus_text, start
-from pages.ui import controls, drafts, own_choice, run_time, show, state, url_config, view_link
-from pages.ui.drafts import Checked, Draft
-from pages.ui.fields import settings_of
+from pages.ui import show, state
+from pages.ui.address import url_config, view_link
+from pages.ui.runs import run_time
+from pages.ui.settings import controls, drafts, own_choice
+from pages.ui.settings.drafts import Checked, Draft
+from pages.ui.settings.fields import settings_of
 from pages.ui.typed import escape
 from tfm_core import made_with
 from tfm_core.config import ConfigError, from_json, to_json

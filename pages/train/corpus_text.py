@@ -9,8 +9,9 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import controls, drafts, own_choice, state
-from pages.ui.drafts import Checked
+from pages.ui import state
+from pages.ui.settings import controls, drafts, own_choice
+from pages.ui.settings.drafts import Checked
 from tfm_core.config.corpus_tasks import text_problem
 from tfm_core.data.corpus.task import read_text
 from tfm_core.data.own.tokens import learned_from_text

@@ -5,14 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _, ngettext
-from pages.ui import (
-    comparison,
-    run_actions,
-    run_words,
-    runs_access,
-    state,
-    visitors,
-)
+from pages.ui import state
+from pages.ui.accounts import visitors
+from pages.ui.runs import comparison, run_actions, run_words, runs_access
 from pages.ui.typed import escape
 from tfm_core.inspect.compare.names import change
 from tfm_core.inspect.symptoms.cures import Cure, Symptom

@@ -10,8 +10,11 @@ from typing import Any
 import streamlit as st
 
 from pages.i18n import _, ngettext
-from pages.ui import drafts, runs_access, show, visitors
-from pages.ui.fields import Setting
+from pages.ui import show
+from pages.ui.accounts import visitors
+from pages.ui.runs import runs_access
+from pages.ui.settings import drafts
+from pages.ui.settings.fields import Setting
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
 from tfm_core.runs.record.past_results import Ended, Reached, alike, ended, reached, settings_of

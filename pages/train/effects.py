@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pages.i18n import _
-from pages.ui import run_time, show
+from pages.ui import show
+from pages.ui.runs import run_time
 from tfm_core.config import Experiment
 
 if TYPE_CHECKING:

@@ -13,18 +13,10 @@ import streamlit as st
 
 from pages.i18n import N_, _, ngettext, paragraph
 from pages.train import crowd, doctor, live_keys, run_buttons
-from pages.ui import (
-    live_curves,
-    run_actions,
-    run_dialogs,
-    run_words,
-    runs_access,
-    show,
-    shown_run,
-    stage_view,
-    state,
-    visitors,
-)
+from pages.ui import show, state
+from pages.ui.accounts import visitors
+from pages.ui.model import live_curves, stage_view
+from pages.ui.runs import run_actions, run_dialogs, run_words, runs_access, shown_run
 from pages.ui.typed import escape
 from tfm_core.runs.backends import job
 from tfm_core.runs.queue import tickets

@@ -9,7 +9,9 @@ import numpy as np
 import streamlit as st
 
 from pages.i18n import _, paragraph
-from pages.ui import run_words, runs_access, show, visitors
+from pages.ui import show
+from pages.ui.accounts import visitors
+from pages.ui.runs import run_words, runs_access
 from pages.ui.typed import escape
 from tfm_core.facts.batches import Batches
 from tfm_core.runs import settings

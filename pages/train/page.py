@@ -1,7 +1,8 @@
 """Train: configure an experiment and start it, or watch the current run learn."""
 
 from pages.train import configure, live
-from pages.ui import run_actions, runs_access, state
+from pages.ui import state
+from pages.ui.runs import run_actions, runs_access
 
 run_id = state.current_run_id()
 if run_id is None:

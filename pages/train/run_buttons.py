@@ -8,17 +8,11 @@ import streamlit as st
 
 from pages.components.buttons import counted_button
 from pages.i18n import _, paragraph
-from pages.ui import (
-    comparison,
-    page_table,
-    run_actions,
-    run_dialogs,
-    run_time,
-    show,
-    state,
-    take_away,
-    visitors,
-)
+from pages.ui import show, state
+from pages.ui.accounts import visitors
+from pages.ui.files import take_away
+from pages.ui.navigation import page_table
+from pages.ui.runs import comparison, run_actions, run_dialogs, run_time
 from pages.ui.typed import escape
 from tfm_core.config.training import LOW, TrainingConfig
 from tfm_core.runs.run import Run

@@ -9,20 +9,14 @@ from typing import Any
 import streamlit as st
 
 from pages.i18n import _, ngettext, paragraph
-from pages.ui import (
-    comparison,
-    controls,
-    drafts,
-    run_actions,
-    run_time,
-    show,
-    state,
-    url_config,
-    visitors,
-)
-from pages.ui.drafts import Checked
-from pages.ui.fields import Setting, settings_of
-from pages.ui.run_actions import Start
+from pages.ui import show, state
+from pages.ui.accounts import visitors
+from pages.ui.address import url_config
+from pages.ui.runs import comparison, run_actions, run_time
+from pages.ui.runs.run_actions import Start
+from pages.ui.settings import controls, drafts
+from pages.ui.settings.drafts import Checked
+from pages.ui.settings.fields import Setting, settings_of
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
 from tfm_core.config.advice import advice_on

@@ -11,9 +11,9 @@ from pages.i18n import _, paragraph
 from pages.training_step import state as training_step_state
 from pages.training_step.state import ModelAtStep
 from pages.ui import show, state
-from tfm_core.plots import training_step as plots
+from tfm_core.plots.model.walk import tensor_map
 from tfm_core.plots.palette import INKS, LINES
-from tfm_core.plots.walk import tensor_map
+from tfm_core.plots.training import training_step as plots
 
 if TYPE_CHECKING:
     from tfm_core.inspect.training_step.graph import Graph

@@ -11,9 +11,11 @@ from pages.i18n import N_, _, paragraph
 from pages.training_step import state
 from pages.training_step.link import LAST, WEIGHTS
 from pages.training_step.state import MAX_STEPS, ModelAtStep
-from pages.ui import model_choice, show, view_link
-from pages.ui.model_choice import Chosen
-from tfm_core.plots import training_step as plots
+from pages.ui import show
+from pages.ui.address import view_link
+from pages.ui.settings import model_choice
+from pages.ui.settings.model_choice import Chosen
+from tfm_core.plots.training import training_step as plots
 
 if TYPE_CHECKING:
     from tfm_core.training.loop import Trainer

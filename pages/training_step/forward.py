@@ -12,8 +12,8 @@ from pages.i18n import _, paragraph
 from pages.training_step import state
 from pages.training_step.state import ModelAtStep
 from pages.ui import show
-from tfm_core.plots import training_step as plots
-from tfm_core.plots.pictures import picture_url
+from tfm_core.plots.examples.pictures import picture_url
+from tfm_core.plots.training import training_step as plots
 
 if TYPE_CHECKING:
     from tfm_core.inspect.training_step.batch import BatchAnswer, BatchRows, Floats

@@ -7,7 +7,8 @@ import streamlit as st
 from pages.i18n import _
 from pages.training_step import backward, controls, forward, state, update, ways
 from pages.training_step.link import STAGE
-from pages.ui import show, view_link
+from pages.ui import show
+from pages.ui.address import view_link
 
 
 def page() -> None:

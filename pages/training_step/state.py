@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
-from pages.ui.model_choice import Chosen
+from pages.ui.settings.model_choice import Chosen
 from tfm_core import byte_cache
 from tfm_core.config import Experiment, from_json, to_json
 from tfm_core.data.shape import data_shape

@@ -15,8 +15,8 @@ from pages.training_step import state
 from pages.training_step.state import ModelAtStep
 from pages.ui import show
 from tfm_core.config import Experiment
-from tfm_core.plots import training_step as plots
-from tfm_core.plots.training_step import Floats
+from tfm_core.plots.training import training_step as plots
+from tfm_core.plots.training.training_step import Floats
 from tfm_core.variants.optimisers import OPTIMISERS, Optimiser
 from tfm_core.variants.optimisers.muon import RMS
 

@@ -10,7 +10,8 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.i18n import _, paragraph
 from pages.translate import choice, how
 from pages.translate.link import GREEDY, TEXT
-from pages.ui import beam_view, sentence_field, show
+from pages.ui import show
+from pages.ui.model import beam_view, sentence_field
 from pages.ui.typed import escape
 from tfm_core.config import SequenceTaskConfig
 from tfm_core.data.text import text_task
@@ -20,7 +21,7 @@ from tfm_core.inspect.writing.beams import BeamComparison, BeamSettings
 from tfm_core.inspect.writing.beside import BesideTruth, beside_truth
 from tfm_core.inspect.writing.source import Source
 from tfm_core.inspect.writing.steps import in_nats
-from tfm_core.plots.writing import beside_table
+from tfm_core.plots.texts.writing import beside_table
 from tfm_core.runs.run import Run
 
 

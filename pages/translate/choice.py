@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.translate.link import AT, FORCED, HEAD, LENGTH, MAX_STEPS, TEXT, Forced, Head
-from pages.ui import view_link
+from pages.ui.address import view_link
 from tfm_core.config import Experiment
 from tfm_core.runs.run import Run
 

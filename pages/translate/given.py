@@ -7,7 +7,9 @@ import streamlit as st
 from pages.i18n import _
 from pages.translate import choice
 from pages.translate.link import MAX_TEXT, PICTURE, TEXT
-from pages.ui import sentence_field, typed, view_link
+from pages.ui import typed
+from pages.ui.address import view_link
+from pages.ui.model import sentence_field
 from pages.ui.typed import escape
 from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, SequenceTaskConfig
 from tfm_core.data.text import TextTask, text_task

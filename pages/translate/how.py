@@ -22,8 +22,8 @@ from pages.translate.link import (
     TOP_P,
     WIDTH,
 )
-from pages.ui import view_link
-from pages.ui.parameters import Option
+from pages.ui.address import view_link
+from pages.ui.address.parameters import Option
 from tfm_core.inspect.writing.beams import BeamSettings
 from tfm_core.inspect.writing.source import Source
 

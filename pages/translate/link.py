@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from pages.i18n import N_, _
-from pages.ui import parameters, view_link
-from pages.ui.parameters import Number, Option, Text, Unfit, Written
+from pages.ui.address import parameters, view_link
+from pages.ui.address.parameters import Number, Option, Text, Unfit, Written
 
 MAX_TEXT = 400
 MAX_STEPS = 1024

@@ -7,7 +7,9 @@ import streamlit as st
 from pages.i18n import _
 from pages.translate import beside, choice, desk, given, how
 from pages.translate.link import BEAM, BESIDE
-from pages.ui import run_words, runs_access, show, shown_run, state, view_link
+from pages.ui import show, state
+from pages.ui.address import view_link
+from pages.ui.runs import run_words, runs_access, shown_run
 from pages.ui.typed import escape
 from tfm_core.inspect.writing.source import writes
 from tfm_core.runs.run import Run

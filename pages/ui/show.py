@@ -14,7 +14,7 @@ import streamlit as st
 
 from pages.components import live_figure as component
 from pages.i18n import _, content
-from pages.ui import page_table
+from pages.ui.navigation import page_table
 from pages.ui.typed import escape
 from tfm_core import sentences
 from tfm_core.inspect.syntax import source

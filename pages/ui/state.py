@@ -9,8 +9,11 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import streamlit as st
 
 from pages.components import addresses
-from pages.ui import drafts, page_table, runs_access, view_link
-from pages.ui.drafts import Draft, History, Moment, Values, moment
+from pages.ui.address import view_link
+from pages.ui.navigation import page_table
+from pages.ui.runs import runs_access
+from pages.ui.settings import drafts
+from pages.ui.settings.drafts import Draft, History, Moment, Values, moment
 from tfm_core import links, made_with
 from tfm_core.config.corpus_tasks import MAX_CHARACTERS
 from tfm_core.presets import PRESETS

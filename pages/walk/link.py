@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pages.i18n import N_
-from pages.ui import parameters, view_link, walk_steps
-from pages.ui.model_choice import SizedModelView
-from pages.ui.parameters import Choice, Number, Text
+from pages.ui.address import parameters, view_link
+from pages.ui.address.parameters import Choice, Number, Text
+from pages.ui.model import walk_steps
+from pages.ui.settings.model_choice import SizedModelView
 from tfm_core.config import ModelConfig
 
 MINE, BOOK = "mine", "book"

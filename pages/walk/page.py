@@ -5,7 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import show, view_link, walk_steps
+from pages.ui import show
+from pages.ui.address import view_link
+from pages.ui.model import walk_steps
 from pages.ui.state import body
 from pages.walk import link, picture, source, tensor
 

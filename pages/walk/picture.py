@@ -10,8 +10,8 @@ from pages.i18n import _, paragraph
 from pages.ui import show, state
 from pages.ui.typed import escape
 from pages.walk import tensor
-from tfm_core.plots import walk as plots
-from tfm_core.plots.captions import caption_strip
+from tfm_core.plots.heads.captions import caption_strip
+from tfm_core.plots.model import walk as plots
 
 if TYPE_CHECKING:
     from tfm_core.inspect.walk.forward import Subject

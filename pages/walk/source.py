@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.i18n import N_, _, paragraph
-from pages.ui import model_choice, view_link
-from pages.ui.model_choice import Chosen
+from pages.ui.address import view_link
+from pages.ui.settings import model_choice
+from pages.ui.settings.model_choice import Chosen
 from pages.walk.link import BOOK, MINE, POSITION, SOURCE
 from tfm_core import byte_cache
 from tfm_core.config import Experiment

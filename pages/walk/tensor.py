@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.i18n import _, paragraph
-from pages.ui import show, state, view_link
+from pages.ui import show, state
+from pages.ui.address import view_link
 from pages.walk.link import BLOCK
-from tfm_core.plots import walk as plots
+from tfm_core.plots.model import walk as plots
 from tfm_core.variants.forms import SCALES
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pages.ui import show, state, typed
 from pages.ui.typed import escape
 from tfm_core.inspect.text import tokenise
 from tfm_core.inspect.text.tokenise import PaddedBatch
-from tfm_core.plots import tokens as plots
+from tfm_core.plots.texts import tokens as plots
 
 EXAMPLE = "the dog sleeps\nthe small cat eats an apple\na friend sees the dog\n개가 잔다"
 

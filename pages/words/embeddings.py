@@ -9,7 +9,10 @@ import pandas as pd
 import streamlit as st
 
 from pages.i18n import _, paragraph
-from pages.ui import runs_access, show, shown_run, state, view_link, visitors
+from pages.ui import show, state
+from pages.ui.accounts import visitors
+from pages.ui.address import view_link
+from pages.ui.runs import runs_access, shown_run
 from pages.ui.typed import escape
 from pages.words.link import DIMENSIONS, TABLE
 from tfm_core import byte_cache
@@ -19,7 +22,7 @@ from tfm_core.inspect.compare.conclusions import classes_apart
 from tfm_core.inspect.positions.tables import cosines
 from tfm_core.inspect.text import embeddings
 from tfm_core.inspect.text.embeddings import EmbeddingTable, by_class
-from tfm_core.plots import embeddings as plots
+from tfm_core.plots.texts import embeddings as plots
 from tfm_core.runs.run import Run
 
 PRESET = "translate"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pages.i18n import N_
-from pages.ui import parameters, view_link
-from pages.ui.parameters import Choice
+from pages.ui.address import parameters, view_link
+from pages.ui.address.parameters import Choice
 
 VIEW = parameters.named(
     "view",

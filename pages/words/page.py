@@ -5,7 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _, paragraph
-from pages.ui import page_table, runs_access, show, state, view_link
+from pages.ui import show, state
+from pages.ui.address import view_link
+from pages.ui.navigation import page_table
+from pages.ui.runs import runs_access
 from pages.ui.typed import escape
 from pages.words import batch, embeddings, tokens
 from pages.words.link import VIEW

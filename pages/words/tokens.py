@@ -8,17 +8,16 @@ import pandas as pd
 import streamlit as st
 
 from pages.i18n import _, content
-from pages.ui import show, view_link
+from pages.ui import show
+from pages.ui.address import view_link
 from pages.words.link import CORPUS, CUT
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.inspect.text import bpe, tokenise
 from tfm_core.inspect.text.bpe import Bpe
 from tfm_core.inspect.text.tokenise import Token
-from tfm_core.plots import tokens as plots
+from tfm_core.plots.texts import tokens as plots
 
-EXAMPLE = (
-    "The small dog sees the smallest dog. The dogs play. 작은 개가 논다. 큰 개가 작은 개를 본다."
-)
+EXAMPLE = "The small dog sees the smallest dogs. 작은 개가 작은 개를 본다."
 
 
 def view() -> None:
@@ -31,10 +30,8 @@ def view() -> None:
     )
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         cut = view_link.choice(_("Tokenise by"), CUT)
-        corpus = view_link.choice(
-            _("Vocabulary from"),
-            CORPUS,
-            help=_("A vocabulary knows only its corpus."),
+        corpus = view_link.listed(
+            _("Vocabulary from"), CORPUS, help=_("A vocabulary knows only its corpus.")
         )
         is_lower = st.toggle(_("Lower case"), key="words-lower", persist_state="session")
     try:

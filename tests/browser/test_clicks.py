@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.attacks.clicks import Restless
+from benchmarks.stress.clicks import Restless
 from tests.browser.conftest import OpenTab
 from tests.browser.server import AppServer
 from tests.nightly import IS_NIGHTLY

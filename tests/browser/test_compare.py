@@ -7,7 +7,7 @@ from tests.browser.conftest import OpenTab
 from tests.browser.experiments import SHORT
 from tests.browser.server import AppServer
 from tests.pages.made_runs import made_run
-from tfm_core.plots.comparison import MAX_HOVERED
+from tfm_core.plots.training.comparison import MAX_HOVERED
 
 pytestmark = pytest.mark.browser
 

@@ -6,7 +6,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from pages.ui import page_table
+from pages.ui.navigation import page_table
 from tests.browser.conftest import OpenTab
 from tests.browser.tab import Tab
 

@@ -8,8 +8,8 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import PATIENCE
 from tfm_core.inspect.attention.map_view import MapView
-from tfm_core.plots.attention import head_map
 from tfm_core.plots.export import map_svg, page
+from tfm_core.plots.heads.attention import head_map
 
 pytestmark = pytest.mark.browser
 

@@ -6,7 +6,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from pages.ui.film import film
+from pages.ui.files.film import film
 from tests.browser.conftest import PATIENCE
 from tfm_core.inspect.attention.own_example import look_at_text
 from tfm_core.runs.run import Run

@@ -11,13 +11,13 @@ import time
 import pytest
 from playwright.sync_api import expect
 
-from pages.ui.publication import Publication
+from pages.ui.files.publication import Publication
 from tests.browser.conftest import DESKTOP, PATIENCE
 from tests.browser.experiments import LONG
 from tests.browser.tab import link_of
 from tests.pages.learned_runs import learned_run
 from tests.pages.made_runs import with_worker
-from tfm_core.publish.folder import STATE, Folder
+from tfm_core.hosting.published.folder import STATE, Folder
 from tfm_core.runs.store import RunStore
 
 pytestmark = pytest.mark.browser

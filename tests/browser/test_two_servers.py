@@ -11,7 +11,7 @@ from tests.browser import server as servers
 from tests.browser.experiments import LONG
 from tests.browser.server import AppServer
 from tests.browser.tab import Tab
-from tests.runs.remote import s3
+from tests.hosting.store import s3
 from tests.runs.waiting import wait_until
 from tfm_core.runs.queue import tickets
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from benchmarks.attacks.visits import Held, addresses, visit_all
-from pages.ui import page_table
+from benchmarks.stress.visits import Held, addresses, visit_all
+from pages.ui.navigation import page_table
 from tests.browser import server as servers
 from tests.browser.server import AppServer
 from tests.runs.waiting import wait_until

@@ -88,7 +88,7 @@ def test_configs_are_frozen():
         (
             {"model.position": "learned", "model.max_len": "5"},
             "model.max_len",
-            "position table has 5 rows; make it",
+            "position table has 5 rows",
         ),
         (
             {"model.position": "rotary", "model.d_model": "6", "model.n_heads": "2"},
@@ -231,7 +231,7 @@ def test_a_task_of_another_kind_is_refused_with_a_sentence() -> None:
 )
 def test_a_task_too_small_for_its_splits_is_refused(name, size, sizes):
     few = {"n_train": 8, "n_validation": 8, **sizes}
-    with pytest.raises(ConfigError, match="leave none to train on"):
+    with pytest.raises(ConfigError, match="leave none"):
         TextTaskConfig.parse({"name": name, "size": size, **few})
     TextTaskConfig.parse({"name": name, "size": size, **few, "n_test": 8})
 
@@ -263,9 +263,9 @@ def test_a_file_with_thousands_of_mistakes_is_answered_in_a_few_sentences():
     ("settings", "field", "words", "better"),
     [
         ({"batch_size": 512}, "training.batch_size", "the 100 examples", 6),
-        ({"batch_warmup": 1.0}, "training.batch_warmup", "half a batch, 16 examples", 0.5),
+        ({"batch_warmup": 1.0}, "training.batch_warmup", "half a batch", 0.5),
         ({"batch_warmup": 0.4, "batch_size": 1}, "training.batch_warmup", "cannot be halved", 0.0),
-        ({"warmup": 1.0}, "training.warmup", "lasts the whole training", 0.1),
+        ({"warmup": 1.0}, "training.warmup", "never falls", 0.1),
         ({"warmup": 0.7}, "training.warmup", "takes 70% of the steps", 0.1),
         ({"validate_every": 5000}, "training.validate_every", "overfitting shows too late", 100),
         ({"optimizer": "sgd", "clip_norm": 0.001}, "training.clip_norm", "hardly learn", 1.0),

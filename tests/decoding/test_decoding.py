@@ -27,7 +27,7 @@ from tfm_core.decoding import (
     next_logits,
     sampled_steps,
 )
-from tfm_core.decoding.sampling import _draw
+from tfm_core.decoding.sampling import _sample
 from tfm_core.models.pictures import Captioner
 from tfm_core.models.recurrent import RecurrentTranslator
 from tfm_core.training.loop import build, train
@@ -176,7 +176,7 @@ def test_a_draw_is_that_of_multinomial_for_its_seed_and_place():
             torch.multinomial(row, 1, generator=generator)
             for row, generator in zip(chances, generators, strict=True)
         ]
-        assert torch.equal(_draw(chances, seeds, position), torch.cat(one_by_one))
+        assert torch.equal(_sample(chances, seeds, position), torch.cat(one_by_one))
 
 
 def test_writing_on_is_the_same_as_never_having_stopped(model, src):

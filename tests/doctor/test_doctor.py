@@ -192,7 +192,7 @@ def test_leftovers_are_removed_but_not_of_a_run_that_lives(store, alive, monkeyp
     (store.root / ".new-abcdefgh").mkdir()
     for run in (ended, alive):
         (run.folder / ".status.json.0123abcd").write_text("{")
-    assert check_leftovers(store).words.startswith("2 things")
+    assert check_leftovers(store).words.startswith("2 leftovers")
     assert check_leftovers(store, mends=True).mended
     assert sorted(os.listdir(ended.folder)) == sorted(
         set(os.listdir(alive.folder)) - {".status.json.0123abcd"}

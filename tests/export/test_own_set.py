@@ -18,8 +18,8 @@ from tfm_core.data.own.pictures_set import Split
 from tfm_core.data.own.pictures_set import prepare as prepare_pictures
 from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.export import layout
+from tfm_core.export.archive import Refused
 from tfm_core.export.bundle import bundle, own_set
-from tfm_core.export.parcel import Refused
 from tfm_core.export.take_in import take_in
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RunStore

@@ -15,9 +15,9 @@ from safetensors.numpy import load, save
 import tfm_core
 from tests.export.taken import members, packed, unpacked
 from tests.runs.waiting import tiny
-from tfm_core.export import layout, parcel
+from tfm_core.export import archive, layout
+from tfm_core.export.archive import Refused
 from tfm_core.export.bundle import bundle
-from tfm_core.export.parcel import Refused
 from tfm_core.export.take_in import take_in
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.queue.limits import LimitReached, Limits
@@ -180,7 +180,7 @@ CONTENTS = {
     "a folder that is a file": (lambda p: p | {"run": b"x"}, "lies inside another file"),
     "a bomb": (lambda p: p | {"run/zeros": bytes(30_000_000)}, "times its size"),
     "too many files": (
-        lambda p: p | {f"extra/{n}": b"" for n in range(parcel.MAX_MEMBERS)},
+        lambda p: p | {f"extra/{n}": b"" for n in range(archive.MAX_MEMBERS)},
         "more files than a run",
     ),
 }

@@ -8,7 +8,7 @@ import torch
 
 from tfm_core.inspect import activations
 from tfm_core.inspect.attention.trained import inputs_of, model_of
-from tfm_core.plots import architecture as plots
+from tfm_core.plots.model import architecture as plots
 from tfm_core.probe.capture import capture
 from tfm_core.runs.store import RECORDED, RunStore
 from tfm_core.variants.activations import ACTIVATIONS

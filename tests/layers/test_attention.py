@@ -12,7 +12,7 @@ from tfm_core.layers.attention import (
     fused_attention,
 )
 from tfm_core.layers.masks import causal_mask, padding_mask, window_mask
-from tfm_core.layers.relative import Alibi, BucketBias, Rotation
+from tfm_core.layers.relative import Alibi, Rotation, T5RelativeBias
 from tfm_core.probe.capture import capture
 
 pytestmark = pytest.mark.quick
@@ -147,7 +147,7 @@ def test_queries_at_given_positions_are_turned_as_if_all_were_there():
     torch.testing.assert_close(turn(x.gather(2, rows), x, at)[0], turn(x, x)[0].gather(2, rows))
 
 
-@pytest.mark.parametrize("relative", [Rotation(6), Alibi(3), BucketBias(3, 6, is_causal=False)])
+@pytest.mark.parametrize("relative", [Rotation(6), Alibi(3), T5RelativeBias(3, 6, is_causal=False)])
 def test_relative_positions_run_where_torch_compiles(relative):
     torch.compiler.reset()
     x = torch.randn(2, 3, 7, 6)
@@ -160,7 +160,7 @@ def test_relative_positions_run_where_torch_compiles(relative):
                 torch.testing.assert_close(ours, expected)
 
 
-@pytest.mark.parametrize("relative", [Rotation(6), Alibi(3), BucketBias(3, 6, is_causal=False)])
+@pytest.mark.parametrize("relative", [Rotation(6), Alibi(3), T5RelativeBias(3, 6, is_causal=False)])
 def test_what_was_kept_while_a_model_answered_can_be_trained_with(relative):
     x = torch.randn(2, 3, 7, 6, requires_grad=True)
     with torch.inference_mode():

@@ -8,7 +8,7 @@ from tests.pairwise import pairwise
 from tfm_core.layers.blocks import tokens_at
 from tfm_core.layers.fast import Stack
 from tfm_core.layers.masks import causal_mask, padding_mask
-from tfm_core.layers.relative import Alibi, BucketBias, Rotation
+from tfm_core.layers.relative import Alibi, Rotation, T5RelativeBias
 
 pytestmark = pytest.mark.quick
 
@@ -18,7 +18,7 @@ RELATIVE = {
     "none": None,
     "rotary": Rotation(D // HEADS),
     "alibi": Alibi(HEADS),
-    "t5-bias": BucketBias(HEADS, D, is_causal=True),
+    "t5-bias": T5RelativeBias(HEADS, D, is_causal=True),
 }
 MASKS = {
     "none": None,

@@ -11,7 +11,7 @@ from tfm_core.layers.positions import (
     sinusoidal,
     sinusoidal_2d,
 )
-from tfm_core.layers.relative import Alibi, BucketBias, alibi_bias, alibi_slopes, bucket
+from tfm_core.layers.relative import Alibi, T5RelativeBias, alibi_bias, alibi_slopes, bucket
 
 pytestmark = pytest.mark.quick
 
@@ -101,7 +101,7 @@ def test_the_buckets_of_t5_are_those_of_whole_numbers(is_causal):
 
 @pytest.mark.parametrize("is_causal", [False, True])
 def test_what_t5_adds_is_the_trained_number_of_the_bucket_of_the_offset(is_causal):
-    layer, x = BucketBias(3, 12, is_causal=is_causal), torch.zeros(2, 3, 41, 5)
+    layer, x = T5RelativeBias(3, 12, is_causal=is_causal), torch.zeros(2, 3, 41, 5)
     bias = layer(x, x)[2]
     for query, key in ((0, 0), (0, 40), (40, 0), (7, 23), (23, 7)):
         expected = layer.table[bucket_by_counting(key - query, is_causal)]

@@ -10,7 +10,7 @@ import pytest
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import runs_access
+from pages.ui.runs import runs_access
 from tests.pages.made_runs import made_run
 from tests.pages.opening import opened_at
 from tfm_core import machine

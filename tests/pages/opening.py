@@ -8,8 +8,8 @@ from pathlib import Path
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
-from pages.ui.drafts import Draft
-from pages.ui.page_table import PAGES
+from pages.ui.navigation.page_table import PAGES
+from pages.ui.settings.drafts import Draft
 from tfm_core.config import Experiment
 
 FRAME = Path(__file__).resolve().parents[2] / "pages" / "frame.py"

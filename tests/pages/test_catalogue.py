@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 
 import tfm_core
 from pages import i18n
-from pages.ui.fields import settings_of
+from pages.ui.settings.fields import settings_of
 from tests.pages import pseudo
 from tfm_core.config import FAMILIES, tasks_for
 from tfm_core.sentences import Paragraph, StudentError

@@ -14,7 +14,7 @@ import pytest
 
 from pages import i18n
 from pages.i18n import N_, _
-from pages.ui import page_table
+from pages.ui.navigation import page_table
 from tfm_core.sentences import Sentence, StudentError, counted
 
 ROOT = Path(__file__).resolve().parents[2]

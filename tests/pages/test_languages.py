@@ -11,7 +11,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages import i18n
-from pages.ui import page_table, runs_access
+from pages.ui.navigation import page_table
+from pages.ui.runs import runs_access
 from tests.pages import pseudo
 from tfm_core import sentences
 

@@ -16,9 +16,9 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Element, Node
 
 from benchmarks import linked_views
-from pages.ui import view_link
-from pages.ui.page_table import PAGES, PageFacts
-from pages.ui.parameters import Text
+from pages.ui.address import view_link
+from pages.ui.address.parameters import Text
+from pages.ui.navigation.page_table import PAGES, PageFacts
 from tests.pages.opening import opened_at
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED, RunStore

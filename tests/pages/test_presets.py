@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.linked_views import VIEWS
 from pages.training_step.link import STAGE
-from pages.ui.page_table import PAGES
+from pages.ui.navigation.page_table import PAGES
 from tests.pages.opening import opened_at
 from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS

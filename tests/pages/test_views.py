@@ -34,9 +34,9 @@ from pages.speed.link import SpeedView
 from pages.tensors.link import OPERATION, TOLD, TensorsView
 from pages.training_step.link import TrainingStepView
 from pages.translate.link import TranslateView
-from pages.ui import view_link
-from pages.ui.page_table import PAGES, PageFacts
-from pages.ui.parameters import Choice, Choices, Flag, Number, Option, Parameter, Text
+from pages.ui.address import view_link
+from pages.ui.address.parameters import Choice, Choices, Flag, Number, Option, Parameter, Text
+from pages.ui.navigation.page_table import PAGES, PageFacts
 from pages.walk.link import WalkView
 from pages.words.link import WordsView
 from tests.pages.opening import links, opened_at

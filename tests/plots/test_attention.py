@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import pytest
 
 from tfm_core.inspect.attention.map_view import MapView
-from tfm_core.plots.attention import (
+from tfm_core.plots.heads.attention import (
     DIVERGING,
     MASKED,
     SCALES,
@@ -19,8 +19,8 @@ from tfm_core.plots.attention import (
     top_of,
     weight_map,
 )
+from tfm_core.plots.heads.patches import patch_overlay, patch_weights
 from tfm_core.plots.palette import BACKGROUNDS, contrast
-from tfm_core.plots.patches import patch_overlay, patch_weights
 
 QUERY, KEY = ("<bos>", "학교", "에"), ("I", "go", "to", "school", "&")
 

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from tfm_core.plots.comparison import (
+from tfm_core.plots.training.comparison import (
     ALL_POINTS,
     MAX_HOVERED,
     MIN_POINTS,
@@ -20,7 +20,7 @@ from tfm_core.plots.comparison import (
     slots,
     style_of,
 )
-from tfm_core.plots.stage import smooth
+from tfm_core.plots.training.stage import smooth
 
 pytestmark = pytest.mark.quick
 

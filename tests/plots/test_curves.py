@@ -10,9 +10,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tfm_core.plots.curves import MeasuredCurves, Measurements, ReferenceLine, learning_curve
-from tfm_core.plots.pictures import picture_cards
-from tfm_core.plots.stage import MAX_DRAWN, MAX_POINTS, curve_lines, smooth, thin
+from tfm_core.plots.examples.pictures import picture_cards
+from tfm_core.plots.training.curves import (
+    MeasuredCurves,
+    Measurements,
+    ReferenceLine,
+    learning_curve,
+)
+from tfm_core.plots.training.stage import MAX_DRAWN, MAX_POINTS, curve_lines, smooth, thin
 from tfm_core.runs.curves import Curves
 
 N = 7919

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tfm_core.inspect.text.gpt_reading import Digits, Lens, LensReading
-from tfm_core.plots import reading
-from tfm_core.plots.gpt import before_and_after, digit_map, guesses, lens_map
-from tfm_core.plots.writing import surprise_text, written_text
+from tfm_core.plots.texts import reading
+from tfm_core.plots.texts.gpt import before_and_after, digit_map, guesses, lens_map
+from tfm_core.plots.texts.writing import surprise_text, written_text
 
 EVIL = "<img src=x onerror=alert(1)>"
 THEMES = ("light", "dark")

@@ -6,11 +6,11 @@ import pytest
 
 from tfm_core.inspect.attention.deletion import deletion
 from tfm_core.inspect.attention.map_view import MapView
-from tfm_core.plots.attention import DIFFERENCE, MASKED, SCALES, difference_map
-from tfm_core.plots.head_scores import best_of, score_lines
-from tfm_core.plots.knockouts import deletion_curves
+from tfm_core.plots.heads.attention import DIFFERENCE, MASKED, SCALES, difference_map
+from tfm_core.plots.heads.head_scores import best_of, score_lines
+from tfm_core.plots.heads.knockouts import deletion_curves
+from tfm_core.plots.model.positions import mosaic_of, position_tiles
 from tfm_core.plots.palette import COLOURS, _luminance
-from tfm_core.plots.positions import mosaic_of, position_tiles
 
 MODULES = ("decoder.layers.0.cross_attention", "decoder.layers.1.cross_attention")
 

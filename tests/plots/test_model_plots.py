@@ -7,8 +7,8 @@ from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.facts.compute import PARTS
 from tfm_core.facts.parameter_table import most_in, parameter_table
 from tfm_core.inspect.errors.groups import AnswerGroup
-from tfm_core.plots.architecture import bars, growth, histograms, treemap
-from tfm_core.plots.errors import accuracies, losses
+from tfm_core.plots.examples.errors import accuracies, losses
+from tfm_core.plots.model.architecture import bars, growth, histograms, treemap
 
 
 def test_the_areas_of_the_treemap_add_up():

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from tfm_core.inspect.positions import tables as core
-from tfm_core.plots import positions
+from tfm_core.plots.model import positions
 from tfm_core.plots.palette import HUES
 from tfm_core.variants.positions import POSITIONS
 
 
 def test_one_point_alone_is_drawn_on_an_axis_from_zero():
-    from tfm_core.plots import before
+    from tfm_core.plots.heads import before
 
     one = np.array([300.0]), np.array([0.5])
     for module, name in ((before, "one-head"), (positions, "learned")):

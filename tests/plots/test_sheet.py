@@ -8,13 +8,13 @@ from tfm_core.inspect.by_hand.attention import attend, mask_of
 from tfm_core.inspect.tensors.operations import OPERATIONS
 from tfm_core.inspect.tensors.sight import InputSpec, read, sight
 from tfm_core.inspect.tensors.text import shape_of
-from tfm_core.plots import by_hand as plots
-from tfm_core.plots import tensor_ops
-from tfm_core.plots.attention import DIVERGING, SCALES
-from tfm_core.plots.by_hand import Pick
+from tfm_core.plots.heads import by_hand as plots
+from tfm_core.plots.heads.attention import DIVERGING, SCALES
+from tfm_core.plots.heads.by_hand import Pick
+from tfm_core.plots.model import tensor_ops
+from tfm_core.plots.model.tensor_ops import FIRST, SECOND, Colours
 from tfm_core.plots.palette import contrast
 from tfm_core.plots.sheet import described, ink_on, mixed, written
-from tfm_core.plots.tensor_ops import FIRST, SECOND, Colours
 
 WORDS = ("I", "love", "AI")
 TITLES = ("1", "2", "3", "4")

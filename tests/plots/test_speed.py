@@ -8,7 +8,7 @@ from tfm_core.inspect.speed.paired import TimeRange
 from tfm_core.inspect.training_step.fold import fold, groups_of
 from tfm_core.inspect.training_step.graph import graph_of
 from tfm_core.inspect.training_step.step import start
-from tfm_core.plots import speed, training_step
+from tfm_core.plots.training import speed, training_step
 
 
 def test_bars_of_time_are_milliseconds_with_their_range():

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from tests.sweeps.made import HEADS, RATES, a_plan
-from tfm_core.plots import sweeps as plots
+from tfm_core.plots.training import sweeps as plots
 from tfm_core.sweeps.study import Trial
 
 

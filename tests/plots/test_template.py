@@ -12,9 +12,9 @@ import plotly.graph_objects as go
 import pytest
 from PIL import Image
 
+from tfm_core.plots.examples.pictures import picture_url, png, png_url
 from tfm_core.plots.kinds import sequential, template
 from tfm_core.plots.palette import BACKGROUNDS, COLOURS, INKS, ThemeName, contrast
-from tfm_core.plots.pictures import picture_url, png, png_url
 
 THEMES = get_args(ThemeName)
 

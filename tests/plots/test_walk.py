@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tfm_core.plots.walk import cut_picture, entropies, tensor_map
+from tfm_core.plots.model.walk import cut_picture, entropies, tensor_map
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

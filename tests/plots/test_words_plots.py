@@ -9,8 +9,8 @@ import pytest
 from tfm_core.inspect.positions.tables import cosines
 from tfm_core.inspect.text.embeddings import CLASSES, EmbeddingTable, look_up, principal
 from tfm_core.inspect.text.tokenise import Token, batch
-from tfm_core.plots import embeddings, tokens
-from tfm_core.plots.embeddings import SIDES, sides, width
+from tfm_core.plots.texts import embeddings, tokens
+from tfm_core.plots.texts.embeddings import SIDES, sides, width
 
 RNG = np.random.default_rng(5)
 WORDS = ("<pad>", "<bos>", "<eos>", "<unk>", "dog", "cat", "<b>")

@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pages.ui import run_actions
-from pages.ui.run_actions import Start
+from pages.ui.runs import run_actions
+from pages.ui.runs.run_actions import Start
 from tests.data.own.test_sets import PREPARED
 from tests.runs.waiting import tiny
 from tests.sweeps.made import a_plan
-from tfm_core.publish.shelf import Shelf
+from tfm_core.hosting.published.shelf import Shelf
 from tfm_core.runs import own_sets
 from tfm_core.runs.auth import Visitor
 from tfm_core.runs.disk.locks import limit_lock

@@ -177,7 +177,7 @@ def test_warm_workers_end_with_their_queue(store):
     queue = RunQueue(store, warm=2, limits=Limits())
     queue.start()
     wait_until(lambda: len(queue.backend.pool.waiting()) == 2, "two workers wait")
-    pids = [worker.mark.pid for worker in queue.backend.pool.waiting()]
+    pids = [process.mark.pid for process in queue.backend.pool.waiting()]
     queue.close()
     assert not any(psutil.pid_exists(pid) for pid in pids)
 

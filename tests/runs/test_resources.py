@@ -53,7 +53,9 @@ def test_weights_that_do_not_fit_are_refused_with_what_they_need(has):
     assert in_bytes(always(needed(wide()))) in said
     assert "4.5 GiB" in said
     assert "at any batch size" in said
-    assert resources.ran_out(wide(), "cpu") == said  # the same sentence where it is noticed late
+    assert (
+        resources.out_of_memory(wide(), "cpu") == said
+    )  # the same sentence where it is noticed late
 
 
 def test_a_leaner_optimizer_is_advised_where_it_is_enough(has):
@@ -72,7 +74,7 @@ def test_what_may_fit_is_let_through(has):
 def test_a_batch_is_advised_that_fits(has):
     experiment = tiny(batch_size=4096)
     has(PROCESS_BYTES + needed(experiment).total - 1)
-    said = resources.ran_out(experiment, "cpu")
+    said = resources.out_of_memory(experiment, "cpu")
     assert "a batch of 4096 needs" in said
     fitting = int(re.search(r"A batch size of (\d+) fits", said).group(1))
     assert needed(tiny(batch_size=fitting)).total < needed(experiment).total
@@ -81,20 +83,20 @@ def test_a_batch_is_advised_that_fits(has):
 
 def test_memory_that_others_hold_is_told_as_that(has):
     has(64 * GIB)
-    assert "Others use the memory" in resources.ran_out(tiny(batch_size=4), "cpu")
-    assert "A batch size of 2" in resources.ran_out(tiny(batch_size=4), "cpu")
-    assert "se a smaller model" in resources.ran_out(tiny(batch_size=1), "cpu")
+    assert "Others use the memory" in resources.out_of_memory(tiny(batch_size=4), "cpu")
+    assert "A batch size of 2" in resources.out_of_memory(tiny(batch_size=4), "cpu")
+    assert "se a smaller model" in resources.out_of_memory(tiny(batch_size=1), "cpu")
 
 
 def test_a_batch_is_advised_that_fits_beside_what_others_hold_of_a_gpu(monkeypatch):
     experiment = tiny(batch_size=4096)
     monkeypatch.setattr(resources, "memory_of", lambda _device: 64 * GIB)
     monkeypatch.setattr(resources, "_left", lambda _device: needed(tiny(batch_size=700)).total)
-    said = resources.ran_out(experiment, "cuda:0")
+    said = resources.out_of_memory(experiment, "cuda:0")
     assert "of 64.0 GiB" in said
     assert "a batch size of 512" in said
     monkeypatch.setattr(resources, "_left", lambda _device: 1000)
-    assert "se a smaller model" in resources.ran_out(experiment, "cuda:0")
+    assert "se a smaller model" in resources.out_of_memory(experiment, "cuda:0")
 
 
 def test_a_step_that_runs_out_of_memory_ends_the_run_with_a_batch_that_fits(
@@ -114,10 +116,10 @@ def test_a_step_that_runs_out_of_memory_ends_the_run_with_a_batch_that_fits(
 
 
 def test_a_device_that_does_not_say_its_memory_gets_an_answer_too():
-    assert "se a smaller model" in resources.ran_out(wide(batch_size=1), "cuda:99")
+    assert "se a smaller model" in resources.out_of_memory(wide(batch_size=1), "cuda:99")
     assert re.search(
         "a batch of 4096 needs .* A batch size of 2048",
-        resources.ran_out(tiny(batch_size=4096), "cuda:99"),
+        resources.out_of_memory(tiny(batch_size=4096), "cuda:99"),
     )
 
 

@@ -34,7 +34,7 @@ def test_a_state_without_a_worker_is_read_as_it_was_written(tmp_path, state):
 @pytest.mark.parametrize("state", sorted(ALIVE))
 def test_a_living_worker_keeps_its_state_and_a_dead_one_is_an_interruption(tmp_path, state):
     mark = process_id()
-    here = Status(state, step=3).held_by(mark)
+    here = Status(state, step=3).with_process(mark)
     write_status(tmp_path, here)
     assert read_status(tmp_path) == here
 

@@ -16,15 +16,15 @@ from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.data.text import text_task
 from tfm_core.data.vocabulary import UNK
 from tfm_core.export import layout
+from tfm_core.export.archive import Refused
 from tfm_core.export.bundle import bundle
-from tfm_core.export.parcel import Refused
 from tfm_core.export.take_in import take_in
+from tfm_core.hosting.store.upload import large_files
 from tfm_core.inspect.attention.own_example import look_at_text
 from tfm_core.inspect.writing.source import source_of
 from tfm_core.runs import own_sets
 from tfm_core.runs.auth import Visitor
 from tfm_core.runs.process.execute import execute
-from tfm_core.runs.remote.publish import large_files
 from tfm_core.runs.store import RunStore
 
 RAW = {"pairs": PAIRS, "labels": LABELS, "text": "the cat sat on the mat. " * 50}
@@ -54,7 +54,7 @@ def trained(store, kind, **options):
 
 
 def remove_set(store, run):
-    corpus_texts._made.cache_clear()  # as in a process that never saw the text
+    corpus_texts._cached_task.cache_clear()  # as in a process that never saw the text
     own_sets.remove(sets.set_of(run.experiment.task), store=store, visitor=HOST)
 
 
@@ -99,7 +99,7 @@ def test_runs_that_kept_no_vocabulary_get_it_as_the_set_is_removed(here):
 def test_a_run_that_is_brought_without_its_set_reads_as_it_did(here, there, kind):
     run = trained(here, kind)
     content = bundle(run)
-    corpus_texts._made.cache_clear()
+    corpus_texts._cached_task.cache_clear()
     brought = take_in(io.BytesIO(content), there)
     assert read(there, brought, kind)[0] == read(here, run, kind)[0]
     with place.below(there.root):

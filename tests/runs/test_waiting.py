@@ -69,7 +69,7 @@ def test_a_run_whose_server_was_killed_as_it_started_it_still_waits(store, turns
     run = store.create(tiny())
     turns.submit(run)
     claim.take(run.folder, DEAD)
-    write_status(run.folder, dataclasses.replace(run.status.held_by(DEAD), state="starting"))
+    write_status(run.folder, dataclasses.replace(run.status.with_process(DEAD), state="starting"))
     assert run.status.state == "interrupted"
     turns.step()
     assert run.status.state == "starting"
@@ -112,7 +112,7 @@ def test_the_time_that_a_run_may_take_counts_over_resumes(store):
 def test_a_long_pause_ends_where_others_wait(store):
     run = store.create(tiny(steps=100_000))
     drop(run.folder, "pause")
-    write_status(run.folder, Status("starting").held_by(process_id()))  # as its queue does
+    write_status(run.folder, Status("starting").with_process(process_id()))  # as its queue does
     training = threading.Thread(target=execute, args=(run, Control(run.folder, max_pause=0)))
     training.start()
     step = wait_until(lambda: run.status.state == "paused" and run.status.step, "it is paused")

@@ -54,7 +54,7 @@ def trains(store: RunStore, run: Run, *, loss: float, step: int) -> None:
     """Let a run that waits be in training, in the hands of this process."""
     tickets.remove(store.root, run.id)
     _measure(run, loss, step)
-    status = run.status.held_by(process_id())
+    status = run.status.with_process(process_id())
     write_status(run.folder, dataclasses.replace(status, state="running", step=step))
 
 

@@ -12,7 +12,7 @@ TWO_THREADS = """
 import sys, threading, time
 from pathlib import Path
 from tests.sweeps.made import a_plan
-from tfm_core.plots import sweeps as plots
+from tfm_core.plots.training import sweeps as plots
 from tfm_core.sweeps.store import SweepStore
 from tfm_core.sweeps.study import Study
 

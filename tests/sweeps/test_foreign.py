@@ -14,7 +14,7 @@ from optuna.storages.journal import JournalFileBackend
 
 from tests.sweeps.made import a_plan, driven
 from tests.sweeps.test_driver import valley
-from tfm_core.plots import sweeps as plots
+from tfm_core.plots.training import sweeps as plots
 from tfm_core.runs.store import RunStore
 from tfm_core.sweeps import foreign, ready
 from tfm_core.sweeps.driver import Driver

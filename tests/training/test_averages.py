@@ -22,7 +22,7 @@ from tfm_core.export.take_in import take_in
 from tfm_core.facts.memory import of_run
 from tfm_core.inspect.source.file import source_code
 from tfm_core.plots import of_run as plots_of_run
-from tfm_core.plots.stage import curve_lines
+from tfm_core.plots.training.stage import curve_lines
 from tfm_core.runs.notebook import OpenedRun
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.record.figures import figures, summary

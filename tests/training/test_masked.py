@@ -30,7 +30,7 @@ class Knows(nn.Module):
         self.objective = objective
 
     def forward(self, src, words, query_positions=None):
-        vocabulary = self.objective.task.src_vocabulary
+        vocabulary = self.objective.data.task.src_vocabulary
         logits = torch.full((*src.shape, len(vocabulary)), -30.0)
         for row, ids in enumerate(src.tolist()):
             tokens = [vocabulary.token(i) for i in ids if i != PAD]

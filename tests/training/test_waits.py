@@ -15,7 +15,7 @@ import torch
 from tests.training.far_device import DEVICE, step_of
 from tests.training.test_language import language
 from tests.training.test_loop import EXPERIMENTS, HALVED, IDS, experiment
-from tfm_core.data.moving import sent_together
+from tfm_core.data.moving import to_device_together
 from tfm_core.layers.attention import fused_attention
 from tfm_core.layers.relative import alibi_bias
 from tfm_core.runs.process.execute import settle
@@ -72,7 +72,7 @@ def test_batches_drawn_ahead_are_those_drawn_one_by_one(chosen, monkeypatch):
         lambda draws, _device: [
             replace(draw, tensors=sent)
             for draw, sent in zip(
-                draws, sent_together([draw.tensors for draw in draws], there), strict=True
+                draws, to_device_together([draw.tensors for draw in draws], there), strict=True
             )
         ],
     )

@@ -23,7 +23,7 @@ from tfm_core.config import (
 from tfm_core.config.shape import TextShape
 from tfm_core.data.image_data import ImageData
 from tfm_core.data.load import data_as, load
-from tfm_core.data.moving import moved
+from tfm_core.data.moving import DeviceRecord
 from tfm_core.inspect.attention.example import cut, example_of
 from tfm_core.probe.capture import capture
 from tfm_core.probe.snapshot import probe_of, take
@@ -116,13 +116,10 @@ class Bits:
 
 
 @dataclass(frozen=True)
-class ShareData:
+class ShareData(DeviceRecord):
     train: Bits
     validation: Bits
     test: Bits
-
-    def to(self, device: torch.device | str) -> ShareData:
-        return moved(self, device)
 
 
 FIRST_BIT = 2  # behind <pad> and <bos>
@@ -141,24 +138,16 @@ class ShareObjective(Objective):
     """Mean squared error of one number; a prediction within 0.1 counts as correct."""
 
     n_classes = 2
-    reads_per_epoch = 1.0
 
-    def __init__(
-        self,
-        data: ShareData,
-        task: ShareTaskConfig,
-        *,
-        label_smoothing: float = 0.0,
-        mistakes: tuple[str, ...] = (),
-    ) -> None:
-        self.data, self.n_train = data, len(data.train)
+    def prepare(self) -> None:
+        self.n_train = len(self.data.train)
 
     def _metrics(self, model: nn.Module, bits: Tensor) -> StepMetrics:
         predicted, share = predictions(model, bits), bits.float().mean(1)
         n_correct = ((predicted.detach() - share).abs() < 0.1).sum()
         return StepMetrics(F.mse_loss(predicted, share), n_correct, len(bits), None, len(bits))
 
-    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
+    def sample(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
         return Batch(indices[part], (), (indices[part],))
 
     def learn(self, model: nn.Module, batch: Batch) -> StepMetrics:

@@ -110,12 +110,13 @@ class Anatomy:
         for part in self.all:
             if part.parameters:
                 found.setdefault(part.path, part)
-        return tuple(sorted(found.values(), key=lambda part: self._place(part.path)))
-
-    def _place(self, path: str) -> tuple[int, ...]:
         names = _CAPTIONER + _MODULES if self.family == "captioner" else _MODULES
-        steps = path.split(".") if path else []
-        return tuple(int(name) if name.isdigit() else names.index(name) for name in steps)
+
+        def order(path: str) -> tuple[int, ...]:
+            steps = path.split(".") if path else []
+            return tuple(int(name) if name.isdigit() else names.index(name) for name in steps)
+
+        return tuple(sorted(found.values(), key=lambda part: order(part.path)))
 
     @cached_property
     def macs(self) -> Mapping[str, Formula]:
@@ -210,11 +211,11 @@ def _unfolded(part: Part, family: str) -> Part:
         children.append(replace(one, repeats=1))
         path, _dot, layer = one.path.rpartition(".")
         for number in range(1, one.repeats):
-            children.append(_moved(children[-1], f"{path}.{int(layer) + number}", family))
+            children.append(_block_at(children[-1], f"{path}.{int(layer) + number}", family))
     return replace(part, children=tuple(children))
 
 
-def _moved(block: Part, path: str, family: str) -> Part:
+def _block_at(block: Part, path: str, family: str) -> Part:
     """Return a block as the one at another path."""
     old = block.path
 

@@ -35,7 +35,11 @@ class Formula:
 
     def __str__(self) -> str:
         """Return it as it is read: ``3·S·d_model·d_model + S·d_model``."""
-        return " + ".join(_written(factor, names) for factor, names in self.terms) or "0"
+        terms = (
+            "·".join([str(factor)] * (factor != 1 or not names) + list(names))
+            for factor, names in self.terms
+        )
+        return " + ".join(terms) or "0"
 
     def value(self, sizes: Mapping[str, int]) -> int:
         """Return the number. Raises KeyError for a name without a size."""
@@ -73,7 +77,3 @@ def _term(text: str) -> tuple[int, tuple[str, ...]]:
         else:
             names.append(part)
     return factor, tuple(sorted(names))
-
-
-def _written(factor: int, names: tuple[str, ...]) -> str:
-    return "·".join([str(factor)] * (factor != 1 or not names) + list(names))

@@ -32,51 +32,6 @@ ID = 2
 """A token's id is 8 bytes: as many numbers in fp32."""
 
 
-@dataclass(frozen=True, slots=True)
-class BlockFacts:
-    """What blocks are made of: the only place that reads their settings."""
-
-    norm: str
-    norm_first: bool
-    has_final_norm: bool
-    has_shared_norm: bool
-    has_residual: bool
-    normed_residuals: frozenset[str]
-    has_bias: bool
-    has_attention_bias: bool
-    has_output: bool
-    is_sliced: bool
-    activation: str
-    has_dropout: bool
-    position: str
-    window: int
-    causality: str
-    scale: str
-
-    @classmethod
-    def of(cls, config: TransformerConfig) -> BlockFacts:
-        """Read the settings of any Transformer."""
-        projections, residual = PROJECTIONS[config.projections], RESIDUALS[config.residual]
-        return cls(
-            norm=config.norm if config.has_norms else "",
-            norm_first=config.norm_first,
-            has_final_norm=config.has_final_norm,
-            has_shared_norm=config.shared_norm,
-            has_residual=residual.has_sum,
-            normed_residuals=residual.normed,
-            has_bias=config.bias,
-            has_attention_bias=config.attention_bias,
-            has_output=projections.has_output,
-            is_sliced=projections.is_sliced,
-            activation=config.activation,
-            has_dropout=config.dropout > 0,
-            position=config.position,
-            window=getattr(config, "window", 0),
-            causality=config.order.name if config.order else "",
-            scale=config.scale,
-        )
-
-
 def tensor(name: str, *shape: str) -> Tensor:
     """Return a tensor of one example in a batch of B: its first axis is the batch."""
     return Tensor(name, ("B", *shape))
@@ -234,24 +189,41 @@ class StackMaker:
     """Makes the blocks of one stack.
 
     name: encoder or decoder. length: of its tokens, keys: those of the memory, "" without one.
-    read: how many of its outputs something reads. asking: the tokens that ask in the last block, of
-    which the others are only keys and values. padding: whether its tokens, and those of the memory,
-    have padding. has_order: whether a causality hides keys. steps: of the walk, by sublayer.
+    read: how many of its outputs are read. last_queries: the tokens that supply queries in the last
+    block, where the others supply keys and values only. has_padding, has_memory_padding: whether
+    its tokens and the memory have padding. has_order: whether a causality hides keys. steps: of the
+    walk, by sublayer.
     """
 
     maker: Maker
-    facts: BlockFacts
+    config: TransformerConfig
     name: str
     n_layers: int
     length: str
     keys: str = ""
     read: str = ""
-    asking: str = ""
+    last_queries: str = ""
     has_padding: bool = True
     has_memory_padding: bool = True
     has_order: bool = False
-    relative: Position | None = None
     steps: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: OPENED)
+
+    @property
+    def relative(self) -> Position | None:
+        """The position kind that acts inside attention, if any."""
+        kind = POSITIONS[self.config.position]
+        return kind if kind.is_inside else None
+
+    @property
+    def _window(self) -> int:
+        window: int = getattr(self.config, "window", 0)  # pictures have none
+        return window
+
+    @property
+    def _order(self) -> str:
+        """Which tokens each token sees, by name in CAUSALITIES; "" for a stack that reads."""
+        order = self.config.order
+        return order.name if self.has_order and order else ""
 
     @property
     def _is_bias_trained(self) -> bool:
@@ -264,19 +236,19 @@ class StackMaker:
 
     def stack(self) -> Part:
         """Return the whole stack, equal blocks folded; it saves itself what follows reads of it."""
-        facts, length = self.facts, self.asking or self.length
-        n, n_last = self.n_layers, 1 if self.asking and self.n_layers > 1 else 0
+        config, length = self.config, self.last_queries or self.length
+        n, n_last = self.n_layers, 1 if self.last_queries and self.n_layers > 1 else 0
         blocks = [self._block(0)]
         if n - 1 - n_last > 0:
             blocks.append(replace(self._block(1), repeats=n - 1 - n_last))
         blocks += [self._block(n - 1)] * n_last
         final: tuple[Part, ...] = ()
-        if facts.has_final_norm:
+        if config.has_final_norm:
             saved = self._norm_saved(length)
-            final = (self.maker.norm(f"{self.name}.final_norm", facts.norm, length, saved=saved),)
-        noise = f"{self.length} d_model" if facts.has_dropout else ""
+            final = (self.maker.norm(f"{self.name}.final_norm", config.norm, length, saved=saved),)
+        noise = f"{self.length} d_model" if config.dropout else ""
         inside = None if self.relative is None else self.relative.inside
-        kept_once = "" if inside is None else inside.kept_once
+        saved_once = "" if inside is None else inside.saved_once
         queries = length if self.n_layers == 1 else self.length
         x = tensor("x", self.length, "d_model")
         return Part(
@@ -288,18 +260,18 @@ class StackMaker:
             saved=Saved(
                 full=formula(noise),
                 products=formula(f"{self.read} d_model" if self.read else ""),
-                once=formula(kept_once.format(queries=queries, length=self.length)),
+                once=formula(saved_once.format(queries=queries, length=self.length)),
             ),
             steps=("encoder-stack",) if self.name == "encoder" else ("logits",),
             children=(*blocks, *final),
         )
 
     def _block(self, layer: int) -> Part:
-        path, facts = f"{self.name}.layers.{layer}", self.facts
-        asking = self.asking if layer == self.n_layers - 1 else ""
-        length = asking or self.length
-        first = self._attention(f"{path}.self_attention", layer, asking)
-        normed = self.length if facts.norm_first else length
+        path, config = f"{self.name}.layers.{layer}", self.config
+        last_queries = self.last_queries if layer == self.n_layers - 1 else ""
+        length = last_queries or self.length
+        first = self._attention(f"{path}.self_attention", layer, last_queries)
+        normed = self.length if config.norm_first else length
         joined = list(self._joined(path, "self_attention", first, normed, length))
         if self.keys:
             cross = self._cross(f"{path}.cross_attention", layer)
@@ -323,32 +295,31 @@ class StackMaker:
 
         Without residuals its output, alone, takes the place of what went in.
         """
-        facts, path = self.facts, f"{block}.{name}_norm"
+        config, path = self.config, f"{block}.{name}_norm"
         x = tensor("x", length, "d_model")
         change: tuple[Tensor, ...] = (tensor(name, length, "d_model"),)
-        if facts.has_residual:
-            kind = "feed_forward" if name == "feed_forward" else "attention"
-            skipped = "norm(x)" if kind in facts.normed_residuals else "x"
+        if config.has_residuals:
+            skipped = "norm(x)" if RESIDUALS[config.residual].is_normed(name) else "x"
             change = (tensor(skipped, length, "d_model"), *change)
         residual = Part(
             kind="residual", path=block, inputs=change, outputs=(x,),
             steps=self.steps.get(f"{name}_residual", ()),
         )  # fmt: skip
         norm: tuple[Part, ...] = ()
-        if facts.norm:
+        if config.has_norms:
             shared = f"{block}.self_attention_norm"
-            tied_to = shared if facts.has_shared_norm and path != shared else ""
+            tied_to = shared if config.shared_norm and path != shared else ""
             saved = self._norm_saved(normed)
-            norm = (self.maker.norm(path, facts.norm, normed, saved=saved, tied_to=tied_to),)
-        if facts.norm_first:
+            norm = (self.maker.norm(path, config.norm, normed, saved=saved, tied_to=tied_to),)
+        if config.norm_first:
             return (*norm, sublayer, residual)
         return (sublayer, residual, *norm)
 
     def _norm_saved(self, length: str) -> Saved:
         """Return what a norm keeps of what it reads; what comes out is its reader's."""
-        norm = NORMS[self.facts.norm]
-        n = norm.n_kept(self.maker.sizes["d_model"])
-        if norm.keeps_input and not self.facts.has_residual:
+        norm = NORMS[self.config.norm]
+        n = norm.n_saved(self.maker.sizes["d_model"])
+        if norm.saves_input and not self.config.has_residuals:
             # what a sublayer makes is no sum in fp32: the norm reads it, and keeps it, as it is
             return Saved(
                 full=formula(f"{n} {length} + -1 {length} d_model"),
@@ -356,27 +327,27 @@ class StackMaker:
             )
         return Saved(full=formula(f"{n} {length}"))
 
-    def _attention(self, path: str, layer: int, asking: str) -> Attention:
-        """Return the self-attention of a block; with ``asking`` those tokens alone ask."""
-        facts, keys, queries = self.facts, self.length, asking or self.length
-        if asking:
+    def _attention(self, path: str, layer: int, last_queries: str) -> Attention:
+        """Return the self-attention of a block; with ``last_queries`` those tokens alone ask."""
+        config, keys, queries = self.config, self.length, last_queries or self.length
+        if last_queries:
             projected = f"{queries} d_model d_model + 2 {keys} d_model d_model"
             made = f"{queries} d_model + 2 {keys} d_model"
         else:
             projected, made = f"3 {keys} d_model d_model", f"3 {keys} d_model"
         # all are read by keys and values, and once more in full where those that ask are taken out
         full, products, copies = "", f"{queries} d_model", ""
-        if asking:
+        if last_queries:
             full, copies = f"{keys} d_model", f"{keys} d_model"
-            if not facts.has_residual:  # what comes from the block before is no sum in fp32
+            if not config.has_residuals:  # what comes from the block before is no sum in fp32
                 full, products = "", f"{keys} d_model + {queries} d_model"
-        is_explicit = facts.has_dropout or self._is_bias_trained
+        is_explicit = config.dropout > 0 or self._is_bias_trained
         saved = Saved(
             full=formula(full) + formula(made if is_explicit else ""),
             products=formula(products) + formula("" if is_explicit else made),
             copies=formula(copies),
         )
-        return self._made(
+        return self._attention_part(
             path, queries, keys, formula(projected), saved, layer, is_cross=False,
         )  # fmt: skip
 
@@ -385,20 +356,20 @@ class StackMaker:
         queries, keys = self.length, self.keys
         made = f"{queries} d_model + 2 {keys} d_model"
         saved = Saved(
-            full=formula(made if self.facts.has_dropout else ""),
-            products=formula(
-                f"{queries} d_model" + ("" if self.facts.has_dropout else f"+ {made}")
-            ),
+            full=formula(made if self.config.dropout else ""),
+            products=formula(f"{queries} d_model" + ("" if self.config.dropout else f"+ {made}")),
             copies=formula(f"{keys} d_model" if layer else ""),
         )
         projected = f"{queries} d_model d_model + 2 {keys} d_model d_model"
-        return self._made(path, queries, keys, formula(projected), saved, layer, is_cross=True)
+        return self._attention_part(
+            path, queries, keys, formula(projected), saved, layer, is_cross=True
+        )
 
-    def _made(
+    def _attention_part(
         self, path: str, queries: str, keys: str, projected: Formula, saved: Saved, layer: int,
         *, is_cross: bool,
     ) -> Attention:  # fmt: skip
-        maker, facts = self.maker, self.facts
+        maker, config = self.maker, self.config
         x, memory = tensor("x", queries, "d_model"), tensor("memory", keys, "d_model")
         inputs = (x,) if queries == keys and not is_cross else (x, memory)
         into = self._in_projection(f"{path}.in_projection", inputs, projected, saved, is_cross)
@@ -411,19 +382,19 @@ class StackMaker:
             children.append(self._mask_part(path, hides, queries, keys, is_cross))
         children.append(self._scores(path, queries, keys, hides, relative, is_cross))
         heads = formula(f"{queries} d_model")
-        noise = formula(f"{queries} d_model" if facts.has_dropout else "")
-        if facts.has_output:
+        noise = formula(f"{queries} d_model" if config.dropout else "")
+        if PROJECTIONS[config.projections].has_output:
             children.append(
                 replace(
                     maker.linear(
                         f"{path}.out_projection", "d_model", "d_model", queries,
-                        bias=facts.has_attention_bias, saved=Saved(products=heads + noise),
+                        bias=config.attention_bias, saved=Saved(products=heads + noise),
                     ),
                     work="cross-attention" if is_cross else "projections",
                 )
             )  # fmt: skip
             heads, noise = Formula(), Formula()
-        elif facts.has_dropout or (relative is not None and relative.acts_on == "scores"):
+        elif config.dropout or (relative is not None and relative.acts_on == "scores"):
             heads = Formula()  # no product reads them, and what a fused kernel keeps is in scores
         return Attention(
             kind="attention", path=path, layer="MultiHeadAttention", inputs=inputs, outputs=(x,),
@@ -431,25 +402,25 @@ class StackMaker:
             steps=tuple(step for step in self.steps[path.rpartition(".")[2]]
                         if hides or step != "masking"),
             children=tuple(children), n_heads=maker.sizes["n_heads"], queries=queries, keys=keys,
-            is_cross=is_cross, mask=hides, scale=facts.scale,
-            order=facts.causality if self.has_order and not is_cross else "",
-            window=0 if is_cross else facts.window,
+            is_cross=is_cross, mask=hides, scale=config.scale,
+            order="" if is_cross else self._order,
+            window=0 if is_cross else self._window,
             relative="" if relative is None else relative.name,
         )  # fmt: skip
 
     def _in_projection(
         self, path: str, inputs: tuple[Tensor, ...], macs: Formula, saved: Saved, is_cross: bool
     ) -> Part:
-        facts, maker = self.facts, self.maker
+        config, maker = self.config, self.maker
         work: Work = "cross-attention" if is_cross else "projections"
-        if not facts.is_sliced:
+        if not PROJECTIONS[config.projections].is_sliced:
             return replace(
                 maker.linear(
                     path,
                     "3 d_model",
                     "d_model",
                     inputs[0].shape[1],
-                    bias=facts.has_attention_bias,
+                    bias=config.attention_bias,
                     saved=saved,
                 ),
                 macs=macs,
@@ -458,7 +429,7 @@ class StackMaker:
             )
         heads = maker.parameter(f"{path}.heads", "3", "n_heads", "d_head", "d_head", is_hidden=True)
         whole = formula("3 d_model d_model")  # put together of the heads' for each batch
-        bias = (maker.parameter(f"{path}.bias", "3 d_model"),) if facts.has_attention_bias else ()
+        bias = (maker.parameter(f"{path}.bias", "3 d_model"),) if config.attention_bias else ()
         return Part(
             kind="projection", path=path, layer="SlicedProjection", inputs=inputs,
             outputs=(tensor("y", inputs[0].shape[1], "3 d_model"),), parameters=(heads, *bias),
@@ -483,10 +454,10 @@ class StackMaker:
         if is_cross:
             return ("padding",) if self.has_memory_padding else ()
         hides = ["padding"] if self.has_padding else []
-        order = self.facts.causality if self.has_order else ""
+        order = self._order
         if order and not (CAUSALITIES[order].sees_past and CAUSALITIES[order].sees_future):
             hides.append(order)
-        return (*hides, "window") if self.facts.window and hides else tuple(hides)
+        return (*hides, "window") if self._window and hides else tuple(hides)
 
     def _mask_part(
         self, path: str, hides: tuple[str, ...], queries: str, keys: str, is_cross: bool
@@ -508,14 +479,14 @@ class StackMaker:
         relative: Position | None, is_cross: bool,
     ) -> Part:  # fmt: skip
         """Return queries times keys, and weights times values, with what they keep."""
-        facts = self.facts
+        config = self.config
         pairs = f"n_heads {queries} {keys}"
-        rows = queries if self.has_order or (facts.window and not is_cross) else "1"
+        rows = queries if self.has_order or (self._window and not is_cross) else "1"
         mask = "" if not hides else f"{keys}" if is_cross else f"{rows} {keys}"
         if not is_cross and self.has_order:  # there even where it hides nothing
             mask = f"{queries} {keys}"
         bias_trained = self._is_bias_trained and not is_cross
-        if facts.has_dropout:  # weights, their noise, and both together
+        if config.dropout:  # weights, their noise, and both together
             saved = Saved(full=formula(f"3 {pairs}"), masks=formula(mask if bias_trained else ""))
         elif bias_trained:
             saved = Saved(full=formula(pairs), masks=formula(mask))
@@ -544,15 +515,15 @@ class StackMaker:
         )  # fmt: skip
 
     def _feed_forward(self, path: str, length: str) -> Part:
-        facts, maker = self.facts, self.maker
-        activation = ACTIVATIONS[facts.activation]
-        hidden = activation.n_kept + 1
-        if facts.has_dropout:  # the noise on the hidden layer, and what of it is left
-            hidden = max(1, activation.n_kept) + 2
+        config, maker = self.config, self.maker
+        activation = ACTIVATIONS[config.activation]
+        hidden = activation.n_saved + 1
+        if config.dropout:  # the noise on the hidden layer, and what of it is left
+            hidden = max(1, activation.n_saved) + 2
 
         def matrix(name: str, out: str, into: str, saved: Saved) -> Part:
             return replace(
-                maker.linear(f"{path}.{name}", out, into, length, bias=facts.has_bias, saved=saved),
+                maker.linear(f"{path}.{name}", out, into, length, bias=config.bias, saved=saved),
                 work="feed-forward",
             )
 
@@ -566,10 +537,10 @@ class StackMaker:
         first: tuple[Part, ...] = (up,)
         if activation.is_gated:  # of what it reads, a copy each
             first = (matrix("gate", "d_ff", "d_model", Saved(copies=formula(read))), up)
-        noise = Saved(products=formula(read if facts.has_dropout else ""))
+        noise = Saved(products=formula(read if config.dropout else ""))
         x = tensor("x", length, "d_model")
         return Part(
-            kind="feed-forward", path=path, layer="FeedForward", variant=facts.activation,
+            kind="feed-forward", path=path, layer="FeedForward", variant=config.activation,
             inputs=(x,), outputs=(x,), steps=self.steps["feed_forward"],
             children=(*first, bent, matrix("down", "d_model", "d_ff", noise)),
         )  # fmt: skip
@@ -577,9 +548,3 @@ class StackMaker:
 
 N_BUCKETS = 32
 """The rows of T5's table of biases."""
-
-
-def relative_of(facts: BlockFacts) -> Position | None:
-    """Return the position kind that acts inside attention, if any."""
-    kind = POSITIONS[facts.position]
-    return kind if kind.is_inside else None

@@ -9,12 +9,10 @@ from tfm_core.anatomy.formula import formula
 from tfm_core.anatomy.layers import N_BUCKETS as N_ROWS
 from tfm_core.anatomy.layers import (
     WRITING,
-    BlockFacts,
     Maker,
     StackMaker,
     model_input,
     model_output,
-    relative_of,
     tensor,
 )
 from tfm_core.anatomy.names import names_of
@@ -31,11 +29,11 @@ _IMAGE = model_input("image", "channels", "side", "side", steps=("picture",))
 
 def vit(config: ViTConfig, shape: ImageShape) -> tuple[Maker, list[Part]]:
     """Return the parts of a Vision Transformer."""
-    facts, has_cls = BlockFacts.of(config), POOLINGS[config.pooling].has_cls
+    has_cls = POOLINGS[config.pooling].has_cls
     make = _maker(config, shape, n_classes=shape.n_classes, has_cls=int(has_cls))
     stack = StackMaker(
-        make, facts, "encoder", config.n_layers, "S", read="Q" if has_cls else "",
-        asking="Q" if has_cls else "", has_padding=False, relative=relative_of(facts),
+        make, config, "encoder", config.n_layers, "S", read="Q" if has_cls else "",
+        last_queries="Q" if has_cls else "", has_padding=False,
     )  # fmt: skip
     parts = [_IMAGE, _stem(make, config, shape)]
     if has_cls:
@@ -59,13 +57,12 @@ def vit(config: ViTConfig, shape: ImageShape) -> tuple[Maker, list[Part]]:
 
 def captioner(config: CaptionerConfig, shape: CaptionShape) -> tuple[Maker, list[Part]]:
     """Return the parts of a captioner: a ViT's encoder, and a decoder that looks at it."""
-    facts = BlockFacts.of(config)
     make = _maker(config, shape, tgt_words=shape.tgt_vocabulary, max_len=shape.tgt_len, has_cls=0)
     encoder = StackMaker(
-        make, facts, "encoder", config.n_encoder_layers, "S", read="S", has_padding=False,
+        make, config, "encoder", config.n_encoder_layers, "S", read="S", has_padding=False,
     )  # fmt: skip
     decoder = StackMaker(
-        make, facts, "decoder", config.n_decoder_layers, "T", keys="S", read="T", has_order=True,
+        make, config, "decoder", config.n_decoder_layers, "T", keys="S", read="T", has_order=True,
         has_memory_padding=False, steps={
             **WRITING,
             "cross_attention": ("cross-attention", "decoder-add-norm"),

@@ -78,13 +78,8 @@ def recurrent(config: RecurrentConfig, shape: TextShape) -> tuple[Maker, list[Pa
     ]
 
 
-def _stays_full(cell: Cell, score: AlignmentScore) -> bool:
-    """Whether a cell's numbers stay in fp32 under autocast: a GRU's steps, measured on a CPU."""
-    return score.attends_before_step and not cell.workspace
-
-
 def _cells(numbers: str, cell: Cell, score: AlignmentScore) -> Saved:
-    if _stays_full(cell, score):
+    if score.attends_before_step and not cell.workspace:  # a GRU's steps, measured on a CPU
         return Saved(full=formula(numbers))
     return Saved(products=formula(numbers))
 

@@ -9,12 +9,10 @@ from tfm_core.anatomy.layers import (
     ID,
     N_BUCKETS,
     WRITING,
-    BlockFacts,
     Maker,
     StackMaker,
     model_input,
     model_output,
-    relative_of,
     tensor,
 )
 from tfm_core.anatomy.names import names_of
@@ -48,14 +46,14 @@ def maker_of(config: TextModelConfig, shape: TextShape) -> Maker:
 
 def encoder_decoder(config: EncoderDecoderConfig, shape: TextShape) -> tuple[Maker, list[Part]]:
     """Return the parts of the Transformer of 2017."""
-    make, facts = maker_of(config, shape), BlockFacts.of(config)
+    make = maker_of(config, shape)
     tied_to = "src_embedding.table.weight" if shape.one_vocabulary else ""
     encoder = StackMaker(
-        make, facts, "encoder", config.n_encoder_layers, "S", read="S", relative=relative_of(facts),
+        make, config, "encoder", config.n_encoder_layers, "S", read="S",
     )  # fmt: skip
     decoder = StackMaker(
-        make, facts, "decoder", config.n_decoder_layers, "T", keys="S", read="T", has_order=True,
-        relative=relative_of(facts), steps=WRITING,
+        make, config, "decoder", config.n_decoder_layers, "T", keys="S", read="T", has_order=True,
+        steps=WRITING,
     )  # fmt: skip
     return make, [
         model_input("src ids", "S", steps=_FIRST),
@@ -73,10 +71,10 @@ def encoder_decoder(config: EncoderDecoderConfig, shape: TextShape) -> tuple[Mak
 
 def decoder_only(config: DecoderOnlyConfig, shape: TextShape) -> tuple[Maker, list[Part]]:
     """Return the parts of a GPT, which reads source and target as one sequence."""
-    make, facts = maker_of(config, shape), BlockFacts.of(config)
+    make = maker_of(config, shape)
     src, one = "src_embedding.table.weight", shape.one_vocabulary
     stack = StackMaker(
-        make, facts, "decoder", config.n_layers, "T", has_order=True, relative=relative_of(facts),
+        make, config, "decoder", config.n_layers, "T", has_order=True,
     )  # fmt: skip
     tables = [
         make.embedding("src_embedding", "src_words", "T", saved=IDS["T"],
@@ -102,11 +100,11 @@ def decoder_only(config: DecoderOnlyConfig, shape: TextShape) -> tuple[Maker, li
 
 def encoder_only(config: EncoderOnlyConfig, shape: TextShape) -> tuple[Maker, list[Part]]:
     """Return the parts of a BERT, with what it has at its ends."""
-    make, facts = maker_of(config, shape), BlockFacts.of(config)
+    make = maker_of(config, shape)
     read = "A" if shape.head == "tokens" else "S"
     read = "" if shape.is_label and not shape.has_cls else read
     stack = StackMaker(
-        make, facts, "encoder", config.n_layers, "S", read=read, relative=relative_of(facts),
+        make, config, "encoder", config.n_layers, "S", read=read,
     )  # fmt: skip
     parts = [
         model_input("src ids", "S", steps=_FIRST),
@@ -115,11 +113,11 @@ def encoder_only(config: EncoderOnlyConfig, shape: TextShape) -> tuple[Maker, li
         make.positions("src_positions", config.position, "S", "max_len", own_name="positions"),
     ]  # fmt: skip
     if shape.n_segments:
-        parts.append(_segments(make, facts))
+        parts.append(_segments(make, config))
     return make, [*parts, stack.stack(), *_reader(make, config, shape)]
 
 
-def _segments(make: Maker, facts: BlockFacts) -> Part:
+def _segments(make: Maker, config: EncoderOnlyConfig) -> Part:
     """Return BERT's segments: a vector that is added, then a norm."""
     x = tensor("x", "S", "d_model")
     table = Part(
@@ -127,7 +125,7 @@ def _segments(make: Maker, facts: BlockFacts) -> Part:
         parameters=(make.parameter("segments.table.weight", "n_segments", "d_model"),),
         names=names_of(make.family, "segments.table"),
     )  # fmt: skip
-    norm = (make.norm("segments.norm", facts.norm, "S"),) if facts.norm else ()
+    norm = (make.norm("segments.norm", config.norm, "S"),) if config.has_norms else ()
     return Part(
         kind="segments", path="segments", layer="Segments", inputs=(x,), outputs=(x,),
         steps=("embedding",),

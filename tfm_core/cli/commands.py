@@ -9,17 +9,16 @@ import os
 import sys
 from pathlib import Path
 
-from tfm_core.runs import RunStore
-from tfm_core.runs.remote import mirror
+from tfm_core.runs import RunStore, shared_store
 from tfm_core.sentences import StudentError
 
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 
 
 def compare() -> None:
-    """Publish and fetch runs where there is a store (TFM_RUNS_URL); say what keeps it from that."""
-    trouble = mirror.once(RunStore().root)
-    if trouble is not None:
+    """Upload and fetch runs, if there is a store (TFM_RUNS_URL); print why that failed."""
+    mirror = shared_store.mirror(RunStore().root)
+    if mirror is not None and (trouble := mirror.turn()) is not None:
         print(trouble, file=sys.stderr)
 
 

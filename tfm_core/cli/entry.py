@@ -32,11 +32,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):  # a pipe of Windows knows few characters
         sys.stdout.reconfigure(errors="replace")
     options = parser().parse_args(arguments)
-    if not logging.root.handlers:  # what goes wrong is one sentence, without its traceback
+    if not logging.root.handlers:  # errors are one sentence, without a traceback
         logging.getLogger("tfm_core").addHandler(logging.NullHandler())
     try:
         if options.command is not examine_all:
-            settings.checked()  # a bad one is said before anything begins
+            settings.checked()  # before anything starts
         if options.command in TRAINING and n_processes() > 1:
             return together(options)
         return int(options.command(options))
@@ -46,70 +46,70 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of a list has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:  # a disk that takes not even the reason why the run ended
+    except OSError as error:  # the disk cannot even store why the run ended
         print(refusal(error), file=sys.stderr)
         return FAILED
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return what reads the arguments of a command line."""
+    """Return the parser of the command line."""
     whole = argparse.ArgumentParser(
         prog="python -m tfm_core",
         description="Train without the app, in the same run folders that the app shows.",
     )
     commands = whole.add_subparsers(required=True, metavar="COMMAND")
 
-    train = commands.add_parser("train", help="train a preset, with changes or without")
-    train.add_argument("--preset", metavar="NAME", help="where to begin (see presets)")
+    train = commands.add_parser("train", help="train a preset, optionally with changes")
+    train.add_argument("--preset", metavar="NAME", help="the preset (see presets)")
     train.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="SETTING=VALUE",
-        help="change a setting, as model.d_model=128 or task.name=copy; may be repeated",
+        help="change a setting, such as model.d_model=128 or task.name=copy; repeatable",
     )
-    train.add_argument("--seed", type=int, metavar="N", help="another seed, another curve")
+    train.add_argument("--seed", type=int, metavar="N", help="random seed")
     train.add_argument("--device", default="cpu", help="cpu, cuda:0, mps (see devices)")
     train.add_argument(
-        "--threads", default="1", metavar="N", help="CPU threads; auto measures which is faster"
+        "--threads", default="1", metavar="N", help="CPU threads; auto measures the fastest number"
     )
-    train.add_argument("--name", help="how the run is called in the app")
+    train.add_argument("--name", help="name of the run in the app")
     train.set_defaults(command=training.train)
     _add_output(train)
 
-    resume = commands.add_parser("resume", help="go on with a run that ended early")
+    resume = commands.add_parser("resume", help="resume a run that ended early")
     resume.add_argument("id", metavar="ID", help="the id of the run (see runs)")
-    resume.add_argument("--device", help="where to go on, if not where it was: cpu, cuda:0, mps")
+    resume.add_argument("--device", help="continue on another device: cpu, cuda:0, mps")
     resume.add_argument(
-        "--job", metavar="NAME", help="as the job of a cluster (see docs/cluster.md)"
+        "--job", metavar="NAME", help="run as this job of a cluster (see docs/cluster.md)"
     )
     resume.add_argument(
-        "--max-seconds", type=float, metavar="S", help="of a job: stop after so long"
+        "--max-seconds", type=float, metavar="S", help="of a job: stop after so many seconds"
     )
     resume.add_argument(
         "--max-pause",
         type=float,
         metavar="S",
-        help="of a job: so long it may pause while others wait",
+        help="of a job: stop after a pause of so many seconds while others wait",
     )
     resume.set_defaults(command=training.resume)
     _add_output(resume)
 
-    further = commands.add_parser("further", help="train a copy of a run that is over further")
+    further = commands.add_parser("further", help="train a copy of a finished run for longer")
     further.add_argument("id", metavar="ID", help="the id of the run (see runs)")
     further.add_argument(
-        "--steps", type=int, metavar="N", required=True, help="steps in all, the run's own included"
+        "--steps", type=int, metavar="N", required=True, help="total steps, including the run's own"
     )
-    further.add_argument("--device", help="where to go on, if not where it was: cpu, cuda:0, mps")
+    further.add_argument("--device", help="continue on another device: cpu, cuda:0, mps")
     further.add_argument(
         "--keep-rate-low", action="store_true", help="a low constant learning rate, no schedule"
     )
     further.set_defaults(command=training.further)
     _add_output(further)
 
-    take = commands.add_parser("export", help="write a run as one zip, which needs no app to read")
+    take = commands.add_parser("export", help="export a run as a zip that needs no app")
     take.add_argument("id", metavar="ID", help="the id of the run (see runs)")
-    take.add_argument("--out", metavar="FILE", help="where to write it; here, unless said")
+    take.add_argument("--out", metavar="FILE", help="output file or folder (default: this folder)")
     kinds = take.add_mutually_exclusive_group()
     for export in EXPORTS:
         kinds.add_argument(
@@ -120,11 +120,11 @@ def parser() -> argparse.ArgumentParser:
             help=export.help_there,
         )
     kinds.add_argument(
-        "--data", action="store_true", help="the set of your own that it learned from goes along"
+        "--data", action="store_true", help="include your data set that it learned from"
     )
     take.set_defaults(command=export_run)
 
-    bring = commands.add_parser("import", help="make a run of a zip that export has written")
+    bring = commands.add_parser("import", help="make a run of an exported zip")
     bring.add_argument("file", metavar="FILE", help="the zip")
     bring.set_defaults(command=import_run)
 
@@ -140,7 +140,7 @@ def parser() -> argparse.ArgumentParser:
     doctor = commands.add_parser("doctor", help="check folder, disk, packages and runs")
     doctor.add_argument("--json", action="store_true", help="print JSON")
     doctor.add_argument(
-        "--mend", action="store_true", help="mend the line and claims, remove leftovers"
+        "--mend", action="store_true", help="repair the queue and claims, remove leftovers"
     )
     doctor.set_defaults(command=examine_all)
     return whole

@@ -17,12 +17,12 @@ from tfm_core.cli.commands import FAILED, INTERRUPTED, compare
 from tfm_core.config import Experiment, from_query, to_query
 from tfm_core.config.advice import advice_on, advice_on_moving
 from tfm_core.facts.learning_rate import advised
-from tfm_core.runs import Run, RunStore
+from tfm_core.runs import Run, RunStore, shared_store
 from tfm_core.runs.backends import job as jobs
+from tfm_core.runs.disk import ownership
 from tfm_core.runs.process.identity import STALE_SECONDS, this_host
 from tfm_core.runs.queue import claim, resources
 from tfm_core.runs.record.figures import figures, summary
-from tfm_core.runs.remote import mirror, ownership, takeover
 from tfm_core.runs.status import Status
 from tfm_core.runs.store import RunNotFound
 from tfm_core.sentences import StudentError
@@ -57,13 +57,13 @@ def train(options: argparse.Namespace) -> int:
 
 
 def resume(options: argparse.Namespace) -> int:
-    """Go on with a run that ended early."""
+    """Resume a run that ended early."""
     if options.job is not None:
         return _work_as_job(options)
     store = RunStore()
     compare()
     run = store.get(options.id)
-    with mirror.mirroring(store.root):
+    with shared_store.mirroring(store.root):
         status = _watched(run)
     if run.meta.recorded:
         raise StudentError("This run comes with the app and cannot be resumed.")
@@ -71,12 +71,10 @@ def resume(options: argparse.Namespace) -> int:
         raise StudentError(run.problem)
     if status.state != "queued" and not status.can_resume:
         raise StudentError(
-            "The run {id} is {state}. There is nothing to resume.",
-            id=run.id,
-            state=status.state,
+            "The run {id} is {state}. There is nothing to resume.", id=run.id, state=status.state
         )
     _check_move(run.experiment, run.meta.device, options)
-    takeover.take_over(run.folder)
+    shared_store.take_over(run.folder)
     if options.device is not None:
         with claim.moment(run.folder):
             run.move_to(options.device)
@@ -84,7 +82,7 @@ def resume(options: argparse.Namespace) -> int:
 
 
 def further(options: argparse.Namespace) -> int:
-    """Train a copy of a run that is over further."""
+    """Train a copy of a finished run for longer."""
     store = RunStore()
     compare()
     parent = store.get(options.id)
@@ -99,7 +97,7 @@ def further(options: argparse.Namespace) -> int:
 
 
 def _check_move(experiment: Experiment, before: str, options: argparse.Namespace) -> None:
-    """Say what another device changes. Raises ValueError where a run cannot go on on the one."""
+    """Print what another device changes. Raises ValueError if the device does not fit."""
     device = options.device or before
     check_device(device)
     resources.check(experiment, device)
@@ -108,7 +106,7 @@ def _check_move(experiment: Experiment, before: str, options: argparse.Namespace
 
 
 def _work_as_job(options: argparse.Namespace) -> int:
-    """Train a run that its server handed to a cluster, like a worker of the server's own."""
+    """Train a run as a job of a cluster, like a local worker."""
     from tfm_core.runs.process import worker
 
     store = RunStore()
@@ -121,12 +119,9 @@ def _work_as_job(options: argparse.Namespace) -> int:
             id=options.id,
             root=str(store.root),
         ) from None
-    jobs.check(run.folder, run.status, options.job)  # before the run's log hides what is said
+    jobs.check(run.folder, run.status, options.job)  # before the output goes to the run's log
     return worker.work(
-        run.folder,
-        max_seconds=options.max_seconds,
-        max_pause=options.max_pause,
-        job=options.job,
+        run.folder, max_seconds=options.max_seconds, max_pause=options.max_pause, job=options.job
     )
 
 
@@ -138,7 +133,7 @@ def n_processes() -> int:
 def together(options: argparse.Namespace) -> int:
     """Run a command as one of the processes that torchrun has started.
 
-    The first does all that one alone does; the others train along.
+    The first acts like a single process; the others only train.
     """
     from tfm_core.runs.process.execute import follow
     from tfm_core.training.share import joined
@@ -149,7 +144,7 @@ def together(options: argparse.Namespace) -> int:
             try:
                 return int(options.command(options))
             finally:
-                if options.share is not None:  # it was refused, and there is no run
+                if options.share is not None:  # it was refused: there is no run
                     share.broadcast(None)
         for kind in (signal.SIGINT, signal.SIGTERM):
             signal.signal(kind, signal.SIG_IGN)  # the first one stops, and says so
@@ -166,12 +161,12 @@ def together(options: argparse.Namespace) -> int:
 
 
 def _watched(run: Run) -> Status:
-    """Return how a run stands; one on another machine is watched until that can be told."""
+    """Return a run's status; one on another machine is watched until it is certain."""
     status = run.status
     if status.is_alive and status.host != this_host():
         print(
-            f"{status.host} trained this run last; looking whether its heart still beats, for "
-            f"at most {STALE_SECONDS:.0f} seconds.",
+            f"{status.host} trained this run last. Watching its heartbeat for up to "
+            f"{STALE_SECONDS:.0f} seconds.",
             file=sys.stderr,
         )
     beat = status.heartbeat
@@ -182,8 +177,7 @@ def _watched(run: Run) -> Status:
 
 
 def _execute(run: Run, options: argparse.Namespace) -> int:
-    """Train a run in this process, show how it goes, and say how it ended."""
-    pass
+    """Train a run in this process, show its progress, and print how it ended."""
     from tfm_core.runs.process.execute import execute
     from tfm_core.runs.process.requests import BY_HAND, Control
 
@@ -198,7 +192,7 @@ def _execute(run: Run, options: argparse.Namespace) -> int:
                 raise KeyboardInterrupt
             control.stop_reason = BY_HAND
 
-        # torchrun passes on what it is sent, once more
+        # torchrun forwards its signals, too
         kinds = (signal.SIGINT,) if share is None else (signal.SIGINT, signal.SIGTERM)
         before = [signal.signal(kind, on_interrupt) for kind in kinds]
         try:
@@ -219,7 +213,7 @@ def _report(run: Run, status: Status, options: argparse.Namespace) -> int:
         print(status.reason, file=sys.stderr)
     elif status.state == "stopped":
         print(
-            f"Stopped at step {status.step:,} of {status.total_steps:,}. Go on with: "
+            f"Stopped at step {status.step:,} of {status.total_steps:,}. Resume with: "
             f"python -m tfm_core resume {run.id}",
             file=sys.stderr,
         )
@@ -258,7 +252,7 @@ def chosen_experiment(preset: str | None, changes: list[str], seed: int | None) 
 
 
 def preset_label(name: str | None) -> str | None:
-    """Return how the app calls a preset."""
+    """Return the label of a preset."""
     return None if name is None else str(_preset(name).label)
 
 

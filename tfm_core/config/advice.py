@@ -59,11 +59,11 @@ def advice(
     )
 
 
-Found = Iterator[tuple[str, Sentence, float | None]]
+AdviceItem = Iterator[tuple[str, Sentence, float | None]]
 """A field, a sentence on it and a better value; without one it is no warning."""
 
 
-def _on_rate(training: TrainingConfig, usual: float | None) -> Found:
+def _on_rate(training: TrainingConfig, usual: float | None) -> AdviceItem:
     rate = training.learning_rate
     if usual is None or usual / _FAR < rate < usual * _FAR:
         return
@@ -77,7 +77,7 @@ def _on_rate(training: TrainingConfig, usual: float | None) -> Found:
     yield "training.learning_rate", high if rate > usual else low, usual
 
 
-def _on_decay(training: TrainingConfig) -> Found:
+def _on_decay(training: TrainingConfig) -> AdviceItem:
     optimiser, value = OPTIMISERS[training.optimizer], training.weight_decay
     if not optimiser.decay_is_coupled:
         return
@@ -96,7 +96,7 @@ def _on_decay(training: TrainingConfig) -> Found:
         )
 
 
-def _on_batch(training: TrainingConfig, n_train: int | None) -> Found:
+def _on_batch(training: TrainingConfig, n_train: int | None) -> AdviceItem:
     size = training.batch_size
     if training.n_halved and size == 1:
         yield "training.batch_warmup", N_("A batch of one cannot be halved."), 0.0
@@ -108,7 +108,7 @@ def _on_batch(training: TrainingConfig, n_train: int | None) -> Found:
         yield "training.batch_size", sentence, max(1, n_train // _BATCHES)
 
 
-def _on_schedule(training: TrainingConfig) -> Found:
+def _on_schedule(training: TrainingConfig) -> AdviceItem:
     usual, steps = TrainingConfig.model_fields["warmup"].default, training.steps
     if training.warmup > _LONG_WARMUP:
         sentence = Paragraph("settings/long-warm-up", share=training.warmup, usual=usual)
@@ -124,7 +124,7 @@ def _on_schedule(training: TrainingConfig) -> Found:
         yield "training.clip_norm", sentence, 1.0
 
 
-def _on_noise(training: TrainingConfig, dropout: float) -> Found:
+def _on_noise(training: TrainingConfig, dropout: float) -> AdviceItem:
     if dropout >= _MUCH_DROPPED:
         sentence = N_("Dropout of {share:.0%} leaves too little to learn from.", share=dropout)
         yield "model.dropout", sentence, 0.1

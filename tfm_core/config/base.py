@@ -281,59 +281,39 @@ def _tags(config: type[Config]) -> dict[str, set[str]]:
     }
 
 
-_BOUNDS = {
-    "greater_than_equal": ("ge", N_("{name} is {value}; it must be at least {bound}.")),
-    "greater_than": ("gt", N_("{name} is {value}; it must be greater than {bound}.")),
-    "less_than_equal": ("le", N_("{name} is {value}; it must be at most {bound}.")),
-    "less_than": ("lt", N_("{name} is {value}; it must be less than {bound}.")),
+_INTEGER = N_("{name} is {value}; it must be a whole number.")
+_NUMBER = N_("{name} is {value}; it must be a number.")
+_BOOLEAN = N_("{name} is {value}; it must be true or false.")
+_SECTION = N_("{field} is {value}; it must be a set of named values.")
+_TEMPLATES = {
+    "greater_than_equal": N_("{name} is {value}; it must be at least {ge}."),
+    "greater_than": N_("{name} is {value}; it must be greater than {gt}."),
+    "less_than_equal": N_("{name} is {value}; it must be at most {le}."),
+    "less_than": N_("{name} is {value}; it must be less than {lt}."),
+    **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), _INTEGER),
+    **dict.fromkeys(("float_parsing", "float_type"), _NUMBER),
+    "finite_number": N_("{name} is {value}; it must be a finite number."),
+    **dict.fromkeys(("bool_parsing", "bool_type"), _BOOLEAN),
+    "string_type": N_("{name} is {value}; it must be text."),
+    "string_pattern_mismatch": N_("{name} is {value}; it must be the id of a data set."),
+    "int_parsing_size": N_("{name} is {value}; it must be a smaller whole number."),
+    "literal_error": N_("{name} is {value}; choose from {expected}."),
+    "missing": N_("{field} is missing."),
+    "union_tag_invalid": N_("{field} has {discriminator} {tag}; choose from {expected_tags}."),
+    "union_tag_not_found": N_("{field} lacks its {discriminator}."),
+    **dict.fromkeys(("model_type", "model_attributes_type", "dict_type"), _SECTION),
 }
-_KINDS = {
-    **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), N_("a whole number")),
-    **dict.fromkeys(("float_parsing", "float_type"), N_("a number")),
-    "finite_number": N_("a finite number"),
-    **dict.fromkeys(("bool_parsing", "bool_type"), N_("true or false")),
-    "string_type": N_("text"),
-    "string_pattern_mismatch": N_("the id of a data set"),
-    "int_parsing_size": N_("a smaller whole number"),
-}
+"""Messages by the type of a pydantic error, whose context has their other values."""
+_IMPOSSIBLE = N_("{field} cannot be {value}.")
 
 
-def _sentence(kind: str, name: str, field: str, value: object, context: dict[str, Any]) -> str:
-    shown = _short(value)
-    if kind in _BOUNDS:
-        key, template = _BOUNDS[kind]
-        return Sentence(template, {"name": name, "value": shown, "bound": plain(context[key])})
-    if kind in _KINDS:
-        return N_(
-            "{name} is {shown}; it must be {kinds}.", name=name, shown=shown, kinds=_KINDS[kind]
-        )
-    if kind == "literal_error":
-        return N_(
-            "{name} is {shown}; choose from {context}.",
-            name=name,
-            shown=shown,
-            context=context["expected"],
-        )
-    if kind == "missing":
-        return N_("{field} is missing.", field=field)
-    if kind == "union_tag_invalid":
-        tag, known = _short(context.get("tag")), context["expected_tags"]
-        return N_(
-            "{field} has {context} {tag}; choose from {known}.",
-            field=field,
-            context=context["discriminator"],
-            tag=tag,
-            known=known,
-        )
-    if kind == "union_tag_not_found":
-        return N_("{field} lacks its {context}.", field=field, context=context["discriminator"])
-    if kind in {"model_type", "model_attributes_type", "dict_type"}:
-        return N_(
-            "{field} is {shown}; it must be a set of named values.",
-            field=field or N_("The configuration"),
-            shown=shown,
-        )
-    return N_("{field} cannot be {shown}.", field=field or N_("The configuration"), shown=shown)
+def _sentence(kind: str, name: str, field: str, value: object, context: dict[str, Any]) -> Sentence:
+    template = _TEMPLATES.get(kind, _IMPOSSIBLE)
+    values = {"name": name, "field": field or N_("The configuration"), "value": _short(value)}
+    for key, given in context.items():
+        is_bound = isinstance(given, int | float)
+        values[key] = plain(given) if is_bound else _short(given) if key == "tag" else str(given)
+    return Sentence(template, {k: text for k, text in values.items() if f"{{{k}}}" in template})
 
 
 def _named(part: object) -> str:

@@ -155,7 +155,10 @@ class BlockConfig(FamilyConfig):
             )
         if "position" in type(self).model_fields:
             check_position(self, "position")
-        _check_norms(self)
+        if not self.has_norms and self.final_norm == "always":
+            raise CrossError(
+                "final_norm", "A last norm needs a norm; choose one, or another last norm."
+            )
         check_mistakes(self)
         return self
 
@@ -189,12 +192,3 @@ def check_position(config: BlockConfig, field: str) -> None:
     sentence = kind.impossible(config.d_model, config.d_head)
     if sentence is not None:
         raise CrossError(field, sentence)
-
-
-def _check_norms(config: BlockConfig) -> None:
-    """Raise CrossError where a setting says how to use a norm that is not there."""
-    if not config.has_norms and config.final_norm == "always":
-        raise CrossError(
-            "final_norm",
-            "A last norm needs a norm; choose one, or another last norm.",
-        )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from tfm_core.config.base import OneOf, setting
-from tfm_core.config.reads import PictureTaskConfig, task_setting
+from tfm_core.config.reads import PictureTaskConfig, count_setting, task_setting
 from tfm_core.sentences import N_
 from tfm_core.variants.languages import LANGUAGES
 
@@ -50,9 +50,7 @@ class CaptionTaskConfig(PictureTaskConfig):
     n_digits: int = setting(
         2,
         N_("Digits in a picture"),
-        N_(
-            "Two or three: captions also give places; three are much harder.",
-        ),
+        N_("Two or three: captions also give places; three are much harder."),
         ge=N_DIGITS[0],
         le=N_DIGITS[-1],
     )
@@ -76,9 +74,7 @@ class CaptionTaskConfig(PictureTaskConfig):
     scale: float = setting(
         0.1,
         N_("Scale"),
-        N_(
-            "Largest random change of a digit's size, as a share.",
-        ),
+        N_("Largest random change of a digit's size, as a share."),
         ge=0,
         le=0.5,
         step=0.05,
@@ -102,32 +98,24 @@ class CaptionTaskConfig(PictureTaskConfig):
         step=0.5,
         advanced=True,
     )
-    n_train: int = setting(
+    n_train: int = count_setting(
         20000,
         N_("Training pictures"),
         N_("Different training pictures, from 4,000 digits."),
-        ge=8,
-        le=200_000,
+        most=200_000,
         step=1000,
-        advanced=True,
     )
-    n_validation: int = setting(
+    n_validation: int = count_setting(
         500,
         N_("Validation pictures"),
         N_("From 500 other digits; measured during training."),
-        ge=8,
-        le=10_000,
-        step=100,
-        advanced=True,
+        most=10_000,
     )
-    n_test: int = setting(
+    n_test: int = count_setting(
         1000,
         N_("Test pictures"),
         N_("From 500 other digits; measured once at the end."),
-        ge=8,
-        le=10_000,
-        step=100,
-        advanced=True,
+        most=10_000,
     )
 
     @property
@@ -139,13 +127,3 @@ class CaptionTaskConfig(PictureTaskConfig):
     def facts(self) -> CaptionTaskFacts:
         """Label, help and picture shape of this task."""
         return CAPTION_TASKS[self.name]
-
-    @property
-    def image_size(self) -> int:
-        """Pixels to a side."""
-        return self.facts.image_size
-
-    @property
-    def channels(self) -> int:
-        """1 for grey pictures, 3 for coloured ones."""
-        return self.facts.channels

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from tfm_core.config.base import CrossError, OneOf, setting
 from tfm_core.config.own_tasks import set_id
-from tfm_core.config.reads import TESTED, VALIDATED, SequenceTaskConfig, task_setting
+from tfm_core.config.reads import TESTED, VALIDATED, SequenceTaskConfig, count_setting, task_setting
 from tfm_core.reading import is_text
 from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.units import UNITS
@@ -73,33 +73,11 @@ class CorpusTaskConfig(SequenceTaskConfig):
         le=512,
         step=16,
     )
-    n_train: int = setting(
-        20000,
-        N_("Training sentences"),
-        N_("Sentences in training."),
-        ge=8,
-        le=200_000,
-        step=1000,
-        advanced=True,
+    n_train: int = count_setting(
+        20000, N_("Training sentences"), N_("Sentences in training."), most=200_000, step=1000
     )
-    n_validation: int = setting(
-        500,
-        N_("Validation sentences"),
-        VALIDATED,
-        ge=8,
-        le=50_000,
-        step=100,
-        advanced=True,
-    )
-    n_test: int = setting(
-        1000,
-        N_("Test sentences"),
-        TESTED,
-        ge=8,
-        le=50_000,
-        step=100,
-        advanced=True,
-    )
+    n_validation: int = count_setting(500, N_("Validation sentences"), VALIDATED, most=50_000)
+    n_test: int = count_setting(1000, N_("Test sentences"), TESTED, most=50_000)
     text: str = Field(
         "",
         title=N_("Text"),
@@ -130,10 +108,7 @@ class CorpusTaskConfig(SequenceTaskConfig):
     @model_validator(mode="after")
     def _text_is_usable(self) -> Self:
         if self.name == "grammar" and self.unit not in LONGEST_SENTENCE:
-            raise CrossError(
-                "unit",
-                N_("The toy grammar needs words or characters as tokens."),
-            )
+            raise CrossError("unit", N_("The toy grammar needs words or characters as tokens."))
         if self.text:
             problem = text_problem(self.text, self.unit)
             if problem is not None:
@@ -169,10 +144,7 @@ def text_problem(text: str, unit: str, *, most: int = MAX_CHARACTERS) -> str | N
             least=MIN_TOKENS,
         )
     if len(set(tokens)) < 2:
-        return N_(
-            "The text repeats one token: {tokens!r}.",
-            tokens=tokens[0][:20],
-        )
+        return N_("The text repeats one token: {tokens!r}.", tokens=tokens[0][:20])
     return None
 
 

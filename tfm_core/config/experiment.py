@@ -78,7 +78,12 @@ class Experiment(Config):
         if shape := self.task.picture_shape:
             self.model.check_picture(shape[-1], self.task.facts.label)
         _check_max_len(self)
-        _check_checkpointing(self)
+        if self.training.checkpointing and not self.model.has_blocks:
+            raise CrossError(
+                "training.checkpointing",
+                "{label} has no Transformer blocks; switch checkpointing off.",
+                label=FAMILIES[self.model.family].label,
+            )
         _check_labels(self)
         return self
 
@@ -120,15 +125,6 @@ def _check_max_len(experiment: Experiment) -> None:
                 needed=needed,
                 max_len=n_rows,
             ),
-        )
-
-
-def _check_checkpointing(experiment: Experiment) -> None:
-    if experiment.training.checkpointing and not experiment.model.has_blocks:
-        raise CrossError(
-            "training.checkpointing",
-            "{label} has no Transformer blocks; switch checkpointing off.",
-            label=FAMILIES[experiment.model.family].label,
         )
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import model_validator
 
 from tfm_core.config.base import CrossError, setting
-from tfm_core.config.reads import PictureTaskConfig, task_setting
+from tfm_core.config.reads import PictureTaskConfig, count_setting, task_setting
 from tfm_core.sentences import N_, Paragraph
 
 Ground = Literal["dark", "bright", "any"]
@@ -47,9 +47,7 @@ _DIGITS = tuple("0123456789")
 IMAGE_TASKS: dict[str, ImageTaskFacts] = {
     "mnist-5000": ImageTaskFacts(
         N_("MNIST, 5,000 digits"),
-        N_(
-            "Comes with the app; the 500 test digits never change.",
-        ),
+        N_("Comes with the app; the 500 test digits never change."),
         28,
         1,
         _DIGITS,
@@ -130,14 +128,11 @@ class ImageTaskConfig(PictureTaskConfig):
         step=0.05,
         advanced=True,
     )
-    n_validation: int = setting(
+    n_validation: int = count_setting(
         500,
         N_("Validation pictures"),
         N_("From the training set; measured during training."),
-        ge=8,
-        le=10_000,
-        step=100,
-        advanced=True,
+        most=10_000,
     )
 
     @property
@@ -167,13 +162,3 @@ class ImageTaskConfig(PictureTaskConfig):
                 ),
             )
         return self
-
-    @property
-    def image_size(self) -> int:
-        """Pixels to a side."""
-        return self.facts.image_size
-
-    @property
-    def channels(self) -> int:
-        """1 for grey pictures, 3 for coloured ones."""
-        return self.facts.channels

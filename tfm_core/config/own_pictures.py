@@ -11,10 +11,10 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import model_validator
 
-from tfm_core.config.base import CrossError, setting
+from tfm_core.config.base import CrossError
 from tfm_core.config.image_tasks import Ground, ImageTaskConfig, ImageTaskFacts
 from tfm_core.config.own_tasks import set_fact
-from tfm_core.config.reads import task_setting
+from tfm_core.config.reads import count_setting, task_setting
 from tfm_core.sentences import N_, Paragraph
 
 EXAMPLE = "example-shapes"
@@ -55,40 +55,26 @@ class OwnPicturesTaskConfig(ImageTaskConfig):
     classes: str = set_fact(N_("Classes"), default=BETWEEN.join(_SHAPES), max_length=20_000)
     n_learned: int = set_fact(N_("Pictures not in the test"), default=204, ge=2, le=100_000)
     n_tested: int = set_fact(N_("Test pictures"), default=36, ge=1, le=100_000)
-    n_validation: int = setting(
-        31,
-        N_("Validation pictures"),
-        Paragraph("settings/own-validation"),
-        ge=8,
-        le=10_000,
-        step=1,
-        advanced=True,
+    n_validation: int = count_setting(
+        31, N_("Validation pictures"), Paragraph("settings/own-validation"), most=10_000, step=1
     )
 
     @property
     def facts(self) -> ImageTaskFacts:
         """Label, help and picture shape of this set."""
-        return _facts(
-            self.called,
-            self.side,
-            self.is_coloured,
-            self.ground,
-            self.classes,
-            self.n_learned,
-            self.n_tested,
-        )
+        return _facts(self)
 
     @model_validator(mode="after")
     def _has_classes(self) -> Self:
-        said = self.classes.split(BETWEEN)
-        known = {name for name in said if is_class_name(name)}
-        if not 2 <= len(known) == len(said) <= MAX_CLASSES:
+        names = self.classes.split(BETWEEN)
+        valid = {name for name in names if is_class_name(name)}
+        if not 2 <= len(valid) == len(names) <= MAX_CLASSES:
             raise CrossError(
                 "classes",
                 Paragraph(
                     "settings/classes",
                     called=self.called,
-                    n=len(said),
+                    n=len(names),
                     most=MAX_CLASSES,
                     letters=MAX_NAME,
                 ),
@@ -102,24 +88,16 @@ def is_class_name(name: str) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _facts(
-    called: str,
-    side: int,
-    is_coloured: bool,
-    ground: Ground,
-    classes: str,
-    n_train: int,
-    n_test: int,
-) -> ImageTaskFacts:
-    plain = "".join(one for one in called if one not in MARKUP).strip()
+def _facts(config: OwnPicturesTaskConfig) -> ImageTaskFacts:
+    plain = "".join(letter for letter in config.called if letter not in MARKUP).strip()
     return ImageTaskFacts(
         N_("Pictures, {name}", name=plain) if plain else _GENERIC.label,
         _GENERIC.help,
-        side,
-        3 if is_coloured else 1,
-        tuple(classes.split(BETWEEN)),
-        n_train,
-        n_test,
+        config.side,
+        3 if config.is_coloured else 1,
+        tuple(config.classes.split(BETWEEN)),
+        config.n_learned,
+        config.n_tested,
         _GENERIC.unseen,
-        ground=ground,
+        ground=config.ground,
     )

@@ -19,6 +19,11 @@ def task_setting(default: str) -> Any:
     return setting(default, N_("Task"), N_("What the model learns."))
 
 
+def count_setting(default: int, label: str, help: str, *, most: int, step: int = 100) -> Any:
+    """Return the field of a number of examples."""
+    return setting(default, label, help, ge=8, le=most, step=step, advanced=True)
+
+
 class NamedTaskConfig(Config):
     """A task by its name, among those of its kind."""
 
@@ -86,6 +91,12 @@ class SequenceTaskConfig(NamedTaskConfig):
 class PictureTaskConfig(NamedTaskConfig):
     """A task of square pictures."""
 
+    if TYPE_CHECKING:  # a property of each kind
+
+        @property
+        def facts(self) -> Any:
+            """Label, help and picture shape of the task."""
+
     @property
     def picture_shape(self) -> tuple[int, int, int]:
         """Channels, height and width of a picture."""
@@ -94,9 +105,9 @@ class PictureTaskConfig(NamedTaskConfig):
     @property
     def image_size(self) -> int:
         """Pixels to a side."""
-        raise NotImplementedError
+        return int(self.facts.image_size)
 
     @property
     def channels(self) -> int:
         """1 for grey pictures, 3 for coloured ones."""
-        raise NotImplementedError
+        return int(self.facts.channels)

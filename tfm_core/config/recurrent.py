@@ -43,9 +43,7 @@ class RecurrentConfig(FamilyConfig):
     is_bidirectional: bool = setting(
         True,
         N_("Read both ways"),
-        N_(
-            "Read from both ends, each with half of the width.",
-        ),
+        N_("Read from both ends, each with half of the width."),
     )
     dropout: float = dropout_setting()
 

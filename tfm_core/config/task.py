@@ -12,7 +12,7 @@ from tfm_core.config.corpus_tasks import CorpusTaskConfig, CorpusTaskFacts
 from tfm_core.config.image_tasks import ImageTaskConfig, ImageTaskFacts
 from tfm_core.config.own_pictures import OwnPicturesTaskConfig
 from tfm_core.config.own_tasks import OwnTextTaskConfig, OwnTextTaskFacts
-from tfm_core.config.reads import TESTED, VALIDATED, SequenceTaskConfig, task_setting
+from tfm_core.config.reads import TESTED, VALIDATED, SequenceTaskConfig, count_setting, task_setting
 from tfm_core.config.text_tasks import TEXT_TASKS, TextTaskFacts, TextTaskName, shares
 from tfm_core.sentences import N_, Paragraph
 
@@ -24,33 +24,11 @@ class TextTaskConfig(SequenceTaskConfig):
     kind: Literal["text"] = "text"
     name: TextTaskName = task_setting("english-korean")
     size: int = setting(1, N_("Size"), N_("Difficulty; depends on the task."), ge=1)
-    n_train: int = setting(
-        20000,
-        N_("Training pairs"),
-        N_("Different pairs in training."),
-        ge=8,
-        le=500_000,
-        step=1000,
-        advanced=True,
+    n_train: int = count_setting(
+        20000, N_("Training pairs"), N_("Different pairs in training."), most=500_000, step=1000
     )
-    n_validation: int = setting(
-        500,
-        N_("Validation pairs"),
-        VALIDATED,
-        ge=8,
-        le=50_000,
-        step=100,
-        advanced=True,
-    )
-    n_test: int = setting(
-        1000,
-        N_("Test pairs"),
-        TESTED,
-        ge=8,
-        le=50_000,
-        step=100,
-        advanced=True,
-    )
+    n_validation: int = count_setting(500, N_("Validation pairs"), VALIDATED, most=50_000)
+    n_test: int = count_setting(1000, N_("Test pairs"), TESTED, most=50_000)
 
     @classmethod
     def named(cls, name: str) -> Self:

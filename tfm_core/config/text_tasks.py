@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from tfm_core.sentences import N_, Paragraph
@@ -62,8 +62,18 @@ def _sequences(n_symbols: int, longest: int) -> int:
     return n_symbols * (powers - 1) // (n_symbols - 1)
 
 
-_LONGEST = N_("Longest"), N_("Longest sequence, in tokens.")
-_NO_SEQUENCE = N_("Splits share no sequence.")
+_COPY = TextTaskFacts(
+    N_("Copy"),
+    N_("Repeat the sequence."),
+    N_("Longest"),
+    N_("Longest sequence, in tokens."),
+    range(2, 513),
+    10,
+    lambda n: n,
+    lambda n: n,
+    N_("Splits share no sequence."),
+    n_pairs=lambda n: _sequences(16, n),
+)
 
 TEXT_TASKS: dict[str, TextTaskFacts] = {
     "english-korean": TextTaskFacts(
@@ -100,37 +110,13 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
         N_("Splits share no number."),
         n_pairs=lambda n: 10**n,
     ),
-    "copy": TextTaskFacts(
-        N_("Copy"),
-        N_("Repeat the sequence."),
-        *_LONGEST,
-        range(2, 513),
-        10,
-        lambda n: n,
-        lambda n: n,
-        _NO_SEQUENCE,
-        n_pairs=lambda n: _sequences(16, n),
-    ),
-    "reverse": TextTaskFacts(
-        N_("Reverse"),
-        N_("Write the sequence backwards."),
-        *_LONGEST,
-        range(2, 513),
-        10,
-        lambda n: n,
-        lambda n: n,
-        _NO_SEQUENCE,
-        n_pairs=lambda n: _sequences(16, n),
-    ),
-    "sort": TextTaskFacts(
-        N_("Sort"),
-        N_("Sort the digits in ascending order."),
-        *_LONGEST,
-        range(2, 513),
-        10,
-        lambda n: n,
-        lambda n: n,
-        Paragraph("settings/unseen-sort"),
+    "copy": _COPY,
+    "reverse": replace(_COPY, label=N_("Reverse"), help=N_("Write the sequence backwards.")),
+    "sort": replace(
+        _COPY,
+        label=N_("Sort"),
+        help=N_("Sort the digits in ascending order."),
+        unseen=Paragraph("settings/unseen-sort"),
         n_pairs=lambda n: _sequences(10, n),
     ),
     "addition": TextTaskFacts(

@@ -161,9 +161,7 @@ class TrainingConfig(Config):
     final_test: bool = setting(
         True,
         N_("Test at the end"),
-        N_(
-            "Measure the test set once, after training.",
-        ),
+        N_("Measure the test set once, after training."),
         advanced=True,
     )
     snapshots: int = setting(

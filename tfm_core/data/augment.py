@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from tfm_core.data.moving import sent
+from tfm_core.data.moving import to_device
 
 
 def augment(
@@ -29,7 +29,7 @@ def augment(
     whole pixels, exactly; otherwise pixels are interpolated. ``generator`` may live on any device.
     """
     moves = draw(len(images), shift=shift, rotation=rotation, scale=scale, generator=generator)
-    moves = sent(moves, images.device)
+    moves = to_device(moves, images.device)
     return changed(images, moves, shift=shift, rotation=rotation, scale=scale)
 
 

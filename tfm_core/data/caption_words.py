@@ -55,9 +55,10 @@ def join(words: Sequence[str], config: CaptionTaskConfig) -> str:
     return "".join(word if i == 0 or word in joined else f" {word}" for i, word in enumerate(words))
 
 
+@lru_cache(maxsize=32)
 def vocabulary(config: CaptionTaskConfig) -> Vocabulary:
     """Return every word that a caption of the task may hold."""
-    return _vocabulary(config.language, config.n_digits, config.sizes)
+    return Vocabulary(tuple(_grammar(config.language).words(config.n_digits, config.sizes)))
 
 
 def longest(config: CaptionTaskConfig) -> int:
@@ -105,11 +106,6 @@ def _korean_noun(scene: Sequence[PlacedDigit], i: int, sizes: bool) -> _Words:
     if sizes:
         yield "큰" if scene[i].side >= LARGE else "작은", None
     yield KOREAN[scene[i].number], i
-
-
-@lru_cache(maxsize=32)
-def _vocabulary(language: str, n_digits: int, sizes: bool) -> Vocabulary:
-    return Vocabulary(tuple(_grammar(language).words(n_digits, sizes)))
 
 
 def _english_words(n_digits: int, sizes: bool) -> list[str]:

@@ -18,7 +18,7 @@ from tfm_core.data.caption_words import Caption, caption, vocabulary
 from tfm_core.data.compose import SceneChanges, compose
 from tfm_core.data.download import Progress
 from tfm_core.data.image_data import EMBEDDED, ImageSplit, load_images, pixel_statistics
-from tfm_core.data.moving import moved, normalised
+from tfm_core.data.moving import DeviceRecord, normalised
 from tfm_core.data.scenes import CANVAS, GRID, LARGE, MARGIN, SMALL, PlacedDigit, Scene
 from tfm_core.data.vocabulary import BOS, EOS, PAD, Vocabulary
 
@@ -72,7 +72,7 @@ STATISTICS_OF = 500  # training pictures whose pixels are counted
 
 
 @dataclass(frozen=True)
-class CaptionSplit:
+class CaptionSplit(DeviceRecord):
     """N scenes of n digits each, and their captions.
 
     digits: the pictures to compose from; chosen: int64 (N, n), which of them; squares: int64
@@ -88,10 +88,6 @@ class CaptionSplit:
     def __len__(self) -> int:
         """Number of pictures."""
         return len(self.captions)
-
-    def to(self, device: torch.device | str) -> CaptionSplit:
-        """Return the split with its tensors on a device."""
-        return moved(self, device)
 
     def digits_of(self, rows: Tensor | slice) -> Tensor:
         """Return the digits of some scenes: uint8 (B, n, 28, 28)."""
@@ -109,7 +105,7 @@ class CaptionSplit:
 
 
 @dataclass(frozen=True)
-class CaptionData:
+class CaptionData(DeviceRecord):
     """A caption task: its settings and words, three splits, mean and deviation of the pixels."""
 
     config: CaptionTaskConfig
@@ -119,10 +115,6 @@ class CaptionData:
     test: CaptionSplit
     mean: Tensor
     std: Tensor
-
-    def to(self, device: torch.device | str) -> CaptionData:
-        """Return the data with all tensors on a device."""
-        return moved(self, device)
 
     def normalise(self, images: Tensor) -> Tensor:
         """Return uint8 pictures (..., C, H, W) as float32 of mean 0 and deviation 1."""

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tfm_core.config.image_tasks import ImageTaskConfig, ImageTaskFacts
 from tfm_core.data.image_files import DataUnavailable, Progress, data_dir, read_images
-from tfm_core.data.moving import moved, normalised
+from tfm_core.data.moving import DeviceRecord, normalised
 from tfm_core.sentences import Paragraph, StudentError
 
 __all__ = ["DataUnavailable", "ImageData", "ImageSplit", "data_dir", "load_images"]
@@ -19,7 +19,7 @@ TEST_SEED = 0
 
 
 @dataclass(frozen=True)
-class ImageSplit:
+class ImageSplit(DeviceRecord):
     """images: uint8 (N, C, H, W); labels: int64 (N,)."""
 
     images: Tensor
@@ -29,13 +29,9 @@ class ImageSplit:
         """Number of pictures."""
         return len(self.labels)
 
-    def to(self, device: torch.device | str) -> ImageSplit:
-        """Return the split on a device."""
-        return moved(self, device)
-
 
 @dataclass(frozen=True)
-class ImageData:
+class ImageData(DeviceRecord):
     """An image task: its facts, three splits, mean and deviation of the training pixels.
 
     mean and std: float32 (C,), of pixels from 0 to 1 in the training split. remark: what a person
@@ -49,10 +45,6 @@ class ImageData:
     mean: Tensor
     std: Tensor
     remark: str | None = None
-
-    def to(self, device: torch.device | str) -> ImageData:
-        """Return the data with all tensors on a device."""
-        return moved(self, device)
 
     def normalise(self, images: Tensor) -> Tensor:
         """Return uint8 pictures (..., C, H, W) as float32 of mean 0 and deviation 1."""
@@ -77,11 +69,10 @@ def load_images(
         test, rest = split_off(ImageSplit(*read_embedded()), facts.n_test, generator)
         if seed != TEST_SEED:  # its own splits go on where the draw of the test ends
             generator.manual_seed(seed)
-        return _shared_out(facts, test, rest, config, generator)
+        return _split(config, rest, test, generator)
     train, official, remark = read_images(config.name, facts, progress or _silent)
-    rest, test = ImageSplit(*train), ImageSplit(*official)
-    generator = torch.Generator().manual_seed(seed)
-    return replace(_shared_out(facts, test, rest, config, generator), remark=remark)
+    data = divided(config, ImageSplit(*train), ImageSplit(*official), seed=seed)
+    return replace(data, remark=remark)
 
 
 def divided(
@@ -95,34 +86,28 @@ def divided(
     """Return the data of a test and the rest, of which the seed draws the validation if none is."""
     if validation is None:
         generator = torch.Generator().manual_seed(seed)
-        return _shared_out(config.facts, test, rest, config, generator)
+        return _split(config, rest, test, generator)
     return ImageData(config.facts, rest, validation, test, *pixel_statistics(rest.images))
 
 
-def _shared_out(
-    facts: ImageTaskFacts,
-    test: ImageSplit,
-    rest: ImageSplit,
-    config: ImageTaskConfig,
-    generator: torch.Generator,
+def _split(
+    config: ImageTaskConfig, rest: ImageSplit, test: ImageSplit, generator: torch.Generator
 ) -> ImageData:
     """Return the data with training and validation drawn from what the test leaves."""
+    label = config.facts.label
     if config.n_validation >= len(rest):
         raise StudentError(
             Paragraph(
                 "data/n-validation",
                 n_validation=config.n_validation,
-                label=facts.label,
+                label=label,
                 n_rest=len(rest),
             )
         )
     validation, train = split_off(rest, config.n_validation, generator)
     if len(train) > 1 and (train.images == train.images[:1]).all():
-        raise StudentError(
-            Paragraph("data/all-alike", n=len(train), label=facts.label, path=data_dir())
-        )
-    mean, std = pixel_statistics(train.images)
-    return ImageData(facts, train, validation, test, mean, std)
+        raise StudentError(Paragraph("data/all-alike", n=len(train), label=label, path=data_dir()))
+    return ImageData(config.facts, train, validation, test, *pixel_statistics(train.images))
 
 
 def split_off(

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
-    Record = TypeVar("Record", bound=DataclassInstance)
+@dataclass(frozen=True)
+class DeviceRecord:
+    """A record whose tensors, and records inside it, lie on one device."""
 
-
-def moved(record: Record, device: torch.device | str, *, besides: Collection[str] = ()) -> Record:
-    """Return a dataclass with every field that can be moved on a device; the others stay.
-
-    besides: names of fields that stay although they could be moved.
-    """
-    parts: dict[str, Any] = {
-        part.name: getattr(record, part.name) for part in fields(record) if part.name not in besides
-    }
-    there = {name: part.to(device) for name, part in parts.items() if hasattr(part, "to")}
-    return replace(record, **there)
+    def to(self, device: torch.device | str, *, besides: Collection[str] = ()) -> Self:
+        """Return the record on a device. besides: names of fields that stay where they are."""
+        parts: dict[str, Any] = {
+            part.name: getattr(self, part.name) for part in fields(self) if part.name not in besides
+        }
+        on_device = {name: part.to(device) for name, part in parts.items() if hasattr(part, "to")}
+        return replace(self, **on_device)
 
 
 def size_of(record: object) -> int:
@@ -36,7 +32,7 @@ def size_of(record: object) -> int:
     return sum(size_of(getattr(record, part.name)) for part in fields(record))
 
 
-def sent(tensor: Tensor, device: torch.device) -> Tensor:
+def to_device(tensor: Tensor, device: torch.device) -> Tensor:
     """Return a tensor of the CPU on a device, without waiting for what the device still has to do.
 
     Of memory that may be moved meanwhile, CUDA would make a copy first, once all else is done.
@@ -47,7 +43,7 @@ def sent(tensor: Tensor, device: torch.device) -> Tensor:
     return pinned.to(device, non_blocking=True)
 
 
-def sent_together(
+def to_device_together(
     groups: Sequence[Sequence[Tensor]], device: torch.device
 ) -> list[tuple[Tensor, ...]]:
     """Return groups of tensors of the CPU on a device: one copy for all of a kind of number."""
@@ -55,7 +51,7 @@ def sent_together(
     there: dict[int, Tensor] = {}
     for kind in {tensor.dtype for tensor in flat}:
         some = [tensor for tensor in flat if tensor.dtype == kind]
-        whole = sent(torch.cat([tensor.flatten() for tensor in some]), device)
+        whole = to_device(torch.cat([tensor.flatten() for tensor in some]), device)
         parts = torch.split(whole, [tensor.numel() for tensor in some])
         there |= {
             id(tensor): part.view(tensor.shape) for tensor, part in zip(some, parts, strict=True)
@@ -70,7 +66,7 @@ def take_rows(table: Tensor, rows: Tensor, indices: Tensor) -> Tensor:
     """
     if table.device == rows.device:
         return table.index_select(0, rows)
-    return sent(table.index_select(0, indices), rows.device)
+    return to_device(table.index_select(0, indices), rows.device)
 
 
 def normalised(images: Tensor, mean: Tensor, std: Tensor) -> Tensor:

@@ -123,7 +123,9 @@ def opened(picture: bytes | npt.NDArray[np.uint8]) -> tuple[Image.Image, Size]:
             image.load()
             if image.mode.startswith("I;16"):  # Pillow would cut what is brighter than 255
                 image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
-            shrunk = _shrunk(image)
+            factor = min(image.size) // _LARGE  # no task's pictures are nearly as large
+            is_large = factor > 1 and image.mode not in {"P", "1"}
+            shrunk = image.reduce(factor) if is_large else image
             upright = ImageOps.exif_transpose(shrunk)
             if (upright.width > upright.height) != (shrunk.width > shrunk.height):
                 size = size[::-1]  # it lay on its side
@@ -233,12 +235,6 @@ def _check_size(image: Image.Image) -> None:
             height=image.height,
             most_pixels=most // 10**6,
         )
-
-
-def _shrunk(image: Image.Image) -> Image.Image:
-    """Return a large picture at a fraction of its size; no task's pictures are nearly as large."""
-    factor = min(image.size) // _LARGE
-    return image.reduce(factor) if factor > 1 and image.mode not in {"P", "1"} else image
 
 
 def flattened(image: Image.Image) -> Image.Image:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 
 import torch
@@ -16,14 +16,14 @@ from torch import Tensor
 from tfm_core.config.task import TASK_FACTS, TextTaskConfig
 from tfm_core.config.text_tasks import TEXT_TASKS, shares
 from tfm_core.data.download import Progress
-from tfm_core.data.moving import moved, sent
+from tfm_core.data.moving import DeviceRecord, to_device
 from tfm_core.data.text import Pair, TextTask, text_task
 from tfm_core.data.text.span_corruption import whole
 from tfm_core.data.vocabulary import BOS, EOS, PAD
 
 
 @dataclass(frozen=True)
-class Windows:
+class Windows(DeviceRecord):
     """Windows of ``length`` tokens that begin at each token of ``ids`` (N,) that has so many left.
 
     Overlapping windows share their tokens, so that a long text costs no more memory than itself.
@@ -39,17 +39,13 @@ class Windows:
     def rows(self, starts: Tensor) -> Tensor:
         """Return (B, 1 + length): <bos> and the tokens from each start on. starts: (B,) int64."""
         device = self.ids.device
-        indices = sent(starts, device)[:, None] + torch.arange(self.length, device=device)
+        indices = to_device(starts, device)[:, None] + torch.arange(self.length, device=device)
         tokens = self.ids[indices]
         return torch.cat([tokens.new_full((len(tokens), 1), BOS), tokens], 1)
 
-    def to(self, device: torch.device | str) -> Windows:
-        """Return the windows on a device."""
-        return replace(self, ids=self.ids.to(device))
-
 
 @dataclass(frozen=True)
-class TextSplit:
+class TextSplit(DeviceRecord):
     """Pairs as ids.
 
     src: (N, S) int64, padded with PAD; tgt: (N, T + 2) int64, "<bos> ... <eos>", padded; without
@@ -65,13 +61,9 @@ class TextSplit:
         """Number of pairs."""
         return len(self.pairs)
 
-    def to(self, device: torch.device | str) -> TextSplit:
-        """Return the split with its tensors on a device."""
-        return moved(self, device)
-
 
 @dataclass(frozen=True)
-class TextData:
+class TextData(DeviceRecord):
     """A text task and its three splits; n_draws: how many were drawn to find different ones.
 
     windows: of a running text every window of the training part; ``train`` then holds those that
@@ -84,10 +76,6 @@ class TextData:
     test: TextSplit
     n_draws: int = 0
     windows: Windows | None = None
-
-    def to(self, device: torch.device | str) -> TextData:
-        """Return the data with all tensors on a device."""
-        return moved(self, device)
 
 
 def n_shared_sources(data: TextData, pairs: Sequence[Pair]) -> int:
@@ -107,7 +95,7 @@ def load_text(config: TextTaskConfig, *, seed: int, progress: Progress | None = 
     task = text_task(config)
     rng = random.Random(f"{config.name} {config.size} {seed}")
     wanted = (config.n_test, config.n_validation, config.n_train)
-    pairs, n_draws = _drawn(task, sum(wanted), rng)
+    pairs, n_draws = _sample_pairs(task, sum(wanted), rng)
     sizes = shares(wanted, len(pairs))
     stream = iter(pairs)
     test, validation, train = (tuple(islice(stream, size)) for size in sizes)
@@ -130,10 +118,10 @@ def distinct_pairs(task: TextTask, n: int, rng: random.Random) -> list[Pair]:
 
     Where words are hidden, it is the sentences behind the sources that differ.
     """
-    return _drawn(task, n, rng)[0]
+    return _sample_pairs(task, n, rng)[0]
 
 
-def _drawn(task: TextTask, n: int, rng: random.Random) -> tuple[list[Pair], int]:
+def _sample_pairs(task: TextTask, n: int, rng: random.Random) -> tuple[list[Pair], int]:
     """Return the pairs of ``distinct_pairs`` and how many draws they took."""
     every = task.every(2 * n)
     if every is not None:
@@ -144,21 +132,17 @@ def _drawn(task: TextTask, n: int, rng: random.Random) -> tuple[list[Pair], int]
     while len(by_source) < n:  # ends: more than 2 n sources exist, and each may be drawn
         pair = task.sample(rng)
         n_draws += 1
-        by_source.setdefault(_told_apart(task, pair), pair)
+        by_source.setdefault(_identity(task, pair), pair)
     pairs = list(by_source.values())
     rng.shuffle(pairs)  # the rare short ones were found first; every split gets its share of them
     return pairs, n_draws
 
 
-def _told_apart(task: TextTask, pair: Pair) -> tuple[str, ...]:
+def _identity(task: TextTask, pair: Pair) -> tuple[str, ...]:
     """Return what no two pairs share: the source, or the sentence of which words are hidden."""
     if task.name not in TEXT_TASKS or not TEXT_TASKS[task.name].hides:
         return pair.src
-    return pair.tgt if _answer(task) == "blanks" else whole(pair)
-
-
-def _answer(task: TextTask) -> str:
-    return TASK_FACTS[task.name].answer
+    return pair.tgt if TEXT_TASKS[task.name].answer == "blanks" else whole(pair)
 
 
 def encode_src(
@@ -171,7 +155,7 @@ def encode_src(
 
 def _encode_tgt(task: TextTask, pairs: Sequence[Pair], longest: int) -> Tensor:
     encode = task.tgt_vocabulary.encode
-    end = [EOS] if _answer(task) == "sequence" else []
+    end = [EOS] if TASK_FACTS[task.name].answer == "sequence" else []
     return _padded([[BOS, *encode(pair.tgt), *end] for pair in pairs], longest + 1 + len(end))
 
 

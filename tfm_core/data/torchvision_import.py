@@ -34,12 +34,8 @@ def _load_operators() -> None:
                 return
 
 
-def _is_missing(name: str) -> bool:
-    return not hasattr(torch.ops.torchvision, name)
-
-
 _load_operators()
-MISSING = tuple(name for name in _SCHEMAS if _is_missing(name))
+MISSING = tuple(name for name in _SCHEMAS if not hasattr(torch.ops.torchvision, name))
 """Operators that are declared and no more: this torchvision is built for another torch."""
 
 # Kept for the life of the process: the schemas vanish with the object that declared them.

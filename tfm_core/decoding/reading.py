@@ -65,7 +65,7 @@ def reading(model: Writes, src: Tensor, *, context: int = 0) -> NextLogits:
     if isinstance(model, RecurrentTranslator):
         return _Recurrent(model, src)
     encoded = None if isinstance(model, DecoderOnly) else model.encode(src)
-    whole = _Whole(model, src, encoded, context)
+    whole = _Uncached(model, src, encoded, context)
     if not supports_cache(model):
         return whole
     cached = CachedDecoder(model, src, encoded)
@@ -83,7 +83,7 @@ def next_logits(model: Writes, src: Tensor, ids: Tensor, context: int = 0) -> Te
     return reading(model, src, context=context)(ids)
 
 
-class _Whole:
+class _Uncached:
     """Any of the others: it reads the whole text again for each token."""
 
     def __init__(self, model: Decodes, src: Tensor, encoded: Encoded | None, context: int) -> None:

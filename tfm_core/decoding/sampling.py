@@ -36,8 +36,7 @@ class SamplingConfig:
         """Raise ValueError for settings that give no distribution."""
         if not (math.isfinite(self.temperature) and self.temperature >= 0):
             raise StudentError(
-                "temperature is {temperature}; it must be 0 or more.",
-                temperature=self.temperature,
+                "temperature is {temperature}; it must be 0 or more.", temperature=self.temperature
             )
         if self.top_k < 0:
             raise StudentError("top_k is {top_k}; it must be 0 (all) or more.", top_k=self.top_k)
@@ -112,14 +111,14 @@ def sampled_steps(
             if position in constraints.forced:
                 drawn = torch.full((len(ids),), constraints.forced[position], device=ids.device)
             else:
-                drawn = _draw(after, seeds, position)
+                drawn = _sample(after, seeds, position)
             ids = torch.cat([ids, drawn.masked_fill(done, PAD)[:, None]], 1)
             yield SampleStep(ids, before, after)
     finally:
         model.train(was_training)
 
 
-def _draw(chances: Tensor, seeds: Sequence[int], position: int) -> Tensor:
+def _sample(chances: Tensor, seeds: Sequence[int], position: int) -> Tensor:
     """Draw one id from each row of (N, V); the same seed and position draw the same from the same.
 
     As ``torch.multinomial`` does row by row: the least of exponential waiting times, each divided

@@ -1,4 +1,4 @@
-"""The doctor: looks at everything that the app stands on, says it in a line each, and mends."""
+"""The doctor: checks everything that the app needs, prints a line each, and repairs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tfm_core.doctor.checks import (
     check_versions,
 )
 from tfm_core.doctor.runs import check_claims, check_leftovers, check_line, check_runs
-from tfm_core.runs import settings
+from tfm_core.runs.shared_store import shared_store
 from tfm_core.runs.store import RunStore
 
 __all__ = ["Finding", "examine"]
@@ -36,8 +36,8 @@ def examine(*, mends: bool) -> Iterator[Finding]:
     yield check_backend()
     store = RunStore()
     yield check_folder(store)
-    if (url := settings.read().runs_url) is not None:
-        yield check_store(url)
+    if (shared := shared_store()) is not None:
+        yield check_store(shared)
     yield check_disk(store)
     yield check_runs(store)
     yield check_line(store, mends=mends)

@@ -1,4 +1,4 @@
-"""Check what the app stands on: variables, packages, devices, data, the folder of runs, a store."""
+"""Check what the app needs: variables, packages, devices, data, the folder of runs, a store."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import difflib
 import importlib.metadata
 import os
 import platform
-import secrets
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from tfm_core.runs.backends.backend import Unavailable
 from tfm_core.runs.backends.registry import cluster_of
 from tfm_core.runs.disk import cleanup, locks, quota
 from tfm_core.runs.disk.failures import refusal
-from tfm_core.runs.remote.storage import AlreadyExists, StoreUnavailable, remote_of
+from tfm_core.runs.shared_store import SharedStore
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError, in_bytes
 from tfm_core.training.devices import devices
@@ -35,9 +34,9 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the doctor's. do: what would help; mended: what was done just now.
+    """One line of the doctor. do: what would help; mended: repairs just made.
 
-    ``problem``: something that the app is there for does not work, or not for long.
+    ``problem``: something essential does not work, or not for long.
     """
 
     name: str
@@ -47,7 +46,7 @@ class Finding:
     mended: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return it as a person reads it; what was done stands below."""
+        """Return the finding as text, with repairs below."""
         line = f"{self.level:<8} {self.name:<11} {self.words}"
         if self.do:
             line = f"{line} {self.do}"
@@ -70,15 +69,15 @@ KNOWN = {variable.name for variable in (*settings.VARIABLES, *settings.OTHERS)}
 
 
 def check_variables() -> Finding:
-    """Read every variable; name those that nobody reads, with what was probably meant."""
+    """Read every variable; name unknown ones, with the closest known name."""
     try:
         said = settings.checked()
     except StudentError as error:
-        return Finding("variables", "problem", str(error), "Neither app nor training starts.")
+        return Finding("variables", "problem", str(error), "The app and training cannot start.")
     there = sorted(name for name in os.environ if name.startswith("TFM_") and os.environ[name])
     unknown = [_meant(name) for name in there if name not in KNOWN]
     if unknown:
-        return Finding("variables", "warning", f"Nobody reads {', '.join(unknown)}.")
+        return Finding("variables", "warning", f"Unknown: {', '.join(unknown)}.")
     if said.public and said.host_key is None and not said.admins:
         words = "TFM_PUBLIC is 1 and TFM_HOST_KEY is not set: nobody can act as the host."
         return Finding("variables", "warning", words, "Do: set it to 16 characters or more.")
@@ -104,7 +103,7 @@ def check_devices() -> Finding:
 
 
 def check_versions(requirements: Path = REQUIREMENTS) -> Finding:
-    """Compare what is installed with what is asked for."""
+    """Compare the installed packages with the requirements."""
     missing, others = [], []
     wanted = _wanted(requirements)
     for requirement in wanted:
@@ -119,14 +118,14 @@ def check_versions(requirements: Path = REQUIREMENTS) -> Finding:
         words = f"Not installed: {', '.join(missing)}."
         return Finding("versions", "problem", words, "Do: pip install -r requirements.txt")
     if others:
-        words = f"Other releases than the app was made for: {'; '.join(others)}."
+        words = f"Other releases than required: {'; '.join(others)}."
         return Finding("versions", "warning", words, "Do: pip install -r requirements.txt")
-    words = f"Python {platform.python_version()} and {count(len(wanted), 'package')} as asked for."
+    words = f"Python {platform.python_version()} and {count(len(wanted), 'package')} as required."
     return Finding("versions", "ok", words)
 
 
 def check_torchvision() -> Finding:
-    """Say whether torchvision fits torch; PyPI's doesn't beside a CPU-only torch on Linux."""
+    """Return whether torchvision fits torch; PyPI's doesn't beside a CPU-only torch on Linux."""
     import torch
 
     try:
@@ -136,7 +135,7 @@ def check_torchvision() -> Finding:
         return Finding("torchvision", "problem", words, f"Do: {CPU_BUILDS}")
     both = f"torchvision {torchvision.__version__} and torch {torch.__version__}"
     if MISSING:
-        words = f"{both} are built for different machines; what the app uses of them works."
+        words = f"{both} are built for different machines; the app works with them."
     else:
         words = f"{both} fit."
     return Finding("torchvision", "ok", words)
@@ -154,8 +153,8 @@ def _free(n_bytes: int | None) -> str:
     return "" if n_bytes is None else f", {in_bytes(n_bytes)} free"
 
 
-_ANEW = "Do: put them elsewhere; whole ones are downloaded when they are asked for."
-_OWN = "If they are yours, all is well. For the official set, put them elsewhere: it is downloaded."
+_ANEW = "Do: move them away; complete ones are downloaded when needed."
+_OWN = "To use the official set, move them away: it is downloaded."
 
 
 def check_mnist() -> Finding:
@@ -165,20 +164,22 @@ def check_mnist() -> Finding:
     plain = {name for name in source.unpacked if (folder / name).is_file()}
     packed = {name for name in source.unpacked if (folder / f"{name}.gz").is_file()}
     if not plain | packed:
-        words = f"{folder.absolute()} has none of MNIST; 5,000 of its digits come with the app."
+        words = f"{folder.absolute()} has no MNIST; 5,000 of its digits come with the app."
         return Finding("MNIST", "ok", words)
     others = sorted(name for name in plain if not matches(folder / name, source.unpacked[name]))
     if others:
         return _others(folder, others)
     missing = sorted(source.unpacked.keys() - plain - packed)
     if missing:
-        words = f"{folder.absolute()} lacks {', '.join(missing)}; the first training fetches them."
+        words = (
+            f"{folder.absolute()} lacks {', '.join(missing)}; the first training downloads them."
+        )
         return Finding("MNIST", "warning", words)
-    return Finding("MNIST", "ok", f"{folder.absolute()} has all of it.")
+    return Finding("MNIST", "ok", f"{folder.absolute()} is complete.")
 
 
 def _others(folder: Path, names: list[str]) -> Finding:
-    """Tell a set of one's own, of as many pictures as there are, from files that are damaged."""
+    """Distinguish your own data set from damaged files."""
     counts, damaged = {}, []
     for name in names:
         try:
@@ -189,15 +190,15 @@ def _others(folder: Path, names: list[str]) -> Finding:
         words = f"In {folder.absolute()} these are not the official files: {', '.join(damaged)}."
         return Finding("MNIST", "warning", f"{words} No training can read them.", _ANEW)
     held = ", ".join(f"{name} ({n:,})" for name, n in counts.items())
-    words = f"{folder.absolute()} holds a set of your own, used as it is: {held}."
+    words = f"{folder.absolute()} has a data set of your own, used as it is: {held}."
     return Finding("MNIST", "warning", words, _OWN)
 
 
 def check_backend() -> Finding:
-    """Ask the cluster, where there is one, what it is."""
+    """Ask the cluster, if any, for its version."""
     cluster = cluster_of(settings.read())
     if cluster is None:
-        return Finding("backend", "ok", "local: processes of this machine train the runs.")
+        return Finding("backend", "ok", "local: processes of this machine train.")
     try:
         words, differs = cluster.examined()
     except Unavailable as error:
@@ -208,7 +209,7 @@ def check_backend() -> Finding:
 
 
 SHORT_BYTES = 2**30
-"""Free room below which some dozen runs fill the disk."""
+"""Free space below which some dozen runs fill the disk."""
 
 _TRIED = b"\0" * 4096
 
@@ -217,7 +218,7 @@ def check_folder(store: RunStore) -> Finding:
     """Write into the folder, and lock what was written."""
     root = store.root
     if not root.is_dir():
-        return Finding("folder", "ok", f"{root} is not there yet; the first run makes it.")
+        return Finding("folder", "ok", f"{root} does not exist yet; the first run creates it.")
     try:
         with tempfile.TemporaryDirectory(dir=root, prefix=cleanup.DRAFT) as folder:
             file = Path(folder) / "tried"
@@ -226,16 +227,16 @@ def check_folder(store: RunStore) -> Finding:
             is_locked = locks.is_locked(file)
             locks.unlock(lock)
     except OSError as error:
-        words = f"{root} takes no file. {refusal(error)}"
+        words = f"{root} cannot be written. {refusal(error)}"
         return Finding("folder", "problem", words)
     if not is_locked:
         words = f"{root} can be written, but its file system has no locks."
-        return Finding("folder", "warning", words, "Let one server at a time use it.")
+        return Finding("folder", "warning", words, "Use it from one server at a time.")
     return Finding("folder", "ok", f"{root} can be written, and its locks work.")
 
 
 def check_disk(store: RunStore) -> Finding:
-    """Say how much room is free, and what takes the rest."""
+    """Report the free space and what uses the rest."""
     runs = [run for run in store.list() if not run.meta.recorded]
     found = quota.disk_use(store.root, runs)
     words = (
@@ -244,28 +245,11 @@ def check_disk(store: RunStore) -> Finding:
     )
     if found.free < SHORT_BYTES:
         level: Level = "problem" if found.free < len(_TRIED) else "warning"
-        return Finding("disk", level, words, "Do: delete runs; what is in the trash goes first.")
+        return Finding("disk", level, words, "Do: delete runs; the trash is emptied first.")
     return Finding("disk", "ok", words)
 
 
-def check_store(url: str) -> Finding:
-    """Write into the store, twice where it should take one, read it, and remove it."""
-    name, content = f"tried/{secrets.token_hex(8)}", secrets.token_bytes(64)
-    try:
-        remote = remote_of(url)
-        remote.create(name, content)
-        is_same = remote.read(name) == content
-        is_exclusive = False
-        try:
-            remote.create(name, b"")
-        except AlreadyExists:
-            is_exclusive = True
-        remote.remove(name)
-    except StoreUnavailable as error:
-        return Finding("store", "problem", str(error))
-    if not is_same:
-        return Finding("store", "problem", "The store of the runs gives back another content.")
-    if not is_exclusive:
-        words = "The store of the runs takes two writes where it should take one."
-        return Finding("store", "warning", words, "Let one server at a time take a run over.")
-    return Finding("store", "ok", "The store of the runs can be written, by one alone where asked.")
+def check_store(store: SharedStore) -> Finding:
+    """Write into the shared store, read it, and remove what was written."""
+    level, words, help_text = store.examined()
+    return Finding("store", level, words, help_text)

@@ -1,15 +1,13 @@
-"""The runs: damaged ones, the line, and what killed processes left behind.
+"""Check the runs: damaged ones, the queue, and what killed processes left behind.
 
-What is mended is what any server would mend sooner or later. A run that trains, or that somebody
-holds, is left alone.
+Repairs are those that any server makes sooner or later. Active and claimed runs are left alone.
 """
 
 from __future__ import annotations
 
 from tfm_core.doctor.checks import Finding, count, some
-from tfm_core.runs.disk import cleanup
+from tfm_core.runs.disk import cleanup, ownership
 from tfm_core.runs.queue import claim, tickets
-from tfm_core.runs.remote import ownership
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 
@@ -23,13 +21,13 @@ def check_runs(store: RunStore) -> Finding:
     ended = sum(run.status.state == "interrupted" for run in runs if run.id not in damaged)
     if damaged:
         words = f"{count(len(damaged), 'damaged run')}: {some(damaged)}."
-        return Finding("runs", "warning", words, "The page Runs says what is wrong with each.")
-    words = f"{count(len(runs), 'run')}, none damaged; {ended:,} interrupted, to be resumed."
+        return Finding("runs", "warning", words, "See the page Runs.")
+    words = f"{count(len(runs), 'run')}, none damaged, {ended:,} interrupted."
     return Finding("runs", "ok", words)
 
 
 def check_line(store: RunStore, *, mends: bool = False) -> Finding:
-    """Compare the tickets of the line with the runs that wait."""
+    """Compare the tickets of the queue with the waiting runs."""
     waiting = tickets.waiting(store.root)
     queued = {run.id: run for run in _own(store) if run.status.state == "queued"}
     lost = [run_id for run_id in waiting if run_id not in queued and not _is_alive(store, run_id)]
@@ -37,30 +35,30 @@ def check_line(store: RunStore, *, mends: bool = False) -> Finding:
     if not lost and not forgotten:
         return Finding("line", "ok", f"{count(len(waiting), 'run')} in it.")
     if mends:
-        return Finding("line", "ok", "In order now.", mended=_mend_line(store, lost, forgotten))
+        return Finding("line", "ok", "Repaired.", mended=_mend_line(store, lost, forgotten))
     words = []
     if lost:
-        words.append(f"{count(len(lost), 'ticket')} of runs that don't wait: {some(lost)}.")
+        words.append(f"{count(len(lost), 'ticket')} of runs that do not wait: {some(lost)}.")
     if forgotten:
         words.append(f"{count(len(forgotten), 'run')} without a ticket: {some(forgotten)}.")
     return Finding("line", "problem" if forgotten else "warning", " ".join(words), _MEND)
 
 
 def check_claims(store: RunStore, *, mends: bool = False) -> Finding:
-    """Look for claims of processes that are gone; who takes one over sweeps up behind it, too."""
+    """Look for claims of processes that are gone."""
     stale = [run for run in _own(store) if not run.status.is_active and claim.is_stale(run.folder)]
     if not stale:
-        return Finding("claims", "ok", "None of processes that are gone.")
+        return Finding("claims", "ok", "None stale.")
     if mends:
         done = tuple(f"released {run.id}." for run in stale if _is_released(run))
-        return Finding("claims", "ok", "None of processes that are gone any more.", mended=done)
-    words = f"{count(len(stale), 'run')} claimed by a process that is gone: "
-    words += f"{some(run.id for run in stale)}. The next worker takes over by itself."
+        return Finding("claims", "ok", "None stale any more.", mended=done)
+    words = f"{count(len(stale), 'run')} with a stale claim: "
+    words += f"{some(run.id for run in stale)}. The next worker takes over."
     return Finding("claims", "warning", words, f"Or: {_MEND.removeprefix('Do: ')}")
 
 
 def check_leftovers(store: RunStore, *, mends: bool = False) -> Finding:
-    """Look for folders and files that were never finished, and that nobody touches any more."""
+    """Look for unfinished folders and files that nothing uses any more."""
     left = list(cleanup.leftovers(store.root))
     if not left:
         return Finding("leftovers", "ok", "None.")
@@ -71,23 +69,23 @@ def check_leftovers(store: RunStore, *, mends: bool = False) -> Finding:
         )
         return Finding("leftovers", "ok", "None any more.", mended=(f"{done}.",))
     names = [str(path.relative_to(store.root)) for path in left]
-    words = f"{count(len(left), 'thing')} of killed processes: {some(names)}."
+    words = f"{count(len(left), 'leftover')} of killed processes: {some(names)}."
     return Finding("leftovers", "warning", words, _MEND)
 
 
 def _own(store: RunStore) -> list[Run]:
-    """Return the runs that this server may mend: none that comes from elsewhere."""
+    """Return this server's own runs."""
     runs = [run for run in store.list() if not run.meta.recorded]
     return [run for run in runs if not ownership.is_theirs(run.folder)]
 
 
 def _is_alive(store: RunStore, run_id: str) -> bool:
-    """Say whether a worker has just been given a run whose ticket goes in the next moment."""
+    """Return whether a worker has just started a run whose ticket is about to be removed."""
     return Run(store.root / run_id).status.is_alive
 
 
 def _is_released(run: Run) -> bool:
-    """Take a run over from a dead process and let it go; say whether nobody was quicker."""
+    """Release a dead process's claim on a run; return whether no other process was quicker."""
     try:
         with claim.moment(run.folder):
             cleanup.clean_run(run.folder)
@@ -103,7 +101,7 @@ def _mend_line(store: RunStore, lost: list[str], forgotten: list[str]) -> tuple[
         if Run(store.root / run_id).status.state == "queued":  # it came back this very moment
             tickets.add(store.root, run_id)
         else:
-            done.append(f"took the ticket of {run_id} out of the line.")
+            done.append(f"removed the ticket of {run_id}.")
     for run_id in forgotten:
         if Run(store.root / run_id).status.state == "queued":
             tickets.add(store.root, run_id)

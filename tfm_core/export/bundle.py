@@ -221,20 +221,9 @@ def _facts(run: Run) -> dict[str, Any]:
 
 def _labels(run: Run) -> dict[str, Any]:
     """Return the owner's tags, note and group."""
-    labels = run.labels
-    return {
-        "tags": list(labels.tags),
-        "note": labels.note,
-        "group": labels.group,
-        "data": _set_name(run),
-    }
-
-
-def _set_name(run: Run) -> str:
-    """Return the name of the set that a run learned from, "" where unknown."""
-    if (own := own_set(run)) is not None:
-        return own.name
-    return "" if run.origin is None else run.origin.data
+    labels, own = run.labels, own_set(run)
+    data = own.name if own is not None else "" if run.origin is None else run.origin.data
+    return {"tags": list(labels.tags), "note": labels.note, "group": labels.group, "data": data}
 
 
 def _carried(run: Run) -> Carried | None:

@@ -10,8 +10,13 @@ import plotly.graph_objects as go
 from tfm_core.export import layout
 from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.plots import export
-from tfm_core.plots.curves import MeasuredCurves, Measurements, ReferenceLine, learning_curve
 from tfm_core.plots.export import map_svg
+from tfm_core.plots.training.curves import (
+    MeasuredCurves,
+    Measurements,
+    ReferenceLine,
+    learning_curve,
+)
 from tfm_core.probe.labels import axes, kind_of, modules_by_kind, rows
 from tfm_core.probe.masks import on_examples
 from tfm_core.runs.curves import Curves, Series

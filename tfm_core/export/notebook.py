@@ -45,10 +45,8 @@ def _cells(run: Run, data: Carried | None) -> list[tuple[str, str]]:
         ("words", "## How it learned"),
         ("code", _CURVES),
     ]
-    has_weights = data is not None
-    if not has_weights:
+    if data is None:
         return cells
-    assert data is not None
     cells += [
         ("words", "## The model, with its weights"),
         ("code", _MODEL),

@@ -21,51 +21,54 @@ from tfm_core.data.own.sets import OwnSet, Prepared
 from tfm_core.data.own.task import own_task
 from tfm_core.data.text import text_task
 from tfm_core.export import layout
-from tfm_core.export.parcel import Parcel, Refused
+from tfm_core.export.archive import Archive, Refused
 from tfm_core.inspect.source.texts import spelling_of
 from tfm_core.reading import Unreadable, is_text
 from tfm_core.sentences import StudentError
 
-_STRANGE = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError)
+_BAD_VALUES = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError)
 """What reading raises of values that no set of this app has."""
 
 
-def set_in(parcel: Parcel, experiment: Experiment) -> Prepared | None:
+def set_in(archive: Archive, experiment: Experiment) -> Prepared | None:
     """Return the set in a zip, None where there is none. Raises Refused."""
-    inside = {name for name in parcel.names if name.startswith(layout.SET)}
+    inside = {name for name in archive.names if name.startswith(layout.SET)}
     if not inside:
         return None
     set_id = sets.set_of(experiment.task)
-    prepared = _read(parcel)
+    try:
+        prepared = sets.read_from(_reader(archive, layout.SET))
+    except Unreadable as error:
+        raise _damaged(error) from None
     if sets.id_of(prepared) != set_id:
         raise Refused(
             "The data in this zip are the set {found}, but the run uses {set_id}.",
             found=sets.id_of(prepared),
             set_id=set_id or "none",
         )
-    if strange := inside - {layout.SET + name for name in sets.files_of(prepared)}:
-        raise Refused("{name} does not belong to a set.", name=min(strange))
+    if unknown := inside - {layout.SET + name for name in sets.files_of(prepared)}:
+        raise Refused("{name} does not belong to a set.", name=min(unknown))
     _try(prepared, experiment)
     return prepared
 
 
 @contextmanager
-def vocabulary_in(parcel: Parcel, experiment: Experiment) -> Iterator[dict[str, bytes]]:
+def vocabulary_in(archive: Archive, experiment: Experiment) -> Iterator[dict[str, bytes]]:
     """Return the vocabulary that a zip without its set holds for its run; {} where it holds none.
 
     While it is open, the task of the experiment is read with it. Raises Refused.
     """
-    inside = {name for name in parcel.names if name.startswith(layout.VOCABULARY)}
+    inside = {name for name in archive.names if name.startswith(layout.VOCABULARY)}
     if not inside:
         yield {}
         return
     set_id = sets.added_of(experiment.task)
-    if strange := inside - {layout.VOCABULARY + name for name in (sets.SET, sets.TOKENS)}:
-        raise Refused("{name} does not belong to a set.", name=min(strange))
+    if unknown := inside - {layout.VOCABULARY + name for name in (sets.SET, sets.TOKENS)}:
+        raise Refused("{name} does not belong to a set.", name=min(unknown))
     try:
-        files = sets.read_vocabulary(set_id, _reader(parcel, layout.VOCABULARY))
+        files = sets.read_vocabulary(set_id, _reader(archive, layout.VOCABULARY))
     except Unreadable as error:
-        raise _not_whole(error) from None
+        raise _damaged(error) from None
     with tempfile.TemporaryDirectory() as folder, place.below(Path(folder)):
         (Path(folder) / "run").mkdir()
         sets.write_vocabulary(Path(folder) / "run", set_id, files)
@@ -82,13 +85,13 @@ def _refusing() -> Iterator[None]:
     except Refused:
         raise
     except StudentError as error:
-        raise _not_whole(error) from None
-    except _STRANGE:
+        raise _damaged(error) from None
+    except _BAD_VALUES:
         raise Refused("The data in this zip are damaged.") from None
 
 
 def _check_words(experiment: Experiment) -> None:
-    """Read a vocabulary as pages do. Raises Refused, StudentError and what _STRANGE names."""
+    """Read a vocabulary as pages do. Raises Refused, StudentError and what _BAD_VALUES names."""
     task = experiment.task
     if task.kind not in ("corpus", "own"):
         raise Refused("The data in this zip are of another kind than the run's.")
@@ -102,18 +105,11 @@ def _check_words(experiment: Experiment) -> None:
     found.join_tgt(found.tgt_vocabulary.tokens[:1])
 
 
-def _read(parcel: Parcel) -> Prepared:
-    try:
-        return sets.read_from(_reader(parcel, layout.SET))
-    except Unreadable as error:
-        raise _not_whole(error) from None
-
-
-def _reader(parcel: Parcel, folder: str) -> Callable[[str, int], bytes]:
+def _reader(archive: Archive, folder: str) -> Callable[[str, int], bytes]:
     def read(name: str, most: int) -> bytes:
-        if folder + name not in parcel:
+        if folder + name not in archive:
             raise Unreadable("{file} is missing", file=name)
-        return parcel.read(folder + name, most=most)
+        return archive.read(folder + name, most=most)
 
     return read
 
@@ -141,5 +137,5 @@ def _check_vocabularies(experiment: Experiment, own: OwnSet) -> None:
         raise Refused("The vocabulary of “{name}” does not fit its settings.", name=own.name)
 
 
-def _not_whole(error: StudentError) -> Refused:
+def _damaged(error: StudentError) -> Refused:
     return Refused("The data in this zip are damaged: {why}", why=error.sentence)

@@ -21,8 +21,8 @@ from tfm_core.config import ConfigError, Experiment, from_json
 from tfm_core.data.own import place, sets
 from tfm_core.data.own.sets import Prepared
 from tfm_core.export import layout
+from tfm_core.export.archive import MAX_UNPACKED, Archive, Refused
 from tfm_core.export.exports import Progress
-from tfm_core.export.parcel import MAX_UNPACKED, Parcel, Refused
 from tfm_core.export.set_in import set_in, vocabulary_in
 from tfm_core.export.weights_in import checkpoints, expected_shapes
 from tfm_core.reading import MAX_STEP_NUMBER, is_line, is_number, is_whole
@@ -129,17 +129,17 @@ def _imported(
     """Return the new run, and the set to keep with it."""
     say = progress or (lambda share, words: None)
     say(0.0, N_("Reading the zip"))
-    parcel = Parcel(file, most=most, marked_by=layout.EXPERIMENT)
-    facts = _facts(parcel)
-    experiment = _experiment(parcel, facts)
+    archive = Archive(file, most=most, marked_by=layout.EXPERIMENT)
+    facts = _facts(archive)
+    experiment = _experiment(archive, facts)
     if limits is not None:
         limits.check(experiment, n_queued=0)
     checked = _checked_facts(facts, experiment)
     say(0.1, N_("Checking the data"))
-    prepared = set_in(parcel, experiment)
+    prepared = set_in(archive, experiment)
     say(0.2, N_("Checking the weights"))
-    with vocabulary_in(parcel, experiment) as words:
-        checkpoint_files = checkpoints(parcel, experiment, checked.status)
+    with vocabulary_in(archive, experiment) as words:
+        checkpoint_files = checkpoints(archive, experiment, checked.status)
 
     def fill(folder: Path) -> None:
         origin.write(folder, checked.origin)
@@ -150,9 +150,9 @@ def _imported(
             path = folder / "checkpoints" / name / "checkpoint.safetensors"
             path.parent.mkdir(parents=True)
             write_bytes(path, content, lasting=True)
-        _write_events(parcel, folder, checked.status)
+        _write_events(archive, folder, checked.status)
         say(0.6, N_("Checking the snapshots"))
-        _write_snapshots(parcel, folder)
+        _write_snapshots(archive, folder)
         _check_snapshots(Run(folder))
 
     run = store.bring(
@@ -168,9 +168,9 @@ def _imported(
     return run, prepared
 
 
-def _object(parcel: Parcel, name: str, *, most: int = _MAX_TEXT) -> dict[str, Any]:
+def _object(archive: Archive, name: str, *, most: int = _MAX_TEXT) -> dict[str, Any]:
     try:
-        values = json.loads(parcel.read(name, most=most))
+        values = json.loads(archive.read(name, most=most))
     except Refused:
         raise
     except (ValueError, RecursionError):
@@ -180,15 +180,15 @@ def _object(parcel: Parcel, name: str, *, most: int = _MAX_TEXT) -> dict[str, An
     return values
 
 
-def _facts(parcel: Parcel) -> dict[str, Any]:
+def _facts(archive: Archive) -> dict[str, Any]:
     """Return run.json. Raises Refused where there is none, and where a newer app wrote it."""
     for name in (layout.EXPERIMENT, layout.FACTS):
-        if name not in parcel:
+        if name not in archive:
             raise Refused(
                 "This zip has no {name}, so it is not a run. Make one with “Take it with you”.",
                 name=name,
             )
-    facts = _object(parcel, layout.FACTS)
+    facts = _object(archive, layout.FACTS)
     form = facts.get("format")
     if not is_whole(form, 1, 10**6):
         raise Refused("run.json has no format number.")
@@ -205,9 +205,9 @@ def _version(facts: Mapping[str, Any]) -> str | None:
     return version if is_line(version, 40) else None
 
 
-def _experiment(parcel: Parcel, facts: Mapping[str, Any]) -> Experiment:
+def _experiment(archive: Archive, facts: Mapping[str, Any]) -> Experiment:
     try:
-        return from_json(parcel.read(layout.EXPERIMENT, most=_MAX_TEXT))
+        return from_json(archive.read(layout.EXPERIMENT, most=_MAX_TEXT))
     except ConfigError as error:
         version = _version(facts)
         if version is not None and _is_newer(version):
@@ -257,15 +257,15 @@ def _checked_facts(facts: Mapping[str, Any], experiment: Experiment) -> _Checked
     return _CheckedFacts(stored.name, status, threads, stored.preset, source, tagged)
 
 
-def _write_events(parcel: Parcel, folder: Path, status: Status) -> None:
+def _write_events(archive: Archive, folder: Path, status: Status) -> None:
     """Write the valid events, which make the curves.
 
     Raises Refused for events of steps that the run has not done, and for more than such a run has.
     """
-    if layout.EVENTS not in parcel:
+    if layout.EVENTS not in archive:
         return
     path = folder / thinned.EVENTS
-    write_bytes(path, parcel.read(layout.EVENTS, most=_MAX_EVENTS))
+    write_bytes(path, archive.read(layout.EVENTS, most=_MAX_EVENTS))
     # a run that was taken while it trained may be further in its events than in run.json
     last = status.step if status.state == "finished" else status.total_steps
     most = _EVENTS_A_STEP * (status.step + 1) + _MAX_EXTRA_EVENTS
@@ -288,25 +288,25 @@ def _write_events(parcel: Parcel, folder: Path, status: Status) -> None:
     thinned.keep(folder)
 
 
-def _write_snapshots(parcel: Parcel, folder: Path) -> None:
+def _write_snapshots(archive: Archive, folder: Path) -> None:
     """Write examples, snapshots and weights over training; ``_check_snapshots`` reads them."""
     for name in (layout.PROBE, layout.PICTURES):
-        if name in parcel:
+        if name in archive:
             target = folder / name.removeprefix("run/")
-            write_bytes(target, parcel.read(name, most=_MAX_TEXT), lasting=True)
-    if layout.BEST in parcel:
-        best = _object(parcel, layout.BEST, most=_MAX_SMALL)
+            write_bytes(target, archive.read(name, most=_MAX_TEXT), lasting=True)
+    if layout.BEST in archive:
+        best = _object(archive, layout.BEST, most=_MAX_SMALL)
         loss, step = best.get("loss"), best.get("step")
         if is_number(loss, -1e30, 1e30) and is_whole(step, 0, MAX_STEP_NUMBER):
             write_json(folder / "best.json", {"loss": loss, "step": step}, lasting=True)
     for folder_name in (layout.SNAPSHOTS, layout.KEPT_WEIGHTS):
-        names = [name for name in parcel.names if name.startswith(folder_name)]
+        names = [name for name in archive.names if name.startswith(folder_name)]
         for name in names:
             if not _SNAPSHOT_NAME.fullmatch(name.removeprefix(folder_name)):
                 raise Refused("{name} does not belong to a run.", name=name)
             target = folder / name.removeprefix("run/")
             target.parent.mkdir(exist_ok=True)
-            write_bytes(target, parcel.read(name, most=MAX_UNPACKED), lasting=True)
+            write_bytes(target, archive.read(name, most=MAX_UNPACKED), lasting=True)
 
 
 def _check_snapshots(run: Run) -> None:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from tfm_core.export import bundle as zips
 from tfm_core.export.exports import Progress
 from tfm_core.facts.batches import Batches
-from tfm_core.plots.pictures import png
+from tfm_core.plots.examples.pictures import png
 from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.runs.curves import Curves, Series
 from tfm_core.runs.run import Run
@@ -126,13 +126,14 @@ def _write(run: Run, path: Path, say: Progress) -> None:
     """Write one event file, in the order of time."""
     from tensorboardX.proto.event_pb2 import Event
     from tensorboardX.record_writer import RecordWriter
+    from tensorboardX.summary import text
 
     curves = run.curves()
     file = RecordWriter(str(path))
     try:
         began = _began(run)
         file.write(Event(wall_time=began, file_version="brain.Event:2").SerializeToString())
-        for summary in (*_settings(run, curves), _about(curves)):
+        for summary in (*_settings(run, curves), text("wall times", about_times(curves))):
             file.write(Event(wall_time=began, summary=summary).SerializeToString())
         events = [*_scalars(run, curves), *_heads(run, curves, say)]
         for wall_time, step, summary in sorted(events, key=lambda one: one[:2]):
@@ -168,7 +169,9 @@ def _settings(run: Run, curves: Curves) -> tuple[Any, ...]:
     values = run.experiment.model_dump()
     flat: dict[str, Any] = {"seed": values.pop("seed")}
     for section, settings in values.items():
-        flat |= {f"{section}.{name}": _plain(value) for name, value in settings.items()}
+        for name, value in settings.items():
+            is_plain = isinstance(value, int | float | str | None)
+            flat[f"{section}.{name}"] = value if is_plain else str(value)
     flat.pop("task.text", None)  # a whole text is no setting to sort by
     splits = _unseen(curves)
     columns = ("loss", "accuracy")
@@ -185,17 +188,6 @@ def _unseen(curves: Curves) -> dict[str, Series]:
         "validation-average": curves.averaged,
         "test": curves.test,
     }
-
-
-def _about(curves: Curves) -> Any:
-    """Return the summary of the Text tab that says what the wall times are."""
-    from tensorboardX.summary import text
-
-    return text("wall times", about_times(curves))
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, int | float | str | bool | None) else str(value)
 
 
 def _heads(run: Run, curves: Curves, say: Progress) -> Iterator[tuple[float, int, Any]]:

@@ -13,7 +13,7 @@ from safetensors.numpy import load, save
 from tfm_core.config import Experiment
 from tfm_core.data.shape import data_shape
 from tfm_core.export import layout
-from tfm_core.export.parcel import MAX_UNPACKED, Parcel, Refused
+from tfm_core.export.archive import MAX_UNPACKED, Archive, Refused
 from tfm_core.probe.types import Array
 from tfm_core.reading import Unreadable
 from tfm_core.runs.status import Status
@@ -24,40 +24,40 @@ if TYPE_CHECKING:
     from tfm_core.models.build import Model
 
 
-def checkpoints(parcel: Parcel, experiment: Experiment, status: Status) -> dict[str, bytes]:
+def checkpoints(archive: Archive, experiment: Experiment, status: Status) -> dict[str, bytes]:
     """Return the checkpoints that a zip holds, "last" and "best", their tensors checked.
 
     Raises Refused.
     """
     files = {"last": layout.WEIGHTS, "best": layout.BEST_WEIGHTS}
-    if layout.WEIGHTS not in parcel:
+    if layout.WEIGHTS not in archive:
         return {}
     shapes = expected_shapes(experiment)
     made = {}
     for name, file in files.items():
-        if file in parcel:
-            tensors, metadata = _weights(parcel, file, experiment, shapes, status)
-            if name == "last" and layout.TRAINED_WEIGHTS in parcel:
+        if file in archive:
+            tensors, metadata = _weights(archive, file, experiment, shapes, status)
+            if name == "last" and layout.TRAINED_WEIGHTS in archive:
                 averaged = {
                     f"average/{one.removeprefix('model/')}": tensors[one] for one in tensors
                 }
                 trained = layout.TRAINED_WEIGHTS
-                tensors = _weights(parcel, trained, experiment, shapes, status)[0] | averaged
-            if name == "last" and layout.OPTIMISER in parcel:
-                tensors |= _optimiser(parcel, experiment, shapes)
+                tensors = _weights(archive, trained, experiment, shapes, status)[0] | averaged
+            if name == "last" and layout.OPTIMISER in archive:
+                tensors |= _optimiser(archive, experiment, shapes)
             made[name] = save(tensors, {"trainer": metadata["trainer"]})
     return made
 
 
 def _weights(
-    parcel: Parcel,
+    archive: Archive,
     file: str,
     experiment: Experiment,
     shapes: Mapping[str, tuple[int, ...]],
     status: Status,
 ) -> tuple[dict[str, Array], dict[str, str]]:
     """Return the weights as a checkpoint names them, and what is said of them. Raises Refused."""
-    tensors, metadata = _tensors(parcel, file)
+    tensors, metadata = _tensors(archive, file)
     try:
         facts = facts_of(metadata)
     except Unreadable as error:
@@ -91,9 +91,9 @@ def _laid_out(experiment: Experiment) -> Model:
         return build_model(experiment.model, shape)
 
 
-def _tensors(parcel: Parcel, name: str) -> tuple[dict[str, Array], dict[str, str]]:
+def _tensors(archive: Archive, name: str) -> tuple[dict[str, Array], dict[str, str]]:
     """Return the tensors of a member and its metadata. Raises Refused."""
-    content = parcel.read(name, most=MAX_UNPACKED)
+    content = archive.read(name, most=MAX_UNPACKED)
     try:
         tensors = load(content)
         length = int.from_bytes(content[:8], "little")
@@ -144,12 +144,12 @@ def _check_numbers(name: str, value: Array, file: str) -> None:
 
 
 def _optimiser(
-    parcel: Parcel, experiment: Experiment, shapes: Mapping[str, tuple[int, ...]]
+    archive: Archive, experiment: Experiment, shapes: Mapping[str, tuple[int, ...]]
 ) -> dict[str, Array]:
     """Return what the optimiser remembers of each weight. Raises Refused."""
     from tfm_core.training.optimisation import memory_names
 
-    tensors, _metadata = _tensors(parcel, layout.OPTIMISER)
+    tensors, _metadata = _tensors(archive, layout.OPTIMISER)
     memory = memory_names(_laid_out(experiment), experiment.training)
     fields: dict[str, set[str]] = {}
     for key, value in tensors.items():

@@ -47,7 +47,7 @@ class NoPositions(nn.Module):
         return x
 
 
-class Table(nn.Module):
+class CachedTable(nn.Module):
     """What is computed for positions, not trained, and kept until a longer sequence needs more."""
 
     values: Tensor
@@ -79,7 +79,7 @@ class FixedPositions(nn.Module):
     def __init__(self, length: int, make: Callable[[int], Tensor]) -> None:
         """Fill ``length`` rows by ``make(length)``, which returns (length, d_model)."""
         super().__init__()
-        self.table = Table(make, length)
+        self.table = CachedTable(make, length)
 
     def forward(self, x: Tensor) -> Tensor:
         """Add the first T rows to x: (B, T, d_model)."""

@@ -86,12 +86,12 @@ class DotScore(nn.Module):
         return query_projection @ prepared.mT
 
 
-class GeneralScore(nn.Module):
+class GeneralScore(DotScore):
     """Luong et al. 2015, Eq. 8, general: s^T W h."""
 
     def __init__(self, d_model: int) -> None:
         """Take the width of both states."""
-        super().__init__()
+        super().__init__(d_model)
         self.matrix = nn.Linear(d_model, d_model, bias=False)
 
     def prepare(self, memory: Tensor) -> Tensor:
@@ -99,16 +99,8 @@ class GeneralScore(nn.Module):
         out: Tensor = self.matrix(memory)
         return out
 
-    def query_projection(self, states: Tensor) -> Tensor:
-        """Return s as it is."""
-        return states
 
-    def forward(self, query_projection: Tensor, prepared: Tensor) -> Tensor:
-        """Return scores (B, Q, K) from ``query_projection`` and ``prepare``."""
-        return query_projection @ prepared.mT
-
-
-AnyScore = AdditiveScore | ConcatScore | DotScore | GeneralScore
+AnyScore = AdditiveScore | ConcatScore | DotScore
 
 
 class EncodedSource(NamedTuple):

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tfm_core.layers.positions import Table, sinusoidal
+from tfm_core.layers.positions import CachedTable, sinusoidal
 
 HALF = (torch.float16, torch.bfloat16)
 
@@ -75,7 +75,7 @@ class Rotation(Relative):
     def __init__(self, d_head: int, base: float = 10000.0) -> None:
         """d_head must be even; base: the slowest pair turns once in almost 2 pi base tokens."""
         super().__init__()
-        self.waves = Table(partial(_waves, d_head=d_head, base=base))
+        self.waves = CachedTable(partial(_waves, d_head=d_head, base=base))
 
     def turn(self, like: Tensor, length: int, at: At = ALL) -> Turn:
         """Return ``apply_rotary`` with the angles at these positions."""
@@ -111,7 +111,7 @@ class Alibi(Relative):
     def __init__(self, n_heads: int) -> None:
         """Each head has a slope of its own, which is never trained."""
         super().__init__()
-        self.penalties = Table(partial(alibi_bias, n_heads))
+        self.penalties = CachedTable(partial(alibi_bias, n_heads))
 
     def bias(self, like: Tensor, length: int, at: At = ALL) -> Tensor:
         """Return minus slope times distance: (H, Q, K), or (B, H, Q, K) at positions (B, Q)."""
@@ -143,7 +143,7 @@ N_BUCKETS, FARTHEST = 32, 128
 """The buckets of T5, and the distance from which on all share the last one."""
 
 
-class BucketBias(Relative):
+class T5RelativeBias(Relative):
     """Adds what a head learned for the bucket of an offset (T5: Raffel et al. 2020, section 2.1).
 
     One for all layers of a stack. T5 leaves out the division by sqrt(d_head); it stays here, as for
@@ -153,7 +153,7 @@ class BucketBias(Relative):
     def __init__(self, n_heads: int, d_model: int, *, is_causal: bool) -> None:
         """is_causal: all buckets are for keys before the query."""
         super().__init__()
-        self.buckets = Table(partial(buckets, is_causal=is_causal))
+        self.buckets = CachedTable(partial(buckets, is_causal=is_causal))
         self.table = nn.Parameter(torch.empty(N_BUCKETS, n_heads).normal_(std=d_model**-0.5))
 
     def bias(self, like: Tensor, length: int, at: At = ALL) -> Tensor:

@@ -12,7 +12,7 @@ from tfm_core.layers import recorder
 from tfm_core.layers.blocks import Stack
 from tfm_core.layers.masks import causal_mask
 from tfm_core.models.ends import Pool, Side, TokenEmbedding
-from tfm_core.models.text import OrderMask, write
+from tfm_core.models.text import OrderMask, decode_target
 
 
 class VisionTransformer(nn.Module):
@@ -94,7 +94,7 @@ class Captioner(nn.Module):
 
     def decode(self, tgt_in: Tensor, memory: Tensor, memory_mask: Tensor | None = None) -> Tensor:
         """Return logits (B, T, vocabulary) for a caption seen only from the left."""
-        return write(self, tgt_in, memory, memory_mask)
+        return decode_target(self, tgt_in, memory, memory_mask)
 
     def forward(self, images: Tensor, tgt_in: Tensor) -> Tensor:
         """Return logits (B, T, vocabulary)."""

@@ -30,7 +30,7 @@ OrderMask = Callable[[int, torch.device], Tensor]
 """From a length to (length, length): which way a decoder may look along what it writes."""
 
 
-class Writer(Protocol):
+class DecoderModel(Protocol):
     """The parts of a model that writes a target while it looks back at a memory."""
 
     tgt_embedding: TokenEmbedding
@@ -43,7 +43,9 @@ class Writer(Protocol):
     order_mask: OrderMask
 
 
-def write(model: Writer, tgt_in: Tensor, memory: Tensor, memory_mask: Tensor | None) -> Tensor:
+def decode_target(
+    model: DecoderModel, tgt_in: Tensor, memory: Tensor, memory_mask: Tensor | None
+) -> Tensor:
     """Return logits (B, T, vocabulary) for a target (B, T) seen only from the left.
 
     memory: (B, S, d_model), what the decoder looks back at, with memory_mask over (B, H, T, S).
@@ -95,7 +97,7 @@ class EncoderDecoder(nn.Module):
 
     def decode(self, tgt_in: Tensor, memory: Tensor, memory_mask: Tensor) -> Tensor:
         """Return logits (B, T, vocabulary) for a target seen only from the left."""
-        return write(self, tgt_in, memory, memory_mask)
+        return decode_target(self, tgt_in, memory, memory_mask)
 
     def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
         """Return logits (B, T, vocabulary)."""

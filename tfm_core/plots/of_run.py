@@ -14,10 +14,10 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from tfm_core.inspect.attention.map_view import MapView
-from tfm_core.plots.attention import SCALES, head_map, short, top_of
-from tfm_core.plots.curves import MeasuredCurves, Measurements, learning_curve
+from tfm_core.plots.heads.attention import SCALES, head_map, short, top_of
 from tfm_core.plots.kinds import template, ticks
 from tfm_core.plots.palette import BACKGROUNDS
+from tfm_core.plots.training.curves import MeasuredCurves, Measurements, learning_curve
 from tfm_core.probe.labels import KINDS
 from tfm_core.runs.curves import Series
 from tfm_core.runs.notebook import Attention, OpenedRun

@@ -95,7 +95,7 @@ _NAMES = "name", "preferred_username", "nickname", "email"
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody who is logged in.
+    """A person who is logged in.
 
     id: what a run keeps of them, 64 hexadecimal digits. name: as others see it, without what
     follows an @. email: in lower case; None where the provider says none that it has verified.
@@ -107,7 +107,7 @@ class Person:
 
 
 def person(claims: Mapping[str, object]) -> Person | None:
-    """Return who an ID token's claims, with Streamlit's ``is_logged_in``, tell of; None: nobody."""
+    """Return the person in an ID token's claims with Streamlit's ``is_logged_in``, or None."""
     issuer, subject = claims.get("iss"), claims.get("sub")
     is_known = isinstance(issuer, str) and isinstance(subject, str) and bool(subject)
     if claims.get("is_logged_in") is not True or not is_known:
@@ -117,7 +117,7 @@ def person(claims: Mapping[str, object]) -> Person | None:
 
 
 def visitor(person: Person | None, said: Settings, *, browser: str, is_host: bool) -> Visitor:
-    """Return who acts on a server where people log in.
+    """Return the visitor on a server with logins.
 
     browser: the owner of what somebody begins who is not logged in. is_host: has shown the key.
     """
@@ -140,14 +140,11 @@ def _why_not(person: Person, said: Settings) -> str:
         return ""
     if person.email is None:
         return N_("You can only watch: your login has no verified email address.")
-    return N_(
-        "{email} may watch, but not start runs. Ask the host.",
-        email=person.email,
-    )
+    return N_("{email} may watch, but not start runs. Ask the host.", email=person.email)
 
 
 def _is_among(person: Person, listed: tuple[str, ...]) -> bool:
-    """Say whether a list names a person's address, or all of its domain."""
+    """Return whether a list names a person's address, or all of its domain."""
     if person.email is None:
         return False
     return person.email in listed or f"@{person.email.rpartition('@')[2]}" in listed

@@ -109,7 +109,7 @@ def _parsed(lines: list[bytes]) -> list[Any]:
 
 
 def _parsed_line(line: bytes) -> object:
-    """Return the value of a line; None where it is none, or too long."""
+    """Return the value of a line, or None if it is invalid or too long."""
     if len(line) > _MAX_LINE:
         return None
     try:
@@ -150,7 +150,7 @@ def _is_words(value: object) -> bool:
 
 
 def _are_norms(value: object) -> bool:
-    """Say whether a value is norms by part of a model; None is one that was no number."""
+    """Return whether a value is norms by part of a model; None is one that was no number."""
     return isinstance(value, dict) and all(
         is_line(part, _MAX_PART) and (norm is None or is_number(norm, 0.0, 1e39))
         for part, norm in value.items()
@@ -228,7 +228,7 @@ class Series:
         return self._rows[:, self.columns.index(column)].astype(np.float32)
 
     def last(self, column: str) -> float | None:
-        """Return the newest value in full precision, or None where there is none."""
+        """Return the newest value in full precision, or None."""
         if not len(self):
             return None
         value = float(self._rows[-1, self.columns.index(column)])
@@ -279,7 +279,7 @@ def lowest(measured: Series) -> int | None:
 
 
 class Curves:
-    """All that the events of a run say so far, kept up to date by ``extend``.
+    """The curves and facts in a run's events so far, updated by ``extend``.
 
     ``steps`` (STEP_COLUMNS), ``validation`` and ``test`` (MEASURED_COLUMNS) are series of float32
     columns; ``averaged`` is the validation of averaged weights, empty where there are none;
@@ -301,7 +301,7 @@ class Curves:
         self.gradients: tuple[GradientNorms, ...] = ()
 
     def extend(self, records: list[dict[str, Any]]) -> bool:
-        """Take in what an EventReader read; say whether there was anything."""
+        """Take in what an EventReader read; return whether there was anything."""
         waiting: list[dict[str, Any]] = []
         for record in records:
             event = record["event"]

@@ -89,7 +89,7 @@ class OpenedRun:
     """A run to look at. ``run`` is its folder, with all that the app itself reads of it."""
 
     def __init__(self, run: Run) -> None:
-        """Take a run whose experiment can be read. Raises RunDamaged, in a sentence, otherwise."""
+        """Take a run. Raises RunDamaged, in a sentence, if its experiment cannot be read."""
         self.run = run
         self.experiment: Experiment = run.experiment
 
@@ -176,9 +176,7 @@ class OpenedRun:
         modules = known[chosen]
         if layer is not None and not 0 <= layer < len(modules):
             raise StudentError(
-                "There is no layer {layer}: there are {n}, from 0.",
-                layer=layer,
-                n=len(modules),
+                "There is no layer {layer}: there are {n}, from 0.", layer=layer, n=len(modules)
             )
         snapshot = self._snapshot(step)
         item = self._item(example, snapshot)
@@ -214,10 +212,7 @@ class OpenedRun:
         from tfm_core.training.checkpoints import load_model
 
         if not self.run.has_checkpoint:
-            raise StudentError(
-                "The run “{name}” has no checkpoint yet.",
-                name=self.name,
-            )
+            raise StudentError("The run “{name}” has no checkpoint yet.", name=self.name)
         model, _step = load_model(self.experiment, self.run.folder / "checkpoints" / "last")
         return model
 
@@ -240,9 +235,7 @@ class OpenedRun:
         kept = min([len(items), *(len(maps) for maps in snapshot.attention.values())])
         if not 0 <= example < kept:
             raise StudentError(
-                "There is no example {example}: there are {n}, from 0.",
-                example=example,
-                n=kept,
+                "There is no example {example}: there are {n}, from 0.", example=example, n=kept
             )
         return items[example]
 

@@ -1,4 +1,4 @@
-"""Sets of one's own as visitors keep and remove them: whose they are, their room, and undo.
+"""Data sets of visitors: who keeps them, their size, removal and undo.
 
 A set lies in a folder among the runs (``data.own.place``). Who adds what is there already keeps it
 with those who did before, and it goes into the trash when nobody keeps it any more.
@@ -58,7 +58,7 @@ def keep(
 
 @os_errors_as_sentences()
 def remove(set_id: str, *, store: RunStore, visitor: Visitor) -> None:
-    """Put a set into the trash, or leave it to the others who keep it. Raises ValueError.
+    """Move a set to the trash, or leave it to the others who keep it. Raises ValueError.
 
     It can be taken back for a day with ``undo``. Runs that learned from it keep its vocabulary, so
     they still open, read and write. On a public server the runs of those who do not keep it hold
@@ -77,9 +77,7 @@ def remove(set_id: str, *, store: RunStore, visitor: Visitor) -> None:
     ]
     if active:
         raise StudentError(
-            "The run “{run}” uses “{name}”. Stop it first.",
-            run=active[0].meta.name,
-            name=own.name,
+            "The run “{run}” uses “{name}”. Stop it first.", run=active[0].meta.name, name=own.name
         )
     for run in store.kept():
         keep_vocabulary(run)  # runs that were begun before runs kept it by themselves

@@ -23,7 +23,9 @@ from tfm_core.presets import PRESETS
 from tfm_core.probe.form import SnapshotForm, form_of
 from tfm_core.probe.types import Array, Probe, Snapshot
 from tfm_core.reading import Unreadable, content_of, is_plain, object_of, open_plain
+from tfm_core.runs import shared_store
 from tfm_core.runs.curves import Curves, EventReader
+from tfm_core.runs.disk import ownership
 from tfm_core.runs.disk.atomic import CachedReader, write_json
 from tfm_core.runs.disk.failures import os_errors_as_sentences
 from tfm_core.runs.process import requests
@@ -34,7 +36,6 @@ from tfm_core.runs.record.labels import MAX_NAME, Labels
 from tfm_core.runs.record.origin import Origin
 from tfm_core.runs.record.outcome import Outcome, outcome_of
 from tfm_core.runs.record.thinned import ThinnedReader
-from tfm_core.runs.remote import ownership, takeover
 from tfm_core.runs.status import State, Status, read_status, write_status
 from tfm_core.sentences import N_, StudentError
 from tfm_core.stored import Device, Moment, Step, Stored, line, matching, unstored, whole
@@ -114,8 +115,7 @@ class Run:
             return _damaged(error.sentence)
         except ConfigError as error:
             return N_(
-                "This run is damaged: experiment.json is not valid. {why}",
-                why=error.sentence,
+                "This run is damaged: experiment.json is not valid. {why}", why=error.sentence
             )
 
     @property
@@ -198,16 +198,16 @@ class Run:
 
     @property
     def has_checkpoint(self) -> bool:
-        """Whether there is a state of the training to go on from."""
+        """Whether there is a checkpoint to resume from."""
         return is_plain(self._checkpoint) or ownership.has_checkpoint(self.folder)
 
     @property
     def checkpoint_step(self) -> int | None:
-        """The step of the last checkpoint, None where there is none that can be read."""
+        """The step of the last checkpoint, or None without a readable one."""
         return self.kept_step("last")
 
     def kept_step(self, which: Literal["last", "best"]) -> int | None:
-        """Return the step of a checkpoint, None where there is none that can be read.
+        """Return the step of a checkpoint, or None without a readable one.
 
         best: of the lowest validation loss so far.
         """
@@ -258,7 +258,7 @@ class Run:
         return snapshots.steps(self.folder)
 
     def weight_steps(self) -> list[int]:
-        """Return the steps whose weights were kept, ascending; none where they were too large."""
+        """Return the steps with stored weights, ascending; large models store none."""
         return weights.steps(self.folder)
 
     def weights(self, step: int) -> dict[str, Array]:
@@ -316,13 +316,13 @@ class Run:
         if status.state == "queued":
             if kind != "stop":
                 raise StudentError("This run is in the queue. You can only stop it.")
-            takeover.take_over(self.folder)
+            shared_store.take_over(self.folder)
             if self._leave_line():
                 return
         elif not status.is_alive:
             raise StudentError(_CANNOT[status.state])
         if ownership.is_theirs(self.folder):
-            takeover.request(self.folder, kind)
+            shared_store.request(self.folder, kind)
         else:
             requests.drop(self.folder, kind)
 
@@ -346,7 +346,7 @@ class Run:
         self.__dict__.pop("_read_meta", None)
 
     def move_to(self, device: str) -> None:
-        """Let the run go on on another device; nothing of it changes but its meta.json.
+        """Move the run to another device; only its meta.json changes.
 
         The caller holds the run. Raises OSError, and RunDamaged where meta.json cannot be read.
         """

@@ -14,17 +14,7 @@ from tfm_core.runs.disk.atomic import CachedReader, write_json
 from tfm_core.runs.disk.failures import obstacle
 from tfm_core.runs.process.identity import ProcessId, is_alive, seconds_since_heartbeat
 from tfm_core.sentences import N_, Sentence, joined
-from tfm_core.stored import (
-    Device,
-    Step,
-    Stored,
-    WrongValue,
-    line,
-    number,
-    text,
-    unstored,
-    whole,
-)
+from tfm_core.stored import Device, Step, Stored, WrongValue, line, number, text, unstored, whole
 
 State = Literal[
     "queued", "starting", "running", "paused", "finished", "stopped", "failed", "interrupted"
@@ -83,7 +73,7 @@ class Status:
 
     @property
     def can_resume(self) -> bool:
-        """Whether the run ended early, so that a worker could go on with it."""
+        """Whether the run ended early and can be resumed."""
         return self.state in RESUMABLE
 
     @property
@@ -93,7 +83,7 @@ class Status:
 
     @property
     def mark(self) -> ProcessId | None:
-        """The process that holds, or held, the run."""
+        """The process that trains the run, or trained it last."""
         if self.pid is None or self.host is None:
             return None
         return ProcessId(self.pid, self.host, self.created, self.started)
@@ -103,7 +93,7 @@ class Status:
         """Whether a worker that lives was not heard of for a while."""
         return self.silent >= SILENT_SECONDS
 
-    def held_by(self, mark: ProcessId) -> Status:
+    def with_process(self, mark: ProcessId) -> Status:
         """Return the status of the run in the hands of a process."""
         return dataclasses.replace(
             self,
@@ -116,7 +106,7 @@ class Status:
 
 
 def write_status(folder: Path, status: Status, *, lasting: bool = True) -> None:
-    """Replace ``status.json``, also for after a power cut unless told otherwise. Raises OSError."""
+    """Replace ``status.json``; lasting: it survives a power cut. Raises OSError."""
     values = dataclasses.asdict(status)
     del values["queue_position"], values["silent"]  # known by the queue's folder and the reader
     if isinstance(status.reason, Sentence) and status.reason.values:
@@ -140,9 +130,7 @@ def read_status(folder: Path) -> Status:
         silent = seconds_since_heartbeat(mark, status.heartbeat, status.uptime, folder)
         return dataclasses.replace(status, silent=silent)
     return dataclasses.replace(
-        status,
-        state="interrupted",
-        reason=_unexplained(folder, status.step),
+        status, state="interrupted", reason=_unexplained(folder, status.step)
     )
 
 
@@ -151,16 +139,10 @@ def _unexplained(folder: Path, step: int) -> str:
     hindrance = obstacle(folder)
     if hindrance is not None:
         return joined(
-            N_(
-                "The process ended at step {step:,}. Its folder cannot be written.",
-                step=step,
-            ),
+            N_("The process ended at step {step:,}. Its folder cannot be written.", step=step),
             hindrance,
         )
-    return N_(
-        "The process ended at step {step:,}: killed, out of memory or a restart.",
-        step=step,
-    )
+    return N_("The process ended at step {step:,}: killed, out of memory or a restart.", step=step)
 
 
 def _damaged(what: str) -> Status:

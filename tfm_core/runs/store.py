@@ -16,14 +16,13 @@ from tfm_core.config import Experiment, to_json
 from tfm_core.disk import remove, rename, sync_file, sync_folder
 from tfm_core.facts.batches import Batches
 from tfm_core.reading import is_plain
-from tfm_core.runs import settings
+from tfm_core.runs import settings, shared_store
 from tfm_core.runs.disk import quota, trash
 from tfm_core.runs.disk.atomic import read_json, write_bytes, write_json
 from tfm_core.runs.disk.cleanup import DRAFT
 from tfm_core.runs.disk.failures import os_errors_as_sentences
 from tfm_core.runs.record import labels, thinned, weights
 from tfm_core.runs.record.labels import Labels
-from tfm_core.runs.remote import takeover
 from tfm_core.runs.run import ID, Meta, Run
 from tfm_core.runs.status import State, Status, write_status
 from tfm_core.sentences import N_, StudentError
@@ -79,8 +78,8 @@ class RunStore:
         On a full disk the trash is emptied for it. run_id: an id reserved in advance, so that a
         restarted caller can find the run.
         """
-        grouped = labels.a_group(group)
-        name = labels.a_name(name or experiment.task.facts.label)
+        grouped = labels.clean_group(group)
+        name = labels.clean_name(name or experiment.task.facts.label)
         meta = Meta(name, _now(), device, threads, **facts)
         status = Status(state, total_steps=experiment.training.steps, device=device)
 
@@ -122,7 +121,7 @@ class RunStore:
         if not isinstance(run_id, str) or not ID.fullmatch(run_id):
             raise RunNotFound("This is not a run id: an id has 8 to 64 letters, digits, _ and -.")
         if os.path.isdir(self.root / run_id):
-            takeover.fetch_large(self.root / run_id)
+            shared_store.fetch_large(self.root / run_id)
             return Run(self.root / run_id)
         if self.recorded is not None:
             for folder in (self.recorded / run_id, self.recorded / LESSONS / run_id):
@@ -134,7 +133,7 @@ class RunStore:
     def rename(self, run_id: str, name: str) -> Run:
         """Give a run another name. Raises ValueError, in a sentence."""
         run = self._mine(run_id)
-        run.write_labels(dataclasses.replace(run.labels, name=labels.a_name(name)))
+        run.write_labels(dataclasses.replace(run.labels, name=labels.clean_name(name)))
         return run
 
     @os_errors_as_sentences()
@@ -155,10 +154,10 @@ class RunStore:
         old = run.labels
         run.write_labels(
             Labels(
-                old.name if name is None else labels.a_name(name),
-                old.tags if tags is None else labels.some_tags(tags),
-                old.note if note is None else labels.a_note(note),
-                old.group if group is None else labels.a_group(group),
+                old.name if name is None else labels.clean_name(name),
+                old.tags if tags is None else labels.clean_tags(tags),
+                old.note if note is None else labels.clean_note(note),
+                old.group if group is None else labels.clean_group(group),
             )
         )
         return run
@@ -245,10 +244,7 @@ class RunStore:
             raise StudentError("This run has no checkpoint.")
         done = status.step if (step := parent.checkpoint_step) is None else step
         if steps <= done:
-            raise StudentError(
-                "This run has already done {done:,} steps. Choose more.",
-                done=done,
-            )
+            raise StudentError("This run has already done {done:,} steps. Choose more.", done=done)
         old = parent.experiment
         training = old.training.further(steps, stays_low=stays_low)
         if status.state == "finished" and done < old.training.steps:
@@ -259,10 +255,7 @@ class RunStore:
         device = device or ("cpu" if parent.meta.recorded else before)
         meta = dataclasses.replace(
             parent.meta,
-            created=_now(),
             device=device,
-            recorded=False,
-            parent=parent.id,
             owner=owner,
             owner_name=owner_name,
             cure_of=None,
@@ -282,7 +275,7 @@ class RunStore:
         owner: str | None = None,
         owner_name: str | None = None,
     ) -> Run:
-        """Copy a run, sick and perhaps still training, to go on otherwise from a checkpoint of it.
+        """Copy a sick run, which may still train, to resume with other settings from a checkpoint.
 
         experiment: with the same model, but for what has no weights. begins: at the checkpoint of
         the lowest validation loss, or at the newest. The copy goes on through the queue's
@@ -294,12 +287,9 @@ class RunStore:
             raise StudentError("This run has no checkpoint.")
         meta = dataclasses.replace(
             parent.meta,
-            name=labels.a_name(name or parent.meta.name),
-            created=_now(),
+            name=labels.clean_name(name or parent.meta.name),
             preset=None,
             device="cpu" if parent.meta.recorded else parent.meta.device,
-            recorded=False,
-            parent=parent.id,
             owner=owner,
             owner_name=owner_name,
             cure_of=parent.id,
@@ -315,7 +305,8 @@ class RunStore:
         done: int,
         begins: Literal["best", "last"] = "last",
     ) -> Run:
-        """Make a run that goes on from step ``done`` of another, at one of its checkpoints."""
+        """Make a run that continues another from step ``done``, one of its checkpoints."""
+        meta = dataclasses.replace(meta, created=_now(), recorded=False, parent=parent.id)
         status = parent.status
         is_behind, whole = done < status.step, Batches.of_experiment(parent.experiment).whole
         stopped = Status(
@@ -351,7 +342,7 @@ class RunStore:
         status: of a run that is over. fill: writes the rest of the run into a folder that no list
         shows yet; where it raises, nothing is left. Raises ValueError, in a sentence.
         """
-        meta = Meta(labels.a_name(name), _now(), threads=threads, **facts)
+        meta = Meta(labels.clean_name(name), _now(), threads=threads, **facts)
 
         def write(folder: Path) -> None:
             _write_new(folder, experiment, meta, status)
@@ -363,7 +354,7 @@ class RunStore:
         run = self.get(run_id)
         if run.meta.recorded:
             raise StudentError("This run comes with the app and cannot be changed.")
-        takeover.take_over(run.folder)
+        shared_store.take_over(run.folder)
         return run
 
     def _add(self, write: Callable[[Path], None], run_id: str | None = None) -> Run:
@@ -418,7 +409,7 @@ def _copy(source: Path, folder: Path, begins: Literal["best", "last"] = "last") 
 
 
 def _note_deletion(folder: Path, by: str | None, *, waited: bool) -> None:
-    """Note who deletes a run, and whether it waited; a full disk may keep that from being noted."""
+    """Note who deletes a run, and whether it waited, unless the disk is full."""
     while True:
         try:
             write_json(folder / _DELETED, {"by": by, "waited": waited})
@@ -429,7 +420,7 @@ def _note_deletion(folder: Path, by: str | None, *, waited: bool) -> None:
 
 
 def _deleter(folder: Path) -> object:
-    """Return the hash of who deleted a run; None where that was not noted."""
+    """Return the hash of the visitor who deleted a run, or None."""
     return _noted(folder).get("by")
 
 
@@ -446,7 +437,7 @@ def _folders(root: Path) -> list[Path]:
 
 
 def new_id() -> str:
-    """Return an id that nobody has and nobody guesses."""
+    """Return a new random id."""
     # letters and digits only: a leading "-" would read as an option on a command line, and
     # Streamlit's components refuse a key that holds "__"
     return "".join(secrets.choice(_LETTERS) for _ in range(_ID_LENGTH))

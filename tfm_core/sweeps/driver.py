@@ -64,7 +64,7 @@ logger = logging.getLogger(__name__)
 
 
 class Driver:
-    """Drives the sweeps of a queue's folder, from a thread of its own."""
+    """Drives the sweeps of a queue's folder, from its own thread."""
 
     def __init__(self, queue: RunQueue) -> None:
         """Prepare; ``start`` begins."""
@@ -88,14 +88,14 @@ class Driver:
         self._wake.set()
 
     def close(self) -> None:
-        """End the thread; running runs go on without it."""
+        """End the thread; training runs continue."""
         self._closed.set()
         self._wake.set()
         if self._thread is not None:
             self._thread.join()
 
     def trouble(self, sweep_id: str) -> str | None:
-        """Return why a sweep cannot go on just now, in a sentence, or None."""
+        """Return why a sweep cannot continue now, in a sentence, or None."""
         found = self._troubles.get(sweep_id)
         return None if found is None else found[0]
 
@@ -206,7 +206,7 @@ class Driver:
             study.tell(trial, "failed", None, status.reason or N_("Its run was stopped."))
 
     def _monitor(self, study: Study, trial: Trial, run: Run, status: Status) -> None:
-        """Report what a run that trains measured, and stop it where it shall not go on."""
+        """Report what a training run measured, and stop it if its sweep stops or it is pruned."""
         plan = study.plan
         if plan.state == "stopping":
             if not trial.held:
@@ -219,15 +219,12 @@ class Driver:
         if not self._report(study, trial, run) or plan.pruning == "none":
             return
         if study.is_hopeless(trial):
-            why = N_(
-                "Pruned at step {step:,}: other runs were better.",
-                step=status.step,
-            )
+            why = N_("Pruned at step {step:,}: other runs were better.", step=status.step)
             study.note(trial, "pruning", str(why))
             _stop(run)
 
     def _report(self, study: Study, trial: Trial, run: Run) -> bool:
-        """Report the rungs that are over; say whether there was a new one."""
+        """Report the rungs that are over; return whether there was a new one."""
         curves = self._curves(run)
         steps = run.experiment.training.steps
         reports = objectives.reports(study.plan.looks_for, curves, steps)
@@ -254,7 +251,7 @@ class Driver:
             study.tell(trial, "failed", None, reason)
 
     def _resume(self, study: Study, trial: Trial, run: Run, status: Status) -> None:
-        """Resume a run that stopped with its sweep, or whose worker was killed."""
+        """Resume a run that was stopped with its sweep, or whose worker was killed."""
         if study.plan.state != "active":
             return
         if status.state == "interrupted" and not trial.held:
@@ -304,10 +301,7 @@ class Driver:
                 break
             idle += 1
         if idle >= MAX_IDLE:
-            return N_(
-                "The last {n} suggestions were repeated or invalid.",
-                n=idle,
-            )
+            return N_("The last {n} suggestions were repeated or invalid.", n=idle)
         return None
 
     def seconds(self, trials: Sequence[Trial]) -> float:
@@ -328,7 +322,7 @@ class Driver:
         limits.check_session(0 if plan.owner is None else self.store.n_active(plan.owner))
 
     def _begin(self, study: Study, trial: Trial) -> None:
-        """Have a trial trained, unless it cannot be or was: then it is told so and costs no run."""
+        """Queue a trial's run; invalid and repeated trials end without one."""
         plan = study.plan
         if {one.path for one in plan.space} != set(trial.values) and trial.run_id is None:
             study.tell(trial, "failed", None, N_("Its server ended before it started."))
@@ -368,33 +362,30 @@ class Driver:
         return False
 
     def _queue(self, plan: Plan, trial: Trial, experiment: Experiment, run_id: str) -> None:
-        """Queue a new run, or the one that a killed server has made. Raises ValueError."""
+        """Queue a new run, or the one that a killed server made. Raises ValueError."""
         with self.queue.one_at_a_time():
-            self._queue_alone(plan, trial, experiment, run_id)
-
-    def _queue_alone(self, plan: Plan, trial: Trial, experiment: Experiment, run_id: str) -> None:
-        try:
-            run = self.store.get(run_id)
-        except RunNotFound:
-            self._check_place(plan)
-            words = space.words(plan.base, trial.values)
-            run = self.store.create(
-                experiment,
-                device=plan.device,
-                threads=plan.threads,
-                name=_cut(f"{plan.name} {trial.number}: {words}"),
-                owner=plan.owner,
-                owner_name=plan.owner_name,
-                group=plan.name,
-                run_id=run_id,
-            )
-        if run.status.state != "queued":
-            return
-        try:
-            self.queue.submit(run)
-        except ValueError:
-            self.store.discard(run)
-            raise
+            try:
+                run = self.store.get(run_id)
+            except RunNotFound:
+                self._check_place(plan)
+                words = space.words(plan.base, trial.values)
+                run = self.store.create(
+                    experiment,
+                    device=plan.device,
+                    threads=plan.threads,
+                    name=_cut(f"{plan.name} {trial.number}: {words}"),
+                    owner=plan.owner,
+                    owner_name=plan.owner_name,
+                    group=plan.name,
+                    run_id=run_id,
+                )
+            if run.status.state != "queued":
+                return
+            try:
+                self.queue.submit(run)
+            except ValueError:
+                self.store.discard(run)
+                raise
 
     def _trains(self, trial: Trial) -> bool:
         """Return whether the run of a trial that is not over still trains or waits."""
@@ -429,12 +420,12 @@ def stop(plan: Plan) -> Plan:
 
 
 def go_on(plan: Plan) -> Plan:
-    """Return the plan of a sweep that shall go on where it stopped."""
+    """Return the plan of a sweep to be resumed."""
     return dataclasses.replace(plan, state="active", reason=None)
 
 
 def _untried(study: Study, trials: Sequence[Trial]) -> dict[str, space.Value] | None:
-    """Return the first point of the grid that no trial stands at, None where each has one."""
+    """Return the first grid point without a trial, or None."""
     plan = study.plan
     placed = (space.placed(plan.base, plan.space, trial.values) for trial in trials)
     tried = {frozenset(values.items()) for values in placed if values is not None}

@@ -1,4 +1,4 @@
-"""An Optuna study from elsewhere, to look at: its journal is copied, and never gone on with.
+"""An imported Optuna study, read only: its journal is copied and never continued.
 
 Nobody knows who wrote it. It is read as JSON, line by line, and of its trials only numbers and
 words are used; a sampler that lies pickled in it is not touched. Names are cut and have no markup.
@@ -41,7 +41,7 @@ class NotAStudy(StudentError):
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """What is noted of a study that was brought: its file's name, when, and whose it is."""
+    """The record of an imported study: its file's name, time and owner."""
 
     name: Annotated[str, line(_MAX_WORD)]
     created: Moment
@@ -132,7 +132,7 @@ def looks(folder: Path) -> list[Look]:
 
 
 def _checked(content: bytes) -> bytes:
-    """Return the whole lines of a journal. Raises NotAStudy for what is none."""
+    """Return the complete lines of a journal. Raises NotAStudy."""
     if len(content) > MAX_BYTES:
         raise NotAStudy(
             "This file has {size}; the limit for a journal is {most}.",
@@ -148,10 +148,7 @@ def _checked(content: bytes) -> bytes:
         raise NotAStudy("This file has no complete line.")
     for number, row in enumerate(whole.split(b"\n"), start=1):
         if row.strip() and not _is_record(row):
-            raise NotAStudy(
-                "Line {line} is not a line of an Optuna journal.",
-                line=number,
-            )
+            raise NotAStudy("Line {line} is not a line of an Optuna journal.", line=number)
     return whole
 
 
@@ -186,9 +183,7 @@ def _look(storage: JournalStorage, frozen: Any) -> Look:
     directions = storage.get_study_directions(frozen._study_id)
     if len(directions) != 1:
         raise NotAStudy(
-            "The study “{name}” optimises {n} metrics, not one.",
-            name=name,
-            n=len(directions),
+            "The study “{name}” optimises {n} metrics, not one.", name=name, n=len(directions)
         )
     trials = storage.get_all_trials(frozen._study_id, deepcopy=False)
     if len(trials) > MAX_TRIALS:
@@ -201,9 +196,7 @@ def _look(storage: JournalStorage, frozen: Any) -> Look:
     tried = tuple(_tried(one) for one in trials)
     if not any(one.value is not None for one in tried):
         raise NotAStudy(
-            "None of the {n:,} trials of “{name}” has a value yet.",
-            name=name,
-            n=len(tried),
+            "None of the {n:,} trials of “{name}” has a value yet.", name=name, n=len(tried)
         )
     most = max(len(one.values) for one in tried)
     if most > MAX_SETTINGS:

@@ -13,17 +13,7 @@ from tfm_core.config import ConfigError, Experiment
 from tfm_core.reading import Unreadable, is_line, is_number, is_whole, object_of
 from tfm_core.runs.record.labels import MAX_NAME
 from tfm_core.sentences import StudentError
-from tfm_core.stored import (
-    Device,
-    Moment,
-    Stored,
-    WrongValue,
-    line,
-    number,
-    one_of,
-    text,
-    whole,
-)
+from tfm_core.stored import Device, Moment, Stored, WrongValue, line, number, one_of, text, whole
 from tfm_core.sweeps import objectives, searches, space
 from tfm_core.sweeps.objectives import OBJECTIVES, Objective
 from tfm_core.sweeps.space import Choices, Dimension, Range, Space
@@ -92,9 +82,7 @@ class Plan:
             raise StudentError("Give the sweep a budget of runs or minutes.")
         if self.max_runs is not None and not is_whole(self.max_runs, 1, MAX_RUNS):
             raise StudentError(
-                "The budget is {n} runs; use 1 to {most:,}.",
-                n=self.max_runs,
-                most=MAX_RUNS,
+                "The budget is {n} runs; use 1 to {most:,}.", n=self.max_runs, most=MAX_RUNS
             )
         if self.max_minutes is not None and not (
             is_number(self.max_minutes, 0, MAX_MINUTES) and self.max_minutes > 0
@@ -148,9 +136,7 @@ def read(folder: Path) -> Plan:
         values = object_of(folder / FILE, most=_MAX_BYTES)
     except FileNotFoundError:
         raise SweepDamaged(
-            "{file} is missing in the folder {name}.",
-            file=FILE,
-            name=folder.name,
+            "{file} is missing in the folder {name}.", file=FILE, name=folder.name
         ) from None
     except Unreadable as error:
         raise _damaged(folder, error.sentence) from None

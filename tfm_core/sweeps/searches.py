@@ -150,7 +150,4 @@ def check(search: str, pruning: str, space: Space) -> None:
         )
     n_ranges = sum(isinstance(one, Range) for one in space)
     if search == "cma-es" and n_ranges < 2:
-        raise StudentError(
-            "CMA-ES needs two number ranges and has {n}. Try TPE.",
-            n=n_ranges,
-        )
+        raise StudentError("CMA-ES needs two number ranges and has {n}. Try TPE.", n=n_ranges)

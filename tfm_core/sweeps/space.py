@@ -172,7 +172,7 @@ def words(base: Experiment, values: Mapping[str, Value]) -> str:
 
 
 def shown(value: Value) -> str:
-    """Return a value as it stands in a line: at most three digits that count."""
+    """Return a value for a line of text, with at most three significant digits."""
     if isinstance(value, bool):
         return N_("yes") if value else N_("no")
     if isinstance(value, float):
@@ -194,7 +194,7 @@ def n_points(space: Space) -> int:
 
 
 def placed(base: Experiment, space: Space, values: Mapping[str, Value]) -> dict[str, Value] | None:
-    """Return the point of a space at which values of another one stand, None where there is none.
+    """Return the point of a space for values of another space, or None.
 
     What varies no longer must be as the base has it; what varies anew had the base's value.
     """
@@ -217,9 +217,7 @@ def check(base: Experiment, space: Space) -> None:
         raise StudentError("Choose at least one setting to vary.")
     if len(space) > MAX_SETTINGS:
         raise StudentError(
-            "{n} settings vary; the limit is {most}.",
-            n=len(space),
-            most=MAX_SETTINGS,
+            "{n} settings vary; the limit is {most}.", n=len(space), most=MAX_SETTINGS
         )
     paths = [dimension.path for dimension in space]
     for path in paths:
@@ -290,7 +288,7 @@ def _check_setting(base: Experiment, path: str) -> None:
 
 
 def _is_of_a_set(base: Experiment, path: str) -> bool:
-    """Return whether a setting says which data of one's own is learned, or what is known of it."""
+    """Return whether a setting belongs to your own data set."""
     info = field_of(base, path)
     extra = None if info is None else info.json_schema_extra
     return isinstance(extra, dict) and bool(extra.get("carried"))

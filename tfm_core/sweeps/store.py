@@ -79,7 +79,7 @@ class Sweep:
 
     @os_errors_as_sentences()
     def change(self, edit: Callable[[Plan], Plan]) -> Plan:
-        """Change the plan, whoever else does. Raises ValueError, in a sentence; then nothing is.
+        """Change the plan under its lock. Raises ValueError, in a sentence; then nothing changes.
 
         Another space, budget or search counts from the next suggestion on.
         """
@@ -93,7 +93,7 @@ class Sweep:
         return changed
 
     def write(self, plan: Plan) -> None:
-        """Replace the plan; only who holds the sweep may. Raises OSError."""
+        """Replace the plan, with the sweep's lock. Raises OSError."""
         write_json(self.folder / plans.FILE, plan.values(), lasting=True)
 
 
@@ -151,10 +151,7 @@ class SweepStore:
     def get(self, sweep_id: str) -> Sweep:
         """Return the sweep with an id. Raises SweepNotFound, in a sentence."""
         if not ID.fullmatch(sweep_id) or not os.path.isdir(self.root / sweep_id):
-            raise SweepNotFound(
-                "There is no sweep {sweep_id} here.",
-                sweep_id=sweep_id[:64],
-            )
+            raise SweepNotFound("There is no sweep {sweep_id} here.", sweep_id=sweep_id[:64])
         return Sweep(self.root / sweep_id)
 
     @os_errors_as_sentences()

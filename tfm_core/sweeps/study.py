@@ -1,4 +1,4 @@
-"""The study of a sweep: what Optuna has suggested, and what became of it, in its own journal.
+"""The study of a sweep: Optuna's suggestions and their results, in Optuna's journal.
 
 Each edition of a sweep's space is a study of its own in one journal, for Optuna lets no study
 change the values of a setting. Whatever of the older ones lies in the new space is carried over, so
@@ -54,7 +54,7 @@ _STALE_SECONDS = 1.0  # the same, where nobody but another program can have it: 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One suggestion and what became of it.
+    """One suggestion and its result.
 
     number: from 0, as Optuna counts, in the order in which they were made. study, key: where Optuna
     has it. values: setting -> value. value: the figure. reports: rung -> figure on the way. why: a
@@ -82,7 +82,7 @@ class Trial:
 
 
 class Study:
-    """The studies of a sweep, opened. Only who holds the sweep writes."""
+    """The opened studies of a sweep. Writing needs the sweep's lock."""
 
     def __init__(self, sweep: Sweep, plan: Plan, *, writes: bool = False) -> None:
         """Open the journal. Raises SweepDamaged, in a sentence, and OSError.
@@ -181,7 +181,7 @@ class Study:
         return bool(PRUNINGS[self.plan.pruning].make().prune(study, frozen))
 
     def tell(self, trial: Trial, state: TrialState, value: float | None, why: str = "") -> None:
-        """End a trial, with its figure where it is complete, and what became of it in words."""
+        """End a trial, with its value if it is complete, and the reason in words."""
         import optuna
 
         if why:
@@ -320,9 +320,7 @@ def _opened(journal: Path) -> JournalStorage:
         raise SweepDamaged("{name} is not a plain file.", name=journal.name)
     if journal.exists() and (size := journal.stat().st_size) > MAX_BYTES:
         raise SweepDamaged(
-            "{name} has {size:,} bytes, too many for a journal.",
-            name=journal.name,
-            size=size,
+            "{name} has {size:,} bytes, too many for a journal.", name=journal.name, size=size
         )
     lock = journals.JournalFileOpenLock(str(journal), grace_period=_LOCK_SECONDS)
     with _readable(Sweep(journal.parent)):
@@ -349,17 +347,13 @@ def _readable(sweep: Sweep) -> Iterator[None]:
     except Exception as error:
         said = f"{type(error).__name__}: {error}".splitlines()[0][:120]
         raise SweepDamaged(
-            "The journal of the sweep {name} cannot be read ({said}).",
-            name=sweep.id,
-            said=said,
+            "The journal of the sweep {name} cannot be read ({said}).", name=sweep.id, said=said
         ) from error
 
 
 def _foreign(sweep: Sweep, what: str) -> SweepDamaged:
     return SweepDamaged(
-        "The journal in {name} is not this sweep's ({what}).",
-        name=sweep.id,
-        what=what,
+        "The journal in {name} is not this sweep's ({what}).", name=sweep.id, what=what
     )
 
 

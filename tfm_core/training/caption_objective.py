@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from tfm_core.config import CaptionTaskConfig
 from tfm_core.data.captions import CaptionData, CaptionSplit
 from tfm_core.data.compose import SceneChanges
-from tfm_core.training.losses import input_floor, labels_of
+from tfm_core.training.losses import labels_of
 from tfm_core.training.objectives import (
     ALL,
     Batch,
@@ -24,23 +24,15 @@ _MEASURED_AT_ONCE = 125  # what is computed of more pictures does not fit a proc
 class CaptionObjective(Objective):
     """Next-word prediction; training pictures are composed anew, with digits a little changed."""
 
-    reads_per_epoch = 1.0
+    data: CaptionData
+    config: CaptionTaskConfig
 
-    def __init__(
-        self,
-        data: CaptionData,
-        config: CaptionTaskConfig,
-        *,
-        label_smoothing: float = 0.0,
-        mistakes: tuple[str, ...] = (),
-    ) -> None:
-        """Take data that lies on the device."""
-        self.data, self.config = data, config
-        self.label_smoothing, self.mistakes = label_smoothing, mistakes
-        self.n_train = len(data.train)
-        self.n_classes = len(data.vocabulary)
+    def prepare(self) -> None:
+        """See Objective."""
+        self.n_train = len(self.data.train)
+        self.n_classes = len(self.data.vocabulary)
 
-    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
+    def sample(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
         """See Objective; ``generator`` draws how each digit is changed."""
         size = (5, len(indices), self.data.train.chosen.size(1))
         drawn = torch.rand(size, generator=generator) * 2 - 1
@@ -78,10 +70,6 @@ class CaptionObjective(Objective):
         return token_metrics(
             logits, labels_of(tgt, self.mistakes), smoothing, mistakes=self.mistakes
         )
-
-    def loss_lower_bound(self) -> float | None:
-        """Return None: how ambiguous handwriting is is unknown."""
-        return input_floor(self.label_smoothing, self.n_classes, self.mistakes)
 
     @torch.no_grad()
     def measure(self, model: nn.Module, split: str) -> tuple[float, float, float | None]:

@@ -194,8 +194,7 @@ def _of_this_shape(folder: Path) -> Iterator[None]:
         yield
     except RuntimeError:
         raise CheckpointDamaged(
-            "The checkpoint {name} belongs to a model of another shape.",
-            name=folder.name,
+            "The checkpoint {name} belongs to a model of another shape.", name=folder.name
         ) from None
 
 

@@ -38,7 +38,7 @@ def compile_model(trainer: Trainer) -> Compiled:
     if why is not None:
         return Compiled(trainer.step, reason=why)
     begin = trainer.clock()
-    trainer.cut_to_one_length(True)
+    trainer.pad_to_longest(True)
     model = trainer.model.train()
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         # lets tables of positions grow, which would have to be traced again once they have
@@ -54,7 +54,7 @@ def compile_model(trainer: Trainer) -> Compiled:
     except (torch.OutOfMemoryError, MemoryError):
         raise
     except Exception as error:
-        trainer.cut_to_one_length(False)
+        trainer.pad_to_longest(False)
         error = getattr(error, "inner_exception", error)  # what the compiler says, unwrapped
         words = str(error).strip().splitlines()
         return Compiled(

@@ -18,9 +18,6 @@ from tfm_core.sentences import N_, StudentError
 if TYPE_CHECKING:
     import torch
 
-DEFAULT_THREADS = 1
-"""Small models are bound by overhead, and threads that spin lose much on a busy machine."""
-
 _WORTH_IT = 0.9  # more threads must take at most this share of the time of fewer
 
 
@@ -74,10 +71,7 @@ def resolve(name: str) -> torch.device:
             )
         return torch.device("cuda", int(number or 0))
     if kind == "mps" and not torch.backends.mps.is_available():
-        raise StudentError(
-            "mps is not available: {why_no_mps} Use cpu.",
-            why_no_mps=_why_no_mps(),
-        )
+        raise StudentError("mps is not available: {why_no_mps} Use cpu.", why_no_mps=_why_no_mps())
     return torch.device(kind)
 
 

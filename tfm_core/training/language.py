@@ -11,13 +11,18 @@ from torch import Tensor, nn
 
 from tfm_core.config import CorpusTaskConfig
 from tfm_core.data.corpus.grammar import entropy_per_token
-from tfm_core.data.corpus.task import CorpusTask
-from tfm_core.data.moving import sent, take_rows
+from tfm_core.data.moving import take_rows, to_device
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import PAD
-from tfm_core.training.losses import cross_entropy, input_floor, labels_of, predicts_others
-from tfm_core.training.objectives import ALL, MEASURE_BATCH, Batch, Objective, StepMetrics
-from tfm_core.training.setup import to_floats
+from tfm_core.training.losses import cross_entropy, labels_of, predicts_others
+from tfm_core.training.objectives import (
+    ALL,
+    MEASURE_BATCH,
+    Batch,
+    Objective,
+    StepMetrics,
+    measure_tokens,
+)
 
 _TOKENS_AT_ONCE = 20_000  # of a measurement: the logits of a large vocabulary must fit in memory
 
@@ -25,18 +30,12 @@ _TOKENS_AT_ONCE = 20_000  # of a measurement: the logits of a large vocabulary m
 class LanguageObjective(Objective):
     """Next-token prediction without a source."""
 
-    def __init__(
-        self,
-        data: TextData,
-        config: CorpusTaskConfig,
-        *,
-        label_smoothing: float = 0.0,
-        mistakes: tuple[str, ...] = (),
-    ) -> None:
-        """Take data of a corpus that lies on the device."""
-        assert isinstance(data.task, CorpusTask)
-        self.data, self.task = data, data.task
-        self.label_smoothing, self.mistakes = label_smoothing, mistakes
+    data: TextData
+    config: CorpusTaskConfig
+
+    def prepare(self) -> None:
+        """See Objective."""
+        data = self.data
         self.n_train = len(data.train) if data.windows is None else len(data.windows)
         windows = data.windows
         self.reads_per_epoch = (
@@ -45,7 +44,7 @@ class LanguageObjective(Objective):
         self.n_classes = len(data.task.tgt_vocabulary)
         self._lengths = (data.train.tgt != PAD).sum(1).cpu()
 
-    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
+    def sample(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
         """See Objective; ``indices`` are sentences, or the starts of windows of the text."""
         longest = self.data.train.tgt.size(1)
         if self.data.windows is None and not self.has_one_length:
@@ -60,7 +59,7 @@ class LanguageObjective(Objective):
         elif windows.ids.device == device:
             rows = windows.rows(batch.rows)
         else:
-            rows = sent(windows.rows(batch.indices), device)
+            rows = to_device(windows.rows(batch.indices), device)
         return self._metrics(model, rows, self.label_smoothing)
 
     def _metrics(self, model: nn.Module, rows: Tensor, smoothing: float) -> StepMetrics:
@@ -83,22 +82,16 @@ class LanguageObjective(Objective):
 
         With label smoothing the bound is another, which is not computed.
         """
-        floor = input_floor(self.label_smoothing, self.n_classes, self.mistakes)
-        if floor is not None or not self.task.is_grammar or self.label_smoothing:
+        floor = super().loss_lower_bound()
+        if floor is not None or self.config.name != "grammar" or self.label_smoothing:
             return floor
-        if predicts_others(self.mistakes):
-            return 0.0
-        return entropy_per_token(self.task.config.unit)
+        return 0.0 if predicts_others(self.mistakes) else entropy_per_token(self.config.unit)
 
     @torch.no_grad()
     def measure(self, model: nn.Module, split: str) -> tuple[float, float, float | None]:
         """See Objective; a text is never exactly right: sequence accuracy is None."""
         rows = {"validation": self.data.validation, "test": self.data.test}[split].tgt
-        loss = n_correct = n_tokens = 0.0
         at_once = max(1, min(MEASURE_BATCH, _TOKENS_AT_ONCE // rows.size(1)))
-        for part in torch.split(rows, at_once):
-            metrics = self._metrics(model, part, 0.0)
-            mean, correct, tokens = to_floats(metrics.loss, metrics.n_correct, metrics.n_tokens)
-            loss += mean * tokens
-            n_correct, n_tokens = n_correct + correct, n_tokens + tokens
-        return loss / n_tokens, n_correct / n_tokens, None
+        return measure_tokens(
+            len(rows), lambda part: self._metrics(model, rows[part], 0.0), at_once
+        )

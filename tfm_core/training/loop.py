@@ -77,7 +77,7 @@ def train(trainer: Trainer) -> Iterator[Event]:
             gradients = gradient_norms(trainer.model, norm, config.clip_norm or None)
         if is_validated:
             measured = _validated(trainer)
-            _follow(trainer, measured[-1].loss, counts=is_regular)
+            _update_best(trainer, measured[-1].loss, counts=is_regular)
             yield from measured
         if trainer.patience.is_over or schedule.is_due(step, descent):
             keeps_weights = trainer.patience.is_over or schedule.keeps_weights(step, descent)
@@ -92,7 +92,7 @@ def train(trainer: Trainer) -> Iterator[Event]:
     yield Finished(trainer.step, trainer.seconds, reason, trainer.patience.best_step)
 
 
-def _follow(trainer: Trainer, loss: float, *, counts: bool) -> None:
+def _update_best(trainer: Trainer, loss: float, *, counts: bool) -> None:
     """Give patience the validation loss of a step, and keep its weights if they are the best."""
     trainer.patience.update(trainer.step, loss, counts=counts)
     if trainer.experiment.training.keeps_best and trainer.patience.best_step == trainer.step:
@@ -112,8 +112,8 @@ def update(trainer: Trainer) -> tuple[float, float, float, float]:
     if not model.training:
         model.train()
     optimizer.zero_grad(set_to_none=True)  # before CUDA graphs write there again
-    learned = _learned(trainer)
-    scaler.scale(learned.loss).backward()  # type: ignore[no-untyped-call]
+    metrics = _step_metrics(trainer)
+    scaler.scale(metrics.loss).backward()  # type: ignore[no-untyped-call]
     scaler.unscale_(optimizer)
     limit = config.clip_norm or math.inf
     norm = nn.utils.clip_grad_norm_(trainer.parameters, limit)
@@ -122,19 +122,19 @@ def update(trainer: Trainer) -> tuple[float, float, float, float]:
     if trainer.average is not None:
         trainer.average.update()
     loss, length, n_correct, n_tokens = to_floats(
-        learned.reported, norm, learned.n_correct, learned.n_tokens
+        metrics.reported, norm, metrics.n_correct, metrics.n_tokens
     )
     _check(trainer, loss)
     return loss, n_correct / max(1.0, n_tokens), rate, length
 
 
-def _learned(trainer: Trainer) -> StepMetrics:
+def _step_metrics(trainer: Trainer) -> StepMetrics:
     """Return the loss of the next batch, to be differentiated, and its counts.
 
     Of a training that processes share the loss is of this one's part, and the counts are of all.
     """
     share, batch = trainer.share, trainer.batch(trainer.step + 1)
-    learning: nn.Module = trainer.model if share is None else share.learning
+    learning: nn.Module = trainer.model if share is None else share.ddp_model
     if trainer.compiled is not None:
         begin_step()
         learning = trainer.compiled
@@ -143,12 +143,12 @@ def _learned(trainer: Trainer) -> StepMetrics:
     if share is None:
         return metrics
     n_learned = metrics.n_tokens if metrics.n_learned is None else metrics.n_learned
-    reported, n_correct, n_tokens = share.summed(
+    reported, n_correct, n_tokens = share.reduce_metrics(
         metrics.reported, metrics.n_correct, metrics.n_tokens
     )
     return replace(
         metrics,
-        loss=share.weighted(metrics.loss, n_learned),
+        loss=share.weight_loss(metrics.loss, n_learned),
         n_correct=n_correct,
         n_tokens=n_tokens,
         reported_loss=reported,

@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tfm_core.config import TextTaskConfig
-from tfm_core.data.moving import sent_together
+from tfm_core.data.moving import to_device_together
 from tfm_core.data.text.masked_words import MaskedWordsTask, n_hidden, posterior
 from tfm_core.data.text.span_corruption import SpanCorruptionTask
 from tfm_core.data.text.span_corruption import posterior as span_posterior
@@ -101,24 +101,17 @@ def likeliest_right(chances: Mapping[tuple[str, ...], float], target: tuple[str,
 class MaskedObjective(ReadObjective):
     """Hidden words given the others. The splits hold sentences and, hidden in them, fixed words."""
 
-    def __init__(
-        self,
-        data: TextData,
-        config: TextTaskConfig,
-        *,
-        label_smoothing: float = 0.0,
-        mistakes: tuple[str, ...] = (),
-    ) -> None:
-        """Take data that lies on the device."""
-        super().__init__(data, config, label_smoothing=label_smoothing, mistakes=mistakes)
-        assert isinstance(data.task, MaskedWordsTask)
-        self.task = data.task
-        self.mask_id = self.task.src_vocabulary.id_of(MASK)
-        counts = [n_hidden(n, self.task.percent) for n in range(1, data.train.src.size(1) + 1)]
+    def prepare(self) -> None:
+        """See Objective."""
+        super().prepare()
+        task, train = self.data.task, self.data.train
+        assert isinstance(task, MaskedWordsTask)
+        self.mask_id = task.src_vocabulary.id_of(MASK)
+        counts = [n_hidden(n, task.percent) for n in range(1, train.src.size(1) + 1)]
         self._n_chosen = torch.tensor([0, *counts])  # by length
-        self._sentences = data.train.tgt.cpu()  # what is drawn of them depends on no device
+        self._sentences = train.tgt.cpu()  # what is drawn of them depends on no device
 
-    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
+    def sample(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
         """See Objective; ``generator`` draws which words are chosen and what is shown for them."""
         longest = self._lengths_of("train", indices)[1]
         words = self._sentences[indices, 1:longest]
@@ -148,7 +141,7 @@ class MaskedObjective(ReadObjective):
     def _metrics(self, model: nn.Module, src: Tensor, tgt: Tensor, smoothing: float) -> StepMetrics:
         host, device = src.cpu(), src.device
         n_hidden, tensors = self._at(tgt[:, 1:].cpu(), host, host == self.mask_id)
-        return self._answered(model, n_hidden, sent_together([tensors], device)[0], smoothing)
+        return self._answered(model, n_hidden, to_device_together([tensors], device)[0], smoothing)
 
     def _at(self, words: Tensor, src: Tensor, chosen: Tensor) -> tuple[int, tuple[Tensor, ...]]:
         """Return how many words are hidden, and what ``_answered`` takes, all of it on the CPU,

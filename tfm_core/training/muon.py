@@ -50,9 +50,7 @@ class Muon(torch.optim.Optimizer):
     def _muon(self, weights: list[Tensor], group: dict[str, Any]) -> None:
         beta, rate = group["betas"][0], group["lr"]
         gradients = [_gradient(weight) for weight in weights]
-        momenta = [
-            self._remembered(weight, "momentum_buffer")["momentum_buffer"] for weight in weights
-        ]
+        momenta = [self._memory(weight, "momentum_buffer")["momentum_buffer"] for weight in weights]
         torch._foreach_lerp_(momenta, gradients, 1 - beta)
         ahead = torch._foreach_lerp(gradients, momenta, beta)  # Nesterov's look ahead
         if group["weight_decay"]:
@@ -60,7 +58,7 @@ class Muon(torch.optim.Optimizer):
         torch._foreach_add_(weights, orthogonal_updates(ahead), alpha=-rate)
 
     def _adamw(self, weights: list[Tensor], group: dict[str, Any]) -> None:
-        states = [self._remembered(weight, "exp_avg", "exp_avg_sq") for weight in weights]
+        states = [self._memory(weight, "exp_avg", "exp_avg_sq") for weight in weights]
         for weight, state in zip(weights, states, strict=True):
             if "step" not in state:  # where fused AdamW wants it: beside the weight
                 state["step"] = torch.zeros((), dtype=torch.float32, device=weight.device)
@@ -81,7 +79,7 @@ class Muon(torch.optim.Optimizer):
             maximize=False,
         )
 
-    def _remembered(self, weight: Tensor, *names: str) -> dict[str, Tensor]:
+    def _memory(self, weight: Tensor, *names: str) -> dict[str, Tensor]:
         """Return the memory of a weight, zeros before its first step."""
         state: dict[str, Tensor] = self.state[weight]
         for name in names:
@@ -101,21 +99,21 @@ def orthogonal_updates(matrices: Sequence[Tensor]) -> list[Tensor]:
     matrices: (rows, columns) each, or several in the last two axes. The factor gives every update
     the root mean square that AdamW's have (Liu et al. 2025, Eq. 4).
     """
-    lying = [_lying(matrix) for matrix in matrices]  # (n, smaller, larger)
-    found: dict[int, Tensor] = {}
-    for smaller in dict.fromkeys(one.size(1) for one in lying):
-        alike: dict[int, list[int]] = {}
-        for number, one in enumerate(lying):
-            if one.size(1) == smaller:
-                alike.setdefault(one.size(2), []).append(number)
-        stacks = [torch.cat([lying[n] for n in numbers]) for numbers in alike.values()]
+    wide = [_wide(matrix) for matrix in matrices]  # (n, smaller, larger)
+    updates: dict[int, Tensor] = {}
+    for smaller in dict.fromkeys(matrix.size(1) for matrix in wide):
+        by_width: dict[int, list[int]] = {}
+        for number, matrix in enumerate(wide):
+            if matrix.size(1) == smaller:
+                by_width.setdefault(matrix.size(2), []).append(number)
+        stacks = [torch.cat([wide[n] for n in numbers]) for numbers in by_width.values()]
         roots = inverse_roots(torch.cat([torch.bmm(stack, stack.mT) for stack in stacks]))
         of_stacks = torch.split(roots, [len(stack) for stack in stacks])
-        for numbers, stack, root in zip(alike.values(), stacks, of_stacks, strict=True):
-            updates = torch.bmm(root.mul_(RMS * stack.size(2) ** 0.5), stack)
-            parts = torch.split(updates, [len(lying[n]) for n in numbers])
-            found.update(zip(numbers, parts, strict=True))
-    return [_standing(found[number], matrix) for number, matrix in enumerate(matrices)]
+        for numbers, stack, root in zip(by_width.values(), stacks, of_stacks, strict=True):
+            update = torch.bmm(root.mul_(RMS * stack.size(2) ** 0.5), stack)
+            parts = torch.split(update, [len(wide[n]) for n in numbers])
+            updates.update(zip(numbers, parts, strict=True))
+    return [_in_shape(updates[number], matrix.shape) for number, matrix in enumerate(matrices)]
 
 
 def inverse_roots(grams: Tensor) -> Tensor:
@@ -127,12 +125,12 @@ def inverse_roots(grams: Tensor) -> Tensor:
     squares = grams.diagonal(dim1=1, dim2=2).sum(1)[:, None, None]  # of Frobenius norms
     squares = squares.clamp(min=torch.finfo(grams.dtype).tiny)
     grams = grams / squares  # no singular value of X is above 1 now
-    found = factors = _polynomial(grams)
+    product = factors = _polynomial(grams)
     for _ in range(ITERATIONS - 1):
         grams = torch.bmm(torch.bmm(factors, grams), factors)
         factors = _polynomial(grams)
-        found = torch.bmm(found, factors)
-    return found * squares.rsqrt()
+        product = torch.bmm(product, factors)
+    return product * squares.rsqrt()
 
 
 def _polynomial(grams: Tensor) -> Tensor:
@@ -143,14 +141,13 @@ def _polynomial(grams: Tensor) -> Tensor:
     return made
 
 
-def _lying(matrix: Tensor) -> Tensor:
+def _wide(matrix: Tensor) -> Tensor:
     """Return (n, smaller side, larger side)."""
     rows, columns = matrix.shape[-2:]
-    several = matrix.reshape(-1, rows, columns)
-    return several if rows <= columns else several.mT
+    matrices = matrix.reshape(-1, rows, columns)
+    return matrices if rows <= columns else matrices.mT
 
 
-def _standing(updates: Tensor, matrix: Tensor) -> Tensor:
-    """Return updates (n, smaller, larger) in the matrix's own shape."""
-    rows, columns = matrix.shape[-2:]
-    return (updates if rows <= columns else updates.mT).reshape(matrix.shape)
+def _in_shape(updates: Tensor, shape: torch.Size) -> Tensor:
+    """Return updates (n, smaller, larger) in the shape of their matrix."""
+    return (updates if shape[-2] <= shape[-1] else updates.mT).reshape(shape)

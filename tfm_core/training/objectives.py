@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 from tfm_core.config import ImageTaskConfig, OwnTextTaskConfig, TextTaskConfig
 from tfm_core.data import augment
 from tfm_core.data.image_data import ImageData, ImageSplit
-from tfm_core.data.moving import sent_together, take_rows
+from tfm_core.data.moving import take_rows, to_device_together
 from tfm_core.data.text_data import TextData, TextSplit
 from tfm_core.data.vocabulary import PAD, SPECIALS
 from tfm_core.training.losses import cross_entropy, input_floor, labels_of, lowest_loss
@@ -65,7 +66,7 @@ class Batch:
         return self.tensors[0]
 
 
-class Objective(Protocol):
+class Objective(ABC):
     """One task as the loop sees it.
 
     A batch is drawn on the CPU, whatever the device, and made where the data lies: so every device
@@ -74,64 +75,74 @@ class Objective(Protocol):
 
     n_train: int
     n_classes: int
-    reads_per_epoch: float  # how often an epoch reads each token or picture; overlaps count
+    reads_per_epoch: float = 1.0  # how often an epoch reads each token or picture; overlaps count
     has_one_length: bool = False  # whether all batches are as long as the longest example
 
-    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
+    def __init__(
+        self,
+        data: Any,
+        config: Any,
+        *,
+        label_smoothing: float = 0.0,
+        mistakes: tuple[str, ...] = (),
+    ) -> None:
+        """Take data that lies on the device, and the settings of its task."""
+        self.data, self.config = data, config
+        self.label_smoothing, self.mistakes = label_smoothing, mistakes
+        self.prepare()
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Set ``n_train``, ``n_classes`` and whatever else the data decide."""
+
+    @abstractmethod
+    def sample(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
         """Draw a batch of the training examples ``indices`` (B,), which lie on the CPU.
 
         part: those of them to learn from. What is drawn is drawn for all: a part of a batch is
         learned from as it would be within the whole.
         """
-        ...
 
+    @abstractmethod
     def learn(self, model: nn.Module, batch: Batch) -> StepMetrics:
         """Return loss and counts of a batch whose tensors are on the model's device."""
-        ...
 
     def loss_and_metrics(
         self, model: nn.Module, indices: Tensor, generator: torch.Generator, part: slice = ALL
     ) -> StepMetrics:
         """Draw a batch, send it to the model, and return its loss and counts."""
         device = next((one.device for one in model.parameters()), _CPU)
-        return self.learn(model, send_batches([self.draw(indices, generator, part)], device)[0])
+        return self.learn(model, send_batches([self.sample(indices, generator, part)], device)[0])
 
     def loss_lower_bound(self) -> float | None:
-        """Return the lowest loss that the targets allow, None where unknown."""
-        ...
+        """Return the lowest loss that the targets and the mistakes allow, None where unknown."""
+        return input_floor(self.label_smoothing, self.n_classes, self.mistakes)
 
+    @abstractmethod
     def measure(self, model: nn.Module, split: str) -> tuple[float, float, float | None]:
         """Return loss, accuracy and whole-sequence accuracy on "validation" or "test"."""
-        ...
 
 
 def send_batches(batches: Sequence[Batch], device: torch.device) -> list[Batch]:
     """Return batches with their tensors on a device, sent together."""
     if device.type == "cpu":
         return list(batches)
-    sent = sent_together([batch.tensors for batch in batches], device)
+    sent = to_device_together([batch.tensors for batch in batches], device)
     return [replace(batch, tensors=tensors) for batch, tensors in zip(batches, sent, strict=True)]
 
 
 class TextObjective(Objective):
     """Next-token prediction of the target given the source."""
 
-    reads_per_epoch = 1.0
+    data: TextData
+    config: TextTaskConfig | OwnTextTaskConfig
 
-    def __init__(
-        self,
-        data: TextData,
-        config: TextTaskConfig | OwnTextTaskConfig,
-        *,
-        label_smoothing: float = 0.0,
-        mistakes: tuple[str, ...] = (),
-    ) -> None:
-        """Take data that lies on the device."""
-        self.data, self.label_smoothing, self.mistakes = data, label_smoothing, mistakes
-        self.n_train = len(data.train.src)
-        is_label = config.facts.answer == "label"
+    def prepare(self) -> None:
+        """See Objective."""
+        self.n_train = len(self.data.train.src)
+        is_label = self.config.facts.answer == "label"
         self.first_class = len(SPECIALS) if is_label else 0  # a label is never a special token
-        self.n_classes = len(data.task.tgt_vocabulary) - self.first_class
+        self.n_classes = len(self.data.task.tgt_vocabulary) - self.first_class
         self._lengths = {  # on the CPU, so that cutting a batch needs no wait for the device
             name: ((split.src != PAD).sum(1).cpu(), (split.tgt != PAD).sum(1).cpu())
             for name, split in self._splits().items()
@@ -152,7 +163,7 @@ class TextObjective(Objective):
             logits, targets, smoothing, mistakes=self.mistakes, first_class=self.first_class
         )
 
-    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
+    def sample(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
         """See Objective; nothing is drawn at random, and all are as long as the longest."""
         train = self.data.train
         sizes = self._lengths_of("train", indices)
@@ -190,9 +201,7 @@ class TextObjective(Objective):
 class OwnObjective(TextObjective):
     """The same for user data, whose targets need not follow from their sources."""
 
-    def loss_lower_bound(self) -> float | None:
-        """Return None: how ambiguous the sentences are is unknown."""
-        return input_floor(self.label_smoothing, self.n_classes, self.mistakes)
+    loss_lower_bound = Objective.loss_lower_bound
 
 
 def token_metrics(
@@ -224,39 +233,36 @@ def token_metrics(
 def measure_tokens(
     total: int, metrics_of: Callable[[slice], StepMetrics], batch: int = MEASURE_BATCH
 ) -> tuple[float, float, float | None]:
-    """Return loss, accuracy and whole-sequence accuracy over ``total`` examples, in batches."""
+    """Return loss, accuracy and whole-sequence accuracy over ``total`` examples, in batches.
+
+    Whole-sequence accuracy is None where ``metrics_of`` counts none.
+    """
     loss = n_correct = n_tokens = n_exact = 0.0
+    counts_exact = False
     for first in range(0, total, batch):
         metrics = metrics_of(slice(first, min(total, first + batch)))
-        assert metrics.n_exact is not None
+        counts_exact = metrics.n_exact is not None
+        exact_now = 0.0 if metrics.n_exact is None else metrics.n_exact
         mean, correct, tokens, exact = to_floats(
-            metrics.loss, metrics.n_correct, metrics.n_tokens, metrics.n_exact
+            metrics.loss, metrics.n_correct, metrics.n_tokens, exact_now
         )
         loss += mean * tokens
         n_correct, n_tokens, n_exact = n_correct + correct, n_tokens + tokens, n_exact + exact
-    return loss / n_tokens, n_correct / n_tokens, n_exact / total
+    return loss / n_tokens, n_correct / n_tokens, n_exact / total if counts_exact else None
 
 
 class ImageObjective(Objective):
     """Classification of pictures."""
 
-    reads_per_epoch = 1.0
+    data: ImageData
+    config: ImageTaskConfig
 
-    def __init__(
-        self,
-        data: ImageData,
-        config: ImageTaskConfig,
-        *,
-        label_smoothing: float = 0.0,
-        mistakes: tuple[str, ...] = (),
-    ) -> None:
-        """Take data that lies on the device."""
-        self.data, self.config = data, config
-        self.label_smoothing, self.mistakes = label_smoothing, mistakes
-        self.n_train = len(data.train.labels)
-        self.n_classes = data.facts.n_classes
+    def prepare(self) -> None:
+        """See Objective."""
+        self.n_train = len(self.data.train.labels)
+        self.n_classes = self.data.facts.n_classes
 
-    def draw(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
+    def sample(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
         """See Objective; ``generator`` draws the augmentation."""
         moves = augment.draw(len(indices), generator=generator, **self._most)
         return Batch(indices[part], (), (indices[part], moves[:, part]))
@@ -282,24 +288,13 @@ class ImageObjective(Objective):
         n_correct = (logits.detach().argmax(-1) == labels).sum()
         return StepMetrics(loss, n_correct, len(labels), None, len(labels))
 
-    def loss_lower_bound(self) -> float | None:
-        """Return None: how ambiguous pictures are is unknown."""
-        return input_floor(self.label_smoothing, self.n_classes, self.mistakes)
-
     @torch.no_grad()
     def measure(self, model: nn.Module, split: str) -> tuple[float, float, float | None]:
         """See Objective; the loss is without label smoothing."""
         part: ImageSplit = self.data.validation if split == "validation" else self.data.test
-        loss = n_correct = 0.0
-        for images, labels in _chunks(part):
-            metrics = self._metrics(model, self.data.normalise(images), labels, 0.0)
-            mean, correct = to_floats(metrics.loss, metrics.n_correct)
-            loss, n_correct = loss + mean * len(labels), n_correct + correct
-        total = len(part.labels)
-        return loss / total, n_correct / total, None
 
+        def metrics_of(rows: slice) -> StepMetrics:
+            images = self.data.normalise(part.images[rows])
+            return self._metrics(model, images, part.labels[rows], 0.0)
 
-def _chunks(part: ImageSplit) -> Iterator[tuple[Tensor, Tensor]]:
-    for first in range(0, len(part.labels), MEASURE_BATCH):
-        rows = slice(first, first + MEASURE_BATCH)
-        yield part.images[rows], part.labels[rows]
+        return measure_tokens(len(part.labels), metrics_of)

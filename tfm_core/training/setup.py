@@ -14,7 +14,7 @@ from torch import Tensor
 from tfm_core.config import Experiment
 from tfm_core.data.image_data import ImageData
 from tfm_core.data.load import Data
-from tfm_core.data.moving import moved, size_of
+from tfm_core.data.moving import size_of
 from tfm_core.data.shape import data_shape
 from tfm_core.data.text_data import TextData
 from tfm_core.facts.memory import of_run
@@ -70,7 +70,7 @@ def move_data(data: Data, experiment: Experiment, device: torch.device) -> tuple
         free=in_bytes(free),
         device=str(device),
     )
-    return moved(data, device, besides=_LARGE), joined(remark, sends) if remark else sends
+    return data.to(device, besides=_LARGE), joined(remark, sends) if remark else sends
 
 
 def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:

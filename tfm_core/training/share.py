@@ -45,12 +45,12 @@ def joined() -> Iterator[Share]:
 class Share:
     """The part of one process in a training. rank: its number, from 0; size: how many there are.
 
-    learning: the model whose gradients are put together, once the training has begun.
+    ddp_model: the model whose gradients are put together, once the training has begun.
     """
 
     rank: int
     size: int
-    learning: nn.Module = field(default_factory=nn.Identity)
+    ddp_model: nn.Module = field(default_factory=nn.Identity)
 
     @property
     def is_first(self) -> bool:
@@ -72,7 +72,7 @@ class Share:
 
         has_unused: some parameters take no part in the loss.
         """
-        self.learning = DistributedDataParallel(
+        self.ddp_model = DistributedDataParallel(
             model,
             device_ids=[device] if device.type == "cuda" else None,
             forward_sync_buffers=False,  # tables of positions: each fills its own
@@ -85,14 +85,14 @@ class Share:
         If it were the last to hold them, it would wait for a thread of gloo while holding Python's
         lock, which that thread needs to release its last message: a deadlock.
         """
-        self.learning = nn.Identity()
+        self.ddp_model = nn.Identity()
         gc.collect()  # it refers to itself
 
     def part(self, n: int) -> slice:
         """Return which of ``n`` examples are this process's."""
         return slice(n * self.rank // self.size, n * (self.rank + 1) // self.size)
 
-    def weighted(self, loss: Tensor, n: Tensor | int) -> Tensor:
+    def weight_loss(self, loss: Tensor, n: Tensor | int) -> Tensor:
         """Return what to differentiate where ``loss`` is a mean over ``n`` of this part.
 
         The mean of it over the processes, which their gradients are, is the mean over all.
@@ -102,7 +102,7 @@ class Share:
         dist.all_reduce(total)
         return loss * (count * self.size / total)
 
-    def summed(
+    def reduce_metrics(
         self, reported: Tensor, n_correct: Tensor, n_tokens: Tensor | int
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return the mean loss over the tokens of all parts, and the counts of all."""

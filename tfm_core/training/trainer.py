@@ -132,20 +132,20 @@ class Trainer:
         For a device other than the CPU, those of the next steps are drawn and sent with it.
         """
         if self.device.type == "cpu":
-            return self._draw(step)
+            return self._sample(step)
         if step not in self._prefetched:
             last = max(step, min(self.experiment.training.steps, step + _PREFETCHED_STEPS - 1))
             batches: list[Batch] = []
             n_bytes = 0
             for number in range(step, last + 1):
-                batches.append(self._draw(number))
+                batches.append(self._sample(number))
                 n_bytes += sum(tensor.nbytes for tensor in batches[-1].tensors)
                 if n_bytes > _PREFETCHED_BYTES:
                     break
             self._prefetched = dict(enumerate(send_batches(batches, self.device), step))
         return self._prefetched[step]
 
-    def cut_to_one_length(self, is_so: bool) -> None:
+    def pad_to_longest(self, is_so: bool) -> None:
         """Make all batches from the next one on as long as the longest example, or not."""
         self.objective.has_one_length = is_so
         self._prefetched.clear()
@@ -169,11 +169,11 @@ class Trainer:
         has_unused = any(gradient is None for gradient in gradients)
         share.wrap(self.model, self.device, has_unused=has_unused)
 
-    def _draw(self, step: int) -> Batch:
+    def _sample(self, step: int) -> Batch:
         generator = torch.Generator().manual_seed(seeds_of_step(self.experiment, step)[1])
         indices = self.batch_indices(step)
         part = ALL if self.share is None else self.share.part(len(indices))
-        return self.objective.draw(indices, generator, part)
+        return self.objective.sample(indices, generator, part)
 
 
 def build(experiment: Experiment, device: str = "cpu", progress: Progress | None = None) -> Trainer:

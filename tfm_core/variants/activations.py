@@ -16,7 +16,7 @@ class Activation(Variant):
     function: from numbers to numbers of the same shape. is_gated: it bends a third matrix's product
     instead, which then multiplies the hidden layer. code: the hidden layer, with ``{up}`` and
     ``{gate}`` for the two products. latex: the hidden layer, from the two products; bend: what its
-    letters stand for, where that has more than one form. n_kept: how many hidden layers' worth of
+    letters stand for, where that has more than one form. n_saved: how many hidden layers' worth of
     numbers PyTorch keeps for the backward pass, beside the result. walk_topic, walk_words: its
     paragraph in the walk, example: its call there. colour, dash: its line in every figure; a colour
     of ``plots.palette``.
@@ -27,7 +27,7 @@ class Activation(Variant):
     code: str
     latex: Callable[[str, str], str]
     bend: str | None
-    n_kept: int
+    n_saved: int
     walk_topic: str
     walk_words: str
     example: Example
@@ -50,7 +50,7 @@ RELU = Activation(
     code="F.relu({up})",
     latex=lambda up, gate: rf"\max(0,\, {up})",
     bend=None,
-    n_kept=0,  # its derivative can be seen in its result
+    n_saved=0,  # its derivative can be seen in its result
     walk_topic="activation-relu",
     walk_words=Paragraph("variants/walk-relu"),
     example=Example(
@@ -72,7 +72,7 @@ GELU = Activation(
     code="F.gelu({up})",
     latex=lambda up, gate: rf"\mathrm{{GELU}}({up})",
     bend=r"\mathrm{GELU}(u) &= \tfrac{u}{2}\left(1 + \mathrm{erf}(u / \sqrt{2})\right)",
-    n_kept=1,
+    n_saved=1,
     walk_topic="activation-gelu",
     walk_words=N_("The activation is GELU, a smooth ReLU: slightly negative values pass a little."),
     example=Example(
@@ -97,7 +97,7 @@ GELU_TANH = Activation(
         r"\mathrm{GELU}(u) &= "
         r"\tfrac{u}{2}\left(1 + \tanh\left(\sqrt{2/\pi}\,(u + 0.044715\,u^3)\right)\right)"
     ),
-    n_kept=1,
+    n_saved=1,
     walk_topic="activation-gelu_tanh",
     walk_words=Paragraph("variants/walk-gelu-tanh"),
     example=GELU.example,
@@ -114,7 +114,7 @@ SWIGLU = Activation(
     code="F.silu({gate}) * {up}",
     latex=lambda up, gate: rf"\left(\mathrm{{SiLU}}({gate}) \odot ({up})\right)",
     bend=None,
-    n_kept=3,  # both products, and one of them bent
+    n_saved=3,  # both products, and one of them bent
     walk_topic="activation-swiglu",
     walk_words=N_("SiLU of one product gates another, from a third matrix (SwiGLU)."),
     example=Example(

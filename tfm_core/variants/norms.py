@@ -16,20 +16,19 @@ NORM_EPS = 1e-5
 class Norm(Variant):
     """layer: called with d_model and ``eps``. latex: the equation, from d_model and epsilon.
 
-    parameters: the shape of each trained tensor, as formulas. n_kept: numbers that PyTorch keeps of
-    a token for the backward pass, from d_model, beside the result; keeps_input: whether what it
-    reads is among them. code: the expression that makes it in a generated file, from epsilon;
-    classes: the source of its classes there. spread: what it takes over the numbers of a token,
-    in words. walk_topic, walk_words: its paragraph in the walk, example: its call there. phrase:
-    what the name of a run calls it. Where nothing is normalised there is no equation, code or
-    spread.
+    parameters: the shape of each trained tensor, as formulas. n_saved: numbers that PyTorch saves
+    of a token for the backward pass, from d_model, besides the result; saves_input: whether its
+    input is among them. code: the expression that makes it in a generated file, from epsilon;
+    classes: the source of its classes there. spread: the statistic over the numbers of a token, in
+    words. walk_topic, walk_words: its paragraph in the walk, example: its call there. phrase: its
+    name in the name of a run. Without a norm there is no equation, code or spread.
     """
 
     layer: str
     parameters: Mapping[str, tuple[str, ...]]
     latex: Callable[[int, str], str] | None
-    n_kept: Callable[[int], int]
-    keeps_input: bool
+    n_saved: Callable[[int], int]
+    saves_input: bool
     code: Callable[[float], str] | None
     classes: tuple[str, ...]
     example: Example | None
@@ -49,8 +48,8 @@ LAYER_NORM = Norm(
     latex=lambda d_model, eps: (
         rf"\mathrm{{Norm}}(x) = \frac{{x - \mu}}{{\sqrt{{\sigma^2 + {eps}}}}} \odot g + b"
     ),
-    n_kept=lambda d_model: d_model + 2,  # the token, its mean and its deviation
-    keeps_input=True,
+    n_saved=lambda d_model: d_model + 2,  # the token, its mean and its deviation
+    saves_input=True,
     code=lambda eps: f"nn.LayerNorm(D_MODEL{'' if eps == NORM_EPS else f', eps={eps}'})",
     classes=(),
     example=Example(
@@ -76,8 +75,8 @@ RMS_NORM = Norm(
         r"\mathrm{Norm}(x) = \frac{x}"
         rf"{{\sqrt{{\frac{{1}}{{{d_model}}}\sum_i x_i^2 + {eps}}}}} \odot g"
     ),
-    n_kept=lambda d_model: 2 * d_model + 1,  # on a CPU its steps are taken one by one
-    keeps_input=False,
+    n_saved=lambda d_model: 2 * d_model + 1,  # on a CPU its steps are taken one by one
+    saves_input=False,
     code=lambda eps: f"nn.RMSNorm(D_MODEL, eps={eps})",
     classes=(),
     example=Example(
@@ -100,8 +99,8 @@ NO_NORM = Norm(
     layer="torch.nn:Identity",
     parameters={},
     latex=None,
-    n_kept=lambda d_model: 0,
-    keeps_input=False,
+    n_saved=lambda d_model: 0,
+    saves_input=False,
     code=None,
     classes=(),
     example=None,

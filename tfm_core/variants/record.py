@@ -6,6 +6,7 @@ Nothing here imports torch: a page reads every word of every variant before a mo
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
 from functools import cached_property
@@ -139,7 +140,7 @@ class UnknownVariant(KeyError):
 
 
 class LazyModule:
-    """Stands for a module and imports it when one of its names is first used.
+    """Stands for a module or a package and imports it when one of its names is first used.
 
     A record names its parts through it where importing them at once would load torch or a page, or
     go in a circle. Type checkers and editors see the plain import beside it::
@@ -155,8 +156,14 @@ class LazyModule:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        """Return what the module calls ``name``. Raises ImportError or AttributeError."""
-        return getattr(importlib.import_module(self._name), name)
+        """Return what the module calls ``name``, or its submodule of that name, lazy too.
+
+        Raises ImportError or AttributeError.
+        """
+        module = importlib.import_module(self._name)
+        value = getattr(module, name, None)
+        is_submodule = hasattr(module, "__path__") and (value is None or inspect.ismodule(value))
+        return LazyModule(f"{self._name}.{name}") if is_submodule else getattr(module, name)
 
 
 def resolve(path: str) -> Any:

@@ -50,11 +50,6 @@ def can_halve(side: int, patch_size: int) -> bool:
     return n > 0 and ceil(side / 2**n) * patch_size == side
 
 
-def always_fits(side: int, patch_size: int) -> bool:
-    """Return True: whatever patches a picture can be cut into will do."""
-    return True
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stem(Variant):
     """layer: called with channels, patch_size and d_model.
@@ -72,7 +67,7 @@ class Stem(Variant):
 
     layer: str
     halves: bool = False
-    fits: Callable[[int, int], bool] = always_fits
+    fits: Callable[[int, int], bool] = lambda side, patch_size: True
     misfit: str | None = None
     latex: str
     rows: tuple[str, ...] = ()
@@ -121,9 +116,7 @@ WIDTH = 8
 CONVOLUTIONAL = Stem(
     name="conv",
     label=N_("Convolutional"),
-    help=N_(
-        "A 3x3 convolution sees strokes across patches (Xiao et al. 2021).",
-    ),
+    help=N_("A 3x3 convolution sees strokes across patches (Xiao et al. 2021)."),
     source="Dosovitskiy et al. 2021, Eq. 1; Xiao et al. 2021",
     layer="tfm_core.layers.fast:ConvStem",
     latex=r"\mathrm{patch}_t(\mathrm{GELU}(K * \mathrm{image} + b_K))",

@@ -1,7 +1,7 @@
 """The kinds of task: what belongs to each, from its data to the walk through its model.
 
 A kind is one record. A new kind is its settings (one more class in ``config.task.TaskConfig``), its
-own modules, and its record here; what pages show of it is in ``pages.ui.task_panels``.
+own modules, and its record here; what pages show of it is in ``pages.ui.model.task_panels``.
 """
 
 from __future__ import annotations
@@ -16,70 +16,51 @@ from tfm_core.variants.record import LazyModule, Registry, Variant
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tfm_core.config import (
-        Experiment,
-        caption_task,
-        corpus_tasks,
-        image_tasks,
-        own_pictures,
-        own_tasks,
-    )
-    from tfm_core.config import task as task_config
+    import tfm_core.config.caption_task
+    import tfm_core.config.corpus_tasks
+    import tfm_core.config.image_tasks
+    import tfm_core.config.own_pictures
+    import tfm_core.config.own_tasks
+    import tfm_core.config.task
+    import tfm_core.data.captions
+    import tfm_core.data.corpus.load
+    import tfm_core.data.corpus.task
+    import tfm_core.data.image_data
+    import tfm_core.data.own.pictures_task
+    import tfm_core.data.own.task
+    import tfm_core.data.shape
+    import tfm_core.data.text
+    import tfm_core.data.text_data
+    import tfm_core.inspect.attention.inputs
+    import tfm_core.inspect.attention.own_example
+    import tfm_core.inspect.errors.validation_errors
+    import tfm_core.inspect.source.carried
+    import tfm_core.inspect.training_step.batch
+    import tfm_core.inspect.walk.captions
+    import tfm_core.inspect.walk.pictures
+    import tfm_core.inspect.walk.texts
+    import tfm_core.probe.snapshot
+    import tfm_core.training.caption_objective
+    import tfm_core.training.language
+    import tfm_core.training.masked
+    import tfm_core.training.objectives
+    from tfm_core.config import Experiment
     from tfm_core.config.reads import NamedTaskConfig
     from tfm_core.config.shape import Shape
-    from tfm_core.data import captions, image_data, text, text_data
-    from tfm_core.data import shape as shapes
-    from tfm_core.data.corpus import load as corpus
-    from tfm_core.data.corpus import task as corpus_texts
     from tfm_core.data.load import Data
-    from tfm_core.data.own import pictures_task
-    from tfm_core.data.own import task as own_texts
     from tfm_core.data.text.task import TextTask
-    from tfm_core.inspect.attention import inputs as model_inputs
-    from tfm_core.inspect.attention import own_example
     from tfm_core.inspect.attention.example import Example
-    from tfm_core.inspect.errors import validation_errors
-    from tfm_core.inspect.source import carried as run_data
+    from tfm_core.inspect.attention.inputs import Batch
+    from tfm_core.inspect.errors.validation_errors import ValidationAnswer
     from tfm_core.inspect.source.carried import Carried
-    from tfm_core.inspect.training_step import batch as step_batch
-    from tfm_core.inspect.walk import captions as walk_captions
-    from tfm_core.inspect.walk import pictures as walk_pictures
-    from tfm_core.inspect.walk import texts as walk_texts
+    from tfm_core.inspect.training_step.batch import BatchRows
     from tfm_core.inspect.walk.forward import Subject
-    from tfm_core.probe import snapshot as snapshots
     from tfm_core.probe.types import Snapshot
     from tfm_core.runs.run import Run
-    from tfm_core.training import caption_objective, language, masked, objectives
     from tfm_core.training.loop import Trainer
-else:  # imported where something of it is used first
-    caption_task = LazyModule("tfm_core.config.caption_task")
-    corpus_tasks = LazyModule("tfm_core.config.corpus_tasks")
-    image_tasks = LazyModule("tfm_core.config.image_tasks")
-    own_pictures = LazyModule("tfm_core.config.own_pictures")
-    own_tasks = LazyModule("tfm_core.config.own_tasks")
-    task_config = LazyModule("tfm_core.config.task")
-    captions = LazyModule("tfm_core.data.captions")
-    corpus = LazyModule("tfm_core.data.corpus.load")
-    corpus_texts = LazyModule("tfm_core.data.corpus.task")
-    image_data = LazyModule("tfm_core.data.image_data")
-    own_texts = LazyModule("tfm_core.data.own.task")
-    pictures_task = LazyModule("tfm_core.data.own.pictures_task")
-    shapes = LazyModule("tfm_core.data.shape")
-    text = LazyModule("tfm_core.data.text")
-    text_data = LazyModule("tfm_core.data.text_data")
-    model_inputs = LazyModule("tfm_core.inspect.attention.inputs")
-    validation_errors = LazyModule("tfm_core.inspect.errors.validation_errors")
-    own_example = LazyModule("tfm_core.inspect.attention.own_example")
-    run_data = LazyModule("tfm_core.inspect.source.carried")
-    step_batch = LazyModule("tfm_core.inspect.training_step.batch")
-    walk_captions = LazyModule("tfm_core.inspect.walk.captions")
-    walk_pictures = LazyModule("tfm_core.inspect.walk.pictures")
-    walk_texts = LazyModule("tfm_core.inspect.walk.texts")
-    snapshots = LazyModule("tfm_core.probe.snapshot")
-    caption_objective = LazyModule("tfm_core.training.caption_objective")
-    language = LazyModule("tfm_core.training.language")
-    masked = LazyModule("tfm_core.training.masked")
-    objectives = LazyModule("tfm_core.training.objectives")
+    from tfm_core.training.objectives import Objective
+else:  # its modules are imported where something of them is used first
+    tfm_core = LazyModule("tfm_core")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,14 +87,14 @@ class TaskKind(Variant):
     config: Callable[[], type[NamedTaskConfig]]
     load: Callable[[], Callable[..., Data]]
     shape: Callable[[], Callable[[Experiment], Shape]]
-    objective: Callable[[], Callable[..., objectives.Objective]]
+    objective: Callable[[], Callable[..., Objective]]
     probe: Callable[[], Callable[[Trainer], dict[str, Any]]]
     snapshot: Callable[[], Callable[[Trainer, int | None], Snapshot]]
     inputs: Callable[[], Callable[..., tuple[Tensor, ...]]]
-    batches: Callable[[], Callable[..., model_inputs.Batch]]
-    errors: Callable[[], Callable[..., list[validation_errors.ValidationAnswer]]] | None
+    batches: Callable[[], Callable[..., Batch]]
+    errors: Callable[[], Callable[..., list[ValidationAnswer]]] | None
     own_text: Callable[[], Callable[[Run, str], Example]] | None
-    batch_rows: Callable[[], Callable[[Trainer, Tensor], step_batch.BatchRows]]
+    batch_rows: Callable[[], Callable[[Trainer, Tensor], BatchRows]]
     class_name: Callable[[], Callable[[Trainer, int], str]]
     walk: Callable[[], Callable[..., Subject]]
     carried: Callable[[], Callable[[Experiment], Carried]]
@@ -125,101 +106,101 @@ TEXT = TaskKind(
     label=N_("Text"),
     help=N_("Answer a text with words, a label, or its blanks."),
     source="Sutskever et al. 2014",
-    config=lambda: task_config.TextTaskConfig,
-    text=lambda: text.generated,
-    load=lambda: text_data.load_text,
-    shape=lambda: shapes.text_shape,
-    objective=lambda: masked.text_objective,
-    probe=lambda: snapshots.text_probe,
-    snapshot=lambda: snapshots.text_snapshot,
-    inputs=lambda: model_inputs.of_text,
-    batches=lambda: model_inputs.text_batch,
-    errors=lambda: validation_errors.of_texts,
-    own_text=lambda: own_example.answered,
-    batch_rows=lambda: step_batch.text_rows,
-    class_name=lambda: step_batch.token_name,
-    walk=lambda: walk_texts.of_texts,
-    carried=lambda: run_data.of_texts,
+    config=lambda: tfm_core.config.task.TextTaskConfig,
+    text=lambda: tfm_core.data.text.generated,
+    load=lambda: tfm_core.data.text_data.load_text,
+    shape=lambda: tfm_core.data.shape.text_shape,
+    objective=lambda: tfm_core.training.masked.text_objective,
+    probe=lambda: tfm_core.probe.snapshot.text_probe,
+    snapshot=lambda: tfm_core.probe.snapshot.text_snapshot,
+    inputs=lambda: tfm_core.inspect.attention.inputs.of_text,
+    batches=lambda: tfm_core.inspect.attention.inputs.text_batch,
+    errors=lambda: tfm_core.inspect.errors.validation_errors.of_texts,
+    own_text=lambda: tfm_core.inspect.attention.own_example.answered,
+    batch_rows=lambda: tfm_core.inspect.training_step.batch.text_rows,
+    class_name=lambda: tfm_core.inspect.training_step.batch.token_name,
+    walk=lambda: tfm_core.inspect.walk.texts.of_texts,
+    carried=lambda: tfm_core.inspect.source.carried.of_texts,
 )
 IMAGE = TaskKind(
     name="image",
     label=N_("Pictures"),
     help=N_("Classify a picture."),
     source="LeCun et al. 1998",
-    config=lambda: image_tasks.ImageTaskConfig,
-    load=lambda: image_data.load_images,
-    shape=lambda: shapes.image_shape,
-    objective=lambda: objectives.ImageObjective,
-    probe=lambda: snapshots.image_probe,
-    snapshot=lambda: snapshots.image_snapshot,
-    inputs=lambda: model_inputs.of_picture,
-    batches=lambda: model_inputs.picture_batch,
-    errors=lambda: validation_errors.of_pictures,
+    config=lambda: tfm_core.config.image_tasks.ImageTaskConfig,
+    load=lambda: tfm_core.data.image_data.load_images,
+    shape=lambda: tfm_core.data.shape.image_shape,
+    objective=lambda: tfm_core.training.objectives.ImageObjective,
+    probe=lambda: tfm_core.probe.snapshot.image_probe,
+    snapshot=lambda: tfm_core.probe.snapshot.image_snapshot,
+    inputs=lambda: tfm_core.inspect.attention.inputs.of_picture,
+    batches=lambda: tfm_core.inspect.attention.inputs.picture_batch,
+    errors=lambda: tfm_core.inspect.errors.validation_errors.of_pictures,
     own_text=None,
-    batch_rows=lambda: step_batch.image_rows,
-    class_name=lambda: step_batch.image_class,
-    walk=lambda: walk_pictures.of_pictures,
-    carried=lambda: run_data.of_pictures,
+    batch_rows=lambda: tfm_core.inspect.training_step.batch.image_rows,
+    class_name=lambda: tfm_core.inspect.training_step.batch.image_class,
+    walk=lambda: tfm_core.inspect.walk.pictures.of_pictures,
+    carried=lambda: tfm_core.inspect.source.carried.of_pictures,
 )
 CAPTION = TaskKind(
     name="caption",
     label=N_("Captions"),
     help=N_("Describe a picture in words."),
     source="Vinyals et al. 2015",
-    config=lambda: caption_task.CaptionTaskConfig,
-    load=lambda: captions.load_captions,
-    shape=lambda: shapes.caption_shape,
-    objective=lambda: caption_objective.CaptionObjective,
-    probe=lambda: snapshots.caption_probe,
-    snapshot=lambda: snapshots.caption_snapshot,
-    inputs=lambda: model_inputs.of_caption,
-    batches=lambda: model_inputs.caption_batch,
-    errors=lambda: validation_errors.of_captions,
+    config=lambda: tfm_core.config.caption_task.CaptionTaskConfig,
+    load=lambda: tfm_core.data.captions.load_captions,
+    shape=lambda: tfm_core.data.shape.caption_shape,
+    objective=lambda: tfm_core.training.caption_objective.CaptionObjective,
+    probe=lambda: tfm_core.probe.snapshot.caption_probe,
+    snapshot=lambda: tfm_core.probe.snapshot.caption_snapshot,
+    inputs=lambda: tfm_core.inspect.attention.inputs.of_caption,
+    batches=lambda: tfm_core.inspect.attention.inputs.caption_batch,
+    errors=lambda: tfm_core.inspect.errors.validation_errors.of_captions,
     own_text=None,
-    batch_rows=lambda: step_batch.caption_rows,
-    class_name=lambda: step_batch.caption_word,
-    walk=lambda: walk_captions.of_captions,
-    carried=lambda: run_data.of_captions,
+    batch_rows=lambda: tfm_core.inspect.training_step.batch.caption_rows,
+    class_name=lambda: tfm_core.inspect.training_step.batch.caption_word,
+    walk=lambda: tfm_core.inspect.walk.captions.of_captions,
+    carried=lambda: tfm_core.inspect.source.carried.of_captions,
 )
 CORPUS = TaskKind(
     name="corpus",
     label=N_("Language model"),
     help=N_("Continue a text."),
     source="Radford et al. 2018",
-    config=lambda: corpus_tasks.CorpusTaskConfig,
-    text=lambda: corpus_texts.corpus_task,
-    load=lambda: corpus.load_corpus,
-    shape=lambda: shapes.corpus_shape,
-    objective=lambda: language.LanguageObjective,
-    probe=lambda: snapshots.corpus_probe,
-    snapshot=lambda: snapshots.corpus_snapshot,
-    inputs=lambda: model_inputs.of_text,
-    batches=lambda: model_inputs.text_batch,
+    config=lambda: tfm_core.config.corpus_tasks.CorpusTaskConfig,
+    text=lambda: tfm_core.data.corpus.task.corpus_task,
+    load=lambda: tfm_core.data.corpus.load.load_corpus,
+    shape=lambda: tfm_core.data.shape.corpus_shape,
+    objective=lambda: tfm_core.training.language.LanguageObjective,
+    probe=lambda: tfm_core.probe.snapshot.corpus_probe,
+    snapshot=lambda: tfm_core.probe.snapshot.corpus_snapshot,
+    inputs=lambda: tfm_core.inspect.attention.inputs.of_text,
+    batches=lambda: tfm_core.inspect.attention.inputs.text_batch,
     errors=None,
-    own_text=lambda: own_example.continued_text,
-    batch_rows=lambda: step_batch.text_rows,
-    class_name=lambda: step_batch.token_name,
-    walk=lambda: walk_texts.of_texts,
-    carried=lambda: run_data.of_corpus,
+    own_text=lambda: tfm_core.inspect.attention.own_example.continued_text,
+    batch_rows=lambda: tfm_core.inspect.training_step.batch.text_rows,
+    class_name=lambda: tfm_core.inspect.training_step.batch.token_name,
+    walk=lambda: tfm_core.inspect.walk.texts.of_texts,
+    carried=lambda: tfm_core.inspect.source.carried.of_corpus,
 )
 OWN_PICTURES = replace(
     IMAGE,
     name="own-pictures",
     label=N_("Your pictures"),
     help=N_("Classify a picture into one of your classes."),
-    config=lambda: own_pictures.OwnPicturesTaskConfig,
-    load=lambda: pictures_task.load_own_pictures,
+    config=lambda: tfm_core.config.own_pictures.OwnPicturesTaskConfig,
+    load=lambda: tfm_core.data.own.pictures_task.load_own_pictures,
 )
 OWN_TEXT = replace(
     TEXT,
     name="own",
     label=N_("Your sentences"),
     help=N_("Answer a sentence with another, or a label."),
-    config=lambda: own_tasks.OwnTextTaskConfig,
-    text=lambda: own_texts.own_task,
-    load=lambda: own_texts.load_own,
-    shape=lambda: shapes.own_shape,
-    objective=lambda: objectives.OwnObjective,
-    carried=lambda: run_data.of_own_texts,
+    config=lambda: tfm_core.config.own_tasks.OwnTextTaskConfig,
+    text=lambda: tfm_core.data.own.task.own_task,
+    load=lambda: tfm_core.data.own.task.load_own,
+    shape=lambda: tfm_core.data.shape.own_shape,
+    objective=lambda: tfm_core.training.objectives.OwnObjective,
+    carried=lambda: tfm_core.inspect.source.carried.of_own_texts,
 )
 TASK_KINDS = Registry("kind of task", TEXT, IMAGE, CAPTION, CORPUS, OWN_PICTURES, OWN_TEXT)

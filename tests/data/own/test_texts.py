@@ -78,7 +78,7 @@ def test_what_cannot_be_taken_at_all_is_refused_in_a_sentence():
         (b"\x89PNG\r\n\x1a\n\0\0\0", "is not UTF-8"),
     ]:
         report = inspect_text("pairs", raw)
-        assert not report.can_keep
+        assert report.refusal
         with pytest.raises(ValueError, match=sentence):
             prepare(report)
 
@@ -248,7 +248,7 @@ def test_a_test_part_that_repeats_passages_of_training_is_said():
 
 def test_a_text_may_be_long_but_not_endless(monkeypatch):
     raw = "once upon a time there was a text. " * 20_000
-    assert inspect_text("text", raw).can_keep
+    assert inspect_text("text", raw).refusal is None
     monkeypatch.setattr(running, "MAX_TEXT", 1000)
     assert "to 1,000" in inspect_text("text", raw).refusal
 

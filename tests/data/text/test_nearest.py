@@ -6,7 +6,7 @@ import pytest
 
 from tfm_core.config import OwnTextTaskConfig
 from tfm_core.data.text import TEXT_GENERATORS, text_task
-from tfm_core.data.text.english_sentences import can_be_drawn
+from tfm_core.data.text.english_sentences import is_possible
 from tfm_core.data.text.nearest import WordChange, nearest_sentence
 
 KOREAN = TEXT_GENERATORS["english-korean"](1)
@@ -16,7 +16,7 @@ KOREAN = TEXT_GENERATORS["english-korean"](1)
 def test_what_the_grammar_draws_is_known_as_such(n_clauses):
     task, rng = TEXT_GENERATORS["english-korean"](n_clauses), random.Random(1)
     for _ in range(200):
-        assert can_be_drawn(list(task.sample(rng).src), n_clauses)
+        assert is_possible(list(task.sample(rng).src), n_clauses)
 
 
 def test_what_it_never_draws_is_none():
@@ -29,7 +29,7 @@ def test_what_it_never_draws_is_none():
         "the teacher comes",  # to where?
         "a hungry book",
     ]:
-        assert not can_be_drawn(words.split(), 1)
+        assert not is_possible(words.split(), 1)
 
 
 def test_a_sentence_of_the_grammar_stays_as_it_is():
@@ -59,7 +59,7 @@ def test_whatever_is_typed_gets_a_sentence_that_the_grammar_draws():
         ("zzz qqq", set()),
     ]:
         found = nearest_sentence(KOREAN, typed)
-        assert can_be_drawn(list(found.tokens), 1)
+        assert is_possible(list(found.tokens), 1)
         assert kept <= set(found.tokens)
         assert KOREAN.solve(found.tokens) is not None
         assert {change.typed for change in found.changes} <= {*typed.lower().split(), ""}

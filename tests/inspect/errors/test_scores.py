@@ -24,7 +24,7 @@ from tfm_core.inspect.errors.groups import (
     token_class,
 )
 from tfm_core.inspect.errors.scores import OTHERS, calibration, confusion, corpus_scores, in_cell
-from tfm_core.plots import errors as plots
+from tfm_core.plots.examples import errors as plots
 
 TRUTH = [0, 0, 1, 1, 1, 2, 2, 2, 2, 0, 1]
 SAID = [0, 2, 1, 0, 0, 2, 2, 1, 2, 0, 2]

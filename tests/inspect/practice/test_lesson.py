@@ -9,7 +9,7 @@ from safetensors.torch import load
 from tests.pages.guided_runs import guided_run
 from tfm_core.inspect.attention.trained import data_of
 from tfm_core.inspect.practice import evaluation, lesson
-from tfm_core.plots import practice as plots
+from tfm_core.plots.examples import practice as plots
 from tfm_core.runs.store import RunStore
 
 

@@ -6,7 +6,7 @@ import re
 import pytest
 import torch
 
-from pages.ui.walk_steps import step_of_map
+from pages.ui.model.walk_steps import step_of_map
 from tests.anatomy.configurations import samples
 from tests.models.variants import text_batch
 from tests.pairwise import pairwise

@@ -7,8 +7,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from pages.ui import run_time, runs_access, show
-from pages.ui.drafts import Draft
+from pages.ui import show
+from pages.ui.runs import run_time, runs_access
+from pages.ui.settings.drafts import Draft
 from pages.ui.typed import escape
 from tests.pages.counted import SLOW, calls_of
 from tests.pages.looking import said

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pages.ui import run_time
+from pages.ui.runs import run_time
 from tests.inspect.attention.test_own_example import trained
 from tests.inspect.constructed import constructed_run, small
 from tests.pages.looking import n_drawn, said

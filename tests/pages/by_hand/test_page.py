@@ -8,8 +8,8 @@ import pytest
 from pages.components.pickers import valid_pick
 from tests.pages.looking import part_of, said
 from tfm_core.inspect.by_hand import attention
-from tfm_core.plots import by_hand as plots
-from tfm_core.plots.by_hand import Pick
+from tfm_core.plots.heads import by_hand as plots
+from tfm_core.plots.heads.by_hand import Pick
 from tfm_core.plots.sheet import described
 
 PAGE = "by_hand/page.py"

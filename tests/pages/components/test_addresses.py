@@ -80,5 +80,5 @@ def test_an_address_that_no_camera_would_read_has_no_code() -> None:
 
 
 def test_nothing_is_loaded_for_it_before_it_is_asked_for() -> None:
-    code = "import sys; import pages.ui.frame; sys.exit('segno' in sys.modules)"
+    code = "import sys; import pages.ui.navigation.frame; sys.exit('segno' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -16,8 +16,8 @@ import pytest
 from pages.components import film as component
 from pages.components.film import MAX_BYTES, Asked, Film
 from pages.film import WRONG_INPUT, main
-from pages.ui import film as films
-from pages.ui import take_away
+from pages.ui.files import film as films
+from pages.ui.files import take_away
 from tests.pages.learned_runs import learned_run
 from tests.pages.made_runs import made_run
 from tfm_core.inspect.progress import stage

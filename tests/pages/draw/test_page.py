@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from pages.components.digits import SIDE
 from pages.draw import words
 from pages.draw.board import PICTURE
-from pages.ui import digit_models
+from pages.ui.model import digit_models
 from tests.pages.looking import part_of, said
 from tfm_core.data import own_picture
 from tfm_core.inspect.progress.pictures import PictureHistory, picture_history

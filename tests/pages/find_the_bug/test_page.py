@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import runs_access
-from pages.ui.page_table import PAGES
+from pages.ui.navigation.page_table import PAGES
+from pages.ui.runs import runs_access
 from tests.pages.looking import said
 from tests.pages.opening import links
 from tfm_core.inspect.bugs.bugs import BUGS, basis, bug_of, with_bug

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pages.ui import run_actions
-from pages.ui.drafts import Draft
+from pages.ui.runs import run_actions
+from pages.ui.settings.drafts import Draft
 from tests.inspect.attention.test_own_example import trained
 from tests.pages.looking import part_of, said
 from tests.training.test_language import language

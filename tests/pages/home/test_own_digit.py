@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 from pages.components.digits import SIDE, Drawing, valid_drawing
 from pages.home import hero
 from pages.home.hero import DIGITS, TRANSLATOR, digit_words
-from pages.ui import digit_models
+from pages.ui.model import digit_models
 from tests.pages.looking import part_of
 from tests.training.test_loop import experiment
 from tfm_core.data.own_picture import picture_to_input

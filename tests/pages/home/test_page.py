@@ -11,8 +11,8 @@ from pages.home.doors import DOORS
 from pages.home.page_map import WAY
 from pages.home.preset_list import ALL, START_HERE, TEACHES
 from pages.home.samples import caption_sample, text_sample
-from pages.ui import shown_run
-from pages.ui.page_table import PAGES
+from pages.ui.navigation.page_table import PAGES
+from pages.ui.runs import shown_run
 from tests.pages.made_runs import made_run
 from tfm_core.presets import PRESETS
 from tfm_core.runs.queue.run_queue import RunQueue

@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.mistakes.link import MistakesView
-from pages.ui import view_link
+from pages.ui.address import view_link
 from tests.pages.learned_runs import learned_run
 from tests.pages.opening import links, opened_at
 from tfm_core.inspect.errors.answers import answers, steps_of

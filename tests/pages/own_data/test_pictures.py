@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import run_time
+from pages.ui.runs import run_time
 from tests.data.own.files import idx, packed, png, stripes
 from tests.data.own.test_pictures_folders import as_windows_packs
 from tests.pages.opening import opened_at

@@ -8,7 +8,7 @@ import pytest
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import run_time
+from pages.ui.runs import run_time
 from tests.pages.opening import opened_at
 from tfm_core.config import CorpusTaskConfig, Experiment
 from tfm_core.config.own_tasks import OwnTextTaskConfig
@@ -150,7 +150,7 @@ def test_a_kept_set_is_looked_at_as_it_was_read_and_can_be_taken_in_again(kind: 
     report = report_of(own)
     assert report.counts == own.counts
     again = inspect_text(kind, as_lines(report), unit=report.unit)
-    assert again.can_keep
+    assert again.refusal is None
     assert again.problems == ()
     assert sum(again.counts.values()) == sum(report.counts.values())
     assert again.balance == report.balance

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import take_away, visitors
+from pages.ui.accounts import visitors
+from pages.ui.files import take_away
 from tests.data.own.test_texts import PAIRS
 from tests.export.taken import members
 from tests.pages.made_runs import made_run

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from pages.runs import filter
-from pages.ui import comparison
+from pages.ui.runs import comparison
 from tests.pages.made_runs import made_run
 from tests.pages.runs.test_page import PAGE, TOKEN, Open, captions, keys, names, places
 from tests.runs.waiting import tiny
@@ -137,7 +137,8 @@ def test_another_visitors_run_is_not_labelled_and_none_is_by_a_forged_press(
     assert "other visitors' runs keep their labels" in captions(app)
     assert store.get(own.id).labels.group == "Mine"
     assert store.get(other.id).labels == Labels()
-    monkeypatch.setattr("pages.ui.visitors.watches", lambda run: False)  # a button that is forged
+    # a button that is forged
+    monkeypatch.setattr("pages.ui.accounts.visitors.watches", lambda run: False)
     app.run().button(key="picked-set-group").click().run()
     assert "This run belongs to another visitor" in app.info[0].value
     assert store.get(other.id).labels == Labels()

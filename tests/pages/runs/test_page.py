@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.runs import filter
 from pages.runs.filter import matches
-from pages.ui import run_words
+from pages.ui.runs import run_words
 from pages.ui.typed import escape
 from tests.pages.made_runs import damaged_run, made_run, with_checkpoint
 from tests.refusing import refusing

@@ -10,8 +10,8 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from pages.server.published import Published
-from tfm_core.publish.folder import tag
-from tfm_core.publish.shelf import Shelf
+from tfm_core.hosting.published.folder import tag
+from tfm_core.hosting.published.shelf import Shelf
 
 LOG = f"log-{tag(b'log')}.jsonl"
 LASTING = f"look-{tag(b'look')}-en.json"

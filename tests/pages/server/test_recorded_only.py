@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from pages.server.published import RecordedOnly
-from pages.ui import publication
+from pages.ui.files import publication
 from tests.lacking import without
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -13,7 +13,8 @@ from pages.i18n import PAGES_DIR
 from pages.runs.filter import ListedRun
 from pages.server.health import response
 from pages.server.warm import warm, warm_rest
-from pages.ui import runs_access, stage_view
+from pages.ui.model import stage_view
+from pages.ui.runs import runs_access
 from tests.pages.made_runs import made_run
 from tfm_core.runs import run, status
 from tfm_core.runs.disk import atomic

@@ -27,7 +27,7 @@ from streamlit.web.server.starlette import starlette_websocket
 
 from pages.server import streamlit_internals
 from pages.server.streamlit_internals import BrowserCache
-from pages.ui.page_table import PAGES
+from pages.ui.navigation.page_table import PAGES
 from tests.pages.opening import opened_at
 
 PATCHED = (

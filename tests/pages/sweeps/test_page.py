@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import runs_access
+from pages.ui.runs import runs_access
 from tests.pages.looking import n_drawn, said
 from tests.pages.opening import links
 from tests.sweeps.made import HEADS, RATES, a_plan, driven, ended, waiting

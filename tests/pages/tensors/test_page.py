@@ -28,7 +28,7 @@ def boards(app):
 def test_every_operation_is_drawn(open_page):
     app = open_page(PAGE)
     for name, operation in OPERATIONS.items():
-        app.button_group(key="op").set_value(name).run()
+        app.selectbox(key="op").set_value(name).run()
         assert not app.exception, name
         assert not app.error, name
         assert operation.help in said(app)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import comparison, run_time
+from pages.ui.runs import comparison, run_time
 from tests.pages.made_runs import made_run
 from tests.runs.waiting import tiny
 from tfm_core.runs.queue.run_queue import RunQueue

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import run_time
+from pages.ui.runs import run_time
 from pages.ui.typed import escape
 from tests.inspect.symptoms.recorded_curves import recorded
 from tests.pages.learned_runs import learned_run

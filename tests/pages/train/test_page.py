@@ -15,7 +15,9 @@ from streamlit.testing.v1 import AppTest
 
 from pages.train import live, live_keys
 from pages.train.live_keys import seconds_left, speed
-from pages.ui import live_curves, run_time, show
+from pages.ui import show
+from pages.ui.model import live_curves
+from pages.ui.runs import run_time
 from tests.pages.learned_runs import learned_run
 from tests.pages.looking import part_of
 from tests.pages.made_runs import damaged_run, made_run, with_checkpoint
@@ -138,7 +140,9 @@ def test_a_run_that_a_job_has_says_which_and_where(busy_queue, open_page, monkey
     job.write(run.folder, Job("ray", run.id))
     words = said(open_page(TRAIN, run=run.id))
     assert f"Submitted to Ray as job {run.id}. It starts once the cluster has room" in words
-    write_status(run.folder, dataclasses.replace(run.status.held_by(process_id()), state="stopped"))
+    write_status(
+        run.folder, dataclasses.replace(run.status.with_process(process_id()), state="stopped")
+    )
     assert f"Ray job {run.id} on {process_id().host}" in said(open_page(TRAIN, run=run.id))
     monkeypatch.setenv("TFM_PUBLIC", "1")
     assert "Ray job" not in said(open_page(TRAIN, run=run.id))

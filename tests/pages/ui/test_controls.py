@@ -10,10 +10,13 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import controls, drafts, run_time, state, url_config
-from pages.ui.controls import KEY
-from pages.ui.drafts import Draft
-from pages.ui.fields import by_topic, settings_of
+from pages.ui import state
+from pages.ui.address import url_config
+from pages.ui.runs import run_time
+from pages.ui.settings import controls, drafts
+from pages.ui.settings.controls import KEY
+from pages.ui.settings.drafts import Draft
+from pages.ui.settings.fields import by_topic, settings_of
 from tests.pages.made_runs import made_run
 from tfm_core import made_with
 from tfm_core.config import (

@@ -9,8 +9,9 @@ import pytest
 from starlette.responses import Response
 
 from benchmarks.linked_views import VIEWS
-from pages.ui import cookies, view_link
-from pages.ui.cookies import HOST, VISITOR, Cookies
+from pages.ui.accounts import cookies
+from pages.ui.accounts.cookies import HOST, VISITOR, Cookies
+from pages.ui.address import view_link
 from tfm_core.runs.auth import is_token, new_token
 
 KEY = "only the host knows this"

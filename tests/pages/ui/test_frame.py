@@ -14,8 +14,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.i18n import PAGES_DIR
-from pages.ui import drafts, page_table, state, url_config
-from pages.ui.terms import TERMS
+from pages.ui import state
+from pages.ui.address import url_config
+from pages.ui.navigation import page_table
+from pages.ui.navigation.terms import TERMS
+from pages.ui.settings import drafts
 from tests.pages.made_runs import damaged_run, made_run
 from tests.pages.opening import links
 from tfm_core.presets import PRESETS
@@ -159,7 +162,8 @@ def test_a_run_deleted_elsewhere_is_no_longer_current(store: RunStore, open_page
 def notices_and_two_ends() -> None:
     import streamlit as st
 
-    from pages.ui import frame, state
+    from pages.ui import state
+    from pages.ui.navigation import frame
 
     frame.notices()
     st.text_input("A field below")
@@ -211,7 +215,8 @@ def test_what_is_true_for_now_only_goes_when_the_page_draws_itself_anew() -> Non
     def script() -> None:
         import streamlit as st
 
-        from pages.ui import frame, state
+        from pages.ui import state
+        from pages.ui.navigation import frame
 
         if st.button("Anew", key="anew"):  # as in a part of the page: what is above stays drawn
             state.draw_anew()

@@ -9,8 +9,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.sweeps import actions as sweeps
-from pages.ui import comparison, login, login_setup, own_choice, run_actions, visitors
-from pages.ui.run_actions import Start
+from pages.ui.accounts import login, login_setup, visitors
+from pages.ui.runs import comparison, run_actions
+from pages.ui.runs.run_actions import Start
+from pages.ui.settings import own_choice
 from pages.ui.typed import escape
 from tests.pages.made_runs import made_run, with_checkpoint
 from tests.pages.opening import opened_at

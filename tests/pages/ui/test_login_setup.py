@@ -14,7 +14,7 @@ import pytest
 import streamlit as st
 from streamlit.runtime.secrets import Secrets
 
-from pages.ui import login_setup
+from pages.ui.accounts import login_setup
 from tfm_core.runs import settings
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from pages.i18n import PAGES_DIR, content
-from pages.ui import page_table
-from pages.ui.page_table import PAGES, PageFacts
-from pages.ui.task_panels import TASK_PANELS, example_name
+from pages.ui.model.task_panels import TASK_PANELS, example_name
+from pages.ui.navigation import page_table
+from pages.ui.navigation.page_table import PAGES, PageFacts
 from tfm_core.config import CaptionTaskConfig, Experiment
 from tfm_core.presets import PRESETS
 from tfm_core.variants.tasks import TASK_KINDS

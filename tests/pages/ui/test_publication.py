@@ -11,14 +11,15 @@ import pytest
 from pages.components import live
 from pages.i18n import _, language, languages, speaking
 from pages.publish import WRONG_INPUT, main
-from pages.ui import publisher, run_actions
-from pages.ui.publication import MAX_VIEWS, REEL, Publication
-from pages.ui.publisher import Publisher, pace
+from pages.ui.files import publisher
+from pages.ui.files.publication import MAX_VIEWS, REEL, Publication
+from pages.ui.files.publisher import Publisher, pace
+from pages.ui.runs import run_actions
 from tests.pages.learned_runs import learned_run
 from tests.pages.made_runs import made_run, with_worker
+from tfm_core.hosting.published.folder import EVERY, STATE, Folder, is_served
+from tfm_core.hosting.published.shelf import Shelf
 from tfm_core.inspect.progress import stage
-from tfm_core.publish.folder import EVERY, STATE, Folder, is_served
-from tfm_core.publish.shelf import Shelf
 from tfm_core.runs.auth import NotYours, hashed, new_token
 from tfm_core.runs.disk import locks
 from tfm_core.runs.record.snapshots import snapshot_path, write

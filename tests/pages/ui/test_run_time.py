@@ -6,8 +6,9 @@ import dataclasses
 
 import pytest
 
-from pages.ui import run_time, runs_access, show
-from pages.ui.run_time import ForecastQueue
+from pages.ui import show
+from pages.ui.runs import run_time, runs_access
+from pages.ui.runs.run_time import ForecastQueue
 from tests.pages.looking import said
 from tfm_core import machine
 from tfm_core.presets import PRESETS

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pages.ui import show
-from pages.ui.page_table import PAGES
-from pages.ui.run_words import STATES
+from pages.ui.navigation.page_table import PAGES
+from pages.ui.runs.run_words import STATES
 from tfm_core.runs import status
 
 

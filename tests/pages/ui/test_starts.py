@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import comparison, state
+from pages.ui import state
+from pages.ui.runs import comparison
 from tests.pages.made_runs import made_run
 from tests.runs.waiting import tiny
 from tfm_core.runs.auth import hashed
@@ -21,7 +22,7 @@ Press = Callable[..., AppTest]
 
 
 def train(experiments, device):  # a script of its own, which knows no types
-    from pages.ui import comparison
+    from pages.ui.runs import comparison
 
     comparison.seed_button(
         lambda: [comparison.Start(one, device) for one in experiments], key="of-test"
@@ -29,7 +30,7 @@ def train(experiments, device):  # a script of its own, which knows no types
 
 
 def train_run(run):
-    from pages.ui import comparison
+    from pages.ui.runs import comparison
 
     comparison.seed_button(lambda: [comparison.start_like(run)], key="of-test")
 

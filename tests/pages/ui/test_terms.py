@@ -11,9 +11,9 @@ import pytest
 
 from benchmarks.linked_views import VIEWS
 from pages.components.files import FOLDER
-from pages.ui import view_link
-from pages.ui.page_table import PAGES
-from pages.ui.terms import BY_SETTING, TERMS
+from pages.ui.address import view_link
+from pages.ui.navigation.page_table import PAGES
+from pages.ui.navigation.terms import BY_SETTING, TERMS
 from tfm_core.presets import PRESETS
 
 

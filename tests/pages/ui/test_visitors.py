@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import run_actions, visitors
+from pages.ui.accounts import visitors
+from pages.ui.runs import run_actions
 from tests.pages.made_runs import made_run, with_checkpoint
 from tests.pages.opening import opened_at
 from tfm_core.runs.auth import NotYours, Visitor, hashed, new_token
@@ -246,7 +247,7 @@ def test_pages_change_runs_through_their_actions_and_list_them_through_visitors(
     Sweeps have a place of their own that asks, and their trials are runs as all others.
     """
     counts = {"visitors.py", "live.py", "controls.py", "warm.py"}
-    asks = {ROOT / "pages/ui/run_actions.py", ROOT / "pages/sweeps/actions.py"}
+    asks = {ROOT / "pages/ui/runs/run_actions.py", ROOT / "pages/sweeps/actions.py"}
     for path in (ROOT / "pages").rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         assert path in asks or not ACTIONS.search(text), path

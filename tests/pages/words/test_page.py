@@ -36,7 +36,7 @@ def test_every_view_is_there(with_recorded, open_page, run_id):
 @pytest.mark.parametrize("corpus", ["text", "korean"])
 def test_every_way_to_cut(open_page, corpus):
     app = open_page(PAGE)
-    app.button_group(key="words-corpus").set_value(corpus).run()
+    app.selectbox(key="words-corpus").set_value(corpus).run()
     for cut in ("bpe", "word", "character", "byte"):
         app.button_group(key="words-cut").set_value(cut).run()
         assert not app.exception, cut
@@ -58,7 +58,7 @@ def test_merges_shorten_the_text(open_page):
 def test_a_word_outside_the_vocabulary_is_shown_as_unknown(open_page):
     app = open_page(PAGE)
     app.text_area(key="words-text").set_value("the xylophone").run()
-    app.button_group(key="words-corpus").set_value("english").run()
+    app.selectbox(key="words-corpus").set_value("english").run()
     app.button_group(key="words-cut").set_value("word").run()
     assert "**1** unknown (50.0 %)" in said(app)
     assert "xylophone<s>&lt;unk&gt;</s>" in html(app)

@@ -24,7 +24,7 @@ def training(store, device: str, state="running") -> Run:
     """Return a run that this process trains, as far as anybody can see."""
     run = store.create(tiny(), device=device)
     status = dataclasses.replace(
-        run.status.held_by(process_id()), state=state, heartbeat=time.time()
+        run.status.with_process(process_id()), state=state, heartbeat=time.time()
     )
     write_status(run.folder, status)
     return run

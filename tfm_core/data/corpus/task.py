@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
@@ -15,7 +14,7 @@ from tfm_core.data.own import sets
 from tfm_core.data.own.task import own_test, own_text, own_vocabulary
 from tfm_core.data.own.tokens import Cutter, learned_from_text
 from tfm_core.data.text.english_sentences import WORDS
-from tfm_core.data.text.task import Pair
+from tfm_core.data.text.task import Pair, words_of
 from tfm_core.data.vocabulary import SPECIALS, UNK, Vocabulary
 from tfm_core.sentences import N_, Sentence, StudentError
 from tfm_core.variants.units import joined_words, normalised
@@ -157,7 +156,7 @@ class CorpusTask:
 
     def _cut(self, text: str) -> list[str]:
         if self.is_grammar and self.config.unit == "words":
-            return re.sub(r"[\s.,!?;]+", " ", text.lower()).split()
+            return words_of(text)
         return self.cutter.cut_text(normalised(text))
 
     def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
@@ -194,9 +193,7 @@ class CorpusTask:
 
 def corpus_task(config: CorpusTaskConfig) -> CorpusTask:
     """Return the task of a configuration; an equal one gives the same object."""
-    return _made(config)
+    return _cached_task(config)
 
 
-@lru_cache(maxsize=8)
-def _made(config: CorpusTaskConfig) -> CorpusTask:
-    return CorpusTask(config)
+_cached_task = lru_cache(maxsize=8)(CorpusTask)

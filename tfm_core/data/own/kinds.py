@@ -128,25 +128,25 @@ def text_proposals(own: OwnSet) -> list[Proposal]:
     n_train = int(own.counts["train"])
     if isinstance(task, CorpusTaskConfig):
         return _of_text(task, n_train)
-    batch = _batch(n_train, task.src_len + task.tgt_len)
-    steps = _steps(n_train, batch)
+    # fewer sentences a step where they are long, and many steps an epoch
+    batch = min(64, max(8, _TOKENS // (task.src_len + task.tgt_len)), max(8, n_train // 8))
+    steps = round(min(_MAX_STEPS, max(_MIN_STEPS, _READ * n_train // batch)) / 100) * 100
     width = 32 if n_train < 300 else 64 if n_train < 20_000 else 128
     deep = n_train >= 3_000
-    quick = _experiment(family, task, _sized(family, width // 2, 1), batch, max(200, steps // 4))
-    usual = _experiment(family, task, _sized(family, width, 2 if deep else 1), batch, steps)
+    quick = experiment_on(task, family, _sized(family, width // 2, 1), batch, max(200, steps // 4))
+    usual = experiment_on(task, family, _sized(family, width, 2 if deep else 1), batch, steps)
+    return _usual_and_quick(
+        (N_("Sized for this many sentences, each read many times."), usual),
+        (N_("Half as wide, a quarter of the steps: does it start to learn?"), quick),
+    )
+
+
+def _usual_and_quick(
+    usual: tuple[str, Experiment], quick: tuple[str, Experiment]
+) -> list[Proposal]:
     return [
-        Proposal(
-            "usual",
-            N_("Usual"),
-            N_("Sized for this many sentences, each read many times."),
-            usual,
-        ),
-        Proposal(
-            "quick",
-            N_("Quick look"),
-            N_("Half as wide, a quarter of the steps: does it start to learn?"),
-            quick,
-        ),
+        Proposal("usual", N_("Usual"), *usual),
+        Proposal("quick", N_("Quick look"), *quick),
     ]
 
 
@@ -156,33 +156,14 @@ def _of_text(task: CorpusTaskConfig, n_tokens: int) -> list[Proposal]:
     task = task.replace(context=context)
     steps = 600 if n_tokens < 5_000 else 1500 if n_tokens < 100_000 else 3000
     width = 48 if n_tokens < 20_000 else 96
-    sized = _sized("decoder-only", width, 2) | {"dropout": 0.1, "tie_embeddings": True}
-    small = _sized("decoder-only", width // 2, 1)
-    return [
-        Proposal(
-            "usual",
-            N_("Usual"),
-            N_("A small GPT with a context of {context} tokens.", context=context),
-            _experiment("decoder-only", task, sized, 32, steps),
-        ),
-        Proposal(
-            "quick",
-            N_("Quick look"),
-            N_("Half as wide, a third of the steps: does it start to learn?"),
-            _experiment("decoder-only", task, small, 32, steps // 3),
-        ),
-    ]
-
-
-def _batch(n_train: int, n_tokens: int) -> int:
-    """Return how many sentences a step reads: fewer of long ones, and many steps an epoch."""
-    fits = max(8, _TOKENS // n_tokens)
-    return int(min(64, fits, max(8, n_train // 8)))
-
-
-def _steps(n_train: int, batch: int) -> int:
-    steps = min(_MAX_STEPS, max(_MIN_STEPS, _READ * n_train // batch))
-    return round(steps / 100) * 100
+    family = "decoder-only"
+    sized = _sized(family, width, 2) | {"dropout": 0.1, "tie_embeddings": True}
+    usual = experiment_on(task, family, sized, 32, steps)
+    quick = experiment_on(task, family, _sized(family, width // 2, 1), 32, steps // 3)
+    return _usual_and_quick(
+        (N_("A small GPT with a context of {context} tokens.", context=context), usual),
+        (N_("Half as wide, a third of the steps: does it start to learn?"), quick),
+    )
 
 
 def _sized(family: str, width: int, depth: int) -> dict[str, Any]:
@@ -196,13 +177,10 @@ def _sized(family: str, width: int, depth: int) -> dict[str, Any]:
     return {"d_model": width, "n_heads": width // 16, "d_ff": 2 * width, **depths}
 
 
-def _experiment(
-    family: str,
-    task: OwnTextTaskConfig | CorpusTaskConfig,
-    model: dict[str, Any],
-    batch: int,
-    steps: int,
+def experiment_on(
+    task: TaskConfig, family: str, model: dict[str, Any], batch: int, steps: int
 ) -> Experiment:
+    """Return an experiment on a task. model: settings besides the family's defaults."""
     values = default_sections(family, task.name)
     values["model"] |= model
     values["task"] = task.model_dump()

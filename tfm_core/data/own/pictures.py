@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -33,7 +35,7 @@ MAX_UNPACKED = 400_000_000
 """Bytes that an upload may have once it is unpacked."""
 MAX_DECODED = 2_000_000_000
 """Pixels that are decoded of one upload, before they are made smaller: some twenty seconds."""
-MAX_SAID = 50
+MAX_LISTED = 50
 """Sentences on files that were left out; the rest is counted."""
 
 Part = Literal["train", "validation", "test"]
@@ -65,6 +67,8 @@ ENCODINGS = {
 
 Grid = npt.NDArray[np.uint8]
 _DROPPED = MARKUP.replace("_", "")
+ZIP_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError)
+"""What reading a damaged zip, or a member of one, raises."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,14 +176,18 @@ class LeftOut:
     def add(self, name: str, why: str, *, n: int = 1) -> None:
         """Note a file, or ``n`` of them, and why it was left out."""
         self.n += n
-        if len(self.sentences) < MAX_SAID:
+        if len(self.sentences) < MAX_LISTED:
             self.sentences.append(N_("{name}: {why}", name=shown(name), why=why))
 
 
 def shown(name: str) -> str:
     """Return a file's name, printable and at most 80 characters long."""
-    plain = "".join(one if one.isprintable() else "?" for one in name)
+    plain = _printable(name)
     return plain if len(plain) <= 80 else f"…{plain[-79:]}"
+
+
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def part_of(name: str) -> Part | None:
@@ -220,11 +228,11 @@ def class_labels(folders: Iterable[str]) -> dict[str, str]:
 def class_label(text: str) -> str:
     """Return a text as the name of a class: in NFC, in one line, without markup."""
     cleaned = "".join(" " if one == "_" else one for one in text if one not in _DROPPED)
-    plain = "".join(one if one.isprintable() else "?" for one in cleaned)
-    return " ".join(unicodedata.normalize("NFC", plain).split())[:MAX_NAME].strip()
+    plain = unicodedata.normalize("NFC", _printable(cleaned))
+    return " ".join(plain.split())[:MAX_NAME].strip()
 
 
-def check_room(n: int, form: PictureForm) -> None:
+def check_n_pictures(n: int, form: PictureForm) -> None:
     """Raise StudentError for more pictures than a set may have."""
     fits = min(MAX_PICTURES, MAX_PIXELS // (form.channels * form.size**2))
     if n > fits:
@@ -246,7 +254,7 @@ def check_classes(n: int) -> None:
         )
 
 
-def squared(image: Image.Image, form: PictureForm, done: Counter[str]) -> Grid:
+def as_square(image: Image.Image, form: PictureForm, done: Counter[str]) -> Grid:
     """Return a picture in the form, uint8 (C, size, size); ``done`` counts what was done to it."""
     from PIL import Image, ImageOps
 

@@ -9,14 +9,13 @@ import gzip
 import hashlib
 import io
 import math
-import re
 import tokenize
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,20 +28,21 @@ from tfm_core.data.own.pictures import (
     MAX_PICTURES,
     MAX_UNPACKED,
     PARTS,
+    ZIP_DAMAGE,
     Grid,
     LeftOut,
     Part,
     PictureForm,
     Pictures,
     ReadingChoices,
+    as_square,
     check_classes,
-    check_room,
+    check_n_pictures,
     class_labels,
     class_order,
     notes_on,
     part_of,
     shown,
-    squared,
 )
 from tfm_core.sentences import N_, Paragraph, StudentError
 
@@ -82,7 +82,7 @@ def read_arrays(
     Raises ValueError that names the file.
     """
     pairs = _pairs(arrays)
-    check_room(sum(len(pictures.values) for pictures, _labels in pairs), form)
+    check_n_pictures(sum(len(pictures.values) for pictures, _labels in pairs), form)
     done: Counter[str] = Counter()
     is_turned = choices.is_turned
     if is_turned is None:  # EMNIST is published with rows and columns swapped
@@ -150,9 +150,7 @@ def _alike(file: ArrayFile, form: PictureForm, done: Counter[str]) -> Grid:
     values = np.asarray(file.values, np.uint8)
     if values.ndim == 2:
         raise StudentError(
-            Paragraph(
-                "own-data/array-shape", name=file.name, shape=" x ".join(map(str, values.shape))
-            )
+            Paragraph("own-data/array-shape", name=file.name, shape=_sizes(values.shape))
         )
     if values.ndim == 4:
         if values.shape[1] == 3 and values.shape[3] != 3:
@@ -161,12 +159,16 @@ def _alike(file: ArrayFile, form: PictureForm, done: Counter[str]) -> Grid:
             raise StudentError(
                 "{name} has pictures of shape {shape}; use 1 or 3 channels.",
                 name=file.name,
-                shape=" x ".join(map(str, values.shape[1:])),
+                shape=_sizes(values.shape[1:]),
             )
         values = values[..., 0] if values.shape[3] == 1 else values
     if form.is_grey and values.shape[1:] == (form.size, form.size):
         return values[:, None].copy()
-    return np.stack([squared(Image.fromarray(one), form, done) for one in values])
+    return np.stack([as_square(Image.fromarray(one), form, done) for one in values])
+
+
+def _sizes(shape: Iterable[int]) -> str:
+    return " x ".join(map(str, shape))
 
 
 _GZIP = b"\x1f\x8b"
@@ -200,7 +202,7 @@ def _idx_array(name: str, plain: bytes) -> ArrayFile:
         raise StudentError(
             "{name} should have {right:,} bytes for {shape}, but has {n:,}.",
             name=shown(name),
-            shape=" x ".join(map(str, header.shape)),
+            shape=_sizes(header.shape),
             right=header.n_bytes,
             n=len(plain),
         )
@@ -235,7 +237,7 @@ def _compared(contents: Sequence[bytes], arrays: Sequence[ArrayFile]) -> list[st
     notes: list[str] = []
     same: list[str] = []
     for content, file in zip(contents, arrays, strict=True):
-        name = re.sub(r"\.gz$", "", file.name).replace(".idx", "-idx")
+        name = file.name.removesuffix(".gz").replace(".idx", "-idx")
         if name not in official:
             continue
         if hashlib.md5(content, usedforsecurity=False).hexdigest() == official[name]:
@@ -245,16 +247,14 @@ def _compared(contents: Sequence[bytes], arrays: Sequence[ArrayFile]) -> list[st
                 N_(
                     "{name} is named like an MNIST file, but differs ({shape}).",
                     name=file.name,
-                    shape=" x ".join(map(str, file.values.shape)),
+                    shape=_sizes(file.values.shape),
                 )
             )
     if same:
-        words = N_("MNIST’s own files: {names}.", names=", ".join(same))
-        notes.append(words)
+        notes.append(N_("MNIST’s own files: {names}.", names=", ".join(same)))
     return notes
 
 
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError)
 _BAD_HEADER = (tokenize.TokenError, SyntaxError, TypeError, RecursionError, OverflowError)
 """What NumPy raises, beside ValueError, on a header that is damaged or forged."""
 
@@ -270,7 +270,7 @@ def is_npz(content: bytes) -> bool:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             names = archive.namelist()
-    except _DAMAGE:
+    except ZIP_DAMAGE:
         return False
     return bool(names) and all(name.endswith(".npy") for name in names)
 
@@ -318,8 +318,9 @@ def _array(
     """Return one array of at most ``room`` bytes. Raises StudentError."""
     try:
         with archive.open(entry) as file:
-            shape, dtype = _header(file)
-    except (*_DAMAGE, *_BAD_HEADER, RuntimeError, KeyError):
+            version = np.lib.format.read_magic(file)
+            shape, _is_fortran, dtype = _HEADERS[version](file)
+    except (*ZIP_DAMAGE, *_BAD_HEADER, RuntimeError, KeyError):
         raise StudentError(_UNREADABLE, name=shown(name)) from None
     if dtype.hasobject:
         raise StudentError(
@@ -329,7 +330,7 @@ def _array(
         raise StudentError(
             "{name} has the shape {shape}; the limit is {most:,} pictures.",
             name=shown(name),
-            shape=" x ".join(map(str, shape)),
+            shape=_sizes(shape),
             most=MAX_PICTURES,
         )
     if math.prod(shape) * dtype.itemsize > room:
@@ -341,7 +342,7 @@ def _array(
     try:
         with archive.open(entry) as file:
             array: npt.NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
-    except (*_DAMAGE, *_BAD_HEADER, RuntimeError):
+    except (*ZIP_DAMAGE, *_BAD_HEADER, RuntimeError):
         raise StudentError(_UNREADABLE, name=shown(name)) from None
     return array
 
@@ -349,18 +350,12 @@ def _array(
 _UNREADABLE = N_("{name} is damaged, encrypted or not a NumPy array.")
 
 
-def _header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    version = np.lib.format.read_magic(file)
-    shape, _is_fortran, dtype = _HEADERS[version](file)
-    return shape, dtype
-
-
 def _npz_array(name: str, array: npt.NDArray[Any], left_out: LeftOut) -> ArrayFile | None:
     """Return an array as pictures or labels; any other is noted as skipped."""
     part, called = part_of_file(name), shown(name)
     if array.ndim == 2 and array.shape[1] == 1:  # MedMNIST's labels
         array = array[:, 0]
-    shape = " x ".join(map(str, array.shape)) or "1"
+    shape = _sizes(array.shape) or "1"
     if array.ndim == 1 and array.size and (array.dtype.kind in "iuU" or _is_whole(array)):
         whole = array if array.dtype.kind == "U" else array.astype(np.int64)
         return ArrayFile(called, part, whole.astype(np.str_))

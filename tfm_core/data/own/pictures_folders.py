@@ -207,13 +207,10 @@ def layout_of(folders: Sequence[Path], choice: Folders | None = None) -> FolderL
     kinds = set(parts.values())
     if not has_inner:
         if len(kinds) > 1:
-            raise StudentError(
-                Paragraph(
-                    "own-data/splits-without-classes",
-                    names=", ".join(f"“{shown(name)}”" for name in parts),
-                )
-            )
-        is_inside = len(names) > 1 and _are_splits(different)
+            quoted = ", ".join(f"“{shown(name)}”" for name in parts)
+            raise StudentError(Paragraph("own-data/splits-without-classes", names=quoted))
+        inner = {part_of(folder[1]) if len(folder) > 1 else None for folder in different}
+        is_inside = len(names) > 1 and None not in inner and len(inner) > 1
         return FolderLayout(wrapper, is_split_inside=is_inside)
     is_clear = len(kinds) > 1 and len(parts) == len(names)
     guess: Folders = "splits" if len(kinds) > 1 or len(parts) == len(names) else "classes"
@@ -221,12 +218,6 @@ def layout_of(folders: Sequence[Path], choice: Folders | None = None) -> FolderL
     if (choice or guess) == "classes":
         return FolderLayout(wrapper, names=ambiguous)
     return FolderLayout(wrapper, _splits(different, parts), names=ambiguous)
-
-
-def _are_splits(folders: Iterable[Path]) -> bool:
-    """Return whether all second folders are splits, of two kinds or more."""
-    kinds = {part_of(folder[1]) if len(folder) > 1 else None for folder in folders}
-    return None not in kinds and len(kinds) > 1
 
 
 def _splits(folders: Iterable[Path], parts: Mapping[str, Part]) -> dict[str, tuple[Part, Path]]:

@@ -70,8 +70,11 @@ def findings(pictures: Pictures, parts: npt.NDArray[np.int8]) -> list[SetFinding
     problem = _problem(pictures, parts)
     if problem is not None:
         return [SetFinding("problem", problem), *warnings]
-    twins = _on_twins(duplicates(pictures, parts))
-    return [*_on_missing(pictures, parts), *warnings, *_on_classes(pictures, parts), *twins]
+    if names := _untrained(pictures, parts):
+        words = N_("Only the test has {names}, so the model cannot learn them.", names=_some(names))
+        warnings.insert(0, SetFinding("warning", words))
+    warnings += [SetFinding("warning", words) for words in _on_classes(pictures, parts)]
+    return [*warnings, *_on_duplicates(duplicates(pictures, parts))]
 
 
 def counts(pictures: Pictures, parts: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
@@ -130,19 +133,14 @@ def _untrained(pictures: Pictures, parts: npt.NDArray[np.int8]) -> list[str]:
     return [name for at, name in enumerate(pictures.class_names) if at not in trained]
 
 
-def _on_missing(pictures: Pictures, parts: npt.NDArray[np.int8]) -> Iterator[SetFinding]:
-    if names := _untrained(pictures, parts):
-        words = N_("Only the test has {names}, so the model cannot learn them.", names=_some(names))
-        yield SetFinding("warning", words)
-
-
-def _on_classes(pictures: Pictures, parts: npt.NDArray[np.int8]) -> Iterator[SetFinding]:
+def _on_classes(pictures: Pictures, parts: npt.NDArray[np.int8]) -> Iterator[str]:
+    """Yield warnings on uneven and untested classes, and on blank pictures."""
     table = counts(pictures, parts)
     per_class = table.sum(1)
     most, least = int(per_class.argmax()), int(per_class.argmin())
     names, n = pictures.class_names, len(pictures)
     if per_class[most] >= _UNEVEN * per_class[least]:
-        words: str = Paragraph(
+        yield Paragraph(
             "own-data/uneven",
             n_most=int(per_class[most]),
             most=names[most],
@@ -150,35 +148,32 @@ def _on_classes(pictures: Pictures, parts: npt.NDArray[np.int8]) -> Iterator[Set
             least=names[least],
             share=100 * per_class[most] / n,
         )
-        yield SetFinding("warning", words)
     untested = [names[at] for at, n_tested in enumerate(table[:, TEST]) if not n_tested]
     if untested:
-        words = N_("The test has no pictures of {names}.", names=_some(untested))
-        yield SetFinding("warning", words)
+        yield N_("The test has no pictures of {names}.", names=_some(untested))
     n_blank = int((pictures.images.reshape(n, -1).std(1) == 0).sum())
     if n_blank:
-        words = N_("Blank pictures: {n:,} of {all:,}.", n=n_blank, all=n)
-        yield SetFinding("warning", words)
+        yield N_("Blank pictures: {n:,} of {all:,}.", n=n_blank, all=n)
 
 
-def _on_twins(twins: Duplicates) -> Iterator[SetFinding]:
-    if twins.n_across:
+def _on_duplicates(found: Duplicates) -> Iterator[SetFinding]:
+    if found.n_across:
         words = N_(
             "Test or validation pictures also in training: {n:,}. Drop the duplicates.",
-            n=twins.n_across,
+            n=found.n_across,
         )
         yield SetFinding("warning", words)
-    if twins.n_contradicting:
+    if found.n_contradicting:
         words = N_(
             "Pictures in several classes: {n:,}; no model can tell which is right.",
-            n=twins.n_contradicting,
+            n=found.n_contradicting,
         )
         yield SetFinding("warning", words)
-    if twins.n_again and twins.example is not None:
-        first, second = twins.example
+    if found.example is not None:
+        first, second = found.example
         words = N_(
             "Duplicate pictures: {n:,}; {second} equals {first}.",
-            n=twins.n_again,
+            n=found.n_again,
             first=first,
             second=second,
         )
@@ -237,9 +232,9 @@ def without_doubles(pictures: Pictures) -> Pictures:
     for at, image in enumerate(pictures.images):
         seen.setdefault(image.tobytes(), at)
     first_places = np.array(sorted(seen.values()))
-    dropped = len(pictures) - len(first_places)
-    words = N_("Duplicates dropped: {n:,}.", n=dropped)
-    return dataclasses.replace(_only(pictures, first_places), **_also(pictures, {words: dropped}))
+    n = len(pictures) - len(first_places)
+    skipped = _skipped_fields(pictures, {N_("Duplicates dropped: {n:,}.", n=n): n})
+    return dataclasses.replace(_subset(pictures, first_places), **skipped)
 
 
 def renamed(pictures: Pictures, names: Sequence[str]) -> Pictures:
@@ -265,16 +260,16 @@ def renamed(pictures: Pictures, names: Sequence[str]) -> Pictures:
         for typed, name in dict(zip(names, called, strict=True)).items()
         if name and name != typed.strip()
     )
-    remaining = _only(dataclasses.replace(pictures, labels=labels), np.flatnonzero(labels >= 0))
+    remaining = _subset(dataclasses.replace(pictures, labels=labels), np.flatnonzero(labels >= 0))
     return dataclasses.replace(
         remaining,
         class_names=class_names,
         notes=(*remaining.notes, *notes),
-        **_also(pictures, reasons),
+        **_skipped_fields(pictures, reasons),
     )
 
 
-def _only(pictures: Pictures, places: npt.NDArray[np.int64]) -> Pictures:
+def _subset(pictures: Pictures, places: npt.NDArray[np.int64]) -> Pictures:
     """Return the pictures at these indices."""
     return dataclasses.replace(
         pictures,
@@ -285,7 +280,7 @@ def _only(pictures: Pictures, places: npt.NDArray[np.int64]) -> Pictures:
     )
 
 
-def _also(pictures: Pictures, reasons: Mapping[str, int]) -> dict[str, Any]:
+def _skipped_fields(pictures: Pictures, reasons: Mapping[str, int]) -> dict[str, Any]:
     """Return the fields of skipped pictures, with more reasons and their counts."""
     return {
         "left_out": (*reasons, *pictures.left_out),
@@ -312,20 +307,18 @@ def prepare(pictures: Pictures, name: str, split: Split) -> Prepared:
     from safetensors.numpy import save
 
     parts = shared_out(pictures, split)
-    for found in findings(pictures, parts):
-        if found.level == "problem":
-            raise StudentError(found.sentence)
-    counts = np.bincount(parts, minlength=len(PARTS))
+    if problem := _problem(pictures, parts):
+        raise StudentError(problem)
+    n_each = np.bincount(parts, minlength=len(PARTS)).tolist()
     # safetensors writes memory as it lies: coloured pictures were turned from (H, W, C)
     images = np.ascontiguousarray(pictures.images)
-    files = {
-        FILE: save({"images": images, "labels": pictures.labels.astype(np.int16), "parts": parts})
-    }
+    labels = pictures.labels.astype(np.int16)
+    tensors: dict[str, Any] = {"images": images, "labels": labels, "parts": parts}
     _n, channels, size, _width = pictures.images.shape
     return Prepared(
         kind=KIND,
         name=name,
-        counts={part: int(n) for part, n in zip(PARTS, counts, strict=True)},
+        counts=dict(zip(PARTS, n_each, strict=True)),
         split=dataclasses.asdict(split),
         details={
             "size": size,
@@ -333,7 +326,7 @@ def prepare(pictures: Pictures, name: str, split: Split) -> Prepared:
             "ground": ground_of(pictures.images),
             "classes": list(pictures.class_names),
         },
-        files=files,
+        files={FILE: save(tensors)},
     )
 
 
@@ -372,9 +365,7 @@ def as_pictures(own: OwnSet) -> Pictures:
     stored, classes = arrays(own), tuple(own.details["classes"])
     by_file = own.split.get("by") == "file"
     names = tuple(
-        f"{PARTS[part]}/{classes[label]}/{at:05}.png"
-        if by_file
-        else f"{classes[label]}/{at:05}.png"
+        (f"{PARTS[part]}/" if by_file else "") + f"{classes[label]}/{at:05}.png"
         for at, (label, part) in enumerate(zip(stored.labels, stored.parts, strict=True), 1)
     )
     parts = stored.parts if by_file else None

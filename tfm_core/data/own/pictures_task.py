@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tfm_core.config import Experiment
-from tfm_core.config.codec import default_sections
 from tfm_core.config.own_pictures import BETWEEN, OwnPicturesTaskConfig
 from tfm_core.data.download import Progress
 from tfm_core.data.own import sets
-from tfm_core.data.own.kinds import Proposal
+from tfm_core.data.own.kinds import Proposal, experiment_on
 from tfm_core.data.own.pictures import PARTS
 from tfm_core.data.own.pictures_set import VALIDATION, arrays, is_sound
 from tfm_core.data.own.sets import OwnSet
@@ -51,13 +49,11 @@ def proposals(own: OwnSet) -> list[Proposal]:
     as read each picture some twenty times. Raises ValueError.
     """
     task = task_of(own)
-    steps = _steps(task.n_learned - task.n_validation)
-    usual: dict[str, Any] = {
-        "d_model": 48,
-        "n_heads": 3,
-        "d_ff": 96,
-        "patch_size": patch(task.side),
-    }
+    n_train, batch = task.n_learned - task.n_validation, 64
+    steps = min(_MAX_STEPS, max(2 * _MIN_STEPS, _READ * n_train // batch))
+    steps = round(steps / 100) * 100
+    usual: dict[str, Any] = {"d_model": 48, "n_heads": 3, "d_ff": 96}
+    usual["patch_size"] = patch(task.side)
     moved = {"shift": 2.0, "rotation": 10.0, "scale": 0.1}
     plans = (
         (
@@ -86,9 +82,12 @@ def proposals(own: OwnSet) -> list[Proposal]:
             min(2 * steps, 2 * _MAX_STEPS),
         ),
     )
+    batch = batch if n_train >= 2 * batch else 16
     return [
-        Proposal(name, label, why, _experiment(task, model, changes, n_steps))
-        for name, label, why, model, changes, n_steps in plans
+        Proposal(
+            name, label, why, experiment_on(task.replace(**moves), "vit", model, batch, n_steps)
+        )
+        for name, label, why, model, moves, n_steps in plans
     ]
 
 
@@ -120,23 +119,6 @@ def load_own_pictures(
     )
     held_out = validation if (stored.parts == VALIDATION).any() else None
     return divided(config, train, test, seed=seed, validation=held_out)
-
-
-def _steps(n: int, batch_size: int = 64) -> int:
-    """Return how many steps read each of ``n`` pictures some twenty times, a round number."""
-    steps = min(_MAX_STEPS, max(2 * _MIN_STEPS, _READ * n // batch_size))
-    return round(steps / 100) * 100
-
-
-def _experiment(
-    task: OwnPicturesTaskConfig, model: dict[str, Any], changes: dict[str, Any], steps: int
-) -> Experiment:
-    values = default_sections("vit", task.name)
-    values["model"] |= model
-    values["task"] = task.model_dump() | changes
-    n_train = task.n_learned - task.n_validation
-    values["training"] |= {"steps": steps, "batch_size": 64 if n_train >= 128 else 16}
-    return Experiment.parse(values)
 
 
 def _check_is_of(config: OwnPicturesTaskConfig, own: OwnSet) -> None:

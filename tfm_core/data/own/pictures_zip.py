@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import stat
 import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -22,18 +21,19 @@ from tfm_core.data.own.pictures import (
     MAX_DECODED,
     MAX_PICTURES,
     MAX_UNPACKED,
+    ZIP_DAMAGE,
     Folders,
     LeftOut,
     PictureForm,
     Pictures,
     ReadingChoices,
+    as_square,
     check_classes,
-    check_room,
+    check_n_pictures,
     class_labels,
     class_order,
     notes_on,
     shown,
-    squared,
 )
 from tfm_core.data.own.pictures_arrays import is_npz, read_npz
 from tfm_core.data.own.pictures_folders import Place, layout_of, named
@@ -45,7 +45,6 @@ _BEGINS = (b"PK\x03\x04", b"PK\x05\x06")
 _MAX_ENTRIES = 2 * MAX_PICTURES
 _ENCRYPTED = 0x1
 _SYSTEM = {"thumbs.db", "desktop.ini"}
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError)
 _ENDINGS = {".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".webp", ".bmp", ".dib", ".gif"}
 _ANNOTATIONS = ("annot", "label", "bbox", "instances", "metadata")
 _IS_DAMAGED = N_("This file is damaged.")
@@ -124,7 +123,7 @@ def read_zip(
     """
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
-    except _DAMAGE:
+    except ZIP_DAMAGE:
         raise StudentError("{name} is damaged. Pack it again.", name=shown(name)) from None
     with archive:
         left_out = LeftOut()
@@ -145,7 +144,7 @@ def read_zip(
                 left_out.add(entry.filename, N_("It is in no class folder."))
             else:
                 entries.append((entry, *place))
-        check_room(len(entries), form)
+        check_n_pictures(len(entries), form)
         check_classes(len({class_name for _entry, _part, class_name in entries}))
         _check_labels(entries, packed.others)
         read = _read(shown(name), archive, entries, form, left_out)
@@ -266,12 +265,8 @@ def _empty(folders: Iterable[Place | None], entries: Iterable[_ClassEntry]) -> l
     empty = dict.fromkeys(place[1] for place in folders if place and place[1] not in full)
     if not empty:
         return []
-    words = N_(
-        "Folders without pictures, not classes: {names}.",
-        n=len(empty),
-        names=", ".join(f"“{shown(name)}”" for name in empty),
-    )
-    return [words]
+    names = ", ".join(f"“{shown(name)}”" for name in empty)
+    return [N_("Folders without pictures, not classes: {names}.", n=len(empty), names=names)]
 
 
 def _read(
@@ -298,7 +293,7 @@ def _read(
         except StudentError as error:
             left_out.add(entry.filename, error.sentence)
             continue
-        images.append(squared(image, form, done))
+        images.append(as_square(image, form, done))
         classes.append(class_name)
         names.append(entry.filename)
         parts.append(part)
@@ -341,7 +336,7 @@ def _begin(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     try:
         with archive.open(entry) as file:
             return file.read(_BEGINNING)
-    except (*_DAMAGE, RuntimeError):
+    except (*ZIP_DAMAGE, RuntimeError):
         return b""
 
 
@@ -350,7 +345,7 @@ def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, most: int = MAX_
     try:
         with archive.open(entry) as file:
             content = file.read(most + 1)
-    except (*_DAMAGE, RuntimeError):
+    except (*ZIP_DAMAGE, RuntimeError):
         raise StudentError(_IS_DAMAGED) from None
     if len(content) > most:
         raise StudentError("This file unpacks to more than {most} MB.", most=most // 10**6)

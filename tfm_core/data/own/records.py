@@ -87,15 +87,20 @@ def read_records(text: str, *, is_test: bool = False, width: int = 0) -> Records
     """
     if not text.strip():
         raise BadData("Paste some lines or choose a file.")
-    values = _json_values(text)
-    if values is not None:
-        return _of_entries(values, TEST_ENTRY if is_test else ENTRY, width)
+    entries = _json_values(text)
+    if entries is not None:
+        _check_number(len(entries))
+        values = [entry if isinstance(entry, dict | list) else None for entry in entries]
+        return _of_values(values, _NOT_A_RECORD, TEST_ENTRY if is_test else ENTRY, width)
     numbered = TEST_LINE if is_test else LINE
     if (n_lines := text.count("\n")) > 10 * MAX_ROWS:
         _check_number(n_lines)
     lines = text.removesuffix("\n").split("\n")
     if _is_json_lines(lines):
-        return _of_json_lines(lines, numbered, width)
+        _check_number(sum(not line.isspace() for line in lines if line))
+        return _of_values(
+            [_parsed(line) if line.strip() else "" for line in lines], _NOT_JSON, numbered, width
+        )
     if named := _SEPARATOR.fullmatch(lines[0]):
         delimiter, lines[0] = named[1], ""
     else:
@@ -316,18 +321,6 @@ def _parsed(line: str) -> dict[str, object] | list[object] | None:
 
 _NOT_JSON = N_("{place} is not JSON. Write one object or list per line.")
 _NOT_A_RECORD = N_("{place} needs two texts.")
-
-
-def _of_json_lines(lines: Sequence[str], numbered: str, width: int) -> Records:
-    _check_number(sum(not line.isspace() for line in lines if line))
-    values = [_parsed(text) if text.strip() else "" for text in lines]
-    return _of_values(values, _NOT_JSON, numbered, width)
-
-
-def _of_entries(values: Sequence[object], numbered: str, width: int) -> Records:
-    _check_number(len(values))
-    records = [one if isinstance(one, dict | list) else None for one in values]
-    return _of_values(records, _NOT_A_RECORD, numbered, width)
 
 
 def _of_values(values: Sequence[object], wrong: str, numbered: str, width: int) -> Records:

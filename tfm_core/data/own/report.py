@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import Any
 
 from tfm_core.data.own.layout import ColumnLayout
 from tfm_core.data.own.records import LineProblem
@@ -70,15 +69,10 @@ class Report:
     is_merged: bool = False
 
     @property
-    def can_keep(self) -> bool:
-        """Whether ``prepare`` makes a set of it."""
-        return self.refusal is None
-
-    @property
     def is_much_left_out(self) -> bool:
         """Whether so many lines have problems that the file is probably wrong."""
-        found = (self.accounting, self.test_accounting)
-        return max(one.share_left_out for one in found) > MAX_SHARE_LEFT_OUT
+        files = (self.accounting, self.test_accounting)
+        return max(file.share_left_out for file in files) > MAX_SHARE_LEFT_OUT
 
     @property
     def preview(self) -> tuple[tuple[str, ...], ...]:
@@ -157,16 +151,11 @@ def as_lines(report: Report) -> str:
 
 
 def _rows(content: bytes) -> tuple[TextRow, ...]:
-    found: list[TextRow] = []
+    rows: list[TextRow] = []
     for number, line in enumerate(content.decode().split("\n"), 1):
         if line:
-            first, second = _two(json.loads(line))
-            found.append(TextRow(number, first, second))
-    return tuple(found)
-
-
-def _two(values: Any) -> tuple[str, str]:
-    first, second = values
-    if not (isinstance(first, str) and isinstance(second, str)):
-        raise ValueError
-    return first, second
+            first, second = json.loads(line)
+            if not (isinstance(first, str) and isinstance(second, str)):
+                raise ValueError
+            rows.append(TextRow(number, first, second))
+    return tuple(rows)

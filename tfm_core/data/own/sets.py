@@ -233,14 +233,8 @@ def read_from(read: Callable[[str, int], bytes]) -> Prepared:
     What it is called follows from its content (``id_of``). Raises Unreadable, with a clause on
     what is wrong, and whatever ``read`` raises.
     """
-    try:
-        values = json.loads(read(SET, _MAX_SET))
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, StudentError):
-            raise
-        raise Unreadable(_NO_JSON, file=SET) from None
-    manifest = _set_of(values)
-    if manifest is None or len(manifest.files) > _MAX_FILES:
+    manifest = _set_of(read(SET, _MAX_SET))
+    if len(manifest.files) > _MAX_FILES:
         raise Unreadable("{file} is damaged", file=SET)
     room, files = MAX_BYTES, {}
     for name, digest in manifest.files.items():
@@ -291,12 +285,8 @@ def read_vocabulary(set_id: str, read: Callable[[str, int], bytes]) -> dict[str,
     Raises Unreadable, with a clause, where they are not those of the set of this id.
     """
     files = {SET: read(SET, _MAX_SET)}
-    try:
-        values = json.loads(files[SET])
-    except (ValueError, RecursionError):
-        raise Unreadable(_NO_JSON, file=SET) from None
-    manifest = _set_of(values)
-    if _digest(files[SET])[:20] != set_id or manifest is None:
+    manifest = _set_of(files[SET])
+    if _digest(files[SET])[:20] != set_id:
         raise Unreadable(_CHANGED, file=SET)
     files[TOKENS] = read(TOKENS, MAX_BYTES)
     if manifest.files.get(TOKENS) != _digest(files[TOKENS]):
@@ -368,30 +358,28 @@ def examples() -> list[OwnSet]:
 
 def opened(folder: Path) -> OwnSet:
     """Return the set in a folder, with what is wrong with it. Never raises."""
-    name = folder.name
+    name, is_example = folder.name, folder.parent == place.EXAMPLES
     try:
         content = content_of(folder / SET, most=_MAX_SET)
-        values = json.loads(content)
+        manifest = _set_of(content)
+        if not is_example and _digest(content)[:20] != name:
+            raise Unreadable(_CHANGED, file=SET)
     except FileNotFoundError:
         return OwnSet(name, folder, name=name, problem=N_(_GONE, file=SET))
     except Unreadable as error:
         return OwnSet(name, folder, name=name, problem=error.sentence)
-    except (ValueError, RecursionError):
-        return OwnSet(name, folder, name=name, problem=N_(_NO_JSON, file=SET))
-    is_example = folder.parent == place.EXAMPLES
-    manifest = _set_of(values)
-    if manifest is None or (not is_example and _digest(content)[:20] != name):
-        return OwnSet(name, folder, name=name, problem=N_(_CHANGED, file=SET))
     owners, kept = _keepers(folder)
     return OwnSet(name, folder, **manifest.parts, files=manifest.files, owners=owners, kept=kept)
 
 
-def _set_of(values: object) -> _SetFile | None:
-    """Return what the values of a ``set.json`` say, None where they are not of that form."""
+def _set_of(content: bytes) -> _SetFile:
+    """Return what a ``set.json`` says. Raises Unreadable, with a clause."""
     try:
-        return _STORED.read(values)
+        return _STORED.read(json.loads(content))
     except WrongValue:
-        return None
+        raise Unreadable("{file} is damaged", file=SET) from None
+    except (ValueError, RecursionError):
+        raise Unreadable(_NO_JSON, file=SET) from None
 
 
 def _write_files(files: Mapping[str, bytes], target: Path) -> None:
@@ -419,15 +407,9 @@ def _manifest(prepared: Prepared | OwnSet) -> bytes:
         if isinstance(prepared, OwnSet)
         else {name: _digest(content) for name, content in prepared.files.items()}
     )
-    values = {
-        "format": 1,
-        "kind": prepared.kind,
-        "name": prepared.name,
-        "counts": dict(prepared.counts),
-        "split": dict(prepared.split),
-        "details": dict(prepared.details),
-        "files": dict(sorted(digests.items())),
-    }
+    values = {"format": 1, "kind": prepared.kind, "name": prepared.name, "files": dict(digests)}
+    for part in ("counts", "split", "details"):
+        values[part] = dict(getattr(prepared, part))
     return (json.dumps(values, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
 
 

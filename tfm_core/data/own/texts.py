@@ -119,8 +119,11 @@ def prepare(report: Report, *, name: str = "") -> Prepared:
         "n_across": report.n_across,
         **_read_as(report),
     }
-    files = {f"{split}.jsonl": _lines(report.rows[split]) for split in SPLITS}
-    files[TOKENS] = _tokens(report)
+    files = {TOKENS: _tokens(report)}
+    for split in SPLITS:
+        rows = [[row.first, row.second] for row in report.rows[split]]
+        lines = [json.dumps(row, ensure_ascii=False) for row in rows]
+        files[f"{split}.jsonl"] = ("\n".join(lines) + "\n").encode()
     return Prepared(report.kind, name, report.counts, report.split, details, files)
 
 
@@ -148,7 +151,8 @@ def _inspect_rows(
 ) -> Report:
     """Check rows of two texts. Raises BadData."""
     kind, unit = blank.kind, blank.unit
-    read = _reader(unit)
+    cutter = Cutter(unit)  # texts are the same by their tokens, of byte pairs before any merge
+    read = cache(lambda text: cutter.cut(text) or (text,))
     all_rows, problems = rows, list(blank.problems)
     notes = [*blank.notes, *_quote_notes(records)]
     if test_file is not None:
@@ -170,7 +174,11 @@ def _inspect_rows(
         if n_twice:
             notes.append(N_("Duplicate test lines dropped: {n:,}.", n=n_twice))
     parts = _split(kind, rows, tests, seed, read)
-    cutters = _cutters(kind, unit, parts["train"])
+    cut_src = learned(unit, (row.first for row in parts["train"]))
+    cut_tgt = Cutter(LABEL)
+    if kind != "labels":
+        cut_tgt = learned(unit, (row.second for row in parts["train"]))
+    cutters = cut_src, cut_tgt
     parts, too_long = _short_enough(parts, cutters)
     problems += too_long
     if kind == "labels":
@@ -298,12 +306,6 @@ Reader = Callable[[str], tuple[str, ...]]
 """Returns what a model reads of a text: two texts with the same one are the same to it."""
 
 
-def _reader(unit: str) -> Reader:
-    """Return how texts are compared: by tokens, of byte pairs before any merge is learned."""
-    cutter = Cutter(unit)
-    return cache(lambda text: cutter.cut(text) or (text,))
-
-
 def _deduplicated(kind: str, rows: Iterable[TextRow], read: Reader) -> tuple[list[TextRow], int]:
     """Return rows without duplicates, and how many there were."""
     distinct: dict[tuple[object, object], TextRow] = {}
@@ -327,8 +329,8 @@ def _split(
     groups = list(by_source.values())
     random.Random(f"own data {seed}").shuffle(groups)
     if kind == "labels":  # the first of each label is for training
-        seen: set[str] = set()
-        groups.sort(key=lambda group: _is_known(group[0].second, seen), reverse=True)
+        firsts = {group[0].second: group for group in reversed(groups)}
+        groups.sort(key=lambda group: firsts[group[0].second] is not group, reverse=True)
     n_held = max(1, round(SHARE * len(groups)))
     parts = {"validation": groups[:n_held]}
     if tests is None:
@@ -349,17 +351,6 @@ def _too_few(kind: str, n: int) -> Sentence:
     return N_("Different sources: {n}; at least {least} are needed.", n=n, least=MIN_ROWS)
 
 
-def _is_known(label: str, seen: set[str]) -> bool:
-    is_known = label in seen
-    seen.add(label)
-    return is_known
-
-
-def _cutters(kind: str, unit: str, train: Sequence[TextRow]) -> tuple[Cutter, Cutter]:
-    src = learned(unit, (row.first for row in train))
-    return src, Cutter(LABEL) if kind == "labels" else learned(unit, (row.second for row in train))
-
-
 def _short_enough(
     parts: Mapping[str, tuple[TextRow, ...]], cutters: tuple[Cutter, Cutter]
 ) -> tuple[dict[str, tuple[TextRow, ...]], list[LineProblem]]:
@@ -369,19 +360,14 @@ def _short_enough(
     def fitting(rows: tuple[TextRow, ...]) -> Iterator[TextRow]:
         for row in rows:
             sizes = len(cutters[0].cut(row.first)), len(cutters[1].cut(row.second))
-            if min(sizes) == 0:
-                words = N_("{place} has a text without a word.", place=row.place)
-                problems.append(row.problem(words))
-            elif max(sizes) > LONGEST:
-                words = N_(
-                    "{place} has {n} tokens; the limit is {longest}.",
-                    place=row.place,
-                    n=max(sizes),
-                    longest=LONGEST,
-                )
-                problems.append(row.problem(words))
-            else:
+            if 0 < min(sizes) <= max(sizes) <= LONGEST:
                 yield row
+                continue
+            words = N_("{place} has a text without a word.", place=row.place)
+            if min(sizes):
+                limit = N_("{place} has {n} tokens; the limit is {longest}.")
+                words = N_(limit, place=row.place, n=max(sizes), longest=LONGEST)
+            problems.append(row.problem(words))
 
     remaining = {split: tuple(fitting(rows)) for split, rows in parts.items()}
     return remaining, sorted(problems, key=lambda one: one.line or 0)
@@ -399,16 +385,14 @@ def _vocabularies(
     kind: str, train: Sequence[TextRow], cutters: tuple[Cutter, Cutter]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the tokens of the training part, sorted. Raises BadData for too many."""
-    made = (
+    vocabularies = (
         tuple(sorted({token for row in train for token in cutters[0].cut(row.first)})),
         tuple(sorted({token for row in train for token in cutters[1].cut(row.second)})),
     )
-    for words in made:
-        if len(words) + len(SPECIALS) > MAX_WORDS:
-            raise BadData(
-                Paragraph("own-data/too-many-words", n=len(words), most=MAX_WORDS - len(SPECIALS))
-            )
-    return made
+    limit, longest = MAX_WORDS - len(SPECIALS), max(map(len, vocabularies))
+    if longest > limit:
+        raise BadData(Paragraph("own-data/too-many-words", n=longest, most=limit))
+    return vocabularies
 
 
 def _count_unknown(
@@ -461,8 +445,3 @@ def _tokens(report: Report) -> bytes:
         for cutter, words in zip(report.cutters, report.words, strict=True)
     ]
     return json.dumps(sides, ensure_ascii=False).encode()
-
-
-def _lines(rows: Sequence[TextRow]) -> bytes:
-    lines = [json.dumps([row.first, row.second], ensure_ascii=False) for row in rows]
-    return ("\n".join(lines) + "\n").encode()

@@ -8,7 +8,6 @@ dog” is 개는 (은/는), “a dog” is 개가 (이/가). No article is trans
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +16,7 @@ from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.data.text import english_sentences, korean_words
 from tfm_core.data.text.english_sentences import EnglishClause, Phrase, parses
 from tfm_core.data.text.korean_words import AGREEING, OBJECT, SUBJECT, TOPIC, WITH, particle
-from tfm_core.data.text.task import Pair, as_sentence, check_tokens
+from tfm_core.data.text.task import Pair, SentenceTask, check_tokens, words_of
 from tfm_core.data.vocabulary import Vocabulary
 
 SUFFIXES = frozenset(
@@ -28,7 +27,7 @@ SUFFIXES = frozenset(
 
 
 @dataclass(frozen=True)
-class EnglishKoreanTask:
+class EnglishKoreanTask(SentenceTask):
     """Sentences of one clause, or of two clauses joined by “and”."""
 
     n_clauses: int
@@ -71,13 +70,9 @@ class EnglishKoreanTask:
             clauses.append(english_sentences.clause(rng, words, is_past=is_past, may_join=joins))
         return _pair(words, clauses)
 
-    def every(self, limit: int) -> list[Pair] | None:
-        """Return None: there are millions of sentences."""
-        return None
-
     def tokenize(self, text: str) -> tuple[str, ...]:
         """Cut into words, in any case, with or without a final period. Raises ValueError."""
-        words = re.sub(r"[\s.,!?;]+", " ", text.lower()).split()
+        words = words_of(text)
         longest = TEXT_TASKS[self.name].max_src_len(self.n_clauses)
         return check_tokens(words, self.src_vocabulary, longest=longest)
 
@@ -85,10 +80,6 @@ class EnglishKoreanTask:
         """Return the translation; None for what the grammar does not know or can read two ways."""
         readings = {_pair(list(src), clauses).tgt for clauses in parses(list(src), self.n_clauses)}
         return readings.pop() if len(readings) == 1 else None
-
-    def join_src(self, tokens: Sequence[str]) -> str:
-        """Write as a sentence."""
-        return as_sentence(" ".join(tokens))
 
     def join_tgt(self, tokens: Sequence[str]) -> str:
         """Write as Korean: particles and endings join the word before them."""

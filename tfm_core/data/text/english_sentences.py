@@ -156,7 +156,7 @@ def parses(words: list[str], n_clauses: int) -> Iterator[list[EnglishClause]]:
                     yield [first, second]
 
 
-def can_be_drawn(words: list[str], n_clauses: int) -> bool:
+def is_possible(words: list[str], n_clauses: int) -> bool:
     """Return whether ``clause`` can draw the words, in ``n_clauses`` clauses of one tense."""
     return any(
         len(clauses) == n_clauses

@@ -17,7 +17,7 @@ from functools import cached_property
 from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.data.text import english_sentences
 from tfm_core.data.text.english_completions import completions
-from tfm_core.data.text.task import Pair, as_sentence, check_tokens
+from tfm_core.data.text.task import Pair, SentenceTask, as_sentence, check_tokens, words_of
 from tfm_core.data.vocabulary import MASK, Vocabulary
 from tfm_core.sentences import StudentError
 
@@ -28,7 +28,7 @@ MAX_GAPS = 5  # words hidden at once whose chances are still worked out; more ta
 
 
 @dataclass(frozen=True)
-class MaskedWordsTask:
+class MaskedWordsTask(SentenceTask):
     """Sentences of one clause with ``percent`` of their words hidden, at least one."""
 
     percent: int
@@ -51,14 +51,9 @@ class MaskedWordsTask:
         src = tuple(MASK if position in hidden else word for position, word in enumerate(words))
         return Pair(src, tuple(words), ((),) * len(words))
 
-    def every(self, limit: int) -> list[Pair] | None:
-        """Return None: there are millions of sentences."""
-        return None
-
     def tokenize(self, text: str) -> tuple[str, ...]:
         """Cut into words, in any case; two or more ``_`` are a gap. Raises ValueError."""
-        words = re.sub(r"[\s.,!?;]+", " ", text.lower()).split()
-        words = [MASK if re.fullmatch(r"_{2,}", word) else word for word in words]
+        words = [MASK if re.fullmatch(r"_{2,}", word) else word for word in words_of(text)]
         longest = TEXT_TASKS[self.name].max_src_len(self.percent)
         return check_tokens(words, self.src_vocabulary, longest=longest)
 

@@ -16,12 +16,12 @@ from functools import lru_cache
 
 from tfm_core.config.own_tasks import OWN_TEXT_TASKS
 from tfm_core.data.text.english_korean import EnglishKoreanTask
-from tfm_core.data.text.english_sentences import can_be_drawn
+from tfm_core.data.text.english_sentences import is_possible
 from tfm_core.data.text.everyday_words import EVERYDAY
 from tfm_core.data.text.task import TextTask
 from tfm_core.data.vocabulary import MASK
 
-N_DRAWN = 2000
+N_SAMPLED = 2000
 _TRIED = 40  # of the drawn sentences, those with most words in common
 _LONGEST = 60  # words of a typed text that are read
 
@@ -93,7 +93,7 @@ def _meant(word: str, task: TextTask) -> str:
 
 def _rule(task: TextTask) -> Callable[[Words], bool]:
     if isinstance(task, EnglishKoreanTask):
-        return lambda words: can_be_drawn(list(words), task.n_clauses)
+        return lambda words: is_possible(list(words), task.n_clauses)
     return lambda words: task.solve(words) is not None
 
 
@@ -104,7 +104,7 @@ def drawn_sentences(task: TextTask) -> tuple[Words, ...]:
     Of a task without sources: what is written.
     """
     rng = random.Random(0)
-    pairs = (task.sample(rng) for _ in range(N_DRAWN))
+    pairs = (task.sample(rng) for _ in range(N_SAMPLED))
     return tuple(sorted({pair.src or pair.tgt for pair in pairs}))
 
 
@@ -178,15 +178,11 @@ def _with_article(words: Words, at: int) -> Words:
     return words
 
 
-def _drop(word: str) -> float:
-    return _DROP_UNKNOWN if word.startswith(_STRANGE) else _DROP
-
-
 def _costs(meant: Words, words: Words, swap: Swap) -> list[list[float]]:
     """Return the least cost of turning each beginning of ``meant`` into each one of ``words``."""
     costs = [[_ADD * column for column in range(len(words) + 1)]]
     for row, word in enumerate(meant, 1):
-        gone = _drop(word)
+        gone = _DROP_UNKNOWN if word.startswith(_STRANGE) else _DROP
         line = [costs[-1][0] + gone]
         for column, other in enumerate(words, 1):
             swapped = costs[row - 1][column - 1] + swap(word, other)

@@ -12,14 +12,13 @@ joined by "and", are added up. More than zero is positive, less is negative, zer
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import accumulate
 
 from tfm_core.config.text_tasks import TEXT_TASKS
-from tfm_core.data.text.task import Pair, as_sentence, check_tokens
+from tfm_core.data.text.task import Pair, SentenceTask, as_sentence, check_tokens, words_of
 from tfm_core.data.vocabulary import Vocabulary
 
 LABELS = ("negative", "neutral", "positive")
@@ -76,7 +75,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class SentimentTask:
+class SentimentTask(SentenceTask):
     """Sentences of one to ``most`` clauses, the three labels equally often."""
 
     most: int
@@ -96,7 +95,7 @@ class SentimentTask:
         """Draw a label, then sentences until one has it."""
         label = rng.choice(LABELS)
         while True:
-            clauses, joins = self._drawn(rng)
+            clauses, joins = self._random_clauses(rng)
             counted = _counted(joins)
             if _label(sum(_worth(clauses[index]) for index in counted)) == label:
                 break  # most have another one, and need not be judged word by word
@@ -107,7 +106,7 @@ class SentimentTask:
         assert verdict is not None
         return Pair(tuple(words), (label,), (verdict.decides,))
 
-    def _drawn(self, rng: random.Random) -> tuple[list[tuple[str, ...]], list[str]]:
+    def _random_clauses(self, rng: random.Random) -> tuple[list[tuple[str, ...]], list[str]]:
         """Return random clauses, and the words that join them."""
         clauses: list[tuple[str, ...]] = []
         joins: list[str] = []
@@ -117,18 +116,13 @@ class SentimentTask:
             clauses.append(_clause(rng))
         return clauses, joins
 
-    def every(self, limit: int) -> list[Pair] | None:
-        """Return None: there are millions of sentences."""
-        return None
-
     def tokenize(self, text: str) -> tuple[str, ...]:
         """Cut into words, in any case, with or without punctuation. Raises ValueError."""
         text = text.lower()
         for short, long in _CONTRACTIONS.items():
             text = text.replace(short, long)
-        words = re.sub(r"[\s.,!?;]+", " ", text).split()
         longest = TEXT_TASKS[self.name].max_src_len(self.most)
-        return check_tokens(words, self.src_vocabulary, longest=longest)
+        return check_tokens(words_of(text), self.src_vocabulary, longest=longest)
 
     def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
         """Return the label; None for what is no sentence of the grammar."""
@@ -139,10 +133,6 @@ class SentimentTask:
         """Write as a sentence, with a comma before “but” and “although”."""
         text = " ".join(f", {token}" if token in (BUT, ALTHOUGH) else token for token in tokens)
         return as_sentence(text.replace(" , ", ", ").removeprefix(", "))
-
-    def join_tgt(self, tokens: Sequence[str]) -> str:
-        """Write the label."""
-        return " ".join(tokens)
 
 
 def judged(words: Sequence[str]) -> Judged | None:

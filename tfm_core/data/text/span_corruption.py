@@ -22,7 +22,7 @@ from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.data.text import english_sentences
 from tfm_core.data.text.english_completions import completions
 from tfm_core.data.text.masked_words import MAX_GAPS, chance_in_data, n_hidden
-from tfm_core.data.text.task import Pair, as_sentence, check_tokens
+from tfm_core.data.text.task import Pair, SentenceTask, check_tokens, words_of
 from tfm_core.data.vocabulary import Vocabulary
 from tfm_core.sentences import StudentError
 
@@ -34,7 +34,7 @@ SENTINELS = tuple(f"<extra_id_{i}>" for i in range(5))
 
 
 @dataclass(frozen=True)
-class SpanCorruptionTask:
+class SpanCorruptionTask(SentenceTask):
     """Sentences of one clause with ``percent`` of their words hidden in spans, at least one."""
 
     percent: int
@@ -68,21 +68,18 @@ class SpanCorruptionTask:
             tgt += [sentinel, *words[start:at]]
         src += words[at:]
         tgt.append(SENTINELS[spans])
-        return Pair(tuple(src), tuple(tgt), _alignment(src, tgt))
-
-    def every(self, limit: int) -> list[Pair] | None:
-        """Return None: there are millions of sentences."""
-        return None
+        # a sentinel comes from that of the source; no visible word decides a hidden one
+        where = {token: (at,) for at, token in enumerate(src) if token in SENTINELS}
+        return Pair(tuple(src), tuple(tgt), tuple(where.get(token, ()) for token in tgt))
 
     def tokenize(self, text: str) -> tuple[str, ...]:
         """Cut into words, in any case; a sentinel or two and more ``_`` are a hidden span.
 
         Raises ValueError.
         """
-        words = re.sub(r"[\s.,!?;]+", " ", text.lower()).split()
         found = []
         n = 0
-        for word in words:
+        for word in words_of(text):
             if re.fullmatch(r"_{2,}|<extra_id_\d+>", word):
                 if n == len(SENTINELS) - 1:
                     raise StudentError(
@@ -100,14 +97,6 @@ class SpanCorruptionTask:
         except ValueError:
             return None
         return next(iter(fitting)) if len(fitting) == 1 else None
-
-    def join_src(self, tokens: Sequence[str]) -> str:
-        """Write as a sentence with sentinels."""
-        return as_sentence(" ".join(tokens))
-
-    def join_tgt(self, tokens: Sequence[str]) -> str:
-        """Write as T5 does: each sentinel with its words behind it."""
-        return " ".join(tokens)
 
 
 def n_spans(hidden: int) -> int:
@@ -180,9 +169,3 @@ def _parts(total: int, cuts: Sequence[int]) -> list[int]:
     """Return the lengths of the parts that ascending cuts make of a whole."""
     ends = [0, *cuts, total]
     return [end - start for start, end in pairwise(ends)]
-
-
-def _alignment(src: Sequence[str], tgt: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    """Align each sentinel with that of the source; no word that is seen decides a hidden one."""
-    at = {token: (position,) for position, token in enumerate(src) if token in SENTINELS}
-    return tuple(at.get(token, ()) for token in tgt)

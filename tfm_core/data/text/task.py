@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
@@ -75,6 +76,27 @@ class JoinedTask:
     def join_tgt(self, tokens: Sequence[str]) -> str:
         """Write target tokens as a person reads them."""
         return self.tgt_gap.join(tokens)
+
+
+class SentenceTask:
+    """A task of sentences that a grammar draws, of which there are millions."""
+
+    def every(self, limit: int) -> list[Pair] | None:
+        """Return None: there are too many."""
+        return None
+
+    def join_src(self, tokens: Sequence[str]) -> str:
+        """Write as a sentence."""
+        return as_sentence(" ".join(tokens))
+
+    def join_tgt(self, tokens: Sequence[str]) -> str:
+        """Write words with spaces between them."""
+        return " ".join(tokens)
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a typed sentence, in lower case and without punctuation."""
+    return re.sub(r"[\s.,!?;]+", " ", text.lower()).split()
 
 
 def as_sentence(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from tfm_core.config import Experiment
 from tfm_core.data.caption_words import ENGLISH_PLACES, KOREAN_PLACES
 from tfm_core.data.text import korean_words, sentiment
-from tfm_core.data.text.dates import FORMS
+from tfm_core.data.text.dates import FORMS, pattern, written
 from tfm_core.data.text.english_korean import SUFFIXES
 from tfm_core.data.text.english_sentences import EnglishClause, parses
 from tfm_core.data.text.numbers import ONES
@@ -132,9 +133,10 @@ def _date(src: Sequence[str], tgt: Sequence[str]) -> tuple[str, ...]:
     import re
 
     text = "".join(src)
-    for write, pattern in FORMS:
-        if re.fullmatch(pattern, text, re.ASCII):
-            return (N_("like {date}", date="".join(part for _says, part in write(2019, 3, 5))),)
+    for form in FORMS:
+        if re.fullmatch(pattern(form), text, re.ASCII):
+            date = "".join(part for _meaning, part in written(form, datetime.date(2019, 3, 5)))
+            return (N_("like {date}", date=date),)
     return ()
 
 

@@ -49,7 +49,7 @@ class Job:
 
 
 def read(folder: Path) -> Job | None:
-    """Return the note of a run's job; None where there is none that can be read. Never raises."""
+    """Return the note of a run's job, or None without a readable one. Never raises."""
     try:
         return _JOBS.of(folder, FILE)
     except (FileNotFoundError, Unreadable):
@@ -62,7 +62,7 @@ def write(folder: Path, job: Job) -> None:
 
 
 def following(folder: Path, backend: BackendName, *, step: int) -> Job:
-    """Return the next job of a run, which goes on from a step; it is not written yet."""
+    """Return the next job of a run, which resumes from a step; it is not written yet."""
     last = read(folder) or Job(backend, "", 0, step=step, tries=0)
     attempt = last.attempt + 1
     name = folder.name if attempt == 1 else f"{folder.name}-{attempt}"

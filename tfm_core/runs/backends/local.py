@@ -44,7 +44,7 @@ REFILL_SECONDS = 3.0
 
 
 class LocalWorkers:
-    """Trains each run in a process of its own; the process needs its server no more then."""
+    """Trains each run in its own process, which outlives the server."""
 
     name: BackendName = "local"
 
@@ -103,7 +103,7 @@ class LocalWorkers:
         self.pool.close()
 
     def _tell(self, run: Run, worker: WorkerProcess, device: str) -> bool:
-        """Give a worker the run that is claimed for it; say whether it has it. Raises OSError.
+        """Give a worker the run that is claimed for it; return whether it has it. Raises OSError.
 
         False: another server was quicker, and the run doesn't wait any more.
         """
@@ -114,7 +114,7 @@ class LocalWorkers:
         requests.take(run.folder)  # what an earlier worker did not live to answer
         run.move_to(device)
         starting = dataclasses.replace(
-            run.status.held_by(worker.mark),
+            run.status.with_process(worker.mark),
             state="starting",
             device=device,
             heartbeat=time.time(),
@@ -134,7 +134,7 @@ class LocalWorkers:
         code = worker.process.returncode
         values = read_json(run.folder / "status.json") or {}
         if code > 0 and values.get("state") in ALIVE and values.get("pid") == worker.mark.pid:
-            last = (run.log_tail(1) or worker.said()[-1:] or ["it said nothing"])[-1]
+            last = (run.log_tail(1) or worker.output()[-1:] or ["no output"])[-1]
             reason = N_("The worker crashed: {last}", last=last)
             with contextlib.suppress(OSError, claim.RunHeld), claim.moment(run.folder):
                 write_status(
@@ -187,7 +187,7 @@ class WorkerProcess:
         """Whether the process runs."""
         return self.process.poll() is None
 
-    def said(self) -> list[str]:
+    def output(self) -> list[str]:
         """Return the lines that it wrote before it got a run."""
         try:
             self._log.seek(0)
@@ -199,7 +199,7 @@ class WorkerProcess:
     def send(
         self, folder: Path, *, max_seconds: float | None = None, max_pause: float | None = None
     ) -> None:
-        """Assign a run, to be started once the worker is ready. Raises OSError where it is gone.
+        """Assign a run, to be started once the worker is ready. Raises OSError if it is gone.
 
         The limits are those of ``Control``.
         """
@@ -305,10 +305,7 @@ def device_for(run: Run, root: Path) -> str:
         return wanted  # what is not there its worker refuses
     free = [name for name in here() if name not in _taken(run, root)]
     if not free:
-        raise Unavailable(
-            "It waits for a GPU: all {n} are in use.",
-            n=len(here()),
-        )
+        raise Unavailable("It waits for a GPU: all {n} are in use.", n=len(here()))
     return wanted if wanted in free else free[0]
 
 

@@ -52,7 +52,7 @@ def write_json(path: Path, values: Any, *, lasting: bool = False) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """Return the object in a small JSON file, or None where there is none that can be read."""
+    """Return the object in a small JSON file, or None if it is missing or damaged."""
     try:
         return object_of(path, most=2**20)
     except (FileNotFoundError, Unreadable):
@@ -82,7 +82,7 @@ class CachedReader(Generic[Read]):
         self._lock = threading.Lock()
 
     def of(self, folder: Path, name: str) -> Read:
-        """Return what stands in a file of a folder now."""
+        """Return the content of a file of a folder."""
         place = f"{folder}{os.sep}{name}"  # a Path of each would take longer than to look
         try:
             facts = os.lstat(place)

@@ -56,7 +56,7 @@ def clean_up(root: Path) -> int:
 
 
 def leftovers(root: Path) -> Iterator[Path]:
-    """Yield folders and files that nobody will finish, each looked at just before. Never raises."""
+    """Yield unfinished folders and files that nothing will finish. Never raises."""
     for folder in (root, *(root / name for name in _BESIDE_RUNS)):
         yield from _gone_or_new(folder)
         yield from _gone_or_new(folder / trash.FOLDER)
@@ -92,7 +92,7 @@ def _half_files(folder: Path) -> list[Path]:
 
 
 def _is_quiet(path: str) -> bool:
-    """Say whether nothing at a path or below it changed for a while.
+    """Return whether nothing at a path or below it changed for a while.
 
     By the time of change too: a copied file brings the time at which its original was written.
     """

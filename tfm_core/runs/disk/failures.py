@@ -15,12 +15,7 @@ from tfm_core.config import Experiment
 from tfm_core.runs.queue import resources
 from tfm_core.sentences import N_, Sentence, StudentError
 
-_GONE_WORDS = (
-    "device-side assert",
-    "device is lost",
-    "unspecified launch",
-    "no longer available",
-)
+_GONE_WORDS = ("device-side assert", "device is lost", "unspecified launch", "no longer available")
 _BLOCK = 4096  # bytes that the smallest file takes
 
 _FULL = N_("The disk is full. Delete runs and empty the trash.")
@@ -103,7 +98,7 @@ def sentence(error: BaseException, experiment: Experiment, device: str) -> str:
     """Return what a reader should know about the error that ended a run."""
     text = str(error).strip() or N_("no message")
     if _is_out_of_memory(error):
-        return resources.ran_out(experiment, device)
+        return resources.out_of_memory(experiment, device)
     if isinstance(error, OSError):
         return refusal(error)
     if isinstance(error, StudentError):
@@ -122,7 +117,7 @@ def sentence(error: BaseException, experiment: Experiment, device: str) -> str:
 
 
 def is_disk_full(error: OSError) -> bool:
-    """Say whether room on the disk would help."""
+    """Return whether room on the disk would help."""
     return _number(error) in {errno.ENOSPC, errno.EDQUOT}
 
 

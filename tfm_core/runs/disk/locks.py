@@ -40,7 +40,7 @@ def lock(path: Path, *, patience: float = 0.0) -> int:
 
 
 def is_locked(path: Path) -> bool:
-    """Say whether a process has the lock of a file. Never raises."""
+    """Return whether a process has the lock of a file. Never raises."""
     try:
         file = os.open(path, os.O_RDWR)
     except OSError:
@@ -58,7 +58,7 @@ def unlock(file: int) -> None:
 
 
 def _is_had(file: int) -> bool:
-    """Take the lock; say whether this process has it now, or there is none to have."""
+    """Take the lock; return whether this process has it, or the file system has no locks."""
     try:
         return lock_descriptor(file, blocking=False)
     except OSError:

@@ -47,7 +47,7 @@ class DiskUse:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a host lets the runs take; None: no bound. disk: bytes, with the trash and the sets."""
+    """The host's limits on all runs; None: no limit. disk: bytes, with the trash and data sets."""
 
     disk: int | None = None
     runs: int | None = None
@@ -94,7 +94,7 @@ def disk_use(root: Path, runs: Sequence[Run], bounds: Bounds | None = None) -> D
 
 
 def size_of_sets(root: Path) -> int:
-    """Return the bytes that sets of one's own take, those in their trash too. Never raises."""
+    """Return the bytes of all data sets, including their trash. Never raises."""
     taken, sets = 0, root / place.FOLDER
     for folder in (sets, sets / trash.FOLDER):
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
@@ -103,7 +103,7 @@ def size_of_sets(root: Path) -> int:
 
 
 def evict(root: Path, runs: Sequence[Run], bounds: Bounds, *, keeps: str, more: int = 0) -> int:
-    """Keep the runs within what the host lets them take; return how many went.
+    """Delete runs until the rest fits the host's limits; return how many were deleted.
 
     runs: those that lie in ``root``. keeps: the id of the run that way is made for, which counts.
     more: bytes of a set that is about to be written.
@@ -227,7 +227,7 @@ def reserve(folder: Path) -> None:
 
 
 def release_reserve(folder: Path) -> bool:
-    """Free the spare room; say whether there was any. Never raises."""
+    """Free the spare room; return whether there was any. Never raises."""
     try:
         (folder / RESERVE).unlink()
     except OSError:

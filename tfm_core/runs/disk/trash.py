@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tfm_core.disk import rename
+from tfm_core.runs.disk import ownership
 from tfm_core.runs.disk.failures import is_disk_full
-from tfm_core.runs.remote import ownership
 
 FOLDER = ".trash"
 KEPT_SECONDS = 24 * 3600.0
@@ -55,7 +55,7 @@ def put(root: Path, run_id: str) -> None:
 
 
 def restore(root: Path, run_id: str) -> bool:
-    """Take a run out of the trash; say whether it was there. Raises OSError."""
+    """Take a run out of the trash; return whether it was there. Raises OSError."""
     try:
         rename(root / FOLDER / run_id, root / run_id)
     except FileNotFoundError:
@@ -93,12 +93,12 @@ def empty(root: Path, *, older_than: float = 0.0) -> int:
 
 
 def remove_oldest(root: Path) -> bool:
-    """Remove the run that was deleted first; say whether there was one. Never raises."""
+    """Remove the run that was deleted first; return whether there was one. Never raises."""
     return any(remove(one.folder) for one in deleted(root))
 
 
 def remove(folder: Path) -> bool:
-    """Remove a folder for good; say whether this call did it. Never raises."""
+    """Remove a folder for good; return whether this call did it. Never raises."""
     going = folder.with_name(f"{GOING}{secrets.token_hex(6)}")
     ownership.note_removed(folder)  # first: it must not come back from a store meanwhile
     try:

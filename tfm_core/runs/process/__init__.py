@@ -1,1 +1,1 @@
-"""The worker process that trains a run, and how it is told from others."""
+"""The worker process that trains a run, and its identity."""

@@ -19,7 +19,7 @@ from tfm_core.data.own import place
 from tfm_core.disk import remove
 from tfm_core.facts import storage
 from tfm_core.reading import Unreadable, is_number, object_of
-from tfm_core.runs import own_sets, settings
+from tfm_core.runs import own_sets, settings, shared_store
 from tfm_core.runs.backends import job as jobs
 from tfm_core.runs.disk import cleanup, quota
 from tfm_core.runs.disk.atomic import write_json
@@ -30,7 +30,6 @@ from tfm_core.runs.process.recorder import Recorder, keeps
 from tfm_core.runs.process.requests import BY_HAND, Control
 from tfm_core.runs.queue import claim, tickets
 from tfm_core.runs.record import snapshots, thinned, weights
-from tfm_core.runs.remote import publish
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status, write_status
 from tfm_core.sentences import N_, joined
@@ -77,29 +76,19 @@ def execute(
     control = control or Control(run.folder)
 
     def lost() -> None:
-        control.stop_reason = publish.TAKEN_OVER
+        control.stop_reason = shared_store.TAKEN_OVER
 
-    with publish.publishing(run.folder, lost):
-        return _ended(run, control, listener, job, share)
-
-
-def _ended(
-    run: Run,
-    control: Control,
-    listener: Listener | None,
-    job: str | None,
-    share: Share | None,
-) -> Status:
-    try:
-        return _executed(run, control, listener, job, share)
-    except OSError as error:  # it could not even begin
-        _log(run, error)
-        ended = dataclasses.replace(run.status, state="failed", reason=_why(run, error))
-        if ended.pid not in {None, process_id().pid} and run.status.is_alive:
-            raise  # somebody else's by now
-        last_word = partial(write_status, run.folder, ended)
-        quota.with_eviction(run.folder.parent, last_word, last_word_of=run.folder)
-        return ended
+    with shared_store.publishing(run.folder, lost):
+        try:
+            return _executed(run, control, listener, job, share)
+        except OSError as error:  # it could not even start
+            _log(run, error)
+            ended = dataclasses.replace(run.status, state="failed", reason=_why(run, error))
+            if ended.pid not in {None, process_id().pid} and run.status.is_alive:
+                raise  # another process has it by now
+            last_word = partial(write_status, run.folder, ended)
+            quota.with_eviction(run.folder.parent, last_word, last_word_of=run.folder)
+            return ended
 
 
 def follow(run: Run, share: Share) -> None:
@@ -121,11 +110,7 @@ def follow(run: Run, share: Share) -> None:
 
 
 def _executed(
-    run: Run,
-    control: Control,
-    listener: Listener | None,
-    job: str | None,
-    share: Share | None,
+    run: Run, control: Control, listener: Listener | None, job: str | None, share: Share | None
 ) -> Status:
     hold = claim.Hold(run.folder)
     try:
@@ -140,7 +125,7 @@ def _executed(
         if status.mark is None or not is_same(status.mark, hold.mark):
             # else the queue has prepared all for this process
             requests.take(run.folder)  # what an earlier worker did not live to answer
-        with Recorder(hold, status.held_by(hold.mark)) as recorder:
+        with Recorder(hold, status.with_process(hold.mark)) as recorder:
             control.begin(status.seconds - status.parent_seconds, recorder.clock)
             recorder.change("starting")
             tickets.remove(run.folder.parent, run.id)
@@ -227,7 +212,7 @@ class _Execution:
         return "finished", why
 
     def _continue(self, trainer: Trainer) -> str | None:
-        """Load the last checkpoint where there is one; return what a reader should know."""
+        """Load the last checkpoint, if any; return a sentence for the status, or None."""
         from tfm_core.training import checkpoints
 
         if self.run.has_checkpoint:
@@ -324,7 +309,7 @@ class _Execution:
             self._keep(partial(weights.write, self.run.folder, trainer.step, arrays))
 
     def _choose_examples(self, trainer: Trainer) -> None:
-        """Write the probe; a resumed run goes on with the attention of no more examples."""
+        """Write the probe; a resumed run records the attention of no more examples than before."""
         from tfm_core.probe import snapshot
 
         if trainer.step > 0:
@@ -375,11 +360,7 @@ class _Execution:
 
 
 def _trained(
-    run: Run,
-    control: Control,
-    recorder: Recorder,
-    listener: Listener | None,
-    share: Share | None,
+    run: Run, control: Control, recorder: Recorder, listener: Listener | None, share: Share | None
 ) -> Ending:
     """Train, and return how it ended, whatever happens on the way."""
     try:

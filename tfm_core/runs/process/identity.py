@@ -59,7 +59,7 @@ def process_id(pid: int | None = None) -> ProcessId:
 
 
 def is_same(one: ProcessId, other: ProcessId) -> bool:
-    """Say whether two marks are of one process."""
+    """Return whether two marks are of one process."""
     if (one.pid, one.host) != (other.pid, other.host):
         return False
     if one.started is not None and other.started is not None:
@@ -72,7 +72,7 @@ def is_same(one: ProcessId, other: ProcessId) -> bool:
 def is_alive(
     mark: ProcessId, *, heartbeat: float | None = None, folder: Path | None = None
 ) -> bool:
-    """Say whether a process lives, by looking for it; elsewhere, whether its heartbeat changes.
+    """Return whether a process lives, by looking for it; elsewhere, whether its heartbeat changes.
 
     One elsewhere lives until its heartbeat in ``folder`` was seen unchanged for STALE_SECONDS: how
     old it is cannot be told, the clocks of two machines may differ. Total: a number that can be no
@@ -136,7 +136,7 @@ WATCH = Watch()
 
 
 def _as_it_is(mark: ProcessId) -> ProcessId:
-    """Return the mark of the process that has this number now, told as ``mark`` tells it."""
+    """Return the id of the process that has this number now, with the same facts as ``mark``."""
     if mark.started is not None:
         return ProcessId(mark.pid, mark.host, None, _started(mark.pid))
     return ProcessId(mark.pid, mark.host, _created(mark.pid))

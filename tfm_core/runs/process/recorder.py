@@ -27,19 +27,19 @@ HEARTBEAT_SECONDS = 1.0
 
 
 def keeps(step: int, total_steps: int) -> bool:
-    """Say whether a step is written down; a resumed run keeps the same ones."""
+    """Return whether a step is written down; a resumed run keeps the same ones."""
     return step <= FIRST_STEPS or step % max(1, total_steps // LINES) == 0 or step == total_steps
 
 
 class Recorder:
-    """Appends events and keeps the status fresh, from a thread of its own while a step runs long.
+    """Appends events, and updates the status from a thread, also during long steps.
 
     Use as a context; raises OSError where an event or a change of state cannot be written, and
     claim.RunHeld where another process took the run over while this one was suspended.
     """
 
     def __init__(self, hold: claim.Hold, status: Status) -> None:
-        """Take the run that this process holds, and the status to go on from."""
+        """Take the run that this process holds, and the status to continue from."""
         self.folder, self.status = hold.folder, status
         self.clock = AwakeClock()
         self._hold, self._slept = hold, 0.0

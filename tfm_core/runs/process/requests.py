@@ -29,7 +29,7 @@ def drop(folder: Path, kind: RequestKind) -> None:
 
 
 def take(folder: Path) -> list[RequestKind]:
-    """Return the waiting requests, oldest first, and remove them; what is none is removed too."""
+    """Return the waiting requests, oldest first, and remove them with any invalid files."""
     try:
         names = sorted(os.listdir(folder / "requests"))
     except OSError:
@@ -147,8 +147,7 @@ class Control:
             return
         if tickets.waiting(self.folder.parent):
             self.stop_reason = N_(
-                "Stopped after a pause of {seconds:,.0f} seconds: other runs wait.",
-                seconds=limit,
+                "Stopped after a pause of {seconds:,.0f} seconds: other runs wait.", seconds=limit
             )
 
     def _look(self) -> None:
@@ -160,7 +159,6 @@ class Control:
             return self.stop_reason is None
         if self._clock() - self._began > self._limit:
             self.stop_reason = N_(
-                "Stopped after {limit:,.0f} seconds, the limit here.",
-                limit=self._limit,
+                "Stopped after {limit:,.0f} seconds, the limit here.", limit=self._limit
             )
         return self.stop_reason is None

@@ -15,6 +15,7 @@ Only the holder of the claim writes the run's status; see ``run_queue`` for the 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import errno
 import json
 import os
@@ -54,7 +55,7 @@ class RunHeld(StudentError):
 
 
 class Hold:
-    """A run held by this process for as long as it works on it."""
+    """A run that this process holds while it works on it."""
 
     def __init__(self, folder: Path) -> None:
         """Claim the run and lock it. Raises RunHeld, and OSError where no file can be written."""
@@ -76,7 +77,7 @@ class Hold:
 
     @property
     def is_mine(self) -> bool:
-        """Whether nobody took the run over, while this process was suspended for long."""
+        """Whether no other process took the run over while this one was suspended."""
         holder = _holder(self.folder)
         return holder is not None and is_same(holder, self.mark)
 
@@ -94,7 +95,7 @@ def moment(folder: Path) -> Iterator[None]:
 
 
 def take(folder: Path, owner: ProcessId) -> bool:
-    """Claim a run for a process; say whether it holds the run now. Raises OSError."""
+    """Claim a run for a process; return whether it holds the run now. Raises OSError."""
     claims = folder / FOLDER
     claims.mkdir(exist_ok=True)
     number = _highest(claims)
@@ -122,7 +123,7 @@ def release(folder: Path, owner: ProcessId) -> None:
 
 
 def is_held(folder: Path) -> bool:
-    """Say whether a process that lives holds a run. Never raises."""
+    """Return whether a process that lives holds a run. Never raises."""
     holder = _holder(folder)
     if holder is None:
         return locks.is_locked(_lock(folder))
@@ -148,7 +149,7 @@ def _take_or_raise(folder: Path, owner: ProcessId) -> None:
 
 
 def is_stale(folder: Path) -> bool:
-    """Say whether the claim that counts is of a process that lives no more. Never raises."""
+    """Return whether the claim that counts is of a process that lives no more. Never raises."""
     holder = _holder(folder)
     return holder is not None and not _is_alive(holder, folder)
 
@@ -160,9 +161,9 @@ def _is_alive(holder: ProcessId, folder: Path) -> bool:
 
 
 def _create(claims: Path, number: int, owner: ProcessId) -> bool:
-    """Create the claim of a number; say whether this call did, and whether it counts."""
+    """Create the claim of a number; return whether this call did, and whether it counts."""
     path, aside = claims / _name(number), claims / f".claim.{secrets.token_hex(4)}"
-    content = json.dumps(_values(owner)).encode()
+    content = json.dumps(dataclasses.asdict(owner)).encode()
     try:
         write_new(aside, content)
         if not _link(aside, path, content):
@@ -224,7 +225,7 @@ def _highest(claims: Path) -> int:
 
 
 def _holder(folder: Path) -> ProcessId | None:
-    """Return whose claim counts, or None where the run is free."""
+    """Return the process with the valid claim, or None if the run is free."""
     claims = folder / FOLDER
     number = _highest(claims)
     return _mark(_read(claims / _name(number))) if number else None
@@ -236,15 +237,6 @@ def _read(path: Path) -> dict[str, Any] | None:
     while (values := read_json(path)) is None and time.monotonic() < end and os.path.exists(path):
         time.sleep(_LOOK_SECONDS)
     return values
-
-
-def _values(mark: ProcessId) -> dict[str, Any]:
-    return {
-        "pid": mark.pid,
-        "host": mark.host,
-        "created": mark.created,
-        "started": mark.started,
-    }
 
 
 def _mark(values: dict[str, Any] | None) -> ProcessId | None:

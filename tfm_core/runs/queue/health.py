@@ -98,7 +98,7 @@ def _look(queue: RunQueue) -> Health:
 
 
 def _reason_not_to_write(root: Path) -> str | None:
-    """Write a little into the folder, in a file that no list shows and nobody can leave behind."""
+    """Write a temporary file into the folder."""
     try:
         with tempfile.TemporaryFile(dir=_there(root), buffering=0) as file:
             file.write(_TRIED)

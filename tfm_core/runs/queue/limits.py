@@ -1,8 +1,8 @@
-"""What a server lets its visitors train: it may be open to everyone."""
+"""Limits on what a server's visitors may train."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from tfm_core.config import Experiment
 from tfm_core.facts import storage
@@ -16,7 +16,7 @@ class LimitReached(StudentError):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Upper bounds; None means that there is none, 0 that nothing is let through.
+    """Upper limits: None means no limit, 0 allows nothing.
 
     A run is stopped after it has trained for ``max_seconds``, before and after each resume, and
     where others wait also after ``max_pause`` seconds of pause. only_shows: no run may be started.
@@ -33,27 +33,18 @@ class Limits:
 
     @classmethod
     def of(cls, settings: Settings) -> Limits:
-        """Return what the host of a server decided."""
-        return cls(
-            max_queued=settings.max_queued,
-            max_per_session=settings.max_per_session,
-            max_steps=settings.max_steps,
-            max_parameters=settings.max_parameters,
-            max_seconds=settings.max_seconds,
-            max_attention=settings.max_attention,
-            max_pause=settings.max_pause,
-            only_shows=settings.only_shows,
-        )
+        """Return the limits in the host's settings."""
+        names = [field.name for field in fields(cls)]
+        return cls(**{name: getattr(settings, name) for name in names})
 
     def check_session(self, n_active: int) -> None:
-        """Raise LimitReached, in a sentence, where one visitor has enough runs in hand."""
+        """Raise LimitReached, in a sentence, if a visitor has too many active runs."""
         self._check_open()
         if n_active >= self.max_per_session:
             if n_active == 1:
                 raise LimitReached("You already have 1 run training or waiting. Stop it or wait.")
             raise LimitReached(
-                "You already have {n} runs training or waiting. Stop one or wait.",
-                n=n_active,
+                "You already have {n} runs training or waiting. Stop one or wait.", n=n_active
             )
 
     def check(self, experiment: Experiment, *, n_queued: int) -> None:
@@ -68,7 +59,7 @@ class Limits:
                 max_steps=self.max_steps,
             )
         if self.max_parameters is not None:
-            count = _n_parameters(experiment)
+            count = n_parameters(experiment)
             if count > self.max_parameters:
                 raise LimitReached(
                     "This model has {count:,} parameters; the limit here is {max_parameters:,}.",
@@ -102,7 +93,7 @@ class Limits:
             raise LimitReached("This server only shows trained runs.")
 
 
-def _n_parameters(experiment: Experiment) -> int:
+def n_parameters(experiment: Experiment) -> int:
     """Count the parameters of a model without making any."""
     from tfm_core.models.build import init_on_meta
     from tfm_core.training.setup import new_model

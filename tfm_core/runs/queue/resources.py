@@ -15,6 +15,7 @@ from tfm_core.facts import storage
 from tfm_core.facts.compute import layers
 from tfm_core.facts.memory import BYTES, PROCESS_BYTES, Memory, of_run
 from tfm_core.runs import settings
+from tfm_core.runs.queue.limits import n_parameters
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, in_bytes, joined
 from tfm_core.variants.optimisers import OPTIMISERS
 
@@ -59,8 +60,8 @@ def check_disk(experiment: Experiment, free: int) -> None:
         )
 
 
-def ran_out(experiment: Experiment, device: str) -> str:
-    """Return, in a sentence, what a run needs whose memory was not enough, and what would help."""
+def out_of_memory(experiment: Experiment, device: str) -> str:
+    """Return what a run that ran out of memory needs, and what would help."""
     needs, there = needed(experiment), memory_of(device)
     if there is None:
         return _unknown(experiment, needs, device)
@@ -97,12 +98,7 @@ def _not_enough(experiment: Experiment, needs: Memory, device: str) -> Sentence:
 
 def needed(experiment: Experiment) -> Memory:
     """Return what a training step of a run keeps. Loads torch, and makes no model."""
-    from tfm_core.models.build import init_on_meta
-    from tfm_core.training.setup import new_model
-
-    with init_on_meta():
-        count = sum(parameter.numel() for parameter in new_model(experiment).parameters())
-    return of_run(experiment, count)
+    return of_run(experiment, n_parameters(experiment))
 
 
 def always(needs: Memory) -> int:
@@ -111,7 +107,7 @@ def always(needs: Memory) -> int:
 
 
 def memory_of(device: str) -> int | None:
-    """Return the bytes that a process may use on a device in all, None where that is not known."""
+    """Return the total bytes that a process may use on a device, or None if unknown."""
     if device == "cpu":
         return machine.memory(swap=True)
     from tfm_core.training.gpu_helper import devices

@@ -18,7 +18,7 @@ A run is started in this order, and a kill or a full disk between two steps leav
     6. the ticket removed   it trains; a kill of the worker leaves it interrupted, to be resumed
 
 Steps 3 to 6 are the back end's (``backends``): these are the local workers'. A cluster's jobs take
-the claim themselves, if the run still waits for them; ``backends.cluster`` has their steps. A
+the claim themselves, if the run still waits for them; ``hosting.clusters.jobs`` has their steps. A
 run that was handed to a cluster keeps its ticket and takes a place until it begins.
 
 A worker ends a run with its last checkpoint, then its claim, then the status "finished" or
@@ -39,18 +39,17 @@ from collections.abc import Iterator
 
 from tfm_core.data.own import place, sets
 from tfm_core.data.own.sets import SetDamaged, SetMissing
-from tfm_core.runs import settings
+from tfm_core.runs import settings, shared_store
 from tfm_core.runs.backends import job
 from tfm_core.runs.backends.backend import JobRefused, Unavailable, waits
 from tfm_core.runs.backends.registry import chosen
-from tfm_core.runs.disk import cleanup, locks, quota
+from tfm_core.runs.disk import cleanup, locks, ownership, quota
 from tfm_core.runs.disk.failures import os_errors_as_sentences, refusal
 from tfm_core.runs.disk.locks import limit_lock
 from tfm_core.runs.disk.quota import Bounds
 from tfm_core.runs.queue import claim, resources, tickets
 from tfm_core.runs.queue.limits import LimitReached, Limits
 from tfm_core.runs.queue.resources import TooLarge
-from tfm_core.runs.remote import ownership, takeover
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import write_status
 from tfm_core.runs.store import RunNotFound, RunStore
@@ -75,7 +74,7 @@ logger = logging.getLogger(__name__)
 
 
 class RunQueue:
-    """Starts the waiting runs of a store, first come first served, from a thread of its own."""
+    """Starts the waiting runs of a store, first come first served, from its own thread."""
 
     def __init__(
         self,
@@ -115,7 +114,7 @@ class RunQueue:
         self._thread.start()
 
     def close(self) -> None:
-        """End the queue and its waiting workers; running runs go on without it."""
+        """End the queue and its idle workers; training runs continue."""
         self._closed.set()
         self._wake.set()
         if self._thread is not None:
@@ -160,7 +159,7 @@ class RunQueue:
 
     @os_errors_as_sentences()
     def resume(self, run: Run, device: str | None = None) -> int:
-        """Let a run that ended early go on from its last checkpoint, or else from the beginning.
+        """Resume a run that ended early from its last checkpoint, or else from the beginning.
 
         On its own device unless told otherwise. Returns how many runs were deleted for it.
 
@@ -173,7 +172,7 @@ class RunQueue:
             raise StudentError("This run is finished. Train a copy further.")
         if not status.can_resume:
             raise StudentError("This run trains or waits. There is nothing to resume.")
-        takeover.take_over(run.folder)
+        shared_store.take_over(run.folder)
         self.limits.check(run.experiment, n_queued=0)
         self.limits.check_trained(status.seconds - status.parent_seconds)
         self._check_data(run)
@@ -222,7 +221,7 @@ class RunQueue:
         return self._thread is not None and self._thread.is_alive()
 
     def n_running(self) -> int:
-        """Return how many runs of this folder have a worker, whoever started it."""
+        """Return how many runs of this folder have a worker, of any server."""
         return sum(run.status.is_alive for run in self._mine())
 
     def _make_way(self, run: Run) -> int:
@@ -300,7 +299,7 @@ class RunQueue:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[bool]:
-        """Keep other servers from counting and starting meanwhile; say whether to start any."""
+        """Keep other servers from counting and starting meanwhile; return whether to start any."""
         path = self.store.root / tickets.FOLDER / "lock"
         try:
             lock = locks.lock(path)
@@ -318,7 +317,7 @@ class RunQueue:
             locks.unlock(lock)
 
     def _try_to_start(self, run_id: str) -> bool:
-        """Start a waiting run; say whether it was. What goes wrong is noted, and tried again."""
+        """Start a waiting run; return whether it was. What goes wrong is noted, and tried again."""
         folder = self.store.root / run_id
         if tickets.in_backoff(folder):
             return False

@@ -36,7 +36,7 @@ def waiting(root: Path) -> list[str]:
 
 
 def remove(root: Path, run_id: str) -> bool:
-    """Take a run out of the line; say whether this call did it."""
+    """Take a run out of the line; return whether this call did it."""
     is_done = False
     for name in _names(root):
         if name.partition(".")[2] == run_id:
@@ -81,14 +81,14 @@ def start_error(folder: Path) -> str | None:
 
 
 def note_start_error(folder: Path, sentence: str, *, seconds: float) -> bool:
-    """Note it, and leave the run alone for so long; say whether that is news."""
+    """Note it, and leave the run alone for so long; return whether that is news."""
     is_news = start_error(folder) != sentence
     _start_errors[folder] = _StartError(sentence, time.monotonic() + seconds)
     return is_news
 
 
 def in_backoff(folder: Path) -> bool:
-    """Say whether a run isn't tried again yet."""
+    """Return whether a run isn't tried again yet."""
     error = _start_errors.get(folder)
     return error is not None and time.monotonic() < error.until
 

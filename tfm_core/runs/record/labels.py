@@ -59,7 +59,7 @@ def write(folder: Path, labels: Labels) -> None:
     write_json(folder / FILE, dataclasses.asdict(labels), lasting=True)
 
 
-def a_name(text: str) -> str:
+def clean_name(text: str) -> str:
     """Return a name in one line. Raises StudentError where nothing is left of it."""
     words = _in_a_line(text)
     if not words:
@@ -73,19 +73,17 @@ def a_name(text: str) -> str:
     return words
 
 
-def a_group(text: str | None) -> str | None:
+def clean_group(text: str | None) -> str | None:
     """Return the name of a group in one line, None for none. Raises StudentError."""
     words = _in_a_line(text or "")
     if len(words) > MAX_GROUP:
         raise StudentError(
-            "This group name has {n} characters; the limit is {most}.",
-            most=MAX_GROUP,
-            n=len(words),
+            "This group name has {n} characters; the limit is {most}.", most=MAX_GROUP, n=len(words)
         )
     return words or None
 
 
-def some_tags(texts: Iterable[str]) -> tuple[str, ...]:
+def clean_tags(texts: Iterable[str]) -> tuple[str, ...]:
     """Return tags, each once and in one line, as they stand. Raises StudentError.
 
     Tags that differ in capitals alone are one; a comma parts two.
@@ -107,15 +105,13 @@ def some_tags(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(tags.values())
 
 
-def a_note(text: str) -> str:
+def clean_note(text: str) -> str:
     """Return a note, its lines as they are. Raises StudentError where it is too long."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     note = "\n".join(_printable(line).rstrip() for line in lines).strip()
     if len(note) > MAX_NOTE:
         raise StudentError(
-            "This note has {n:,} characters; the limit is {most:,}.",
-            most=MAX_NOTE,
-            n=len(note),
+            "This note has {n:,} characters; the limit is {most:,}.", most=MAX_NOTE, n=len(note)
         )
     return note
 

@@ -73,11 +73,7 @@ def outcome_of(status: Status, curves: Curves) -> Outcome | None:
         return Outcome(
             "diverged",
             Paragraph(
-                "runs/diverged-peak",
-                highest=peak[1],
-                step=peak[0],
-                loss=loss,
-                guessing=guessing,
+                "runs/diverged-peak", highest=peak[1], step=peak[0], loss=loss, guessing=guessing
             ),
         )
     return Outcome(
@@ -145,7 +141,7 @@ class LossProgress:
 
 
 def loss_progress(curves: Curves) -> LossProgress | None:
-    """Return the way of a training so far; None where it does not say what guessing has."""
+    """Return the progress of a training so far, or None if its chance level is unknown."""
     guessing, floor = curves.started.get("start_loss"), curves.started.get("floor") or 0.0
     if guessing is None or guessing <= floor:
         return None

@@ -77,6 +77,6 @@ def alike(settings: Mapping[str, Any], other: Mapping[str, Any], path: str) -> b
 
 
 def reached(shares: Sequence[float | None], n_diverged: int = 0) -> Reached:
-    """Return what runs reached; None stands for one that was not measured."""
+    """Return the scores of runs; None for one that was not measured."""
     known = [share for share in shares if share is not None]
     return Reached(len(known), statistics.median(known) if known else None, n_diverged)

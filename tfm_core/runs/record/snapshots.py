@@ -67,7 +67,7 @@ def write(folder: Path, snapshot: Snapshot) -> Path:
 
 
 def _sources(masks: Mapping[str, Array]) -> dict[str, str]:
-    """Return under which module's name each module's mask is kept: layers share one."""
+    """Return the module name under which each module's mask is stored: layers share masks."""
     sources: dict[str, str] = {}
     for name, mask in masks.items():
         equal = (one for one in sources.values() if np.array_equal(masks[one], mask))
@@ -176,7 +176,7 @@ def steps_in(folder: Path) -> list[int]:
 
 @lru_cache(maxsize=4096)
 def _is_whole(path: str, mtime_ns: int, size: int) -> bool:
-    """Say whether the header of a safetensors file can be read and nothing behind it is cut off."""
+    """Return whether the header of a safetensors file can be read and nothing is cut off."""
     try:
         with open(path, "rb") as file:
             (length,) = struct.unpack("<Q", file.read(8))

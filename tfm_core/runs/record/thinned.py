@@ -1,4 +1,4 @@
-"""The curves of a long run with fewer steps, kept beside its events so that pages open at once.
+"""The thinned curves of a long run, stored beside its events so that pages open at once.
 
 ``curves.safetensors`` holds what the events up to an offset say. Whoever reads a long file of
 events may write it: the worker when it saves, an import, a page. It is made anew where it is
@@ -20,13 +20,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from tfm_core.reading import (
-    MAX_STEP_NUMBER,
-    Unreadable,
-    is_plain,
-    is_whole,
-    open_plain,
-)
+from tfm_core.reading import MAX_STEP_NUMBER, Unreadable, is_plain, is_whole, open_plain
 from tfm_core.runs.curves import (
     MEASURED_COLUMNS,
     STEP_COLUMNS,
@@ -95,7 +89,7 @@ class ThinnedReader:
     """Follows the events of a run: each ``read`` returns the curves as they are now."""
 
     def __init__(self, folder: Path) -> None:
-        """Begin with what is kept beside the events, if anything."""
+        """Start from the stored curves, if any."""
         self.folder = folder
         self._reader, self._curves = _kept(folder) or (_reader(folder), Curves())
         self._is_thinned = self._reader.offset > 0
@@ -135,7 +129,7 @@ class ThinnedReader:
 
 
 def keep(folder: Path) -> None:
-    """Bring the kept curves of a run with many events up to date. Never raises."""
+    """Update the thinned curves of a run with many events. Never raises."""
     try:
         size = (folder / EVENTS).lstat().st_size
     except OSError:
@@ -162,19 +156,14 @@ def _mark(folder: Path, offset: int) -> str:
 
 
 def _content(folder: Path, offset: int, curves: Curves) -> bytes:
-    """Return the file's content. Raises OSError and Unreadable where the events are gone."""
+    """Return the file's content. Raises OSError and Unreadable if the events are gone."""
     told: dict[str, Any] = {name: getattr(curves, name) for name in _RECORDS}
     told["resumed"] = curves.resumed
     told["gradients"] = [
         {"step": one.step, "norms": {part: _finite(norm) for part, norm in one.norms.items()}}
         for one in curves.gradients
     ]
-    facts = {
-        "form": _FORM,
-        "offset": offset,
-        "mark": _mark(folder, offset),
-        "columns": _SERIES,
-    }
+    facts = {"form": _FORM, "offset": offset, "mark": _mark(folder, offset), "columns": _SERIES}
     tensors = {name: np.ascontiguousarray(getattr(curves, name).rows) for name in _SERIES}
     return save(tensors, {"facts": json.dumps(facts), "told": json.dumps(told)})
 
@@ -184,7 +173,7 @@ def _finite(norm: float) -> float | None:
 
 
 def _kept(folder: Path) -> tuple[EventReader, Curves] | None:
-    """Return the kept curves and a reader of what came since; None without any that can be used."""
+    """Return the stored curves and a reader of the newer events, or None."""
     path = folder / FILE
     try:
         if not is_plain(path) or path.lstat().st_size > _MAX_FILE:
@@ -224,7 +213,7 @@ def _kept(folder: Path) -> tuple[EventReader, Curves] | None:
 
 
 def _are_rows(rows: npt.NDArray[Any], n_columns: int) -> bool:
-    """Say whether an array is rows of numbers by ascending step."""
+    """Return whether an array is rows of numbers by ascending step."""
     if rows.dtype != np.float64 or rows.ndim != 2 or rows.shape[1] != n_columns:
         return False
     steps = rows[:, 0]

@@ -44,7 +44,7 @@ def write(folder: Path, step: int, weights: Mapping[str, Array]) -> Path:
 
 
 def steps(folder: Path) -> list[int]:
-    """Return the steps whose weights a run has kept and that can be read, ascending."""
+    """Return the steps with readable weights, ascending."""
     return snapshots.steps_in(folder / FOLDER)
 
 

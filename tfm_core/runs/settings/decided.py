@@ -1,4 +1,4 @@
-"""What a host decides: the ``TFM_`` variables of the environment, each a field with its meaning."""
+"""The host's settings: the ``TFM_`` variables of the environment, each a field with its meaning."""
 
 from __future__ import annotations
 
@@ -48,45 +48,35 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
 
-    runs_dir: Path = variable(
-        Path("runs"),
-        "the folder of runs",
-        default="`runs/`",
-    )
+    runs_dir: Path = variable(Path("runs"), "the folder of runs", default="`runs/`")
     runs_url: StoreAddress | None = variable(
         None,
-        "a store that several servers share, as an address of fsspec: `s3://bucket/runs`,"
+        "a store that servers share, as an address of fsspec: `s3://bucket/runs`,"
         " `file:///mnt/shared/runs`; see docs/storage.md",
         default="none",
     )
     warm_workers: Whole | None = variable(
         None,
-        "processes that wait with everything loaded, so that a start is felt at once",
+        "idle processes with everything loaded, so that runs start at once",
         default="1; 0 on small machines",
-        zero="none waits; a start takes some seconds",
+        zero="a start takes some seconds",
     )
     warm_device: Device | None = variable(
         None,
-        "the device, such as `cuda:0`, on which they have learned a step before they "
-        "wait, so that a start there is felt at once, too; each then holds some hundred "
-        "MB of its memory",
-        default="none: they hold no memory of a GPU, and a run on one waits for its start",
+        "a device, such as `cuda:0`, on which they warm up so that runs start at once there, "
+        "too; each then uses some hundred MB of its memory",
+        default="none: runs on a GPU wait for its start",
     )
     max_running: Whole | None = variable(
         None,
-        "trainings at the same time; the others queue",
+        "runs that train at the same time; the others wait",
         default="cores − 1; 8 jobs of a cluster",
         zero="only shows",
     )
-    max_queued: Whole = variable(
-        20,
-        "runs that may wait",
-        default="20",
-        zero="only shows",
-    )
+    max_queued: Whole = variable(20, "runs that may wait", default="20", zero="only shows")
     max_per_session: Whole = variable(
         8,
-        "runs of one visitor that train or wait, resumed ones too",
+        "runs of one visitor that train or wait, resumed ones included",
         default="8; public: 2",
         zero="only shows",
         public=2,
@@ -107,7 +97,7 @@ class Settings(BaseSettings):
     )
     max_seconds: Whole | None = variable(
         None,
-        "seconds that a run may train, over all its resumes, before it is stopped",
+        "seconds that a run may train, over all its resumes; then it is stopped",
         default="no limit; public: 3600",
         zero="only shows",
         public=3600,
@@ -121,23 +111,21 @@ class Settings(BaseSettings):
     )
     max_attention: Whole = variable(
         20_000_000,
-        "attention weights (2 bytes each: layers × heads × tokens² × examples) that a "
-        "snapshot keeps; beyond it fewer examples are kept, and a model with more on one "
-        "is refused",
+        "attention weights in a snapshot (2 bytes each: layers × heads × tokens² × examples); "
+        "beyond it fewer examples are kept, and a model that has more for one is refused",
         default="20000000",
         zero="only shows",
     )
     max_weights: Size = variable(
         16_000_000,
-        "room for the weights that a run keeps at some of its steps, in half precision, "
-        "to say from when on it read a picture; a run whose weights would take more keeps"
-        " none",
+        "space for a run's weights at some of its steps, in half precision, to say from which "
+        "step on it read a picture; a run with larger weights keeps none",
         default="16MB",
         zero="no run keeps any",
     )
     max_disk: Size | None = variable(
         None,
-        "room for all runs and data sets (`500MB`, `20GB`, `1.5TB`)",
+        "space for all runs and data sets (`500MB`, `20GB`, `1.5TB`)",
         default="no limit; public: 20GB",
         zero="only shows; nothing is deleted",
         public=20_000_000_000,
@@ -151,7 +139,7 @@ class Settings(BaseSettings):
     )
     max_own_data: Size | None = variable(
         None,
-        "room for the data sets that visitors add",
+        "space for the data sets that visitors add",
         default="no limit; public: 2GB",
         zero="none can be added",
         public=2_000_000_000,
@@ -169,72 +157,65 @@ class Settings(BaseSettings):
     )
     public: Switch = variable(
         False,
-        "1 for a server that strangers reach: runs belong to those who began them, and "
-        "limits get the defaults said here",
+        "1 for a server on the internet: runs belong to the visitors who started them, and "
+        "limits have the public defaults",
         default="0",
     )
     open: Switch = variable(
         True,
-        "1 lists the runs of all visitors for everybody",
+        "1 lists all visitors' runs for everybody",
         default="1; public: 0",
-        zero="one's own are listed, and another's opens by its link",
+        zero="visitors see only their own runs; others open by their link",
         public=False,
     )
     host_key: Key | None = variable(
         None,
-        "the key with which the host may do what only a run's owner may; 16 characters or more",
+        "the key with which the host may change all runs; 16 characters or more",
         default="none",
     )
     login_to_watch: Switch = variable(
         False,
-        "1 shows nothing to who is not logged in; see docs/deploy.md on logins",
-        default="0: where people log in, anybody may watch",
+        "1 shows nothing without a login; see docs/deploy.md",
+        default="0: anybody may watch",
     )
     may_start: People = variable(
         (),
-        "who of those who log in may start runs, by e-mail address or domain: "
-        "`ann@example.org @example.com`",
+        "people who may start runs, by e-mail address or domain: `ann@example.org @example.com`",
         default="everybody who is logged in",
     )
     admins: Addresses = variable(
         (),
-        "who of those who log in may do what only a run's owner may, by e-mail address",
+        "people who may change all runs, by e-mail address",
         default="none",
     )
     frame_ancestors: Sources | None = variable(
         None,
-        "the sites that may show the app in a frame, as a Content-Security-Policy says "
-        "it: `'self' https://example.org`",
+        "sites that may show the app in a frame, as in a Content-Security-Policy: "
+        "`'self' https://example.org`",
         default="every site; public: `'self'`",
         public="'self'",
     )
     hosts: Hosts = variable(
         (),
-        "names under which the app is reached through this computer's loopback address, "
-        "by a proxy that adds no `X-Forwarded-` or `Forwarded` header: `app.example.org "
-        "*.example.com`; `*` allows every name; see docs/security.md",
+        "host names of the app on the loopback address, behind a proxy that adds no "
+        "`X-Forwarded-` or `Forwarded` header: `app.example.org *.example.com`; `*` allows every "
+        "name; see docs/security.md",
         default="`localhost` and this computer's own",
     )
     backend: Backend | None = variable(
         None,
-        "who trains the runs: `local` (processes of this machine), `ray` or `slurm` (jobs"
-        " of a cluster, see docs/cluster.md)",
-        default="`ray` where `TFM_RAY_ADDRESS` is set, else `local`",
+        "what trains the runs: `local` (processes of this machine), `ray` or `slurm` (jobs of a "
+        "cluster, see docs/cluster.md)",
+        default="`ray` if `TFM_RAY_ADDRESS` is set, else `local`",
     )
     ray_address: Address | None = variable(
-        None,
-        "the dashboard of the head of a Ray cluster: `http://HOST:8265`",
-        default="none",
+        None, "the dashboard of a Ray cluster's head: `http://HOST:8265`", default="none"
     )
     slurm_options: Options = variable(
-        (),
-        "what `sbatch` is told of every job: `--partition=gpu --time=4:00:00`",
-        default="none",
+        (), "options of `sbatch` for every job: `--partition=gpu --time=4:00:00`", default="none"
     )
     cluster_python: Command = variable(
-        (),
-        "the command that is Python on the machines of the cluster",
-        default="this server’s own",
+        (), "the command of Python on the machines of the cluster", default="this server’s own"
     )
 
     @classmethod
@@ -250,7 +231,7 @@ class Settings(BaseSettings):
 
     @property
     def trains_on(self) -> BackendName:
-        """The back end: what was said, else Ray where its address was said."""
+        """The back end: TFM_BACKEND, else Ray if its address is set."""
         return self.backend or ("local" if self.ray_address is None else "ray")
 
     @property
@@ -294,9 +275,9 @@ OTHERS = (
     Variable(
         "TFM_DATA_DIR",
         "",
-        "the folder of downloaded data sets; a complete MNIST found there is used as is",
+        "the folder of downloaded data sets; a complete MNIST there is used as it is",
         "`data/`",
     ),
-    Variable("TFM_LANGUAGE", "", "the language of the pages where the link names none", "`en`"),
+    Variable("TFM_LANGUAGE", "", "the language of the pages, unless the link names one", "`en`"),
 )
 """Variables that are no settings of a host: the code that uses them reads them."""

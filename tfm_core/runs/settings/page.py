@@ -1,4 +1,4 @@
-"""docs/settings.md: ``python -m tfm_core.runs.settings.page > docs/settings.md`` writes it anew."""
+"""Generate docs/settings.md: ``python -m tfm_core.runs.settings.page > docs/settings.md``."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from tfm_core.runs.settings.decided import OTHERS, VARIABLES, Variable
 
 _INTRODUCTION = """# Settings
 
-These variables of the environment configure the app, the workers and the command line. An empty
-variable counts as not set. A value that cannot be read stops the start with one sentence and exit
-code 2. The limits apply to people who come through the browser; the command line is the host's and
-has no limits.
+These environment variables configure the app, the workers and the command line. An empty variable
+counts as not set. An invalid value stops the start with one sentence and exit code 2. The limits
+apply in the browser; the command line has none.
 
-“Public” is the default with `TFM_PUBLIC=1`. “Only shows” means a server for looking: nothing can be
-started or resumed on it, and its pages say so.
+“Public” is the default with `TFM_PUBLIC=1`. “Only shows”: no run can be started or resumed, and the
+pages say so.
 
 This page is generated from the code; CONTRIBUTING.md has the command.
 

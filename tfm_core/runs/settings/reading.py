@@ -28,7 +28,7 @@ def read(environment: Mapping[str, str] | None = None) -> Settings:
 
 @lru_cache(maxsize=64)
 def _settings(texts: tuple[tuple[str, str], ...]) -> Settings:
-    """Return what variables say, read once for each environment: pages ask all the time."""
+    """Return the settings of some variables, cached because pages ask all the time."""
     source = EnvSettingsSource(Settings)
     source.env_vars = {name.lower(): text for name, text in texts}
     try:

@@ -46,11 +46,6 @@ class Added:
     init: str | None
     forward: str
 
-    @property
-    def has_length(self) -> bool:
-        """Whether the class must know the longest sequence."""
-        return self.init is not None and "{length}" in self.init
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inside:
@@ -59,7 +54,7 @@ class Inside:
     query, key: what is multiplied, in LaTeX; plus: what follows the product, or ""; where: an
     equation that explains it, or "". title: of what is added to the scores in the walk, or of the
     turned queries. topic, words: what the walk says of it. parameters: the shape of each trained
-    tensor, as formulas; kept_once: the formula, in ``{queries}`` and ``{length}``, of the numbers
+    tensor, as formulas; saved_once: the formula, in ``{queries}`` and ``{length}``, of the numbers
     that PyTorch keeps once for a batch; by_distance: what it adds the farther a key is, in words,
     None where the kind has its own view. In the generated file init makes ``self.relative`` of a
     stack, or is None: ``{is_causal}`` in it tells a decoder from an encoder; the value ``made``,
@@ -75,7 +70,7 @@ class Inside:
     topic: str
     words: str
     parameters: Mapping[str, tuple[str, ...]]
-    kept_once: str
+    saved_once: str
     by_distance: str | None
     init: str | None
     made: str

@@ -1,0 +1,1 @@
+"""Visitors: cookies, logins, and what each visitor may do."""

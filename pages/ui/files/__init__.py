@@ -1,0 +1,1 @@
+"""Runs as files: exports, films and published folders; and uploads."""

@@ -1,0 +1,1 @@
+"""What pages show of a trained model: answers, curves, beams, steps of the walk."""

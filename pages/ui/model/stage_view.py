@@ -1,0 +1,145 @@
+"""A run on stage: its snapshots, curves and events, read once for all sessions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from pages.components import stage as component
+from pages.components.stage import Mark, Moving
+from pages.i18n import _, language
+from pages.ui.model import live_curves
+from pages.ui.runs import run_words, runs_access
+from tfm_core import byte_cache
+from tfm_core.inspect.progress import moments
+from tfm_core.inspect.progress import stage as stages
+from tfm_core.inspect.progress.stage import Stage
+from tfm_core.plots.training.stage import curve_lines
+from tfm_core.runs.curves import Curves
+from tfm_core.runs.run import Run
+
+
+def stage(
+    run: Run,
+    *,
+    key: str,
+    kind: str | None = None,
+    example: int | None = None,
+    autoplay: bool = False,
+    loop: bool = False,
+    compact: bool = False,
+) -> None:
+    """Show a run on stage. Raises ValueError if its probe is damaged.
+
+    key: one a place on a page. kind, example: what is shown until the viewer chooses another. A
+    run without a snapshot shows its curves alone.
+    """
+    chosen = f"{key}-chosen {run.id}"
+    kind, example = st.session_state.get(chosen, (kind, example))
+    steps = tuple(run.snapshot_steps())
+    name, shown = _name(run, kind, example), None
+    if steps:
+        data, shown = _read(run, steps, kind, example)
+        kinds = data.kinds
+
+        def choose(number: int, index: int) -> None:
+            if number < max(1, len(kinds)) and index < n_examples:
+                st.session_state[chosen] = (kinds[number] if kinds else None, index)
+
+        n_examples = len(data.examples)
+    else:
+
+        def choose(number: int, index: int) -> None:
+            """There is nothing to choose yet."""
+
+    component.stage(
+        shown,
+        moving(run, steps),
+        name=name,
+        key=key,
+        autoplay=autoplay,
+        loop=loop,
+        compact=compact,
+        on_choose=choose,
+    )
+
+
+def prepare(run: Run) -> None:
+    """Read what a run shows on stage ahead of time."""
+    steps = tuple(run.snapshot_steps())
+    if steps:
+        _read(run, steps, None, None)
+        moving(run, steps)
+
+
+def _read(
+    run: Run, steps: tuple[int, ...], kind: str | None, example: int | None
+) -> tuple[Stage, bytes]:
+    name = _name(run, kind, example)
+    return _packed(run.folder, _mark(run), steps, kind, example, name, language())
+
+
+def _name(run: Run, kind: str | None, example: int | None) -> str:
+    return f"{run.id} {kind} {example}"
+
+
+def _mark(run: Run) -> int:
+    """Return the modification time of a run's probe."""
+    try:
+        return (run.folder / "probe.json").stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+@byte_cache.kept  # while it is prepared, who asks for it waits and does not begin another
+def _packed(
+    folder: Path,
+    mark: int,
+    steps: tuple[int, ...],
+    kind: str | None,
+    example: int | None,
+    name: str,
+    spoken: str,
+) -> tuple[Stage, bytes]:
+    stage_data = stages.read(Run(folder), kind, example)
+    return stage_data, component.pack(stage_data, name)
+
+
+@byte_cache.kept
+def _moments(
+    folder: Path, mark: int, steps: tuple[int, ...], state: str
+) -> tuple[moments.Moment, ...]:
+    """Return what happened so far, read again with each snapshot and at the end."""
+    return moments.moments(Run(folder), steps)
+
+
+def moving(run: Run, steps: tuple[int, ...]) -> Moving:
+    """Return what a stage shows beside its snapshots."""
+    curves, status, experiment = runs_access.curves(run), run.status, run.experiment
+    has_wholes = experiment.task.facts.answer in ("sequence", "blanks")
+    lines = curve_lines(curves, has_wholes=has_wholes, is_patient=experiment.training.patience > 0)
+    return Moving(
+        lines=lines,
+        marks=_marks(run, curves),
+        begins=run_words.symptom_marks(run),
+        now=int(curves.steps.last("step") or 0),
+        total=int(curves.started.get("total_steps") or experiment.training.steps),
+        is_live=status.is_active,
+        has_wholes=has_wholes,
+        moments=[
+            (moment.step, _(moment.sentence))
+            for moment in _moments(run.folder, _mark(run), steps, status.state)
+        ]
+        if steps
+        else (),
+    )
+
+
+def _marks(run: Run, curves: Curves) -> list[Mark]:
+    loss, accuracy = live_curves.marks(run, curves)
+    return [
+        Mark(quantity, line.value, _(line.words))
+        for quantity, levels in (("loss", loss), ("accuracy", accuracy))
+        for line in levels
+    ]

@@ -1,0 +1,372 @@
+"""Steps of the walk: which one is shown, what it says, its question, and links to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui.address import view_link
+from pages.ui.address.parameters import Choice, Unfit, one_of, whole
+from pages.ui.typed import escape
+from tfm_core.runs.run import Run
+
+if TYPE_CHECKING:
+    from tfm_core.inspect.walk.forward import Subject
+    from tfm_core.inspect.walk.steps import Question, StepTensor, WalkStep
+
+
+_STEP = "walk-step"
+_PLACE = "walk-place"
+_ANSWERS = "walk-answers"
+_GIVEN, _REVEALED = "walk-given", "walk-revealed"
+STEP = "step"  # in the link
+MAX_RADIO = 6
+"""Options of a question that stand side by side; more are a list that opens."""
+
+
+@dataclass(frozen=True)
+class StepName(Choice):
+    """The name of a step. numbered: the steps that an older link counts, from 1."""
+
+    numbered: tuple[str, ...] = ()
+
+    def parse(self, text: str) -> str:
+        """Return the name; a number is from an older link and means the nearest step."""
+        if text in self.names:
+            return text
+        rule, number = one_of(self.names), whole(text)
+        if number is None:
+            raise Unfit(rule)
+        numbers = [n for n, name in enumerate(self.numbered, 1) if name in self.names]
+        number_there = nearest(number, numbers)
+        if number_there != number:
+            raise Unfit(rule, self.numbered[number_there - 1])
+        return self.numbered[number_there - 1]
+
+
+def current(names: Sequence[str], numbered: Sequence[str]) -> tuple[int, str]:
+    """Return the number of the step to show, from 1, and a problem of the link.
+
+    names: of the model's steps, in order. numbered: the steps that an older link, which has a
+    number, counts from 1.
+    """
+    parameter = StepName(STEP, first=names[0], names=tuple(names), numbered=tuple(numbered))
+    text = parameter.found_in(view_link.query())
+    last = st.session_state.get(_STEP, names[0])
+    wanted = last if text is None else text
+    nearest_name = names[0]
+    if wanted == last:  # where the model changed: as far on as before
+        nearest_name = names[min(st.session_state.get(_PLACE, 0), len(names) - 1)]
+    if text is None:
+        shown, problem = (wanted if wanted in names else nearest_name), ""
+    else:
+        shown, problem = parameter.follow(text, nearest_name)
+    place = names.index(shown)
+    st.session_state[_STEP] = wanted if wanted == last else shown
+    st.session_state[_PLACE] = place
+    return place + 1, problem
+
+
+def nearest(wanted: int, numbers: Sequence[int]) -> int:
+    """Return the nearest number; of two, the later."""
+    return min(numbers, key=lambda number: (abs(number - wanted), -number))
+
+
+def go(name: str) -> None:
+    """Show a step, also in the link."""
+    st.session_state[_STEP] = name
+    view_link.put({STEP: name})
+
+
+def picked_step(key: str, name: str) -> str:
+    return str(st.session_state.get(key, name))
+
+
+def set_widget(key: str, value: object) -> None:
+    st.session_state[key] = value
+
+
+def answers() -> dict[str, bool]:
+    """Return whether the first answer was right, by question."""
+    given: dict[str, bool] = st.session_state.setdefault(_ANSWERS, {})
+    return given
+
+
+def record_answer(question: str, given: str | float, *, is_right: bool) -> None:
+    """Record an answer. Only the first one counts; a right one reveals."""
+    answers().setdefault(question, is_right)
+    _last()[question] = given
+    if is_right:
+        _revealed().add(question)
+
+
+def reveal(question: str) -> None:
+    """Reveal the answer; a question that was not answered counts as wrong."""
+    answers().setdefault(question, False)
+    _last().pop(question, None)
+    _revealed().add(question)
+
+
+def last_answer(question: str) -> str | float | None:
+    """Return the last answer, or None before one and after the solution was shown."""
+    return _last().get(question)
+
+
+def is_revealed(question: str) -> bool:
+    """Return whether the question was answered right or its answer shown."""
+    return question in _revealed()
+
+
+def _last() -> dict[str, str | float]:
+    given: dict[str, str | float] = st.session_state.setdefault(_GIVEN, {})
+    return given
+
+
+def _revealed() -> set[str]:
+    names: set[str] = st.session_state.setdefault(_REVEALED, set())
+    return names
+
+
+def navigation(steps: tuple[WalkStep, ...], number: int) -> None:
+    """Draw back, the list of steps, and next. number: of the step shown, from 1."""
+    names = [step.name for step in steps]
+    titles = {step.name: f"{n} · {_(step.title)}" for n, step in enumerate(steps, 1)}
+    index, last = number - 1, len(names) - 1
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        _arrow_button(_("Back"), "arrow_back", "Left", names[max(0, index - 1)], index == 0)
+        _arrow_button(
+            _("Next"), "arrow_forward", "Right", names[min(last, index + 1)], index == last
+        )
+        set_widget("walk-list", names[index])
+        st.selectbox(
+            _("Step"),
+            names,
+            format_func=titles.__getitem__,
+            key="walk-list",
+            on_change=lambda: go(picked_step("walk-list", names[index])),
+        )
+    st.progress(number / len(names))
+
+
+def _arrow_button(label: str, icon: str, shortcut: str, to: str, is_end: bool) -> None:
+    st.button(
+        label,
+        icon=f":material/{icon}:",
+        key=f"walk-{shortcut.lower()}",
+        shortcut=shortcut,
+        disabled=is_end,
+        on_click=go,
+        args=(to,),
+    )
+
+
+def is_step_revealed(step: WalkStep, subject_name: str, example: int) -> bool:
+    """Return whether the step's question was answered right or its answer shown."""
+    return is_revealed(_question_name(step, subject_name, example))
+
+
+def _question_name(step: WalkStep, subject_name: str, example: int) -> str:
+    return f"{subject_name} {step.name} {example}"
+
+
+def shapes(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool) -> None:
+    """Show the tensors before and after the step, without what is asked for."""
+    hidden = frozenset[str]() if is_revealed else step.hidden_shapes
+    secret = frozenset[str]() if is_revealed else step.hidden
+
+    def lines(tensors: Sequence[StepTensor]) -> list[str]:
+        return [
+            f"{_titled(tensor)}  \n`( ? )`"
+            if tensor.name in hidden
+            else _shape(tensor, subject, example, with_numbers=tensor.name not in secret)
+            for tensor in tensors
+        ]
+
+    with st.container(border=True):
+        if step.before:
+            st.markdown("\n\n".join([f":grey[{_('Before')}]", *lines(step.before)]))
+        questioned = [tensor for tensor in step.extra if tensor.name in step.question.shapes]
+        made = [*step.after, *questioned]
+        is_asked = hidden & {tensor.name for tensor in made}
+        after = _("After: predict it below") if is_asked else _("After")
+        st.markdown("\n\n".join([f":grey[{after}]", *lines(made)]))
+        st.caption(_legend(step, subject, hidden))
+
+
+def _titled(tensor: StepTensor) -> str:
+    label = _(tensor.label)
+    return f"`{tensor.name}`" if label == tensor.name else f"`{tensor.name}` {label}"
+
+
+def _shape(tensor: StepTensor, subject: Subject, example: int, *, with_numbers: bool) -> str:
+    from tfm_core.inspect.walk.steps import first_numbers
+
+    sizes = ", ".join(f"{size:,}" for size in tensor.shape)
+    if len(tensor.shape) == 1:
+        sizes += ","
+    axes = ", ".join(tensor.axes)
+    tokens = subject.looked_at.tokens(tensor.words[-1], example) if len(tensor.axes) == 2 else None
+    numbers = (
+        first_numbers(tensor, example, [escape(word) for word in tokens or ()])
+        if with_numbers
+        else ""
+    )
+    shown = f"  \n:small[:grey[{_('numbers')} {numbers}]]" if numbers else ""
+    return f"{_titled(tensor)}  \n`({axes})` = **({sizes})**{shown}"
+
+
+def _legend(step: WalkStep, subject: Subject, hidden: frozenset[str]) -> str:
+    from tfm_core.inspect.walk.steps import axis_words
+
+    words = axis_words(subject.reader)
+    visible = [tensor for tensor in (*step.before, *step.after) if tensor.name not in hidden]
+    used = dict.fromkeys(axis for tensor in visible for axis in tensor.axes)
+    return " · ".join(f"**{axis}** {_(words[axis])}" for axis in used)
+
+
+def explanation(
+    step: WalkStep, subject: Subject, names: Sequence[str], *, is_revealed: bool
+) -> None:
+    """Show the line of PyTorch, and the explanation for this model's settings.
+
+    names: of all steps of the walk, in order, to which paragraphs refer as ``{step:split}``.
+    """
+    st.code(step.code, language="python", wrap_lines=True)
+    from tfm_core.inspect.walk.topics import topic_text
+
+    sizes = ("d_model", "n_heads", "d_head", "d_ff", "window")
+    values: dict[str, object] = {
+        **{name: f"{getattr(subject.config, name, 0):,}" for name in sizes},
+        "norm_eps": f"{getattr(subject.config, 'norm_eps', 0):g}",
+        "dropout": f"{getattr(subject.config, 'dropout', 0):g}",
+        "step": _StepNumbers(names),
+    }
+    hidden = () if is_revealed else step.question.topics
+    topics = [topic for topic in step.topics if topic not in hidden]
+    st.markdown(" ".join(_(topic_text(topic), **values) for topic in topics))
+
+
+class _StepNumbers(list[str]):
+    """The names of the walk's steps; ``{step:split}`` is the number of one, from 1."""
+
+    def __format__(self, name: str) -> str:
+        return str(self.index(name) + 1)
+
+
+def question(step: WalkStep, subject_name: str, example: int) -> None:
+    ask(step.question, _question_name(step, subject_name, example))
+
+
+def ask(asked: Question, name: str) -> None:
+    """Ask a question under a name; only the first answer counts for the score."""
+    with st.container(border=True):
+        st.markdown(_("**Predict:** {question}", question=_(asked.text)))
+        with st.form(f"walk-form-{hash(name)}", border=False, enter_to_submit=True):
+            given = _answer_input(asked, f"walk-answer-{hash(name)}")
+            with st.container(horizontal=True):
+                pressed = st.form_submit_button(_("Check"), type="primary")
+                shown = st.form_submit_button(_("Show the answer"), type="tertiary")
+        if pressed and given is None:
+            st.caption(_("Answer first."))
+        elif pressed and given is not None:
+            record_answer(name, given, is_right=asked.is_right(given))
+        elif shown:
+            reveal(name)
+        _verdict(asked, name)
+        _score()
+
+
+def guess(asked: Question, name: str) -> bool:
+    """Ask for a guess before a result; return whether it was made or declined."""
+    if not is_guessed(name):
+        ask(asked, name)
+        if not is_guessed(name):
+            return False
+        st.rerun()
+    last = last_answer(name)
+    if last is not None:
+        message = _("Your guess: **{given}**", given=_(str(last)).rstrip("."))
+        icon = ":green[:material/check_circle:]" if asked.is_right(last) else ":material/cancel:"
+        st.markdown(f"{icon} {message}")
+    return True
+
+
+def is_guessed(name: str) -> bool:
+    return last_answer(name) is not None or is_revealed(name)
+
+
+def _verdict(asked: Question, name: str) -> None:
+    """Show whether the last answer is right, and why."""
+    last = last_answer(name)
+    if last is None:
+        if is_revealed(name):
+            st.info(f"**{_(asked.answer)}**. {_(asked.because)}")
+    elif asked.is_right(last):
+        st.success(_("Right. {because}", because=_(asked.because)))
+    else:
+        given = _(last) if isinstance(last, str) else f"{last:g}"
+        why = _(asked.why_not(last))
+        st.warning(_("Not {given}. {why} Try again.", given=given, why=why))
+
+
+def _answer_input(asked: Question, key: str) -> str | float | None:
+    if len(asked.options) > MAX_RADIO:
+        return st.selectbox(
+            _("Your prediction"),
+            asked.options,
+            format_func=_,
+            index=None,
+            key=key,
+            placeholder=_("Choose what happens"),
+            label_visibility="collapsed",
+        )
+    if asked.options:
+        return st.radio(
+            _("Your prediction"),
+            asked.options,
+            format_func=_,
+            index=None,
+            key=key,
+            label_visibility="collapsed",
+        )
+    return st.number_input(
+        _("Your prediction"),
+        value=None,
+        step=1,
+        format="%d",
+        key=key,
+        placeholder=_("a whole number"),
+        label_visibility="collapsed",
+    )
+
+
+def _score() -> None:
+    given = answers()
+    if given:
+        right, count = sum(given.values()), len(given)
+        st.caption(_("{right} of {count} right on the first try.", right=right, count=count))
+
+
+MAP_STEPS = {  # family and kind of attention -> name of the step; elsewhere "scores"
+    ("encoder-decoder", "decoder"): "decoder-attention",
+    ("encoder-decoder", "cross"): "cross-attention",
+    ("captioner", "decoder"): "decoder-attention",
+    ("captioner", "picture"): "cross-attention",
+}
+
+
+def map_link(run: Run, kind: str, layer: int) -> dict[str, str]:
+    """Return the query of a link to a map's step. layer: from 0.
+
+    kind: of the attention, a key of ``labels.KINDS``.
+    """
+    step = step_of_map(run.experiment.model.family, kind)
+    return {"run": run.id, "show": "run", "step": step, "block": str(layer + 1)}
+
+
+def step_of_map(family: str, kind: str) -> str:
+    return MAP_STEPS.get((family, kind), "scores")

@@ -1,0 +1,244 @@
+"""What surrounds every page: navigation, the strip with run, search and links, and notices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from pages.components.buttons import Link, SearchEntry, copy_link, search
+from pages.components.effects import arrival
+from pages.i18n import PAGES_DIR, _, language
+from pages.ui import show, state, typed
+from pages.ui.accounts import login, login_setup, visitors
+from pages.ui.navigation import page_table
+from pages.ui.navigation.page_table import PageFacts
+from pages.ui.navigation.terms import TERMS, Term
+from pages.ui.runs import run_words, runs_access
+from pages.ui.typed import escape
+from tfm_core.runs.run import Run
+from tfm_core.runs.store import RunNotFound
+
+ICON = str(PAGES_DIR / "content" / "icon.svg")
+LOGO = str(PAGES_DIR / "content" / "logo.svg")
+_TICK = 3.0  # seconds
+
+
+def navigation() -> st.Page:
+    sections: dict[str, list[st.Page]] = {}
+    for facts in page_table.PAGES.values():
+        entry = st.Page(
+            facts.path,
+            title=_(facts.title),
+            icon=facts.icon,
+            url_path=facts.url_path or None,
+            default=not facts.url_path,
+        )
+        sections.setdefault(_section(facts), []).append(entry)
+    page = st.navigation(sections, position="top")
+    state.set_page(page.url_path)
+    _mark_section(list(sections).index(_section(page_table.at(page.url_path))))
+    return page
+
+
+def _mark_section(index: int) -> None:
+    """Mark the section of the bar that holds this page; Streamlit only marks pages."""
+    place = f"[data-testid='stTopNav'] > :nth-child({index + 1}) [data-testid='stTopNavSection']"
+    look = "font-weight: 600; box-shadow: inset 0 -2px 0 light-dark(#1f6aa8, #6db3ea)"
+    st.html(f"<style>{place} {{ {look} }}</style>")
+
+
+def _section(facts: PageFacts) -> str:
+    return _(page_table.SECTIONS[facts.section])
+
+
+def strip() -> DeltaGenerator:
+    """Draw the current run and the search; return the place for ``share``."""
+    st.logo(LOGO, icon_image=ICON, size="large")
+    state.keep_run_in_link()
+    run_id = state.current_run_id()
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="strip"):
+        with st.container(width="stretch", key="strip-run"):
+            if run_id is None:
+                runs = page_table.PAGES["runs"]
+                st.page_link(runs.path, label=_("Choose a run"), icon=runs.icon)
+            else:
+                run = runs_access.store().get(run_id)
+                is_active = run.status.is_active
+                ticks = _TICK if is_active else None
+                st.fragment(_current_run, run_every=ticks)(run, was_active=is_active)
+        _search()
+        _arrive(run_id)
+        if login_setup.read() is None:
+            return st.container(width="content", key="strip-share")
+        with st.container(
+            horizontal=True,
+            vertical_alignment="center",
+            gap="small",
+            width="content",
+            key="strip-end",
+        ):
+            login.control()
+            return st.container(width="content", key="strip-share")
+
+
+def lead_to_game() -> None:
+    """Redirect a link to a hidden suspect to Find the bug."""
+    linked = state.linked_run_id()
+    if linked is None:
+        return
+    try:
+        run = runs_access.store().get(linked)
+    except RunNotFound:
+        return
+    if not runs_access.is_hidden(run):
+        return
+    state.set_current_run(None)
+    state.notify(
+        _(
+            "“{name}” hides a bug: find it to see the settings.",
+            name=run.meta.name,
+        )
+    )
+    healthy = next((other for other in visitors.listed() if runs_access.is_round(other, run)), None)
+    query = {} if healthy is None else {"pair": f"{healthy.id}.{run.id}"}
+    if state.page() != "find-the-bug":
+        st.switch_page(page_table.path_of("find-the-bug"), query_params=query)
+
+
+def notices() -> None:
+    """Show notices, and what in the link could not be followed.
+
+    They have a place of their own, empty or not: without it the page below would move when they
+    go, and the browser would make its open lists and half-typed fields anew.
+    """
+    with st.container():
+        unknown = state.unknown_run_in_link()
+        if unknown is not None:
+            st.warning(
+                _("The run in this link is not here or was deleted."),
+                icon=":material/link_off:",
+            )
+        for sentence in typed.let_go():
+            st.warning(sentence, icon=":material/content_cut:")
+        for sentence in state.take_notices():
+            st.info(escape(sentence), icon=":material/info:")
+
+
+def share(place: DeltaGenerator) -> None:
+    """Draw the links; call it after the page, which may still change them."""
+    with place:
+        st.fragment(_share)()  # a code that is asked for draws the page not anew
+
+
+def _share() -> None:
+    note = _("This link does not contain your pasted text; a link to the run, or its export, does.")
+    run = _run_in_sight()
+    has_text = (
+        state.has_pasted_text()
+        if run is None
+        else bool(run.experiment.task.model_dump().get("text"))
+    )
+    copy_link(_links(run), note=note if has_text else "", key="copy-link")
+
+
+def _run_in_sight() -> Run | None:
+    """Return the run that the page shows, if it can be read."""
+    run_id = state.current_run_id()
+    if run_id is None or not page_table.at(state.page()).shows_run:
+        return None
+    run = runs_access.store().get(run_id)
+    return run if run.problem is None else None
+
+
+def _links(in_sight: Run | None) -> list[Link]:
+    """Return the links, the one to what is in sight first."""
+    page = page_table.at(state.page())
+    run_id = state.current_run_id()
+    if in_sight is not None:
+        configuration = Link(
+            _("this run’s configuration"),
+            _("Opens Train with it."),
+            state.run_configuration_link(in_sight),
+        )
+    else:
+        configuration = Link(
+            _("the configuration"),
+            _("Opens Train with it."),
+            state.configuration_link(),
+        )
+    if run_id is None:
+        links = [] if page.name == "train" else [_page_link()]
+        return [*links, configuration]
+    opens = _("Opens this run.")
+    run = Link(_("this run"), opens, state.run_link(run_id), is_here=page.shows_run)
+    return [*([] if page.shows_run else [_page_link()]), run, configuration]
+
+
+def _page_link() -> Link:
+    return Link(_("this page"), _("Opens this page as it is."), state.page_link(), is_here=True)
+
+
+def _current_run(run: Run, *, was_active: bool) -> None:
+    status = run.status
+    if was_active and not status.is_active:
+        state.draw_anew()  # once: drawn anew, it no longer ticks
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="current-run"):
+        st.markdown(f"**{escape(run.meta.name)}**", width="content")
+        st.markdown(run_words.badge(status, run.outcome), width="content")
+        if run.problem:
+            st.caption(escape(_(run.problem)), width="content")
+            return
+        if status.is_active:
+            st.progress(status.progress, width=90)
+        st.caption(run_words.progress(status), width="content")
+        for facts in page_table.PAGES.values():
+            if facts.follows_run:
+                query = {"run": run.id} | ({"show": "run"} if facts.name == "walk" else {})
+                label = _(facts.follows_run)
+                st.page_link(facts.path, label=label, icon=facts.icon, query_params=query)
+
+
+def _arrive(run_id: str | None) -> None:
+    """Scroll to the top of another page, or of another run on Train."""
+    place = state.page()
+    arrival(f"{place}?{run_id}" if place == "train" else place, key="arrival")
+
+
+def _search() -> None:
+    """Draw the search, and open the chosen page."""
+    places: list[tuple[str, Mapping[str, str]]] = [
+        *((name, {}) for name in page_table.PAGES),
+        *((term.page, term.view) for term in TERMS),
+    ]
+    chosen = search(_entries(language(), state.address("", {})), key="search")
+    if chosen is not None:
+        name, view = places[chosen]
+        st.switch_page(page_table.path_of(name), query_params=dict(view))
+
+
+@lru_cache(maxsize=32)
+def _entries(_spoken: str, _home: str) -> tuple[SearchEntry, ...]:
+    """Return what can be found. What is given decides about all of it: the language, and where
+    this session finds the app.
+    """
+    return (
+        *(_entry(facts) for facts in page_table.PAGES.values()),
+        *(_term(term) for term in TERMS),
+    )
+
+
+def _entry(facts: PageFacts) -> SearchEntry:
+    words = show.words(facts.name)
+    intro = re.sub(r"[*`]", "", words.intro)  # shown as text, not as Markdown
+    about = _("Page") + (f" · {intro}" if intro else "")
+    return SearchEntry(_(facts.title), about, state.address(facts.url_path, {}))
+
+
+def _term(term: Term) -> SearchEntry:
+    facts = page_table.PAGES[term.page]
+    about = f"{_(term.meaning)} → {_(facts.title)}"
+    return SearchEntry(_(term.name), about, state.address(facts.url_path, term.view), term.also)

@@ -1,0 +1,1 @@
+"""Runs: the store, their lists, words, times and dialogs, and what a person does with them."""

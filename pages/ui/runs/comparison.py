@@ -1,0 +1,255 @@
+"""Runs that are trained to be compared: several at once, seeds of a configuration, and groups.
+
+They enter the queue like every other run, as many as the limits allow, in one group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NoReturn, TypeVar
+
+import streamlit as st
+
+from pages.i18n import _, ngettext
+from pages.ui import state
+from pages.ui.accounts import visitors
+from pages.ui.navigation import page_table
+from pages.ui.runs import run_actions, runs_access
+from pages.ui.runs.run_actions import Start
+from pages.ui.typed import escape
+from tfm_core.inspect.compare import seeds
+from tfm_core.inspect.compare.seeds import MAX, MIN
+from tfm_core.runs.queue import resources, tickets
+from tfm_core.runs.record.labels import MAX_GROUP
+from tfm_core.runs.run import Run
+
+Group = TypeVar("Group")
+
+RUNS_QUERY = "runs"
+"""What the address of the page that compares calls the runs."""
+
+TICK = 2.0
+"""Seconds between two looks at runs that train."""
+
+
+def runs_query(runs: Iterable[Run]) -> dict[str, str]:
+    """Return the query with which the page ``compare`` opens on these runs."""
+    return {RUNS_QUERY: ",".join(dict.fromkeys(run.id for run in runs))}
+
+
+def choose_group(groups: Sequence[Group], name_of: Callable[[Group], str], *, key: str) -> Group:
+    """Return the chosen group; draw the choice if there are several."""
+    index = 0
+    if len(groups) > 1:
+        names = [name_of(group) for group in groups]
+        index = st.selectbox(
+            _("Comparison"), range(len(groups)), format_func=names.__getitem__, key=key
+        )
+    return groups[index or 0]
+
+
+def mean_label(name: str, n_drawn: int, n_runs: int) -> str:
+    """Return the label of the mean curve of several seeds.
+
+    n_drawn: seeds that have a curve. n_runs: seeds that were asked for.
+    """
+    if n_drawn < 2:
+        return _("{name}: {n} of {n_runs} seeds", name=name, n=n_drawn, n_runs=n_runs)
+    if n_drawn < n_runs:
+        return _("{name}: mean ± sd of {n} of {n_runs} seeds", name=name, n=n_drawn, n_runs=n_runs)
+    return _("{name}: mean ± sd of {n} seeds", name=name, n=n_drawn)
+
+
+def is_live(runs: Iterable[Run]) -> bool:
+    return any(run.status.is_active for run in runs)
+
+
+def progress(runs: Iterable[Run]) -> None:
+    """Show how many runs are still to come."""
+    states = [run.status for run in runs]
+    n_left = sum(status.is_active for status in states)
+    n_waiting = sum(status.state == "queued" for status in states)
+    with st.container():
+        if n_waiting:
+            waiting = ngettext(
+                "{n} run is waiting.", "{n} runs are waiting.", n_waiting, n=n_waiting
+            )
+            st.caption(f":material/hourglass_empty: {waiting}")
+        elif n_left:
+            training = ngettext("{n} run is training.", "{n} runs are training.", n_left, n=n_left)
+            st.caption(f":material/hourglass_empty: {training}")
+        else:
+            st.caption(":material/flag: " + _("All {n} runs have finished.", n=len(states)))
+
+
+SEEDS = "seeds-number"
+"""Where the session keeps how many seeds one press asks for."""
+
+
+def start_like(run: Run) -> Start:
+    """Return a start with the settings of a run; for a recorded run, on the visitor's device."""
+    meta = run.meta
+    device = state.device() if meta.recorded else meta.device
+    return Start(run.experiment, device, meta.name, meta.preset, meta.threads)
+
+
+def start_all(starts: Sequence[Start], *, group: str | None = None) -> list[Run]:
+    """Queue as many of the runs as the limits allow, in order; return them.
+
+    A notice says how many wait. Raises ValueError and OSError where none may; then none began.
+    """
+    begun: list[Run] = []
+    most = _n_allowed()
+    for start in starts:
+        runs_access.queue().limits.check(start.experiment, n_queued=0)
+        resources.check(start.experiment, start.device)
+    for start in starts[:most]:
+        try:
+            begun.append(run_actions.enqueue(start, group=group))
+        except (ValueError, OSError) as error:
+            if not begun:
+                raise
+            queued = _("{begun} of {n} runs queued.", begun=len(begun), n=len(starts))
+            state.notify(f"{queued} {_(error)}")
+            return begun
+    n = len(starts)
+    if len(begun) == n:
+        state.notify(ngettext("{n} run queued.", "{n} runs queued.", n, n=n), passes=True)
+    else:
+        state.notify(_("Queued {begun} of {n} runs: the limit is reached.", begun=len(begun), n=n))
+    return begun
+
+
+def _n_allowed() -> int:
+    """Return how many runs this visitor may queue now, at least 1.
+
+    Raises OnlyWatches and LimitReached.
+    """
+    in_hand = run_actions.n_active_allowed()
+    limits = runs_access.queue().limits
+    n_waiting = len(tickets.waiting(runs_access.store().root))
+    # a full queue refuses the first one, with a message
+    return max(1, min(limits.max_per_session - in_hand, limits.max_queued - n_waiting))
+
+
+def n_seeds() -> int:
+    return min(max(int(st.session_state.get(SEEDS) or seeds.USUAL), seeds.MIN), seeds.MAX)
+
+
+def train_seeds(starts: Sequence[Start]) -> None:
+    """Train the missing seeds of each start, and open the comparison of all.
+
+    Runs that are there already join their group, where they are this visitor's and have none.
+    Raises ValueError and OSError, where nothing could be begun.
+    """
+    listed = visitors.listed()
+    n = n_seeds()
+    plans = seeds.plans([start.experiment for start in starts], listed, n)
+    there = [run for plan in plans for run in plan.there.values()]
+    missing = [
+        Start(experiment, start.device, start.name, start.preset, start.threads)
+        for start, plan in zip(starts, plans, strict=True)
+        for experiment in plan.missing
+    ]
+    begun: list[Run] = []
+    if missing:
+        group = next((run.labels.group for run in there if run.labels.group), None)
+        group = group or _new_group(starts, n, listed)
+        begun = start_all(missing, group=group)
+        _join_group(there, group)
+    else:
+        state.notify(_("All {n} seeds exist.", n=n))
+    open_comparison([run.id for run in (*there, *begun)])
+
+
+def _new_group(starts: Sequence[Start], n: int, listed: Iterable[Run]) -> str:
+    """Return a new name for a group."""
+    first = starts[0]
+    name = first.name or _(first.experiment.task.facts.label)
+    existing = {run.labels.group for run in listed}
+
+    def title(name: str) -> str:
+        m = len(starts) - 1
+        return (
+            _("{name} and {m} more: {n} seeds", name=name, m=m, n=n)
+            if m
+            else _("{name}: {n} seeds", name=name, n=n)
+        )
+
+    number, suffix = 1, ""
+    while True:
+        room = MAX_GROUP - len(title("")) - len(suffix)
+        group = f"{title(name[:room])}{suffix}"
+        if group not in existing:
+            return group
+        number += 1
+        suffix = f" ({number})"
+
+
+def _join_group(runs: Iterable[Run], group: str) -> None:
+    own = [
+        run.id
+        for run in runs
+        if not run.meta.recorded and not visitors.watches(run) and run.labels.group is None
+    ]
+    run_actions.label(own, group=group)
+
+
+def open_comparison(run_ids: Sequence[str]) -> None:
+    st.switch_page(page_table.path_of("compare"), query_params={RUNS_QUERY: ",".join(run_ids)})
+
+
+def seed_button(
+    what: Callable[[], Sequence[Start]],
+    *,
+    key: str,
+    disabled: bool = False,
+    on_refused: Callable[[BaseException], None] | None = None,
+) -> None:
+    """Draw a button that trains missing seeds, and the number of seeds beside it.
+
+    what: the configurations, asked when it is pressed. on_refused: says why nothing could begin,
+    else a notice at the top of the page does, which stays where a part of the page ticks.
+    """
+    n, why_not = n_seeds(), visitors.why_not()
+    with st.container(horizontal=True, gap=None, width="content", key=f"seeds-{key}"):
+        pressed = st.button(
+            ngettext("{n} seed", "{n} seeds", n, n=n),
+            icon=":material/casino:",
+            key=f"{key}-seeds",
+            disabled=disabled or bool(why_not),
+            help=escape(why_not)
+            or _(
+                "Trains missing seeds and compares all.",
+                n=n,
+            ),
+        )
+        with st.popover(f":gray[{_('How many seeds')}]", key=f"{key}-seeds-how-many"):
+            number = f"{key}-seeds-number"
+            st.number_input(
+                _("Seeds"),
+                MIN,
+                MAX,
+                value=n,
+                key=number,
+                help=_("Existing ones included."),
+                on_change=_set_seeds,
+                args=(number,),
+            )
+    starts = what() if pressed else []
+    if starts:
+        try:
+            train_seeds(starts)
+        except (ValueError, OSError) as error:
+            (on_refused or _notify)(error)
+
+
+def _notify(error: BaseException) -> NoReturn:
+    state.notify(_(error))
+    st.rerun()
+
+
+def _set_seeds(key: str) -> None:
+    number = st.session_state.get(key)
+    if isinstance(number, int):
+        st.session_state[SEEDS] = number

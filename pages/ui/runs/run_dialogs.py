@@ -1,0 +1,291 @@
+"""Dialogs about one run: its name and labels, a repeat with a change, and publishing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import streamlit as st
+
+from pages.components import addresses
+from pages.components.buttons import Link, copy_link
+from pages.i18n import N_, _, paragraph
+from pages.ui import show, state
+from pages.ui.accounts import visitors
+from pages.ui.files import publisher
+from pages.ui.runs import comparison, run_actions, runs_access
+from pages.ui.runs.run_actions import Start
+from pages.ui.settings import controls, drafts
+from pages.ui.settings.fields import Setting, settings_of
+from pages.ui.typed import escape
+from tfm_core.config import ConfigError, Experiment, Problem
+from tfm_core.config.codec import problems_of
+from tfm_core.inspect.compare.names import change
+from tfm_core.runs import settings
+from tfm_core.runs.record.labels import MAX_GROUP, MAX_NAME, MAX_NOTE, MAX_TAG, MAX_TAGS
+from tfm_core.runs.run import Run
+from tfm_core.runs.store import RunNotFound
+
+
+@dataclass(frozen=True, slots=True)
+class RunDialog:
+    """key: its name in the session. title and icon: at its top.
+
+    body: draws what is in it. forgets: what else of the session goes when it is closed.
+    """
+
+    key: str
+    title: str
+    icon: str
+    body: Callable[[Run], None]
+    width: Literal["small", "medium", "large"] = "small"
+    forgets: tuple[str, ...] = ()
+
+    def ask(self, run_id: str) -> None:
+        """Open it at the next rerun, in place of any other dialog."""
+        self._forget()
+        state.open_dialog(self.key, run_id)
+        state.close_menus()
+
+    def draw(self) -> None:
+        """Draw it if it is open. Call it once in a page, outside of fragments that tick."""
+        run_id = state.dialog_run(self.key)
+        if run_id is None:
+            return
+        try:
+            run = runs_access.store().get(run_id)
+        except RunNotFound:
+            self.leave()
+            return
+        if run.problem is None:
+            opened = st.dialog(
+                _(self.title), width=self.width, icon=self.icon, on_dismiss=self.leave
+            )
+            opened(self.body)(run)
+
+    def leave(self) -> None:
+        if state.dialog_run(self.key) is not None:
+            state.close_dialog()
+        self._forget()
+
+    def _forget(self) -> None:
+        for key in self.forgets:
+            st.session_state.pop(key, None)
+
+
+_REFUSED = "labels-refused"
+
+
+def _labels_body(run: Run) -> None:
+    labels = run.labels
+    name = st.text_input(_("Name"), value=run.meta.name, max_chars=MAX_NAME, key=f"name-{run.id}")
+    group = st.text_input(
+        _("Group"), value=labels.group or "", max_chars=MAX_GROUP, key=f"group-{run.id}"
+    )
+    tags = st.text_input(
+        _("Tags"),
+        value=", ".join(labels.tags),
+        max_chars=MAX_TAGS * (MAX_TAG + 2),
+        key=f"tags-{run.id}",
+        placeholder=_("baseline, to repeat"),
+        help=_("Separate with commas."),
+    )
+    note = st.text_area(
+        _("Note"), value=labels.note, max_chars=MAX_NOTE, key=f"note-{run.id}", height=110
+    )
+    if st.button(
+        _("Keep"), key=f"label-{run.id}", type="primary", icon=":material/check:", width="stretch"
+    ):
+        st.session_state.pop(_REFUSED, None)
+        try:
+            run_actions.name_and_label(run.id, name=name, group=group, tags=tags, note=note)
+        except (ValueError, OSError) as error:
+            st.session_state[_REFUSED] = _(error)
+        else:
+            LABELS_DIALOG.leave()
+            st.rerun()
+    refused = st.session_state.get(_REFUSED)
+    if refused:
+        controls.complaint(refused)
+
+
+LABELS_DIALOG = RunDialog(
+    "labels", N_("Name and labels"), ":material/sell:", _labels_body, forgets=(_REFUSED,)
+)
+
+
+def _twin_body(run: Run) -> None:
+    begun: dict[str, Any] = run.experiment.model_dump()
+    values = begun
+    settings = _settings_by_path(values)
+    chosen = _chosen_settings(run, settings)
+    keys = {path: f"twin-{run.id}-{path}" for path in chosen}
+    for path, key in keys.items():
+        st.session_state.setdefault(key, drafts.get(values, path))
+        value = st.session_state[key]
+        if value is not None:  # an emptied field leaves what the run has
+            values = drafts.chosen(values, path, value)
+    experiment, problems = _parsed(values)
+    for path, key in keys.items():
+        controls.widget(settings[path], {"key": key})
+        st.caption(_("“{name}” has {value}.",
+            name=escape(run.meta.name),
+            value=escape(_setting_value(settings[path], drafts.get(begun, path))),
+        ))  # fmt: skip
+        for problem in problems:
+            if problem.field == path:
+                controls.complaint(_(problem.sentence))
+    for problem in problems:
+        if problem.field not in keys:
+            controls.complaint(_(problem.sentence))
+    _start_twin(run, experiment)
+
+
+def _chosen_settings(run: Run, settings: dict[str, Setting]) -> list[str]:
+    """Return the settings to change, in order; draw the choice of more."""
+    stored_key = f"twin-settings-{run.id}"
+    chosen = [path for path in st.session_state.get(stored_key, []) if path in settings]
+    key = f"twin-what-{run.id}"
+
+    def add() -> None:
+        path = st.session_state[key]
+        if path in settings and path not in chosen:
+            st.session_state[stored_key] = [*chosen, path]
+        st.session_state[key] = None
+
+    st.selectbox(
+        _("Settings to change from “{name}”", name=escape(run.meta.name)),
+        [path for path in settings if path not in chosen],
+        format_func=lambda path: _setting_label(settings, path),
+        index=None,
+        key=key,
+        on_change=add,
+        placeholder=_("Choose or type a setting"),
+    )
+    return chosen
+
+
+def _start_twin(run: Run, experiment: Experiment | None) -> None:
+    """Show what differs, and the button that trains it."""
+    what = "" if experiment is None else change(run.experiment, experiment)
+    if what:
+        st.markdown(_("Train a copy with **{what}** and compare.", what=escape(_(what))))
+    elif experiment is not None:
+        st.caption(_("Nothing differs yet: the curve would be the same."))
+    if not st.button(
+        _("Train the twin"),
+        type="primary",
+        icon=":material/play_arrow:",
+        disabled=not what,
+        key=f"twin-start-{run.id}",
+    ):
+        return
+    assert experiment is not None
+    like = comparison.start_like(run)
+    twin = Start(experiment, like.device, like.name, like.preset, like.threads)
+    try:
+        begun = comparison.start_all([twin], group=run.labels.group)
+    except (ValueError, OSError) as error:
+        show.problem(error)
+        return
+    TWIN_DIALOG.leave()
+    comparison.open_comparison([run.id, *(twin_run.id for twin_run in begun)])
+
+
+def _settings_by_path(values: drafts.Values) -> dict[str, Setting]:
+    settings = settings_of(drafts.family_of(values), drafts.task_of(values))
+    return {setting.path: setting for setting in settings}
+
+
+def _setting_label(settings: dict[str, Setting], path: str) -> str:
+    """Return the label of a setting, with its path if the label is not unique."""
+    own = settings[path]
+    is_alone = sum(setting.label == own.label for setting in settings.values()) == 1
+    return str(_(own.label)) if is_alone else f"{_(own.label)} ({path})"
+
+
+def _setting_value(setting: Setting, value: Any) -> str:
+    if setting.choices is not None:
+        return drafts.format_value(setting, value)
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+
+
+def _parsed(values: drafts.Values) -> tuple[Experiment | None, tuple[Problem, ...]]:
+    try:
+        return Experiment.parse(values), ()
+    except ConfigError:
+        return None, problems_of(values)
+
+
+TWIN_DIALOG = RunDialog(
+    "twin", N_("Repeat with a change"), ":material/alt_route:", _twin_body, width="medium"
+)
+
+
+def publish_button(run: Run, *, key: str, width: Literal["content", "stretch"] = "content") -> None:
+    """Draw the button that opens the publishing dialog, if allowed."""
+    if settings.read().max_published == 0 or not visitors.visitor().may_change(run):
+        return
+    label = _("Publish")
+    if st.button(
+        label if width == "content" else f"{label} :gray[{escape(run.meta.name)}]",
+        key=key,
+        icon=":material/podcasts:",
+        help=_("Let others watch this run."),
+        width=width,
+        on_click=PUBLISH_DIALOG.ask,  # a press is heard also where the page is drawn anew just then
+        args=(run.id,),
+    ):
+        st.rerun()
+
+
+def _publish_body(run: Run) -> None:
+    """Show what publishing does or the address, and the button that changes it."""
+    path = publisher.address(run.id)
+    if path is None:
+        st.markdown(
+            _(
+                "Anyone with the unguessable address can watch **{name}** live or replay it.",
+                name=escape(run.meta.name),
+            )
+        )
+    else:
+        _published_address(run, state.address(path, {}))
+    st.caption(paragraph("runs/published-facts"))
+    if path is None:
+        pressed = st.button(
+            _("Publish"), key="publish-on", icon=":material/podcasts:", type="primary"
+        )
+        change = run_actions.publish
+    else:
+        pressed = st.button(_("Unpublish"), key="publish-off", icon=":material/public_off:")
+        change = run_actions.unpublish
+    if not pressed:
+        return
+    try:
+        change(run)
+    except (ValueError, OSError) as error:
+        show.problem(error)
+    else:
+        st.rerun(scope="fragment")
+
+
+def _published_address(run: Run, href: str) -> None:
+    """Show the address to copy, as a QR code, and to open."""
+    others = addresses.for_others(href)
+    st.code(others or href, language=None, wrap_lines=True)
+    if others is None:
+        st.warning(addresses.local_note(href), icon=":material/lan:")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        opens = _("Shows this run to anyone.")
+        copy_link(
+            [Link(_("the published page"), opens, others or href)], key=f"publish-link-{run.id}"
+        )
+        st.link_button(_("Open"), href, icon=":material/open_in_new:")
+
+
+PUBLISH_DIALOG = RunDialog("publish", N_("Publish"), ":material/podcasts:", _publish_body, "medium")
+"""Drawn by the pages whose runs have the button."""

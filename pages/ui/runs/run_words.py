@@ -1,0 +1,273 @@
+"""Runs in words, badges and a small curve: their state, task, result, symptoms."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from html import escape
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+
+from pages.i18n import N_, _
+from pages.ui import show
+from pages.ui.runs import runs_access
+from tfm_core.config import FAMILIES
+from tfm_core.facts.storage import HALF, attention_numbers
+from tfm_core.inspect.compare.differences import differences
+from tfm_core.inspect.compare.names import names
+from tfm_core.inspect.symptoms import diagnosis
+from tfm_core.inspect.symptoms.cures import Symptom, SymptomKind
+from tfm_core.plots.palette import COLOURS, GREY
+from tfm_core.probe.types import Probe
+from tfm_core.runs.record.figures import last_measured
+from tfm_core.runs.record.outcome import Outcome, OutcomeKind
+from tfm_core.runs.run import Run
+from tfm_core.runs.status import State, Status
+
+
+@dataclass(frozen=True, slots=True)
+class StateWords:
+    """How a state is shown: label, badge colour and icon."""
+
+    label: str
+    colour: str
+    icon: str
+
+
+STATES: dict[State, StateWords] = {
+    "queued": StateWords(N_("Waiting"), "grey", ":material/hourglass_empty:"),
+    "starting": StateWords(N_("Starting"), "blue", ":material/rocket_launch:"),
+    "running": StateWords(N_("Training"), "blue", ":material/play_circle:"),
+    "paused": StateWords(N_("Paused"), "yellow", ":material/pause_circle:"),
+    "finished": StateWords(N_("Finished"), "green", ":material/check_circle:"),
+    "stopped": StateWords(N_("Stopped"), "orange", ":material/stop_circle:"),
+    "failed": StateWords(N_("Failed"), "red", ":material/error:"),
+    "interrupted": StateWords(N_("Interrupted"), "orange", ":material/power_off:"),
+}
+
+
+OUTCOMES: dict[OutcomeKind, StateWords] = {
+    "diverged": StateWords(N_("Diverged"), "red", ":material/trending_up:"),
+    "never-learned": StateWords(N_("Did not learn"), "orange", ":material/trending_flat:"),
+    "by-heart": StateWords(N_("Overfitted"), "orange", ":material/menu_book:"),
+}
+"""Said in place of the state where a run came to its end and learned nothing that helps."""
+
+
+def state_words(status: Status, outcome: Outcome | None = None) -> StateWords:
+    """Return how a state, or the outcome in its place, is shown."""
+    return STATES[status.state] if outcome is None else OUTCOMES[outcome.kind]
+
+
+def badge(status: Status, outcome: Outcome | None = None) -> str:
+    """Return the state or the outcome as a Markdown badge."""
+    words = state_words(status, outcome)
+    return f":{words.colour}-badge[{words.icon} {_(words.label)}]"
+
+
+def learns(run: Run) -> str:
+    """Return task and model in words, such as ``MNIST · Vision Transformer``."""
+    if run.problem:
+        return _("damaged")
+    experiment = run.experiment
+    return f"{_(experiment.task.facts.label)} · {_(FAMILIES[experiment.model.family].label)}"
+
+
+def progress(status: Status) -> str:
+    """Return the steps done of all, such as ``350 / 1,000 steps``."""
+    if status.state == "queued" and status.queue_position:
+        return _("number {n} in the queue", n=status.queue_position)
+    total = status.total_steps
+    steps = show.count(status.step) if status.step == total else f"{status.step:,} / {total:,}"
+    return _("{steps} steps", steps=steps)
+
+
+def result(run: Run) -> str:
+    """Return the newest accuracy on unseen examples in words, or "".
+
+    Such as ``98.2 % of tokens, 95.0 % of whole sequences right (test)``.
+    """
+    measured = _measured(run)
+    if measured is None:
+        return ""
+    series, where = measured
+    share, whole = show.percent(series["accuracy"]), series["sequence_accuracy"]
+    answer = run.experiment.task.facts.answer
+    if answer in ("sequence", "blanks") and math.isfinite(whole):
+        return _(
+            "{share} of tokens, {whole} of whole sequences right ({where})",
+            share=share,
+            whole=show.percent(whole),
+            where=where,
+        )
+    if answer in ("sequence", "blanks", "text"):
+        return _("{share} of tokens right ({where})", share=share, where=where)
+    return _("{share} right ({where})", share=share, where=where)
+
+
+def success(run: Run) -> float | None:
+    """Return the accuracy to compare runs by: of whole sequences if counted."""
+    measured = _measured(run)
+    if measured is None:
+        return None
+    series, _where = measured
+    whole = series["sequence_accuracy"]
+    return whole if math.isfinite(whole) else series["accuracy"]
+
+
+def loss(run: Run) -> float | None:
+    measured = _measured(run)
+    return None if measured is None else measured[0]["loss"]
+
+
+def _measured(run: Run) -> tuple[dict[str, float], str] | None:
+    """Return the last measurement on unseen examples, and its split."""
+    measured = last_measured(run)
+    if measured is None:
+        return None
+    values = {name: measured.get(name) for name in ("accuracy", "sequence_accuracy", "loss")}
+    return {name: math.nan if value is None else value for name, value in values.items()}, _(
+        "test"
+    ) if measured["split"] == "test" else _("validation")
+
+
+def distinguishing_names(runs: Sequence[Run]) -> dict[str, str]:
+    """Return what distinguishes runs of the same name, by id."""
+    alike = defaultdict[str, list[Run]](list)
+    for run in runs:
+        if run.problem is None and not runs_access.is_hidden(run):
+            alike[run.meta.name].append(run)
+    endings: dict[str, str] = {}
+    for group in alike.values():
+        experiments = [run.experiment for run in group]
+        if differences(experiments):
+            endings |= {
+                run.id: str(_(name)) for run, name in zip(group, names(experiments), strict=True)
+            }
+    return endings
+
+
+def attended_caption(run: Run, probe: Probe) -> None:
+    """Show why some examples have no maps, if so."""
+    n = len(probe.attended)
+    if n == len(probe.items):
+        return
+    numbers = attention_numbers(run.experiment)
+    st.caption(
+        _(
+            "Maps of {n} of {all} examples are saved: each takes {numbers} weights, {size} per "
+            "snapshot.",
+            n=n,
+            all=len(probe.items),
+            numbers=show.count(numbers),
+            size=show.size(HALF * numbers),
+        )
+    )
+
+
+_SYMPTOM_MARKS: dict[SymptomKind, str] = {
+    "diverged": N_("diverges"),
+    "exploding": N_("gradients explode"),
+    "vanishing": N_("gradients vanish"),
+    "dead-heads": N_("dead heads"),
+    "overfits": N_("overfits"),
+}
+"""What is written on the curve at the step where a symptom began, where there is such a step."""
+
+
+def symptoms(run: Run) -> tuple[Symptom, ...] | None:
+    """Return what is wrong with a run, worst first; None if it cannot be judged yet."""
+    status = run.status
+    if status.state in ("queued", "starting"):
+        return None
+    curves = runs_access.curves(run)
+    steps = tuple(run.snapshot_steps())
+    size = (len(curves.steps), len(curves.validation), curves.steps.last("step"))
+    checkpoints = tuple(_modified_ns(run, which) for which in ("last", "best"))
+    return _symptoms(run.folder, status.state, status.reason, steps, (*size, *checkpoints))
+
+
+def symptom_marks(run: Run) -> list[tuple[int, str]]:
+    """Return the steps to mark on a run's curves, with labels."""
+    marked = symptoms(run) or ()
+    return [
+        (symptom.step, _(_SYMPTOM_MARKS[symptom.kind]))
+        for symptom in marked
+        if symptom.kind in _SYMPTOM_MARKS
+    ]
+
+
+def _modified_ns(run: Run, which: str) -> int:
+    try:
+        return (run.folder / "checkpoints" / which).stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=256)
+def _symptoms(
+    folder: Path,
+    state: str,
+    reason: str | None,
+    steps: tuple[int, ...],
+    _size: tuple[object, ...],
+) -> tuple[Symptom, ...] | None:
+    run = Run(folder)
+    return diagnosis.of_run(run, runs_access.curves(run), steps)
+
+
+WIDTH, HEIGHT, POINTS = 120, 40, 56
+SPARKLINE_NAME = N_("Training accuracy over the steps, 0 to 100 %")
+_INSET = 7  # pictures have round corners, and the dot needs room
+
+
+def sparkline(run: Run) -> None:
+    """Draw the training accuracy of a run, 0 to 100 %, as a small curve."""
+    picture = base64.b64encode(sparkline_svg(run).encode()).decode()
+    address, name = f"data:image/svg+xml;base64,{picture}", escape(_(SPARKLINE_NAME))
+    st.html(  # st.image would add a full-screen button
+        f'<img class="sparkline" src="{address}" alt="{name}" width="{WIDTH}">',
+        width="content",
+    )
+
+
+def sparkline_svg(run: Run) -> str:
+    """Return the curve as SVG. The x axis is the whole run, so a young run has a short line."""
+    steps = runs_access.curves(run).steps
+    total = max(run.status.total_steps, 1)
+    x, y = steps["step"], steps["accuracy"]
+    finite = np.isfinite(y)
+    x, y = x[finite], y[finite]
+    left, right, top, bottom = _INSET, WIDTH - _INSET, _INSET, HEIGHT - _INSET
+    rows = [
+        f'<line x1="{left}" y1="{bottom}" x2="{right}" y2="{bottom}" stroke="{GREY}" '
+        'stroke-opacity="0.4"/>'
+    ]
+    if len(x):
+        y = _smooth(y)
+        keep = np.unique(np.linspace(0, len(x) - 1, POINTS).astype(int))
+        across = np.clip(x[keep] / total, 0, 1) * (right - left) + left
+        up = bottom - np.clip(y[keep], 0, 1) * (bottom - top)
+        points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(across, up, strict=True))
+        colour = COLOURS["train"]
+        rows.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        rows.append(f'<circle cx="{across[-1]:.1f}" cy="{up[-1]:.1f}" r="2.5" fill="{colour}"/>')
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
+        f'viewBox="0 0 {WIDTH} {HEIGHT}">{"".join(rows)}</svg>'
+    )
+
+
+def _smooth(values: np.ndarray) -> np.ndarray:
+    """Return the mean over a fiftieth of the run before each point."""
+    window = max(len(values) // 50, 1)
+    sums = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
+    starts = np.maximum(np.arange(1, len(values) + 1) - window, 0)
+    means: np.ndarray = (sums[1:] - sums[starts]) / (np.arange(1, len(values) + 1) - starts)
+    return means

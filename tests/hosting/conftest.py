@@ -1,0 +1,3 @@
+from tests.runs.conftest import end, store, whole
+
+__all__ = ["end", "store", "whole"]

@@ -1,0 +1,1 @@
+"""Clusters: a run is a job of Slurm or Ray."""

@@ -1,0 +1,212 @@
+"""Where a model fails, as figures: confusions, shares right and losses by group, calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+
+from tfm_core.inspect.errors.groups import AnswerGroup
+from tfm_core.inspect.errors.scores import Calibration
+from tfm_core.plots.heads.attention import Theme
+from tfm_core.plots.kinds import error_bars, lay_out, ticks
+from tfm_core.plots.palette import CARDS, COLOURS, GREY, INKS
+from tfm_core.plots.texts.writing import marked
+from tfm_core.sentences import N_, Paragraph
+
+_ERRORS: dict[Theme, tuple[str, str]] = {
+    "light": ("#fbe3d0", "#d55e00"),
+    "dark": ("#4a2a12", "#e8762a"),
+}
+_ROW = 26  # pixels of a group
+_MAX_LETTERS = 14
+
+
+def confusion(
+    counts: npt.NDArray[np.int64],
+    names: Sequence[str],
+    theme: Theme = "light",
+    *,
+    wrong: npt.NDArray[np.int64] | None = None,
+    top: int | None = None,
+    chosen: tuple[int, int] | None = None,
+    height: int = 400,
+) -> go.Figure:
+    """Draw the true class down and the predicted class across; only errors have colour.
+
+    counts: (classes, classes). wrong: how many of them are errors, where those on the diagonal may
+    be, too: a class that groups several has no colour there, and its hover text says how many
+    are wrong. top: the count that has the strongest colour; None for the largest. chosen: row and
+    column of the cell that is framed.
+    """
+    off_diagonal = counts * (1 - np.eye(len(counts), dtype=np.int64))
+    errors = np.where(off_diagonal > 0, off_diagonal if wrong is None else wrong, 0).astype(
+        np.float32
+    )
+    errors[errors == 0] = np.nan
+    wrong = off_diagonal if wrong is None else wrong
+    pale, strong = _ERRORS[theme]
+    places = np.arange(len(names))
+    figure = go.Figure(
+        go.Heatmap(
+            z=errors,
+            x=places,
+            y=places,
+            zmin=0,
+            zmax=max(3.0, float(wrong.max(initial=0) if top is None else top)),
+            colorscale=[[0, pale], [1, strong]],
+            showscale=False,
+            xgap=1,
+            ygap=1,
+            text=[[str(n) if n else "" for n in row] for row in counts.tolist()],
+            texttemplate="%{text}",
+            textfont={"color": INKS[theme]},
+            hovertext=[
+                [_hover(a, b, n, bad) for b, n, bad in zip(names, row, bads, strict=True)]
+                for a, row, bads in zip(names, counts.tolist(), wrong.tolist(), strict=True)
+            ],
+            hoverinfo="text",
+            hoverongaps=True,
+        )
+    )
+    classes = ticks([_short(name) for name in names])
+    end = len(names) - 0.5
+    if chosen is not None:
+        row, column = chosen
+        figure.add_shape(
+            type="rect",
+            x0=column - 0.5,
+            x1=column + 0.5,
+            y0=row - 0.5,
+            y1=row + 0.5,
+            line={"color": INKS[theme], "width": 3},
+        )
+    return lay_out(
+        figure,
+        height=height,
+        x={"title": N_("predicted"), "range": [-0.5, end], **classes},
+        y={"title": N_("true"), "range": [end, -0.5], **classes},
+        plot_bgcolor=CARDS[theme],
+    )
+
+
+def _hover(truth: str, predicted: str, n: int, n_wrong: int) -> str:
+    names = {"truth": escape(marked(truth)), "said": escape(marked(predicted))}
+    if truth == predicted and n_wrong:
+        return N_("true {truth}, predicted {said}: {n:,} ({bad:,} wrong)", **names, n=n,
+                  bad=n_wrong)  # fmt: skip
+    return N_("true {truth}, predicted {said}: {n:,}", **names, n=n)
+
+
+def _short(name: str) -> str:
+    shown = marked(name)
+    return escape(shown if len(shown) <= _MAX_LETTERS else f"{shown[: _MAX_LETTERS - 1]}…")
+
+
+def accuracies(groups: Sequence[AnswerGroup], kind: str) -> go.Figure:
+    """Draw the share right of each group, one below the other, with its 95 % interval.
+
+    kind: what groups are told apart by.
+    """
+    share = np.array([group.accuracy for group in groups])
+    ends = np.array([group.interval for group in groups])
+    low = max(0.0, float(ends[:, 0].min()) - 0.02)
+    return _rows(
+        groups,
+        share,
+        between(share, ends),
+        np.stack([[g.n_right for g in groups], [g.n for g in groups], *ends.T], 1),
+        Paragraph("figures/accuracy"),
+        x={"title": N_("share right"), "tickformat": ".0%", "range": [low, 1.005]},
+        kind=kind,
+    )
+
+
+def losses(groups: Sequence[AnswerGroup], kind: str) -> go.Figure:
+    """Draw the mean loss of each group in nats, one below the other, with its 95 % interval."""
+    loss = np.array([group.loss for group in groups])
+    error = np.array([group.loss_error for group in groups])
+    return _rows(
+        groups,
+        loss,
+        error_bars(error, error, thickness=1.5),
+        np.stack([[g.n for g in groups], error, [g.accuracy for g in groups]], 1),
+        Paragraph("figures/loss"),
+        x={"title": N_("mean loss (nats per token)"), "rangemode": "tozero"},
+        kind=kind,
+    )
+
+
+def _rows(
+    groups: Sequence[AnswerGroup],
+    values: npt.NDArray[np.float64],
+    whiskers: dict[str, Any],
+    facts: npt.NDArray[np.float64],
+    hover: str,
+    *,
+    x: dict[str, Any],
+    kind: str,
+) -> go.Figure:
+    figure = go.Figure(
+        go.Scatter(
+            x=values,
+            y=[group.label for group in groups],
+            mode="markers",
+            marker={"color": COLOURS["validation"], "size": 9},
+            error_x=whiskers,
+            customdata=facts,
+            hovertemplate=hover,
+        )
+    )
+    y = {"title": kind, "type": "category", "dtick": 1, "autorange": "reversed"}
+    return lay_out(figure, height=90 + _ROW * len(groups), x=x, y=y)
+
+
+def reliability(found: Calibration) -> go.Figure:
+    """Draw the share right over the confidence, bin by bin, with counts and 95 % intervals.
+
+    The diagonal is a model whose confidence can be taken at its word.
+    """
+    middle = [(one.low + one.high) / 2 for one in found.bins]
+    share = np.array([one.accuracy for one in found.bins])
+    ends = np.array([one.interval for one in found.bins])
+    facts = [(one.low, one.high, one.n, one.n_right, one.confidence) for one in found.bins]
+    figure = go.Figure(
+        [
+            go.Bar(
+                x=middle,
+                y=share,
+                width=0.92 / found.n_bins,
+                marker={"color": COLOURS["validation"], "opacity": 0.75},
+                error_y=between(share, ends),
+                text=[f"{one.n:,}" for one in found.bins],
+                textposition="inside",
+                insidetextanchor="start",
+                textangle=0,
+                constraintext="none",
+                customdata=facts,
+                hovertemplate=Paragraph("figures/calibration"),
+                showlegend=False,
+            ),
+            go.Scatter(
+                x=[0, 1],
+                y=[0, 1],
+                mode="lines",
+                line={"color": GREY, "dash": "dash", "width": 2},
+                name=N_("perfectly calibrated"),
+                hoverinfo="skip",
+            ),
+        ]
+    )
+    x = {"title": N_("confidence"), "range": [0, 1], "tickformat": ".0%"}
+    y = {"title": N_("share right"), "range": [0, 1.02], "tickformat": ".0%"}
+    return lay_out(figure, height=350, top=36, x=x, y=y)
+
+
+def between(share: npt.NDArray[np.float64], ends: npt.NDArray[np.float64]) -> dict[str, Any]:
+    """Return the error bars of shares (n,) whose intervals are ends (n, 2)."""
+    return error_bars(ends[:, 1] - share, share - ends[:, 0], thickness=1.5)

@@ -1,0 +1,1 @@
+"""Attention: maps, heads, and a model without them."""

@@ -1,0 +1,105 @@
+"""What a patch of a picture looks at, drawn over it (Dosovitskiy et al. 2021, figure 6)."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+
+from tfm_core.plots.heads.attention import MASKED, Floats, Theme, legend_to, top_of
+from tfm_core.plots.palette import VERMILION
+
+_OUTLINE = VERMILION  # the patch that asks
+INK = "230, 159, 0"
+"""Attention over a picture: red, green, blue."""
+OVERLAY = ((0.0, f"rgba({INK}, 0)"), (1.0, f"rgba({INK}, 0.75)"))
+
+
+def patch_overlay(
+    weights: Floats,
+    picture: npt.NDArray[np.uint8],
+    title: str = "",
+    theme: Theme = "light",
+    *,
+    chosen: tuple[int, int] | None = None,
+    top: float | None = None,
+) -> go.Figure:
+    """Draw attention over patches onto the picture they were cut from.
+
+    weights: (side, side). picture: uint8 (C, height, width) or (height, width).
+    chosen: row and column, from 0, of the patch that asks; it gets an outline.
+    top: the weight with the most colour; None takes the largest.
+    The heatmap, whose cells are the patches, comes first; plotly draws it above the picture anyway.
+    """
+    weights = np.asarray(weights, np.float32)
+    side = weights.shape[0]
+    size = picture.shape[-1] / side  # pixels to a side of a patch
+    centres = (np.arange(side) + 0.5) * size - 0.5
+    figure = go.Figure([_veil(weights, centres, top), picture_trace(picture)])
+    if chosen is not None:
+        left, upper = chosen[1] * size - 0.5, chosen[0] * size - 0.5
+        figure.add_shape(
+            type="rect",
+            x0=left,
+            x1=left + size,
+            y0=upper,
+            y1=upper + size,
+            line={"color": _OUTLINE, "width": 3},
+        )
+    figure.update_layout(
+        title={"text": escape(title, quote=False)},
+        height=380,
+        margin={"l": 8, "r": 8, "t": 80 if title else 48, "b": 8},
+        hovermode="closest",
+        dragmode=False,
+        plot_bgcolor=MASKED[theme],
+    )
+    shown: dict[str, Any] = {"visible": False, "constrain": "domain"}
+    ends = (-0.5, picture.shape[-1] - 0.5)
+    figure.update_xaxes(range=ends, **shown)
+    figure.update_yaxes(range=ends[::-1], scaleanchor="x", **shown)
+    return figure
+
+
+def patch_weights(weights: Floats, query: int | None, *, has_cls: bool) -> Floats:
+    """Return (side, side): what a query pays to each patch.
+
+    weights: (Q, K) of one head. query: its row, or None for the mean of all rows, which is what
+    the patches receive. A CLS token in front gets its share too, but stands nowhere in the picture.
+    """
+    row = weights.astype(np.float32).mean(0) if query is None else weights[query]
+    patches = row[1:] if has_cls else row
+    side = round(float(np.sqrt(len(patches))))
+    return np.asarray(patches, np.float32).reshape(side, side)
+
+
+def picture_trace(picture: npt.NDArray[np.uint8]) -> go.Image:
+    """Return the picture (C, height, width) or (height, width) itself, its pixels as they are."""
+    channels = picture[None] if picture.ndim == 2 else picture
+    colours = (
+        np.broadcast_to(channels, (3, *channels.shape[1:])) if len(channels) == 1 else channels
+    )
+    return go.Image(z=np.moveaxis(colours, 0, -1).astype(np.uint8), hoverinfo="skip")
+
+
+def _veil(weights: Floats, centres: Floats, top: float | None) -> go.Heatmap:
+    top = top_of(weights) if top is None else top
+    return go.Heatmap(
+        z=weights,
+        x=centres,
+        y=centres,
+        zmin=0,
+        zmax=top,
+        colorscale=[list(stop) for stop in OVERLAY],
+        colorbar=legend_to(top),
+        xgap=1,
+        ygap=1,
+        hoverinfo="text",
+        hovertext=[
+            [f"patch {row},{column}: weight {weight:.4f}" for column, weight in enumerate(line, 1)]
+            for row, line in enumerate(weights, 1)
+        ],
+    )

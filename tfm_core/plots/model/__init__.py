@@ -1,0 +1,1 @@
+"""Models: their cost by part, positions, and tensors on their way through."""

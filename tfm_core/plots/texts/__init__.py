@@ -1,0 +1,1 @@
+"""Texts: tokens, embeddings, and what a language model reads and writes."""

@@ -1,0 +1,172 @@
+"""Figures of a language model: what may come next, the logit lens, a sum digit by digit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+
+from tfm_core.inspect.text.gpt_reading import Digits, LensReading
+from tfm_core.plots.heads.attention import LEGEND
+from tfm_core.plots.kinds import bars, lay_out, sequential, ticks
+from tfm_core.plots.palette import COLOURS, GREY, ThemeName
+from tfm_core.plots.texts.writing import marked
+from tfm_core.sentences import N_
+
+Floats = npt.NDArray[np.floating]
+SPECIALS = 4  # the first ids: padding, begin, end, unknown
+
+
+def shown(token: str) -> str:
+    """Return a token for an axis: a space and a line break can be seen, and no markup acts."""
+    return escape(marked(token), quote=False)
+
+
+def guesses(best: Sequence[tuple[str, float]], truth: str, chance: float, rank: int) -> go.Figure:
+    """Bars of the likeliest tokens, the one that came marked, even where it is not among them."""
+    rows = [(token, p, token == truth) for token, p in best]
+    if not any(is_true for *_, is_true in rows):
+        rows.append((truth, chance, True))
+    names = [f"{shown(t)}{f' ◀ came, no. {rank}' if came else ''}" for t, _, came in rows]
+    figure = go.Figure(
+        bars(
+            range(len(rows)),
+            [p for _, p, _ in rows],
+            [COLOURS["right"] if came else GREY for *_, came in rows],
+            texts=[f"{p:.1%}" if p >= 0.001 else "< 0.1%" for _, p, _ in rows],
+            hovertemplate="%{customdata}: %{x:.5f}<extra></extra>",
+            customdata=names,
+        )
+    )
+    return _bars(figure, names)
+
+
+def before_and_after(tokens: Sequence[str], before: Floats, after: Floats) -> go.Figure:
+    """Bars of the likeliest next tokens, as the model has them and as they are drawn from."""
+    figure = go.Figure()
+    for name, values, colour, pattern in (
+        ("model", before, GREY, "/"),
+        ("drawn from", after, COLOURS["decoder"], ""),
+    ):
+        figure.add_trace(
+            bars(
+                range(len(tokens)),
+                values,
+                colour,
+                name=name,
+                marker={"pattern": {"shape": pattern}},
+                hovertemplate=f"{name}: %{{x:.5f}}<extra></extra>",
+            )
+        )
+    figure.update_layout(barmode="group")
+    return _bars(figure, [shown(token) for token in tokens])
+
+
+def _bars(figure: go.Figure, names: Sequence[str]) -> go.Figure:
+    x = {"title": N_("probability"), "rangemode": "tozero", "tickformat": ".2~%", "nticks": 6}
+    y = {"title": N_("next token"), **ticks(names), "autorange": "reversed"}
+    return lay_out(figure, height=90 + 28 * len(names), top=32, right=48, x=x, y=y)
+
+
+def lens_map(looked: LensReading, theme: ThemeName, *, most: int = 24) -> go.Figure:
+    """A row for each token read, a column for each depth, the last layer at the right.
+
+    A cell says the likeliest next token there. most: tokens that are shown, the first ones.
+    """
+    lens = looked.lens
+    depth, length = len(lens.probability), min(most, lens.probability.shape[1])
+    labels = ["embedding", *(f"layer {i}" for i in range(1, depth))]
+    hover = [
+        [
+            f"after {shown(looked.read[t])}, {labels[d]}: {shown(looked.says[d][t])}, "
+            f"p = {lens.probability[d, t]:.4f}<br>the model's own answer "
+            f"{shown(looked.says[-1][t])} has p = {lens.final[d, t]:.4f} here"
+            for d in range(depth)
+        ]
+        for t in range(length)
+    ]
+    figure = go.Figure(
+        go.Heatmap(
+            z=np.asarray(lens.probability[:, :length].T, np.float32),
+            text=[[shown(looked.says[d][t]) for d in range(depth)] for t in range(length)],
+            customdata=hover,
+            hovertemplate="%{customdata}<extra></extra>",
+            **_cells(theme),
+        )
+    )
+    read = ticks([shown(token) for token in looked.read[:length]])
+    return lay_out(
+        figure,
+        height=150 + 28 * length,
+        top=64,
+        x={"title": N_("answer after"), **ticks(labels)},
+        y={"title": N_("token read"), "autorange": "reversed", **read},
+    )
+
+
+def _cells(theme: ThemeName) -> dict[str, Any]:
+    return {
+        "zmin": 0,
+        "zmax": 1,
+        "colorscale": sequential(theme),
+        # at the figure's top: where plotly makes room for a scale it lifts the x title by as much
+        "colorbar": {
+            **LEGEND,
+            "title": {"text": N_("probability"), "side": "right", "font": {"size": 12}},
+            "yref": "container",
+            "y": 0.99,
+            "yanchor": "top",
+        },
+        "texttemplate": "%{text}",
+        "textfont": {"size": 12},
+        "xgap": 1,
+        "ygap": 1,
+    }
+
+
+def digit_map(digits: Digits, theme: ThemeName) -> go.Figure:
+    """A column for each column of the answer, a row for each digit: the probability of each.
+
+    The true digits have a frame and a tick.
+    """
+    rows = [i for i, token in enumerate(digits.vocabulary) if i >= SPECIALS or token == "<eos>"]
+    rows = sorted(rows, key=lambda i: (i < SPECIALS, i))
+    chances = digits.chances[:, rows].T  # (digits, places)
+    names = [digits.vocabulary[i] for i in rows]
+    truth = (digits.truth or ())[: chances.shape[1]]
+    true_cells = {(names.index(token), column) for column, token in enumerate(truth)}
+    text = [
+        [
+            (f"{p:.0%}" if p >= 0.005 else "") + (" ✓" if (row, column) in true_cells else "")
+            for column, p in enumerate(values)
+        ]
+        for row, values in enumerate(chances)
+    ]
+    figure = go.Figure(
+        go.Heatmap(
+            z=np.asarray(chances, np.float32),
+            text=text,
+            customdata=[[shown(name)] * chances.shape[1] for name in names],
+            hovertemplate=N_("position %{x}, %{customdata}: %{z:.5f}<extra></extra>"),
+            x=list(range(1, chances.shape[1] + 1)),
+            y=list(range(len(names))),
+            **_cells(theme),
+        )
+    )
+    for row, column in true_cells:
+        figure.add_shape(
+            type="rect",
+            x0=column + 0.5, x1=column + 1.5, y0=row - 0.5, y1=row + 0.5,
+            line={"color": COLOURS["right"], "width": 3},
+        )  # fmt: skip
+    return lay_out(
+        figure,
+        height=480,
+        top=64,
+        x={"title": N_("position in the answer"), "dtick": 1, "showgrid": False},
+        y={"title": N_("digit"), "autorange": "reversed", **ticks([shown(n) for n in names])},
+    )

@@ -1,0 +1,149 @@
+"""Figures of reading: labels, which words they come from, and what may stand in a gap."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from tfm_core.plots.heads.attention import SCALES, Floats, Theme
+from tfm_core.plots.kinds import bars, lay_out
+from tfm_core.plots.palette import BLUE, GREEN, GREY, PURPLE, VERMILION
+from tfm_core.sentences import N_
+
+_LABELS = {"negative": VERMILION, "neutral": GREY, "positive": GREEN}
+EXPLAINED: dict[str, tuple[str, str, str]] = {  # name -> words, colour, pattern
+    "needed": ("lost without it", VERMILION, ""),
+    "relevance": ("relevance", BLUE, "/"),
+    "rollout": ("rollout", PURPLE, "x"),
+}
+
+
+def label_bars(labels: Sequence[str], probabilities: Floats) -> go.Figure:
+    """Draw the probability of each label, 0 to 1."""
+    figure = go.Figure(
+        bars(
+            [escape(label) for label in labels],
+            probabilities,
+            [_LABELS.get(label, BLUE) for label in labels],
+            texts=[f"{value:.1%}" for value in probabilities],
+            textposition="auto",
+            hovertemplate="%{y}: %{x:.4f}<extra></extra>",
+        )
+    )
+    x = {"title": N_("probability"), "range": [0, 1], "tickformat": ".0%", "dtick": 0.25}
+    return lay_out(figure, height=80 + 36 * len(labels), right=24, x=x, y={})
+
+
+def _word_ticks(names: Sequence[str], marked: Sequence[int]) -> dict[str, Any]:
+    """Return an axis of words, the marked ones with a sign."""
+    texts = [f"▸ {name}" if index in marked else name for index, name in enumerate(names)]
+    return {"tickvals": list(range(len(names))), "ticktext": texts, "tickangle": -40}
+
+
+def head_rows(
+    heads: Floats, words: Sequence[str], *, theme: Theme, marked: Sequence[int] = ()
+) -> go.Figure:
+    """Draw where one query looks in every head. heads: (L, H, n) weights; head down, word across.
+
+    marked: places of words with a sign. Raises ValueError when weights and words do not fit.
+    """
+    heads = np.asarray(heads, np.float32)
+    if heads.shape[2] != len(words):
+        raise ValueError(f"weights are {heads.shape}, but there are {len(words)} words.")
+    n_layers, n_heads, n = heads.shape
+    rows = [f"layer {i + 1}, head {j + 1}" for i in range(n_layers) for j in range(n_heads)]
+    names = [escape(word, quote=False) for word in words]
+    figure = go.Figure(
+        go.Heatmap(
+            z=heads.reshape(-1, n),
+            y=rows,
+            customdata=np.tile(np.array(names), (len(rows), 1)),
+            zmin=0,
+            zmax=float(heads.max(initial=1e-6)),
+            colorscale=list(SCALES[theme]),
+            showscale=False,
+            xgap=1,
+            ygap=1,
+            hovertemplate=N_("%{y} attends to “%{customdata}”: %{z:.4f}<extra></extra>"),
+        )
+    )
+    return lay_out(
+        figure,
+        height=150 + 26 * len(rows),
+        right=44,  # tilted words
+        x={"title": N_("key: the word read"), "side": "top", **_word_ticks(names, marked)},
+        y={"title": N_("attention head"), "autorange": "reversed"},
+    )
+
+
+def word_bars(
+    words: Sequence[str], values: Mapping[str, Floats], marked: Sequence[int] = ()
+) -> go.Figure:
+    """Draw what each explanation says of each word, as a share of its largest value.
+
+    values: a name in EXPLAINED -> (n,). marked: places of words with a sign.
+    """
+    figure = go.Figure()
+    names = [escape(word, quote=False) for word in words]
+    lowest = 0.0
+    for name, heights in values.items():
+        label, colour, pattern = EXPLAINED[name]
+        heights = np.asarray(heights, np.float32)
+        largest = float(np.abs(heights).max(initial=1e-9))
+        lowest = min(lowest, float((heights / largest).min(initial=0.0)))
+        figure.add_bar(
+            x=list(range(len(names))),
+            y=heights / largest,
+            name=label,
+            customdata=heights,
+            hovertext=names,
+            marker={"color": colour, "pattern": {"shape": pattern, "solidity": 0.25}},
+            hovertemplate=N_(
+                "%{{hovertext}}: %{{customdata:.4f}}<extra>{label}</extra>", label=label
+            ),
+        )
+    return lay_out(
+        figure,
+        height=340,
+        right=16,
+        x={"title": N_("word"), **_word_ticks(names, marked)},
+        y={"title": N_("share of the largest"), "range": [1.05 * lowest, 1.05]},
+        barmode="group",
+        bargap=0.25,
+    )
+
+
+def word_choice(words: Sequence[str], model: Floats, truth: Floats | None) -> go.Figure:
+    """Draw what may stand in a gap: the model's probabilities beside the true ones, both (n,).
+
+    truth: None where nothing fits.
+    """
+    figure = go.Figure()
+    names = [escape(word, quote=False) for word in words]
+    sides = [("model", model, BLUE, "")]
+    if truth is not None:
+        sides.insert(0, ("truth", truth, GREEN, "/"))
+    for label, values, colour, pattern in sides:
+        figure.add_trace(
+            bars(
+                names,
+                values,
+                colour,
+                name=label,
+                marker={"pattern": {"shape": pattern, "solidity": 0.25}},
+                hovertemplate=N_("“%{{y}}”: %{{x:.4f}}<extra>{label}</extra>", label=label),
+            )
+        )
+    return lay_out(
+        figure,
+        height=110 + 36 * len(names),
+        right=16,
+        x={"title": N_("probability"), "rangemode": "tozero", "tickformat": ".0%"},
+        y={"title": N_("word"), "autorange": "reversed"},
+        barmode="group",
+        bargap=0.3,
+    )

@@ -1,0 +1,207 @@
+"""Tokens as coloured chips with their numbers, batches of them, and what a vocabulary buys.
+
+Chips are small pieces of HTML, because text should wrap and be readable by a screen reader. Equal
+tokens have equal colours; what is unknown is dashed and says <unk>.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+
+from tfm_core.data.vocabulary import SPECIALS
+from tfm_core.inspect.text.tokenise import PaddedBatch, Token
+from tfm_core.plots.heads.attention import SCALES, Floats, Theme
+from tfm_core.plots.kinds import COLORWAY, lay_out, ticks
+from tfm_core.plots.palette import BLUE, CARDS, COLOURS, GREY, INKS, VERMILION
+from tfm_core.sentences import N_
+
+MAX_CHIPS = 400
+_SYMBOLS = ("square", "diamond", "triangle-up", "star")
+
+
+def chips(tokens: Sequence[Token], most: int = MAX_CHIPS) -> str:
+    """Return HTML: one chip a token, its number below it; after ``most`` how many more there are.
+
+    A text of people's own is escaped.
+    """
+    parts = [_chip(token) for token in tokens[:most]]
+    more = len(tokens) - most
+    rest = f'<span class="more">and {more:,} more</span>' if more > 0 else ""
+    return f'{_STYLE}<div class="tfm-tokens">{"".join(parts)}{rest}</div>'
+
+
+def sizes(
+    vocabulary: Floats, length: Floats, k: int, others: Mapping[str, tuple[int, int]]
+) -> go.Figure:
+    """Draw vocabulary size (x) against tokens of the text (y) after 0, 1, 2, ... merges.
+
+    k: the merges that are chosen. others: label -> size and tokens of another tokeniser.
+    """
+    figure = go.Figure(
+        [
+            go.Scatter(
+                x=vocabulary,
+                y=length,
+                name=N_("byte-pair encoding"),
+                mode="lines",
+                line={"color": BLUE, "width": 2.5},
+                customdata=list(range(len(length))),
+                hovertemplate=N_(
+                    "%{customdata} merges<br>vocabulary %{x:,}<br>%{y:,} tokens<extra></extra>"
+                ),
+            ),
+            go.Scatter(
+                x=[vocabulary[k]],
+                y=[length[k]],
+                name=N_("after {k} merges", k=k),
+                mode="markers",
+                marker={"color": VERMILION, "size": 13, "symbol": "circle"},
+                hovertemplate=N_("vocabulary %{x:,}<br>%{y:,} tokens<extra></extra>"),
+            ),
+        ]
+    )
+    for i, (label, (size, n)) in enumerate(others.items()):
+        figure.add_scatter(
+            x=[size],
+            y=[n],
+            name=escape(label, quote=False),
+            mode="markers",
+            marker={"color": GREY, "size": 11, "symbol": _SYMBOLS[i % len(_SYMBOLS)]},
+            hovertemplate=N_(
+                "{label}<br>vocabulary %{{x:,}}<br>%{{y:,}} tokens<extra></extra>",
+                label=escape(label),
+            ),
+        )
+    x = {"title": N_("vocabulary (tokens)")}
+    y = {"title": N_("length of the text (tokens)"), "rangemode": "tozero"}
+    return lay_out(figure, height=340, top=36, x=x, y=y)
+
+
+def _chip(token: Token) -> str:
+    colour = COLORWAY[token.id % len(COLORWAY)]
+    words = escape(token.shown).replace("&lt;/w&gt;", '<i class="end">&lt;/w&gt;</i>')
+    kind = "chip unknown" if token.is_unknown else "chip"
+    hint = f"number {token.id}" + (", not in the vocabulary" if token.is_unknown else "")
+    shown = words if not token.is_unknown else f"{words}<s>&lt;unk&gt;</s>"
+    if token.is_unknown and token.shown == "<unk>":
+        shown = words
+    return (
+        f'<span class="{kind}" style="--c:{colour}" title="{hint}"><b>{shown}</b>'
+        f"<small>{token.id}</small></span>"
+    )
+
+
+_STYLE = f"""<style>
+.tfm-tokens {{ display: flex; flex-wrap: wrap; gap: 0.25rem; font-size: 0.95rem;
+  line-height: 1.25; }}
+.tfm-tokens .chip {{ display: inline-flex; flex-direction: column; align-items: center;
+  padding: 0.1rem 0.4rem; border-radius: 0.3rem; border: 1px solid var(--c); max-width: 100%;
+  background: color-mix(in srgb, var(--c) 20%, transparent); overflow-wrap: anywhere; }}
+.tfm-tokens .chip b {{ font-weight: 500; white-space: pre-wrap; }}
+.tfm-tokens .chip small {{ font-size: 0.68rem; opacity: 0.75; font-variant-numeric: tabular-nums; }}
+.tfm-tokens .end {{ opacity: 0.8; font-size: 0.75em; font-style: normal; }}
+.tfm-tokens .unknown {{ border: 2px dashed {COLOURS["wrong"]}; background: none; }}
+.tfm-tokens .unknown s {{ text-decoration: none; color: {COLOURS["wrong"]}; font-size: 0.75em;
+  margin-left: 0.3em; }}
+.tfm-tokens .more {{ align-self: center; opacity: 0.75; }}
+</style>"""
+
+
+_MAX_WORD = 7
+_SPECIAL: dict[Theme, str] = {"light": "#f3dfb8", "dark": "#4a3d22"}
+
+
+def ids(batch: PaddedBatch, theme: Theme = "light") -> go.Figure:
+    """Draw the numbers of a batch, with their words where there is room."""
+    is_special = (batch.ids < len(SPECIALS)) & batch.mask
+    kinds = batch.mask.astype(np.int64) * 2 - is_special
+    shades = (CARDS[theme], _SPECIAL[theme], SCALES[theme][1])
+    scale = [[edge / len(shades), shade] for i, shade in enumerate(shades) for edge in (i, i + 1)]
+    return _cells(batch, kinds, scale, _labels(batch), theme, top=len(shades) - 1)
+
+
+def mask(batch: PaddedBatch, theme: Theme = "light") -> go.Figure:
+    """Draw the padding mask: 1 where there is a token, 0 where there is padding."""
+    colour = SCALES[theme][1]
+    return _cells(
+        batch,
+        batch.mask.astype(np.int64),
+        [[0, CARDS[theme]], [0.5, CARDS[theme]], [0.5, colour], [1, colour]],
+        [[str(int(cell)) for cell in row] for row in batch.mask],
+        theme,
+        top=1,
+    )
+
+
+def _labels(batch: PaddedBatch) -> list[list[str]]:
+    wide = batch.ids.shape[1] <= 12
+    return [
+        [
+            f"{id}<br>{_cut(token)}" if wide else str(id)
+            for id, token in zip(row, words, strict=True)
+        ]
+        for row, words in zip(batch.ids.tolist(), batch.tokens, strict=True)
+    ]
+
+
+def _cut(token: str) -> str:
+    return escape(token if len(token) <= _MAX_WORD else f"{token[: _MAX_WORD - 1]}…", quote=False)
+
+
+def _cells(
+    batch: PaddedBatch,
+    values: npt.NDArray[np.int64],
+    scale: list[list[Any]],
+    labels: list[list[str]],
+    theme: Theme,
+    *,
+    top: int,
+) -> go.Figure:
+    n, length = batch.ids.shape
+    texts = [
+        [
+            f"sentence {b + 1}, place {t + 1}<br>{escape(word, quote=False)} = {batch.ids[b, t]}"
+            f"<br>{'token' if batch.mask[b, t] else 'padding: masked'}"
+            for t, word in enumerate(words)
+        ]
+        for b, words in enumerate(batch.tokens)
+    ]
+    figure = go.Figure(
+        go.Heatmap(
+            z=values,
+            zmin=0,
+            zmax=top,
+            colorscale=scale,
+            showscale=False,
+            xgap=2,
+            ygap=2,
+            text=labels,
+            texttemplate="%{text}",
+            textfont={"size": 11 if length <= 16 else 9, "color": INKS[theme]},
+            hovertext=texts,
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
+    )
+    every = -(-length // 16)
+    numbers = ticks([str(i + 1) for i in range(length)])
+    return lay_out(
+        figure,
+        height=90 + 44 * n,
+        x={
+            "title": N_("position T = {length}", length=length),
+            **numbers,
+            "tickvals": numbers["tickvals"][::every],
+            "ticktext": numbers["ticktext"][::every],
+        },
+        y={
+            "title": N_("sentence B = {n}", n=n),
+            "autorange": "reversed",
+            **ticks([str(i + 1) for i in range(n)]),
+        },
+    )

@@ -1,0 +1,1 @@
+"""Training: curves, runs compared, sweeps, one step, and speed."""

@@ -1,0 +1,299 @@
+"""Curves of many runs in one figure: a colour and a line style for each, raw and smoothed.
+
+What was measured is always in sight, thin and pale, below its running mean. All panels share one
+x axis, so that zooming one zooms all and the pointer reads all of them at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+
+from tfm_core.plots.kinds import band
+from tfm_core.plots.palette import BLUE, GREEN, GREY, OCHRE, ORANGE, PURPLE, SKY, VERMILION
+from tfm_core.plots.training.stage import smooth, thin
+from tfm_core.sentences import Sentence
+
+Floats = npt.NDArray[np.floating[Any]]
+
+_COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, OCHRE, GREY)
+_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "12px,3px,2px,3px")
+_SVG_DASHES = ("", "7 4", "2 3", "7 3 2 3", "12 4", "12 3 2 3", "10 3 2 3")
+N_LOOKS = len(_COLOURS) * len(_DASHES)
+"""Looks that are all different; from here on they begin again."""
+MAX_POINTS, MIN_POINTS, ALL_POINTS = 400, 60, 12_000
+MAX_HOVERED = 12
+"""Lines that the pointer reads all at once; of more it reads the nearest."""
+_REACH = 100  # pixels: validations stand far apart
+MAX_NAMED = 8
+"""Lines that a legend names; of more the table does."""
+MAX_MARKED = 40
+"""Points of a line that each get a marker."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineStyle:
+    """How the line of a run is drawn, everywhere: its colour and its dashes."""
+
+    colour: str
+    dash: str
+    svg_dash: str
+
+
+def style_of(slot: int) -> LineStyle:
+    """Return the look of a place, from 0: neighbours differ in colour and in line style."""
+    row, column = divmod(slot % N_LOOKS, len(_COLOURS))
+    style = (row + column) % len(_DASHES)
+    return LineStyle(_COLOURS[column], _DASHES[style], _SVG_DASHES[style])
+
+
+def slots(ids: Iterable[str], kept: Mapping[str, int]) -> dict[str, int]:
+    """Return a place for each run: the one it had, else the first that is free.
+
+    So a run keeps its look while others come and go.
+    """
+    wanted = list(dict.fromkeys(ids))
+    found = {one: kept[one] for one in wanted if one in kept}
+    occupied = set(found.values())
+    free = (number for number in range(len(wanted) + len(occupied)) if number not in occupied)
+    for one in wanted:
+        if one not in found:
+            found[one] = next(free)
+    return {one: found[one] for one in wanted}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunLine:
+    """A run's curve: values (n,) at x (n,), ascending. slot: see ``style_of``.
+
+    is_faint: it is one of those that a band sums up, and stands behind it without a name.
+    """
+
+    name: str
+    slot: int
+    x: Floats
+    y: Floats
+    is_faint: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpreadBand:
+    """The mean of several runs and its spread, (n,) each, drawn as a line in an area."""
+
+    name: str
+    slot: int
+    x: Floats
+    mean: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CurvePanel:
+    """One quantity. is_noisy: it is smoothed, above what was measured. is_share: shown as %."""
+
+    title: str
+    lines: Sequence[RunLine]
+    bands: Sequence[SpreadBand] = ()
+    is_share: bool = False
+    is_noisy: bool = False
+
+
+def most_points(panels: Sequence[CurvePanel], window: int) -> int:
+    """Return how many points of a line are drawn at most: the more lines, the fewer each."""
+    n_lines = sum(
+        len(panel.lines) * (2 if panel.is_noisy and window > 1 else 1) for panel in panels
+    )
+    return max(MIN_POINTS, min(MAX_POINTS, ALL_POINTS // max(1, n_lines)))
+
+
+def comparison(
+    panels: Sequence[CurvePanel],
+    x_title: str,
+    *,
+    window: int = 1,
+    is_log_x: bool = False,
+    is_log_y: bool = False,
+    height: int = 460,
+) -> go.Figure:
+    """Draw panels one below the other, on one x axis.
+
+    window: how many points the thick line averages, looking back only. is_log_y: of all panels
+    but those of shares.
+    """
+    most = most_points(panels, window)
+    traces: list[go.Scatter] = []
+    most_named = 0
+    for number, panel in enumerate(panels, start=1):
+        axis = "y" if number == 1 else f"y{number}"
+        named = [line for line in panel.lines if not line.is_faint]
+        n_named = len(named) + len(panel.bands)
+        most_named = max(most_named, n_named)
+        thin_ones = _thin_ones(panel, window)
+        traces += _measured(thin_ones, axis, most, is_log_x=is_log_x, is_many=n_named > MAX_NAMED)
+        for one in panel.bands:
+            traces += _band(one, axis, panel, is_log_x=is_log_x)
+        is_marked = not panel.is_noisy and n_named <= MAX_HOVERED
+        for line in named:
+            y = smooth(line.y, window) if panel.is_noisy else line.y
+            x, y = _kept(line.x, y, most, is_log_x=is_log_x)
+            traces.append(
+                go.Scatter(
+                    x=x,
+                    y=y,
+                    xaxis="x",
+                    yaxis=axis,
+                    legendgroup=str(line.slot),
+                    mode="lines+markers" if is_marked and len(x) <= MAX_MARKED else "lines",
+                    line={
+                        "color": style_of(line.slot).colour,
+                        "width": 2.2,
+                        "dash": style_of(line.slot).dash,
+                    },
+                    marker={"size": 6},
+                    name=escape(line.name, quote=False),
+                    showlegend=number == 1,
+                    hovertemplate=_value(panel),
+                )
+            )
+    figure = go.Figure(traces)
+    _lay_out(figure, panels, x_title, is_log_x, is_log_y, height, most_named)
+    return figure
+
+
+def _thin_ones(panel: CurvePanel, window: int) -> list[RunLine]:
+    """Return the lines to draw thin: what was measured, behind the smoothed lines.
+
+    The members of a band are smoothed as its mean is, which would else lag behind all of them.
+    """
+    is_smoothed = panel.is_noisy and window > 1
+    members = [line for line in panel.lines if line.is_faint]
+    if not is_smoothed:
+        return members
+    measured = [line for line in panel.lines if not line.is_faint]
+    return [*measured, *(replace(line, y=smooth(line.y, window)) for line in members)]
+
+
+def _measured(
+    lines: Sequence[RunLine], axis: str, most: int, *, is_log_x: bool, is_many: bool
+) -> list[go.Scatter]:
+    """Return what was measured, thin and pale; of many lines, those of a colour are one trace."""
+    together: dict[str, list[tuple[Floats, Floats]]] = {}
+    groups: dict[str, str] = {}
+    for line in lines:
+        colour = style_of(line.slot).colour
+        name = colour if is_many else f"{colour} {line.slot}"
+        together.setdefault(name, []).append(_kept(line.x, line.y, most, is_log_x=is_log_x))
+        groups[name] = str(line.slot)
+    gap = np.array([np.nan], np.float32)
+    traces = []
+    for name, parts in together.items():
+        x = np.concatenate([each for part in parts for each in (part[0], gap)][:-1])
+        y = np.concatenate([each for part in parts for each in (part[1], gap)][:-1])
+        traces.append(
+            go.Scatter(
+                x=x, y=y, xaxis="x", yaxis=axis, mode="lines", opacity=0.4, hoverinfo="skip",
+                line={"color": name.split()[0], "width": 1}, showlegend=False,
+                legendgroup=groups[name],
+            )
+        )  # fmt: skip
+    return traces
+
+
+def _value(panel: CurvePanel) -> str:
+    """Return what the pointer reads, and of which quantity; the name stands beside it."""
+    title = escape(panel.title, quote=False)
+    return f"%{{y:.1%}} {title}" if panel.is_share else f"%{{y:.4~g}} {title}"
+
+
+def _band(one: SpreadBand, axis: str, panel: CurvePanel, *, is_log_x: bool) -> list[go.Scatter]:
+    own = style_of(one.slot)
+    shown = one.x > 0 if is_log_x else np.ones(len(one.x), np.bool_)
+    x, mean, low, high = (
+        np.asarray(values[shown], np.float32) for values in (one.x, one.mean, one.low, one.high)
+    )
+    common = {"xaxis": "x", "yaxis": axis, "legendgroup": f"band {one.slot}"}
+    return [
+        *band(x, low, high, own.colour, showlegend=False, **common),
+        go.Scatter(
+            x=x,
+            y=mean,
+            mode="lines",
+            line={"color": own.colour, "width": 3, "dash": own.dash},
+            name=escape(one.name, quote=False),
+            hovertemplate=_value(panel),
+            showlegend=axis == "y",
+            **common,
+        ),
+    ]
+
+
+def _kept(
+    x: Floats, y: Floats, most: int, *, is_log_x: bool
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    """Return the points to draw; where the axis is logarithmic, those behind 0."""
+    if is_log_x:
+        x, y = x[x > 0], y[x > 0]
+        kept = thin(x / x[0] if len(x) else x, y, most=most, is_log=True)
+    else:
+        kept = thin(x, y, most=most)
+    return np.asarray(x[kept], np.float32), np.asarray(y[kept], np.float32)
+
+
+def _lay_out(
+    figure: go.Figure,
+    panels: Sequence[CurvePanel],
+    x_title: str,
+    is_log_x: bool,
+    is_log_y: bool,
+    height: int,
+    n_named: int,
+) -> None:
+    n, gap = max(1, len(panels)), 0.07
+    share = (1 - gap * (n - 1)) / n
+    is_read_at_once = n_named <= MAX_HOVERED
+    figure.update_layout(
+        height=height,
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        hovermode="x unified" if is_read_at_once else "closest",
+        hoversubplots="axis" if is_read_at_once else "single",
+        hoverdistance=_REACH,
+        showlegend=n_named <= MAX_NAMED,
+        legend={"font": {"size": 12}},
+    )
+    lowest = "y" if n == 1 else f"y{n}"
+    log = Sentence("{title} (log)", {"title": x_title})
+    if not is_read_at_once and not any(panel.bands for panel in panels):
+        figure.update_layout(meta={"manyLines": True})  # see pages/components/live_figure
+    figure.update_layout(
+        xaxis={
+            "anchor": lowest,
+            "title": {"text": log if is_log_x else x_title},
+            "type": "log" if is_log_x else "linear",
+            "rangemode": "normal" if is_log_x else "tozero",
+            "hoverformat": ",.4~g",
+            "separatethousands": True,
+            "showspikes": is_read_at_once,
+            "spikemode": "across",
+            "spikesnap": "cursor",
+        }
+    )
+    for number, panel in enumerate(panels, start=1):
+        top = 1 - (number - 1) * (share + gap)
+        is_log = is_log_y and not panel.is_share
+        axis = {
+            "domain": [max(0.0, top - share), top],
+            "anchor": "x",
+            "title": {"text": panel.title},
+            "type": "log" if is_log else "linear",
+            "rangemode": "normal" if is_log else "tozero",
+        }
+        if panel.is_share:
+            axis |= {"range": [0, 1.04], "tickformat": ".0%"}
+        figure.update_layout({"yaxis" if number == 1 else f"yaxis{number}": axis})
