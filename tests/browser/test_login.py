@@ -122,8 +122,6 @@ def test_a_run_is_its_persons_from_login_to_logout(
     expect(ann.button("Resume")).to_have_count(0)
     cookies = [cookie["name"] for cookie in ann.page.context.cookies()]
     assert not [name for name in cookies if "streamlit_user" in name]
-    for tab in (nobody, ann, ben):
-        assert tab.went_wrong() == []
 
 
 def issuer(server: AppServer) -> str:
