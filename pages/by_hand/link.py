@@ -62,8 +62,8 @@ AT = Text("at", first="", most=20)
 class ByHandView:
     """What the page shows.
 
-    vectors, wq to wo, turned and at: as ``tfm_core.inspect.by_hand.text`` writes them, empty where
-    they are those of the start; they fit the words and widths only where they are drawn.
+    vectors, wq to wo, turned and at: as ``tfm_core.inspect.by_hand.text`` writes them, empty for
+    the defaults.
     """
 
     stage: str = view_link.linked(STAGE)

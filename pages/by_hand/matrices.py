@@ -1,4 +1,4 @@
-"""The projections: drawn from a seed, changed by hand, or learned in a few gradient steps."""
+"""The projections: from a seed, edited by hand, or trained for a few gradient steps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tfm_core.inspect.by_hand import text as by_hand_text
 from tfm_core.inspect.by_hand.attention import Floats, Matrices
 from tfm_core.plots.heads import by_hand as plots
 
-_BASE, _MADE = "hand-matrices", "hand-made"
+_BASE, _EDITED = "hand-matrices", "hand-edited"
 LETTERS = {"query": "W_Q", "key": "W_K", "value": "W_V", "out": "W_O"}
 
 
@@ -30,7 +30,7 @@ def matrices(given: Given, *, with_out: bool) -> Matrices:
             _("Seed of the matrices"), SEED.low, SEED.high, key=SEED.query, width=180
         )
         st.button(
-            _("Draw new ones"), icon=":material/casino:", key="hand-draw-new",
+            _("Draw new matrices"), icon=":material/casino:", key="hand-draw-new",
             on_click=lambda: st.session_state.update({SEED.query: (seed + 1) % (SEED.high + 1)})
         )  # fmt: skip
     view_link.warn(unknown)
@@ -38,19 +38,19 @@ def matrices(given: Given, *, with_out: bool) -> Matrices:
     seeded = attention.drawn(d_model, seed)
     names = [name for name in LETTERS if with_out or name != "out"]
     base, version = _base(seeded, seed, names)
-    with st.expander(_("Change the matrices by hand"), icon=":material/edit:"):
+    with st.expander(_("Edit the matrices"), icon=":material/edit:"):
         made = {}
         for column, name in zip((*st.columns(2), *st.columns(2)), names, strict=False):
             with column:
                 made[name] = _editor(name, getattr(base, name), version)
     changed = replace(base, **made)
-    _made()[d_model] = (seed, changed)
+    _edited()[d_model] = (seed, changed)
     _say_in_link(changed, seeded, names)
     return changed
 
 
 def _say_in_link(made: Matrices, seeded: Matrices, names: list[str]) -> None:
-    """Put those of the matrices that are shown and differ from the drawn ones into the link."""
+    """Keep the shown matrices that differ from the seed's in the link."""
     for name, parameter in MATRICES.items():
         values, usual = getattr(made, name), getattr(seeded, name)
         is_in_link = name in names and (values != usual).any()
@@ -82,14 +82,14 @@ def _base(seeded: Matrices, seed: int, names: list[str]) -> tuple[Matrices, int]
     is_on_page = f"hand-query-{version}" in st.session_state
     if signature_before == signature and is_on_page and not linked:
         return base, version
-    kept_seed, edited = _made().get(d_model, (None, seeded))
+    kept_seed, edited = _edited().get(d_model, (None, seeded))
     base = replace(edited if kept_seed == seed else seeded, **linked)
     st.session_state[_BASE] = (signature, base, version + 1)
     return base, version + 1
 
 
 def _linked(d_model: int, names: list[str]) -> dict[str, Floats]:
-    """Return the matrices of a link that was opened just now; say which of them cannot be."""
+    """Return the matrices of a newly opened link; warn about invalid ones."""
     linked = {}
     for name in names:
         text = view_link.opened(MATRICES[name])
@@ -102,37 +102,34 @@ def _linked(d_model: int, names: list[str]) -> dict[str, Floats]:
     return linked
 
 
-def _made() -> dict[int, tuple[int, Matrices]]:
-    """Return what became of the matrices in this session: d_model -> their seed, and they."""
-    made: dict[int, tuple[int, Matrices]] = st.session_state.setdefault(_MADE, {})
+def _edited() -> dict[int, tuple[int, Matrices]]:
+    """Return the matrices of this session: d_model -> seed, matrices."""
+    made: dict[int, tuple[int, Matrices]] = st.session_state.setdefault(_EDITED, {})
     return made
 
 
 def _keep(d_model: int, seed: int, learned: Matrices) -> None:
     parts = {name: by_hand_text.rounded(getattr(learned, name)) for name in LETTERS}
-    _made()[d_model] = (seed, Matrices(**parts))
+    _edited()[d_model] = (seed, Matrices(**parts))
     _signature, base, version = st.session_state[_BASE]
     st.session_state[_BASE] = (None, base, version)  # the editors start anew
-
-
-def lesson_bar() -> st.delta_generator.DeltaGenerator:
-    """Return where the controls of the lesson go; they stay in sight as far as what holds it."""
-    return st.container(border=True, key="hand-lesson-bar")
 
 
 def lesson(
     given: Given, start: Matrices, bar: st.delta_generator.DeltaGenerator
 ) -> tuple[Matrices, Callable[[], None]]:
-    """Train W_Q and W_K towards the target attention; its controls go into a ``lesson_bar``.
+    """Train W_Q and W_K towards the target attention; draw the controls into ``bar``.
 
-    Returns the matrices at the chosen step, and what draws the chart of the learning.
+    Returns the matrices at the chosen step, and a function that draws the learning curve.
     """
     pairs = _pairs(given.typed)
     with bar:
-        first, second, third, fourth = st.columns([4, 3, 4, 4], vertical_alignment="bottom")
-        with first:
+        for_targets, for_rate, for_step, for_loss = st.columns(
+            [4, 3, 4, 4], vertical_alignment="bottom"
+        )
+        with for_targets:
             targets = _wanted(given.typed, pairs)
-        with second:
+        with for_rate:
             unknown = view_link.receive(RATE)
             rate = st.select_slider(_("Learning rate"), RATES, key=RATE.query)
             view_link.warn(unknown)
@@ -144,21 +141,21 @@ def lesson(
         except ValueError as error:
             show.problem(error)
             return start, lambda: None
-        with third:
+        with for_step:
             step = _step(learned)
-        with fourth:
-            _loss_line(learned, step)
+        with for_loss:
+            first, now = float(learned.losses[0]), float(learned.losses[step])
+            st.markdown(_("Loss **{now:.4f}**, {first:.4f} before", now=now, first=first))
             seed = int(st.session_state.get(SEED.query, SEED.first))
             st.button(
-                _("Go on from here"), key="hand-keep", disabled=step == 0,
-                on_click=_keep, args=(given.vectors.shape[1], seed, learned.matrices[step])
-                
+                _("Continue from here"), key="hand-keep", disabled=step == 0,
+                on_click=_keep, args=(given.vectors.shape[1], seed, learned.matrices[step]),
             )  # fmt: skip
     return learned.matrices[step], lambda: _chart(given.typed, chosen, learned, step)
 
 
 def _wanted(words: tuple[str, ...], pairs: dict[str, tuple[int, int]]) -> list[str]:
-    """Ask which word should attend to which; the link says the pairs as indices, ``3-2``."""
+    """Choose which word should attend to which; the link has the pairs as indices, ``3-2``."""
     key = f"wanted-{len(words)}"
     labels = {name: _arrow(words, pair) for name, pair in pairs.items()}
     parameter = replace(
@@ -169,8 +166,7 @@ def _wanted(words: tuple[str, ...], pairs: dict[str, tuple[int, int]]) -> list[s
         _("Target attention"), list(pairs),
         format_func=lambda name: labels.get(name, name),
         key=key, persist_state="session",
-        help=paragraph("by_hand/target"
-        )
+        help=paragraph("by_hand/target"),
     )  # fmt: skip
     view_link.warn(unknown)
     view_link.say(parameter, tuple(targets))
@@ -198,16 +194,6 @@ def _step(learned: learning.Lesson) -> int:
     view_link.warn(unknown)
     view_link.say(parameter, step)
     return step
-
-
-def _loss_line(learned: learning.Lesson, step: int) -> None:
-    st.markdown(
-        _(
-            "Loss **{now:.4f}**, {first:.4f} before",
-            now=float(learned.losses[step]),
-            first=float(learned.losses[0]),
-        )
-    )
 
 
 def _pairs(words: tuple[str, ...]) -> dict[str, tuple[int, int]]:

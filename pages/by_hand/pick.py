@@ -18,7 +18,7 @@ _WORD_AND_NUMBER = {"query", "made-query", "output", "final"}
 
 
 def pickers(given: Given, n_numbers: int) -> Pick:
-    """Show which query, key and number are written out; clicks on the tables choose them too."""
+    """Choose the query, key and number that are written out; clicks on the tables do so too."""
     n = len(given.words)
     first = _first(given)
     linked = view_link.opened(AT)
@@ -35,12 +35,12 @@ def pickers(given: Given, n_numbers: int) -> Pick:
         query = _select(_("Query"), "query", given.words, pick.query)
         key = _select(_("Key"), "key", given.words, pick.key)
         names = [str(index + 1) for index in range(n_numbers)]
-        dimension = _select(_("Number of the vector"), "dimension", names, pick.dimension)
+        dimension = _select(_("Number"), "dimension", names, pick.dimension)
     return Pick(query, key, dimension)
 
 
 def _first(given: Given) -> Pick:
-    """Return what is written out at first: the two words whose first vectors are alike."""
+    """Return the first choice: the two words whose first vectors are alike."""
     return Pick(*attention.alike_pair(len(given.typed)), 0)
 
 
@@ -60,16 +60,16 @@ def _select(label: str, name: str, options: tuple[str, ...] | list[str], index: 
 
 
 def clicked(given: Given, board: str, row: int, column: int) -> None:
-    """Write out the number that was clicked; a click on the mask also turns its cell over."""
+    """Write out the number that was clicked; a click on the mask also flips its cell."""
     n = len(given.words)
     if board == "mask":
-        words.turn(words.mask_kind(), n, row, column)
+        words.flip(words.mask_kind(), n, row, column)
     old: Pick = st.session_state.get(_PICK, _first(given))
     if board in _PAIRS or board == "mask":
         new = Pick(row, column, old.dimension)
     elif board in _WORD_AND_NUMBER:
         new = Pick(row, old.key, column)
-    elif board == "key":  # laid down: words across
+    elif board == "key":  # transposed: words across
         new = Pick(old.query, column, row)
     else:
         new = Pick(old.query, row, column)

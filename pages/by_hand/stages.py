@@ -1,4 +1,4 @@
-"""The stages of attention by hand: one-hot words, projections, heads, and the ways to write it."""
+"""The stages of attention by hand: one-hot words, projections, heads, and six forms of code."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TITLES = (
 )
 SENTENCES = (
     N_("Click a number to frame what it is computed from."),
-    N_("A sum of d products spreads by √d."),
+    N_("The spread of a sum of d products is √d."),
     N_("Exponentials, divided by their sum."),
     N_("Each output is the sum of all values, weighted."),
 )
@@ -50,7 +50,7 @@ def one_hot(given: Given) -> None:
         attention.attend(x, x, x, given.allowed, is_scaled=is_scaled) for is_scaled in (True, False)
     )
     question = questions.about_scale(
-        scaled, plain, _safe(given.words), pick.query, is_scaled=given.is_scaled
+        scaled, plain, tuple(map(escape, given.words)), pick.query, is_scaled=given.is_scaled
     )
     numbers = f"{x.tobytes()!r} {given.allowed.tobytes()!r} {given.is_scaled}"
     if _question(question, f"hand {given.words} {numbers} {pick.query}"):
@@ -64,8 +64,8 @@ def one_hot(given: Given) -> None:
 
 
 def projections(given: Given) -> None:
-    """W_Q, W_K and W_V turn each word into a question, an offer and a content."""
-    bar, overview = by_hand_matrices.lesson_bar(), st.container()
+    """W_Q, W_K and W_V turn each word into a query, a key and a value."""
+    bar, overview = st.container(border=True, key="hand-lesson-bar"), st.container()
     left, right = st.columns(2, gap="medium")
     with right:
         made = by_hand_matrices.matrices(given, with_out=False)
@@ -77,14 +77,14 @@ def projections(given: Given) -> None:
     (head,) = attended.heads
     with overview:
         line = plots.overview_line(
-            head, given.words, _("All stages at this step"),
-            _("Move the step above; every stage below follows."), _
+            head, given.words, _("All stages at this training step"),
+            _("Move the training step above: every stage follows."), _
         )  # fmt: skip
         number_sheet([line], key="hand-overview")
     with left:
         chart()
     with right:
-        question = questions.about_symmetry(head, _safe(given.typed))
+        question = questions.about_symmetry(head, tuple(map(escape, given.typed)))
         _question(question, f"hand symmetry {given.typed} {head.products.tobytes()!r}")
     pick = by_hand_pick.pickers(given, given.vectors.shape[1])
     lines = _projected(given, matrices, head, pick)
@@ -114,7 +114,7 @@ def heads(given: Given) -> None:
         *_attention(head, given, inside, letters),
         plots.joined_line(
             attended, matrices.out, given.words, pick, _("5 · Concatenated, and mixed by W_O"),
-            _("The heads’ outputs are concatenated; W_O mixes them."),
+            _("W_O mixes the outputs of the heads."),
             _
         ),
     ]  # fmt: skip
@@ -129,8 +129,7 @@ def forms(given: Given) -> None:
     _question(questions.about_size(given.vectors, n_heads), f"hand size {size} {n_heads}")
     _table(made)
     number_sheet([plots.forms_line(made, given.words, _("The outputs"), _)], key="hand-forms")
-    with_mask = given.allowed.any(1).all()
-    if not with_mask:
+    if not given.allowed.any(1).all():
         st.caption(_("A query without keys gives NaN in nn.MultiheadAttention, zeros here."))
     by_name = dict(zip(FORMS, made, strict=True))
     labels = {name: form.name for name, form in by_name.items()}
@@ -145,18 +144,18 @@ def _table(made: tuple[by_hand_forms.CodeForm, ...]) -> None:
         words = _("All {n} agree: they differ by at most **{worst:.2g}**.", **values)
         st.success(words, icon=":material/check:")
     elif not math.isfinite(worst) or any(math.isnan(form.difference) for form in made):
-        st.warning(_("One gives NaN: a query has nothing to read."), icon=":material/warning:")
+        st.warning(_("One gives NaN: a query has no keys."), icon=":material/warning:")
     show.facts(
         [
-            (_(form.name), _difference(form.difference), _difference(form.weight_difference))
+            (
+                _(form.name),
+                f"{form.difference:.3g}",
+                "–" if form.weight_difference is None else f"{form.weight_difference:.3g}",
+            )
             for form in made
         ],
         [_("form"), _("largest difference of the output"), _("of the weights")],
     )
-
-
-def _difference(value: float | None) -> str:
-    return _("it has none") if value is None else f"{value:.3g}"
 
 
 def _n_heads(d_model: int) -> int:
@@ -175,10 +174,7 @@ def _attention(
     q, k, v = letters
     titles, sentences = (list(map(_, words)) for words in (TITLES, SENTENCES))
     if not given.is_scaled:
-        titles[1], sentences[1] = (
-            _("2 · Not divided, and mask"),
-            _("A sum of d products spreads by √d."),
-        )
+        titles[1] = _("2 · Not divided, and mask")
     return plots.attention_lines(attended, given.words, pick, titles, sentences, (q, k, v), _)
 
 
@@ -186,8 +182,8 @@ def _projected(given: Given, matrices: Matrices, head: Attended, pick: Pick) -> 
     x, words = given.vectors, given.words
     parts = (
         (_("Queries: what a word looks for"), "query", matrices.query, head.query, pick.query),
-        (_("Keys: what a word offers to be found by"), "key", matrices.key, head.key, pick.key),
-        (_("Values: what a word hands over"), "value", matrices.value, head.value, pick.key),
+        (_("Keys: what a word offers"), "key", matrices.key, head.key, pick.key),
+        (_("Values: what a word passes on"), "value", matrices.value, head.value, pick.key),
     )
     return [
         plots.projection_line(title, kind, x, matrix, made, words, (word, pick.dimension), _)
@@ -195,13 +191,9 @@ def _projected(given: Given, matrices: Matrices, head: Attended, pick: Pick) -> 
     ]
 
 
-def _safe(words: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(escape(word) for word in words)
-
-
-def _question(asked: Question, name: str) -> bool:
-    """Ask; return whether the question was answered or its answer shown."""
-    walk_steps.ask(asked, name)
+def _question(question: Question, name: str) -> bool:
+    """Ask a question; return whether it was answered or its answer shown."""
+    walk_steps.ask(question, name)
     return name in walk_steps.answers()
 
 

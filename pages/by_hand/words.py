@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,7 @@ _EDITOR = "hand-vectors"
 class Given:
     """What attention is computed on: words, vectors (T, D), mask (T, T), with or without scale.
 
-    n_padding: how many of the words, the last ones, are filler.
+    n_padding: how many of the last words are <pad>.
     """
 
     words: tuple[str, ...]
@@ -34,13 +35,14 @@ class Given:
 
     @property
     def typed(self) -> tuple[str, ...]:
-        """The words without the filler."""
+        """The words without padding."""
         return self.words[: len(self.words) - self.n_padding]
 
 
 def given(stage: str) -> Given:
-    """Ask for words, vectors, mask and scale. Raises ValueError, in a sentence."""
-    with _frame(stage):
+    """Draw the controls; return their values. Raises ValueError, in a sentence."""
+    label = _("Words, vectors, mask and scale")
+    with st.expander(label, icon=":material/tune:", key="hand-setup"):
         left, right = st.columns([2, 3], gap="medium")
         with left:
             text, n_numbers = _words(stage)
@@ -50,22 +52,15 @@ def given(stage: str) -> Given:
             vectors = _vectors(words, n_numbers)
     n_padding = 1 if mask_kind == "padding" else 0
     words, vectors = attention.filled_up(words, vectors, n_padding)
-    _turned_in_link(mask_kind, len(words))
-    allowed = with_clicks(words, mask_kind)
+    _flip_linked_cells(mask_kind, len(words))
+    allowed = attention.mask_of(mask_kind, len(words))
+    for query, key in _clicks(mask_kind, len(words)):
+        allowed[query, key] = not allowed[query, key]
     return Given(words, vectors, allowed, is_scaled, n_padding)
 
 
-def _frame(stage: str) -> st.delta_generator.DeltaGenerator:
-    """Return where words and mask are chosen: folded up where the numbers need the room."""
-    if stage == "projections":
-        return st.expander(
-            _("Words, vectors, mask and scale"), icon=":material/tune:", key="hand-setup"
-        )
-    return st.container(border=True)
-
-
-def _turned_in_link(kind: str, n_words: int) -> None:
-    """Turn over the cells of the mask that an opened link lists; list those that are turned."""
+def _flip_linked_cells(kind: str, n_words: int) -> None:
+    """Flip the cells of the mask that an opened link lists; keep the flipped ones in the link."""
     linked = view_link.opened(TURNED)
     if linked is not None:
         try:
@@ -117,7 +112,7 @@ def _vectors(words: tuple[str, ...], n_numbers: int) -> Floats:
         for word, row in zip(words, base.tolist(), strict=True)
     ]
     number = st.column_config.NumberColumn
-    st.markdown(_("**Vectors**, one word a row; click a number to change it"))
+    st.markdown(_("**Vectors**: click a number to change it"))
     edited = st.data_editor(
         rows,
         hide_index=True,
@@ -129,17 +124,13 @@ def _vectors(words: tuple[str, ...], n_numbers: int) -> Floats:
         width="stretch",
     )
     _buttons(words, n_numbers, version)
-    values = [[_filled(row[name]) for name in names] for row in edited]
+    values = [[math.nan if row[name] is None else row[name] for name in names] for row in edited]
     vectors = by_hand_text.checked(values)
     by_word = dict(zip(attention.named(words), vectors.tolist(), strict=True))
     st.session_state.setdefault(_KEPT, {}).update(by_word)
     is_usual = (vectors == attention.first_vectors(*vectors.shape)).all()
     view_link.say(VECTORS, "" if is_usual else by_hand_text.text_of(vectors))
     return vectors
-
-
-def _filled(value: Any) -> float:
-    return float("nan") if value is None else float(value)
 
 
 def _base(words: tuple[str, ...], n_numbers: int) -> tuple[Floats, int]:
@@ -176,6 +167,7 @@ def _buttons(words: tuple[str, ...], n_numbers: int, version: int) -> None:
         st.button(
             _("One-hot"),
             key="hand-one-hot",
+            help=_("Each word matches only itself."),
             on_click=lambda: start_from(attention.one_hot(n, n_numbers)),
         )
         st.button(
@@ -186,14 +178,7 @@ def _buttons(words: tuple[str, ...], n_numbers: int, version: int) -> None:
         )
 
 
-def with_clicks(words: tuple[str, ...], kind: str) -> Bools:
-    mask = attention.mask_of(kind, len(words))
-    for query, key in _clicks(kind, len(words)):
-        mask[query, key] = not mask[query, key]
-    return mask
-
-
-def turn(kind: str, n_words: int, query: int, key: int) -> None:
+def flip(kind: str, n_words: int, query: int, key: int) -> None:
     cells = set(_clicks(kind, n_words))
     cells ^= {(query, key)}
     st.session_state[_EDITS] = ((kind, n_words), tuple(sorted(cells)))
@@ -209,7 +194,7 @@ def mask_kind() -> str:
 
 
 def facts(given: Given) -> None:
-    """Say what the mask leaves; offer to take clicks back."""
+    """Show which words may attend to nothing; offer to undo clicks."""
     kind, n = mask_kind(), len(given.words)
     clicks = _clicks(kind, n)
     blind = [word for word, row in zip(given.words, given.allowed, strict=True) if not row.any()]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import streamlit as st
 
 from pages.experiments import outcome
 from pages.i18n import _, ngettext
 from pages.ui import show, state
+from pages.ui.address import parameters, view_link
 from pages.ui.model import walk_steps
 from pages.ui.navigation import page_table
 from pages.ui.runs import comparison, run_actions, run_time, run_words, shown_run
@@ -16,16 +18,51 @@ from pages.ui.runs.run_actions import Start
 from pages.ui.settings.drafts import Draft
 from tfm_core.config import FAMILIES, Experiment
 from tfm_core.inspect.compare.differences import differences
-from tfm_core.inspect.experiments.demonstration import Arm, Demonstration
+from tfm_core.inspect.experiments import DEMONSTRATIONS
+from tfm_core.inspect.experiments.demonstration import THEMES, Arm, Demonstration
 from tfm_core.inspect.experiments.demonstration import question as question_of
-from tfm_core.inspect.experiments.result import ExperimentRuns, missing
+from tfm_core.inspect.experiments.result import ExperimentRuns, RunIndex, missing
 from tfm_core.runs.run import Run
+
+EXPERIMENT = parameters.named(
+    "experiment",
+    {name: demonstration.title for name, demonstration in DEMONSTRATIONS.items()},
+    key="experiment-shown",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentsView:
+    """What the page shows."""
+
+    experiment: str = view_link.linked(EXPERIMENT)
+
+
+def choose(index: RunIndex) -> Demonstration:
+    """Choose an experiment; those whose runs are all trained are ticked."""
+    trained = {name for name, each in DEMONSTRATIONS.items() if index.of(each).is_whole}
+
+    def label(name: str) -> str:
+        tick = "✓ " if name in trained else ""
+        each = DEMONSTRATIONS[name]
+        return f"{tick}{_(THEMES[each.theme])}: {_(each.title)}"
+
+    problem = view_link.receive(EXPERIMENT)
+    name = st.selectbox(
+        _("Experiment (✓ trained)"),
+        EXPERIMENT.names,
+        format_func=label,
+        key=EXPERIMENT.key,
+        persist_state="session",
+    )
+    view_link.warn(problem)
+    view_link.say(EXPERIMENT, name)
+    return DEMONSTRATIONS[name]
 
 
 def draw(chosen: Demonstration, trained: ExperimentRuns, was_live: bool) -> None:
     if was_live and not comparison.is_live(trained.runs):
         state.draw_anew()  # once: redrawn, it no longer polls
-    st.header(_(chosen.title), anchor=False)
     _buttons(chosen, trained)
     left, right = st.columns(2, gap="medium")
     with left:
@@ -33,7 +70,6 @@ def draw(chosen: Demonstration, trained: ExperimentRuns, was_live: bool) -> None
         if not walk_steps.guess(question_of(chosen), f"experiment {chosen.name}"):
             with right:
                 _runs(chosen, trained)
-                st.caption(_("Guess first, then see the curves."))
             return
         st.markdown(_("**Expect:** {words}", words=_(chosen.expects)))
         conclusion = st.container()
@@ -47,24 +83,20 @@ def draw(chosen: Demonstration, trained: ExperimentRuns, was_live: bool) -> None
 
 
 def _differs(chosen: Demonstration) -> None:
-    made = [chosen.experiment(arm) for arm in chosen.arms]
-    first = made[0]
+    experiments = [chosen.experiment(arm) for arm in chosen.arms]
+    first = experiments[0]
     rows = [
-        _(
-            "{setting}: {values}",
-            setting=f"**{_(row.label)}**",
-            values=" → ".join(_(said) for said in row.texts),
-        )
-        for row in differences(made)
+        f"**{_(row.label)}**: {' → '.join(map(_, row.texts))}" for row in differences(experiments)
     ]
-    words = _(
-        "**Differs:** {rows}. Same seed, data and {steps} steps of “{task}”, {family}.",
-        rows="; ".join(rows),
-        steps=f"{first.training.steps:,}",
-        task=_(first.task.facts.label),
-        family=_(FAMILIES[first.model.family].label),
+    st.markdown(
+        _(
+            "**Differs:** {rows}. Same seed, data and {steps} steps: “{task}”, {family}.",
+            rows="; ".join(rows),
+            steps=f"{first.training.steps:,}",
+            task=_(first.task.facts.label),
+            family=_(FAMILIES[first.model.family].label),
+        )
     )
-    st.markdown(words)
 
 
 def _buttons(chosen: Demonstration, trained: ExperimentRuns) -> None:
@@ -87,21 +119,15 @@ def _links(chosen: Demonstration, trained: ExperimentRuns) -> None:
     walk = {"walk-source": "mine", **({"step": chosen.step} if chosen.step else {})}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if not chosen.is_of_model:
-            label = _("One training step of “{arm}”", arm=_(odd.label))
-            _link("training-step", label, query)
+            _link("training-step", _("One training step of “{arm}”", arm=_(odd.label)), query)
             return
-        label = _("Diagram and code of “{arm}”", arm=_(odd.label))
-        _link("build", label, query)
-        label = _("Walk through “{arm}”", arm=_(odd.label))
-        _link("walk", label, {**query, **walk})
+        _link("build", _("Diagram and code of “{arm}”", arm=_(odd.label)), query)
+        _link("walk", _("Walk through “{arm}”", arm=_(odd.label)), {**query, **walk})
 
 
 def _start_button(chosen: Demonstration, lacking: Mapping[str, Experiment]) -> None:
-    n = len(lacking)
-    label = ngettext("Train {n} run", "Train {n} runs", n, n=n)
-    label = _(
-        "{label}, {time}", label=label, time=run_time.words(run_time.in_sequence(lacking.values()))
-    )
+    n, time = len(lacking), run_time.words(run_time.in_sequence(lacking.values()))
+    label = ngettext("Train {n} run, {time}", "Train {n} runs, {time}", n, n=n, time=time)
     if not st.button(label, type="primary", icon=":material/play_arrow:", key="experiment-start"):
         return
     wanted = [_start(chosen, chosen.arm(name), experiment) for name, experiment in lacking.items()]
@@ -139,9 +165,7 @@ def _of_model(chosen: Demonstration, arm: Arm, run: Run | None) -> dict[str, str
 def _runs(chosen: Demonstration, trained: ExperimentRuns) -> None:
     there = trained.of_seed(trained.seed)
     if not there:
-        words = _("Nothing is trained yet.")
-        st.info(words, icon=":material/play_circle:")
-        return
+        st.info(_("Nothing is trained yet."), icon=":material/play_circle:")
     for arm in chosen.arms:
         run = there.get(arm.name)
         if run is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.experiments import gallery, opened
+from pages.experiments import opened
 from pages.ui import show
 from pages.ui.accounts import visitors
 from pages.ui.runs import comparison
@@ -13,15 +13,12 @@ from tfm_core.inspect.experiments.result import RunIndex
 
 def page() -> None:
     show.header("experiments")
-    shelf = RunIndex(visitors.at_hand())
-    left, right = st.columns([1, 3], gap="medium")
-    with left:
-        chosen = gallery.chosen(shelf)
-    trained = shelf.of(chosen)
+    index = RunIndex(visitors.at_hand())
+    chosen = opened.choose(index)
+    trained = index.of(chosen)
     is_live = comparison.is_live(trained.runs)
-    with right:
-        tick = comparison.TICK if is_live else None
-        st.fragment(opened.draw, run_every=tick)(chosen, trained, is_live)
+    tick = comparison.TICK if is_live else None
+    st.fragment(opened.draw, run_every=tick)(chosen, trained, is_live)
 
 
 page()

@@ -62,7 +62,7 @@ def _curves(pair: Twins) -> None:
             panels["loss"].append(RunLine(name, slot, steps["step"], steps["loss"]))
             panels["gradient"].append(RunLine(name, slot, steps["step"], steps["grad_norm"]))
     if not panels["loss"]:
-        st.info(_("The first steps are on their way."), icon=":material/hourglass_empty:")
+        st.info(_("Waiting for the first measurement."), icon=":material/hourglass_empty:")
         return
     shown = [
         CurvePanel(_("right, unseen"), panels["right"], is_share=True),
@@ -94,7 +94,7 @@ def _maps(pair: Twins) -> None:
 
 
 def _grid(run: Run, name: str, kind: str) -> None:
-    """Show all heads of a run on its first example at its last snapshot, masked cells grey."""
+    """Show all heads of a run, on its first example at its last snapshot."""
     steps = run.snapshot_steps()
     if not steps:
         st.info(_("No snapshot yet."), icon=":material/hourglass_empty:")
@@ -113,7 +113,7 @@ def _grid(run: Run, name: str, kind: str) -> None:
 
 def _answers(played: Round) -> None:
     if not played.answers:
-        st.info(_("Press a probe: it runs both models now."), icon=":material/science:")
+        st.info(_("Run a probe first."), icon=":material/science:")
         return
     healthy, suspect = names()
     with st.container(height=400, border=False):

@@ -28,7 +28,7 @@ def page() -> None:
 def _view(pair: Twins, was_live: bool) -> None:
     is_live = comparison.is_live((pair.healthy, pair.twin))
     if was_live and not is_live:
-        state.draw_anew()  # once: drawn anew, it no longer ticks
+        state.draw_anew()  # once: redrawn, it no longer polls
     played = round_of(pair)
     verdict.turn_to_answers()
     if was_live:
@@ -40,8 +40,8 @@ def _view(pair: Twins, was_live: bool) -> None:
         if played.is_over:
             verdict.solution(pair, played)
         else:
-            verdict.verdict(pair, played)
             verdict.probes(pair, played)
+            verdict.verdict(pair, played)
 
 
 page()

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from dataclasses import dataclass, field
 
 import streamlit as st
 
-from pages.find_the_bug.link import LEVEL, PAIR, READY
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import show, state
 from pages.ui.accounts import visitors
-from pages.ui.address import view_link
+from pages.ui.address import parameters, view_link
+from pages.ui.address.parameters import Unfit, Written
 from pages.ui.runs import comparison, run_time, runs_access
 from pages.ui.runs.run_actions import Start
 from tfm_core.inspect.bugs.bugs import Bug, basis, of_level, with_bug
@@ -20,12 +21,37 @@ from tfm_core.inspect.bugs.round import ComparedMeasurement, Twins
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 
+READY = ("recorded-many-heads", "recorded-one-head")
+"""A pair that comes with the app: a healthy run and its twin."""
 _ROUNDS = "find-the-bug-rounds"
 _SOLVED = "find-the-bug-solved"
 
 
+def _ids_of(text: str) -> tuple[str, str]:
+    if not re.fullmatch(r"[\w-]{1,64}\.[\w-]{1,64}", text):
+        raise Unfit(_("two runs, separated by a dot"))
+    healthy, _dot, twin = text.partition(".")
+    return healthy, twin
+
+
+PAIR = Written("pair", reader=_ids_of, writer=".".join, first=READY, key="find-the-bug-pair")
+LEVEL = parameters.named(
+    "level",
+    {"1": N_("Plain"), "2": N_("Hidden"), "3": N_("Subtle")},
+    key="find-the-bug-level",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FindTheBugView:
+    """The pair, never the answer, and how well the next bug hides."""
+
+    pair: tuple[str, str] = view_link.linked(PAIR)
+    level: str = view_link.linked(LEVEL)
+
+
 def shown() -> Twins | None:
-    """Return the pair to look at; None where not even the one that comes with the app is there."""
+    """Return the pair to show; None if even the recorded one is missing."""
     view_link.warn(view_link.receive(PAIR))
     ids: tuple[str, str] = st.session_state[PAIR.key]
     pair = _pair(ids)
@@ -38,6 +64,8 @@ def shown() -> Twins | None:
 
 
 def bar(pair: Twins | None) -> None:
+    healthy = _healthy()
+    time = run_time.takes(basis())
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         with st.container(width="content"):
             level = view_link.choice(
@@ -45,23 +73,21 @@ def bar(pair: Twins | None) -> None:
                 LEVEL,
                 help=_("Plain: one curve or probe shows it; subtle: the model runs well."),
             )
-        healthy = _healthy()
-        time = run_time.takes(basis())
-        if healthy is None:
-            words = _("Train a pair with a bug, {time} each", time=time)
-        else:
-            words = _("Another one: train a twin, {time}", time=time)
-        if st.button(words, type="primary", icon=":material/bug_report:", key="bug-train"):
+        if st.button(
+            _("Train a new pair, {time} each", time=time)
+            if healthy is None
+            else _("Train a new suspect, {time}", time=time),
+            type="primary" if pair is None else "secondary",
+            icon=":material/bug_report:",
+            key="bug-train",
+        ):
             _train(int(level), healthy)
         if pair is not None:
-            st.caption(_description(pair), width="stretch")
-
-
-def _description(pair: Twins) -> str:
-    task = _(pair.healthy.experiment.task.facts.label)
-    if pair.twin.meta.recorded:
-        return _("**{task}**: this pair comes with the app. One run has a mistake.", task=task)
-    return _("**{task}**: two runs, one seed, the same data. One has a mistake.", task=task)
+            task = _(pair.healthy.experiment.task.facts.label)
+            words = _("**{task}**: this pair comes with the app.", task=task)
+            if not pair.twin.meta.recorded:
+                words = _("**{task}**: this pair was trained here.", task=task)
+            st.caption(words, width="stretch")
 
 
 def _pair(ids: tuple[str, str]) -> Twins | None:
@@ -79,7 +105,7 @@ def _pair(ids: tuple[str, str]) -> Twins | None:
 
 
 def _healthy() -> Run | None:
-    """Return a healthy run that is there already, so that a new round trains its twin alone."""
+    """Return a healthy run to reuse, so that a new round trains only the suspect."""
     fitting = (
         run
         for run in visitors.listed()
@@ -91,7 +117,7 @@ def _healthy() -> Run | None:
 
 
 def _train(level: int, healthy: Run | None) -> None:
-    """Queue the twin, and the healthy run where there is none; names do not say which bug it is."""
+    """Queue the suspect, and a healthy run if there is none; the names do not tell the bug."""
     bug = _hidden(level)
     mark = secrets.token_hex(2)
     name = _("Suspect {mark}", mark=mark)
@@ -110,7 +136,7 @@ def _train(level: int, healthy: Run | None) -> None:
 
 
 def _hidden(level: int) -> Bug:
-    """Draw a mistake of a level, one that this session has not seen, while there is one."""
+    """Choose a mistake of a level at random, preferably one that this session has not seen."""
     bugs = [bug for bug in of_level(level) if bug.level == level]
     fresh = [bug for bug in bugs if bug.name not in seen()]
     return secrets.choice(fresh or bugs)
@@ -118,11 +144,10 @@ def _hidden(level: int) -> Bug:
 
 @dataclass
 class Round:
-    """answers: of each probe that was pressed, the newest last; wanted: those still to be asked.
+    """The state of a round.
 
-    wrong: the guesses that were; hint: on the last of them, or what kept a probe from an answer.
-
-    is_over: the mistake was named, or shown; is_won: it was named.
+    answers: by probe, the newest last. wanted: probes that still have to run. wrong: wrong guesses.
+    hint: on the last of them, or why a probe failed. is_over: the mistake was named or shown.
     """
 
     answers: dict[str, tuple[ComparedMeasurement, ...]] = field(default_factory=dict)
@@ -139,10 +164,7 @@ def round_of(pair: Twins) -> Round:
 
 
 def end(pair: Twins, played: Round, name: str, *, is_won: bool) -> None:
-    """End a round, whose mistake is not hidden again before the others were.
-
-    Raises OSError where it could not be noted that the twin hides nothing any more.
-    """
+    """End a round. Raises OSError if the twin could not be marked as revealed."""
     runs_access.reveal(pair.twin, may_change=not visitors.watches(pair.twin))
     played.is_over, played.is_won, played.hint = True, is_won, ""
     if name not in seen():

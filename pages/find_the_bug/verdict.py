@@ -17,32 +17,35 @@ from tfm_core.inspect.bugs.round import Twins, difference, hint, measure_pair
 PAR = 5
 """Probes that should do."""
 _GUESS = "find-the-bug-guess"
-_NEXT = "find-the-bug-next"  # the evidence to turn to
+_PROBE = "bug-probe"
+_NEXT = "find-the-bug-next"  # the evidence to show next
 
 
 def probes(pair: Twins, played: Round) -> None:
-    is_ready = pair.healthy.has_checkpoint and pair.twin.has_checkpoint
     is_live = pair.healthy.status.is_active or pair.twin.status.is_active
-    with st.container(gap=None, key="bug-probes"):
-        if is_live or not is_ready:
-            words = _("Probes open when both runs have finished.")
-            st.caption(words if is_live else _("One of the two has no weights to probe."))
-        for name, probe in PROBES.items():
-            st.button(
-                _(probe.question),
-                key=f"bug-probe-{name}",
-                icon=":material/check:" if name in played.answers else ":material/science:",
-                type="tertiary",
-                disabled=is_live or not is_ready,
-                on_click=_want,
-                args=(played, name),
-            )
+    can_run = not is_live and pair.healthy.has_checkpoint and pair.twin.has_checkpoint
+    if is_live:
+        st.caption(_("Probes open when both runs have finished."))
+    elif not can_run:
+        st.caption(_("One of the two has no weights to probe."))
+    name = st.selectbox(
+        _("Probe"), list(PROBES), format_func=lambda name: _(PROBES[name].question), key=_PROBE
+    )
+    st.button(
+        _("Run the probe again") if name in played.answers else _("Run the probe"),
+        key="bug-probe-run",
+        icon=":material/science:",
+        disabled=not can_run,
+        on_click=_request,
+        args=(played,),
+    )
     if played.wanted:
         _ask(pair, played)
 
 
-def _want(played: Round, name: str) -> None:
-    """Let a probe be asked; one whose answer is still on its way is not lost by the next press."""
+def _request(played: Round) -> None:
+    """Queue the chosen probe, so that the next press does not lose one that is still running."""
+    name = st.session_state[_PROBE]
     if name not in played.wanted:
         played.wanted.append(name)
 
@@ -64,7 +67,7 @@ def _ask(pair: Twins, played: Round) -> None:
 
 
 def turn_to_answers() -> None:
-    """Show what a probe said that was pressed just now; before the choice of evidence is drawn."""
+    """Switch to the answers after a probe; call it before the choice of evidence is drawn."""
     wanted = st.session_state.pop(_NEXT, None)
     if wanted is not None:
         st.session_state[VIEW] = wanted
@@ -74,7 +77,7 @@ def verdict(pair: Twins, played: Round) -> None:
     """Ask which mistake it is; a wrong guess gets a hint."""
     bug = pair.bug
     assert bug is not None
-    names = [one.name for one in BUGS.values() if _can_be(pair, one)]
+    names = [each.name for each in BUGS.values() if _can_be(pair, each)]
     with st.form("bug-guess", border=True):
         guess = st.selectbox(
             _("What is wrong with the suspect?"),
@@ -121,21 +124,18 @@ def score(played: Round) -> str:
 
 
 def solution(pair: Twins, played: Round) -> None:
-    """Show the mistake, how the round went, and where it stands in the code."""
+    """Show the mistake, the score, and the difference in the code."""
     bug = pair.bug
     assert bug is not None
-    label = _(bug.label)
+    words = f"**{_(bug.label)}**. {_(bug.means)}  \n{score(played)}"
     if played.is_won:
-        words = _("Found in this session: {n}", n=n_won())
-        st.success(
-            f"**{label}**. {_(bug.means)}  \n{score(played)} · {words}",
-            icon=":material/bug_report:",
-        )
+        found = _("Found in this session: {n}", n=n_won())
+        st.success(f"{words} · {found}", icon=":material/bug_report:")
     else:
-        st.info(f"**{label}**. {_(bug.means)}  \n{score(played)}", icon=":material/visibility:")
+        st.info(words, icon=":material/visibility:")
     probe = PROBES[bug.probe]
-    st.caption(_("The probe that shows it at once: {question}", question=_(probe.question)))
-    st.markdown(_("Generated code: − healthy, + twin"))
+    st.caption(_("The probe that shows it: {question}", question=_(probe.question)))
+    st.markdown(_("Generated code: − healthy, + suspect"))
     st.code(difference(pair), language="diff", height=300, wrap_lines=True)
     st.page_link(
         page_table.path_of("compare"),

@@ -12,16 +12,16 @@ from tfm_core.inspect.knockouts.measure import Importance
 from tfm_core.inspect.knockouts.parts import STACKS, SUBLAYERS, KnockedPart, name_of, parts_of
 from tfm_core.runs.run import Run
 
-Worth = Mapping[KnockedPart, Importance]
+Importances = Mapping[KnockedPart, Importance]
 Draw = Callable[[KnockedPart], PartButton]
 
 
-def board(run: Run, off: Sequence[KnockedPart], worth: Worth) -> None:
-    """Show every part as a button; heads carry the colour of what they are worth."""
-    largest = max((each.rise for each in worth.values()), default=0.0)
+def board(run: Run, off: Sequence[KnockedPart], importances: Importances) -> None:
+    """Show every part as a button; a head's colour is the rise of the loss without it."""
+    largest = max((each.rise for each in importances.values()), default=0.0)
 
     def cell(part: KnockedPart) -> PartButton:
-        importance = worth.get(part)
+        importance = importances.get(part)
         heat = None
         if importance is not None:
             heat = max(0.0, importance.rise / largest) if largest > 0 else 0.0
@@ -32,7 +32,7 @@ def board(run: Run, off: Sequence[KnockedPart], worth: Worth) -> None:
             part in off,
             part.kind == "head",
             heat,
-            "" if importance is None else worth_words(importance),
+            "" if importance is None else _importance_text(importance),
         )
 
     parts = parts_of(run.experiment)
@@ -44,8 +44,8 @@ def board(run: Run, off: Sequence[KnockedPart], worth: Worth) -> None:
     knock_board(rows, on_pick=state.switch, key=f"knockouts-board-{run.id}")
 
 
-def worth_words(importance: Importance) -> str:
-    """Return what a head is worth: how the loss moves without it, and what is still right."""
+def _importance_text(importance: Importance) -> str:
+    """Return the loss and accuracy without a head, as text."""
     rise, share = signed(importance.rise), show.percent(importance.score.accuracy)
     return _("Without it: loss {rise}, {share} right", rise=rise, share=share)
 

@@ -1,4 +1,4 @@
-"""One example before and after: what the model answers, and what its tokens attend to."""
+"""One example before and after: the answer and the attention."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pages.components.effects import Tree, moving
-from pages.i18n import _
+from pages.i18n import _, ngettext
 from pages.knockouts import outcome
 from pages.knockouts.outcome import Measurement
 from pages.ui import show, state
@@ -26,7 +26,7 @@ MEAN = -1
 
 
 def answers(run: Run, off: Sequence[KnockedPart], measurement: Measurement) -> None:
-    """Show what the model answers with everything on, and without what is off."""
+    """Show the answer with everything on, and without the parts that are off."""
     before, after = _both(run, off, measurement)
     item = before.item
     lines: list[Tree] = []
@@ -38,9 +38,7 @@ def answers(run: Run, off: Sequence[KnockedPart], measurement: Measurement) -> N
         lines.append(_line(_("Truth"), truth))
     lines.append(_answer_line(run, _("Everything on"), before))
     if off:
-        lines.append(
-            _answer_line(run, _("Without it") if len(off) == 1 else _("Without them"), after)
-        )
+        lines.append(_answer_line(run, _without(off), after))
     if before.probabilities is not None:
         lines.append(answer.classes(run.experiment, after if off else before))
     moving({0: ["div", "", *lines]}, 0, animation="", key="knockouts-answers")
@@ -56,7 +54,7 @@ def attention(run: Run, off: Sequence[KnockedPart], measurement: Measurement) ->
     )
     module = kinds[kind][layer]
     columns = st.columns(2, gap="medium")
-    titles = (_("Everything on"), _("Without it") if len(off) == 1 else _("Without them"))
+    titles = (_("Everything on"), _without(off))
     pairs = zip(columns, (before, after), titles, ("before", "after"), strict=True)
     for column, example, title, name in pairs:
         view = map_view(
@@ -73,7 +71,11 @@ def attention(run: Run, off: Sequence[KnockedPart], measurement: Measurement) ->
         st.caption(_("No attention map changed: no attention reads what is off."))
     gone = [part for part in off if part.module == module and part.kind in ("head", "sublayer")]
     if gone and (head == MEAN or any(part.head in (None, head) for part in gone)):
-        st.caption(_("What is off still computes its weights; look at later layers."))
+        st.caption(_("A part that is off still computes its weights; see later layers."))
+
+
+def _without(off: Sequence[KnockedPart]) -> str:
+    return ngettext("Without it", "Without them", len(off))
 
 
 def _both(
@@ -90,9 +92,10 @@ def _chosen(
     changed: str | None,
     n_heads: int,
 ) -> tuple[str, int, int]:
-    """Choose the attention that is shown, at first the one that changed most.
+    """Choose kind, layer and head of the attention maps.
 
-    changed: its module; None where none did, then what went off last, or the last layer.
+    changed: the module that changed most, shown first; None if no map changed: then the part that
+    went off last, or the last layer.
     """
     newest = next((part for part in reversed(off) if part.module), None)
     shown = changed or (newest.module if newest is not None else "")
@@ -103,13 +106,13 @@ def _chosen(
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kind = first_kind
         if len(kinds) > 1:
-            kind = st.segmented_control(
+            kind = st.selectbox(
                 _("Attention"),
                 list(kinds),
-                default=first_kind,
+                index=list(kinds).index(first_kind),
                 format_func=lambda name: _(kinds_of(run.experiment)[name].label),
-                required=True,
                 key=f"knockouts-kind-{mark}",
+                width=280,
             )
         layers = range(len(kinds[kind]))
         layer = min(first_layer, layers[-1])
@@ -152,8 +155,8 @@ def _line(who: str, what: str) -> Tree:
 
 
 def _answer_line(run: Run, who: str, example: Example) -> Tree:
-    said, is_right = _answer(run, example)
-    line = _line(who, said)
+    text, is_right = _answer(run, example)
+    line = _line(who, text)
     if is_right is None:
         return line
     mark = _(" ✓ right") if is_right else _(" ✗ wrong")
@@ -161,7 +164,7 @@ def _answer_line(run: Run, who: str, example: Example) -> Tree:
 
 
 def _answer(run: Run, example: Example) -> tuple[str, bool | None]:
-    """Return what the model says, and whether that is right; None where nobody can say."""
+    """Return the answer and whether it is right, None where there is no truth."""
     item = example.item
     if example.probabilities is not None:
         names = run.experiment.task_as(ImageTaskConfig).facts.class_names

@@ -30,17 +30,17 @@ def has_heads(run: Run) -> bool:
 def measured_heads(
     run: Run, measurement: Measurement, place: DeltaGenerator
 ) -> dict[KnockedPart, Importance]:
-    """Return what each head is worth, with a bar in its place while that is measured."""
+    """Return the importance of each head; show progress in ``place``."""
     n_heads = len(heads_of(run.experiment))
-    worth: dict[KnockedPart, Importance] = {}
+    importances: dict[KnockedPart, Importance] = {}
     for done, each in enumerate(measure.importances(run, measurement.how, measurement.n), 1):
-        worth[each.part] = each
+        importances[each.part] = each
         words = _(
             "Head {done} of {all}, on {n} examples …", done=done, all=n_heads, n=measurement.n
         )
         place.progress(done / n_heads, words)
     place.empty()
-    return worth
+    return importances
 
 
 def offer(run: Run, measurement: Measurement, *, is_measured: bool) -> None:
@@ -57,30 +57,30 @@ def offer(run: Run, measurement: Measurement, *, is_measured: bool) -> None:
             type="primary",
             icon=":material/grid_view:",
             key="knockouts-measure",
-            on_click=state.ask_heads,
-            args=(measurement.of(run),),
+            on_click=state.request,
+            args=("heads", measurement.of(run)),
         )
-        st.caption(_("Numbers are heads; “skip” is a residual connection."), width="content")
+        st.caption(_("Numbers are heads."), width="content")
 
 
 def table(
     run: Run,
     off: Sequence[KnockedPart],
     measurement: Measurement,
-    worth: Mapping[KnockedPart, Importance],
+    importances: Mapping[KnockedPart, Importance],
 ) -> None:
-    """Show every head in a row, the one that is missed most first, beside its gradient."""
+    """Show every head in a row, the most important first, beside its gradient."""
     if not has_heads(run):
         st.info(_("A recurrent network has no heads."))
         return
-    if not worth and run.meta.recorded and not measurement.is_all:
+    if not importances and run.meta.recorded and not measurement.is_all:
         return  # measuring; a bar shows it
-    if not worth:
-        st.info(_("Press “Measure every head” first."))
+    if not importances:
+        st.info(_("Measure every head first."))
         return
     slopes = measure.gradient_importances(run, measurement.n)
     steepest = max(slopes.values()) or 1.0
-    ordered = sorted(worth.values(), key=lambda each: -each.rise)
+    ordered = sorted(importances.values(), key=lambda each: -each.rise)
     rows = [
         {
             "stack": _(STACKS[each.part.stack]),
@@ -126,15 +126,13 @@ def table(
 
 
 def _chosen(run: Run, parts: list[KnockedPart], off: Sequence[KnockedPart]) -> None:
-    """Lead from a chosen row to its head, and switch it off by one press."""
+    """Offer to switch off the head of the chosen row, and to open it."""
     chosen = st.session_state[_TABLE].selection.rows
     part = parts[chosen[0]] if chosen and chosen[0] < len(parts) else parts[0]
     name = _(name_of(part))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
-            _("Switch on again: {part}", part=name)
-            if part in off
-            else _("Switch off: {part}", part=name),
+            _("Switch on {part}", part=name) if part in off else _("Switch off {part}", part=name),
             icon=":material/power_settings_new:",
             key="knockouts-switch",
             on_click=state.switch,
@@ -149,13 +147,12 @@ def pruning(run: Run, measurement: Measurement) -> None:
         st.info(_("A recurrent network has no heads."))
         return
     question = measurement.of(run)
-    if not state.pruning_asked(question):
-        n_orders = measure.RANDOM_ORDERS
+    if not state.is_requested("pruning", question):
         st.markdown(
             paragraph(
                 "knockouts/remove-heads",
-                orders=n_orders,
-                measurements=len(heads) + measure.n_measurements(len(heads), n_orders),
+                orders=measure.RANDOM_ORDERS,
+                measurements=len(heads) + measure.n_measurements(len(heads)),
                 n=f"{measurement.n:,}",
             )
         )
@@ -164,8 +161,8 @@ def pruning(run: Run, measurement: Measurement) -> None:
             type="primary",
             icon=":material/content_cut:",
             key="knockouts-prune",
-            on_click=state.ask_pruning,
-            args=(question,),
+            on_click=state.request,
+            args=("pruning", question),
         )
         return
     curves = _measured(run, measurement)
@@ -186,12 +183,14 @@ def _measured(run: Run, measurement: Measurement) -> HeadPruning:
         words = _("Measurement {done} of {all} …", done=done, all=total)
         place.progress(min(1.0, done / total), words)
 
-    worth = []
+    importances = []
     for done, each in enumerate(measure.importances(run, measurement.how, measurement.n), 1):
-        worth.append(each)
+        importances.append(each)
         progress(done)
     curves = None
-    for step in measure.pruned(run, measure.least_first(worth), measurement.how, measurement.n):
+    for step in measure.pruned(
+        run, measure.least_first(importances), measurement.how, measurement.n
+    ):
         if isinstance(step, HeadPruning):
             curves = step
         else:
@@ -202,7 +201,7 @@ def _measured(run: Run, measurement: Measurement) -> HeadPruning:
 
 
 def _words(curves: HeadPruning) -> str:
-    """Return how many heads went before the accuracy fell by a point, in order and by chance."""
+    """Return how many heads go before accuracy falls a point, in order and at random."""
     by_chance = sorted(set(measure.heads_to_spare_by_chance(curves)))
     return paragraph(
         "knockouts/heads-to-spare",

@@ -55,11 +55,10 @@ DRAWN = parameters.named(
 
 @dataclass(frozen=True, slots=True)
 class KnockoutsView:
-    """What is shown.
+    """What the page shows.
 
-    off: the codes of what is switched off, see ``parts.Part``; None for what the page begins with.
-    how: what stands in the place of it. all: whether all validation examples are measured on.
-    example: of the run's, from 0. view: what is shown below. drawn: over the heads taken away.
+    off: codes of the parts that are off, None for the page's first choice. how: what replaces their
+    output. all: measure on all validation examples. example: from 0. drawn: the pruning curve's.
     """
 
     off: tuple[str, ...] | None = view_link.linked(OFF)

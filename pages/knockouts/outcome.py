@@ -1,4 +1,4 @@
-"""What is measured, accuracy and loss before and after, and the parts that are off."""
+"""Controls, accuracy and loss before and after, and the parts that are off."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from pages.ui import show
 from pages.ui.address import view_link
 from pages.ui.model.task_panels import example_name
 from pages.ui.navigation import page_table
+from pages.ui.typed import escape
 from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
 from tfm_core.inspect.knockouts import measure
 from tfm_core.inspect.knockouts.measure import Replacement, Score
@@ -35,9 +36,9 @@ MAX_CHIPS = 12
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """How parts are switched off, on the first n validation examples, and the example looked at.
+    """What replaces a part's output, on the first n validation examples, and the example shown.
 
-    mark: of the checkpoint; what was measured with another is measured anew only when asked for.
+    mark: of the checkpoint; another one is measured only on request.
     """
 
     how: Replacement
@@ -50,8 +51,8 @@ class Measurement:
         return run.id, self.mark, self.how, self.n
 
 
-def outcome(run: Run, off: Sequence[KnockedPart], measurement: Measurement) -> None:
-    """Show the figures with what is off, how far they moved, and what that is."""
+def scores(run: Run, off: Sequence[KnockedPart], measurement: Measurement) -> None:
+    """Show accuracy and loss, how they changed, and the parts that are off."""
     before = measure.measured(run, (), measurement.how, measurement.n)
     after = measure.measured(run, off, measurement.how, measurement.n)
     _figures(run, before, after)
@@ -59,6 +60,7 @@ def outcome(run: Run, off: Sequence[KnockedPart], measurement: Measurement) -> N
     st.caption(
         paragraph(
             "knockouts/baseline",
+            name=escape(run.meta.name),
             n=f"{before.n:,}",
             all=f"{measure.n_validation(run):,}",
             step=f"{model_of(run)[1]:,}",
@@ -125,8 +127,7 @@ def _chips(off: Sequence[KnockedPart]) -> None:
         )
         if off:
             st.button(
-                _("All on again"),
-                icon=":material/restart_alt:",
+                _("All on"),
                 key="knockouts-clear",
                 on_click=state.clear,
             )
@@ -142,13 +143,15 @@ def last_in_words(run: Run, off: Sequence[KnockedPart], measurement: Measurement
         words = _(
             "Its output is replaced by its mean over these {n} examples.", n=f"{measurement.n:,}"
         )
-    name = _(name_of(part))
-    st.caption(f"**{name[:1].upper()}{name[1:]}**: {words}")
+    if len(off) > 1:
+        name = _(name_of(part))
+        words = f"**{name[:1].upper()}{name[1:]}**: {words}"
+    st.caption(words)
     attention_link(run, part)
 
 
 def attention_link(run: Run, part: KnockedPart) -> None:
-    """Lead to a head, or to an attention, on the page that shows it in full."""
+    """Link to a head or an attention on the page Attention."""
     kind = kind_of_attention(run.experiment, part)
     if not kind:
         return
@@ -156,23 +159,21 @@ def attention_link(run: Run, part: KnockedPart) -> None:
     layer = 1 if part.layer is None else part.layer + 1
     st.page_link(
         page_table.path_of("attention"),
-        label=_("Look at {part}", part=_(name_of(part))),
+        label=_("Open in Attention"),
         icon=":material/visibility:",
         query_params={"run": run.id, "kind": kind, "layer": str(layer), "head": str(head)},
     )
 
 
 def controls(run: Run, probe: Probe) -> Measurement:
-    """Choose how parts are switched off, on how many examples that is measured, and the example."""
+    """Choose the example, what replaces the output of a part, and how many examples to measure."""
     n_first, n_most = measure.n_first(run), measure.n_most(run)
     count = len(probe.items)
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         problem = view_link.receive(EXAMPLE)
         st.session_state[EXAMPLE.key] = min(int(st.session_state[EXAMPLE.key]), count - 1)
         index = _example(run, probe)
-        how = view_link.choice(_("In its place"), HOW, is_labelled=False)
-        with st.popover(_("Zero or mean?"), icon=":material/help:"):
-            st.markdown(paragraph("knockouts/zero-or-mean"))
+        how = view_link.choice(_("Replace by"), HOW, help=paragraph("knockouts/zero-or-mean"))
         if n_most > n_first:
             problem = problem or view_link.receive(ALL)
             st.toggle(
@@ -194,7 +195,7 @@ def controls(run: Run, probe: Probe) -> Measurement:
 
 
 def _example(run: Run, probe: Probe) -> int:
-    """Choose one of the run's examples: a picture by itself, a text by its words."""
+    """Choose one of the run's examples, by picture or by text."""
     if probe.images is None:
         return st.selectbox(
             _("Example"),

@@ -18,13 +18,13 @@ from tfm_core.runs.run import Run
 
 FIRST_RECORDED = "recorded-korean"
 TICK = 2.0
-"""Seconds between two looks at a run that has saved no weights yet."""
+"""Seconds between refreshes while a run has no weights yet."""
 
 
 def page() -> None:
     """Show the board of the current run's model, or of one that comes with the app."""
     show.header("knockouts")
-    run = run_to_break()
+    run = run_to_show()
     if run is not None:
         st.fragment(_view)(run)
 
@@ -37,41 +37,39 @@ def _view(run: Run) -> None:
 
 
 def _draw(run: Run) -> None:
-    shown_run.unchosen_caption(run)
+    if not run.meta.recorded:  # else the measurement names it
+        shown_run.unchosen_caption(run)
     off = state.off(run)
     measurement = outcome.controls(run, run.probe())
     question = measurement.of(run)
     left, right = st.columns([13, 9], gap="medium")
     is_next = run.meta.recorded and not measurement.is_all and heads.has_heads(run)
     with left:
-        worth = (
-            heads.measured_heads(run, measurement, st.empty())
-            if state.heads_asked(question)
-            else {}
-        )
-        board.board(run, off, worth)
+        is_requested = state.is_requested("heads", question)
+        importances = heads.measured_heads(run, measurement, st.empty()) if is_requested else {}
+        board.board(run, off, importances)
         bar = st.empty()
-        if worth or not is_next:
-            heads.offer(run, measurement, is_measured=bool(worth))
+        if importances or not is_next:
+            heads.offer(run, measurement, is_measured=bool(importances))
     with right:
-        outcome.outcome(run, off, measurement)
+        outcome.scores(run, off, measurement)
         example.answers(run, off, measurement)
     view = view_link.choice(_("Look closer"), VIEW, is_labelled=False)
     if view == "heads":
-        heads.table(run, off, measurement, worth)
+        heads.table(run, off, measurement, importances)
     elif view == "pruning":
         heads.pruning(run, measurement)
     else:
         example.attention(run, off, measurement)
     shown_run.recorded_note(run, key="knockouts")
-    if is_next and not worth:  # what is above is visible meanwhile
+    if is_next and not importances:  # what is above is visible meanwhile
         heads.measured_heads(run, measurement, bar)
-        state.ask_heads(question)
+        state.request("heads", question)
         draw_anew()
 
 
-def run_to_break() -> Run | None:
-    """Return the run to show; None, after saying why and what would help, where it cannot be."""
+def run_to_show() -> Run | None:
+    """Return the run to show; without one, show why and offer another, and return None."""
     run_id = current_run_id()
     if run_id is None:
         return _first()

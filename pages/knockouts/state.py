@@ -11,14 +11,14 @@ from tfm_core.inspect.knockouts.parts import KnockedPart, first_to_go, parts_of
 from tfm_core.runs.run import Run
 
 _RUN, _PAST, _PROBLEM = "knockouts-run", "knockouts-past", "knockouts-problem"
-_MEASURED, _PRUNED = "knockouts-measured", "knockouts-pruned"
+_REQUESTED = "knockouts-requested"
 _MAX_PAST = 50
 Question = tuple[str, int, str, int]
-"""Of what something is measured: the run, its checkpoint, how, on how many examples."""
+"""What is measured: the run, its checkpoint, the replacement, the number of examples."""
 
 
 def off(run: Run) -> tuple[KnockedPart, ...]:
-    """Return what is switched off in a run's model, the newest last, and say so in the link."""
+    """Return the parts of a run that are off, the newest last; keep them in the link."""
     problem = view_link.receive(OFF)
     by_code = {part.code: part for part in parts_of(run.experiment)}
     requested: Codes | None = st.session_state[OFF.key]
@@ -36,7 +36,7 @@ def off(run: Run) -> tuple[KnockedPart, ...]:
     if problem:
         st.session_state[_PROBLEM] = (run.id, fitting, problem)
     of_run, of_codes, problem = st.session_state.get(_PROBLEM, ("", (), ""))
-    if (of_run, of_codes) != (run.id, fitting):  # shown until something else is switched
+    if (of_run, of_codes) != (run.id, fitting):  # shown until the next switch
         problem = ""
     st.session_state[_RUN] = run.id
     st.session_state[OFF.key] = fitting
@@ -66,20 +66,13 @@ def can_undo() -> bool:
     return bool(st.session_state.get(_PAST))
 
 
-def ask_heads(question: Question) -> None:
-    st.session_state.setdefault(_MEASURED, set()).add(question)
+def request(measurement: str, question: Question) -> None:
+    """Request a measurement of ``heads`` or ``pruning``, which takes seconds."""
+    st.session_state.setdefault(_REQUESTED, set()).add((measurement, question))
 
 
-def heads_asked(question: Question) -> bool:
-    return question in st.session_state.get(_MEASURED, set())
-
-
-def ask_pruning(question: Question) -> None:
-    st.session_state.setdefault(_PRUNED, set()).add(question)
-
-
-def pruning_asked(question: Question) -> bool:
-    return question in st.session_state.get(_PRUNED, set())
+def is_requested(measurement: str, question: Question) -> bool:
+    return (measurement, question) in st.session_state.get(_REQUESTED, set())
 
 
 def _change(codes: Codes) -> None:

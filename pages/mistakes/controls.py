@@ -13,7 +13,7 @@ _RUN = "mistakes-run"
 
 
 def begin(run: Run) -> None:
-    """Forget what was chosen of another run, unless the link that was opened says it."""
+    """Forget the choices for another run, unless a newly opened link has them."""
     before = st.session_state.get(_RUN)
     st.session_state[_RUN] = run.id
     if before in (None, run.id):
@@ -27,17 +27,14 @@ def begin(run: Run) -> None:
 
 
 def step(run: Run, steps: tuple[int, ...]) -> int:
-    """Choose the step whose weights answer; the link says it unless it is the newest."""
+    """Choose the step of the weights; the link has it unless it is the last."""
     problem = view_link.receive(STEP)
     requested = int(st.session_state[STEP.key])
-    chosen = (
-        steps[-1]
-        if requested == LAST
-        else min(steps, key=lambda step_with_weights: abs(step_with_weights - requested))
-    )
+    nearest = min(steps, key=lambda step: abs(step - requested))
+    chosen = steps[-1] if requested == LAST else nearest
     if requested not in (LAST, chosen):
-        values = {"asked": f"{requested:,}", "step": f"{chosen:,}"}
-        problem = problem or _("No weights at step {asked}; showing step {step}.", **values)
+        values = {"requested": f"{requested:,}", "step": f"{chosen:,}"}
+        problem = problem or _("No weights at step {requested}; showing step {step}.", **values)
     view_link.warn(problem)
     st.session_state[STEP.key] = chosen
     if len(steps) > 1:
@@ -62,7 +59,7 @@ def cell() -> Cell | None:
 
 
 def choose_cell(cell: Cell | None) -> None:
-    """Choose a cell, or none; the one that is chosen already is let go."""
+    """Choose a cell, or none; choosing it again clears it."""
     is_same = st.session_state.get(CELL.key) == cell
     st.session_state[CELL.key] = None if is_same else cell
     view_link.say(CELL, st.session_state[CELL.key])

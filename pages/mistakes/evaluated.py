@@ -1,7 +1,7 @@
-"""The answers of a run's weights to the validation set, computed behind the page and kept.
+"""The answers of a run's weights to the validation set, computed in the background and cached.
 
-One thread of the process asks, whoever looks: a training that goes on keeps its processors, and a
-visitor who moves the slider quickly is not asked to wait for every step that was passed.
+One thread serves all sessions, so that a training keeps its processors. Steps that a visitor passes
+while moving the slider are cancelled.
 """
 
 from __future__ import annotations
@@ -22,38 +22,38 @@ from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
 
 AT_ONCE = 0.9
-"""Seconds for which a page waits before it shows how far the answers are."""
+"""Seconds that a page waits before it shows the progress."""
 _TICK = 0.4
-_KEPT, _MAX_WAITING = 24, 8
-_ASKED = "mistakes-asked"
+_MAX_KEPT, _MAX_WAITING = 24, 8
+_REQUESTED = "mistakes-requested"
 _Key = tuple[str, int, int]
 
 
 @dataclass(slots=True)
 class Job:
-    """Answers that are being computed. share: how much of them is; is_ahead: nobody waits yet."""
+    """Answers that are being computed. share: the progress; is_ahead: nobody waits for them."""
 
     future: Future[Answers] = field(default_factory=Future)
     share: float = 0.0
     is_ahead: bool = False
 
-    def heard(self, share: float) -> None:
+    def report(self, share: float) -> None:
         self.share = share
 
 
 class Evaluations:
-    """The jobs of this process, by the weights that they ask."""
+    """The jobs of this process, by weights."""
 
     def __init__(self) -> None:
-        """Begin without any."""
+        """Start the thread."""
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="mistakes")
         self._lock = threading.Lock()
         self._jobs: OrderedDict[_Key, Job] = OrderedDict()
 
-    def ask(self, run: Run, step: int) -> Job:
-        """Return the job of a step's weights, begun now where it is not kept.
+    def request(self, run: Run, step: int) -> Job:
+        """Return the job of a step's weights, cached or new.
 
-        Raises ValueError, in a sentence, where there are no such weights or too many wait.
+        Raises ValueError, in a sentence, without such weights or if too many jobs wait.
         """
         key = (str(run.folder), step, core.weights_mark(run, step))
         with self._lock:
@@ -62,14 +62,14 @@ class Evaluations:
                 job.is_ahead = False
                 self._jobs.move_to_end(key)
                 return job
-            self._drop(lambda one: one.is_ahead)
-            if sum(not one.future.done() for one in self._jobs.values()) >= _MAX_WAITING:
+            self._drop(lambda other: other.is_ahead)
+            if sum(not other.future.done() for other in self._jobs.values()) >= _MAX_WAITING:
                 raise StudentError(
                     "The server is busy with other runs; try again in a few seconds."
                 )
-            return self._begin(key, run, step, is_ahead=False)
+            return self._start(key, run, step, is_ahead=False)
 
-    def ask_ahead(self, run: Run, steps: tuple[int, ...]) -> None:
+    def prefetch(self, run: Run, steps: tuple[int, ...]) -> None:
         with self._lock:
             if any(not job.future.done() for job in self._jobs.values()):
                 return
@@ -79,24 +79,24 @@ class Evaluations:
                 except ValueError:
                     continue
                 if key not in self._jobs:
-                    self._begin(key, run, step, is_ahead=True)
+                    self._start(key, run, step, is_ahead=True)
 
-    def leave(self, job: Job) -> None:
-        """Cancel a job that has not begun and that nobody waits for any more."""
+    def cancel(self, job: Job) -> None:
+        """Cancel a job that has not started and that nobody waits for."""
         with self._lock:
-            self._drop(lambda one: one is job)
+            self._drop(lambda other: other is job)
 
-    def _begin(self, key: _Key, run: Run, step: int, *, is_ahead: bool) -> Job:
+    def _start(self, key: _Key, run: Run, step: int, *, is_ahead: bool) -> Job:
         job = self._jobs[key] = Job(is_ahead=is_ahead)
-        job.future = self._pool.submit(core.answers, run, step, job.heard)
+        job.future = self._pool.submit(core.answers, run, step, job.report)
         job.future.add_done_callback(lambda future: self._forget_failure(key, future))
-        while len(self._jobs) > _KEPT:
+        while len(self._jobs) > _MAX_KEPT:
             oldest = next(iter(self._jobs))
             self._jobs.pop(oldest).future.cancel()
         return job
 
     def _forget_failure(self, key: _Key, future: Future[Answers]) -> None:
-        """Retry at the next request: data may be there by then."""
+        """Let the next request try again."""
         if future.cancelled() or future.exception() is not None:
             self._jobs.pop(key, None)
 
@@ -111,26 +111,26 @@ def evaluations() -> Evaluations:
 
 
 def answers(run: Run, step: int) -> Answers | None:
-    """Return what the weights of a step answer; None while that is being computed, and said.
+    """Return the answers of a step's weights; None while they are computed: a bar shows it.
 
-    Raises ValueError, in a sentence, where there are no such weights or no data.
+    Raises ValueError, in a sentence, without such weights or data.
     """
     wanted = (run.id, step)
     job_before: Job | None
-    before, job_before = st.session_state.pop(_ASKED, (None, None))
+    before, job_before = st.session_state.pop(_REQUESTED, (None, None))
     if job_before is not None and before == wanted and job_before.future.done():
-        job = job_before  # a failed one too: restarted, it would fail forever
+        job = job_before  # a failed one too: restarted, it would fail again
     else:
-        job = evaluations().ask(run, step)
+        job = evaluations().request(run, step)
         if job_before is not None and job_before is not job:
-            evaluations().leave(job_before)
+            evaluations().cancel(job_before)
     try:
         evaluated = job.future.result(timeout=AT_ONCE)
     except TimeoutError:
-        st.session_state[_ASKED] = (wanted, job)
+        st.session_state[_REQUESTED] = (wanted, job)
         st.fragment(_progress, run_every=_TICK)(job, step)
         return None
-    except CancelledError:  # another session of this visitor looks at something else
+    except CancelledError:  # by another session of this visitor
         state.draw_anew()
     return evaluated
 

@@ -1,4 +1,4 @@
-"""The worst errors first; each card leads to the example on the page Attention."""
+"""The worst errors first; each card links to the example on Attention."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.mistakes import controls
-from pages.mistakes.link import ORDER, Cell
+from pages.mistakes.link import Cell
 from pages.ui import show
-from pages.ui.address import view_link
 from pages.ui.navigation import page_table
 from pages.ui.typed import escape
 from tfm_core.inspect.errors import examples
@@ -26,11 +25,6 @@ from tfm_core.runs.run import Run
 _MAX_PICTURES, _MAX_TEXTS = 24, 20
 _WIDTH = 114  # pixels of a card with a picture
 _HEIGHT = 372
-
-
-def order() -> str:
-    """Choose what comes first."""
-    return view_link.choice(_("Order"), ORDER, is_labelled=False)
 
 
 def gallery(run: Run, answers: Answers, counted: Confusion, cell: Cell | None, order: str) -> None:
@@ -62,7 +56,7 @@ def _how_many(
     answers: Answers, n: int, most: int, cell: Cell | None, order: str, *, all_right: bool
 ) -> str:
     if all_right:
-        return _("No mistakes with these weights; the {n} least sure answers.", n=min(n, most))
+        return _("No mistakes; the {n} least confident answers.", n=min(n, most))
     values = {"n": min(n, most), "all": f"{n:,}"}
     if cell is None and answers.is_language:
         if order == "sure":
@@ -79,13 +73,16 @@ def _only(answers: Answers, cell: Cell, n: int) -> None:
     truth, predicted = (
         _("others") if number == OTHERS else _name(answers, number) for number in cell
     )
-    values = {"truth": truth, "said": predicted, "n": f"{n:,}"}
-    if cell[0] == cell[1] != OTHERS:
+    values = {"truth": truth, "predicted": predicted, "n": f"{n:,}"}
+    is_right, is_text = cell[0] == cell[1] != OTHERS, answers.written is not None
+    if is_text and is_right:
+        words = _("**{truth}**, right: {n} tokens", **values)
+    elif is_text:
+        words = _("**{truth}** taken for **{predicted}**: {n} tokens", **values)
+    elif is_right:
         words = _("**{truth}**, right: {n}", **values)
     else:
-        words = _("**{truth}** taken for **{said}**: {n}", **values)
-    if answers.written is not None:
-        words = _("Tokens in these texts: {words}", words=words)
+        words = _("**{truth}** taken for **{predicted}**: {n}", **values)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(words, width="content")
         st.button(
@@ -98,9 +95,8 @@ def _only(answers: Answers, cell: Cell, n: int) -> None:
 
 
 def _name(answers: Answers, number: int) -> str:
-    if not 0 <= number < len(answers.names):
-        return f"{number}"
-    return escape(marked(answers.names[number]))
+    is_named = 0 <= number < len(answers.names)
+    return escape(marked(answers.names[number])) if is_named else str(number)
 
 
 def _pictures(run: Run, answers: Answers, places: Sequence[int]) -> None:
@@ -115,12 +111,12 @@ def _pictures(run: Run, answers: Answers, places: Sequence[int]) -> None:
 def _single(answers: Answers, place: int) -> str:
     values = {
         "truth": f"**{_name(answers, int(answers.truth[place]))}**",
-        "said": _name(answers, int(answers.predicted[place])),
-        "sure": show.percent(float(answers.confidence[place])),
+        "predicted": _name(answers, int(answers.predicted[place])),
+        "confidence": show.percent(float(answers.confidence[place])),
     }
     if answers.truth[place] == answers.predicted[place]:
-        return _("{truth}, right · {sure}", **values)
-    return _("{truth}, not {said} · {sure}", **values)
+        return _("{truth}, right · {confidence}", **values)
+    return _("{truth}, not {predicted} · {confidence}", **values)
 
 
 def _picture(run: Run, example: int) -> None:
@@ -149,15 +145,15 @@ def _texts(run: Run, answers: Answers, places: Sequence[int]) -> None:
             else:
                 _picture(run, example)
             if shown.differs_at is None:
-                sure = show.percent(answers.written[example].confidence)
-                words = _("Right, its least sure token with {sure}", sure=sure)
+                confidence = show.percent(answers.written[example].confidence)
+                words = _("Right; lowest token confidence {confidence}", confidence=confidence)
             else:
                 st.markdown(f":orange[✗ {escape(shown.predicted) or '–'}]")
                 words = _(
-                    "Token {at}: {said}, not {meant} · {loss} nats a token",
+                    "Token {at}: {predicted}, not {true} · {loss} nats a token",
                     at=shown.differs_at + 1,
-                    said=escape(shown.predicted_token) or "<eos>",
-                    meant=escape(shown.true_token) or "<eos>",
+                    predicted=escape(shown.predicted_token) or "<eos>",
+                    true=escape(shown.true_token) or "<eos>",
                     loss=f"{losses[example]:.2f}",
                 )
             st.markdown(f":green[✓ {escape(shown.truth)}]")
@@ -171,10 +167,10 @@ def _surprises(run: Run, answers: Answers, places: Sequence[int]) -> None:
             token = _name(answers, int(answers.truth[place]))
             st.markdown(f"{escape(surprise.before)} **:orange[{token}]**")
             words = _(
-                "{loss} nats; expected {said} with {sure}",
+                "{loss} nats; expected {predicted} with {confidence}",
                 loss=f"{float(answers.loss[place]):.2f}",
-                said=_name(answers, int(answers.predicted[place])),
-                sure=show.percent(float(answers.confidence[place])),
+                predicted=_name(answers, int(answers.predicted[place])),
+                confidence=show.percent(float(answers.confidence[place])),
             )
             _to_attention(run, words, {"text": surprise.text})
 

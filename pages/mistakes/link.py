@@ -14,7 +14,7 @@ Cell = tuple[int, int]
 
 
 def _cell_of(text: str) -> Cell | None:
-    """Return truth and said of "4,9"; -1 stands for all that are not told apart."""
+    """Return the true and the predicted class of "4,9"; -1 means all others."""
     numbers = [whole(part) for part in text.split(",")]
     pair = tuple(n for n in numbers if n is not None and -1 <= n <= _MAX)
     if len(numbers) != 2 or len(pair) != 2:
@@ -27,7 +27,7 @@ def _cell_text(cell: Cell | None) -> str:
 
 
 STEP = Number("step", first=LAST, key="mistakes-step", low=LAST, high=100_000_000)
-"""The step of the weights; LAST for the newest."""
+"""The step of the weights; LAST for the last one."""
 SHOW = parameters.named(
     "show",
     {
@@ -60,7 +60,7 @@ CELL = Written("cell", first=None, key="mistakes-cell", reader=_cell_of, writer=
 
 @dataclass(frozen=True, slots=True)
 class MistakesView:
-    """What the page shows. cell: the classes, truth and said, whose errors alone are listed."""
+    """What the page shows. cell: the true and the predicted class whose errors are listed."""
 
     step: int = view_link.linked(STEP)
     show: str = view_link.linked(SHOW)

@@ -1,4 +1,4 @@
-"""Where it fails: which answer is given for which, the worst errors, and how sure it was."""
+"""Where it fails: confusion matrix, worst errors, groups and calibration."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.i18n import _, paragraph
 from pages.mistakes import controls, evaluated, gallery, parts
-from pages.mistakes.link import SHOW
+from pages.mistakes.link import ORDER, SHOW
 from pages.ui import show, state
 from pages.ui.accounts import visitors
 from pages.ui.address import view_link
@@ -24,7 +24,7 @@ from tfm_core.runs.run import Run
 PARTS = {
     "groups": parts.groups,
     "tokens": parts.tokens,
-    "calibration": parts.how_sure,
+    "calibration": parts.calibrated,
     "scores": parts.scores,
 }
 FIRST = "recorded-digits"
@@ -34,7 +34,7 @@ _FITTING = {
     "caption": "recorded-captions",
     "corpus": "recorded-grammar",
 }
-"""The recorded run of each kind of task; of pictures it is the first."""
+"""The recorded run of each kind of task; FIRST for pictures."""
 
 
 def page() -> None:
@@ -68,7 +68,7 @@ def page() -> None:
     shown_run.recorded_note(run, key="mistakes")
     if step != steps[-1]:  # the other steps are evaluated meanwhile
         at = steps.index(step)
-        evaluated.evaluations().ask_ahead(
+        evaluated.evaluations().prefetch(
             run, tuple(sorted(steps, key=lambda other: abs(steps.index(other) - at)))
         )
 
@@ -83,7 +83,8 @@ def _draw(run: Run, answers: Answers) -> None:
         with st.container(horizontal=True, gap="small"):
             offered = replace(SHOW, names=names)
             part = view_link.choice(_("What is shown"), offered, is_labelled=False)
-            order = gallery.order() if part == "worst" else ""
+            if part == "worst":
+                order = view_link.choice(_("Order"), ORDER, is_labelled=False)
         if part == "worst":
             gallery.gallery(run, answers, counted, cell, order)
         else:
@@ -91,7 +92,7 @@ def _draw(run: Run, answers: Answers) -> None:
 
 
 def run_to_judge() -> Run | None:
-    """Return the run to judge; None only where there is none at all."""
+    """Return the run to judge; None if there is none at all."""
     run_id = state.current_run_id()
     if run_id is not None:
         return runs_access.store().get(run_id)
@@ -100,16 +101,11 @@ def run_to_judge() -> Run | None:
 
 
 def unfit(run: Run, why: str | BaseException) -> None:
-    """Say why a run cannot be judged, and show a recorded one of its kind at one press."""
+    """Show why a run cannot be judged, and offer a recorded one of its kind."""
     show.problem(why)
     kind = "" if run.problem else run.experiment.task.kind
     wanted = _FITTING.get(kind, FIRST)
-    fitting = {
-        recorded_run.id: recorded_run
-        for recorded_run in visitors.listed()
-        if recorded_run.meta.recorded
-    }
-    other = fitting.get(wanted)
+    other = {each.id: each for each in visitors.listed() if each.meta.recorded}.get(wanted)
     if other is None or other.id == run.id:
         return
     st.button(
@@ -134,9 +130,7 @@ def summary(run: Run, answers: Answers) -> str:
         data = _("The test set is not touched.")
     words = f"{shown_run.origin_badge(run)} {escape(run.meta.name)}: {counts} {data}".strip()
     alike = n_alike(run, answers)
-    if not alike:
-        return words
-    return f"{words} {paragraph('mistakes/alike', n=f'{alike:,}')}"
+    return f"{words} {paragraph('mistakes/alike', n=f'{alike:,}')}" if alike else words
 
 
 def measured_then(run: Run, step: int) -> str:

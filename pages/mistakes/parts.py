@@ -25,11 +25,11 @@ from tfm_core.runs.run import Run
 
 _HEIGHT, _ROW = 400, 22  # pixels: of the figure at least, and of a class
 _SCORED = ("english-korean", "own-pairs", "captions")
-"""The tasks whose texts are translations or descriptions, which are scored as a whole."""
+"""The tasks whose texts are translations or descriptions, scored with BLEU and chrF."""
 _OF_WORDS = ("words", "spaces")
-"""The units of own data whose tokens are words, so that BLEU says something."""
-_OFTEN = 5
-"""Times that a token is meant before its mean loss says something."""
+"""The units of own data whose tokens are words, so that BLEU is meaningful."""
+_MIN_COUNT = 5
+"""Occurrences of a token from which on its mean loss is meaningful."""
 
 
 def offered(run: Run, answers: Answers) -> tuple[str, ...]:
@@ -65,16 +65,18 @@ def groups(run: Run, answers: Answers) -> None:
 
 
 def tokens(run: Run, answers: Answers) -> None:
-    """Show the tokens with the highest mean loss, of those that are meant often enough."""
-    least = _OFTEN if hard_tokens(answers, least=_OFTEN) else 1
+    """Show the tokens with the highest mean loss among those that occur often enough."""
+    least = _MIN_COUNT if hard_tokens(answers, least=_MIN_COUNT) else 1
     rows = [
         {
             _("token"): marked(answers.names[hard.number]),
             _("loss"): hard.loss,
             _("share of all loss"): 100 * hard.share,
-            _("meant"): hard.n,
+            _("true"): hard.n,
             _("in training"): hard.train_count,
-            _("said instead"): "" if hard.instead is None else marked(answers.names[hard.instead]),
+            _("predicted instead"): ""
+            if hard.instead is None
+            else marked(answers.names[hard.instead]),
         }
         for hard in hard_tokens(answers, least=least)
     ]
@@ -90,15 +92,18 @@ def tokens(run: Run, answers: Answers) -> None:
     st.caption(paragraph("mistakes/word-loss", n=least))
 
 
-def how_sure(run: Run, answers: Answers) -> None:
+def calibrated(run: Run, answers: Answers) -> None:
     measured = calibration(answers.confidence, answers.is_right)
-    values = {"sure": show.percent(measured.confidence), "right": show.percent(measured.accuracy)}
+    values = {
+        "confidence": show.percent(measured.confidence),
+        "right": show.percent(measured.accuracy),
+    }
     if measured.confidence > measured.accuracy + measured.error / 2:
-        words = _("Too sure of itself: {sure} sure on average, {right} right.", **values)
+        words = _("Overconfident: {confidence} confident on average, {right} right.", **values)
     elif measured.confidence < measured.accuracy - measured.error / 2:
-        words = _("Not sure enough: {sure} sure on average, {right} right.", **values)
+        words = _("Underconfident: {confidence} confident on average, {right} right.", **values)
     else:
-        words = _("As sure as it is right: {sure} sure on average, {right} right.", **values)
+        words = _("Well calibrated: {confidence} confident on average, {right} right.", **values)
     error = _(
         "Expected calibration error: **{error}** over {n} predictions.",
         error=show.percent(measured.error),
@@ -106,9 +111,7 @@ def how_sure(run: Run, answers: Answers) -> None:
     )
     st.markdown(f"{words} {error}")
     show.figure(
-        plots.reliability(measured),
-        _("Numbers: answers per bin."),
-        key="mistakes-calibration",
+        plots.reliability(measured), _("Numbers: answers per bin."), key="mistakes-calibration"
     )
 
 
@@ -123,35 +126,30 @@ def scores(run: Run, answers: Answers) -> None:
         [join(item["tgt"]) for item in answers.items],
         are_words=are_words,
     )
-    named = [("BLEU", scored.bleu), ("chrF", scored.chrf)]
-    shown = [(name, score) for name, score in named if score is not None]
+    both = (("BLEU", scored.bleu), ("chrF", scored.chrf))
+    shown = [(name, score) for name, score in both if score is not None]
     with st.container(horizontal=True, gap="large"):
         for name, score in shown:
-            st.metric(
-                name,
-                f"{score.value:.1f}",
-                help=_("sacrebleu’s signature: `{signature}`", signature=score.signature),
-                width="content",
-            )
+            st.metric(name, f"{score.value:.1f}", width="content")
     kind = "words" if scored.bleu is not None else "short" if are_words else "pieces"
     st.caption(
         paragraph(
             f"mistakes/scores-{kind}", n=f"{answers.n_examples:,}", short=f"{scored.n_short:,}"
         )
     )
-    st.markdown("  \n".join(f"`{name} {score.signature}`" for name, score in shown))
+    st.caption("  \n".join(f"`{name} {score.signature}`" for name, score in shown))
 
 
 def matrix(answers: Answers, counted: Confusion, chosen: Cell | None) -> None:
     numbers = counted.numbers
-    told_apart = [place for place, number in enumerate(numbers) if number != OTHERS]
+    single = [index for index, number in enumerate(numbers) if number != OTHERS]
     is_shown = chosen is not None and set(chosen) <= set(numbers)
     figure = plots.confusion(
         counted.counts,
         counted.names,
         state.theme(),
         wrong=counted.n_wrong,
-        top=int(counted.n_wrong[told_apart][:, told_apart].max(initial=0)),
+        top=int(counted.n_wrong[single][:, single].max(initial=0)),
         chosen=(numbers.index(chosen[0]), numbers.index(chosen[1]))
         if chosen is not None and is_shown
         else None,

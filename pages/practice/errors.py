@@ -55,8 +55,8 @@ def _question(evaluated: Evaluation) -> None:
         return
     index = evaluated.class_names.index(str(answer))
     if share[index] > share.min():
-        st.info(_("{n}: {share} right. There is a lower one.",
-            n=answer, share=show.percent(float(share[index]))))  # fmt: skip
+        shown = show.percent(float(share[index]))
+        st.info(_("{n}: {share} right. Another digit is worse.", n=answer, share=shown))
         return
     st.success(
         _(

@@ -16,9 +16,9 @@ from tfm_core.plots.examples import practice as plots
 
 _QUESTION = "practice-question"
 _ANSWERS = {
-    "train": N_("The training split"),
-    "validation": N_("The validation split"),
-    "test": N_("The test split"),
+    "train": N_("Training"),
+    "validation": N_("Validation"),
+    "test": N_("Test"),
 }
 
 
@@ -59,7 +59,7 @@ def _roles(splits: Splits) -> pd.DataFrame:
 
 def _width() -> None:
     n = st.select_slider(
-        _("If the validation split had this many pictures"),
+        _("Pictures in the validation split"),
         [20, 50, 100, 200, 500, 1000, 2000, 5000, 10000],
         500,
         key="practice-n",
@@ -93,7 +93,7 @@ def _question() -> None:
     elif answer == "train":
         st.info(_("No: its loss falls by memorising too."))
     elif answer == "test":
-        st.info(_("No: what it chose, it can no longer test."))
+        st.info(_("No: it can no longer test what it chose."))
 
 
 @st.cache_data(show_spinner=False)

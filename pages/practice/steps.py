@@ -1,17 +1,17 @@
-"""The seven steps: the chosen one, those done, and their guided runs."""
+"""The seven steps: choice, progress, texts and guided runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
 
 from pages.i18n import N_, _, content, paragraph
-from pages.practice.link import STEP
 from pages.ui import show, state
 from pages.ui.accounts import visitors
-from pages.ui.address import view_link
+from pages.ui.address import parameters, view_link
 from pages.ui.navigation import page_table
 from pages.ui.runs import run_actions, run_time, run_words, runs_access, shown_run
 from pages.ui.typed import escape
@@ -21,15 +21,37 @@ from tfm_core.inspect.practice.evaluation import Evaluation
 from tfm_core.inspect.practice.lesson import LessonKind
 from tfm_core.runs.run import Run
 
+STEP = parameters.named(
+    "step",
+    {
+        "split": N_("1 Split"),
+        "train": N_("2 Train and watch"),
+        "early": N_("3 Stop early"),
+        "augment": N_("4 Augment"),
+        "errors": N_("5 Look at errors"),
+        "save": N_("6 Save and load"),
+        "test": N_("7 Test, once"),
+    },
+    key="practice-step",
+    old=("practice-step",),
+)
 Runs = dict[LessonKind, Run]
 NAMES: dict[LessonKind, str] = {
     "plain": N_("No augmentation"),
     "early": N_("No augmentation, stopped early"),
     "augmented": N_("With augmentation"),
 }
+TRAIN_GUIDED = N_("Train the guided run ({time})")
 TICK = 1.5  # seconds between refreshes while runs train
 _BY_RUN: dict[str, LessonKind] = {"train": "plain", "early": "early", "augment": "augmented"}
 _DONE = "practice-done"
+
+
+@dataclass(frozen=True, slots=True)
+class PracticeView:
+    """What the page shows."""
+
+    step: str = view_link.linked(STEP)
 
 
 def runs() -> Runs:
@@ -38,16 +60,15 @@ def runs() -> Runs:
 
 
 def choose(runs: Runs) -> str:
-    """Choose a step; a sign stands before those that are done."""
+    """Choose a step; show which ones are done."""
     done = {name for name in STEP.names if _is_done(name, runs)}
     picked = view_link.choice(_("Step"), STEP, is_labelled=False)
-    marks = " ".join(
-        f":green-badge[:material/check_circle: {number}]"
-        if name in done
-        else f":gray-badge[:material/radio_button_unchecked: {number}]"
+    badges = " ".join(
+        f":green-badge[✓ {number}]" if name in done else f":gray-badge[{number}]"
         for number, name in enumerate(STEP.names, 1)
     )
-    st.markdown(f"{marks} " + _("{n} of {all} done", n=len(done), all=len(STEP.names)))
+    words = _("{n} of {all} done", n=len(done), all=len(STEP.names))
+    st.markdown(f"{badges} {words}")
     return picked
 
 
@@ -61,7 +82,7 @@ def mistake(name: str) -> None:
 
 
 def mark(name: str) -> None:
-    """Remember that this session has taken a step; for a button's callback."""
+    """Mark a step of this session as done; for a button's callback."""
     st.session_state.setdefault(_DONE, set()).add(name)
 
 
@@ -76,22 +97,22 @@ def is_marked(name: str) -> bool:
 
 
 def starter(kinds: list[LessonKind], label: str, runs: Runs) -> None:
-    """Offer to train those of the kinds that are not there yet, or again what broke down."""
+    """Offer to train the kinds that are missing or have failed."""
     missing = [kind for kind in kinds if not _is_own(kind, runs) or runs[kind].status.can_resume]
     if not missing:
         return
     if all(kind in runs and runs[kind].meta.recorded for kind in kinds):
         st.caption(
             _(
-                "{badge} Trained beforehand. Press the button to train it here.",
+                "{badge} Trained beforehand; train it here yourself.",
                 badge=shown_run.origin_badge(runs[kinds[0]]),
             )
         )
     time = run_time.in_sequence(
         [lesson.guided(kind) for kind in missing], usual=[lesson.SECONDS[kind] for kind in missing]
     )
-    label = _("{label} ({time})", label=label, time=run_time.words(time))
-    if st.button(label, type="primary", icon=":material/play_arrow:", key=f"practice-{kinds[-1]}"):
+    words = _(label, time=run_time.words(time))
+    if st.button(words, type="primary", icon=":material/play_arrow:", key=f"practice-{kinds[-1]}"):
         for kind in missing:
             name = _("Practice: {what}", what=_(NAMES[kind]))
             if run_actions.start(lesson.guided(kind), name=name) is None:
@@ -105,18 +126,18 @@ def live(kinds: list[LessonKind], runs: Runs, draw: Callable[[Runs], None]) -> N
 
     def part() -> None:
         if is_live and not any(run.status.is_active for run in shown.values()):
-            state.draw_anew()  # once: drawn anew, it no longer ticks
+            state.draw_anew()  # once: redrawn, it no longer polls
         columns = st.columns(len(shown)) if shown else []
         for column, (kind, run) in zip(columns, shown.items(), strict=True):
             with column:
-                _where(kind, run)
+                _run_status(kind, run)
         draw(shown)
 
     st.fragment(part, run_every=TICK if is_live else None)()
 
 
 def chosen(runs: Runs) -> tuple[LessonKind, Run] | None:
-    """Return the run that validation chooses, and say so; or say what is missing."""
+    """Return and show the run that validation chooses; show what is missing if there is none."""
     ready = {
         kind: (run, runs_access.curves(run))
         for kind, run in lesson.finished(runs).items()
@@ -125,7 +146,7 @@ def chosen(runs: Runs) -> tuple[LessonKind, Run] | None:
     best = lesson.chosen(ready)
     if best is None:
         st.info(_("This step needs a finished run: train one first."))
-        starter(["plain"], _("Train the guided run"), runs)
+        starter(["plain"], TRAIN_GUIDED, runs)
         return None
     kind, step, loss = best
     st.markdown(
@@ -141,7 +162,7 @@ def chosen(runs: Runs) -> tuple[LessonKind, Run] | None:
 
 
 def evaluated(run: Run, split: str) -> Evaluation:
-    """Return the answers of a run's weights on a split; kept. Raises ValueError."""
+    """Return the cached answers of a run on a split. Raises ValueError."""
     with st.spinner(_("Answering every picture …")):
         return _evaluated(run.folder, evaluation.weights_mark(run), split)
 
@@ -162,14 +183,11 @@ def _is_own(kind: LessonKind, runs: Runs) -> bool:
     return kind in runs and not runs[kind].meta.recorded
 
 
-def _where(kind: LessonKind, run: Run) -> None:
+def _run_status(kind: LessonKind, run: Run) -> None:
     status = run.status
     st.markdown(f"**{_(NAMES[kind])}** {run_words.badge(status)}")
-    words = run_words.progress(status)
-    if status.seconds:
-        time = show.duration(status.seconds)
-        words = _("{progress} · trained {time}", progress=words, time=time)
-    st.caption(words)
+    trained = _("trained {time}", time=show.duration(status.seconds)) if status.seconds else ""
+    st.caption(" · ".join(filter(None, (run_words.progress(status), trained))))
     if status.reason:
         st.caption(escape(_(status.reason)))
     st.page_link(

@@ -27,7 +27,7 @@ def view(runs: Runs) -> None:
             key="practice-open",
             on_click=steps.mark,
             args=("test",),
-            help=_("After this, change nothing any more."),
+            help=_("After this, change nothing."),
         )
         return
     try:
@@ -60,20 +60,17 @@ def _verdict(name: str, promised: Evaluation, tested: Evaluation) -> str:
         n=f"{len(tested.labels):,}",
     )
     if promised.accuracy > high:
-        return words + " " + _("Validation lies above the interval: too good to be true.")
-    if promised.accuracy < low:
-        return (
-            words + " " + _("Validation lies below the interval: easier test pictures, by chance.")
-        )
-    return words + " " + _("Validation lies within the interval: it was honest.")
+        verdict = _("Validation lies above the interval: too good to be true.")
+    elif promised.accuracy < low:
+        verdict = _("Validation lies below the interval: easier test pictures, by chance.")
+    else:
+        verdict = _("Validation lies within the interval: it was honest.")
+    return f"{words} {verdict}"
 
 
 def _luck(tested: Evaluation) -> None:
     tries = st.select_slider(
-        _("Report the best of this many equal models"),
-        _TRIES,
-        20,
-        key="practice-tries",
+        _("Report the best of this many equal models"), _TRIES, 20, key="practice-tries"
     )
     n = len(tested.labels)
     expected = conclusions.best_of(tries, tested.accuracy, n)

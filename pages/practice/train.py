@@ -5,7 +5,7 @@ from __future__ import annotations
 import plotly.graph_objects as go
 import streamlit as st
 
-from pages.i18n import _, paragraph
+from pages.i18n import N_, _, paragraph
 from pages.practice import steps
 from pages.practice.steps import NAMES, Runs
 from pages.ui import show
@@ -23,7 +23,7 @@ _WINDOW = 20
 
 def view(runs: Runs) -> None:
     """Train the guided run and mark where it begins to overfit."""
-    steps.starter(["plain"], _("Train the guided run"), runs)
+    steps.starter(["plain"], steps.TRAIN_GUIDED, runs)
     if "plain" in runs:
         steps.live(["plain"], runs, _one)
 
@@ -32,7 +32,7 @@ def augmentation(runs: Runs) -> None:
     """Put the run without and the run with augmentation side by side, from one seed."""
     kinds: list[LessonKind] = ["plain", "augmented"]
     st.markdown(paragraph("practice/augment", **lesson.AUGMENTATION))
-    steps.starter(kinds, _("Train with augmentation"), runs)
+    steps.starter(kinds, N_("Train with augmentation ({time})"), runs)
     if any(kind in runs for kind in kinds):
         steps.live(kinds, runs, _side_by_side)
 
@@ -56,7 +56,7 @@ def curves_of(run: Run, column: str, *, name: str) -> None:
         _mark_turn(figure, curves)
     words = _("Loss; the ring marks the lowest validation loss.")
     if not is_loss:
-        words = _("Accuracy: does it turn where the loss does?")
+        words = _("Accuracy. Does it turn with the loss?")
     show.live_figure(figure, words, key=f"practice-{name}-{column}")
 
 
@@ -85,7 +85,7 @@ def _one(shown: Runs) -> None:
     _loss_and_accuracy(run, "plain")
     turn = lesson.overfitting(runs_access.curves(run))
     if turn is None:
-        st.caption(_("The first measurements are on their way."))
+        st.caption(_("Waiting for the first measurement."))
     elif turn.has_begun:
         st.markdown(
             paragraph(
@@ -107,22 +107,22 @@ def _side_by_side(shown: Runs) -> None:
         for area, (kind, run) in zip(st.columns(len(shown)), shown.items(), strict=True):
             with area:
                 curves_of(run, column, name=kind)
-    gaps, is_harder = [], False
+    gaps, can_be_negative = [], False
     for kind, run in shown.items():
         turn = lesson.overfitting(runs_access.curves(run))
         if turn is not None:
-            is_harder |= kind == "augmented" and turn.gap < 0
+            can_be_negative |= kind == "augmented" and turn.gap < 0
             gaps.append(
                 _(
-                    "{name}: training is **{gap:+.1f} points** ahead of validation",
+                    "{name}: training is **{gap:+.1f} points** ahead of validation.",
                     name=_(NAMES[kind]),
                     gap=100 * turn.gap,
                 )
             )
     if gaps:
-        st.markdown("  \n".join(gaps) + ".")
+        st.markdown("  \n".join(gaps))
         words = _("Accuracy at the last step, in percentage points.")
-        if is_harder:
+        if can_be_negative:
             words += " " + _("Augmented pictures are harder, so the gap can be negative.")
         st.caption(words)
 
@@ -135,7 +135,7 @@ def early(runs: Runs) -> None:
             steps=lesson.PATIENCE * lesson.guided("early").training.validate_every,
         )
     )
-    steps.starter(["early"], _("Train with patience"), runs)
+    steps.starter(["early"], N_("Train with patience ({time})"), runs)
     if "early" in runs:
         steps.live(["early"], runs, _draw_early)
     show.code(Patience)

@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import streamlit as st
 
 from pages.i18n import _
 from pages.speed import state as speed_state
-from pages.speed.link import COMPARE
 from pages.speed.state import BenchmarkRequest
 from pages.ui import show, state
-from pages.ui.address import view_link
+from pages.ui.address import parameters, view_link
 from pages.ui.runs import runs_access
 from pages.ui.settings import model_choice
+from pages.ui.settings.model_choice import ModelView
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
 from tfm_core.inspect.speed.registry import COMPARISONS
 
+COMPARE = parameters.named(
+    "compare",
+    {name: comparison.label for name, comparison in COMPARISONS.items()},
+    key="speed-compare",
+    is_always_said=True,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedView(ModelView):
+    """What the page shows."""
+
+    compare: str = view_link.linked(COMPARE)
+
 
 def pick() -> BenchmarkRequest | None:
-    """Draw the choices; None, with a sentence on the page, where nothing can be measured."""
+    """Draw the choices; return None, with a message, if nothing can be measured."""
     left, right = st.columns(2)
     with left:
         chosen = model_choice.chosen(is_trained=True)
@@ -30,10 +46,8 @@ def pick() -> BenchmarkRequest | None:
             icon=":material/straighten:",
         )
         return None
-    device = state.device()
-    label = escape(chosen.label)
     st.markdown(_(COMPARISONS[name].help))
-    return BenchmarkRequest(name, chosen.experiment, device, label)
+    return BenchmarkRequest(name, chosen.experiment, state.device(), escape(chosen.label))
 
 
 def _compare() -> str:
@@ -51,15 +65,12 @@ def _compare() -> str:
 
 
 def press(request: BenchmarkRequest) -> bool:
-    """Offer to measure, or say why that makes no sense here; return whether it was offered."""
-    why = _why_not(
-        request.name, request.experiment.model_dump_json(), request.device, request.experiment
-    )
+    """Offer to measure, or show why it makes no sense here; return whether it is offered."""
+    experiment = request.experiment
+    why = _why_not(request.name, experiment.model_dump_json(), request.device, experiment)
     if why is not None:
         st.info(_(why), icon=":material/info:")
         return False
-    comparison = COMPARISONS[request.name]
-    is_busy = speed_state.requested() is not None
     report = speed_state.result(request)
     words = _("Measure again") if report is not None and report.timed else _("Measure")
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -68,18 +79,18 @@ def press(request: BenchmarkRequest) -> bool:
             type="primary",
             icon=":material/speed:",
             key="speed-start",
-            disabled=is_busy,
-            on_click=speed_state.ask,
+            disabled=speed_state.requested() is not None,
+            on_click=speed_state.request,
             args=(request,),
         )
-        st.caption(_expectation(comparison.seconds, request, is_busy=comparison.needs_consent))
+        st.caption(_expectation(request))
     return True
 
 
-def _expectation(seconds: int, request: BenchmarkRequest, *, is_busy: bool) -> str:
-    device = show.device(request.device)
-    words = [_("{model}: about {n} s on {device}.", n=seconds, device=device, model=request.label)]
-    if is_busy:
+def _expectation(request: BenchmarkRequest) -> str:
+    comparison, device = COMPARISONS[request.name], show.device(request.device)
+    words = [_("About {n} s on {device}.", n=comparison.seconds, device=device)]
+    if comparison.needs_consent:
         words.append(_("Compiling keeps a core busy."))
     if any(run.problem is None and run.status.is_alive for run in runs_access.store().list()):
         words.append(_("A run is training: times will be longer."))
@@ -88,6 +99,4 @@ def _expectation(seconds: int, request: BenchmarkRequest, *, is_busy: bool) -> s
 
 @st.cache_data(show_spinner=False, max_entries=256)
 def _why_not(name: str, text: str, device: str, _experiment: Experiment) -> str | None:
-    from tfm_core.inspect.speed.registry import COMPARISONS
-
     return COMPARISONS[name].why_not(_experiment, device)

@@ -1,4 +1,4 @@
-"""Making it fast: each way against the plain one, on the user's model, measured now."""
+"""Making it fast: each technique against the plain code, measured on the reader's model."""
 
 from __future__ import annotations
 
@@ -20,32 +20,25 @@ def page() -> None:
     if request is None:
         return
     is_offered = controls.press(request)
-    live()
+    if speed_state.requested() is not None:
+        st.fragment(_progress, run_every=TICK)()
     report = speed_state.result(request)
     if report is not None:
-        if result.is_made(request.name, report):
+        if result.guessed(request.name, report):
             result.result(report)
     elif speed_state.requested() is None:
         if is_offered:
             st.caption(_("Nothing measured yet for this model."))
-        recorded_result = recorded(request.name)
-        if result.is_made(
-            request.name, None if recorded_result is None else recorded_result.report
-        ):
-            result.recorded_one(request.name)
+        record = recorded(request.name)
+        if record is not None and result.guessed(request.name, record.report):
+            result.recorded_result(record)
     result.code(request.name)
     result.table()
 
 
-def live() -> None:
-    """Show the running measurement of this session, if any; redrawn by a timer."""
-    if speed_state.requested() is not None:
-        st.fragment(_progress, run_every=TICK)()
-
-
 def _progress() -> None:
     request = speed_state.requested()
-    if request is None:  # stopped from a tick before
+    if request is None:  # stopped by an earlier refresh
         return
     measurement = speed_state.running()
     with st.container(border=True):
@@ -82,7 +75,7 @@ def _begin() -> None:
         speed_state.forget()
         show.problem(_("The measuring process could not start: {why}", why=_(error)))
         return
-    speed_state.begun(measurement)
+    speed_state.set_running(measurement)
     st.progress(0.0, text=_("Starting"))
 
 

@@ -7,7 +7,6 @@ import streamlit as st
 
 from pages.i18n import N_, _, ngettext, paragraph
 from pages.speed import state, words
-from pages.speed import words as speed_words
 from pages.ui import show
 from pages.ui.model import walk_steps
 from tfm_core.inspect.speed.paired import TimeRange
@@ -16,8 +15,8 @@ from tfm_core.inspect.speed.report import (
     PRESET,
     CaseReport,
     Equality,
+    RecordedReport,
     SpeedReport,
-    recorded,
     to_csv,
 )
 from tfm_core.inspect.syntax import source_of
@@ -25,7 +24,7 @@ from tfm_core.inspect.walk.steps import Question
 from tfm_core.plots.training import speed as plots
 from tfm_core.presets import PRESETS
 
-_ALIKE = N_("No noticeable difference")
+_TIE = N_("No noticeable difference")
 
 
 def result(report: SpeedReport) -> None:
@@ -48,15 +47,12 @@ def result(report: SpeedReport) -> None:
             )
         )  # fmt: skip
     st.header(_("3 · When not to use it"), anchor=False)
-    for sentence in speed_words.verdict(report):
+    for sentence in words.verdict(report):
         st.markdown(sentence)
 
 
-def recorded_one(name: str) -> None:
-    """Show what was measured when the app was made, on a preset, where that was recorded."""
-    record = recorded(name)
-    if record is None:
-        return
+def recorded_result(record: RecordedReport) -> None:
+    """Show what was measured beforehand, on a preset."""
     st.markdown(
         paragraph(
             "speed/recorded", day=record.day, torch=record.torch, preset=_(PRESETS[PRESET].label)
@@ -91,15 +87,15 @@ def _equal(equalities: list[Equality]) -> None:
 
 
 def _pair(report: SpeedReport, case: CaseReport, number: int) -> None:
-    labels = {side: speed_words.side_label(report.name, side) for side in case.sides}
+    labels = {side: words.side_label(report.name, side) for side in case.sides}
     part = _(case.part)
     st.subheader(part[:1].upper() + part[1:], anchor=False)
-    numbers = speed_words.indices(report.name, case)
+    numbers = words.indices(report.name, case)
     seconds = {labels[side]: case.time(side) for side in case.sides}
     gains = {labels[side]: case.gain(side) for side in case.sides[1:]}
     show.figure(
         plots.times(seconds, gains, report.clock, numbers),
-        speed_words.gain(report, case),
+        words.gain(report, case),
         key=f"speed-times-{number}",
     )
     if any(case.n_bytes.values()):
@@ -115,17 +111,17 @@ def _curves(report: SpeedReport, timed: list[CaseReport]) -> None:
     x = [case.x or 0.0 for case in timed]
     lines = {}
     for side in timed[0].sides:
-        label = speed_words.side_label(report.name, side)
-        lines[label] = (x, [speed_words.scaled(case.time(side), 1000) for case in timed])
+        label = words.side_label(report.name, side)
+        lines[label] = (x, [words.scaled(case.time(side), 1000) for case in timed])
     y_title = _("milliseconds ({clock})", clock=report.clock)
-    crossing = speed_words.crossing(report) if report.name == "gpu" else None
+    crossing = words.crossing(report) if report.name == "gpu" else None
     show.figure(
         plots.curves(lines, x_title, y_title, "ms", crossover=crossing),
-        speed_words.gain(report, timed[-1]),
+        words.gain(report, timed[-1]),
         key="speed-curve",
     )
     if report.name == "batch":
-        rates = [speed_words.rate(case.time(case.reference), case.x or 1.0) for case in timed]
+        rates = [words.rate(case.time(case.reference), case.x or 1.0) for case in timed]
         figure = plots.curves(
             {_("examples a second"): (x, rates)}, x_title, _("examples a second"), "examples/s"
         )
@@ -134,7 +130,7 @@ def _curves(report: SpeedReport, timed: list[CaseReport]) -> None:
         )
     if any(timed[0].n_bytes.values()):
         saved = {
-            speed_words.side_label(report.name, side): (
+            words.side_label(report.name, side): (
                 x,
                 [TimeRange.of([case.n_bytes[side] / 2**20]) for case in timed],
             )
@@ -151,25 +147,17 @@ def code(name: str) -> None:
             st.code(source_of(path), language="python")
 
 
-def is_made(name: str, report: SpeedReport | None) -> bool:
-    """Ask which side is fastest; return whether the result may be shown.
-
-    report: what was measured; None before that. A comparison with one side asks nothing.
-    """
-    case = report.timed[0] if report is not None and report.timed else None
+def guessed(name: str, report: SpeedReport) -> bool:
+    """Ask which side is fastest, if there are several; return whether the result may be shown."""
+    case = report.timed[0] if report.timed else None
     if case is None or len(case.sides) < 2:
         return True
     labels = {side: words.side_label(name, side) for side in case.sides}
     fastest = min(case.sides, key=lambda side: case.time(side).median)
-    gains = [case.gain(side) for side in case.sides[1:]]
-    alike = all(words.is_nothing(gain) for gain in gains)
-    asked = Question(
-        N_("Which one is fastest?"),
-        _ALIKE if alike else labels[fastest],
-        "",
-        (*labels.values(), _ALIKE),
-    )
-    return walk_steps.guess(asked, f"speed {name}")
+    is_tie = all(words.is_tie(case.gain(side)) for side in case.sides[1:])
+    answer = _TIE if is_tie else labels[fastest]
+    question = Question(N_("Which one is fastest?"), answer, "", (*labels.values(), _TIE))
+    return walk_steps.guess(question, f"speed {name}")
 
 
 def table() -> None:
@@ -209,14 +197,13 @@ def _rows(label: str, report: SpeedReport) -> list[tuple[str, float, str, float,
     name = _(COMPARISONS[report.name].label)
     if len(case.sides) == 1:
         first = report.timed[0]
-        gain = (first.time(case.reference).median * (case.x or 1)) / case.time(
-            case.reference
-        ).median
+        seconds = case.time(case.reference).median
+        gain = first.time(case.reference).median * (case.x or 1) / seconds
         side = _("{n:,.0f} at a time", n=case.x or 1)
         return [(name, gain, side, gain, gain, label)]
     rows = []
     for side in case.sides[1:]:
         ratio = case.gain(side)
-        words = speed_words.side_label(report.name, side)
-        rows.append((name, ratio.median, words, ratio.low, ratio.high, label))
+        side_label = words.side_label(report.name, side)
+        rows.append((name, ratio.median, side_label, ratio.low, ratio.high, label))
     return rows

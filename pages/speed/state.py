@@ -13,7 +13,7 @@ from tfm_core.inspect.speed.report import SpeedReport
 if TYPE_CHECKING:
     from tfm_core.inspect.speed.runner import BenchmarkProcess, BenchmarkRunner
 
-_ASKED, _RUNNING, _FOUND = "speed-asked", "speed-running", "speed-found"
+_REQUESTED, _RUNNING, _RESULTS = "speed-requested", "speed-running", "speed-results"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,41 +37,41 @@ def runner() -> BenchmarkRunner:
     return BenchmarkRunner()
 
 
-def ask(request: BenchmarkRequest) -> None:
-    """Request a measurement; it begins as soon as no other one runs."""
-    st.session_state[_ASKED] = request
+def request(wanted: BenchmarkRequest) -> None:
+    """Request a measurement; it starts as soon as no other one runs."""
+    st.session_state[_REQUESTED] = wanted
 
 
 def requested() -> BenchmarkRequest | None:
-    return st.session_state.get(_ASKED)
+    return st.session_state.get(_REQUESTED)
 
 
 def running() -> BenchmarkProcess | None:
     return st.session_state.get(_RUNNING)
 
 
-def begun(measurement: BenchmarkProcess) -> None:
+def set_running(measurement: BenchmarkProcess) -> None:
     st.session_state[_RUNNING] = measurement
 
 
 def keep(report: SpeedReport) -> None:
-    request = requested()
-    if request is not None:
-        results()[request.key] = (request.label, report)
+    done = requested()
+    if done is not None:
+        results()[done.key] = (done.label, report)
     forget()
 
 
 def forget() -> None:
-    st.session_state.pop(_ASKED, None)
+    st.session_state.pop(_REQUESTED, None)
     st.session_state.pop(_RUNNING, None)
 
 
 def results() -> dict[str, tuple[str, SpeedReport]]:
-    """Return everything found in this session: key -> name of the model, report."""
-    reports: dict[str, tuple[str, SpeedReport]] = st.session_state.setdefault(_FOUND, {})
+    """Return the reports of this session: key -> name of the model, report."""
+    reports: dict[str, tuple[str, SpeedReport]] = st.session_state.setdefault(_RESULTS, {})
     return reports
 
 
-def result(request: BenchmarkRequest) -> SpeedReport | None:
-    entry = results().get(request.key)
+def result(wanted: BenchmarkRequest) -> SpeedReport | None:
+    entry = results().get(wanted.key)
     return None if entry is None else entry[1]

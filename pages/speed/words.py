@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from pages.i18n import N_, _, paragraph
 from pages.ui import show
@@ -11,15 +12,15 @@ from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import CaseReport, SpeedReport
 
 _WHY_SLOWER = {
-    "attention": N_("On small maps, the kernel's tiles cost more than storing the map."),
-    "precision": N_("This processor has no fast 16-bit units, so products are converted twice."),
+    "attention": N_("On small maps, tiling costs more than storing the map."),
+    "precision": N_("Without fast 16-bit units, products are converted twice."),
     "threads": N_("Each operation ends before the other threads have started."),
     "data": N_("The examples are too few and too small for any gain."),
     "loops": N_("With one sequence and one head there is nothing to loop over."),
     "patches": N_("With one patch there is nothing to loop over."),
 }
-NOTHING = 0.05
-"""A ratio nearer to 1 than this is called no difference."""
+TIE = 0.05
+"""A ratio whose logarithm is nearer to 0 than this counts as no difference."""
 
 
 def side_label(name: str, side: str) -> str:
@@ -29,7 +30,7 @@ def side_label(name: str, side: str) -> str:
 
 
 def indices(name: str, case: CaseReport) -> list[int]:
-    """Return where the sides of an case stand among all of their comparison."""
+    """Return the positions of a case's sides among all sides of its comparison."""
     sides = list(COMPARISONS[name].sides)
     return [sides.index(side) if side in sides else i for i, side in enumerate(case.sides)]
 
@@ -61,7 +62,7 @@ def gain(report: SpeedReport, case: CaseReport) -> str:
     for side in case.sides[1:]:
         ratio = case.gain(side)
         values = {"label": side_label(report.name, side), "ratio": ratio.show("x"), "first": first}
-        if is_nothing(ratio):
+        if is_tie(ratio):
             words.append(_("“{label}”: no clear difference from “{first}”, {ratio}.", **values))
         else:
             words.append(_("“{label}”: {ratio} as fast as “{first}”.", **values))
@@ -69,31 +70,19 @@ def gain(report: SpeedReport, case: CaseReport) -> str:
 
 
 def verdict(report: SpeedReport) -> list[str]:
-    """Return sentences on when not to use it: first what this measurement says, then the rule."""
-    return [*_found(report), paragraph(f"speed/rule-{report.name}")]
+    """Return messages on when not to use it: first this measurement, then the rule."""
+    return [*_FINDINGS.get(report.name, _each_side)(report), paragraph(f"speed/rule-{report.name}")]
 
 
-def _found(report: SpeedReport) -> list[str]:
+def _each_side(report: SpeedReport) -> list[str]:
     case = report.timed[-1]
-    if report.name == "attention":
-        return _attention(report)
-    if report.name == "compile":
-        return _compile(case)
-    if report.name == "checkpointing":
-        return _checkpointing(case)
-    if report.name == "batch":
-        return _batch(report)
-    if report.name == "length":
-        return _length(report)
-    if report.name == "gpu":
-        return _gpu(report)
     return [_one(report, case, side) for side in case.sides[1:]]
 
 
 def _one(report: SpeedReport, case: CaseReport, side: str) -> str:
     ratio = case.gain(side)
     values = {"label": side_label(report.name, side), "ratio": ratio.show("x")}
-    if is_nothing(ratio):
+    if is_tie(ratio):
         return _("**{label}** made no clear difference here ({ratio}).", **values)
     if ratio.median > 1:
         return _("**{label}** was {ratio} as fast here.", **values)
@@ -101,9 +90,9 @@ def _one(report: SpeedReport, case: CaseReport, side: str) -> str:
     return f"{words} {_(_WHY_SLOWER.get(report.name, ''))}".strip()
 
 
-def is_nothing(ratio: TimeRange) -> bool:
-    """Whether a ratio is too near to 1, or its rounds too far apart on both sides of it."""
-    return abs(math.log(ratio.median)) < NOTHING or ratio.low < 1 < ratio.high
+def is_tie(ratio: TimeRange) -> bool:
+    """Return whether a ratio is too near to 1, or its rounds lie on both sides of 1."""
+    return abs(math.log(ratio.median)) < TIE or ratio.low < 1 < ratio.high
 
 
 def _attention(report: SpeedReport) -> list[str]:
@@ -116,16 +105,15 @@ def _attention(report: SpeedReport) -> list[str]:
     ]
     if len(report.timed) > 1:
         whole = report.timed[1].gain("fused")
-        ratio = whole.show("x")
         if whole.median < alone.gain("fused").median:
-            words = _("The whole pass gains less: {ratio}.", ratio=ratio)
+            sentences.append(_("The whole pass gains less: {ratio}.", ratio=whole.show("x")))
         else:
-            words = _("The whole pass was {ratio} as fast.", ratio=ratio)
-        sentences.append(words)
+            sentences.append(_("The whole pass was {ratio} as fast.", ratio=whole.show("x")))
     return sentences
 
 
-def _compile(case: CaseReport) -> list[str]:
+def _compile(report: SpeedReport) -> list[str]:
+    case = report.timed[-1]
     first = float(case.facts["first_seconds"])
     eager, compiled = case.time("eager").median, case.time("compiled").median
     words = _(
@@ -136,13 +124,11 @@ def _compile(case: CaseReport) -> list[str]:
     if compiled < eager:
         n = math.ceil((first - compiled) / (eager - compiled))
         return [words, _("It pays for itself after **{n:,} passes**.", n=n)]
-    return [
-        words,
-        paragraph("speed/never-pays"),
-    ]
+    return [words, paragraph("speed/never-pays")]
 
 
-def _checkpointing(case: CaseReport) -> list[str]:
+def _checkpointing(report: SpeedReport) -> list[str]:
+    case = report.timed[-1]
     saved, slower = case.n_bytes, case.gain("checkpointed").median
     return [
         paragraph("speed/checkpointing",
@@ -187,3 +173,13 @@ def _gpu(report: SpeedReport) -> list[str]:
     if crossed is None:
         return [paragraph("speed/never-faster")]
     return [_("The GPU wins from a batch of **{n:,.0f}** on.", n=crossed)]
+
+
+_FINDINGS: dict[str, Callable[[SpeedReport], list[str]]] = {
+    "attention": _attention,
+    "compile": _compile,
+    "checkpointing": _checkpointing,
+    "batch": _batch,
+    "length": _length,
+    "gpu": _gpu,
+}

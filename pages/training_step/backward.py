@@ -58,9 +58,7 @@ def _graph(model_at: ModelAtStep) -> None:
     height: int | Literal["content"] = 620 if len(folded.groups) > _TALL else "content"
     with st.container(border=True, height=height, horizontal_alignment="center"):
         st.graphviz_chart(dot, width="content" if len(folded.groups) <= 30 else "stretch")
-    st.caption(
-        _("On arrows: norm and shape of the gradient. On boxes: its norm at the parameters.")
-    )
+    st.caption(_("Arrows: norm and shape of the gradient. Boxes: its norm at the parameters."))
 
 
 def _heatmap(gradients: dict[str, np.ndarray]) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from pages.i18n import N_, _, paragraph
 from pages.training_step import state
-from pages.training_step.link import LAST, WEIGHTS
-from pages.training_step.state import MAX_STEPS, ModelAtStep
+from pages.training_step.state import LAST, MAX_STEPS, WEIGHTS, ModelAtStep
 from pages.ui import show
 from pages.ui.address import view_link
 from pages.ui.settings import model_choice
@@ -24,7 +24,7 @@ RATES = (*tuple(float(f"{digit}e{power}") for power in range(-5, 1) for digit in
 
 
 def pick() -> Chosen | None:
-    """Draw the choice of the model; None, with a sentence, where nothing can be trained."""
+    """Choose the model; return None, with a message, if it cannot be trained."""
     from tfm_core.inspect.training_step.step import example
 
     small = model_choice.Example("sgd-example", N_("A small translator, plain SGD"), example())
@@ -39,7 +39,7 @@ def pick() -> Chosen | None:
 
 
 def is_last(chosen: Chosen) -> bool:
-    """Choose the weights of a run: its first, where there is all to learn, or its last."""
+    """Choose the first or the last weights of a run; return whether the last are chosen."""
     if chosen.run is None or not chosen.run.has_checkpoint:
         view_link.forget([WEIGHTS])
         return False
@@ -49,8 +49,8 @@ def is_last(chosen: Chosen) -> bool:
     return picked == LAST
 
 
-def where(chosen: Chosen, model_at: ModelAtStep) -> None:
-    """Show which weights these are, and which step comes next. Raises ValueError."""
+def status(chosen: Chosen, model_at: ModelAtStep) -> None:
+    """Show which weights these are, and the next step. Raises ValueError."""
     step = state.with_trainer(model_at, lambda trainer: trainer.step)
     upcoming = f"{step + 1:,}"
     if model_at.rates:
@@ -73,7 +73,7 @@ def where(chosen: Chosen, model_at: ModelAtStep) -> None:
 
 
 def rate(model_at: ModelAtStep) -> float:
-    """Draw the learning rate and the buttons; return the rate of the step to come."""
+    """Draw the learning rate and the buttons; return the rate of the next step."""
     left, right = st.columns(2, vertical_alignment="bottom")
     scheduled, is_over = state.with_trainer(model_at, _scheduled)
     with left:
@@ -83,7 +83,7 @@ def rate(model_at: ModelAtStep) -> float:
             key="training-step-follow",
             help=_("The schedule has ended: this is its peak.")
             if is_over
-            else _("What the training itself would take."),
+            else _("The rate that training itself would use."),
         )
     with right:
         if not follows:
@@ -132,7 +132,7 @@ def _buttons(model_at: ModelAtStep, rate: float) -> None:
         disabled=not n,
     )
     st.button(
-        _("From the start"),
+        _("Start over"),
         icon=":material/first_page:",
         key="training-step-clear",
         on_click=state.clear,
@@ -146,8 +146,7 @@ def history(model_at: ModelAtStep) -> None:
         return
     before, after = [], []
     for count in range(1, len(model_at.rates) + 1):
-        at = ModelAtStep(model_at.text, model_at.checkpoint, model_at.mark, model_at.rates[:count])
-        step = state.last_step(at)
+        step = state.last_step(replace(model_at, rates=model_at.rates[:count]))
         before.append(step.loss_before)
         after.append(step.loss_after)
     show.figure(

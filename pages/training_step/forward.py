@@ -27,7 +27,7 @@ def batch(model_at: ModelAtStep) -> None:
     n = len(rows.indices)
     st.markdown(_("**{n} examples** of the shuffled training set.", n=n))
     if losses is None:
-        st.info(_("This loss is not a cross-entropy: it is a single number."))
+        st.info(_("This loss is a single number, not a cross-entropy."))
     else:
         names = _names(rows)
         show.figure(
@@ -39,18 +39,14 @@ def batch(model_at: ModelAtStep) -> None:
 
 
 def _names(rows: BatchRows) -> list[str]:
-    """Return what each example is: input and target; a text that is written on has one of them."""
+    """Return input and target of each example; a text to continue has only a target."""
     pairs = zip(rows.inputs, rows.targets, strict=True)
     return [f"{source} → {other}" if source else other for source, other in pairs]
 
 
 def _table(rows: BatchRows, losses: Floats | None) -> None:
     columns: dict[str, Sequence[object] | Floats] = {_("number"): rows.indices[:_SHOWN]}
-    config = {
-        _("number"): st.column_config.NumberColumn(
-            width="small",
-        )
-    }
+    config = {_("number"): st.column_config.NumberColumn(width="small")}
     if losses is not None:  # before the sentences, which may be wider than the page
         columns[_("loss (nats)")] = losses[:_SHOWN]
         config[_("loss (nats)")] = st.column_config.NumberColumn(format="%.4g", width="small")
@@ -66,7 +62,7 @@ def _table(rows: BatchRows, losses: Floats | None) -> None:
 
 
 def loss(model_at: ModelAtStep) -> None:
-    """Show one answer: logits, log-softmax, minus the log of the right one."""
+    """Show one answer: logits, log-softmax, loss."""
     counted = state.cached("counted", model_at, (), _counted)
     if counted is None:
         st.info(_("This loss is not a cross-entropy: no classes to show."))
@@ -91,7 +87,7 @@ def loss(model_at: ModelAtStep) -> None:
             disabled=len(there) == 1,
         )
     if not there:
-        st.caption(_("No answer of this example counts; choose another."))
+        st.caption(_("No answer of this example counts: choose another."))
         return
     number = there[at or 0]
     answer = state.cached("answer", model_at, (number,), lambda trainer: _answer(trainer, number))

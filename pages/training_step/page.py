@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.training_step import backward, controls, forward, state, update, ways
-from pages.training_step.link import STAGE
+from pages.training_step.state import STAGE
 from pages.ui import show
 from pages.ui.address import view_link
 
@@ -20,7 +20,7 @@ def page() -> None:
     model_at = state.model_at_step(chosen, is_last=controls.is_last(chosen))
     try:
         with st.spinner(_("The step …"), show_time=False):
-            controls.where(chosen, model_at)
+            controls.status(chosen, model_at)
         rate = controls.rate(model_at)
         stage = view_link.choice(_("Stage"), STAGE)
         if stage == "batch":

@@ -1,21 +1,22 @@
-"""State of the page: the model and the steps taken; trainers are cached.
+"""State of the page: its link, the model and the steps taken; trainers are cached.
 
-A session keeps only the learning rates of the steps that it took. A trainer is what follows from a
-model and those rates, so undo is one rate less. The trainers are shared by all sessions, and used
-by one at a time.
+A session keeps only the learning rates of its steps: a trainer follows from a model and those
+rates, so undo is one rate less. All sessions share the trainers, which one at a time uses.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
-from pages.ui.settings.model_choice import Chosen
+from pages.i18n import N_
+from pages.ui.address import parameters, view_link
+from pages.ui.settings.model_choice import Chosen, ModelView
 from tfm_core import byte_cache
 from tfm_core.config import Experiment, from_json, to_json
 from tfm_core.data.shape import data_shape
@@ -28,8 +29,35 @@ if TYPE_CHECKING:
 
 MAX_STEPS = 30
 _RATES = "training-step-path"
-_lock = threading.RLock()  # taken before any cache's own, so that they cannot wait for each other
+_lock = threading.RLock()  # taken before the cache's own lock, against deadlocks
 T = TypeVar("T")
+STAGE = parameters.named(
+    "stage",
+    {
+        "batch": N_("Batch and forward"),
+        "loss": N_("Loss"),
+        "backward": N_("Backward"),
+        "update": N_("Update"),
+        "after": N_("After it"),
+        "ways": N_("Module or function"),
+        "mistakes": N_("Famous mistakes"),
+    },
+    key="training-step-stage",
+)
+FIRST, LAST = "first", "last"
+WEIGHTS = parameters.named(
+    "weights",
+    {FIRST: N_("First weights"), LAST: N_("Last checkpoint")},
+    key="training-step-weights",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingStepView(ModelView):
+    """What the page shows."""
+
+    stage: str = view_link.linked(STAGE)
+    weights: str = view_link.linked(WEIGHTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +84,7 @@ def own_names_of(model_at: ModelAtStep) -> Callable[[str], str]:
 def model_at_step(chosen: Chosen, *, is_last: bool) -> ModelAtStep:
     """Return the session's steps with a model that can be trained.
 
-    is_last: from the run's last checkpoint, where it has one, and not from its first weights.
+    is_last: from the run's last checkpoint, if it has one, instead of its first weights.
     """
     assert chosen.experiment is not None
     text, checkpoint, mark = to_json(chosen.experiment), "", 0
@@ -64,7 +92,7 @@ def model_at_step(chosen: Chosen, *, is_last: bool) -> ModelAtStep:
         checkpoint = str(chosen.run.folder / "checkpoints" / "last")
         mark = trained.checkpoint_mark(chosen.run)
     model_at = ModelAtStep(text, checkpoint, mark)
-    return ModelAtStep(text, checkpoint, mark, tuple(_taken().get(model_at.subject, ())))
+    return replace(model_at, rates=tuple(_taken().get(model_at.subject, ())))
 
 
 def push(model_at: ModelAtStep, rate: float) -> None:
@@ -76,15 +104,12 @@ def pop(model_at: ModelAtStep) -> None:
 
 
 def clear(model_at: ModelAtStep) -> None:
-    """Go back to where the model began."""
+    """Drop all steps of the session."""
     _taken().pop(model_at.subject, None)
 
 
 def with_trainer(model_at: ModelAtStep, work: Callable[[Trainer], T]) -> T:
-    """Return ``work(trainer)``.
-
-    Raises ValueError, in a sentence, where there can be none.
-    """
+    """Return ``work(trainer)``. Raises ValueError, in a sentence, if there can be no trainer."""
     with _lock:
         return work(_at(model_at)[0])
 
@@ -98,7 +123,7 @@ def last_step(model_at: ModelAtStep) -> StepTaken:
 
 
 def after(model_at: ModelAtStep, rate: float) -> ModelAtStep:
-    return ModelAtStep(model_at.text, model_at.checkpoint, model_at.mark, (*model_at.rates, rate))
+    return replace(model_at, rates=(*model_at.rates, rate))
 
 
 def cached(
@@ -117,7 +142,7 @@ def _at(model_at: ModelAtStep) -> tuple[Trainer, StepTaken | None]:
     if not model_at.rates:
         folder = Path(model_at.checkpoint) if model_at.checkpoint else None
         return start(Experiment.model_validate_json(model_at.text), folder), None
-    before = ModelAtStep(model_at.text, model_at.checkpoint, model_at.mark, model_at.rates[:-1])
+    before = replace(model_at, rates=model_at.rates[:-1])
     return take(_at(before)[0], model_at.rates[-1])
 
 

@@ -81,42 +81,34 @@ def _orthogonal(values: Floats) -> None:
 def _weight(
     result: StepTaken, optimiser: Optimiser, own_name: Callable[[str], str]
 ) -> tuple[str, tuple[int, ...]]:
-    """Choose a weight; first the one of the largest gradient that the optimiser itself moves."""
+    """Choose a weight; the default has the largest gradient that the optimiser itself applies."""
     names = list(result.gradients)
     sizes = [
         float(gradient.abs().max()) if optimiser.mover(result.options[name]) is optimiser else 0.0
         for name, gradient in result.gradients.items()
     ]
     left, middle, right = st.columns([3, 1, 1], vertical_alignment="bottom")
-    with left:
-        name = st.selectbox(
-            _("Parameter"),
-            names,
-            index=int(np.argmax(sizes)),
-            format_func=own_name,
-            key="training-step-weight",
-        )
+    name = left.selectbox(
+        _("Parameter"),
+        names,
+        index=int(np.argmax(sizes)),
+        format_func=own_name,
+        key="training-step-weight",
+    )
     shape = tuple(result.gradients[name].shape)
     largest = int(result.gradients[name].abs().argmax())
     first = tuple(int(i) for i in np.unravel_index(largest, shape))
     index = list(first)
-    for number, (column, size) in enumerate(zip((middle, right), shape, strict=False)):
-        with column:
-            index[number] = (
-                st.number_input(
-                    _("Row") if number == 0 else _("Column"),
-                    1,
-                    size,
-                    first[number] + 1,
-                    key=f"training-step-{number}-{name.replace('.', '-')}",
-                )
-                - 1
-            )
+    labels, key = (_("Row"), _("Column")), name.replace(".", "-")
+    for axis, (column, size) in enumerate(zip((middle, right), shape, strict=False)):
+        index[axis] = -1 + column.number_input(
+            labels[axis], 1, size, first[axis] + 1, key=f"training-step-{axis}-{key}"
+        )
     return name, tuple(index)
 
 
 def after(model_at: ModelAtStep, rate: float) -> None:
-    """Show the loss of the same batch after the step, for this rate and for others."""
+    """Show the loss of the same batch after the step, at this rate and at others."""
     result = state.last_step(state.after(model_at, rate))
     left, middle, right = st.columns(3)
     left.metric(_("Loss before (nats)"), f"{result.loss_before:.4g}")

@@ -72,13 +72,13 @@ def two_ways(model_at: ModelAtStep, rate: float) -> None:
         st.markdown(_("**`nn.Module`**: the optimiser changes the weights in place."))
         st.code(_source(code.with_modules), "python", wrap_lines=True)
     with right:
-        st.markdown(_("**Functions**: weights in, gradients out; nothing is changed."))
+        st.markdown(_("**Functions**: weights in, gradients out; nothing changes."))
         st.code(_source(code.with_functions), "python", wrap_lines=True)
         st.code("\n\n".join(map(_source, rules)), "python", wrap_lines=True)
 
 
 def _source(function: Callable[..., object]) -> str:
-    """Return the code of a function, without what is said to the type checker."""
+    """Return the code of a function, without comments for the type checker."""
     return re.sub(r"  # type: ignore.*", "", source(function))
 
 
@@ -100,12 +100,12 @@ def mistakes(model_at: ModelAtStep) -> None:
     _mistake(model_at, 3, made.softmax_before_loss, _softmax)
     _mistake(model_at, 4, made.forgotten_eval, _eval)
     st.header(_("In the code of a block"), anchor=False)
-    st.caption(_("The first block on the next batch, beside a twin with the mistake; no dropout."))
+    st.caption(_("The first block on the next batch, with and without the mistake; no dropout."))
     _mistake(model_at, 5, mm_on_four_axes, _four_axes)
     for number, (name, work) in enumerate(BLOCK_MISTAKES.items(), 6):
         _mistake(model_at, number, work, partial(_block, MISTAKES[name]))
     st.header(_("In the code of the model"), anchor=False)
-    st.caption(_("The model on the next batch, beside a twin with the mistake."))
+    st.caption(_("The model on the next batch, with and without the mistake."))
     for number, name in enumerate(MODEL_MISTAKES, 6 + len(BLOCK_MISTAKES)):
         _mistake(model_at, number, partial(in_model, name=name), partial(_model, MISTAKES[name]))
 
@@ -166,7 +166,7 @@ def _four_axes(result: FourAxes) -> None:
 
 
 def _lines(mistake: Mistake) -> None:
-    """Show the name of a mistake, and the code as it should be and as it is written."""
+    """Show the name of a mistake, the right code and the wrong code."""
     st.subheader(_(mistake.label), anchor=False)
     st.code(f"{mistake.right}  # right\n\n{mistake.wrong}", "python", wrap_lines=True)
 
@@ -193,7 +193,7 @@ def _block(mistake: Mistake, result: WrongBlock) -> None:
     show.facts(
         [
             (_("right"), f"{result.n_right:,}", f"`{numbers[0]}`"),
-            (_("by mistake"), f"{result.n_wrong:,}", f"`{numbers[1]}`"),
+            (_("with the mistake"), f"{result.n_wrong:,}", f"`{numbers[1]}`"),
         ],
         ["", _("parameters of the block"), _("out, first token")],
     )

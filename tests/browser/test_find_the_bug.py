@@ -14,7 +14,8 @@ def test_a_hidden_bug_is_measured_named_and_read(open_tab: OpenTab) -> None:
     tab = open_tab("find-the-bug")
     bug, wrong = BUGS["one-head"], BUGS["no-norm"]
     expect(tab.main).not_to_contain_text(str(bug.label))
-    tab.main.get_by_role("button", name=str(PROBES[bug.probe].question)).click()
+    tab.pick("Probe", str(PROBES[bug.probe].question))
+    tab.button("Run the probe").click()
     expect(tab.main.get_by_text("≠").first).to_be_visible()
     for guess in (wrong, bug):
         tab.pick("What is wrong with the suspect?", str(guess.label))

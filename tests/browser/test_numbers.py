@@ -59,6 +59,7 @@ def test_the_numbers_answer_clicks_and_keys_and_a_link_opens_them_again(
     tab.goto("by-hand?words=old+tree&numbers-one=2&vectors=1,2;0.5,-1&mask=Causal")
     expect(cell(tab, "query", 1, 1)).to_have_text("−1.00")
     expect(cell(tab, "weights", 0, 1)).to_have_text("0.00")
+    tab.main.get_by_text("Words, vectors, mask and scale").click()
     words = tab.main.get_by_role("textbox", name="Your words")
     words.fill("old")
     words.press("Enter")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from benchmarks.linked_views import VIEWS
-from pages.training_step.link import STAGE
+from pages.training_step.state import STAGE
 from pages.ui.navigation.page_table import PAGES
 from tests.pages.opening import opened_at
 from tfm_core.config import Experiment

@@ -21,18 +21,18 @@ from pages.by_hand.link import ByHandView
 from pages.compare.link import CompareView
 from pages.draw.board import DrawView
 from pages.encoders.run import EncodersView
-from pages.experiments.gallery import ExperimentsView
-from pages.find_the_bug.link import FindTheBugView
+from pages.experiments.opened import ExperimentsView
+from pages.find_the_bug.pair import FindTheBugView
 from pages.gpt.run import GptView
 from pages.i18n import PAGES_DIR
 from pages.knockouts.link import KnockoutsView
 from pages.masks.link import MasksView
 from pages.own_data.state import OwnDataView
 from pages.positions.link import PositionsView
-from pages.practice.link import PracticeView
-from pages.speed.link import SpeedView
+from pages.practice.steps import PracticeView
+from pages.speed.controls import SpeedView
 from pages.tensors.link import OPERATION, TOLD, TensorsView
-from pages.training_step.link import TrainingStepView
+from pages.training_step.state import TrainingStepView
 from pages.translate.link import TranslateView
 from pages.ui.address import view_link
 from pages.ui.address.parameters import Choice, Choices, Flag, Number, Option, Parameter, Text

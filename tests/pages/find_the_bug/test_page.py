@@ -37,6 +37,13 @@ def pressed(app: AppTest, label: str) -> AppTest:
     return app
 
 
+def probed(app: AppTest, name: str) -> AppTest:
+    app.selectbox(key="bug-probe").select(name)
+    app.button(key="bug-probe-run").click().run()
+    assert not app.exception
+    return app
+
+
 def guessed(app: AppTest, name: str) -> AppTest:
     app.selectbox(key=GUESS).select(name)
     return pressed(app, "Submit")
@@ -48,8 +55,7 @@ def test_a_round_on_the_pair_that_comes_with_the_app(ready: RunStore, open_page:
     assert "pair" not in app.query_params
     assert "Probes: 0 of 5 · wrong guesses: 0" in said(app)
     assert "head" not in said(app).lower()
-    app.button(key="bug-probe-attention").click().run()
-    assert not app.exception
+    probed(app, "attention")
     (table,) = app.table
     row = table.value.loc["maps per layer"]
     assert list(row) == ["4", "**1** ≠"]
@@ -70,8 +76,7 @@ def test_a_probe_that_was_overtaken_by_the_next_press_is_still_asked(
 ) -> None:
     app = open_page(FILE)
     app.session_state["find-the-bug-rounds"][TWIN].wanted.append("rate")
-    app.button(key="bug-probe-numbers").click().run()
-    assert not app.exception
+    probed(app, "numbers")
     assert len(app.table) == 2
     assert "Probes: 2 of 5" in said(app)
 
@@ -111,7 +116,7 @@ def test_one_press_queues_a_pair_and_nothing_says_what_is_wrong(
     shown = f"{twin.meta.name} {twin.labels.group} {app.query_params}"
     assert not any(name in shown for name in names if len(name) > 2)
     assert "current_run" not in app.session_state
-    assert app.button(key="bug-probe-sight").disabled
+    assert app.button(key="bug-probe-run").disabled
     assert len([run for run in waiting.list() if not run.meta.recorded]) == 3  # one trains
     app.button(key="bug-train").click().run()  # the healthy run is there: a twin alone joins it
     again = app.query_params["pair"].split(".")
@@ -149,7 +154,7 @@ def test_a_link_opens_the_same_pair(ready: RunStore, open_page: Open) -> None:
     assert not app.exception
     assert not app.warning
     assert app.query_params["pair"] == f"{healthy.id}.{twin.id}"
-    assert "two runs, one seed, the same data" in said(app)
+    assert "trained here" in said(app)
 
 
 def test_without_any_pair_one_press_trains_it(store: RunStore, open_page: Open) -> None:

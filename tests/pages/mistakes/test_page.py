@@ -107,7 +107,7 @@ def test_the_link_of_a_view_of_pictures_opens_it(
         (MistakesView(step=137, show="tokens"), "given the true tokens before"),
         (MistakesView(step=137, show="scores"), "tokenize none"),
         (MistakesView(step=78), "The worst 20 of 162"),
-        (MistakesView(), "No mistakes with these weights"),
+        (MistakesView(), "No mistakes; the"),
     ],
     ids=["groups", "tokens", "scores", "worst", "all-right"],
 )
