@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import psutil
 
 from benchmarks import chromium, first_screens
-from benchmarks.goals import goal_cell
-from benchmarks.report import Figure, Skipped, Table
+from benchmarks.report import Skipped, Table
 from benchmarks.served import Served, per_step, serve
-from benchmarks.timing import TimeRange, ratio
+from benchmarks.stress.sessions import slowdown
+from benchmarks.timing import median_rows
 from benchmarks.visitor import visitor
 from pages.ui.navigation import page_table
 from tfm_core.presets import PRESETS
@@ -61,13 +61,10 @@ def _answers(served: Served, browser: Browser, rounds: int) -> Table:
                 seconds.append(asks.visit(path, query))
                 time.sleep(0.2)  # a person does not press at once again
     served.end_runs()
-    rows, reached = [], {}
-    for path, seconds in taken.items():
-        spread = TimeRange.of([1000 * value for value in seconds[1:]])
-        name = path or "home"
-        goal = f"page: {name}"
-        reached[goal] = Figure(spread.median)
-        rows.append([name, spread.show(digits=0), goal_cell(goal, spread.median)])
+    rows, reached = median_rows(
+        (path or "home", f"page: {path or 'home'}", [1000 * value for value in seconds[1:]])
+        for path, seconds in taken.items()
+    )
     return Table(
         "How long the server takes to draw a page while a run trains",
         ["page", "ms from the request to the end of the script", "target"],
@@ -90,27 +87,8 @@ def _slowdown(served: Served, browser: Browser, rounds: int, *, seconds: float) 
             taken[kind].append(per_step(run, worker, wait))
     for page in pages:
         page.context.close()
-    rows, reached = [], {}
-    for row, clock in enumerate(("wall clock", "CPU of the worker")):
-        alone, watched = ([pair[row] for pair in taken[kind]] for kind in ("alone", "watched"))
-        slower = ratio(watched, alone)
-        spread = TimeRange(
-            *(100 * (value - 1) for value in (slower.median, slower.low, slower.high))
-        )
-        if row == 0:
-            reached["watchers' slowdown"] = Figure(spread.median)
-        verdict = goal_cell("watchers' slowdown", spread.median) if row == 0 else ""
-        rows.append([clock, *(_milliseconds(values) for values in (alone, watched)),
-                     spread.show(" %", 1), verdict])  # fmt: skip
-    return Table(
-        f"A training step of {PRESET}, alone and with {WATCHERS} browsers that watch it",
-        ["", "alone, ms", "watched, ms", "slower by", "target"],
-        rows,
-        [
-            f"{2 * rounds} pairs of {seconds:g} seconds.",
-            "The browsers run on the same machine and take their share of its cores.",
-        ],
-        reached,
+    return slowdown(
+        "watchers' slowdown", f"{WATCHERS} browsers", taken, pairs=2 * rounds, seconds=seconds
     )
 
 
@@ -147,7 +125,3 @@ def _watch(pages: Sequence[Page], url: str | None) -> None:
         for page in pages:
             page.wait_for_function(_HAS_POINTS)
     pages[0].wait_for_timeout(1000)
-
-
-def _milliseconds(seconds: Sequence[float]) -> str:
-    return TimeRange.of([1000 * value for value in seconds]).show()

@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks import chromium
-from benchmarks.goals import goal_cell
-from benchmarks.report import Figure, Skipped, Table
+from benchmarks.report import Skipped, Table
 from benchmarks.served import Served, serve
-from benchmarks.timing import TimeRange
+from benchmarks.timing import TimeRange, median_rows
 from benchmarks.visitor import visitor
 from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS
@@ -118,15 +117,13 @@ def _painted(served: Served, browser: Browser, ids: Sequence[str], rounds: int) 
         answered.append(1000 * (time.perf_counter() - begin))
         led.append(1000 * _led_back(page))
     page.context.close()
-    rows, reached = [], {}
-    for words, values, goal in (
-        ("from the address to the curves", opened[1:], "comparison: from an address"),
-        ("from a press in the bar to the curves", led[1:], "comparison: from the bar"),
-        ("from a press to the other axis", answered[1:], "comparison: another axis"),
-    ):
-        spread = TimeRange.of(values)
-        reached[goal] = Figure(spread.median)
-        rows.append([words, spread.show(digits=0), goal_cell(goal, spread.median)])
+    rows, reached = median_rows(
+        (
+            ("from the address to the curves", "comparison: from an address", opened[1:]),
+            ("from a press in the bar to the curves", "comparison: from the bar", led[1:]),
+            ("from a press to the other axis", "comparison: another axis", answered[1:]),
+        )
+    )
     return Table(
         f"{TITLE}: in Chromium, painted",
         ["", "ms", "target"],

@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.goals import goal_cell
-from benchmarks.report import Figure, Table
+from benchmarks.report import Table
 from benchmarks.served import serve
-from benchmarks.timing import TimeRange
+from benchmarks.timing import median_rows
 from benchmarks.visitor import visitor
 from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS
@@ -24,7 +23,6 @@ from tfm_core.runs.status import write_status
 from tfm_core.runs.store import RunStore
 
 N_RUNS, N_POINTS = 1_000, 1_000
-GOALS = ("list of runs, at first", "list of runs, again", "list of runs, one changed")
 
 
 def tables(*, quick: bool) -> Iterator[Table]:
@@ -41,15 +39,13 @@ def tables(*, quick: bool) -> Iterator[Table]:
                 run = runs[number * 7 % len(runs)]
                 served.store.label(run.id, tags=[f"tag {number}"])
                 changed.append(1000 * asks.visit("runs"))
-    rows, reached = [], {}
-    for goal, what, taken in (
-        (GOALS[0], "the first time, every file read", [first]),
-        (GOALS[1], "again", again),
-        (GOALS[2], "again, one run labelled since", changed),
-    ):
-        spread = TimeRange.of(taken)
-        reached[goal] = Figure(spread.median)
-        rows.append([what, spread.show(digits=0), goal_cell(goal, spread.median)])
+    rows, reached = median_rows(
+        (
+            ("the first time, every file read", "list of runs, at first", [first]),
+            ("again", "list of runs, again", again),
+            ("again, one run labelled since", "list of runs, one changed", changed),
+        )
+    )
     yield Table(
         f"The page Runs with {n_runs:,} runs of {N_POINTS:,} points",
         ["opened", "ms from the request to the end of the script", "target"],

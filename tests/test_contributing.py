@@ -32,7 +32,7 @@ def test_every_word_in_capitals_is_a_name_of_the_file_that_the_recipe_leads_to()
     for name, file in {
         "POSITIONS": "tfm_core/variants/positions/__init__.py",
         "MISTAKES": "tfm_core/mistakes/__init__.py",
-        "OPTIMISERS": "tfm_core/variants/optimisers/__init__.py",
+        "OPTIMISERS": "tfm_core/variants/optimisers.py",
         "TEXT_GENERATORS": "tfm_core/data/text/__init__.py",
         "TEXT_TASKS": "tfm_core/config/text_tasks.py",
         "PRESETS": "tfm_core/presets.py",

@@ -1,8 +1,8 @@
-"""What was read or computed, kept for the next who asks, bounded by its bytes.
+"""A cache of what was read or computed, limited by its bytes.
 
-A cache of so many entries holds 100 kB for one run and 5 GB for another. Here all sessions and all
-kinds of arrays share one bound: what was not asked for longest goes first, and what is larger than
-the bound alone is handed out and not kept. An array that two entries share counts once.
+A cache of so many entries may take 100 kB for one run and 5 GB for another. Here all sessions and
+all kinds of arrays share one limit: the least recently used value goes first, and a value above the
+limit is returned without being stored. An array that two entries share counts once.
 """
 
 from __future__ import annotations

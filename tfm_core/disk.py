@@ -1,6 +1,6 @@
-"""What makes a file survive a power cut: its content on the disk before its name relies on it.
+"""Files that survive a power cut: their content is on the disk before a name refers to it.
 
-And what Windows asks for: bytes as they are, and patience where another program looks at a file.
+Also what Windows needs: binary mode, and patience while another program has a file open.
 """
 
 from __future__ import annotations

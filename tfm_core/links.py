@@ -47,11 +47,11 @@ def to_link(
     """
     plain = values_to_query(values)
     if preset is not None and _fits(values, preset):
-        said = _beside(values, preset)
+        query = _beside(values, preset)
     else:
         fitting = [name for name in PRESETS if _fits(values, name)]
-        said = min([plain, *(_beside(values, name) for name in fitting)], key=_length)
-    return {VERSION_QUERY: str(VERSION), **said, MADE_QUERY: str(made)}
+        query = min([plain, *(_beside(values, name) for name in fitting)], key=_length)
+    return {VERSION_QUERY: str(VERSION), **query, MADE_QUERY: str(made)}
 
 
 def named(query: Mapping[str, str]) -> Named:
@@ -114,14 +114,14 @@ def _beside(values: Mapping[str, Any], preset: str) -> dict[str, str]:
     """Return what a link says of values that begin as a preset."""
     base = begun(preset, values["training"]["optimizer"])
     base["training"]["optimizer"] = PRESETS[preset].experiment.training.optimizer
-    said = {PRESET_QUERY: f"{preset}~{_mark(preset)}"}
+    query = {PRESET_QUERY: f"{preset}~{_mark(preset)}"}
     for section in ("model", "task", "training"):
         for name, value in values[section].items():
             if name not in _NOT_SAID and base[section].get(name) != value:
-                said[f"{section}.{name}"] = in_link(value)
+                query[f"{section}.{name}"] = in_link(value)
     if values["seed"] != base["seed"]:
-        said["seed"] = in_link(values["seed"])
-    return said
+        query["seed"] = in_link(values["seed"])
+    return query
 
 
 _NOT_SAID = {"family", "kind", "name", "text"}
@@ -137,5 +137,5 @@ def _mark(preset: str) -> str:
 
     Of what differs from the defaults alone: a new setting, at its default, changes no preset.
     """
-    said = sorted(values_to_query(PRESETS[preset].experiment.model_dump()).items())
-    return f"{zlib.crc32(repr(said).encode()) & 0xFFFF:04x}"
+    changes = sorted(values_to_query(PRESETS[preset].experiment.model_dump()).items())
+    return f"{zlib.crc32(repr(changes).encode()) & 0xFFFF:04x}"

@@ -1,12 +1,12 @@
 """How fast this machine is, how busy it is, and how much memory it has.
 
-Its speed is said beside that of the machine on which the presets' times were measured: a short
-piece of the arithmetic that tiny models are made of (small matrix products and element-wise work),
-timed with numpy, so that a page can ask without loading torch. A training has one thread, and so
-has the piece: each of its products is too small for a library to share it out among the cores.
+Its speed is relative to the machine on which the presets' times were measured: a short piece of the
+arithmetic of tiny models (small matrix products and element-wise work), timed with numpy, so that
+a page can measure it without torch. Like a training it uses one thread: its products are too small
+for a library to split among cores.
 
-How busy it is changes from minute to minute: ``slowdown`` runs the same piece for a moment and
-looks at the load of the last minute, and does so again when its answer is a few seconds old.
+How busy it is changes from minute to minute: ``slowdown`` times the same piece for a moment and
+reads the load of the last minute; an answer is reused for a few seconds.
 """
 
 from __future__ import annotations

@@ -41,11 +41,11 @@ class MadeWith:
 
 def versions(*more: str) -> dict[str, str]:
     """Return the versions here: of the app, Python, ``PACKAGES`` and others, where installed."""
-    found = {"tfm_core": __version__, "python": platform.python_version()}
+    installed = {"tfm_core": __version__, "python": platform.python_version()}
     for name in (*PACKAGES, *more):
         with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
+            installed[name] = version(name)
+    return installed
 
 
 def here(device: str = "cpu", threads: int = 1) -> MadeWith:
@@ -58,8 +58,8 @@ def here(device: str = "cpu", threads: int = 1) -> MadeWith:
 
 def read(text: str) -> MadeWith | None:
     """Parse the text of a link; None if it is malformed."""
-    found = _FORM.fullmatch(text)
-    return None if found is None else MadeWith(*found.groups())
+    match = _FORM.fullmatch(text)
+    return None if match is None else MadeWith(*match.groups())
 
 
 def why_curves_differ(made: MadeWith, ours: MadeWith) -> str | None:
@@ -72,8 +72,8 @@ def why_curves_differ(made: MadeWith, ours: MadeWith) -> str | None:
     if made.torch != ours.torch:
         parts.append(N_("PyTorch {there} (here {here})", there=made.torch, here=ours.torch))
     if made.device != ours.device:
-        there, here_ = _device(made.device), _device(ours.device)
-        parts.append(N_("{there} (here {here})", there=there, here=here_))
+        device, own_device = _device(made.device), _device(ours.device)
+        parts.append(N_("{there} (here {here})", there=device, here=own_device))
     if made.machine != ours.machine:
         parts.append(N_("{there} processor (here {here})", there=made.machine, here=ours.machine))
     if made.app != ours.app:

@@ -29,10 +29,10 @@ class Sentence(str):
 
     def __new__(cls, template: str, values: dict[str, Any] | None = None) -> Self:
         """Fill the template; without values it is taken as it is, braces and all."""
-        made = super().__new__(cls, template.format(**values) if values else template)
-        made.template = str(template)
-        made.values = {name: _kept(value) for name, value in (values or {}).items()}
-        return made
+        sentence = super().__new__(cls, template.format(**values) if values else template)
+        sentence.template = str(template)
+        sentence.values = {name: _kept(value) for name, value in (values or {}).items()}
+        return sentence
 
     def __getnewargs__(self) -> tuple[Any, ...]:
         """Return what a copy is made of, for ``copy`` and ``pickle``."""

@@ -62,7 +62,7 @@ _links = component("copy_link", css=["copy_link.css"])
 class Link:
     """An address, what it links to, and a sentence on what it opens.
 
-    is_here: it is what the browser's own address says, also after a part of the page changed that.
+    is_here: it is the browser's current address, also after a fragment changed that.
     """
 
     to: str
@@ -108,11 +108,10 @@ def copy_link(links: Sequence[Link], *, note: str = "", key: str) -> None:
 def qr_code(text: str) -> str:
     """Return a QR code as a data URL, "" for a text that is too long.
 
-    Dark on white, with its quiet zone, and as sharp as it is large.
-
-    Up to some 880 characters: beyond that its cells are too small for a projector and a phone.
+    Dark on white, with its quiet zone. Up to some 880 characters: beyond that its cells are too
+    small for a projector and a phone.
     """
-    import segno  # late: it is wanted seldom
+    import segno  # rarely needed
 
     try:
         code = segno.make_qr(text, error="m")
@@ -144,15 +143,7 @@ def search(entries: Sequence[SearchEntry], *, key: str) -> int | None:
     result = _search(
         plain(
             {
-                "entries": [
-                    {
-                        "name": entry.name,
-                        "about": entry.about,
-                        "href": entry.href,
-                        "also": entry.also,
-                    }
-                    for entry in entries
-                ],
+                "entries": [asdict(entry) for entry in entries],
                 "words": {
                     "label": _("Search pages and terms"),
                     "hint": _("Press / to search."),

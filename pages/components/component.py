@@ -39,9 +39,9 @@ class Component:
     ) -> Any:
         """Show the component with ``data``, and return its state.
 
-        on: the name of a value that the browser sends -> a function that gets it, unchecked, before
-        the next run; None where reading the state is enough. A session keeps these functions, so
-        they must not refer to large arrays. default: the first values of the state.
+        on: the name of a value that the browser sends -> a callback that gets it, unchecked, before
+        the next run; None if the state is enough. A session keeps the callbacks, so they must not
+        refer to large arrays. default: initial state.
         """
         callbacks = {
             f"on_{name}_change": _ignore
@@ -131,10 +131,10 @@ def query_names(tokens: Sequence[str], words: Sequence[str]) -> list[str]:
 def pooled(
     weights: npt.NDArray[Any], most: int, *, least_side: int = 1
 ) -> tuple[npt.NDArray[Any], int]:
-    """Return maps (F, ..., Q, K), and how many cells to a side one value stands for.
+    """Return max-pooled maps (F, ..., Q, K), and the side of a pooled block in cells.
 
-    A moment, ``weights[0]``, has ``most`` values at most, as far as the larger side of a map keeps
-    ``least_side`` values; a value is the largest of its block.
+    ``weights[0]`` keeps at most ``most`` values, unless the larger side of a map would fall below
+    ``least_side``.
     """
     n_values = weights[0].size
     block = int(np.ceil(np.sqrt(n_values / most))) if n_values > most else 1

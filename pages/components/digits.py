@@ -141,7 +141,7 @@ def digit_reader(
 ) -> None:
     """Draw the board and the model's answers.
 
-    samples: (10, 28, 28), one of each digit. note: what is said while there is no reading.
+    samples: (10, 28, 28), one of each digit. note: shown while there is no reading.
     """
     _reader(
         plain(
@@ -235,7 +235,7 @@ def digit_lab(
     """Draw the board, the model's answers and its attention.
 
     samples: (N, size, size) and labels: which class each is. shape: layers, heads and patches of
-    the model. note: what is said while there is no look. ``st.session_state[key]`` gets ``kept``,
+    the model. note: shown while there is no look. ``st.session_state[key]`` gets ``kept``,
     the number of a drawing, once the pen rests.
     """
     n_layers, n_heads, n_patches = shape

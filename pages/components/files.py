@@ -1,7 +1,7 @@
 """The scripts and style sheets of the components.
 
 The scripts are ES modules, but Streamlit takes a component's script as one text without relative
-imports. So an entry and its modules are bundled here, each module once in a scope of its own.
+imports. So an entry and its modules are bundled here, each module once in its own scope.
 """
 
 from __future__ import annotations

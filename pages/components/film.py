@@ -20,7 +20,7 @@ from pages.i18n import _, language
 from tfm_core.plots.palette import BACKGROUNDS, BLUE, CARDS, INKS, LINES, ThemeName
 
 MAX_BYTES = 5_000_000
-"""Of a page without the model."""
+"""The limit of a page without the model."""
 _FONT = (
     "Inter, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'Liberation Sans', 'Noto Sans KR', "
     "'Apple SD Gothic Neo', 'Malgun Gothic', sans-serif"
@@ -64,9 +64,9 @@ class Asked:
 class Film:
     """What a page shows.
 
-    about: some sentences below the title. stage: of ``stage.told``. views: every kind of attention
-    and example that can be chosen; first: the number of the one to begin with. moments: steps and
-    sentences. tables: small tables with their captions.
+    about: text below the title. stage: of ``stage.told``. views: one for each kind of attention and
+    example; first: index of the initial view. moments: steps and sentences. tables: captions and
+    rows.
     """
 
     title: str

@@ -81,8 +81,8 @@ def _head(title: str, files: Static, root: str = "", marks: str = "") -> list[st
 def run_page(title: str, *, is_recorded: bool = False) -> bytes:
     """Return the HTML of a run's page. title: of the run, for link previews.
 
-    is_recorded: one of a gallery, which plays by itself and never goes on; what all pages of its
-    kind have lies above it.
+    is_recorded: one of a gallery, which plays automatically and never grows; its shared files are
+    one folder up.
     """
     unreachable = _("No connection to the training. Retrying …")
     gallery = f'<a href="../">{escape(_("All recorded trainings"))}</a>' if is_recorded else ""
@@ -143,10 +143,7 @@ def gallery_page(cards: Sequence[Card]) -> bytes:
     """Return the gallery; the run of the first card is on stage."""
     title, on_stage = _("Watch a Transformer learn"), cards[0]
     unknown = _("The run of this link is not here.")
-    about = _(
-        "{n} trainings of small, real models, recorded step by step.",
-        n=len(cards),
-    )
+    about = _("{n} trainings of small, real models, recorded step by step.", n=len(cards))
     lines = [
         *_head(title, static("gallery")),
         f'<meta name="description" content="{escape(about)}"></head><body class="gallery">',

@@ -25,7 +25,7 @@ from tfm_core.sentences import Sentence
 
 CONFIG: dict[str, Any] = {
     "displaylogo": False,
-    "responsive": False,  # the component resizes by itself; plotly would listen to the window only
+    "responsive": False,  # the component resizes it; plotly only follows the window
     "modeBarButtons": [["toImage"], ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
 }
 pio.templates.default = None  # it would be copied into each figure, and taken out again

@@ -99,10 +99,7 @@ _sheet = component("number_sheet", css=["number_sheet.css"], html='<div class="s
 
 
 def number_sheet(
-    lines: Sequence[SheetLine],
-    *,
-    key: str,
-    on_pick: Callable[[str, int, int], None] | None = None,
+    lines: Sequence[SheetLine], *, key: str, on_pick: Callable[[str, int, int], None] | None = None
 ) -> None:
     """Draw lines of boards; a click calls ``on_pick(board, row, column)``."""
     sizes = {board.name: _size(board.panels) for line in lines for board in line.boards}

@@ -8,7 +8,7 @@ Between two snapshots the browser mixes their weights itself, at its own frame r
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -46,9 +46,8 @@ class Mark:
 class Moving:
     """What changes at each update: curves, progress, events.
 
-    begins: steps at which something went wrong, each with a word or two.
-    now: the newest step. total: the last step there will be. is_live: more will come. moments: step
-    and sentence, ascending.
+    begins: steps at which something went wrong, each with a word or two. now: the newest step.
+    total: the last step. is_live: it is still training. moments: step and sentence, ascending.
     """
 
     lines: Sequence[StageLine]
@@ -74,8 +73,8 @@ def stage(
 ) -> None:
     """Draw a stage. shown: of ``pack``; None before the first snapshot.
 
-    on_choose: hears, before the next run of the script, which kind and which example were chosen,
-    as numbers from 0 on; both are still to be checked against the run.
+    on_choose: called with the indices of the chosen kind and example, not yet checked against the
+    run.
     """
 
     def chosen(value: object) -> None:
@@ -117,10 +116,7 @@ def told(moving: Moving, *, name: str) -> dict[str, Any]:
             }
             for line in moving.lines
         ],
-        "marks": [
-            {"quantity": mark.quantity, "value": mark.value, "words": mark.words}
-            for mark in moving.marks
-        ],
+        "marks": [asdict(mark) for mark in moving.marks],
         "begins": list(moving.begins),
         "ill": COLOURS["wrong"],
         "known": _known(moving),
@@ -160,8 +156,8 @@ def _known(moving: Moving) -> list[dict[str, str]]:
 def pack(shown: Stage, name: str, most: int = MAX_VALUES) -> bytes:
     """Return what the browser gets of the snapshots: JSON header and weights (F, L, H, Q, K).
 
-    A masked weight is NaN. Where all would be more than ``most``, each value is the largest of a
-    block of cells, and where that is not enough snapshots are left out; the header says so.
+    A masked weight is NaN. More than ``most`` values are max-pooled, and if that is not enough,
+    snapshots are left out; the header says so.
     """
     frames, weights, block = bounded(shown.frames, shown.weights, most)
     header = {
@@ -175,6 +171,11 @@ def pack(shown: Stage, name: str, most: int = MAX_VALUES) -> bytes:
     return pack_bytes(header, weights)
 
 
+def kind_number(shown: Stage) -> int:
+    """Return the index of the kind of attention that a stage shows."""
+    return shown.kinds.index(shown.kind) if shown.kind in shown.kinds else 0
+
+
 _NO_MAPS = MapView(np.zeros((1, 0), np.float16), (), (), query_title="", key_title="")
 
 
@@ -185,7 +186,7 @@ def still(shown: Stage) -> dict[str, Any]:
         "kinds": [
             {"label": _(kind.label), "look_for": _(kind.look_for)} for kind in shown.kind_words
         ],
-        "attention": shown.kinds.index(shown.kind) if shown.kind in shown.kinds else 0,
+        "attention": kind_number(shown),
         "example": shown.example,
         "n_attended": shown.n_attended,
         "examples": [

@@ -9,7 +9,7 @@ import sys
 import time
 from importlib import import_module
 
-from pages.ui.runs.runs_access import STARTUP_DELAY
+from pages.ui.runs import runs_access
 from tfm_core.machine import WORKER_NICENESS, slowdown, slowness
 
 MODULES = (
@@ -21,8 +21,12 @@ MODULES = (
     "pages.ui.runs.run_list",
 )
 """Imports of the frame and Home."""
-LATER = ("pandas", "pages.compare.beside", "pages.compare.choice", "pages.compare.curves")
+LATER = ("pandas", "pages.compare.beside", "pages.compare.choice", "pages.compare.curves", "torch")
 """Further imports of the next pages."""
+LAST = "torch._dynamo"
+"""Torch imports it for the first convolution on the ``meta`` device: the Build page has one."""
+WITH_DATA = ("recorded-korean", "recorded-captions")
+"""Recorded runs whose data Knock-outs and Pictures to words generate at the first visit."""
 _PAUSE = 0.002  # seconds after each run, so that visitors come first
 _SWITCH_INTERVAL = 0.0005  # seconds: the first page needs a hundred scripts, sent by many threads
 
@@ -36,7 +40,7 @@ def prepare() -> None:
     try:
         warm()
         gc.freeze()  # permanent objects: scanning them stops all threads
-        time.sleep(STARTUP_DELAY)
+        time.sleep(runs_access.STARTUP_DELAY)
         warm_rest()
         gc.freeze()
     finally:
@@ -57,13 +61,19 @@ def warm() -> None:
 
 
 def warm_rest() -> None:
-    """Import the next pages, and read the runs that they list."""
+    """Import the next pages, and read the runs and data that they show."""
+    from tfm_core.inspect.attention import trained
+
     try:
         for name in LATER:
             import_module(name)
         read_ahead = import_module("pages.runs.filter").read_ahead
-        for run in import_module("pages.ui.runs.runs_access").store().list():
+        store = runs_access.store()
+        for run in store.list():
             time.sleep(_PAUSE)
             read_ahead(run)
+        for run_id in WITH_DATA:
+            trained.data_of(store.get(run_id).experiment)
+        import_module(LAST)
     except Exception:
-        logger.exception("The runs could not be read ahead.")
+        logger.exception("The next pages could not be prepared.")

@@ -17,8 +17,7 @@ from pages.ui import show
 from tfm_core.config import Experiment
 from tfm_core.plots.training import training_step as plots
 from tfm_core.plots.training.training_step import Floats
-from tfm_core.variants.optimisers import OPTIMISERS, Optimiser
-from tfm_core.variants.optimisers.muon import RMS
+from tfm_core.variants.optimisers import OPTIMISERS, RMS, Optimiser
 
 if TYPE_CHECKING:
     from tfm_core.inspect.training_step.step import StepTaken

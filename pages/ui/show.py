@@ -49,8 +49,8 @@ def header(name: str) -> None:
 def figure(fig: go.Figure, caption: str, key: str | None = None) -> None:
     """Show a figure and a caption on what to look for.
 
-    ``st.plotly_chart`` would keep the colours of the theme it was drawn for until the next run of
-    the script, so every figure goes through the component, which follows the theme by itself.
+    ``st.plotly_chart`` keeps the colours of the old theme until the next rerun; the component
+    follows the theme in the browser.
     """
     live_figure(fig, caption, key)
 
@@ -118,12 +118,7 @@ def about(seconds: float) -> str:
 
 def rounded(seconds: float) -> str:
     """Return a time as a round number and its unit; a longer time never reads shorter."""
-    units = (
-        (limit, unit, unit_seconds, step)
-        for limit, unit, unit_seconds, step in _ROUND
-        if seconds <= limit
-    )
-    limit, unit, unit_seconds, step = next(units)
+    limit, unit, unit_seconds, step = next(row for row in _ROUND if seconds <= row[0])
     n = min(step * max(1, round(seconds / unit_seconds / step)), limit / unit_seconds)
     return f"{n:g} {unit}"
 
@@ -140,25 +135,19 @@ _ROUND = (  # up to so many seconds, in a unit of so many, in steps of so many u
 
 
 def count(n: float) -> str:
-    """Return a number with separators, shortened from a million on: ``72,394``, ``1.2 M``."""
+    """Return a number with separators, from a million on with a unit: ``72,394``, ``1.2 M``."""
     for limit, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
         if abs(n) >= limit:
             return f"{n / limit:.3g} {unit}"
     return f"{n:,.0f}"
 
 
-def size(n_bytes: float) -> str:
-    """Return bytes with a unit of 1024: ``512 B``, ``3.4 KiB``, ``1.2 GiB``."""
-    return in_bytes(n_bytes)
+size, percent = in_bytes, sentences.percent
 
 
 def device(name: str) -> str:
     """Return a device as pages show it: ``CPU``, ``cuda:0``, ``MPS``."""
     return name if name.startswith("cuda") else name.upper()
-
-
-def percent(share: float) -> str:
-    return sentences.percent(share)
 
 
 def clock(moment: float) -> str:

@@ -38,7 +38,7 @@ _DEVICE = "device"
 _PAGE = "page"
 _NOTICES = "notices"
 _SHOWN_NOTICES = "shown_notices"
-_PASSING = "passing_notices"  # those of them that go when the page draws itself anew
+_PASSING = "passing_notices"  # dropped at the next automatic rerun
 _OWN_TEXT = "own_text"
 _GONE = "gone_runs"
 _MENUS = "menus_closed"
@@ -64,7 +64,7 @@ def linked_run_id() -> str | None:
 def unknown_run_in_link() -> str | None:
     """Return the run id of the link if no such run exists.
 
-    It is said as long as the page is shown, though that may name another run in the address.
+    It stays while the page is shown, although the page may name another run in the address.
     """
     linked = st.query_params.get(RUN_QUERY)
     if linked is not None and not is_unasked(linked):
@@ -81,9 +81,9 @@ def set_current_run(run_id: str | None) -> None:
 
 
 def show_unasked(run_id: str) -> None:
-    """Name a run in the address without choosing it: the page shows it for lack of a choice.
+    """Name a run in the address that the page shows because none is chosen.
 
-    Who follows the link of what is in sight sees this run, too.
+    So a copied link shows this run, too.
     """
     st.session_state[_UNASKED] = run_id
     name_run(run_id)
@@ -91,10 +91,6 @@ def show_unasked(run_id: str) -> None:
 
 def is_unasked(run_id: str) -> bool:
     return st.session_state.get(_UNASKED) == run_id
-
-
-def names_run() -> bool:
-    return RUN_QUERY in st.query_params
 
 
 def _forget_asked() -> None:
@@ -110,7 +106,7 @@ def name_run(run_id: str | None) -> None:
 def keep_run_in_link() -> None:
     """Name the current run in the address of pages that show it."""
     chosen = current_run_id()
-    if chosen is not None and shows_run() and not names_run():
+    if chosen is not None and shows_run() and RUN_QUERY not in st.query_params:
         name_run(chosen)
 
 
@@ -135,8 +131,8 @@ def set_draft(
 ) -> None:
     """Replace the configuration being edited.
 
-    by: the path of the control that did so; empty where its controls are made anew. base: what it
-    is to be compared with; without one, where it is replaced as a whole, itself.
+    by: the path of the control that changed it; "" to redraw all controls. base: what to compare
+    it with; by default, a draft that is replaced as a whole is compared with itself.
     """
     old = st.session_state.get(_DRAFT)
     begun = base or (old.begun if by and old is not None else values)
@@ -191,7 +187,7 @@ def own_text() -> str:
 def set_own_text(text: str) -> None:
     """Remember a pasted text, so that changing the task and back keeps it.
 
-    One that is longer than a run may learn from is not kept.
+    A text longer than a run may learn from is dropped.
     """
     if len(text) <= MAX_CHARACTERS:
         st.session_state[_OWN_TEXT] = text
@@ -315,7 +311,7 @@ def address(url_path: str, query: Mapping[str, str]) -> str:
 def notify(sentence: str, *, passes: bool = False) -> None:
     """Show a notice at the top of the next page.
 
-    passes: it is true for now only, and goes when the page draws itself anew.
+    passes: it is true for now only, and disappears at the page's next automatic rerun.
     """
     st.session_state.setdefault(_NOTICES, []).append(sentence)
     if passes:
@@ -332,7 +328,7 @@ def take_notices() -> list[str]:
 def draw_anew() -> NoReturn:
     """Rerun the page because something was computed, not because of the user.
 
-    What the page says stays: a page that grew shorter under an open list would close it.
+    Notices stay: a page that became shorter under an open list would close it.
     """
     passed = st.session_state.pop(_PASSING, set())
     shown = [notice for notice in st.session_state.get(_SHOWN_NOTICES, []) if notice not in passed]
@@ -352,8 +348,8 @@ def _exists(run_id: str) -> bool:
 def body(draw: Callable[[], None]) -> None:
     """Draw the body of a page as a fragment: pressing something in it does not redraw the frame.
 
-    The frame shows the current run and links to the configuration: where a press has changed one
-    of them, all is drawn anew.
+    The frame shows the current run and links to the configuration, so a change of either reruns
+    the whole page.
     """
     before: tuple[object, ...] | None = None
 

@@ -42,7 +42,7 @@ def rename(tab: Tab, run: Run, name: str) -> None:
     field.fill(name)
     field.press("Tab")
     tab.settle()
-    dialog.get_by_role("button", name="Keep").click()
+    dialog.get_by_role("button", name="Save").click()
     expect(dialog).to_have_count(0)
 
 

@@ -52,7 +52,7 @@ def test_the_token_that_came_is_marked_even_where_it_was_not_expected():
 
 def test_both_distributions_stand_side_by_side():
     figure = before_and_after(("a", "b"), np.array([0.7, 0.3]), np.array([1.0, 0.0]))
-    assert [trace.name for trace in figure.data] == ["model", "drawn from"]
+    assert [trace.name for trace in figure.data] == ["model", "sampled from"]
     assert [list(trace.x) for trace in figure.data] == [
         pytest.approx([0.7, 0.3]),
         pytest.approx([1.0, 0.0]),

@@ -13,7 +13,7 @@ from tests.windows import windows
 from tfm_core import disk, reading
 from tfm_core.hosting.published.shelf import Shelf
 from tfm_core.hosting.store.storage import remote_of
-from tfm_core.hosting.store.upload import Publisher
+from tfm_core.hosting.store.upload import Uploader
 from tfm_core.runs.disk import locks
 from tfm_core.runs.disk.failures import refusal
 from tfm_core.runs.process import requests
@@ -171,7 +171,7 @@ def test_a_checkpoint_is_replaced_while_it_is_uploaded(store, whole, tmp_path, m
 
     monkeypatch.setattr(remote, "upload", slow)
     name = "checkpoints/last/checkpoint.safetensors"
-    entry = Publisher(store.root, whole.folder, remote)._uploaded(name, path)
+    entry = Uploader(store.root, whole.folder, remote)._uploaded(name, path)
     assert entry.size == len(before)
     assert path.read_bytes() == b"newer"
 

@@ -21,7 +21,7 @@ from tfm_core.training.setup import new_model
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
 from tfm_core.variants.cells import CELLS
-from tfm_core.variants.optimisers.muon import COEFFICIENTS, ITERATIONS, RMS
+from tfm_core.variants.optimisers import COEFFICIENTS, ITERATIONS, RMS
 
 SHAPES = [(5, 3), (3, 5), (5, 5), (2, 3, 5, 5), (3, 7), (7, 11)]
 

@@ -33,10 +33,7 @@ WHOLE = {
 def test_a_record_that_lacks_a_part_says_which():
     for part in WHOLE:
         parts = {name: value for name, value in WHOLE.items() if name != part}
-        name = "'brie'" if part != "name" else "'without a name'"
-        with pytest.raises(
-            TypeError, match=f"Cheese {name} lacks its {part}: every part of a variant"
-        ):
+        with pytest.raises(TypeError, match=f"missing 1 required keyword-only argument: '{part}'"):
             Cheese(**parts)
 
 

@@ -10,7 +10,6 @@ from tfm_core.anatomy.anatomy import Anatomy, Lengths, anatomy
 from tfm_core.anatomy.formula import Formula, formula
 from tfm_core.anatomy.part import (
     Attention,
-    Names,
     Parameter,
     Part,
     Saved,
@@ -33,7 +32,6 @@ __all__ = [
     "AttentionPlan",
     "Formula",
     "Lengths",
-    "Names",
     "Parameter",
     "Part",
     "Saved",

@@ -106,26 +106,26 @@ class Anatomy:
     @cached_property
     def modules(self) -> tuple[Part, ...]:
         """The parts that hold parameters, each module once, in the order of a state dict."""
-        found: dict[str, Part] = {}
+        by_path: dict[str, Part] = {}
         for part in self.all:
             if part.parameters:
-                found.setdefault(part.path, part)
+                by_path.setdefault(part.path, part)
         names = _CAPTIONER + _MODULES if self.family == "captioner" else _MODULES
 
         def order(path: str) -> tuple[int, ...]:
             steps = path.split(".") if path else []
             return tuple(int(name) if name.isdigit() else names.index(name) for name in steps)
 
-        return tuple(sorted(found.values(), key=lambda part: order(part.path)))
+        return tuple(sorted(by_path.values(), key=lambda part: order(part.path)))
 
     @cached_property
     def macs(self) -> Mapping[str, Formula]:
         """Multiply-accumulates of one example by what they belong to, see ``part.Work``."""
-        found: dict[str, list[Formula]] = {}
+        by_work: dict[str, list[Formula]] = {}
         for part, n in self.counted:
             if part.macs:
-                found.setdefault(part.work, []).append(n * part.macs)
-        return {work: collected(*formulas) for work, formulas in found.items()}
+                by_work.setdefault(part.work, []).append(n * part.macs)
+        return {work: collected(*formulas) for work, formulas in by_work.items()}
 
     @cached_property
     def saved(self) -> Saved:
@@ -186,12 +186,11 @@ class Anatomy:
     def at(self, src_len: int, tgt_len: int, *, all_ask: bool = True) -> dict[str, int]:
         """Return all sizes for lengths of choice, with which formulas are worked out.
 
-        all_ask: whether all tokens ask in the last block, as where somebody watches, though one is
-        read: see ``Q`` in ``formula``.
+        all_ask: whether all tokens supply queries in the last block, as under a recorder, though
+        only one is read: see ``Q`` in ``formula``.
         """
-        seen = self.lengths(src_len, tgt_len)
-        asking = seen.encoder if all_ask else 1
-        lengths = {"S": seen.encoder, "T": seen.decoder, "A": seen.answers, "Q": asking}
+        n = self.lengths(src_len, tgt_len)
+        lengths = {"S": n.encoder, "T": n.decoder, "A": n.answers, "Q": n.encoder if all_ask else 1}
         return {**self.sizes, **lengths}
 
 

@@ -107,8 +107,8 @@ def _cut(config: PatchConfig, shape: ImageShape | CaptionShape) -> Cut:
 
 
 def _stem(make: Maker, config: PatchConfig, shape: ImageShape | CaptionShape) -> Part:
-    made = _STEMS[config.stem](make, len(_cut(config, shape).halvings))
-    return replace(made, variant=config.stem, steps=("patches", "patch-projection"))
+    stem = _STEMS[config.stem](make, len(_cut(config, shape).halvings))
+    return replace(stem, variant=config.stem, steps=("patches", "patch-projection"))
 
 
 _EMBEDDING: Work = "embedding"

@@ -83,7 +83,7 @@ def decoder_only(config: DecoderOnlyConfig, shape: TextShape) -> tuple[Maker, li
                        own_name="" if one else "target_embedding", is_second_name=one),
     ]  # fmt: skip
     # those of the sequence that answer are taken out of it
-    taken = Part(kind="selection", path="", inputs=(tensor("x", "T", "d_model"),),
+    selection = Part(kind="selection", path="", inputs=(tensor("x", "T", "d_model"),),
                  outputs=(tensor("y", "A", "d_model"),), saved=Saved(full=formula("T d_model"),
                  products=formula("A d_model")))  # fmt: skip
     tied_to = src if one else "tgt_embedding.table.weight"
@@ -92,7 +92,7 @@ def decoder_only(config: DecoderOnlyConfig, shape: TextShape) -> tuple[Maker, li
         *tables,
         make.positions("positions", config.position, "T", "max_len"),
         stack.stack(),
-        taken,
+        selection,
         output(make, config, shape, tied_to),
         model_output("A", "tgt_words"),
     ]

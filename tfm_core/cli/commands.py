@@ -27,7 +27,7 @@ def list_runs(options: argparse.Namespace) -> int:
     rows, store = [], RunStore()
     compare()
     with contextlib.suppress(FileNotFoundError):  # no run was made yet
-        os.listdir(store.root)  # a folder that nobody may look into is not one without runs
+        os.listdir(store.root)  # an unreadable folder is not one without runs
     for run in store.list():
         status = run.status
         rows.append(

@@ -2,11 +2,11 @@
 
 from tfm_core.config.base import Choice, Config, ConfigError, Problem
 from tfm_core.config.blocks import BlockConfig, WriterConfig
-from tfm_core.config.caption_task import CAPTION_TASKS, CaptionTaskConfig
+from tfm_core.config.caption_task import CaptionTaskConfig
 from tfm_core.config.codec import from_json, from_query, to_json, to_query
 from tfm_core.config.corpus_tasks import CORPUS_TASKS, CorpusTaskConfig
 from tfm_core.config.experiment import Experiment, sequence_len
-from tfm_core.config.family import FamilyConfig, PatchConfig
+from tfm_core.config.family import PatchConfig
 from tfm_core.config.image_tasks import IMAGE_TASKS, ImageTaskConfig
 from tfm_core.config.model import (
     DEPTHS,
@@ -37,7 +37,6 @@ from tfm_core.config.training import TrainingConfig
 from tfm_core.variants.families import FAMILIES
 
 __all__ = [
-    "CAPTION_TASKS",
     "CORPUS_TASKS",
     "DEPTHS",
     "FAMILIES",
@@ -58,7 +57,6 @@ __all__ = [
     "EncoderDecoderConfig",
     "EncoderOnlyConfig",
     "Experiment",
-    "FamilyConfig",
     "ImageTaskConfig",
     "ModelConfig",
     "OwnPicturesTaskConfig",

@@ -1,4 +1,4 @@
-"""What every config shares: frozen, validated, and wrong values answered with sentences.
+"""The base of all configs: frozen and validated, with a message for each wrong value.
 
 A config is a pydantic model. Its fields carry the label and the help that the app shows, so a
 control, a command-line help text and a validation message all come from one place.
@@ -70,7 +70,7 @@ class Labelled(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OneOf:
-    """Says that a field holds the name of one of these: ``Annotated[str, OneOf(POSITIONS)]``.
+    """Marks a field that holds the name of one of these: ``Annotated[str, OneOf(POSITIONS)]``.
 
     Validation, its sentence and the app's control read the names here.
     """
@@ -84,9 +84,9 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SomeOf:
-    """Says that a field holds names of these, each once, in their order.
+    """Marks a field that holds names of these, each once, in their order.
 
-    A link separates the names by commas. elsewhere: names that other configs know.
+    A link separates the names by commas. elsewhere: names that belong to other fields.
     """
 
     choices: Mapping[str, Labelled]
@@ -104,8 +104,8 @@ class SomeOf:
         names = value.split(",") if isinstance(value, str) else value
         if not isinstance(names, list | tuple):
             raise StudentError("{value} is not a list of names.", value=_short(value))
-        given = [str(name).strip() for name in names if name != ""]
-        for name in given:
+        chosen = [str(name).strip() for name in names if name != ""]
+        for name in chosen:
             if name in self.choices:
                 continue
             if name in self.elsewhere:
@@ -119,7 +119,7 @@ class SomeOf:
                 name=_named(name),
                 known=", ".join(self.choices) or "–",
             )
-        return tuple(name for name in self.choices if name in given)
+        return tuple(name for name in self.choices if name in chosen)
 
 
 def choices_of(field: FieldInfo) -> Mapping[str, Labelled] | None:

@@ -117,14 +117,14 @@ def query_to_values(query: Mapping[str, str]) -> dict[str, Any]:
 _NOT_IN_LINKS = {"task.kind", "task.text"}  # a pasted text is too long for an address
 
 
-def _unknown(field: str, value: str, known: Any) -> Problem:
+def _unknown(field: str, value: str, choices: Any) -> Problem:
     return Problem(
         field,
         N_(
             "{field} is {value!r}; choose from {known}.",
             field=field,
             value=value,
-            known=", ".join(known),
+            known=", ".join(choices),
         ),
     )
 
@@ -150,7 +150,7 @@ def problems_of(values: Mapping[str, Any]) -> tuple[Problem, ...]:
     """
     good = default_sections(values["model"]["family"], values["task"]["name"])
     tried = {key: dict(v) if isinstance(v, Mapping) else v for key, v in values.items()}
-    found: dict[str, Problem] = {}
+    problems: dict[str, Problem] = {}
     mended: set[str] = set()
     for _ in range(_MAX_ROUNDS):
         try:
@@ -160,20 +160,20 @@ def problems_of(values: Mapping[str, Any]) -> tuple[Problem, ...]:
             wrong = set()
             for problem in error.problems:
                 if not mended & {problem.field, *_named_beside(problem)}:
-                    found.setdefault(problem.field, problem)
+                    problems.setdefault(problem.field, problem)
                 wrong |= _named_beside(problem) if problem.field in mended else {problem.field}
             wrong -= mended
             if not wrong or not all(_mend(tried, good, path) for path in wrong):
                 break
             mended |= wrong
-    return tuple(found.values())
+    return tuple(problems.values())
 
 
 def _named_beside(problem: Problem) -> set[str]:
     """Return the other settings of its section that a sentence names by their values."""
-    said = problem.sentence.values if isinstance(problem.sentence, Sentence) else {}
+    values = problem.sentence.values if isinstance(problem.sentence, Sentence) else {}
     section, _dot, own = problem.field.rpartition(".")
-    return {f"{section}.{name}" for name in said if name != own}
+    return {f"{section}.{name}" for name in values if name != own}
 
 
 def _mend(tried: dict[str, Any], good: Mapping[str, Any], path: str) -> bool:

@@ -45,8 +45,8 @@ def draw(
     if shift == rotation == scale == 0:
         return torch.empty(0, n, device=on)
     if rotation == scale == 0 and float(shift).is_integer():
-        most = int(shift)
-        return torch.randint(-most, most + 1, (2, n), generator=generator, device=on)
+        limit = int(shift)
+        return torch.randint(-limit, limit + 1, (2, n), generator=generator, device=on)
     return torch.rand(4, n, generator=generator, device=on) * 2 - 1
 
 

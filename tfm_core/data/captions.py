@@ -43,9 +43,9 @@ def draw_scenes(
         n_corners = ((CANVAS - side) // GRID + 1)[..., None]
         corner = (torch.rand((*shape, 2), generator=generator) * n_corners).long() * GRID
         squares = torch.cat([corner, side[..., None]], -1)
-        kept = are_plain(squares, labels[chosen])
-        batches.append((chosen[kept], squares[kept]))
-        total += int(kept.sum())
+        is_plain = are_plain(squares, labels[chosen])
+        batches.append((chosen[is_plain], squares[is_plain]))
+        total += int(is_plain.sum())
     chosen, squares = (torch.cat(part)[:n] for part in zip(*batches, strict=True))
     return chosen, squares
 
@@ -57,15 +57,15 @@ def are_plain(squares: Tensor, numbers: Tensor) -> Tensor:
     """
     near, side = squares[..., :2], squares[..., 2:]  # (N, n, 2): left and top
     far = near + side
-    kept = torch.ones(len(squares), dtype=torch.bool)
+    is_plain = torch.ones(len(squares), dtype=torch.bool)
     for i in range(squares.size(1)):
         for j in range(i):
             gap = torch.maximum(near[:, j] - far[:, i], near[:, i] - far[:, j])  # (N, 2)
-            kept &= (gap.amax(1) >= 0) & ((gap[:, 0] - gap[:, 1]).abs() >= MARGIN)
+            is_plain &= (gap.amax(1) >= 0) & ((gap[:, 0] - gap[:, 1]).abs() >= MARGIN)
             middles = (near + far).sum(-1)  # twice row plus column
             is_distinct = (middles[:, i] - middles[:, j]).abs() >= 2 * MARGIN
-            kept &= is_distinct | (numbers[:, i] != numbers[:, j])
-    return kept
+            is_plain &= is_distinct | (numbers[:, i] != numbers[:, j])
+    return is_plain
 
 
 STATISTICS_OF = 500  # training pictures whose pixels are counted

@@ -33,9 +33,9 @@ def size_of(record: object) -> int:
 
 
 def to_device(tensor: Tensor, device: torch.device) -> Tensor:
-    """Return a tensor of the CPU on a device, without waiting for what the device still has to do.
+    """Return a CPU tensor on a device, without waiting for the work queued there.
 
-    Of memory that may be moved meanwhile, CUDA would make a copy first, once all else is done.
+    From memory that is not pinned, CUDA would copy only once that work is done.
     """
     pinned = (
         tensor.pin_memory() if device.type == "cuda" and tensor.device.type == "cpu" else tensor
@@ -46,23 +46,23 @@ def to_device(tensor: Tensor, device: torch.device) -> Tensor:
 def to_device_together(
     groups: Sequence[Sequence[Tensor]], device: torch.device
 ) -> list[tuple[Tensor, ...]]:
-    """Return groups of tensors of the CPU on a device: one copy for all of a kind of number."""
+    """Return groups of CPU tensors on a device, with one copy for each dtype."""
     flat = [tensor for group in groups for tensor in group]
-    there: dict[int, Tensor] = {}
+    on_device: dict[int, Tensor] = {}
     for kind in {tensor.dtype for tensor in flat}:
         some = [tensor for tensor in flat if tensor.dtype == kind]
         whole = to_device(torch.cat([tensor.flatten() for tensor in some]), device)
         parts = torch.split(whole, [tensor.numel() for tensor in some])
-        there |= {
+        on_device |= {
             id(tensor): part.view(tensor.shape) for tensor, part in zip(some, parts, strict=True)
         }
-    return [tuple(there[id(tensor)] for tensor in group) for group in groups]
+    return [tuple(on_device[id(tensor)] for tensor in group) for group in groups]
 
 
 def take_rows(table: Tensor, rows: Tensor, indices: Tensor) -> Tensor:
     """Return rows of a table on the device of ``rows``, which are the same as ``indices``.
 
-    indices: on the CPU, for a table that lies there because the device has no room for it.
+    indices: on the CPU, for a table that stays there because it does not fit on the device.
     """
     if table.device == rows.device:
         return table.index_select(0, rows)

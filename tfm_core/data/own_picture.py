@@ -1,7 +1,7 @@
-"""A custom picture, made like those a model was trained on, with notes on the changes.
+"""A custom picture, converted to the form of the training pictures, with notes on the changes.
 
 MNIST's digits are light on dark, scaled into 20 x 20 pixels and centred by their mass in 28 x 28
-(LeCun et al. 1998, III.A). A photograph of a pencil stroke is none of that, so it is made so.
+(LeCun et al. 1998, III.A); a photograph of a pencil stroke is converted to that.
 """
 
 from __future__ import annotations
@@ -227,13 +227,13 @@ def _is_text(content: bytes) -> bool:
 
 def _check_size(image: Image.Image) -> None:
     """Raise StudentError for more pixels than are decoded."""
-    most = _MAX_PIXELS_JPEG if image.format == "JPEG" else _MAX_PIXELS
-    if image.width * image.height > most:
+    limit = _MAX_PIXELS_JPEG if image.format == "JPEG" else _MAX_PIXELS
+    if image.width * image.height > limit:
         raise StudentError(
             "The picture has {width} x {height} pixels; the limit is {most_pixels} million.",
             width=image.width,
             height=image.height,
-            most_pixels=most // 10**6,
+            most_pixels=limit // 10**6,
         )
 
 

@@ -80,8 +80,8 @@ class TextData(DeviceRecord):
 
 def n_shared_sources(data: TextData, pairs: Sequence[Pair]) -> int:
     """Return how many pairs have a source that training holds too, as where words are hidden."""
-    known = {pair.src for pair in data.train.pairs}
-    return sum(pair.src in known for pair in pairs)
+    sources = {pair.src for pair in data.train.pairs}
+    return sum(pair.src in sources for pair in pairs)
 
 
 def load_text(config: TextTaskConfig, *, seed: int, progress: Progress | None = None) -> TextData:

@@ -7,13 +7,12 @@ all positions at once, so only ``greedy`` takes it.
 from tfm_core.decoding.beam import Beam, beam_steps, length_penalty
 from tfm_core.decoding.greedy import Decoded, greedy, greedy_steps
 from tfm_core.decoding.reading import Constraints, Writes, next_logits, reading
-from tfm_core.decoding.sampling import SampleStep, SamplingConfig, filtered_probs, sampled_steps
+from tfm_core.decoding.sampling import SamplingConfig, filtered_probs, sampled_steps
 
 __all__ = [
     "Beam",
     "Constraints",
     "Decoded",
-    "SampleStep",
     "SamplingConfig",
     "Writes",
     "beam_steps",

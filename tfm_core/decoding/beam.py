@@ -82,13 +82,13 @@ def beam_steps(
                 others = others != constraints.forced[position]
                 logs = logs.masked_fill(others, -math.inf)
             divisor = length_penalty(position + 1 - len(prompt), alpha)
-            grown = _grown(beams, places, logs, width, divisor)
+            extended = _grown(beams, places, logs, width, divisor)
             done = [
                 Beam(beam.ids, beam.score, True, beam.ranking, place)
                 for place, beam in enumerate(beams)
                 if beam.is_done
             ]
-            beams = sorted([*done, *grown], key=lambda beam: -beam.ranking)[:width]
+            beams = sorted([*done, *extended], key=lambda beam: -beam.ranking)[:width]
             rows = places
             yield beams
     finally:

@@ -83,8 +83,8 @@ def _at_once(model: EncoderOnly, src: Tensor, max_len: int) -> Decoded:
     slots = src.new_full((len(src), max_len), BOS)
     best, ids = model(src, slots).float().softmax(-1).max(-1)
     if model.mask_id:
-        given = F.pad(src, (0, max(0, max_len - src.size(1))), value=PAD)[:, :max_len]
-        is_given = given != model.mask_id
-        return Decoded(ids.where(~is_given, given), best.masked_fill(is_given, 1.0))
+        padded = F.pad(src, (0, max(0, max_len - src.size(1))), value=PAD)[:, :max_len]
+        is_given = padded != model.mask_id
+        return Decoded(ids.where(~is_given, padded), best.masked_fill(is_given, 1.0))
     ended = (ids == EOS).cumsum(1) - (ids == EOS).int() > 0  # strictly behind the first <eos>
     return Decoded(ids.masked_fill(ended, PAD), best.masked_fill(ended, 0.0))

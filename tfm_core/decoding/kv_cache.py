@@ -119,9 +119,9 @@ class _Cache:
         before, self.capacity = self.capacity, capacity
         if self.values is not None:
             sizes = (*self.values.shape[:4], capacity, self.values.size(-1))
-            grown = self._unwritten(self.values, sizes)
-            grown[..., :before, :] = self.values
-            self.set(grown)
+            larger = self._unwritten(self.values, sizes)
+            larger[..., :before, :] = self.values
+            self.set(larger)
 
     def _unwritten(self, like: Tensor, sizes: tuple[int, ...]) -> Tensor:
         """Return room for keys and values, zero wherever it is read before it is written.
@@ -145,11 +145,11 @@ class _SelfAttention(SingleTokenAttention):
 
     def project(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, ...]:
         """Return the new queries, and all keys and values: each key is turned once, then cached."""
-        made = self.projected(x)
+        projections = self.projected(x)
         if self.cache.turn is None:
-            q, k, v = made.unbind(0)
+            q, k, v = projections.unbind(0)
         else:
-            (q, k), v = self.cache.turn(made[:2]).unbind(0), made[2]
+            (q, k), v = self.cache.turn(projections[:2]).unbind(0), projections[2]
         return q, *self.cache.write(self.layer, k, v)
 
     def attend(

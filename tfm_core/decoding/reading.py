@@ -84,7 +84,7 @@ def next_logits(model: Writes, src: Tensor, ids: Tensor, context: int = 0) -> Te
 
 
 class _Uncached:
-    """Any of the others: it reads the whole text again for each token."""
+    """A model without a cache: it reads the whole text again for each token."""
 
     def __init__(self, model: Decodes, src: Tensor, encoded: Encoded | None, context: int) -> None:
         """encoded: of all but a decoder-only model. context: as in ``reading``."""

@@ -51,11 +51,11 @@ class SingleTokenAttention(MultiHeadAttention):
         """Return the query of x (B, T, d_model), and its key and value: (1 or 3, B * H, T, D)."""
         batch, length, d = x.shape
         parts = self.weight.size(0)
-        made = torch.baddbmm(self.shift, x.reshape(-1, d).expand(parts, -1, -1), self.weight)
+        projections = torch.baddbmm(self.shift, x.reshape(-1, d).expand(parts, -1, -1), self.weight)
         if length > 1:
-            by_head = made.view(parts, batch, length, self.n_heads, -1).transpose(2, 3)
+            by_head = projections.view(parts, batch, length, self.n_heads, -1).transpose(2, 3)
             return by_head.flatten(1, 2)
-        return made.view(parts, batch * self.n_heads, 1, -1)
+        return projections.view(parts, batch * self.n_heads, 1, -1)
 
     def project(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, ...]:
         """Return query, key and value of x (B, T, d_model): (B * H, T, D) each."""

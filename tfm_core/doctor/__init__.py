@@ -31,7 +31,7 @@ def examine(*, mends: bool) -> Iterator[Finding]:
     yield check_torchvision()
     yield check_devices()
     yield check_mnist()
-    if variables.level == "problem":  # where the runs lie cannot be known
+    if variables.level == "problem":  # the folder of runs is unknown
         return
     yield check_backend()
     store = RunStore()

@@ -90,7 +90,7 @@ def _meant(name: str) -> str:
 
 
 REQUIREMENTS = Path(__file__).resolve().parents[2] / "requirements.txt"
-"""It lies beside the package where it was checked out, and is not there where it was installed."""
+"""It is beside the package in a checkout, and missing in an installation."""
 
 CPU_BUILDS = "pip install torch torchvision --index-url https://download.pytorch.org/whl/cpu"
 

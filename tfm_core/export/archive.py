@@ -1,8 +1,8 @@
 """An untrusted zip: its names are checked, and the size of each member is bounded.
 
-Nothing is unpacked by name. A member is read into memory, up to the size that its reader allows,
-and the whole is refused beforehand where a name leads out of it, a name is there twice, a link or a
-pickle is among them, or it would unpack to far more than it is.
+Nothing is unpacked by name. A member is read into memory, up to the size that its reader allows.
+Refused beforehand are unsafe or duplicate names, links, pickles, and zips that unpack to far more
+than their size.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class Archive:
         """Return the folder in which all lies, as when it was unpacked and packed again."""
         if mark in self._members:
             return ""
-        found = [name for name in self._members if name.count("/") == 1 and name.endswith(mark)]
-        return found[0].removesuffix(mark) if len(found) == 1 and mark else ""
+        marked = [name for name in self._members if name.count("/") == 1 and name.endswith(mark)]
+        return marked[0].removesuffix(mark) if len(marked) == 1 and mark else ""
 
     @property
     def names(self) -> list[str]:
@@ -163,14 +163,14 @@ def _is_inside(info: zipfile.ZipInfo) -> bool:
     )
 
 
-def _check_sizes(infos: list[zipfile.ZipInfo], file: BinaryIO, most: int) -> None:
+def _check_sizes(infos: list[zipfile.ZipInfo], file: BinaryIO, limit: int) -> None:
     packed = file.seek(0, 2)
     total = sum(info.file_size for info in infos)
-    if total > most:
+    if total > limit:
         raise Refused(
             "This zip unpacks to {total}; the limit is {most}.",
             total=in_bytes(total),
-            most=in_bytes(most),
+            most=in_bytes(limit),
         )
     if sum(info.compress_size for info in infos) > packed:
         raise Refused(_DAMAGED)  # members that share their bytes

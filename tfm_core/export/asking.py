@@ -1,9 +1,9 @@
-"""What a page needs to query a model that it holds as an ONNX file: lengths, words, rules."""
+"""Settings to query a model in the browser, from its ONNX file: lengths, words, rules."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from tfm_core.config import CorpusTaskConfig, Experiment, SequenceTaskConfig
@@ -61,26 +61,8 @@ def asking(experiment: Experiment, data: Carried) -> Asking:
 
 def as_json(how: Asking, data: Carried) -> Mapping[str, Any]:
     """Return the page's settings as JSON values."""
-    spelled = how.spelled
-    return {
-        "how": how.how,
-        "cut": spelled.cut,
-        "join": spelled.join,
-        "names": spelled.names,
-        "joined": spelled.suffixes,
-        "ending": spelled.ending,
-        "merges": spelled.merges,
-        "tries_capitals": data.tries_capitals,
-        "reads_unknown": data.reads_unknown,
-        "most_read": how.most_read,
-        "most_written": how.most_written,
-        "never": how.never,
-        "mask_id": how.mask_id,
-        "is_drawn": how.is_drawn,
-        "src": data.src,
-        "tgt": data.tgt,
-        "classes": data.classes,
-        "mean": data.mean,
-        "std": data.std,
-        "example": data.example,
-    }
+    values = {**asdict(how.spelled), **asdict(data), **asdict(how)}
+    values["joined"] = values.pop("suffixes")
+    for name in ("spelled", "spelling", "has_breaks", "verb", "n_read", "n_written"):
+        del values[name]
+    return values

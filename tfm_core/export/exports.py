@@ -38,8 +38,8 @@ class Export:
 
     def make(self, run: Run, progress: Progress | None = None) -> bytes:
         """Return the file. Raises ValueError where it cannot be made."""
-        made: bytes = resolve(f"{self.module}:bundle")(run, progress)
-        return made
+        content: bytes = resolve(f"{self.module}:bundle")(run, progress)
+        return content
 
     def refusal(self, run: Run) -> str | None:
         """Return why a run cannot be exported so, or None."""

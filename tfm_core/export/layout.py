@@ -44,8 +44,8 @@ def weight_names(experiment: Experiment, names: list[str]) -> dict[str, str]:
 
 
 def _in_file(name: str, own: Names) -> str:
-    known = own_name(name, own)
-    if known is not None:
-        return known
+    name_in_file = own_name(name, own)
+    if name_in_file is not None:
+        return name_in_file
     second = next(old for old in own if name.startswith(f"{old}."))
     return next(new for new in own.values() if new) + name.removeprefix(second)

@@ -20,14 +20,14 @@ def of(run: Run, data: Carried | None) -> str:
     import nbformat
 
     v4: Any = nbformat.v4  # its functions have no types
-    made = [
+    cells = [
         v4.new_markdown_cell(text) if kind == "words" else v4.new_code_cell(text)
         for kind, text in _cells(run, data)
     ]
-    for number, cell in enumerate(made, 1):
+    for number, cell in enumerate(cells, 1):
         cell["id"] = f"cell-{number}"  # the same run makes the same notebook
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    book = v4.new_notebook(cells=made, metadata={"kernelspec": kernel})
+    book = v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
     nbformat.validate(book)
     text: str = v4.writes(book)
     return text

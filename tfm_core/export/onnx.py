@@ -161,12 +161,12 @@ def exported(
     with _tracing, _quiet():
         # tracing leaves its own tensors in tables that grow, so it gets a model of its own
         forward = _Forward(copy.deepcopy(model).eval().cpu(), shape, tgt_len)
-        most = {"src": src_len, "tgt_in": tgt_len}
+        lengths = {"src": src_len, "tgt_in": tgt_len}
         refused: Exception | None = None
         for fixed in _fixed(forward):
             try:
-                content = _traced(forward, most, fixed, facts or {})
-                return _checked(content, forward, most, fixed)
+                content = _traced(forward, lengths, fixed, facts or {})
+                return _checked(content, forward, lengths, fixed)
             except StudentError:
                 raise
             except Exception as error:  # torch and onnxruntime raise dozens of kinds
@@ -233,12 +233,12 @@ def _fixed(forward: _Forward) -> tuple[frozenset[str], ...]:
 
 
 def _traced(
-    forward: _Forward, most: Mapping[str, int], fixed: frozenset[str], facts: Mapping[str, str]
+    forward: _Forward, lengths: Mapping[str, int], fixed: frozenset[str], facts: Mapping[str, str]
 ) -> bytes:
     """Return the graph with its weights and metadata, for any batch."""
     from onnx_ir.passes.common import ClearMetadataAndDocStringPass
 
-    example = forward.example(most, 2)
+    example = forward.example(lengths, 2)
     forward(*example)  # tables of positions grow to the longest
     any_size: dict[str, dict[int, object]] = {
         name: {0: Dim.DYNAMIC} | ({1: Dim.DYNAMIC} if name in _TEXTS and name not in fixed else {})
@@ -305,10 +305,10 @@ def _checked(
             name: n_most if name in fixed else max(1, (n_most * (2 - seed) + 1) // 2)
             for name, n_most in most.items()
         }
-        given = forward.example(lengths, n, seed)
-        named = {name: one.numpy() for name, one in zip(forward.names, given, strict=True)}
+        inputs = forward.example(lengths, n, seed)
+        named = {name: one.numpy() for name, one in zip(forward.names, inputs, strict=True)}
         with torch.no_grad():
-            expected = forward(*given).numpy()
+            expected = forward(*inputs).numpy()
         (answer,) = session.run(None, named)
         if answer.shape != expected.shape or not np.allclose(
             answer, expected, rtol=TOLERANCE, atol=TOLERANCE
@@ -316,11 +316,11 @@ def _checked(
             raise StudentError(
                 Paragraph(
                     "export/onnx-differs",
-                    sizes=[tuple(one.shape) for one in given],
+                    sizes=[tuple(one.shape) for one in inputs],
                     worst=_max_difference(answer, expected),
                 )
             )
-        checked.append(tuple(tuple(one.shape) for one in given))
+        checked.append(tuple(tuple(one.shape) for one in inputs))
         worst = max(worst, _max_difference(answer, expected))
     sizes = {
         one.name: tuple(size if isinstance(size, int) else None for size in one.shape)

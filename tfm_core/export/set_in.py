@@ -1,7 +1,7 @@
 """The custom set in a zip of a run, read as the app will read it before it is imported.
 
-Its name is a digest of all that it holds, and the experiment names it: no other set is taken. That
-it can be learned from is tried in a folder that nobody sees, before anything is kept.
+Its name is a digest of its content, and the experiment names it: no other set is accepted. It is
+loaded in a temporary folder before anything is kept.
 """
 
 from __future__ import annotations
@@ -97,12 +97,12 @@ def _check_words(experiment: Experiment) -> None:
         raise Refused("The data in this zip are of another kind than the run's.")
     if task.kind == "own":
         _check_vocabularies(experiment, sets.find_vocabulary(task.data))
-    found = text_task(task)
-    for vocabulary in (found.src_vocabulary, found.tgt_vocabulary):
+    text = text_task(task)
+    for vocabulary in (text.src_vocabulary, text.tgt_vocabulary):
         if not all(is_text(token, MAX_TOKEN) and token for token in vocabulary.tokens):
             raise Refused("The vocabulary in this zip is damaged.")
     spelling_of(task)
-    found.join_tgt(found.tgt_vocabulary.tokens[:1])
+    text.join_tgt(text.tgt_vocabulary.tokens[:1])
 
 
 def _reader(archive: Archive, folder: str) -> Callable[[str, int], bytes]:
@@ -132,8 +132,8 @@ def _check_vocabularies(experiment: Experiment, own: OwnSet) -> None:
     task = experiment.task
     if task.kind != "own":
         return
-    found = own_task(task)
-    if (len(found.src_vocabulary), len(found.tgt_vocabulary)) != (task.n_src, task.n_tgt):
+    learned = own_task(task)
+    if (len(learned.src_vocabulary), len(learned.tgt_vocabulary)) != (task.n_src, task.n_tgt):
         raise Refused("The vocabulary of “{name}” does not fit its settings.", name=own.name)
 
 

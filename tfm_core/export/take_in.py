@@ -75,18 +75,6 @@ class _Facts:
 _STORED = Stored(_Facts, layout.FACTS)
 
 
-@dataclass(frozen=True, slots=True)
-class _CheckedFacts:
-    """What run.json says, checked."""
-
-    name: str
-    status: Status
-    threads: int
-    preset: str | None
-    origin: Origin
-    labels: Labels
-
-
 def take_in(
     file: BinaryIO,
     store: RunStore,
@@ -134,34 +122,37 @@ def _imported(
     experiment = _experiment(archive, facts)
     if limits is not None:
         limits.check(experiment, n_queued=0)
-    checked = _checked_facts(facts, experiment)
+    stored, status = _checked_facts(facts, experiment)
     say(0.1, N_("Checking the data"))
     prepared = set_in(archive, experiment)
     say(0.2, N_("Checking the weights"))
     with vocabulary_in(archive, experiment) as words:
-        checkpoint_files = checkpoints(archive, experiment, checked.status)
+        checkpoint_files = checkpoints(archive, experiment, status)
 
     def fill(folder: Path) -> None:
-        origin.write(folder, checked.origin)
+        now = datetime.now(UTC).isoformat(timespec="microseconds")
+        source = Origin(stored.id, stored.created, now, stored.device, stored.versions, stored.data)
+        origin.write(folder, source)
         sets.write_vocabulary(folder, sets.added_of(experiment.task), words)
-        if checked.labels != Labels():
-            labels.write(folder, checked.labels)
+        tagged = Labels(None, stored.tags, stored.note, stored.group)
+        if tagged != Labels():
+            labels.write(folder, tagged)
         for name, content in checkpoint_files.items():
             path = folder / "checkpoints" / name / "checkpoint.safetensors"
             path.parent.mkdir(parents=True)
             write_bytes(path, content, lasting=True)
-        _write_events(archive, folder, checked.status)
+        _write_events(archive, folder, status)
         say(0.6, N_("Checking the snapshots"))
         _write_snapshots(archive, folder)
         _check_snapshots(Run(folder))
 
     run = store.bring(
         experiment,
-        checked.status,
+        status,
         fill,
-        name=checked.name,
-        threads=checked.threads,
-        preset=checked.preset,
+        name=stored.name,
+        threads=min(stored.threads, usable_cores()),
+        preset=stored.preset,
         owner=owner,
         owner_name=owner_name,
     )
@@ -229,8 +220,8 @@ def _is_newer(version: str) -> bool:
         return False
 
 
-def _checked_facts(facts: Mapping[str, Any], experiment: Experiment) -> _CheckedFacts:
-    """Return the checked values of run.json. Raises Refused."""
+def _checked_facts(facts: Mapping[str, Any], experiment: Experiment) -> tuple[_Facts, Status]:
+    """Return the checked values of run.json, and the status of the new run. Raises Refused."""
     total = experiment.training.steps
     try:
         stored = _STORED.read(facts)
@@ -250,11 +241,7 @@ def _checked_facts(facts: Mapping[str, Any], experiment: Experiment) -> _Checked
         reason=reason,
         seconds=stored.seconds,
     )
-    came = datetime.now(UTC).isoformat(timespec="microseconds")
-    source = Origin(stored.id, stored.created, came, stored.device, stored.versions, stored.data)
-    threads = min(stored.threads, usable_cores())
-    tagged = Labels(None, stored.tags, stored.note, stored.group)
-    return _CheckedFacts(stored.name, status, threads, stored.preset, source, tagged)
+    return stored, status
 
 
 def _write_events(archive: Archive, folder: Path, status: Status) -> None:

@@ -75,22 +75,22 @@ def wall_times(run: Run, curves: Curves, steps: Floats) -> Floats:
     as it says.
     """
     began, series = _began(run), curves.steps
-    known = series["step"].astype(np.float64)
-    if not len(known):
+    recorded = series["step"].astype(np.float64)
+    if not len(recorded):
         return np.full(len(steps), began, np.float64)
     if not are_reckoned(curves):
         trained_for = np.maximum.accumulate(series["seconds"].astype(np.float64))
-        return began + _between(steps, known, trained_for)
+        return began + _between(steps, recorded, trained_for)
     speed = series["examples_per_second"].astype(np.float64)
     usual = np.nanmedian(speed) if np.isfinite(speed).any() else np.nan
     speed = np.where(np.isfinite(speed) & (speed > 0), speed, usual)
-    examples = Batches.of_experiment(run.experiment).examples(known)
+    examples = Batches.of_experiment(run.experiment).examples(recorded)
     took = np.nan_to_num(np.diff(examples, prepend=0.0) / speed)
     seconds = np.cumsum(took)
     trained = run.status.seconds
     if seconds[-1] > 0 and trained > 0:
         seconds *= trained / seconds[-1]
-    return began + _between(steps, known, seconds)
+    return began + _between(steps, recorded, seconds)
 
 
 def are_reckoned(curves: Curves) -> bool:
@@ -111,9 +111,9 @@ def about_times(curves: Curves) -> str:
     )
 
 
-def _between(steps: Floats, known: Floats, seconds: Floats) -> Floats:
+def _between(steps: Floats, recorded: Floats, seconds: Floats) -> Floats:
     """Return the seconds at some steps, counted from the beginning before the first known one."""
-    from_zero = np.concatenate([[0.0], known]), np.concatenate([[0.0], seconds])
+    from_zero = np.concatenate([[0.0], recorded]), np.concatenate([[0.0], seconds])
     return np.asarray(np.interp(steps, *from_zero), np.float64)
 
 
@@ -178,8 +178,8 @@ def _settings(run: Run, curves: Curves) -> tuple[Any, ...]:
     metrics = {
         f"{name}/{split}": None for split, one in splits.items() if len(one) for name in columns
     }
-    made: tuple[Any, ...] = hparams(flat, metrics)
-    return made
+    summaries: tuple[Any, ...] = hparams(flat, metrics)
+    return summaries
 
 
 def _unseen(curves: Curves) -> dict[str, Series]:

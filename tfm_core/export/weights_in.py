@@ -33,7 +33,7 @@ def checkpoints(archive: Archive, experiment: Experiment, status: Status) -> dic
     if layout.WEIGHTS not in archive:
         return {}
     shapes = expected_shapes(experiment)
-    made = {}
+    files_by_name = {}
     for name, file in files.items():
         if file in archive:
             tensors, metadata = _weights(archive, file, experiment, shapes, status)
@@ -45,8 +45,8 @@ def checkpoints(archive: Archive, experiment: Experiment, status: Status) -> dic
                 tensors = _weights(archive, trained, experiment, shapes, status)[0] | averaged
             if name == "last" and layout.OPTIMISER in archive:
                 tensors |= _optimiser(archive, experiment, shapes)
-            made[name] = save(tensors, {"trainer": metadata["trainer"]})
-    return made
+            files_by_name[name] = save(tensors, {"trainer": metadata["trainer"]})
+    return files_by_name
 
 
 def _weights(

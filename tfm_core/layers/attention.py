@@ -191,9 +191,9 @@ class MultiHeadAttention(nn.Module):
 
 
 def _linear(d_in: int, d_out: int, bias: bool) -> nn.Linear:
-    made = nn.Linear(d_in, d_out, bias=bias)
-    draw_glorot(made)
-    return made
+    layer = nn.Linear(d_in, d_out, bias=bias)
+    draw_glorot(layer)
+    return layer
 
 
 def draw_glorot(layer: nn.Linear) -> None:

@@ -189,8 +189,8 @@ class ConvStem(patches.ConvStem):
         batch, channels, height, width = images.shape
         size, projection = self.patches.patch_size, self.patches.projection
         n_patches = (height // size) * (width // size)
-        seen = _windows(channels, height, width, size)
-        windows = F.pad(images, (1, 1, 1, 1)).flatten(1).index_select(1, seen)
+        indices = _windows(channels, height, width, size)
+        windows = F.pad(images, (1, 1, 1, 1)).flatten(1).index_select(1, indices)
         kernels = self.convolution.weight.flatten(1)  # (width, C * 9)
         convolved = F.linear(windows.view(-1, kernels.size(1)), kernels, self.convolution.bias)
         cut = F.gelu(convolved).view(batch, n_patches, -1)

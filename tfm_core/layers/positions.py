@@ -48,7 +48,7 @@ class NoPositions(nn.Module):
 
 
 class CachedTable(nn.Module):
-    """What is computed for positions, not trained, and kept until a longer sequence needs more."""
+    """A table by position, computed and cached, rebuilt for longer sequences; not trained."""
 
     values: Tensor
 
@@ -59,7 +59,7 @@ class CachedTable(nn.Module):
         self.register_buffer("values", make(length), persistent=False)
 
     def forward(self, length: int, like: Tensor) -> Tensor:
-        """Return what is kept, for ``length`` positions at least, on the device of ``like``.
+        """Return the table, for ``length`` positions at least, on the device of ``like``.
 
         It is float32, or wider where ``like`` is; whole numbers stay as they are.
         """

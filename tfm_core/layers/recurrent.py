@@ -151,21 +151,21 @@ class RecurrentAttention(nn.Module):
         weights = masked_softmax(masked, source.mask)
         return AttentionRead(weights @ source.memory, scores, masked, weights, query_projection)
 
-    def record(self, states: Tensor, source: EncodedSource, looked: AttentionRead) -> None:
+    def record(self, states: Tensor, source: EncodedSource, read: AttentionRead) -> None:
         """Record what was computed for all targets, as one head, where a recorder watches."""
         if recorder.active():
             recorder.record(
                 self,
                 query_input=states,
                 key_value_input=source.memory,
-                query=looked.query_projection[:, None],
+                query=read.query_projection[:, None],
                 key=source.prepared[:, None],
                 value=source.memory[:, None],
                 mask=source.mask[:, None],
-                scores=looked.scores[:, None],
-                masked_scores=looked.masked[:, None],
-                weights=looked.weights[:, None],
-                heads=looked.context[:, None],
+                scores=read.scores[:, None],
+                masked_scores=read.masked[:, None],
+                weights=read.weights[:, None],
+                heads=read.context[:, None],
             )
             if isinstance(self.score, (AdditiveScore, ConcatScore)):
                 recorder.record(self, v=self.score.v.weight.expand(len(states), -1))

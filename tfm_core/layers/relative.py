@@ -1,7 +1,7 @@
-"""Positions inside attention: rotary ones turn queries and keys, ALiBi and T5 add to scores.
+"""Relative positions: RoPE rotates queries and keys; ALiBi and T5 add a bias to the scores.
 
 Each is one module, called between projections and scores: ``q, k, bias = relative(q, k)`` returns
-queries and keys, turned or as they came, and what is added to their scores, or None.
+queries and keys, rotated or unchanged, and the bias of their scores, or None.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Relative(nn.Module):
     """
 
     def turn(self, like: Tensor, length: int, at: At = ALL) -> Turn:
-        """Return the function from queries or keys (B, H, T, D) to what is scored in their place.
+        """Return the function that maps queries or keys (B, H, T, D) before they are scored.
 
         like: a tensor of their type and device; at: their positions in a sequence of this length.
         """

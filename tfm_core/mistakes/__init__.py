@@ -75,8 +75,8 @@ def forms(kind: type[F]) -> tuple[F, ...]:
 def form_of(mistakes: Iterable[str], registry: Registry[Named]) -> str:
     """Return the name of the form that a part has with some mistakes; the first is healthy."""
     healthy = next(iter(registry))
-    made = (MISTAKES[name].form for name in mistakes)
-    return next((f.name for f in made if f and type(f) is type(registry[healthy])), healthy)
+    forms = (MISTAKES[name].form for name in mistakes)
+    return next((f.name for f in forms if f and type(f) is type(registry[healthy])), healthy)
 
 
 def make(names: Iterable[str], model: nn.Module) -> None:

@@ -74,9 +74,9 @@ def _attention(config: BlockConfig) -> MultiHeadAttention:
         if isinstance(attention.in_projection, nn.Linear):
             draw_glorot(attention.in_projection)
     if config.query_key_gain != 1.0:
-        drawn, *_bias = attention.in_projection.parameters()
+        weights, *_bias = attention.in_projection.parameters()
         with torch.no_grad():
-            drawn.view(3, -1)[:2] *= config.query_key_gain
+            weights.view(3, -1)[:2] *= config.query_key_gain
     return attention
 
 

@@ -31,7 +31,7 @@ OrderMask = Callable[[int, torch.device], Tensor]
 
 
 class DecoderModel(Protocol):
-    """The parts of a model that writes a target while it looks back at a memory."""
+    """The parts of a model that decodes a target with cross-attention to a memory."""
 
     tgt_embedding: TokenEmbedding
     tgt_positions: nn.Module

@@ -41,8 +41,7 @@ def page(*figures: go.Figure, title: str, words: str = "", theme: Theme = "light
 
 def _chart(figure: go.Figure, theme: Theme, number: int) -> str:
     shown = go.Figure(figure).update_layout(
-        template=template(theme),
-        paper_bgcolor=BACKGROUNDS[theme],
+        template=template(theme), paper_bgcolor=BACKGROUNDS[theme]
     )
     html: str = shown.to_html(
         full_html=False,
@@ -136,11 +135,7 @@ def map_svg(
 
 
 def cell_colours(
-    view: MapView,
-    scale: Sequence[str],
-    lowest: float,
-    highest: float,
-    theme: Theme,
+    view: MapView, scale: Sequence[str], lowest: float, highest: float, theme: Theme
 ) -> npt.NDArray[np.uint8]:
     """Return (Q, K, 3): the colour of every cell; what the mask forbids is grey."""
     shares = np.clip((np.asarray(view.weights, np.float64) - lowest) / (highest - lowest), 0, 1)

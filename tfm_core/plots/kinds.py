@@ -118,6 +118,24 @@ def ticks(names: Sequence[str]) -> dict[str, Any]:
     }
 
 
+HIDDEN: dict[str, Any] = {"visible": False, "constrain": "domain"}
+"""An axis of a picture."""
+
+
+def picture_axes(size: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the axes x and y of a square picture. size: pixels to a side."""
+    ends = (-0.5, size - 0.5)
+    return {**HIDDEN, "range": ends}, {**HIDDEN, "range": ends[::-1], "scaleanchor": "x"}
+
+
+def frame(
+    left: float, top: float, right: float, bottom: float, *, colour: str, width: float
+) -> dict[str, Any]:
+    """Return a rectangle to add as a shape."""
+    line = {"color": colour, "width": width}
+    return {"type": "rect", "x0": left, "y0": top, "x1": right, "y1": bottom, "line": line}
+
+
 def error_bars(up: npt.ArrayLike, down: npt.ArrayLike, **more: Any) -> dict[str, Any]:
     """Return asymmetric error bars."""
     return {"type": "data", "symmetric": False, "array": up, "arrayminus": down, **more}

@@ -133,5 +133,5 @@ def _grid(found: Attention, title: str) -> go.Figure:
 
 
 def _shown(figure: go.Figure) -> go.Figure:
-    """Give a figure the app's look, on a ground of its own: a notebook may be dark."""
+    """Give a figure the app's look and a light background: a notebook may be dark."""
     return figure.update_layout(template=template("light"), paper_bgcolor=BACKGROUNDS["light"])

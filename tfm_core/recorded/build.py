@@ -277,8 +277,8 @@ def shorten(path: Path) -> None:
     steps = [record["step"] for record in records if record["event"] == "step"]
     last = len(steps) - 1
     even, log = np.linspace(0, last, STEPS // 2), np.geomspace(1, last + 1, STEPS // 2) - 1
-    kept = {steps[int(at)] for at in (*even.round(), *log.round())}
-    records = [r for r in records if r["event"] != "step" or r["step"] in kept]
+    chosen = {steps[int(at)] for at in (*even.round(), *log.round())}
+    records = [r for r in records if r["event"] != "step" or r["step"] in chosen]
     for record in records:
         for name, value in record.items():
             if isinstance(value, float):
@@ -306,9 +306,9 @@ def shrink(path: Path) -> None:
 def thin(run: Run, most: int) -> None:
     """Keep the weights of at most so many steps, evenly chosen, with the first and the last."""
     steps = run.weight_steps()
-    kept = {steps[round(at)] for at in np.linspace(0, len(steps) - 1, most)} if steps else set()
+    chosen = {steps[round(at)] for at in np.linspace(0, len(steps) - 1, most)} if steps else set()
     for step in steps:
-        if step not in kept:
+        if step not in chosen:
             weights.weights_path(run.folder, step).unlink()
 
 

@@ -21,7 +21,7 @@ from tfm_core.runs.run import Run
 from tfm_core.runs.settings import Settings
 from tfm_core.sentences import N_, StudentError
 
-_TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")  # 256 bits: nobody guesses one, so its hash needs no salt
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")  # 256 random bits: its hash needs no salt
 
 
 class NotYours(StudentError):

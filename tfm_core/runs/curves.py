@@ -67,7 +67,7 @@ class EventReader:
                     self.offset = 0
                 file.seek(self.offset)
                 content = file.read(most)
-                while len(content) == most and b"\n" not in content:  # a line that is none
+                while len(content) == most and b"\n" not in content:  # a line without an end
                     self.offset += most
                     content = file.read(most)
         except (OSError, Unreadable):

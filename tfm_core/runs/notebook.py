@@ -51,7 +51,7 @@ _LISTED = (
     "recorded",
 )
 _TELLING = ("cross", "picture")
-"""Kinds of attention that say most, where a model has one."""
+"""The most informative kinds of attention, if a model has one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -80,7 +80,7 @@ def remove(set_id: str, *, store: RunStore, visitor: Visitor) -> None:
             "The run “{run}” uses “{name}”. Stop it first.", run=active[0].meta.name, name=own.name
         )
     for run in store.kept():
-        keep_vocabulary(run)  # runs that were begun before runs kept it by themselves
+        keep_vocabulary(run)  # runs from before runs stored it themselves
     trash.put(root, set_id)
 
 

@@ -276,7 +276,7 @@ class Run:
             changed = (self.folder / "probe.json").stat().st_mtime_ns
         except OSError:
             changed = 0
-        if self._known_form is None or self._known_form[0] != changed:  # a worker wrote it anew
+        if self._known_form is None or self._known_form[0] != changed:  # a worker rewrote it
             try:
                 form = _form_with_probe(self.folder, changed, self.experiment)
             except RunDamaged:
@@ -410,7 +410,7 @@ def _meta_of_folder(folder: Path) -> dict[str, Any]:
     """Return the name and the time of a run that its meta.json does not say."""
     try:
         moment = datetime.fromtimestamp(folder.stat().st_mtime, UTC)
-    except (OSError, ValueError, OverflowError):  # gone, or of a time that is no date
+    except (OSError, ValueError, OverflowError):  # gone, or with an invalid time
         moment = datetime.fromtimestamp(0, UTC)
     return {"name": folder.name, "created": moment.isoformat(timespec="milliseconds")}
 

@@ -56,7 +56,7 @@ class SharedStore(Protocol):
     def take_over(self, folder: Path) -> None:
         """Make a run this server's. Raises Busy, another StudentError or OSError."""
 
-    def publishing(self, folder: Path, lost: Callable[[], None]) -> AbstractContextManager[None]:
+    def uploading(self, folder: Path, lost: Callable[[], None]) -> AbstractContextManager[None]:
         """Publish a run while it trains. lost: called where another server took it over."""
 
     def mirror(self, root: Path) -> Mirror:
@@ -89,13 +89,13 @@ def take_over(folder: Path) -> None:
         _store_of(folder).take_over(folder)
 
 
-def publishing(folder: Path, lost: Callable[[], None]) -> AbstractContextManager[None]:
+def uploading(folder: Path, lost: Callable[[], None]) -> AbstractContextManager[None]:
     """Upload a run while it trains, if there is a store, and the rest of it at the end.
 
     lost: called from a thread where another server took the run over.
     """
     store = shared_store()
-    return nullcontext() if store is None else store.publishing(folder, lost)
+    return nullcontext() if store is None else store.uploading(folder, lost)
 
 
 def mirror(root: Path) -> Mirror | None:

@@ -19,7 +19,7 @@ from tfm_core.stored import Device, Step, Stored, WrongValue, line, number, text
 State = Literal[
     "queued", "starting", "running", "paused", "finished", "stopped", "failed", "interrupted"
 ]
-"""``interrupted`` is never written: it is what a run is whose worker is gone."""
+"""``interrupted`` is never written: it is the state of a run whose worker is gone."""
 
 STATES: tuple[State, ...] = get_args(State)
 ALIVE: frozenset[str] = frozenset({"starting", "running", "paused"})

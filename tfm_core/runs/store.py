@@ -33,8 +33,8 @@ LESSONS = "lessons"
 """The folder in RECORDED with the runs of single lessons, which no list of runs shows."""
 
 _LETTERS = string.ascii_letters + string.digits
-_ID_LENGTH = 17  # 101 bits: nobody guesses one
-_DELETED = "deleted.json"  # in a run's folder: who deleted it
+_ID_LENGTH = 17  # 101 random bits
+_DELETED = "deleted.json"  # in a run's folder: the visitor who deleted it
 
 
 class Facts(TypedDict, total=False):
@@ -248,7 +248,7 @@ class RunStore:
         old = parent.experiment
         training = old.training.further(steps, stays_low=stays_low)
         if status.state == "finished" and done < old.training.steps:
-            # it ran out of patience: the copy would stop at once
+            # early stopping ended it: the copy would stop at once
             training = training.replace(patience=0)
         experiment = old.replace(training=training.model_dump())
         before = parent.meta.device
@@ -366,7 +366,7 @@ class RunStore:
         def made() -> None:
             try:
                 write(draft)
-            except BaseException:  # on a full disk half a run would keep room
+            except BaseException:  # on a full disk a partial run would take space
                 shutil.rmtree(draft, ignore_errors=True)
                 raise
 

@@ -1,17 +1,17 @@
-"""The driver: asks Optuna for suggestions, has them trained by the queue, and tells what came out.
+"""The driver: asks Optuna for suggestions, queues their runs, and reports the results.
 
-All that decides is on the disk, so a server can be killed at any moment and another goes on. Who
-drives a sweep holds its lock for one look; between two looks nobody does. A trial goes this way:
+All state is on the disk, so a server can be killed at any moment and another continues. A server
+holds a sweep's lock only during one look. The steps of a trial:
 
-    1. Optuna suggests it             a kill before all settings are there: it failed, and cost none
-    2. the id of its run is noted     a kill here or before 4: the run is made, or found, and queued
-    3. its run is made and queued     an ordinary run, which needs no server any more
-    4. that is noted                  from now on a run that is not there was deleted by somebody
-    5. its figures are reported       at each rung, for the pruner
-    6. it is told how it ended        complete, pruned or failed; what can't be failed after step 1
+    1. Optuna suggests it             killed before all settings are there: it failed, without a run
+    2. the id of its run is noted     killed here or before 4: the run is made, or found, and queued
+    3. its run is made and queued     an ordinary run, which no longer needs a server
+    4. that is noted                  from now on a missing run was deleted by somebody
+    5. its values are reported        at each rung, for the pruner
+    6. its end is reported            complete, pruned or failed; invalid ones fail after step 1
 
-A run that is given up, or that stops with its sweep, gets the ordinary request to stop. That it was
-asked is noted before, so that whoever looks next tells the one from a run stopped by hand.
+A run that is pruned, or stops with its sweep, gets an ordinary stop request. The reason is noted
+before, to distinguish it from a run that a person stopped.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ from tfm_core.sweeps.study import Study, Trial
 from tfm_core.training.progress import is_of_divergence
 
 LOOK_SECONDS = 1.0
-"""How often to look at the sweeps that go on."""
+"""How often to look at the active sweeps."""
 
 MAX_IDLE = 30
-"""Suggestions in a row that cost no run, after which nothing new is expected any more."""
+"""After so many suggestions in a row without a run, a sweep ends."""
 
 MAX_RESUMES = 3
 """How often a run that was interrupted is taken up again: what kills it may be the run itself."""
@@ -56,7 +56,7 @@ SURE_SECONDS = 3.0
 """How long a run must read as interrupted: one that just ends reads so for a moment."""
 
 RETRY_SECONDS = 5.0
-"""How long a sweep is left alone that could not go on: a full disk, a line that is full."""
+"""How long to wait before retrying a sweep that failed: a full disk or queue."""
 
 _UNEXPECTED = N_("This sweep has an error (see the server log).")
 
@@ -134,7 +134,7 @@ class Driver:
             if self.trouble(sweep.id) != sentence:
                 logger.warning("The sweep %s cannot go on: %s", sweep.id, error)
             self._back_off(sweep, sentence)
-        except Exception:  # the other sweeps go on, and this one may at the next look
+        except Exception:  # the other sweeps continue, and this one may at the next look
             if self.trouble(sweep.id) != _UNEXPECTED:
                 logger.exception("The sweep %s cannot go on.", sweep.id)
             self._back_off(sweep, _UNEXPECTED)
@@ -147,7 +147,7 @@ class Driver:
         self._troubles[sweep.id] = (why, time.monotonic() + RETRY_SECONDS)
 
     def _advance_sweep(self, sweep: Sweep) -> None:
-        plan = sweep.plan()  # again: now nobody else changes it
+        plan = sweep.plan()  # read again under the lock
         study = self._study_of(sweep, plan)
         for trial in study.trials():
             if trial.state == "running":

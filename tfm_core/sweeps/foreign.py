@@ -1,7 +1,7 @@
 """An imported Optuna study, read only: its journal is copied and never continued.
 
-Nobody knows who wrote it. It is read as JSON, line by line, and of its trials only numbers and
-words are used; a sampler that lies pickled in it is not touched. Names are cut and have no markup.
+Its author is unknown. It is read as JSON, line by line, and only numbers and words of its trials
+are used; a pickled sampler in it is not touched. Names are shortened and stripped of markup.
 """
 
 from __future__ import annotations

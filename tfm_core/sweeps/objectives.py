@@ -1,6 +1,6 @@
-"""What a sweep looks for: one figure of the validation, and whether more or less of it is better.
+"""The metric of a sweep: a validation metric, and whether more or less of it is better.
 
-It is measured where the weights are that count: the last, or with patience the best by validation.
+It is measured for the weights that count: the last, or with patience the best by validation.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tfm_core.runs.curves import Curves
 from tfm_core.sentences import N_, StudentError
 
 RUNGS = 20
-"""Equal parts of a training after which runs are held against each other, however long each is."""
+"""Equal parts of a training after which runs of any length are compared."""
 
 
 @dataclass(frozen=True, slots=True)

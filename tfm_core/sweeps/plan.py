@@ -19,7 +19,7 @@ from tfm_core.sweeps.objectives import OBJECTIVES, Objective
 from tfm_core.sweeps.space import Choices, Dimension, Range, Space
 
 State = Literal["active", "stopping", "stopped", "finished"]
-"""What was asked of a sweep: ``stopping`` until none of its runs trains any more."""
+"""The requested state of a sweep: ``stopping`` until none of its runs trains."""
 
 MAX_RUNS, MAX_MINUTES, MAX_AT_ONCE = 1_000, 7 * 24 * 60, 16
 

@@ -1,7 +1,7 @@
-"""How a sweep searches: Optuna's samplers suggest, its pruners give up on what is hopeless.
+"""How a sweep searches: Optuna's samplers suggest, its pruners stop hopeless runs.
 
-A sampler is made anew for each suggestion, from a seed that the trial's number moves on, so that a
-server that ends and starts again, or two on one folder, suggest what one would have suggested.
+A sampler is created for each suggestion, with a seed that depends on the trial's number, so that a
+restarted server, or two on one folder, suggest the same as one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a sweep varies: settings of an experiment by their paths, each with a range or some values.
+"""What a sweep varies: settings of an experiment by their paths, each with a range or values.
 
-Whether a combination can be is asked of the configuration itself, and nowhere said twice.
+Only the configuration itself decides whether a combination is valid.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ MAX = 500
 """Sweeps that a folder of runs may hold; each is looked at every second while it is active."""
 
 PATIENCE = 20.0
-"""Seconds to wait for whoever holds a sweep: a server that asks Optuna for a suggestion."""
+"""Seconds to wait for a sweep's lock: a server may be asking Optuna for a suggestion."""
 
 _DRAFT = ".new-"
 

@@ -1,9 +1,8 @@
 """The study of a sweep: Optuna's suggestions and their results, in Optuna's journal.
 
-Each edition of a sweep's space is a study of its own in one journal, for Optuna lets no study
-change the values of a setting. Whatever of the older ones lies in the new space is carried over, so
-that nothing that was learned is forgotten. What Optuna has no word for stands in a trial's user
-attributes (``ATTRIBUTES``).
+Each edition of a sweep's space is a study of its own in one journal, because Optuna does not let a
+study change the values of a setting. Older trials that lie in the new space are carried over, so
+that no result is lost. ``ATTRIBUTES`` are stored as Optuna's user attributes of a trial.
 """
 
 from __future__ import annotations
@@ -37,19 +36,19 @@ if TYPE_CHECKING:
 TrialState = Literal["running", "complete", "pruned", "failed"]
 
 ATTRIBUTES = ("run", "begun", "why", "pruning", "held", "resumed", "from")
-"""What is noted of a trial.
+"""Notes on a trial.
 
-run: the id of its run, noted before there is one. begun: the run is there and was queued. why: what
-became of it, in a sentence. pruning: it was found hopeless, and its run asked to stop. held: its
-run was stopped with the sweep, and goes on with it. resumed: how often it was taken up again.
-from: the study and number that it was carried over from.
+run: the id of its run, noted before the run exists. begun: the run was queued. why: its result in a
+sentence. pruning: it was pruned, and its run asked to stop. held: its run was stopped with the
+sweep, and resumes with it. resumed: how often it was resumed. from: the study and number that it
+was carried over from.
 """
 
 MAX_BYTES = 256 * 2**20
 """Of a journal; a sweep of 1,000 runs writes some 2 MB."""
 
 _LOCK_SECONDS = 3  # after which Optuna takes the lock file of a killed process over
-_STALE_SECONDS = 1.0  # the same, where nobody but another program can have it: it writes one line
+_STALE_SECONDS = 1.0  # the same, if only another program can hold it: it writes one line
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +144,7 @@ class Study:
                     raise _foreign(self.sweep, N_("it optimises another metric"))
                 for one in study.get_trials(deepcopy=False):
                     if "from" in one.user_attrs or one.datetime_start is None:
-                        continue  # told of its own study; or waiting, which the next ask takes
+                        continue  # reported to its own study; or waiting, for the next ask
                     _check_settings(one, space, self.sweep)
                     found.append((one, name))
             found.sort(key=lambda pair: str(pair[0].datetime_start))

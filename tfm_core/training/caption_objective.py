@@ -35,19 +35,19 @@ class CaptionObjective(Objective):
     def sample(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
         """See Objective; ``generator`` draws how each digit is changed."""
         size = (5, len(indices), self.data.train.chosen.size(1))
-        drawn = torch.rand(size, generator=generator) * 2 - 1
-        return Batch(indices[part], (), (indices[part], drawn[:, part]))
+        changes = torch.rand(size, generator=generator) * 2 - 1
+        return Batch(indices[part], (), (indices[part], changes[:, part]))
 
     def learn(self, model: nn.Module, batch: Batch) -> StepMetrics:
         """See Objective."""
-        rows, drawn = batch.tensors
-        changes = self._changes(drawn)
+        rows, sampled = batch.tensors
+        changes = self._changes(sampled)
         return self._metrics(model, self.data.train, rows, self.label_smoothing, changes)
 
-    def _changes(self, drawn: Tensor) -> SceneChanges:
+    def _changes(self, sampled: Tensor) -> SceneChanges:
         """Return how digits are changed, given (5, B, n) from -1 to 1."""
         config = self.config
-        turn, grow, lean, right, down = drawn
+        turn, grow, lean, right, down = sampled
         return SceneChanges(
             angle=turn * config.rotation,
             zoom=1 + grow * config.scale,

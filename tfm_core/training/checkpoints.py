@@ -108,24 +108,23 @@ def load(trainer: Trainer, folder: Path) -> None:
 
 
 def load_best(trainer: Trainer, folder: Path) -> None:
-    """Give a trainer the best weights so far, from the checkpoint in ``folder``, if they are those.
+    """Give a trainer the best weights so far from the checkpoint in ``folder``.
 
-    They are not where training broke down after a better validation than its last checkpoint knows;
-    it comes by there again. Raises CheckpointDamaged.
+    Where training crashed between a better validation and its next checkpoint, the file holds
+    others: they are left, and training gets there again. Raises CheckpointDamaged.
     """
     tensors, facts = _read(folder)
     if facts.step != trainer.patience.best_step:
         return
-    found = _answering(tensors) if trainer.average is not None else _part(tensors, _MODEL)
-    weights = {name: value.to(trainer.device) for name, value in found.items()}
-    trainer.best = BestWeights(facts.step, weights)
+    weights = _part(tensors, _MODEL) if trainer.average is None else _eval_weights(tensors)
+    on_device = {name: value.to(trainer.device) for name, value in weights.items()}
+    trainer.best = BestWeights(facts.step, on_device)
 
 
 def _places(trainer: Trainer) -> dict[str, int]:
-    """Return where the optimiser counts each parameter, by its name and by its number of old.
+    """Return the optimiser's index of each parameter, by name and by number.
 
-    A checkpoint of release 0.1 counts them: what has two dimensions and is no embedding, then the
-    others.
+    A checkpoint of release 0.1 numbers them: matrices that are no embeddings, then the others.
     """
     weights = [one for group in trainer.optimizer.param_groups for one in group["params"]]
     place = {weight: index for index, weight in enumerate(weights)}
@@ -147,7 +146,7 @@ def load_weights(model: Model, folder: Path) -> int:
     They are the averaged ones, where the training averages. Raises CheckpointDamaged.
     """
     tensors, facts = _read(folder)
-    _load_weights(model, _answering(tensors), folder)
+    _load_weights(model, _eval_weights(tensors), folder)
     if not all(bool(weight.isfinite().all()) for weight in model.parameters()):
         raise CheckpointDamaged(
             "The checkpoint {name} holds weights that are no numbers, so it can answer nothing.",
@@ -198,7 +197,7 @@ def _of_this_shape(folder: Path) -> Iterator[None]:
         ) from None
 
 
-def _answering(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+def _eval_weights(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """Return the weights that count: the average where there is one."""
     return _part(tensors, _AVERAGE) or _part(tensors, _MODEL)
 

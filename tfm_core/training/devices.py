@@ -65,9 +65,9 @@ def resolve(name: str) -> torch.device:
                 why_no_cuda=_why_no_cuda(),
             )
         if int(number or 0) >= count:
-            there = "cuda:0" if count == 1 else f"cuda:0 to cuda:{count - 1}"
+            available = "cuda:0" if count == 1 else f"cuda:0 to cuda:{count - 1}"
             raise StudentError(
-                "{name} is not available; this machine has {there}.", name=name, there=there
+                "{name} is not available; this machine has {there}.", name=name, there=available
             )
         return torch.device("cuda", int(number or 0))
     if kind == "mps" and not torch.backends.mps.is_available():

@@ -74,9 +74,9 @@ def estimate(experiment: Experiment, device: str = "cpu") -> Estimate:
 
 def _macs(experiment: Experiment) -> int:
     """Return the multiply-accumulates of one forward pass of one of the longest examples."""
-    known = of_experiment(experiment, "")
-    found = macs(known.model, known.shape, src_len=known.src_len, tgt_len=known.tgt_len)
-    return sum(found.values()) - unasked(known.model, known.shape)
+    row = of_experiment(experiment, "")
+    counts = macs(row.model, row.shape, src_len=row.src_len, tgt_len=row.tgt_len)
+    return sum(counts.values()) - unasked(row.model, row.shape)
 
 
 def _measure(experiment: Experiment, torch_device: torch.device) -> tuple[float, float]:

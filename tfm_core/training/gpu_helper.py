@@ -26,15 +26,15 @@ IDLE_SECONDS = 60.0
 
 def devices() -> list[Device]:
     """Return every device of this machine; see ``devices.devices``."""
-    found: list[Device] = HELPER.ask("devices") if _would_hold_a_gpu() else machine.devices()
-    return found
+    answer: list[Device] = HELPER.ask("devices") if _would_hold_a_gpu() else machine.devices()
+    return answer
 
 
 def estimate(experiment: Experiment, device: str) -> Estimate:
     """Return what a run needs on a device; see ``estimate.estimate``. Raises ValueError."""
     if device.startswith("cuda") and _would_hold_a_gpu():
-        found: Estimate = HELPER.ask("estimate", to_json(experiment), device)
-        return found
+        answer: Estimate = HELPER.ask("estimate", to_json(experiment), device)
+        return answer
     from tfm_core.training.estimate import estimate as measure
 
     return measure(experiment, device)
@@ -113,7 +113,7 @@ def main() -> None:
     """Answer the questions on standard input until it closes."""
     import os
 
-    said = os.fdopen(os.dup(1), "wb")
+    output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print is no answer
     while True:
         try:
@@ -132,8 +132,8 @@ def main() -> None:
             answer = error
         except Exception as error:
             answer = RuntimeError(f"{type(error).__name__}: {error}")
-        pickle.dump(answer, said)
-        said.flush()
+        pickle.dump(answer, output)
+        output.flush()
 
 
 if __name__ == "__main__":

@@ -27,9 +27,9 @@ def cross_entropy(
     mistakes: those of training, by name. ignored: the target that does not count.
     """
     change = _loss_input(mistakes)
-    given = logits.float() if change is None else change(logits.float())
+    inputs = logits.float() if change is None else change(logits.float())
     return nn.functional.cross_entropy(
-        given, targets, ignore_index=ignored, label_smoothing=smoothing, reduction=reduction
+        inputs, targets, ignore_index=ignored, label_smoothing=smoothing, reduction=reduction
     )
 
 
@@ -79,11 +79,11 @@ def input_floor(smoothing: float, n_classes: int, mistakes: tuple[str, ...]) -> 
     if _loss_input(mistakes) is None:
         return None
     others = n_classes - 1
-    most = 1.0
+    top = 1.0
     if smoothing and others:
-        apart = math.log((1 + others * (1 - smoothing)) / smoothing)
-        most = min(1.0, (1 + others * apart) / n_classes)
-    rest = (1 - most) / others if others else 0.0
+        gap = math.log((1 + others * (1 - smoothing)) / smoothing)
+        top = min(1.0, (1 + others * gap) / n_classes)
+    rest = (1 - top) / others if others else 0.0
     share = smoothing / n_classes
-    log_sum = math.log(math.exp(most) + others * math.exp(rest))
-    return log_sum - (1 - smoothing + share) * most - others * share * rest
+    log_sum = math.log(math.exp(top) + others * math.exp(rest))
+    return log_sum - (1 - smoothing + share) * top - others * share * rest

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.optim.adamw import adamw
 
-from tfm_core.variants.optimisers.muon import COEFFICIENTS, ITERATIONS, RMS
+from tfm_core.variants.optimisers import COEFFICIENTS, ITERATIONS, RMS
 
 
 class Muon(torch.optim.Optimizer):
@@ -136,9 +136,9 @@ def inverse_roots(grams: Tensor) -> Tensor:
 def _polynomial(grams: Tensor) -> Tensor:
     """Return a + b A + c A^2 of each A in ``grams`` (n, m, m)."""
     a, b, c = COEFFICIENTS
-    made = torch.baddbmm(grams, grams, grams, beta=b, alpha=c)
-    made.diagonal(dim1=1, dim2=2).add_(a)
-    return made
+    polynomial = torch.baddbmm(grams, grams, grams, beta=b, alpha=c)
+    polynomial.diagonal(dim1=1, dim2=2).add_(a)
+    return polynomial
 
 
 def _wide(matrix: Tensor) -> Tensor:

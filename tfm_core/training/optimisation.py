@@ -44,10 +44,10 @@ def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Opti
         },
     ]
     groups = [group for group in groups if group["params"]]
-    made: torch.optim.Optimizer = resolve(chosen.torch_class)(
+    optimizer: torch.optim.Optimizer = resolve(chosen.torch_class)(
         groups, lr=config.learning_rate, **chosen.options(config)
     )
-    return made
+    return optimizer
 
 
 def hidden_matrices(model: nn.Module) -> set[nn.Parameter]:
@@ -58,14 +58,14 @@ def hidden_matrices(model: nn.Module) -> set[nn.Parameter]:
     """
     ends = [part for name, part in model.named_children() if name in _ANSWERS]
     layers = [[one for one in end.modules() if isinstance(one, nn.Linear)] for end in ends]
-    answering = {id(found[-1]) for found in layers if found}
-    apart = {
+    last_layers = {id(found[-1]) for found in layers if found}
+    others = {
         one
         for module in model.modules()
-        if isinstance(module, nn.Conv2d) or id(module) in answering
+        if isinstance(module, nn.Conv2d) or id(module) in last_layers
         for one in module.parameters(recurse=False)
     }
-    return {one for one in _matrices(model) - apart if min(one.shape[-2:]) > 1}
+    return {one for one in _matrices(model) - others if min(one.shape[-2:]) > 1}
 
 
 def memory_names(model: nn.Module, config: TrainingConfig) -> dict[str, frozenset[str]]:
@@ -103,9 +103,9 @@ def part_of(name: str) -> str:
 
     ``decoder.layers.0.self_attention.q.weight`` is of ``decoder.layers.0``.
     """
-    found = _PART.match(name)
-    assert found is not None
-    return found[0]
+    match = _PART.match(name)
+    assert match is not None
+    return match[0]
 
 
 def gradient_norms(model: nn.Module, whole: float, limit: float | None) -> dict[str, float]:

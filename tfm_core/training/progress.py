@@ -1,9 +1,9 @@
-"""How a training comes along: the descent of its loss, early stopping, and divergence. No torch.
+"""Progress of a training: the descent of its loss, early stopping, and divergence. No torch.
 
-A model learns in a few of its steps, and which ones is not known beforehand. So the loss of the
-batches is followed, smoothed, from the first one down to the lowest that the targets allow.
-Progress along that way is measured in the square root of what remains to be learned, because the
-last small losses turn most answers right; a step that reaches another part is worth a snapshot.
+A model learns in a few of its steps, unknown beforehand. So the smoothed loss of the batches is
+followed from the first one down to the lowest that the targets allow. Progress is measured by the
+square root of what remains, because the last small losses turn most answers right; a step that
+completes another part is worth a snapshot.
 
 Nothing here is random, and a few numbers in a checkpoint let a training continue as if it had never
 stopped.
@@ -23,14 +23,14 @@ MEMORY = 0.8
 """Share of the smoothed loss that a step leaves as it was."""
 
 VALIDATIONS = 8
-"""Parts of the way: at the end of each the weights are validated."""
+"""Parts of the descent: at the end of each the weights are validated."""
 
 
 @dataclass(slots=True)
 class Descent:
     """Follows the loss. floor: the lowest that the targets allow, or an estimate.
 
-    first: the first loss; smoothed: that of now; progress: the farthest that it came, 0 to 1.
+    first: the first loss; smoothed: the current one; progress: the farthest so far, 0 to 1.
     """
 
     floor: float = 0.0
@@ -45,11 +45,11 @@ class Descent:
             self.first = self.smoothed = loss
         self.smoothed = MEMORY * self.smoothed + (1 - MEMORY) * loss
         self._before = self.progress
-        left = max(0.0, self.smoothed - self.floor) / max(self.first - self.floor, 1e-9)
-        self.progress = max(self.progress, 1 - math.sqrt(left))
+        remaining = max(0.0, self.smoothed - self.floor) / max(self.first - self.floor, 1e-9)
+        self.progress = max(self.progress, 1 - math.sqrt(remaining))
 
     def passes(self, n_parts: int, every: int = 1) -> bool:
-        """Return whether the last step completed one of ``n_parts`` parts of the way.
+        """Return whether the last step completed one of ``n_parts`` parts of the descent.
 
         every: count only every so many parts.
         """
@@ -64,7 +64,7 @@ class Descent:
         return {"first": self.first, "smoothed": self.smoothed, "way": self.progress}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from the state of a checkpoint; one from before the loss was followed has none."""
+        """Continue from the state of a checkpoint; old checkpoints have none."""
         self.first = state.get("first")
         self.smoothed, self.progress = state.get("smoothed", 0.0), state.get("way", 0.0)
 
@@ -171,7 +171,7 @@ class Patience:
         return {"best_loss": loss, "best_step": self.best_step, "waited": self.waited}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from the state of a checkpoint; one from before patience was counted has none."""
+        """Continue from the state of a checkpoint; old checkpoints have none."""
         loss = state.get("best_loss")
         self.best_loss = math.inf if loss is None else float(loss)
         self.best_step = state.get("best_step")

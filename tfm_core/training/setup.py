@@ -87,5 +87,5 @@ def to_floats(*values: Tensor | float) -> list[float]:
     They are read as float32, which holds counts up to 2^24 exactly.
     """
     tensors = [value.detach().float() for value in values if isinstance(value, Tensor)]
-    there = iter(torch.stack(tensors).tolist() if tensors else [])
-    return [next(there) if isinstance(value, Tensor) else float(value) for value in values]
+    numbers = iter(torch.stack(tensors).tolist() if tensors else [])
+    return [next(numbers) if isinstance(value, Tensor) else float(value) for value in values]

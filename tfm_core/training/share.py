@@ -1,10 +1,10 @@
 """One training by several processes, each of which learns from its part of every batch.
 
-All of them draw the same batches, put the gradients of their parts together (PyTorch's
-DistributedDataParallel) and make the same update: the curve is that of one process, but for
-rounding, and for dropout, which each process draws for its own part. Parts may hold unequal numbers
-of tokens, so everything that is a mean is weighted by what it is the mean of. ``torchrun`` starts
-the processes; the first one alone keeps the run's folder and decides when to pause and to stop.
+All sample the same batches, average the gradients of their parts (PyTorch's
+DistributedDataParallel) and make the same update: the curve is that of one process, except for
+rounding and for dropout, which each process draws for its part. Parts may hold unequal numbers of
+tokens, so means are weighted by their counts. ``torchrun`` starts the processes; the first one
+alone keeps the run's folder and decides when to pause and to stop.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def joined() -> Iterator[Share]:
 class Share:
     """The part of one process in a training. rank: its number, from 0; size: how many there are.
 
-    ddp_model: the model whose gradients are put together, once the training has begun.
+    ddp_model: the model whose gradients are averaged, once the training has begun.
     """
 
     rank: int
@@ -68,9 +68,9 @@ class Share:
         return f"cuda:{os.environ.get('LOCAL_RANK', self.rank)}" if kind == "cuda" else name
 
     def wrap(self, model: nn.Module, device: torch.device, *, has_unused: bool) -> None:
-        """Put the gradients of a model together from now on; the first process's weights are used.
+        """Average the gradients of a model from now on; the first process's weights are used.
 
-        has_unused: some parameters take no part in the loss.
+        has_unused: some parameters do not affect the loss.
         """
         self.ddp_model = DistributedDataParallel(
             model,
@@ -80,10 +80,10 @@ class Share:
         )
 
     def end(self) -> None:
-        """Release the model whose gradients are put together, before the processes end.
+        """Release the model whose gradients are averaged, before the processes end.
 
-        If it were the last to hold them, it would wait for a thread of gloo while holding Python's
-        lock, which that thread needs to release its last message: a deadlock.
+        Released last, it would wait for a thread of gloo while holding Python's lock, which that
+        thread needs for its last message: a deadlock.
         """
         self.ddp_model = nn.Identity()
         gc.collect()  # it refers to itself

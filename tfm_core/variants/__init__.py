@@ -1,6 +1,5 @@
 """What a config can pick by name: one frozen record a variant, one registry a subject.
 
-A record holds all that the house asks about a variant: words, rule, the layer's place, equation,
-code, style. It is free of torch; the layer is named as ``"module:name"`` and found when a model is
-built.
+A record holds everything about a variant: words, rule, equation, code, style and its layer, named
+as ``"module:name"`` and imported when a model is built. Nothing here imports torch.
 """

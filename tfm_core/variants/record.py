@@ -8,9 +8,9 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,20 +22,6 @@ class Named:
     """
 
     name: str
-
-    def __new__(cls, **parts: Any) -> Self:
-        """Raise TypeError, in a sentence, when a part is not given at all."""
-        missing = [
-            part.name
-            for part in fields(cls)
-            if part.name not in parts and part.default is part.default_factory is MISSING
-        ]
-        if parts and missing:  # no parts at all: copy and pickle fill them in themselves
-            raise TypeError(
-                f"{cls.__name__} {parts.get('name', 'without a name')!r} lacks its "
-                f"{', '.join(missing)}: every part of a variant must be given."
-            )
-        return object.__new__(cls)
 
     def __post_init__(self) -> None:
         """Raise ValueError when a part is empty, so that no variant is half there."""
@@ -99,23 +85,23 @@ class Registry(Mapping[str, V]):
         return self._by_name((*self._given.values(), *resolve(self._others)(type(first))))
 
     def _by_name(self, variants: tuple[V, ...]) -> dict[str, V]:
-        found: dict[str, V] = {}
+        by_name: dict[str, V] = {}
         for variant in variants:
-            if variant.name in found:
+            if variant.name in by_name:
                 raise ValueError(
                     f"There are two variants of {self.subject} named {variant.name!r}."
                 )
-            found[variant.name] = variant
-        return found
+            by_name[variant.name] = variant
+        return by_name
 
     def __getitem__(self, name: str) -> V:
         """Return a variant. Raises UnknownVariant, a KeyError whose text is a sentence."""
         try:
             return self._variants[name]
         except KeyError:
-            known = ", ".join(self._variants)
+            names = ", ".join(self._variants)
             raise UnknownVariant(
-                f"There is no {self.subject} named {name!r}; there are {known}."
+                f"There is no {self.subject} named {name!r}; there are {names}."
             ) from None
 
     def __iter__(self) -> Iterator[str]:

@@ -56,8 +56,8 @@ _COOLING = 0.2  # share of the steps, as in Hägele et al. 2024, section 3
 
 
 def _until_cooled(step: int, warm: int, total: int) -> float:
-    left = (total + 1 - step) / (max(1, round(_COOLING * total)) + 1)
-    return min(step / warm, 1.0, left)
+    remaining = (total + 1 - step) / (max(1, round(_COOLING * total)) + 1)
+    return min(step / warm, 1.0, remaining)
 
 
 WSD = Schedule(

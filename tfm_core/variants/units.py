@@ -72,8 +72,8 @@ def outline(text: str) -> str:
     return re.sub(r"[^\w\s!-~]", _outlined, text)
 
 
-def _outlined(found: re.Match[str]) -> str:
-    sign = found[0]
+def _outlined(match: re.Match[str]) -> str:
+    sign = match[0]
     if sign in JOINERS:
         return JOINER
     is_mark = unicodedata.category(sign)[0] == "M" or "\U0001f3fb" <= sign <= "\U0001f3ff"
@@ -94,8 +94,8 @@ def joined_words(tokens: Sequence[str]) -> str:
     return re.sub(r"(„[^„“\n]*) “|“ ", _quoted, text)
 
 
-def _quoted(found: re.Match[str]) -> str:
-    return "“" if found[1] is None else f"{found[1]}“"
+def _quoted(match: re.Match[str]) -> str:
+    return "“" if match[1] is None else f"{match[1]}“"
 
 
 _WORD = re.compile(rf"{WORD_PATTERN}|\n")

@@ -42,8 +42,10 @@ class Cookies:
         headers = Headers(scope=scope)
         sent = cookie_parser(headers.get("cookie", "")).get(VISITOR, "")
         token = sent if is_token(sent) else new_token()
-        is_secure = _is_secure(scope, headers)
-        if _names_key(scope) and "text/html" in headers.get("accept", ""):
+        proxied = headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
+        is_secure = "https" in (scope.get("scheme"), proxied)  # TLS, perhaps to a proxy
+        names = [name for name, _value in _query(scope)]
+        if KEY_QUERY in names and "text/html" in headers.get("accept", ""):
             await self._without_key(scope, token, is_secure)(scope, receive, send)
             return
 
@@ -62,7 +64,7 @@ class Cookies:
 
     def _without_key(self, scope: Scope, token: str, is_secure: bool) -> Response:
         """Redirect to the same address without the key, as a host if it was right."""
-        pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        pairs = _query(scope)
         shown = [value for name, value in pairs if name == KEY_QUERY][-1]
         rest = [pair for pair in pairs if pair[0] != KEY_QUERY]
         # relative: a proxy may have taken a prefix away. "./" keeps a colon from naming a scheme
@@ -106,12 +108,5 @@ def is_host(cookie: str, token: str) -> bool:
     return hmac.compare_digest(cookie, hosts_proof(key, token))
 
 
-def _is_secure(scope: Scope, headers: Headers) -> bool:
-    """Return whether the browser used TLS, possibly to a proxy."""
-    forwarded = headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
-    return "https" in (scope.get("scheme"), forwarded)
-
-
-def _names_key(scope: Scope) -> bool:
-    query = scope["query_string"].decode("latin-1")
-    return any(name == KEY_QUERY for name, _value in parse_qsl(query, keep_blank_values=True))
+def _query(scope: Scope) -> list[tuple[str, str]]:
+    return parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)

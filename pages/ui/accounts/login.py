@@ -63,11 +63,7 @@ def control() -> None:
     if who.name is None:
         _log_in()
         return
-    with st.popover(
-        escape(who.name),
-        icon=":material/account_circle:",
-        key="login-account",
-    ):
+    with st.popover(escape(who.name), icon=":material/account_circle:", key="login-account"):
         email = st.user.to_dict().get("email")
         st.markdown(f"**{escape(who.name)}**" + (f"  \n{escape(str(email))}" if email else ""))
         st.caption(escape(_rights()))
@@ -112,11 +108,10 @@ def _buttons(key: str) -> None:
     assert setup is not None
     for name in setup.providers:
         words = _("Log in")
-        if len(setup.providers) > 1:
-            words = _(
-                "Log in with {provider}",
-                provider=name.capitalize() if name != login_setup.DEFAULT else _("the usual login"),
-            )
+        if len(setup.providers) > 1 and name == login_setup.DEFAULT:
+            words = _("Log in with the usual login")
+        elif len(setup.providers) > 1:
+            words = _("Log in with {provider}", provider=name.capitalize())
         st.button(
             escape(words),
             icon=":material/login:",

@@ -45,7 +45,7 @@ class Setup:
 def read() -> Setup | None:
     """Return the login setup, or None. Raises StudentError if ``[auth]`` is wrong.
 
-    It holds for as long as the server runs, whatever becomes of the file.
+    It stays the same while the server runs, even if the file changes.
     """
     section = _section()
     if section is None:

@@ -43,8 +43,8 @@ def why_not() -> str:
 def listed(*, with_suspects: bool = False) -> list[Run]:
     """Return the runs to list: the visitor's, others' if allowed, and recorded ones.
 
-    Each kind is newest first, but for the recorded. with_suspects: those, too, of which no more
-    than name and state may be shown (``suspects``).
+    Each kind is newest first, except the recorded. with_suspects: include suspects, of which only
+    name and state may be shown.
     """
     who, runs = visitor(), runs_access.store().list()
     trained = [run for run in runs if not run.meta.recorded]
@@ -141,7 +141,7 @@ def _opened() -> list[Run]:
 def _token() -> str:
     """Return the browser's token; where it takes no cookies, one that lasts as long as the session.
 
-    It is kept: a session outlives its connection.
+    Stored in the session, which outlives its connection.
     """
     if _TOKEN not in st.session_state:
         sent = _cookie(cookies.VISITOR)

@@ -123,11 +123,7 @@ def forget(gone: Iterable[Parameter[Any]]) -> None:
 
 
 def choice(
-    label: str,
-    parameter: Choice,
-    *,
-    help: str | None = None,
-    is_labelled: bool = True,
+    label: str, parameter: Choice, *, help: str | None = None, is_labelled: bool = True
 ) -> str:
     """Draw a segmented control that is kept in the link; return the chosen name."""
     problem = receive(parameter)

@@ -14,12 +14,12 @@ import numpy as np
 
 from pages.components import film as component
 from pages.components.film import MAX_BYTES, Asked, Film, View
-from pages.components.stage import pack, told
+from pages.components.stage import kind_number, pack, told
 from pages.i18n import N_, _
 from pages.ui import show
 from pages.ui.model import stage_view
 from pages.ui.runs import run_words, runs_access
-from tfm_core.config import FAMILIES, Experiment
+from tfm_core.config import FAMILIES
 from tfm_core.config.base import Config
 from tfm_core.inspect.progress import stage as stages
 from tfm_core.inspect.progress.stage import Stage
@@ -126,19 +126,15 @@ def _views(run: Run, most: int) -> tuple[Sequence[View], int]:
     chosen = next(
         n
         for n, view in enumerate(views)
-        if (view.kind, view.example) == (_number(begun), first) or size == 0
+        if (view.kind, view.example) == (kind_number(begun), first) or size == 0
     )
     return views, chosen
-
-
-def _number(shown: Stage) -> int:
-    return shown.kinds.index(shown.kind) if shown.kind in shown.kinds else 0
 
 
 def _view(shown: Stage, n_shown: int, most: int) -> View:
     name = f"{shown.kind} {shown.example}"
     shown = replace(shown, n_attended=min(shown.n_attended, n_shown))
-    return View(_number(shown), shown.example, name, pack(shown, name, most))
+    return View(kind_number(shown), shown.example, name, pack(shown, name, most))
 
 
 def tables(run: Run, *, with_id: bool = True) -> Iterator[tuple[str, component.Rows]]:
@@ -190,11 +186,11 @@ def _asked(run: Run) -> Asked:
         onnx=file.content,
         sizes=file.inputs,
         told=as_json(asking(experiment, data), data),
-        examples=list(_examples(run, experiment)),
+        examples=list(_examples(run)),
     )
 
 
-def _examples(run: Run, experiment: Experiment) -> Iterator[dict[str, Any]]:
+def _examples(run: Run) -> Iterator[dict[str, Any]]:
     """Yield the run's unseen examples as inputs of the model."""
     probe = run.probe()
     for number, item in enumerate(probe.items):

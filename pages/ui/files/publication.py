@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pages.components import live, stage
-from pages.components import live as component
 from pages.components.component import pack_bytes
-from pages.components.live import Card
 from pages.i18n import _, languages, speaking
 from pages.ui import show
 from pages.ui.files import film
@@ -35,14 +33,14 @@ from tfm_core.runs.store import RunStore
 MAX_VIEWS = 12
 """Kinds of attention times examples that can be looked at."""
 LOOKS_ANEW = 10
-"""Looks after which what is told of a live run in words is made anew, whatever happened."""
+"""Updates after which the texts of a live run are rewritten even if nothing happened."""
 
 REEL = 8
-"""Snapshots after which reels are made anew."""
+"""Snapshots after which reels are rewritten."""
 
 _PER_VIEW = ("attention", "example", "surface", "side", "cls", "query", "key", "row_words")
-_STILL = ("words", "ill", "grey")  # of what a stage is told: what is the same at each look
-_OF_A_LOOK = ("name", "lines", "now", "total", "live")  # what a page makes itself
+_STILL = ("words", "ill", "grey")  # the part of a stage's data that never changes
+_OF_A_LOOK = ("name", "lines", "now", "total", "live")  # what the page computes itself
 
 
 class Publication:
@@ -72,8 +70,8 @@ class Publication:
     def update(self, *, every: float = EVERY) -> bool:
         """Write what is new; return whether the run goes on.
 
-        every: seconds after which pages are told to ask again. Raises OSError, and ValueError, in a
-        sentence, where the run's probe cannot be read.
+        every: polling interval of pages in seconds. Raises OSError, and ValueError if the run's
+        probe cannot be read.
         """
         status = self.run.status  # before the events: at the end none of them is missed
         lines = self._lines.take(self._reader.read()) + self._new_snapshots()
@@ -91,7 +89,7 @@ class Publication:
         curves = self._lines.curves
         self.folder.say(
             {
-                "page": component.static("live").version,
+                "page": live.static("live").version,
                 "languages": languages(),
                 "state": status.state,
                 "live": status.is_active,
@@ -144,11 +142,11 @@ class Publication:
             for kind in begun.kinds or (None,)
             for example in range(n_shown)
         ]
-        names = [f"{step:08d}-{its}-{_number(view)}-{view.example}.bin" for view in views]
+        names = [f"{step:08d}-{its}-{stage.kind_number(view)}-{view.example}.bin" for view in views]
         for name, view in zip(names, views, strict=True):
             self.folder.put(name, self._packed(view, its))
         self._views = views
-        self._first = _number(begun), begun.example if begun.example < n_shown else 0
+        self._first = stage.kind_number(begun), begun.example if begun.example < n_shown else 0
         return names
 
     def _packed(self, view: Stage, its: str) -> bytes:
@@ -172,7 +170,7 @@ class Publication:
         its = tag(repr(self._snapshots).encode())
         names = []
         for view in self._views:
-            ending = f"{_number(view)}-{view.example}.bin"
+            ending = f"{stage.kind_number(view)}-{view.example}.bin"
             content = bytearray()
             for step, of_step in self._snapshots.items():
                 part = (self.folder.path / f"{step:08d}-{of_step}-{ending}").read_bytes()
@@ -182,7 +180,7 @@ class Publication:
         self._parts["reel"], self._names["reel"] = its, names
         self._n_in_reel = len(self._snapshots)
 
-    # ---- what is said of the run
+    # ---- texts
 
     def _write_parts(self) -> None:
         """Write the page's texts in each language, and delete the old ones."""
@@ -197,10 +195,10 @@ class Publication:
                 nows[spoken] = {"stage": {name: stage_data[name] for name in sorted(moving)}}
         self._put("look", looks)
         self._put("now", nows)
-        static = {} if self._is_recorded else component.static("live").contents
+        static = {} if self._is_recorded else live.static("live").contents
         for name, content in static.items():
             self.folder.put(name, content)
-        self.folder.put(PAGE, component.run_page(self.run.meta.name, is_recorded=self._is_recorded))
+        self.folder.put(PAGE, live.run_page(self.run.meta.name, is_recorded=self._is_recorded))
         now = [name for names in self._names.values() for name in names]
         snapshots = [name for step in self._snapshots for name in self._files[step]]
         self.folder.tidy({*now, *static, *snapshots})
@@ -213,7 +211,7 @@ class Publication:
             "title": run.meta.name,
             "about": self._about(),
             "words": {
-                **component.words(),
+                **live.words(),
                 "states": {state: _(shown.label) for state, shown in run_words.STATES.items()},
             },
             "stage": stage_data,
@@ -239,10 +237,6 @@ class Publication:
         for spoken, content in contents.items():
             self.folder.put(names[spoken], content)
         self._parts[part], self._names[part] = its, list(names.values())
-
-
-def _number(view: Stage) -> int:
-    return view.kinds.index(view.kind) if view.kind in view.kinds else 0
 
 
 FIRST_RUN = "recorded-korean"
@@ -277,14 +271,14 @@ def write_run(folder: Path, run: Run) -> None:
     Publication(run, Folder(folder / run.id), is_recorded=True).update()
 
 
-def _card(run: Run) -> Card:
+def _card(run: Run) -> live.Card:
     n_parameters = runs_access.curves(run).started["n_parameters"]
     facts = [
         _("{n} parameters", n=show.count(n_parameters)),
         run_words.progress(run.status),
         _("trained {time}", time=show.duration(run.status.seconds)),
     ]
-    return Card(
+    return live.Card(
         name=run.id,
         title=run.meta.name,
         learns=run_words.learns(run),

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from pages.ui.files.publication import Publication
 
 POLLS = 100
-"""How often a second pages shall ask, all together, about one run: with more of them each asks
-more seldom."""
+"""Polls per second about one run from all pages together; with more pages each polls less often."""
 SELDOMEST = 30.0  # seconds
 _ENDED = 10.0  # seconds between two looks at a run that is over: it may go on
 _PATIENCE = 15.0  # seconds that a press waits for the first files, on a busy machine

@@ -34,7 +34,7 @@ _MADE = "take-made"
 class Tick:
     """An optional part of a file.
 
-    offered: for which runs. more: how many bytes it adds, None where nobody knows before.
+    offered: for which runs. more: how many bytes it adds, None if unknown.
     """
 
     key: str
@@ -48,9 +48,9 @@ class Tick:
 class Offer:
     """A file to export a run as.
 
-    make: from the run, whoever hears how far it is, and the keys of what is ticked; it raises
-    ValueError, in a sentence. about: how many bytes it will have, None where nobody knows before.
-    refusal: why it can't be made of this run, in a sentence, or None.
+    make: from the run, a progress callback and the keys of ticked options; raises ValueError with a
+    message. about: its size in bytes, None if unknown. refusal: why this run cannot be exported so,
+    or None.
     """
 
     key: str
@@ -77,7 +77,7 @@ class _Made:
 
 
 def _zip(run: Run, progress: Progress, ticked: frozenset[str]) -> bytes:
-    with_set = "set" in ticked and _has_set(run)
+    with_set = "set" in ticked and _set(run) is not None
     return bundle.bundle(run, progress, with_set=with_set, with_labels=not visitors.watches(run))
 
 
@@ -88,15 +88,6 @@ def _set(run: Run) -> OwnSet | None:
         return None
     mine = own_sets.listed(runs_access.store(), visitors.visitor())
     return own if own.id in {each.id for each in mine} else None
-
-
-def _has_set(run: Run) -> bool:
-    return _set(run) is not None
-
-
-def _set_bytes(run: Run) -> int | None:
-    own = _set(run)
-    return None if own is None else own.n_bytes
 
 
 def _page(run: Run, progress: Progress, ticked: frozenset[str]) -> bytes:
@@ -138,8 +129,8 @@ OFFERS: tuple[Offer, ...] = (
                     "Anyone with the zip has the whole data set. Without it: only the examples "
                     "on the run's pages."
                 ),
-                offered=_has_set,
-                more=_set_bytes,
+                offered=lambda run: _set(run) is not None,
+                more=lambda run: own.n_bytes if (own := _set(run)) else None,
             ),
         ),
     ),

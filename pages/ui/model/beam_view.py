@@ -15,11 +15,7 @@ from tfm_core.inspect.writing.beams import BeamComparison, Hypothesis
 from tfm_core.plots.texts.writing import beam_tree, visible
 
 Join = Callable[[Sequence[str]], str]
-FOUND_BY = {
-    "wider": N_("Beam, width {wider}"),
-    "greedy": N_("Greedy"),
-    "sample": N_("Sample"),
-}
+FOUND_BY = {"wider": N_("Beam, width {wider}"), "greedy": N_("Greedy"), "sample": N_("Sample")}
 
 
 def tree(comparison: BeamComparison, *, key: str, most: int = 16) -> None:

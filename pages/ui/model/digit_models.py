@@ -45,7 +45,7 @@ class Models:
         try:
             answers_by_step(self._run, read_picture(self._run, samples(self._run)[0])[0])
         except ValueError:
-            return  # who reads is told why
+            return  # the page reports it when it reads
         except Exception:
             logger.exception("The models of %s could not be loaded ahead.", self._run.id)
 

@@ -35,7 +35,7 @@ def part(run: Run) -> None:
     with left:
         show.live_figure(
             loss,
-            _("Should fall from guessing. Validation far above training means overfitting."),
+            _("Should fall below guessing. Validation far above training: overfitting."),
             key=f"loss-{run.id}",
         )
     with right:
@@ -50,7 +50,7 @@ def _accuracy_caption(run: Run) -> str:
     if facts.answer in ("sequence", "blanks"):
         return _("Share of right tokens, and of sequences without an error.")
     if facts.answer == "text":
-        return _("How often the likeliest token comes next. Below 1: texts continue in many ways.")
+        return _("Share of next tokens predicted. It stays below 1: texts continue in many ways.")
     return _("Share of right examples.")
 
 
@@ -103,22 +103,15 @@ def _figures(
         y_title=_("loss (nats)"),
         marks=_loss_marks(started, is_smoothed=_is_floor_smoothed(_run)),
     )
-    tokens = [("accuracy", _("validation"), _("averaged weights"))]
+    columns = [("accuracy", _("validation"), _("averaged weights"))]
     if _run.experiment.task.facts.answer in ("sequence", "blanks"):
-        tokens = [
-            *tokens,
-            (
-                "sequence_accuracy",
-                _("whole sequences"),
-                _("averaged, whole sequences"),
-            ),
-        ]
+        columns.append(("sequence_accuracy", _("whole sequences"), _("averaged, whole sequences")))
     accuracy = curve(
         MeasuredCurves(
             _train(_curves, "accuracy"),
-            [_measured(name, _curves.validation, column) for column, name, _averaged in tokens],
+            [_measured(name, _curves.validation, column) for column, name, _averaged in columns],
             [_measured(_("test"), _curves.test, "accuracy")],
-            [_measured(name, _curves.averaged, column) for column, _last, name in tokens],
+            [_measured(name, _curves.averaged, column) for column, _last, name in columns],
             best(_curves, "accuracy") if is_patient else None,
         ),
         y_title=_("accuracy"),
@@ -158,7 +151,7 @@ def marks(run: Run, curves: Curves) -> tuple[list[ReferenceLine], list[Reference
 def _is_floor_smoothed(run: Run) -> bool:
     """Return whether the lowest loss is that of smoothed targets, used only in training.
 
-    That of hidden words is the reader's who knows, whatever training smooths.
+    Hidden words have the loss of a perfect reader, whatever training smooths.
     """
     facts = run.experiment.task.facts
     is_smoothed = run.experiment.training.label_smoothing > 0

@@ -26,7 +26,7 @@ MAX_CHIPS = 120
 def field(task: TextTask, *, label: str, help: str, key: str, on_read: Read) -> str:
     """Draw a text field under ``{key}-text``, with buttons to draw a text and to clear it.
 
-    Called in a row of its own.
+    Call it in a separate row.
     """
     with st.container(key=f"sentence-{key}"):
         text = st.text_input(
@@ -58,13 +58,13 @@ def mark_unknown(task: TextTask, text: str) -> None:
     listed = ", ".join(f"“{escape(token[:30])}”" for token in unknown[:5])
     if len(unknown) > 5:
         listed = _("{listed} and {n} more", listed=listed, n=len(unknown) - 5)
-    words = _("Read as `<unk>`: {listed}", listed=listed)
-    st.caption(words)
+    st.caption(_("Read as `<unk>`: {listed}", listed=listed))
 
 
 def chips(task: TextTask, groups: Mapping[str, Sequence[str]], *, key: str, on_read: Read) -> None:
     """Draw words to append, group -> words; they also complete what is typed."""
-    glue = glue_of(task)
+    is_spaced = is_of_words(task) or MASK in task.src_vocabulary.tokens
+    glue = " " if is_spaced else ""
     word_chips(
         groups,
         field=f"{key}-text",
@@ -100,11 +100,6 @@ def suggest(task: TextTask, text: str, *, key: str, on_read: Read) -> None:
             on_click=lambda: _take(key, on_read, suggestion.text),
         )
         st.caption(_changes(suggestion))
-
-
-def glue_of(task: TextTask) -> str:
-    """Return the separator of a task's tokens."""
-    return " " if is_of_words(task) or MASK in task.src_vocabulary.tokens else ""
 
 
 def drawn_text(task: TextTask, seed: int | None = None) -> str:

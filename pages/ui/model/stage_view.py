@@ -39,19 +39,15 @@ def stage(
     kind, example = st.session_state.get(chosen, (kind, example))
     steps = tuple(run.snapshot_steps())
     name, shown = _name(run, kind, example), None
+    kinds: tuple[str, ...] = ()
+    n_examples = 0
     if steps:
         data, shown = _read(run, steps, kind, example)
-        kinds = data.kinds
+        kinds, n_examples = data.kinds, len(data.examples)
 
-        def choose(number: int, index: int) -> None:
-            if number < max(1, len(kinds)) and index < n_examples:
-                st.session_state[chosen] = (kinds[number] if kinds else None, index)
-
-        n_examples = len(data.examples)
-    else:
-
-        def choose(number: int, index: int) -> None:
-            """There is nothing to choose yet."""
+    def choose(number: int, index: int) -> None:
+        if number < max(1, len(kinds)) and index < n_examples:
+            st.session_state[chosen] = (kinds[number] if kinds else None, index)
 
     component.stage(
         shown,
@@ -92,7 +88,7 @@ def _mark(run: Run) -> int:
         return 0
 
 
-@byte_cache.kept  # while it is prepared, who asks for it waits and does not begin another
+@byte_cache.kept  # concurrent callers wait for one computation
 def _packed(
     folder: Path,
     mark: int,

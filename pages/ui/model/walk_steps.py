@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -82,14 +82,6 @@ def go(name: str) -> None:
     view_link.put({STEP: name})
 
 
-def picked_step(key: str, name: str) -> str:
-    return str(st.session_state.get(key, name))
-
-
-def set_widget(key: str, value: object) -> None:
-    st.session_state[key] = value
-
-
 def answers() -> dict[str, bool]:
     """Return whether the first answer was right, by question."""
     given: dict[str, bool] = st.session_state.setdefault(_ANSWERS, {})
@@ -141,13 +133,13 @@ def navigation(steps: tuple[WalkStep, ...], number: int) -> None:
         _arrow_button(
             _("Next"), "arrow_forward", "Right", names[min(last, index + 1)], index == last
         )
-        set_widget("walk-list", names[index])
+        st.session_state["walk-list"] = names[index]
         st.selectbox(
             _("Step"),
             names,
             format_func=titles.__getitem__,
             key="walk-list",
-            on_change=lambda: go(picked_step("walk-list", names[index])),
+            on_change=lambda: go(st.session_state["walk-list"]),
         )
     st.progress(number / len(names))
 
@@ -314,34 +306,18 @@ def _verdict(asked: Question, name: str) -> None:
 
 
 def _answer_input(asked: Question, key: str) -> str | float | None:
-    if len(asked.options) > MAX_RADIO:
-        return st.selectbox(
-            _("Your prediction"),
-            asked.options,
-            format_func=_,
-            index=None,
-            key=key,
-            placeholder=_("Choose what happens"),
-            label_visibility="collapsed",
-        )
-    if asked.options:
-        return st.radio(
-            _("Your prediction"),
-            asked.options,
-            format_func=_,
-            index=None,
-            key=key,
-            label_visibility="collapsed",
-        )
-    return st.number_input(
-        _("Your prediction"),
-        value=None,
-        step=1,
-        format="%d",
-        key=key,
-        placeholder=_("a whole number"),
-        label_visibility="collapsed",
-    )
+    label = _("Your prediction")
+    shared: dict[str, Any] = {"key": key, "label_visibility": "collapsed"}
+    options: dict[str, Any] = {"options": asked.options, "format_func": _, "index": None}
+    given: str | float | None
+    if not asked.options:
+        hint = _("a whole number")
+        given = st.number_input(label, value=None, step=1, format="%d", placeholder=hint, **shared)
+    elif len(asked.options) > MAX_RADIO:
+        given = st.selectbox(label, placeholder=_("Choose what happens"), **options, **shared)
+    else:
+        given = st.radio(label, **options, **shared)
+    return given
 
 
 def _score() -> None:

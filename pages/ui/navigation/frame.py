@@ -71,7 +71,8 @@ def strip() -> DeltaGenerator:
                 ticks = _TICK if is_active else None
                 st.fragment(_current_run, run_every=ticks)(run, was_active=is_active)
         _search()
-        _arrive(run_id)
+        place = state.page()  # scroll to the top of another page, or of another run on Train
+        arrival(f"{place}?{run_id}" if place == "train" else place, key="arrival")
         if login_setup.read() is None:
             return st.container(width="content", key="strip-share")
         with st.container(
@@ -97,12 +98,7 @@ def lead_to_game() -> None:
     if not runs_access.is_hidden(run):
         return
     state.set_current_run(None)
-    state.notify(
-        _(
-            "“{name}” hides a bug: find it to see the settings.",
-            name=run.meta.name,
-        )
-    )
+    state.notify(_("“{name}” hides a bug: find it to see the settings.", name=run.meta.name))
     healthy = next((other for other in visitors.listed() if runs_access.is_round(other, run)), None)
     query = {} if healthy is None else {"pair": f"{healthy.id}.{run.id}"}
     if state.page() != "find-the-bug":
@@ -112,15 +108,14 @@ def lead_to_game() -> None:
 def notices() -> None:
     """Show notices, and what in the link could not be followed.
 
-    They have a place of their own, empty or not: without it the page below would move when they
-    go, and the browser would make its open lists and half-typed fields anew.
+    Their container exists even when empty. Otherwise the page below would move when they disappear,
+    and the browser would recreate open lists and half-typed fields.
     """
     with st.container():
         unknown = state.unknown_run_in_link()
         if unknown is not None:
             st.warning(
-                _("The run in this link is not here or was deleted."),
-                icon=":material/link_off:",
+                _("The run in this link is not here or was deleted."), icon=":material/link_off:"
             )
         for sentence in typed.let_go():
             st.warning(sentence, icon=":material/content_cut:")
@@ -131,7 +126,7 @@ def notices() -> None:
 def share(place: DeltaGenerator) -> None:
     """Draw the links; call it after the page, which may still change them."""
     with place:
-        st.fragment(_share)()  # a code that is asked for draws the page not anew
+        st.fragment(_share)()  # a QR code must not rerun the page
 
 
 def _share() -> None:
@@ -158,18 +153,11 @@ def _links(in_sight: Run | None) -> list[Link]:
     """Return the links, the one to what is in sight first."""
     page = page_table.at(state.page())
     run_id = state.current_run_id()
-    if in_sight is not None:
-        configuration = Link(
-            _("this run’s configuration"),
-            _("Opens Train with it."),
-            state.run_configuration_link(in_sight),
-        )
+    if in_sight is None:
+        name, href = _("the configuration"), state.configuration_link()
     else:
-        configuration = Link(
-            _("the configuration"),
-            _("Opens Train with it."),
-            state.configuration_link(),
-        )
+        name, href = _("this run’s configuration"), state.run_configuration_link(in_sight)
+    configuration = Link(name, _("Opens Train with it."), href)
     if run_id is None:
         links = [] if page.name == "train" else [_page_link()]
         return [*links, configuration]
@@ -202,12 +190,6 @@ def _current_run(run: Run, *, was_active: bool) -> None:
                 st.page_link(facts.path, label=label, icon=facts.icon, query_params=query)
 
 
-def _arrive(run_id: str | None) -> None:
-    """Scroll to the top of another page, or of another run on Train."""
-    place = state.page()
-    arrival(f"{place}?{run_id}" if place == "train" else place, key="arrival")
-
-
 def _search() -> None:
     """Draw the search, and open the chosen page."""
     places: list[tuple[str, Mapping[str, str]]] = [
@@ -222,13 +204,8 @@ def _search() -> None:
 
 @lru_cache(maxsize=32)
 def _entries(_spoken: str, _home: str) -> tuple[SearchEntry, ...]:
-    """Return what can be found. What is given decides about all of it: the language, and where
-    this session finds the app.
-    """
-    return (
-        *(_entry(facts) for facts in page_table.PAGES.values()),
-        *(_term(term) for term in TERMS),
-    )
+    """Return the search entries, which depend on the language and on the address of the app."""
+    return (*map(_entry, page_table.PAGES.values()), *map(_term, TERMS))
 
 
 def _entry(facts: PageFacts) -> SearchEntry:

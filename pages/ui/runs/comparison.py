@@ -96,7 +96,7 @@ def start_like(run: Run) -> Start:
 def start_all(starts: Sequence[Start], *, group: str | None = None) -> list[Run]:
     """Queue as many of the runs as the limits allow, in order; return them.
 
-    A notice says how many wait. Raises ValueError and OSError where none may; then none began.
+    A notice says how many are queued. Raises ValueError and OSError if none could start.
     """
     begun: list[Run] = []
     most = _n_allowed()
@@ -139,8 +139,8 @@ def n_seeds() -> int:
 def train_seeds(starts: Sequence[Start]) -> None:
     """Train the missing seeds of each start, and open the comparison of all.
 
-    Runs that are there already join their group, where they are this visitor's and have none.
-    Raises ValueError and OSError, where nothing could be begun.
+    The visitor's existing runs join the group if they have none. Raises ValueError and OSError if
+    nothing could start.
     """
     listed = visitors.listed()
     n = n_seeds()
@@ -169,12 +169,9 @@ def _new_group(starts: Sequence[Start], n: int, listed: Iterable[Run]) -> str:
     existing = {run.labels.group for run in listed}
 
     def title(name: str) -> str:
-        m = len(starts) - 1
-        return (
-            _("{name} and {m} more: {n} seeds", name=name, m=m, n=n)
-            if m
-            else _("{name}: {n} seeds", name=name, n=n)
-        )
+        if len(starts) == 1:
+            return _("{name}: {n} seeds", name=name, n=n)
+        return _("{name} and {m} more: {n} seeds", name=name, m=len(starts) - 1, n=n)
 
     number, suffix = 1, ""
     while True:
@@ -208,8 +205,8 @@ def seed_button(
 ) -> None:
     """Draw a button that trains missing seeds, and the number of seeds beside it.
 
-    what: the configurations, asked when it is pressed. on_refused: says why nothing could begin,
-    else a notice at the top of the page does, which stays where a part of the page ticks.
+    what: returns the configurations when it is pressed. on_refused: reports why nothing could
+    start; by default a notice at the top of the page does.
     """
     n, why_not = n_seeds(), visitors.why_not()
     with st.container(horizontal=True, gap=None, width="content", key=f"seeds-{key}"):
@@ -218,11 +215,7 @@ def seed_button(
             icon=":material/casino:",
             key=f"{key}-seeds",
             disabled=disabled or bool(why_not),
-            help=escape(why_not)
-            or _(
-                "Trains missing seeds and compares all.",
-                n=n,
-            ),
+            help=escape(why_not) or _("Trains missing seeds and compares all."),
         )
         with st.popover(f":gray[{_('How many seeds')}]", key=f"{key}-seeds-how-many"):
             number = f"{key}-seeds-number"
@@ -232,7 +225,7 @@ def seed_button(
                 MAX,
                 value=n,
                 key=number,
-                help=_("Existing ones included."),
+                help=_("Including existing runs."),
                 on_change=_set_seeds,
                 args=(number,),
             )

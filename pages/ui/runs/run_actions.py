@@ -1,6 +1,6 @@
-"""What a person does with runs: start, open, steer, resume, train further, label, delete, publish.
+"""Actions on runs: start, open, steer, resume, train further, label, delete, publish.
 
-Each either leads on or reports why it cannot. What changes a run checks its owner at that moment: a
+Each succeeds or reports why it cannot. An action that changes a run checks its owner first: a
 button that is not shown can still be pressed.
 """
 
@@ -204,7 +204,7 @@ def train_further(
 ) -> Run | None:
     """Train a copy of a run up to ``steps``; show why and return None if refused.
 
-    device: the run's unless told. stays_low: the learning rate does not rise again.
+    device: the run's by default. stays_low: the learning rate does not rise again.
     """
     try:
         who = acting_visitor()
@@ -290,7 +290,7 @@ def label(
 ) -> None:
     """Set tags, note or group of runs; None keeps one. adds_tags: keep existing tags.
 
-    Where one is refused, it is said, and those behind it are left as they are.
+    If one is refused, show why and leave the rest unchanged.
     """
     try:
         for run_id in run_ids:
@@ -381,11 +381,7 @@ class RequestButton:
 
 REQUEST_BUTTONS = (
     RequestButton(
-        "pause",
-        N_("Pause"),
-        ":material/pause:",
-        N_("Nothing is lost."),
-        frozenset({"running"}),
+        "pause", N_("Pause"), ":material/pause:", N_("Nothing is lost."), frozenset({"running"})
     ),
     RequestButton(
         "resume",
@@ -438,7 +434,7 @@ BACK_QUERY = "back"
 """What the Train page's address calls the page to go back to, with that page's own address."""
 
 _BACK = "way-back"
-_NO_WAY_BACK = {"home", "train", "runs"}  # pages from which one comes here anyhow
+_NO_WAY_BACK = {"home", "train", "runs"}  # pages that usually lead to Train
 
 
 def _way_back() -> dict[str, str]:

@@ -49,7 +49,7 @@ class RunDialog:
         state.close_menus()
 
     def draw(self) -> None:
-        """Draw it if it is open. Call it once in a page, outside of fragments that tick."""
+        """Draw it if it is open. Call it once per page, outside of fragments that tick."""
         run_id = state.dialog_run(self.key)
         if run_id is None:
             return
@@ -95,7 +95,7 @@ def _labels_body(run: Run) -> None:
         _("Note"), value=labels.note, max_chars=MAX_NOTE, key=f"note-{run.id}", height=110
     )
     if st.button(
-        _("Keep"), key=f"label-{run.id}", type="primary", icon=":material/check:", width="stretch"
+        _("Save"), key=f"label-{run.id}", type="primary", icon=":material/check:", width="stretch"
     ):
         st.session_state.pop(_REFUSED, None)
         try:
@@ -116,9 +116,9 @@ LABELS_DIALOG = RunDialog(
 
 
 def _twin_body(run: Run) -> None:
-    begun: dict[str, Any] = run.experiment.model_dump()
-    values = begun
-    settings = _settings_by_path(values)
+    values = begun = run.experiment.model_dump()
+    family, task = drafts.family_of(values), drafts.task_of(values)
+    settings = {setting.path: setting for setting in settings_of(family, task)}
     chosen = _chosen_settings(run, settings)
     keys = {path: f"twin-{run.id}-{path}" for path in chosen}
     for path, key in keys.items():
@@ -174,7 +174,7 @@ def _start_twin(run: Run, experiment: Experiment | None) -> None:
     elif experiment is not None:
         st.caption(_("Nothing differs yet: the curve would be the same."))
     if not st.button(
-        _("Train the twin"),
+        _("Train the copy"),
         type="primary",
         icon=":material/play_arrow:",
         disabled=not what,
@@ -191,11 +191,6 @@ def _start_twin(run: Run, experiment: Experiment | None) -> None:
         return
     TWIN_DIALOG.leave()
     comparison.open_comparison([run.id, *(twin_run.id for twin_run in begun)])
-
-
-def _settings_by_path(values: drafts.Values) -> dict[str, Setting]:
-    settings = settings_of(drafts.family_of(values), drafts.task_of(values))
-    return {setting.path: setting for setting in settings}
 
 
 def _setting_label(settings: dict[str, Setting], path: str) -> str:
@@ -236,7 +231,7 @@ def publish_button(run: Run, *, key: str, width: Literal["content", "stretch"] =
         icon=":material/podcasts:",
         help=_("Let others watch this run."),
         width=width,
-        on_click=PUBLISH_DIALOG.ask,  # a press is heard also where the page is drawn anew just then
+        on_click=PUBLISH_DIALOG.ask,  # a callback runs even if the page reruns at that moment
         args=(run.id,),
     ):
         st.rerun()

@@ -35,8 +35,7 @@ def row(
 ) -> None:
     """Draw a run with its buttons; ``menu`` adds steering, repeating, labels and delete.
 
-    Whatever is wrong with a run, it takes no other from the list. apart: said behind its name.
-    before: draws what stands before it.
+    A broken run does not hide others. apart: text after its name. before: draws what precedes it.
     """
     with guarded(run):
         _row(run, menu, apart, before)
@@ -81,10 +80,7 @@ def _row(run: Run, menu: bool, apart: str, before: Callable[[Run], None] | None)
     with st.container(border=True, key=f"run-{run.id}"):
         facts, buttons = st.columns([2, 1] if menu else [6, 1], vertical_alignment="center")
         ticks = run.problem is None and status.is_active
-        with (
-            facts,
-            st.container(horizontal=True, vertical_alignment="center", gap="small"),
-        ):
+        with facts, st.container(horizontal=True, vertical_alignment="center", gap="small"):
             if before is not None:
                 before(run)
             with st.container(gap="xxsmall", width="stretch"):
@@ -202,18 +198,13 @@ def _menu(run: Run) -> None:
             take_away.button(run, key=f"take-{run.id}", width="stretch")
         if is_whole:
             run_dialogs.publish_button(run, key=f"publish-{run.id}", width="stretch")
-        if (
-            is_whole
-            and run.has_checkpoint
-            and not run.status.is_active
-            and run.status.step < MAX_STEPS
-        ):
-            _further(run)
-        if is_whole:
+            is_over = run.has_checkpoint and not run.status.is_active
+            if is_over and run.status.step < MAX_STEPS:
+                _further(run)
             _beside(run)
+        if can_change and is_whole:
+            _labels_button(run)
         if can_change:
-            if is_whole:
-                _labels_button(run)
             _delete(run)
 
 

@@ -150,11 +150,8 @@ def in_sequence(
         for each, seconds in zip_longest(experiments, usual)
     ]
     complete = [each for each in forecasts if each is not None]
-    return (
-        expected_time.in_sequence(complete)
-        if complete and len(complete) == len(forecasts)
-        else None
-    )
+    is_known = complete and len(complete) == len(forecasts)
+    return expected_time.in_sequence(complete) if is_known else None
 
 
 def now(estimated: Forecast | None) -> Forecast | None:
@@ -264,7 +261,7 @@ class ForecastQueue:
         except ValueError:  # an answer too: a sentence about what was asked
             raise
         except Exception:
-            logger.exception("A forecast failed; it is made anew when it is asked for again.")
+            logger.exception("A forecast failed; the next request repeats it.")
             raise
         self._is_warm = True
         return answer

@@ -132,9 +132,8 @@ def _measured(run: Run) -> tuple[dict[str, float], str] | None:
     if measured is None:
         return None
     values = {name: measured.get(name) for name in ("accuracy", "sequence_accuracy", "loss")}
-    return {name: math.nan if value is None else value for name, value in values.items()}, _(
-        "test"
-    ) if measured["split"] == "test" else _("validation")
+    split = _("test") if measured["split"] == "test" else _("validation")
+    return {name: math.nan if value is None else value for name, value in values.items()}, split
 
 
 def distinguishing_names(runs: Sequence[Run]) -> dict[str, str]:
@@ -195,12 +194,8 @@ def symptoms(run: Run) -> tuple[Symptom, ...] | None:
 
 def symptom_marks(run: Run) -> list[tuple[int, str]]:
     """Return the steps to mark on a run's curves, with labels."""
-    marked = symptoms(run) or ()
-    return [
-        (symptom.step, _(_SYMPTOM_MARKS[symptom.kind]))
-        for symptom in marked
-        if symptom.kind in _SYMPTOM_MARKS
-    ]
+    marked = [symptom for symptom in symptoms(run) or () if symptom.kind in _SYMPTOM_MARKS]
+    return [(symptom.step, _(_SYMPTOM_MARKS[symptom.kind])) for symptom in marked]
 
 
 def _modified_ns(run: Run, which: str) -> int:
@@ -212,11 +207,7 @@ def _modified_ns(run: Run, which: str) -> int:
 
 @lru_cache(maxsize=256)
 def _symptoms(
-    folder: Path,
-    state: str,
-    reason: str | None,
-    steps: tuple[int, ...],
-    _size: tuple[object, ...],
+    folder: Path, state: str, reason: str | None, steps: tuple[int, ...], _size: tuple[object, ...]
 ) -> tuple[Symptom, ...] | None:
     run = Run(folder)
     return diagnosis.of_run(run, runs_access.curves(run), steps)
@@ -232,8 +223,7 @@ def sparkline(run: Run) -> None:
     picture = base64.b64encode(sparkline_svg(run).encode()).decode()
     address, name = f"data:image/svg+xml;base64,{picture}", escape(_(SPARKLINE_NAME))
     st.html(  # st.image would add a full-screen button
-        f'<img class="sparkline" src="{address}" alt="{name}" width="{WIDTH}">',
-        width="content",
+        f'<img class="sparkline" src="{address}" alt="{name}" width="{WIDTH}">', width="content"
     )
 
 

@@ -2,7 +2,7 @@
 
 The singletons live in Streamlit's resource cache, which survives module reloads of the development
 server, so there is never a second queue. Suspects of Find the bug are runs whose settings stay
-hidden until the bug is found or shown: whatever could reveal it asks ``is_hidden`` first.
+hidden until the bug is found or shown: check ``is_hidden`` before you show any.
 """
 
 from __future__ import annotations
@@ -45,12 +45,7 @@ def open_run(run_id: str) -> Run:
     """
     run = store().get(run_id)
     if is_hidden(run):
-        raise RunNotFound(
-            N_(
-                "“{name}” stays hidden until you find its bug.",
-                name=run.meta.name,
-            )
-        )
+        raise RunNotFound(N_("“{name}” stays hidden until you find its bug.", name=run.meta.name))
     return run
 
 

@@ -1,4 +1,4 @@
-"""The run that a page shows, what it says of a recorded one, and buttons that train a preset."""
+"""The run that a page shows, notes on recorded runs, and buttons that train a preset."""
 
 from __future__ import annotations
 
@@ -52,13 +52,9 @@ def _without_data(run: Run, name: str) -> str:
     return paragraph("runs/missing-data", name=full_name, tick=_(WITH_DATA))
 
 
-def are_all_recorded(runs: Iterable[Run]) -> bool:
-    return all(run.meta.recorded for run in runs)
-
-
 def recorded_comparison_note(runs: Collection[Run]) -> None:
     """Show a note if all runs of a comparison are recorded."""
-    if are_all_recorded(runs):
+    if all(run.meta.recorded for run in runs):
         st.caption(f"{origin_badge(next(iter(runs)))} {_('These runs come with the app.')}")
 
 
@@ -101,12 +97,9 @@ def preset_buttons(
             st.caption(f":material/lock: {escape(why_not)}", width="content")
         with st.container(horizontal=True, horizontal_alignment="center"):
             for index, name in enumerate(names):
+                label = _(PRESETS[name].label)
                 if st.button(
-                    _(
-                        "Train “{name}”, {time}",
-                        name=_(PRESETS[name].label),
-                        time=preset_time(name),
-                    ),
+                    _("Train “{name}”, {time}", name=label, time=preset_time(name)),
                     type="secondary" if index else "primary",
                     icon=":material/play_arrow:",
                     key=f"{key}-{name}",

@@ -34,14 +34,14 @@ def group(
 ) -> None:
     """Draw settings under a title, with problems below their controls.
 
-    The advanced ones are folded, and drawn once they are unfolded: they are more than all others.
+    Advanced settings are folded, and drawn only when unfolded: most settings are advanced.
     """
     with st.container(border=True):
         st.header(title, anchor=False, help=help)
         _grid([setting for setting in settings if not setting.is_advanced], checked)
         advanced = [setting for setting in settings if setting.is_advanced]
         if advanced:
-            # one label and one key, whatever is wrong: the browser keeps it open while one types
+            # label and key do not depend on problems, so it stays open while you type
             key = f"advanced-{settings[0].section}"
             if any(_is_to_be_seen(setting, checked) for setting in advanced):
                 st.session_state[key] = True
@@ -62,7 +62,7 @@ def _lessons(settings: Sequence[Setting]) -> None:
         return
     views = {term.page: dict(term.view) for term in reversed(terms)}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption(_("What they do:"), width="content")
+        st.caption(_("Explained on:"), width="content")
         for name in dict.fromkeys(term.page for term in terms):
             page = page_table.PAGES[name]
             st.page_link(
@@ -110,8 +110,8 @@ def control(setting: Setting, checked: Checked) -> None:
 def widget(setting: Setting, shared: dict[str, Any]) -> None:
     """Draw only the widget of a setting. shared: its key and callback.
 
-    What its key holds is its default too: the first drawing of a page may never reach the browser,
-    where another overtakes it, and of a later one the browser takes the default alone.
+    The value is passed as the default, too: the browser may miss the first drawing of a page, and
+    takes only the default of a later one.
     """
     value = st.session_state.get(shared["key"])
     if setting.kind == "choice":
@@ -217,8 +217,7 @@ def task(draft: Draft) -> None:
         args=(key,),
     )
     st.caption(
-        _(TASK_FACTS[chosen].help),
-        help=_("“Unseen”: {words}", words=_(TASK_FACTS[chosen].unseen)),
+        _(TASK_FACTS[chosen].help), help=_("“Unseen”: {words}", words=_(TASK_FACTS[chosen].unseen))
     )
 
 
@@ -282,9 +281,7 @@ def _take(key: str, setting: Setting) -> None:
     if setting.kind == "float" and value is not None:
         value = float(f"{value:.9g}")  # 0.004 + 0.0005 is 0.0045, not 0.0045000000000000005
     if not _is_of(setting, value):
-        st.session_state[key] = _as_widget(
-            old
-        )  # an emptied field too: it shows again what the draft holds
+        st.session_state[key] = _as_widget(old)  # also resets an emptied field
         return
     if setting.kind == "several":
         value = drafts.fitting(setting, value)

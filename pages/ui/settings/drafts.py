@@ -14,14 +14,7 @@ from typing import Any, NamedTuple
 
 from pages.i18n import _
 from pages.ui.settings.fields import Setting, carried_by_links, settings_of
-from tfm_core.config import (
-    TASK_FACTS,
-    ConfigError,
-    Experiment,
-    Problem,
-    TrainingConfig,
-    tasks_for,
-)
+from tfm_core.config import TASK_FACTS, ConfigError, Experiment, Problem, TrainingConfig, tasks_for
 from tfm_core.config.advice import Advice, advice
 from tfm_core.config.base import plain
 from tfm_core.config.codec import default_sections, problems_of
@@ -35,10 +28,10 @@ Values = dict[str, Any]
 class Draft(NamedTuple):
     """A configuration being edited, and which edition of it is on the screen.
 
-    edition: how often it was replaced as a whole, how often its family and how often its task was
-    chosen. Its controls carry the edition in their names (``controls.key``), so what a browser says
-    of an older one, late, is nobody's value any more. base: what it began as, a preset or what a
-    link, a file or a run said; None where that is what it still is.
+    edition: how often it was replaced as a whole, and how often its family and its task were
+    chosen. Widget keys contain the edition (``controls.key_of``), so a late value of an older
+    edition is ignored. base: what it began as, from a preset, a link, a file or a run; None if it
+    is unchanged.
     """
 
     values: Values
@@ -272,7 +265,7 @@ def _moved(values: Mapping[str, Any], family: str, task: str) -> Values:
     """Return the defaults of a family and task, with the draft's own changes."""
     old = default_sections(family_of(values), task_of(values))
     new = {**default_sections(family, task), "seed": values["seed"]}
-    if task == task_of(values):  # its set of own data, and what is said of it, go together
+    if task == task_of(values):  # a custom data set and its facts stay together
         names = [path.partition(".")[2] for path in carried_by_links(task)]
         new["task"] |= {name: values["task"][name] for name in names}
     for setting in settings_of(family, task):

@@ -1,7 +1,7 @@
 """Which model the pages on the model show: the draft, any run's, or a published one.
 
 The address says which: ``show=gpt2-xl``, ``show=run&run=...``, or the settings of the draft. The
-draft may have vocabularies and lengths of its own, to look at; training takes those of its task.
+draft may have custom vocabularies and lengths, to look at; training uses those of its task.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Sized:
 def _with_free_sizes(architecture: Architecture) -> Sized:
     """Return the draft's model with the sizes of the session or the link.
 
-    Says the sizes in the link, and draws what is wrong there.
+    Writes the sizes to the link, and shows what is wrong there.
     """
     for parameter in _SIZES.values():
         view_link.warn(view_link.receive(parameter))
@@ -72,17 +72,14 @@ def _with_free_sizes(architecture: Architecture) -> Sized:
 
 
 def sizes_editor(architecture: Architecture, problem: str) -> None:
-    """Draw the sizes. known: the model with the sizes of its task."""
+    """Draw the sizes. architecture: the model with the sizes of its task."""
     names = offered(architecture.shape)
     if not names:
         return
     own = asdict(sizes_of(architecture))
     with st.container(border=True):
-        st.header(
-            _("Vocabulary and lengths"),
-            anchor=False,
-            help=_("Only for looking: training uses the task’s."),
-        )  # fmt: skip
+        help_text = _("Only for looking: training uses the task’s.")
+        st.header(_("Vocabulary and lengths"), anchor=False, help=help_text)
         for column, name in zip(st.columns(len(names)), names, strict=True):
             parameter = _SIZES[name]
             key = f"setting:{name}"
@@ -153,8 +150,8 @@ class SizedModelView(ModelView):
 class Chosen:
     """A model to show. experiment: of the draft and a run. run: of a run only.
 
-    A draft with sizes of one's own is no experiment. by_task: the draft with the sizes of its task;
-    problem: why those of one's own could not be taken.
+    A draft with custom sizes is no experiment. by_task: the draft with the sizes of its task;
+    problem: why the custom sizes are invalid.
     """
 
     name: str
@@ -213,7 +210,7 @@ def chosen(
         on_change=_take_run,
         help=_("Yours, a run's, or a published model at full size, without memory."),
     )
-    with st.container():  # of its own, empty or not: nothing below moves when a problem comes
+    with st.container():  # exists even when empty: nothing below moves when a problem appears
         for problem in (missing or unknown, *problems):
             view_link.warn(problem)
         _mirror_choice(picked, run, first)

@@ -71,10 +71,7 @@ def keep_text(text: str, unit: str) -> OwnSet:
     """Make a data set of a pasted text. Raises ValueError and OSError with a message."""
     prepared = prepare(inspect_text("text", text, unit=unit))
     return own_sets.keep(
-        prepared,
-        store=runs_access.store(),
-        visitor=visitors.visitor(),
-        settings=settings.read(),
+        prepared, store=runs_access.store(), visitor=visitors.visitor(), settings=settings.read()
     )
 
 

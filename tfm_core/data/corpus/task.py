@@ -83,26 +83,24 @@ class CorpusTask:
         """How texts are cut; a set has kept the merges of byte pairs."""
         if self.config.unit != "bpe":
             return Cutter(self.config.unit)
-        known = self._kept
-        if known is not None:
-            return known[0]
+        own = self._kept
+        if own is not None:
+            return own[0]
         return learned_from_text("bpe", self.text, has_test=bool(self._test))
 
     @property
     def _kept(self) -> tuple[Cutter, tuple[str, ...]] | None:
         """How the set was cut and its vocabulary, where it is cut as the configuration says."""
-        known = own_vocabulary(self.config.data) if self.config.data else None
-        return known if known is not None and known[0].unit == self.config.unit else None
+        own = own_vocabulary(self.config.data) if self.config.data else None
+        return own if own is not None and own[0].unit == self.config.unit else None
 
     @cached_property
     def src_vocabulary(self) -> Vocabulary:
         """Every token there is, those of the validation part too: a loss is then never flattered
         by an <unk>."""
         if not self.is_grammar:
-            known = self._kept
-            return Vocabulary(
-                known[1] if known else self.cutter.text_vocabulary(self.text, self._test)
-            )
+            own = self._kept
+            return Vocabulary(own[1] if own else self.cutter.text_vocabulary(self.text, self._test))
         if self.config.unit == "words":
             return Vocabulary(tuple(sorted(WORDS)))
         letters = {letter for word in WORDS for letter in word}
@@ -150,9 +148,9 @@ class CorpusTask:
 
     def unknown(self, text: str) -> tuple[str, ...]:
         """Return the different tokens of a text that ``tokenize`` reads as ``<unk>``."""
-        known = self.src_vocabulary.known_form
-        found = dict.fromkeys(self._cut(text)) if self.is_own else {}
-        return tuple(token for token in found if known(token) is None)
+        known_form = self.src_vocabulary.known_form
+        tokens = dict.fromkeys(self._cut(text)) if self.is_own else {}
+        return tuple(token for token in tokens if known_form(token) is None)
 
     def _cut(self, text: str) -> list[str]:
         if self.is_grammar and self.config.unit == "words":

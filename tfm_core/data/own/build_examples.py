@@ -197,9 +197,9 @@ def main() -> None:
     for name, prepared in examples().items():
         target = place.EXAMPLES / name
         with tempfile.TemporaryDirectory() as folder:
-            made = sets.write(prepared, root=Path(folder))
+            written = sets.write(prepared, root=Path(folder))
             shutil.rmtree(target, ignore_errors=True)
-            shutil.copytree(made.folder, target, ignore=shutil.ignore_patterns("kept.json"))
+            shutil.copytree(written.folder, target, ignore=shutil.ignore_patterns("kept.json"))
 
 
 def examples() -> dict[str, Prepared]:

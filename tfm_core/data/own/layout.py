@@ -77,12 +77,12 @@ class ColumnLayout:
     has_header: bool = False
 
 
-def guess(kind: str, found: Records) -> ColumnLayout:
+def guess(kind: str, records: Records) -> ColumnLayout:
     """Return the likely layout of a table of "pairs" or "labels"."""
-    step = max(1, len(found.records) // _N_SAMPLED)
-    rows = [record.cells for record in found.records]
-    has_header = not found.names and _is_header(rows[0], rows[1::step][:_N_SAMPLED])
-    names = tuple(cell or "" for cell in rows[0]) if has_header else found.names
+    step = max(1, len(records.records) // _N_SAMPLED)
+    rows = [record.cells for record in records.records]
+    has_header = not records.names and _is_header(rows[0], rows[1::step][:_N_SAMPLED])
+    names = tuple(cell or "" for cell in rows[0]) if has_header else records.names
     body = rows[has_header::step] or rows
     table = _Table(
         [_normal(name) for name in names], [_Column(one) for one in zip(*body, strict=True)]
@@ -116,11 +116,11 @@ class _Table:
     names: Sequence[str]
     columns: Sequence[_Column]
 
-    def named(self, known: Sequence[str], *, without: Sequence[int] = ()) -> int | None:
+    def named(self, candidates: Sequence[str], *, without: Sequence[int] = ()) -> int | None:
         """Return the column with text whose name comes first in a list."""
         numbered = enumerate(zip(self.names, self.columns, strict=False))
         places = {name: at for at, (name, one) in numbered if at not in without and one.is_text}
-        return next((places[name] for name in known if name in places), None)
+        return next((places[name] for name in candidates if name in places), None)
 
     def texts(self) -> list[int]:
         """Return the columns that may hold texts, in their order."""
@@ -230,8 +230,8 @@ def _is_number(text: str) -> bool:
 
 
 def _share(truths: Iterable[bool]) -> float:
-    found = list(truths)
-    return sum(found) / max(1, len(found))
+    values = list(truths)
+    return sum(values) / max(1, len(values))
 
 
 def _script(text: str) -> str:

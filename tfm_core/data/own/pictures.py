@@ -1,7 +1,6 @@
 """Custom pictures: a zip of folders by class, IDX, npz or a table, made one size and colour.
 
-Whatever their size and colour, all become squares of one size, grey or coloured; what was done to
-them is said, and so is every file that could not be taken, by its name.
+All become squares of one size, grey or coloured. Changes and skipped files are reported.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ if TYPE_CHECKING:
     from PIL import Image
 
 SIZES = (16, 20, 24, 28, 32, 36, 40, 48, 56, 64)
-"""Pixels to a side that pictures are made; each has a patch size of 4."""
+"""Allowed sides in pixels; 4 divides each, as a patch size."""
 MAX_PICTURES = 70_000
 MAX_PIXELS = 64_000_000
-"""Values of all pictures of a set together, as they are kept."""
+"""Values of all pictures of a set together, as they are stored."""
 MAX_UNPACKED = 400_000_000
-"""Bytes that an upload may have once it is unpacked."""
+"""Bytes of an unpacked upload."""
 MAX_DECODED = 2_000_000_000
-"""Pixels that are decoded of one upload, before they are made smaller: some twenty seconds."""
+"""Pixels decoded of one upload, before resizing: some twenty seconds."""
 MAX_LISTED = 50
-"""Sentences on files that were left out; the rest is counted."""
+"""Skipped files that are named; the rest is counted."""
 
 Part = Literal["train", "validation", "test"]
 PARTS: tuple[Part, ...] = ("train", "validation", "test")
@@ -51,7 +50,7 @@ _PART_SIGNS: dict[str, Part] = {
     **dict.fromkeys(("검증", "验证", "驗證", "検証"), "validation"),
     **dict.fromkeys(("테스트", "测试", "測試", "テスト"), "test"),
 }
-"""Words of languages that may join them to others without a space."""
+"""Words of languages that are written without spaces."""
 
 Folders = Literal["splits", "classes"]
 ENCODINGS = {
@@ -63,7 +62,7 @@ ENCODINGS = {
     "cp866": N_("Cyrillic (cp866)"),
     "cp437": N_("Western (cp437)"),
 }
-"""Encodings of the names of files in a zip that does not say which it uses."""
+"""Encodings of file names in a zip that declares none."""
 
 Grid = npt.NDArray[np.uint8]
 _DROPPED = MARKUP.replace("_", "")
@@ -140,12 +139,12 @@ GUESSED = ReadingChoices()
 class Pictures:
     """Pictures as read: uint8 (N, C, size, size), and the index of each one's class (N,).
 
-    names: where each came from. parts: of each the split that its folder or file names, as its
-    place in ``PARTS``; None where nothing names one. left_out: sentences on files and lines that
-    are no picture of the set, and n_left_out how many there are; n_system: files that an operating
-    system adds. Every file or line of the upload is a picture or counted in one of the two. notes:
-    what was done to the pictures. warnings: what is wrong with the upload as a whole. understood:
-    how it was read; folder_names: the folders that ``understood.folders`` is about.
+    names: where each came from. parts: the split that its folder or file names, as an index of
+    ``PARTS``; None where nothing names one. left_out: messages on skipped files and lines, and
+    n_left_out how many there are; n_system: files that an operating system adds. Every file or line
+    of the upload is a picture or counted in one of the two. notes: changes of the pictures.
+    warnings: on the upload as a whole. understood: how it was read; folder_names: the folders that
+    ``understood.folders`` is about.
     """
 
     images: Grid

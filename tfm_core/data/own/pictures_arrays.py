@@ -97,7 +97,7 @@ def read_arrays(
     class_names = class_order(list(called.values()))
     order = np.array([class_names.index(called[one]) for one in different.tolist()], np.int64)
     parts = [np.full(len(labels.values), PARTS.index(labels.part)) for _pictures, labels in pairs]
-    turned = N_("Transposed: {n:,} pictures.", n=len(images))
+    transposed = N_("Transposed: {n:,} pictures.", n=len(images))
     return Pictures(
         images,
         order[places],
@@ -106,7 +106,7 @@ def read_arrays(
         np.concatenate(parts).astype(np.int8) if len(pairs) > 1 else None,
         tuple(left_out.sentences),
         left_out.n,
-        notes=(*notes, *notes_on(done, len(images), form), *([turned] if is_turned else [])),
+        notes=(*notes, *notes_on(done, len(images), form), *([transposed] if is_turned else [])),
         understood=ReadingChoices(is_turned=is_turned),
     )
 
@@ -122,7 +122,7 @@ def _names(file: ArrayFile) -> Iterator[str]:
 
 def _pairs(files: Sequence[ArrayFile]) -> list[tuple[ArrayFile, ArrayFile]]:
     """Return pictures and labels of each split."""
-    found = []
+    pairs = []
     for part in PARTS:
         of_part = [file for file in files if file.part == part]
         pictures = [file for file in of_part if not file.holds_labels]
@@ -141,8 +141,8 @@ def _pairs(files: Sequence[ArrayFile]) -> list[tuple[ArrayFile, ArrayFile]]:
                 labels=labels[0].name,
                 n_labels=len(labels[0].values),
             )
-        found.append((pictures[0], labels[0]))
-    return found
+        pairs.append((pictures[0], labels[0]))
+    return pairs
 
 
 def _alike(file: ArrayFile, form: PictureForm, done: Counter[str]) -> Grid:

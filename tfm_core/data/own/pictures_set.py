@@ -137,16 +137,16 @@ def _on_classes(pictures: Pictures, parts: npt.NDArray[np.int8]) -> Iterator[str
     """Yield warnings on uneven and untested classes, and on blank pictures."""
     table = counts(pictures, parts)
     per_class = table.sum(1)
-    most, least = int(per_class.argmax()), int(per_class.argmin())
+    largest, smallest = int(per_class.argmax()), int(per_class.argmin())
     names, n = pictures.class_names, len(pictures)
-    if per_class[most] >= _UNEVEN * per_class[least]:
+    if per_class[largest] >= _UNEVEN * per_class[smallest]:
         yield Paragraph(
             "own-data/uneven",
-            n_most=int(per_class[most]),
-            most=names[most],
-            n_least=int(per_class[least]),
-            least=names[least],
-            share=100 * per_class[most] / n,
+            n_most=int(per_class[largest]),
+            most=names[largest],
+            n_least=int(per_class[smallest]),
+            least=names[smallest],
+            share=100 * per_class[largest] / n,
         )
     untested = [names[at] for at, n_tested in enumerate(table[:, TEST]) if not n_tested]
     if untested:
@@ -180,10 +180,10 @@ def _on_duplicates(found: Duplicates) -> Iterator[SetFinding]:
         yield SetFinding("note", words)
 
 
-def _some(names: list[str], most: int = 5) -> str:
+def _some(names: list[str], limit: int = 5) -> str:
     """Return the first few names in quotation marks."""
-    quoted = ", ".join(f"“{name}”" for name in names[:most])
-    more = len(names) - most
+    quoted = ", ".join(f"“{name}”" for name in names[:limit])
+    more = len(names) - limit
     return N_("{names} and {more} more", names=quoted, more=more) if more > 0 else quoted
 
 
@@ -228,10 +228,10 @@ def shared_out(pictures: Pictures, split: Split) -> npt.NDArray[np.int8]:
 
 def without_doubles(pictures: Pictures) -> Pictures:
     """Return the pictures without duplicates, the first of each kept."""
-    seen: dict[bytes, int] = {}
+    first: dict[bytes, int] = {}
     for at, image in enumerate(pictures.images):
-        seen.setdefault(image.tobytes(), at)
-    first_places = np.array(sorted(seen.values()))
+        first.setdefault(image.tobytes(), at)
+    first_places = np.array(sorted(first.values()))
     n = len(pictures) - len(first_places)
     skipped = _skipped_fields(pictures, {N_("Duplicates dropped: {n:,}.", n=n): n})
     return dataclasses.replace(_subset(pictures, first_places), **skipped)

@@ -106,10 +106,10 @@ def _read(name: str, content: bytes, left_out: LeftOut) -> list[ArrayFile]:
         )
     part, called = part_of_file(name), shown(name)
     pictures = values[good].reshape(-1, side, side)
-    kept = [one for one, is_good in zip(labels, good, strict=True) if is_good]
+    good_labels = [one for one, is_good in zip(labels, good, strict=True) if is_good]
     return [
         ArrayFile(called, part, pictures, lines=np.array(numbers)[good]),
-        ArrayFile(called, part, np.array(kept, np.str_)),
+        ArrayFile(called, part, np.array(good_labels, np.str_)),
     ]
 
 

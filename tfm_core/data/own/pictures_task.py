@@ -123,13 +123,13 @@ def load_own_pictures(
 
 def _check_is_of(config: OwnPicturesTaskConfig, own: OwnSet) -> None:
     """Raise StudentError where a configuration does not match its set."""
-    there = task_of(own)
+    expected = task_of(own)
     for name in ("side", "is_coloured", "ground", "classes", "n_learned", "n_tested"):
-        if getattr(there, name) != getattr(config, name):
+        if getattr(expected, name) != getattr(config, name):
             raise StudentError(
                 "The set {data} has {name} {there}, not {here}. Choose it again.",
                 data=config.data,
                 name=name,
-                there=str(getattr(there, name))[:60],
+                there=str(getattr(expected, name))[:60],
                 here=str(getattr(config, name))[:60],
             )

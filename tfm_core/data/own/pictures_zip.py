@@ -1,7 +1,7 @@
 """Reading uploads: a zip of folders by class, in memory, or any other supported file.
 
-What may be wrong with a foreign zip is bounded before it costs anything: the number of its files,
-what each unpacks to, what all of them do, and the pixels that are decoded.
+An untrusted zip is limited before it costs anything: the number of files, the unpacked size of each
+and of all, and the decoded pixels.
 """
 
 from __future__ import annotations
@@ -116,10 +116,9 @@ def read_zip(
 ) -> Pictures:
     """Read a zip: ``cat/1.png``, or ``train/cat/1.png`` and ``test/cat/2.png``.
 
-    Folders that hold all the others are looked through, and files that are no pictures say nothing
-    of what the folders mean. Each file is a picture of the set, or left out with its reason. Raises
-    ValueError: not a whole zip, encrypted, paths that leave it, too much of
-    anything, nothing left.
+    Folders around all others are skipped, and only folders of pictures count as classes. Each file
+    becomes a picture, or is skipped with a reason. Raises ValueError: damaged, encrypted, unsafe
+    paths, over a limit, or no picture.
     """
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
@@ -162,7 +161,7 @@ def read_zip(
 def _packed(
     name: str, archive: zipfile.ZipFile, choices: ReadingChoices, left_out: LeftOut
 ) -> _Packed:
-    """Return the entries by kind. Raises StudentError for what no honest zip has."""
+    """Return the entries by kind. Raises StudentError for a forged or encrypted zip."""
     infos = archive.infolist()
     if len(infos) > _MAX_ENTRIES:
         raise StudentError(

@@ -105,8 +105,8 @@ def report_of(own: OwnSet) -> Report:
     unit = str(own.details.get("unit", ""))
     if own.kind == "text":
         text = own.content(TEXT).decode(errors="replace")
-        known = own_vocabulary(own.id)
-        tokens = known[1] if known else learned_from_text(unit, text).text_vocabulary(text)
+        kept = own_vocabulary(own.id)
+        tokens = kept[1] if kept else learned_from_text(unit, text).text_vocabulary(text)
         return Report(
             "text", own.name, unit, own.split, ("line",), counts=own.counts, text=text,
             words=(tokens,),

@@ -66,8 +66,8 @@ class TextRow:
 class Accounting:
     """Where the lines of a file, or entries of a JSON list, ended up; they add up to ``total``.
 
-    kept: lines of the rows that a set holds. left_out: of rows with a problem. repeated: of rows
-    that say what an earlier row says. blank: without any text. header: of the names of columns.
+    kept: lines of the rows that a set holds. left_out: of rows with a problem. repeated: of
+    duplicate rows. blank: without any text. header: of the names of columns.
     """
 
     total: int = 0

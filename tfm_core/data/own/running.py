@@ -73,8 +73,8 @@ def _with_test(blank: Report, tokens: list[str], test: bytes | str) -> Report:
     if problem is not None:
         return replace(blank, refusal=N_("The test file: {why}", why=problem))
     (cutter,) = blank.cutters
-    cut, seen = cutter.cut_text(tested), set(tokens)
-    n_unknown = sum(token not in seen for token in cut)
+    cut, known = cutter.cut_text(tested), set(tokens)
+    n_unknown = sum(token not in known for token in cut)
     notes = [*blank.notes, *(N_("The test file: {why}", why=note) for note in changed)]
     if tested in blank.text or _delimited(cut) in _delimited(tokens):
         notes.append(N_("The text contains the whole test file: its score measures memory."))
@@ -121,10 +121,10 @@ def _share_repeated(train: str, test: str) -> float:
     Training is cut into passages side by side, so the ends of a repeat, of less than one passage
     each, are not counted.
     """
-    known = {train[at : at + _N_PASSAGE] for at in range(0, len(train), _N_PASSAGE)}
+    passages = {train[at : at + _N_PASSAGE] for at in range(0, len(train), _N_PASSAGE)}
     repeated, end = 0, 0
     for at in range(len(test) - _N_PASSAGE + 1):
-        if test[at : at + _N_PASSAGE] in known:
+        if test[at : at + _N_PASSAGE] in passages:
             repeated += at + _N_PASSAGE - max(at, end)
             end = at + _N_PASSAGE
     return repeated / max(1, len(test))

@@ -3,7 +3,7 @@
 ``set.json`` says what the set is and holds a digest of every other file, and the set is named by a
 digest of ``set.json``: the same data, cut and split in the same way under the same name, is the
 same set on every machine. What is read is compared with its digest, so nothing learns from a file
-that was changed. Beside it ``kept.json`` says who keeps the set, and since when.
+that was changed. ``kept.json`` names its owners, and since when it is kept.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ MAX_BYTES = 64 * 2**20
 MAX_NAME = 60
 """Characters of a set's name."""
 EXAMPLE = "example-"
-"""How the ids of those begin that come with the app."""
+"""Prefix of the ids of sets that come with the app."""
 ID = re.compile(rf"[0-9a-f]{{20}}|{EXAMPLE}[a-z]{{3,20}}")
 OWNER = re.compile(r"[0-9a-f]{64}")
 DRAFT = ".new-"
-"""How a set's folder is called until it is whole; what is left of one is swept with the runs'."""
+"""Prefix of a set's folder while it is written; leftovers are removed with those of runs."""
 
 SET = "set.json"
-"""What a set is, in its folder."""
+"""The manifest in a set's folder."""
 
 TOKENS = "tokens.json"
-"""How the texts of a set are cut, and its vocabularies."""
+"""The tokenizers of a set's texts, and its vocabularies."""
 
 VOCABULARY = "vocabulary"
-"""Of a run's folder: below the id of its set what a model needs to read and write, no example."""
+"""In a run's folder: the manifest and the tokens of its set, without examples."""
 
 _KEPT = "kept.json"
 _FILE = re.compile(r"[a-z][a-z0-9-]{0,30}\.[a-z0-9]{2,12}")
@@ -78,10 +78,9 @@ class Prepared:
     """A set that is ready to be written.
 
     kind: a name in ``kinds.SET_KINDS``. counts: examples of "train", "validation" and "test".
-    split: how they were shared out, ``{"by": "seed", "seed": 0}`` or ``{"by": "file"}``, with
-    whatever else says how. details: what the kind must know, plain JSON: its tokenizer, lengths,
-    vocabularies, classes. files: name -> content; ``.jsonl``, ``.json``, ``.txt`` and
-    ``.safetensors`` are what sets are made of, never pickles.
+    split: how they were split, such as ``{"by": "seed", "seed": 0}`` or ``{"by": "file"}``.
+    details: facts of the kind, plain JSON: tokenizer, lengths, vocabularies, classes. files: name
+    -> content: ``.jsonl``, ``.json``, ``.txt`` and ``.safetensors``, never pickles.
     """
 
     kind: str
@@ -101,9 +100,8 @@ class Prepared:
 class OwnSet:
     """A set as its folder says; parts as ``Prepared`` has them, ``files`` by their digests.
 
-    owners: the hashes of those who keep it (see ``runs.owners``), none for the command line's and
-    those that come with the app. kept: since when, ISO 8601. problem: what is damaged, in a
-    sentence, None where all can be read; the rest is then made up.
+    owners: hashes of the visitors who keep it, none for sets of the command line or the app. kept:
+    since when, ISO 8601. problem: what is damaged, or None; the other fields are then placeholders.
     """
 
     id: str
@@ -199,13 +197,13 @@ def write(prepared: Prepared, *, owner: str | None = None, root: Path | None = N
     target = root / id_of(prepared)
     if not target.is_dir():
         _write_files(files_of(prepared), target)
-    made = opened(target)
-    owners = dict.fromkeys([*made.owners, *([owner] if owner else [])])
-    if tuple(owners) != made.owners or not made.kept:
-        now = made.kept or datetime.now(UTC).isoformat(timespec="seconds")
+    own = opened(target)
+    owners = dict.fromkeys([*own.owners, *([owner] if owner else [])])
+    if tuple(owners) != own.owners or not own.kept:
+        now = own.kept or datetime.now(UTC).isoformat(timespec="seconds")
         _replace(target / _KEPT, {"owners": list(owners), "kept": now})
-        made = opened(target)
-    return made
+        own = opened(target)
+    return own
 
 
 def give_up(own: OwnSet, owner: str) -> bool:
@@ -259,7 +257,7 @@ def find(set_id: str) -> OwnSet:
 def find_vocabulary(set_id: str) -> OwnSet:
     """Return a set, or the vocabulary that a run kept of it. Raises SetMissing and SetDamaged.
 
-    What was kept is known by the same digests as the set, so any run's copy is the right one.
+    Copies are verified by the digests of the set, so that of any run will do.
     """
     try:
         return find(set_id)
@@ -368,8 +366,8 @@ def opened(folder: Path) -> OwnSet:
         return OwnSet(name, folder, name=name, problem=N_(_GONE, file=SET))
     except Unreadable as error:
         return OwnSet(name, folder, name=name, problem=error.sentence)
-    owners, kept = _keepers(folder)
-    return OwnSet(name, folder, **manifest.parts, files=manifest.files, owners=owners, kept=kept)
+    owners, since = _keepers(folder)
+    return OwnSet(name, folder, **manifest.parts, files=manifest.files, owners=owners, kept=since)
 
 
 def _set_of(content: bytes) -> _SetFile:
@@ -419,12 +417,12 @@ def _keepers(folder: Path) -> tuple[tuple[str, ...], str]:
         values = object_of(folder / _KEPT, most=_MAX_KEPT)
     except (FileNotFoundError, Unreadable):
         return (), ""
-    owners, kept = values.get("owners"), values.get("kept")
+    owners, since = values.get("owners"), values.get("kept")
     listed_owners = owners if isinstance(owners, list) else []
     valid_owners = tuple(
         one for one in listed_owners if isinstance(one, str) and OWNER.fullmatch(one)
     )
-    return valid_owners, str(kept) if is_moment(kept) else ""
+    return valid_owners, str(since) if is_moment(since) else ""
 
 
 def _replace(path: Path, values: Mapping[str, Any]) -> None:

@@ -133,8 +133,8 @@ class OwnTask:
 
     def unknown(self, text: str) -> tuple[str, ...]:
         """Return the different tokens of a text that ``tokenize`` reads as ``<unk>``."""
-        found = dict.fromkeys(self.cutters[0].cut(normalised(text)))
-        return tuple(token for token in found if self.src_vocabulary.known_form(token) is None)
+        tokens = dict.fromkeys(self.cutters[0].cut(normalised(text)))
+        return tuple(token for token in tokens if self.src_vocabulary.known_form(token) is None)
 
     def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
         """Return the target of a source that the set holds; None for all others.

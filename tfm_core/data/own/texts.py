@@ -286,14 +286,14 @@ def _accounting(
     layout: ColumnLayout | None,
     rows: Sequence[TextRow],
     distinct: Sequence[TextRow],
-    kept: Iterable[TextRow],
+    final: Iterable[TextRow],
     problems: Iterable[LineProblem],
 ) -> Accounting:
     """Count what became of the lines of a file."""
     n_header = records.records[0].n_lines if layout is not None and layout.has_header else 0
     return Accounting(
         total=records.total,
-        kept=sum(row.n_lines for row in kept if row.numbered == records.numbered),
+        kept=sum(row.n_lines for row in final if row.numbered == records.numbered),
         left_out=sum(one.n_lines for one in problems if one.numbered == records.numbered),
         repeated=sum(row.n_lines for row in rows) - sum(row.n_lines for row in distinct),
         blank=records.blank,

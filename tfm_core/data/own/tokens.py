@@ -57,11 +57,11 @@ class Cutter:
         text = even_lines(text)
         if self.unit != "bpe":
             return UNITS[self.unit].cut(text)
-        known = self.cut_before
+        cache = self.cut_before
         return [
             token
             for piece in found_in(_RUNNING_PIECES, text)
-            for token in known.get(piece) or known.setdefault(piece, _merged_of_text(self, piece))
+            for token in cache.get(piece) or cache.setdefault(piece, _merged_of_text(self, piece))
         ]
 
     def text_vocabulary(self, *texts: str) -> tuple[str, ...]:
@@ -72,8 +72,8 @@ class Cutter:
         """
         if self.unit != "bpe":
             return tuple(sorted({token for text in texts for token in self.cut_text(text)}))
-        made = {"".join(pair).replace(SPACE, " ") for pair in self.merges}
-        return tuple(sorted(made.union(*map(even_lines, texts))))
+        merged_tokens = {"".join(pair).replace(SPACE, " ") for pair in self.merges}
+        return tuple(sorted(merged_tokens.union(*map(even_lines, texts))))
 
     def join(self, tokens: Sequence[str]) -> str:
         """Write tokens as a person reads them."""
@@ -109,11 +109,11 @@ class CutKind(Variant):
 
 
 def _merged(cutter: Cutter, text: str) -> list[str]:
-    known = cutter.cut_before
+    cache = cutter.cut_before
     return [
         token
         for piece in pieces(text)
-        for token in known.get(piece) or known.setdefault(piece, merged(piece, cutter.ranks))
+        for token in cache.get(piece) or cache.setdefault(piece, merged(piece, cutter.ranks))
     ]
 
 
@@ -173,10 +173,10 @@ def learned_from_text(unit: str, text: str, *, has_test: bool = False) -> Cutter
     n_held = 1 if has_test else 2
     end = len(text) * (10 - n_held) // 10
     while True:
-        found = found_in(_RUNNING_PIECES, text[:end])
+        pieces_found = found_in(_RUNNING_PIECES, text[:end])
         every = [
             piece.replace(" ", SPACE)
-            for piece in found
+            for piece in pieces_found
             if SPACE not in piece and not piece.strip(" ").isspace()
         ]
         cutter = Cutter(unit, _merges(every, min(MAX_MERGES, end // _CHARACTERS_A_MERGE)))

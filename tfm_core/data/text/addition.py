@@ -46,10 +46,10 @@ class AdditionTask(JoinedTask):
         """Cut into characters; spaces and a final “=” are dropped. Raises ValueError."""
         written = re.sub(r"\s+", "", text).removesuffix("=")
         tokens = check_tokens(written, self.src_vocabulary, longest=10_000, kind="character")
-        found = _SUM.fullmatch(written)
-        if found is None:
+        match = _SUM.fullmatch(written)
+        if match is None:
             raise StudentError("“{written}” is not a sum. Write it as 12+34.", written=written[:30])
-        if max(map(len, found.groups())) > self.n_digits:
+        if max(map(len, match.groups())) > self.n_digits:
             raise StudentError(
                 "Each number may have up to {n_digits} digits.", n_digits=self.n_digits
             )

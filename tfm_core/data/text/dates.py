@@ -100,7 +100,7 @@ class DatesTask(JoinedTask):
     @cached_property
     def src_vocabulary(self) -> Vocabulary:
         """Every character of the forms that are mixed."""
-        seen = {
+        characters = {
             character
             for form in FORMS[: self.n_forms]
             for month in range(1, 13)
@@ -108,7 +108,7 @@ class DatesTask(JoinedTask):
             for _, text in written(form, datetime.date(2019, month, day))
             for character in text
         }
-        return Vocabulary(tuple(sorted(seen | set("0123456789"))))
+        return Vocabulary(tuple(sorted(characters | set("0123456789"))))
 
     @cached_property
     def tgt_vocabulary(self) -> Vocabulary:
@@ -169,7 +169,7 @@ def _iso(year: str, month: str, day: str) -> tuple[str, ...] | None:
         return None
 
 
-def _in_usual_case(found: re.Match[str]) -> str:
+def _in_usual_case(match: re.Match[str]) -> str:
     names = {*MONTHS, *WEEKDAYS, *(name[:3] for name in MONTHS)}
-    word = found[0].capitalize()
+    word = match[0].capitalize()
     return word if word in names else word.lower()

@@ -68,15 +68,15 @@ def nearest_sentence(task: TextTask, text: str) -> Suggestion | None:
     if not typed or not is_of_words(task) or task.name in OWN_TEXT_TASKS:
         return None
     meant = tuple(_meant(word, task) for word in typed)
-    is_sentence, drawn, swap = _rule(task), drawn_sentences(task), _swapping(task)
-    if not is_sentence(drawn[0]):  # a text that may go on in any way
+    is_sentence, sentences, swap = _rule(task), drawn_sentences(task), _swapping(task)
+    if not is_sentence(sentences[0]):  # a text that may go on in any way
         return None
     if is_sentence(meant):
         best = meant
     else:
-        alike = sorted(drawn, key=lambda one: _difference(meant, one, swap))[:_TRIED]
-        kept = [_with_typed(one, meant, is_sentence, swap) for one in alike]
-        best = min(kept, key=lambda one: (_costs(meant, one, swap)[-1][-1], one))
+        nearest = sorted(sentences, key=lambda one: _difference(meant, one, swap))[:_TRIED]
+        candidates = [_with_typed(one, meant, is_sentence, swap) for one in nearest]
+        best = min(candidates, key=lambda one: (_costs(meant, one, swap)[-1][-1], one))
     return Suggestion(best, task.join_src(best), _changes(typed, meant, best, swap))
 
 
@@ -132,25 +132,25 @@ def _swapping(task: TextTask) -> Swap:
     return swap
 
 
-def _difference(meant: Words, drawn: Words, swap: Swap) -> float:
+def _difference(meant: Words, candidate: Words, swap: Swap) -> float:
     """Return how little a drawn sentence has of the words that are meant, in any order."""
-    remaining, missing = Counter(drawn), []
+    remaining, missing = Counter(candidate), []
     for word in meant:
         if remaining[word]:
             remaining[word] -= 1
         else:
             missing.append(word)
-    swaps = (min(swap(word, other) for other in drawn) for word in missing)
-    return abs(len(drawn) - len(meant)) * _ADD / 2 + sum(swaps)
+    swaps = (min(swap(word, other) for other in candidate) for word in missing)
+    return abs(len(candidate) - len(meant)) * _ADD / 2 + sum(swaps)
 
 
 def _with_typed(
-    drawn: Words, meant: Words, is_sentence: Callable[[Words], bool], swap: Swap
+    candidate: Words, meant: Words, is_sentence: Callable[[Words], bool], swap: Swap
 ) -> Words:
     """Return a drawn sentence with every typed word that it can take, and without what it can
     spare.
     """
-    best = drawn
+    best = candidate
     for word in meant:
         if word in best or word in ("a", "an") or word.startswith(_STRANGE):
             continue  # articles follow their nouns
@@ -182,11 +182,11 @@ def _costs(meant: Words, words: Words, swap: Swap) -> list[list[float]]:
     """Return the least cost of turning each beginning of ``meant`` into each one of ``words``."""
     costs = [[_ADD * column for column in range(len(words) + 1)]]
     for row, word in enumerate(meant, 1):
-        gone = _DROP_UNKNOWN if word.startswith(_STRANGE) else _DROP
-        line = [costs[-1][0] + gone]
+        dropping = _DROP_UNKNOWN if word.startswith(_STRANGE) else _DROP
+        line = [costs[-1][0] + dropping]
         for column, other in enumerate(words, 1):
             swapped = costs[row - 1][column - 1] + swap(word, other)
-            line.append(min(swapped, costs[row - 1][column] + gone, line[-1] + _ADD))
+            line.append(min(swapped, costs[row - 1][column] + dropping, line[-1] + _ADD))
         costs.append(line)
     return costs
 
@@ -197,14 +197,14 @@ def _aligned(meant: Words, words: Words, swap: Swap) -> list[tuple[int | None, i
     row, column = len(meant), len(words)
     pairs: list[tuple[int | None, int | None]] = []
     while row or column:
-        here = costs[row][column]
+        cost = costs[row][column]
         if row and column:
             swapped = costs[row - 1][column - 1] + swap(meant[row - 1], words[column - 1])
-            if abs(swapped - here) < 1e-9:
+            if abs(swapped - cost) < 1e-9:
                 row, column = row - 1, column - 1
                 pairs.append((row, column))
                 continue
-        if column and abs(costs[row][column - 1] + _ADD - here) < 1e-9:
+        if column and abs(costs[row][column - 1] + _ADD - cost) < 1e-9:
             column -= 1
             pairs.append((None, column))
         else:

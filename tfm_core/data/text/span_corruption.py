@@ -77,7 +77,7 @@ class SpanCorruptionTask(SentenceTask):
 
         Raises ValueError.
         """
-        found = []
+        tokens = []
         n = 0
         for word in words_of(text):
             if re.fullmatch(r"_{2,}|<extra_id_\d+>", word):
@@ -86,9 +86,9 @@ class SpanCorruptionTask(SentenceTask):
                         "This task allows at most {most} hidden spans.", most=len(SENTINELS) - 1
                     )
                 word, n = SENTINELS[n], n + 1
-            found.append(word)
+            tokens.append(word)
         longest = TEXT_TASKS[self.name].max_src_len(self.percent)
-        return check_tokens(found, self.src_vocabulary, longest=longest)
+        return check_tokens(tokens, self.src_vocabulary, longest=longest)
 
     def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
         """Return the target where only one fits; None where several do, or none."""

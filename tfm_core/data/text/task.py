@@ -113,8 +113,8 @@ def missing_examples(task: TextTask) -> str | None:
 def unknown_tokens(task: TextTask, text: str) -> tuple[str, ...]:
     """Return the different tokens of a typed text that a task of own data reads as ``<unk>``."""
     unknown = getattr(task, "unknown", None)
-    found: tuple[str, ...] = () if unknown is None else unknown(text)
-    return found
+    tokens: tuple[str, ...] = () if unknown is None else unknown(text)
+    return tokens
 
 
 def check_tokens(

@@ -1,22 +1,22 @@
-"""Jobs of a cluster: each run is the command ``python -m tfm_core resume ID --job NAME`` elsewhere.
+"""Jobs of a cluster: each run is the command ``python -m tfm_core resume ID --job NAME`` there.
 
-Elsewhere is a machine that sees the same folder of runs. In the order of the queue's table, with a
-kill, a full disk or a lost cluster between two steps:
+All machines see the same folder of runs. In the order of the queue's table, with a kill, a full
+disk or a lost cluster between two steps:
 
-    3. ``job.json`` "handed"   no such job: "again" at the next look, and it is submitted anew
-    4. the job submitted       it waits, with its ticket, until the cluster begins it
-    5. the job's claim         the job ends, and its claim with it: it waits; see step 7
+    3. ``job.json`` "handed"   no such job: "again" at the next look, and it is resubmitted
+    4. the job submitted       it waits, with its ticket, until the cluster starts it
+    5. the job's claim         job and claim end: it waits; see step 7
     6. status "starting"       written by the job, which then removes the ticket
     7. the job ends            "finished", "stopped" or "failed", as its status says
 
-A job that dies after it began leaves its run interrupted: its heart beats no more. Such a run goes
-into the line again and on from its last checkpoint, as after Resume, in a job of another name. So
-does one whose job was asked to end by its machine, at its time limit say. A job that dies before it
-began is lost with its cluster (then it is submitted anew), or its command failed (then so did the
-run, with the job's last words). What gets no step further in TRIES jobs is left for a person.
+A job that dies after its start leaves its run interrupted: its heartbeat stops. Such a run is
+queued again and resumes from its last checkpoint in a job of another name. So does a run whose job
+was ended by its machine, such as at its time limit. A job that dies before its start is lost with
+its cluster (and resubmitted), or its command failed (and so does the run, with the job's last
+line). A run without progress in TRIES jobs is left for a person.
 
-Whether a run trains is never asked of the cluster: its status says it. So a head that is gone
-touches no run that trains on, and keeps nobody from reading what is written.
+A run's status says whether it trains; the cluster is never asked. So an unreachable head affects no
+training run, and everything stays readable.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from tfm_core.runs.status import Status, write_status
 from tfm_core.sentences import N_
 
 PLACES = 8
-"""Runs that are handed over at once, waiting in the cluster or training, unless the host says."""
+"""Submitted runs at a time, waiting in the cluster or training, by default."""
 
 LOOK_SECONDS = 5.0
 """How often to ask what became of the jobs that have not begun, and look for those that ended."""

@@ -118,7 +118,7 @@ class RayJobs(Cluster):
         except (NameTaken, Unavailable):
             raise
         except Exception as error:
-            self._known = None  # its releases are compared anew
+            self._known = None  # its release is compared again
             raise _unavailable(error, self.address) from error
 
 

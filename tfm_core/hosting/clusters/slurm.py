@@ -17,7 +17,7 @@ from tfm_core.sentences import N_
 
 ANSWER_SECONDS = 30.0
 LOG = "job.log"
-"""In the run's folder: what the job said before its run's own log began."""
+"""In the run's folder: the job's output before the run's own log begins."""
 
 _LOST = {"BOOT_FAIL", "NODE_FAIL", "PREEMPTED", "REVOKED"}
 _OVER = {"CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "OUT_OF_MEMORY", "TIMEOUT"}
@@ -41,7 +41,7 @@ class Slurm(Cluster):
             f"--job-name={order.name}",
             f"--cpus-per-task={order.cpus}",
             *([f"--gres=gpu:{order.gpus}"] if order.gpus else []),
-            "--no-requeue",  # the queue submits it anew, under another name
+            "--no-requeue",  # the queue resubmits it under another name
             "--export=ALL",
             f"--chdir={order.root}",
             f"--output={str(order.folder / LOG).replace('%', '%%')}",

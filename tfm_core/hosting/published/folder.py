@@ -1,10 +1,10 @@
-"""The folder of a published run: what its files are called, and how they are written.
+"""The folder of a published run: the names of its files, and how they are written.
 
-``index.html``, a script and a style sheet are the page. ``run.json`` is what a page asks for again
-and again: how far the run is, how long its log is, and the names of what else there is. The log
-grows and is never changed; it is read from where one stopped. All other files never change: what
-is new has a new name. So a reader never sees half of anything: files are put in place whole, the
-log gets whole lines, and ``run.json`` speaks of both only once they are there.
+``index.html``, a script and a style sheet are the page. Pages poll ``run.json``: the run's step,
+the length of its log, and the names of all other files. The log only grows and is read from where a
+page stopped. All other files never change: new content has a new name. So no reader sees a partial
+file: files are written whole, the log gets whole lines, and ``run.json`` names both only once they
+exist.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from tfm_core.disk import BINARY
 from tfm_core.runs.disk.atomic import write_bytes
 
 FORM = 1
-"""Of the files; a page of another form loads itself anew."""
+"""The version of the files; a page of another version reloads itself."""
 EVERY = 2.0
 """Seconds after which a page asks again, unless very many do."""
 LINGER = 60.0
-"""Seconds that a file stays which nothing names any more: who is slow may just have read of it."""
+"""Seconds that an unnamed file stays: a slow page may still request it."""
 STATE = "run.json"
 PAGE = "index.html"
 

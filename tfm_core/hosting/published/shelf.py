@@ -1,7 +1,7 @@
 """The published runs of a server: a folder each, under a secret name.
 
-They lie beside the runs, in a folder that is none. A name has 256 bits, so nobody guesses one; it
-is not the run's own id, which lets one do more than watch.
+They are in a folder beside the runs. A name has 256 bits, so nobody guesses one; it is not the
+run's id, which allows more than watching.
 """
 
 from __future__ import annotations

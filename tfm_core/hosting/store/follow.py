@@ -63,7 +63,7 @@ def follow(root: Path, remote: Remote, run_id: str, *, large: bool, tag: str = "
         sync_state.save(root, remote, run_id, state)
         return True
     if not folder.is_dir():
-        state.files = {}  # whatever was here is gone
+        state.files = {}  # the files here are gone
     state.home, state.wanted = found.home, dict(found.files)
     is_whole = _fetched(root, remote, run_id, state, found, large)
     state.tag = tag if is_whole else ""

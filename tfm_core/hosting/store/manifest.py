@@ -20,7 +20,7 @@ from tfm_core.stored import Stored, WrongValue, checked, line, matching, whole
 INDEX, FILES, CALLS = "index", "files", "calls"
 
 TAIL = 2**14
-"""Bytes of a file that stand in the manifest itself; what grows gets an object for each so many."""
+"""Bytes of a file that the manifest contains; a growing file gets an object for each so many."""
 
 _MAX = 2**25  # bytes of a manifest
 _MAX_FILE = 2**43

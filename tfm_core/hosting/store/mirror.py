@@ -13,7 +13,7 @@ from pathlib import Path
 from tfm_core.hosting.store import follow, sync_state
 from tfm_core.hosting.store.manifest import CALLS, FILES, INDEX
 from tfm_core.hosting.store.storage import NOT_THERE, Remote, StoreUnavailable, remote_of
-from tfm_core.hosting.store.upload import EVERY_SECONDS, LONGEST_WAIT, Publisher
+from tfm_core.hosting.store.upload import EVERY_SECONDS, LONGEST_WAIT, Uploader
 from tfm_core.runs.disk import cleanup, ownership, trash
 from tfm_core.runs.process import identity
 from tfm_core.runs.queue import tickets
@@ -85,7 +85,7 @@ class Mirror:
         trouble: StoreUnavailable | None = None
         for run_id, folder in mine.items():
             try:
-                self._publish(remote, folder, tags.get(run_id))
+                self._upload(remote, folder, tags.get(run_id))
             except StoreUnavailable as error:  # a full bucket can still be read
                 trouble = trouble or error
         for run_id, tag in tags.items():
@@ -123,24 +123,24 @@ class Mirror:
                     if _is_id(name) and not ownership.is_theirs(self.root / name):
                         yield name, parent / name
 
-    def _publish(self, remote: Remote, folder: Path, tag: str | None) -> None:
+    def _upload(self, remote: Remote, folder: Path, tag: str | None) -> None:
         """Upload a run that changed, unless its worker does."""
         stamp = (str(folder), _times(folder), tag)
         if tag is not None and self._seen.get(folder.name) == stamp:
             return
         try:
             with sync_state.alone(self.root, remote, folder.name):
-                publisher = Publisher(self.root, folder, remote)
+                uploader = Uploader(self.root, folder, remote)
                 manifest = follow.manifest_of(remote, folder.name)
-                home, me = publisher.record.home, ownership.server(self.root)
+                home, me = uploader.record.home, ownership.server(self.root)
                 if manifest is not None and manifest.server != me and manifest.home >= home:
                     self._hand_over(remote, folder, manifest.host)
                     return
                 if manifest is None or (manifest.server, manifest.home) != (me, home):
-                    publisher.record.digest = ""  # the store has lost it, or it was slow
-                publisher.large()
-                publisher.small(is_deleted=folder.parent.name == trash.FOLDER)
-                if not publisher.record.gone:  # else there is more to do in a while
+                    uploader.record.digest = ""  # the store has lost it, or it was slow
+                uploader.upload_large()
+                uploader.write_manifest(is_deleted=folder.parent.name == trash.FOLDER)
+                if not uploader.record.gone:  # else there is more to do in a while
                     self._seen[folder.name] = stamp
         except BlockingIOError:
             return

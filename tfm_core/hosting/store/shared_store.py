@@ -79,7 +79,7 @@ class Store(SharedStore):
             remote.create(f"{CALLS}/{folder.name}/home-{home:06d}", content)
         except AlreadyExists:
             raise Busy("Another server is taking over this run.") from None
-        self._fetch(folder)  # what its server published meanwhile
+        self._fetch(folder)  # what its server uploaded meanwhile
         known = sync_state.load(root, remote, folder.name)
         known.home, known.stamps, known.wanted, known.digest = home, {}, {}, ""
         for name in known.files:
@@ -88,16 +88,16 @@ class Store(SharedStore):
                 known.stamps[name] = stamp
         sync_state.save(root, remote, folder.name, known)
         ownership.set_mine(folder)
-        upload.Publisher(root, folder, remote).small()
+        upload.Uploader(root, folder, remote).write_manifest()
 
     def _fetch(self, folder: Path) -> None:
         remote = remote_of(self._url)
         if not follow.follow(folder.parent, remote, folder.name, large=True):
             raise Busy("This run cannot be fetched now. Try again later.")
 
-    def publishing(self, folder: Path, lost: Callable[[], None]) -> AbstractContextManager[None]:
+    def uploading(self, folder: Path, lost: Callable[[], None]) -> AbstractContextManager[None]:
         """Publish a run while it trains, and the rest of it at the end."""
-        return upload.publishing(folder, self._url, lost)
+        return upload.uploading(folder, self._url, lost)
 
     def mirror(self, root: Path) -> Mirror:
         """Return the mirror of a folder of runs, not started."""

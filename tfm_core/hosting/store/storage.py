@@ -83,7 +83,8 @@ class Remote:
 
         Raises StoreUnavailable.
         """
-        found = self._ask(lambda: self._fs.ls(self._at(folder), detail=True), missing=[])
+        nothing: list[dict[str, Any]] = []
+        found = self._ask(lambda: self._fs.ls(self._at(folder), detail=True), missing=nothing)
         names = {one["name"].rstrip("/").rpartition("/")[2]: one for one in found}
         return {name: _tag(one) for name, one in names.items() if one["type"] == "file"}
 

@@ -61,7 +61,7 @@ class Lost(Exception):
     """Another server took the run over."""
 
 
-class Publisher:
+class Uploader:
     """Uploads one run, with its lock (``sync_state.alone``), from two threads."""
 
     def __init__(self, root: Path, folder: Path, remote: Remote) -> None:
@@ -71,7 +71,7 @@ class Publisher:
         self.record = sync_state.load(root, remote, self.id)
         self._lock = threading.Lock()
 
-    def large(self) -> None:
+    def upload_large(self) -> None:
         """Upload the large files that changed. Raises StoreUnavailable and OSError."""
         there = dict(large_files(self.folder))
         for name, path in there.items():
@@ -82,7 +82,7 @@ class Publisher:
             if name not in there:
                 self._keep(name, None)
 
-    def small(self, *, is_deleted: bool = False) -> None:
+    def write_manifest(self, *, is_deleted: bool = False) -> None:
         """Write the manifest if anything changed. Raises StoreUnavailable and OSError."""
         with self._lock:
             large = {name: e for name, e in self.record.files.items() if LARGE.fullmatch(name)}
@@ -116,7 +116,7 @@ class Publisher:
             with self._lock:
                 sync_state.save(self.root, self.remote, self.id, self.record)
 
-    def calls(self) -> None:
+    def fetch_requests(self) -> None:
         """Fetch other servers' requests. Raises Lost, StoreUnavailable and OSError."""
         for name in sorted(self.remote.listing(f"{CALLS}/{self.id}")):
             home = _HOME.fullmatch(name)
@@ -127,7 +127,7 @@ class Publisher:
                 write_bytes(self.folder / "requests" / name, b"")
                 self.remote.remove(f"{CALLS}/{self.id}/{name}")
 
-    def drop_calls(self) -> None:
+    def drop_requests(self) -> None:
         """Remove requests to a worker that is gone. Raises StoreUnavailable."""
         names = self.remote.listing(f"{CALLS}/{self.id}")
         self.remote.remove(*(f"{CALLS}/{self.id}/{n}" for n in names if _REQUEST.fullmatch(n)))
@@ -153,7 +153,7 @@ class Publisher:
         parts = self.record.files.get(name, Entry()).parts
         done = sum(size for _name, size in parts)
         with path.open("rb") as file:
-            if file.seek(0, os.SEEK_END) < done:  # it was written anew
+            if file.seek(0, os.SEEK_END) < done:  # it was rewritten
                 parts, done = (), 0
             file.seek(done)
             content = file.read()
@@ -213,14 +213,14 @@ class Publisher:
         return bool(old)
 
 
-class _Live:
+class _LiveUpload:
     """Uploads a run while it trains: large files in one thread, the rest in another."""
 
     def __init__(self, folder: Path, url: str, lost: Callable[[], None]) -> None:
         self.folder, self._url, self._lost = folder, url, lost
         self._closed, self._is_lost = threading.Event(), False
         self._lock, self._is_locked = contextlib.ExitStack(), False
-        self._publisher: Publisher | None = None
+        self._uploader: Uploader | None = None
         self._troubles: dict[str, str | None] = {}
         self._threads = [
             threading.Thread(target=self._work, args=(part,), name=part, daemon=True)
@@ -239,7 +239,7 @@ class _Live:
         end, wait = time.monotonic() + FLUSH_SECONDS, 0.5
         while not self._is_lost and not self._try("large", "small", "end"):
             if time.monotonic() + wait >= end:
-                logger.warning("Run %s is not published yet.", self.folder.name)
+                logger.warning("Run %s is not uploaded yet.", self.folder.name)
                 break
             time.sleep(wait)
             wait = min(2 * wait, LONGEST_WAIT)
@@ -254,35 +254,35 @@ class _Live:
         """Do some parts; return whether that worked."""
         part = parts[0]
         try:
-            publisher = self._publisher_for(part)
-            if publisher is not None:
-                self._publish(publisher, parts)
+            uploader = self._uploader_for(part)
+            if uploader is not None:
+                self._upload(uploader, parts)
             self._note(part, None)
-            return publisher is not None
+            return uploader is not None
         except Lost:
             self._is_lost = True
             self._lost()
         except StoreUnavailable as error:
             self._note(part, error.sentence)
         except OSError as error:  # a full disk here, which the training reports too
-            logger.warning("Run %s could not be published: %s", self.folder.name, error)
+            logger.warning("Run %s could not be uploaded: %s", self.folder.name, error)
         except Exception:  # the next try may succeed
-            logger.exception("Run %s could not be published.", self.folder.name)
+            logger.exception("Run %s could not be uploaded.", self.folder.name)
         return False
 
-    def _publish(self, publisher: Publisher, parts: tuple[str, ...]) -> None:
+    def _upload(self, uploader: Uploader, parts: tuple[str, ...]) -> None:
         if "small" in parts:
-            publisher.calls()
+            uploader.fetch_requests()
         if "large" in parts:
-            publisher.large()
+            uploader.upload_large()
         if "small" in parts:
-            publisher.small()
+            uploader.write_manifest()
         if "end" in parts:
-            publisher.drop_calls()
+            uploader.drop_requests()
 
-    def _publisher_for(self, part: str) -> Publisher | None:
-        """Return the run's publisher, or None while another process has its lock."""
-        if self._publisher is None and (part == "small" or self._closed.is_set()):
+    def _uploader_for(self, part: str) -> Uploader | None:
+        """Return the run's uploader, or None while another process has its lock."""
+        if self._uploader is None and (part == "small" or self._closed.is_set()):
             root, remote = self.folder.parent, remote_of(self._url)
             if not self._is_locked:
                 try:
@@ -290,10 +290,10 @@ class _Live:
                 except BlockingIOError:
                     return None
                 self._is_locked = True
-            publisher = Publisher(root, self.folder, remote)
-            publisher.drop_calls()  # what an earlier worker did not live to answer
-            self._publisher = publisher
-        return self._publisher
+            uploader = Uploader(root, self.folder, remote)
+            uploader.drop_requests()  # what an earlier worker did not live to answer
+            self._uploader = uploader
+        return self._uploader
 
     def _note(self, part: str, sentence: str | None) -> None:
         before = next(filter(None, self._troubles.values()), None)
@@ -306,12 +306,12 @@ class _Live:
 
 
 @contextlib.contextmanager
-def publishing(folder: Path, url: str, lost: Callable[[], None]) -> Iterator[None]:
+def uploading(folder: Path, url: str, lost: Callable[[], None]) -> Iterator[None]:
     """Publish a run while it trains, and the rest of it at the end.
 
     lost: called from a thread where another server took the run over.
     """
-    live = _Live(folder, url, lost)
+    live = _LiveUpload(folder, url, lost)
     live.start()
     try:
         yield

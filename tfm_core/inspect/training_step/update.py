@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from tfm_core.inspect.training_step.step import StepTaken
-from tfm_core.variants.optimisers import Optimiser, UpdateLine
-from tfm_core.variants.optimisers.muon import ITERATED
+from tfm_core.variants.optimisers import ITERATED, Optimiser, UpdateLine
 
 
 def one_weight(

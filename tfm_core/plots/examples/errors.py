@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from tfm_core.inspect.errors.groups import AnswerGroup
 from tfm_core.inspect.errors.scores import Calibration
 from tfm_core.plots.heads.attention import Theme
-from tfm_core.plots.kinds import error_bars, lay_out, ticks
+from tfm_core.plots.kinds import error_bars, frame, lay_out, ticks
 from tfm_core.plots.palette import CARDS, COLOURS, GREY, INKS
 from tfm_core.plots.texts.writing import marked
 from tfm_core.sentences import N_, Paragraph
@@ -77,14 +77,8 @@ def confusion(
     end = len(names) - 0.5
     if chosen is not None:
         row, column = chosen
-        figure.add_shape(
-            type="rect",
-            x0=column - 0.5,
-            x1=column + 0.5,
-            y0=row - 0.5,
-            y1=row + 0.5,
-            line={"color": INKS[theme], "width": 3},
-        )
+        ends = (column - 0.5, row - 0.5, column + 0.5, row + 0.5)
+        figure.add_shape(frame(*ends, colour=INKS[theme], width=3))
     return lay_out(
         figure,
         height=height,
@@ -110,7 +104,7 @@ def _short(name: str) -> str:
 def accuracies(groups: Sequence[AnswerGroup], kind: str) -> go.Figure:
     """Draw the share right of each group, one below the other, with its 95 % interval.
 
-    kind: what groups are told apart by.
+    kind: what distinguishes the groups.
     """
     share = np.array([group.accuracy for group in groups])
     ends = np.array([group.interval for group in groups])

@@ -15,7 +15,8 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.plots.heads.attention import Floats, Theme
-from tfm_core.plots.heads.patches import OVERLAY, picture_trace
+from tfm_core.plots.heads.patches import picture_trace, veil
+from tfm_core.plots.kinds import HIDDEN, frame, picture_axes
 from tfm_core.plots.palette import INKS, SKY, VERMILION
 from tfm_core.sentences import N_
 
@@ -45,11 +46,23 @@ def caption_strip(
     rows = max(1, math.ceil(len(words) / COLUMNS))
     size, share = picture.shape[-1], _NOTED if notes else _WORD
     highest = float(maps.max()) if top is None else top
+    numbers = range(1, maps.shape[-1] + 1)
+    places = [[f"{row},{column}" for column in numbers] for row in numbers]
     figure = go.Figure()
     for index, word in enumerate(words):
         axis = "" if index == 0 else str(index + 1)
-        veil = _veil(maps[index], size / maps.shape[-1], highest, word)
-        for trace in (picture_trace(picture), veil):
+        label = escape(word)
+        overlay = veil(
+            maps[index],
+            size / maps.shape[-1],
+            highest or 1.0,
+            showscale=False,
+            customdata=places,
+            hovertemplate=N_(
+                "{label}<br>patch %{{customdata}}: weight %{{z:.4f}}<extra></extra>", label=label
+            ),
+        )
+        for trace in (picture_trace(picture), overlay):
             figure.add_trace(trace.update(xaxis=f"x{axis}", yaxis=f"y{axis}"))
         figure.update_layout(_axes(axis, index, rows, size, share))
         note = f"<br>{escape(notes[index])}" if index < len(notes) else ""
@@ -65,7 +78,9 @@ def caption_strip(
         )
         box = boxes[index]
         if box is not None:
-            figure.add_shape(_outline(box, axis))
+            edges = [float(edge) - 0.5 for edge in box]
+            outline = frame(*edges, colour=SKY, width=2)
+            figure.add_shape(outline, xref=f"x{axis}", yref=f"y{axis}")
     return figure.update_layout(
         height=round(rows * _SIDE / share) + 8,
         margin={"l": 4, "r": 4, "t": 4, "b": 4},
@@ -88,47 +103,7 @@ def _axes(axis: str, index: int, rows: int, size: int, share: float) -> dict[str
         "scaleanchor": f"x{axis}",
         "constraintoward": "top",
     }
-    hidden = {"visible": False, "constrain": "domain"}
-    return {f"xaxis{axis}": hidden | across, f"yaxis{axis}": hidden | down}
-
-
-def _outline(box: Sequence[int], axis: str) -> dict[str, Any]:
-    left, upper, right, lower = (float(edge) - 0.5 for edge in box)
-    return {
-        "type": "rect",
-        "xref": f"x{axis}",
-        "yref": f"y{axis}",
-        "x0": left,
-        "y0": upper,
-        "x1": right,
-        "y1": lower,
-        "line": {"color": SKY, "width": 2},
-    }
-
-
-def _veil(weights: Floats, size: float, top: float, word: str) -> go.Heatmap:
-    centres = (np.arange(len(weights)) + 0.5) * size - 0.5
-    return go.Heatmap(
-        z=weights,
-        x=centres,
-        y=centres,
-        zmin=0,
-        zmax=top or 1.0,
-        colorscale=[list(stop) for stop in OVERLAY],
-        showscale=False,
-        xgap=1,
-        ygap=1,
-        customdata=[
-            [f"{row + 1},{column + 1}" for column in range(len(weights))]
-            for row in range(len(weights))
-        ],
-        hovertemplate=N_(
-            "{label}<br>patch %{{customdata}}: weight %{{z:.4f}}<extra></extra>", label=escape(word)
-        ),
-    )
-
-
-_HEIGHT = 320
+    return {f"xaxis{axis}": HIDDEN | across, f"yaxis{axis}": HIDDEN | down}
 
 
 def caption_scene(
@@ -146,20 +121,17 @@ def caption_scene(
         is_bad = i in overlapping
         left, top, right, bottom = (float(edge) - 0.5 for edge in square)
         colour = VERMILION if is_bad else SKY
-        figure.add_shape(
-            type="rect", x0=left, x1=right, y0=top, y1=bottom,
-            line={"color": colour, "width": 4 if is_bad else 2},
-        )  # fmt: skip
+        edges = (left, top, right, bottom)
+        figure.add_shape(frame(*edges, colour=colour, width=4 if is_bad else 2))
         figure.add_annotation(
             x=left, y=top, xanchor="left", yanchor="top", text=f"<b>{i + 1}</b>", showarrow=False,
             font={"size": 14, "color": colour},
         )  # fmt: skip
-    ends = (-0.5, picture.shape[-1] - 0.5)
-    hidden = {"visible": False, "constrain": "domain"}
+    x, y = picture_axes(picture.shape[-1])
     return figure.update_layout(
-        xaxis={**hidden, "range": ends},
-        yaxis={**hidden, "range": ends[::-1], "scaleanchor": "x"},
-        height=_HEIGHT,
+        xaxis=x,
+        yaxis=y,
+        height=320,
         margin={"l": 4, "r": 4, "t": 4, "b": 4},
         showlegend=False,
         dragmode=False,

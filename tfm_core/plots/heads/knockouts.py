@@ -48,11 +48,7 @@ def pruning_curve(curves: HeadPruning, measure: str = "accuracy") -> go.Figure:
 
 
 def _line(
-    x: list[int],
-    y: npt.NDArray[np.float64],
-    name: str,
-    dash: Literal["solid", "dash"],
-    form: str,
+    x: list[int], y: npt.NDArray[np.float64], name: str, dash: Literal["solid", "dash"], form: str
 ) -> go.Scatter:
     is_ordered = dash == "solid"
     return go.Scatter(

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.plots.heads.attention import MASKED, Floats, Theme, legend_to, top_of
+from tfm_core.plots.kinds import frame, lay_out, picture_axes
 from tfm_core.plots.palette import VERMILION
 
-_OUTLINE = VERMILION  # the patch that asks
 INK = "230, 159, 0"
 """Attention over a picture: red, green, blue."""
 OVERLAY = ((0.0, f"rgba({INK}, 0)"), (1.0, f"rgba({INK}, 0.75)"))
@@ -37,31 +37,29 @@ def patch_overlay(
     weights = np.asarray(weights, np.float32)
     side = weights.shape[0]
     size = picture.shape[-1] / side  # pixels to a side of a patch
-    centres = (np.arange(side) + 0.5) * size - 0.5
-    figure = go.Figure([_veil(weights, centres, top), picture_trace(picture)])
+    end = top_of(weights) if top is None else top
+    texts = [
+        [f"patch {row},{column}: weight {weight:.4f}" for column, weight in enumerate(line, 1)]
+        for row, line in enumerate(weights, 1)
+    ]
+    overlay = veil(weights, size, end, colorbar=legend_to(end), hoverinfo="text", hovertext=texts)
+    figure = go.Figure([overlay, picture_trace(picture)])
     if chosen is not None:
         left, upper = chosen[1] * size - 0.5, chosen[0] * size - 0.5
-        figure.add_shape(
-            type="rect",
-            x0=left,
-            x1=left + size,
-            y0=upper,
-            y1=upper + size,
-            line={"color": _OUTLINE, "width": 3},
-        )
-    figure.update_layout(
-        title={"text": escape(title, quote=False)},
+        ends = (left, upper, left + size, upper + size)
+        figure.add_shape(frame(*ends, colour=VERMILION, width=3))
+    x, y = picture_axes(picture.shape[-1])
+    return lay_out(
+        figure,
         height=380,
-        margin={"l": 8, "r": 8, "t": 80 if title else 48, "b": 8},
+        top=80 if title else 48,
+        x=x,
+        y=y,
+        title={"text": escape(title, quote=False)},
         hovermode="closest",
         dragmode=False,
         plot_bgcolor=MASKED[theme],
     )
-    shown: dict[str, Any] = {"visible": False, "constrain": "domain"}
-    ends = (-0.5, picture.shape[-1] - 0.5)
-    figure.update_xaxes(range=ends, **shown)
-    figure.update_yaxes(range=ends[::-1], scaleanchor="x", **shown)
-    return figure
 
 
 def patch_weights(weights: Floats, query: int | None, *, has_cls: bool) -> Floats:
@@ -85,8 +83,9 @@ def picture_trace(picture: npt.NDArray[np.uint8]) -> go.Image:
     return go.Image(z=np.moveaxis(colours, 0, -1).astype(np.uint8), hoverinfo="skip")
 
 
-def _veil(weights: Floats, centres: Floats, top: float | None) -> go.Heatmap:
-    top = top_of(weights) if top is None else top
+def veil(weights: Floats, size: float, top: float, **more: Any) -> go.Heatmap:
+    """Return attention (side, side) to lay over a picture. size: pixels to a side of a patch."""
+    centres = (np.arange(len(weights)) + 0.5) * size - 0.5
     return go.Heatmap(
         z=weights,
         x=centres,
@@ -94,12 +93,7 @@ def _veil(weights: Floats, centres: Floats, top: float | None) -> go.Heatmap:
         zmin=0,
         zmax=top,
         colorscale=[list(stop) for stop in OVERLAY],
-        colorbar=legend_to(top),
         xgap=1,
         ygap=1,
-        hoverinfo="text",
-        hovertext=[
-            [f"patch {row},{column}: weight {weight:.4f}" for column, weight in enumerate(line, 1)]
-            for row, line in enumerate(weights, 1)
-        ],
+        **more,
     )

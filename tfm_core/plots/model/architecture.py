@@ -60,9 +60,7 @@ def bars(values: Mapping[str, float], x_title: str) -> go.Figure:
     return lay_out(figure, height=60 + 38 * max(3, len(names)), x={"title": x_title}, y={})
 
 
-def _told_apart(
-    parts: Mapping[str, Sequence[float]],
-) -> list[tuple[list[str], Sequence[float]]]:
+def _told_apart(parts: Mapping[str, Sequence[float]]) -> list[tuple[list[str], Sequence[float]]]:
     """Return each line once, with the names of all the parts that lie on it."""
     lines: list[tuple[list[str], Sequence[float]]] = []
     for name, values in parts.items():
@@ -169,20 +167,25 @@ def histograms(
     figure = go.Figure()
     for name, (edges, shares) in weights.items():
         colour, dash = looks.get(name, (GREY, "solid"))
-        figure.add_scatter(
-            x=((edges[1:] + edges[:-1]) / 2).astype(np.float32),
-            y=np.asarray(shares, np.float32),
-            name=N_("{name} training", name=name),
-            mode="lines",
-            line={"color": colour, "dash": dash, "shape": "hvh", "width": 2},
-            fill="tozeroy",
-            hovertemplate="%{x:.4f}: %{y:.2%}<extra>" + name + "</extra>",
-        )
+        hover = "%{x:.4f}: %{y:.2%}<extra>" + name + "</extra>"
+        figure.add_trace(_steps(edges, shares, colour, dash, hover))
+        figure.data[-1].update(name=N_("{name} training", name=name), fill="tozeroy")
     return lay_out(
         figure,
         height=320,
         x={"title": N_("weight of {title}", title=title)},
         y={"title": N_("share of weights"), "tickformat": ".1%", "rangemode": "tozero"},
+    )
+
+
+def _steps(edges: Floats, shares: Floats, colour: str, dash: str, hover: str) -> go.Scatter:
+    """Return a distribution as a line of steps: shares (bins,) between edges (bins + 1,)."""
+    return go.Scatter(
+        x=((edges[1:] + edges[:-1]) / 2).astype(np.float32),
+        y=np.asarray(shares, np.float32),
+        mode="lines",
+        line={"color": colour, "dash": dash, "shape": "hvh", "width": 2},
+        hovertemplate=hover,
     )
 
 
@@ -213,19 +216,9 @@ def histogram(layers: Mapping[str, Floats], edges: Floats) -> go.Figure:
     figure = go.Figure()
     colours, dashes = (BLUE, ORANGE, GREEN, PURPLE, GREY), ("solid", "dash", "dot", "dashdot")
     for number, (name, shares) in enumerate(layers.items()):
-        figure.add_scatter(
-            x=((edges[1:] + edges[:-1]) / 2).astype(np.float32),
-            y=np.asarray(shares, np.float32),
-            name=name,
-            mode="lines",
-            line={
-                "color": colours[number % len(colours)],
-                "dash": dashes[number % len(dashes)],
-                "shape": "hvh",
-                "width": 2,
-            },
-            hovertemplate="u = %{x:.2f}: %{y:.2%}<extra>" + name + "</extra>",
-        )
+        colour, dash = colours[number % len(colours)], dashes[number % len(dashes)]
+        hover = "u = %{x:.2f}: %{y:.2%}<extra>" + name + "</extra>"
+        figure.add_trace(_steps(edges, shares, colour, dash, hover).update(name=name))
     reference_line(figure, x=0)
     return lay_out(
         figure,

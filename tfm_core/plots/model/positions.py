@@ -19,7 +19,7 @@ from tfm_core.plots.heads.attention import (
     Theme,
     short,
 )
-from tfm_core.plots.kinds import COLORWAY, bars, from_zero, lay_out, reference_line, ticks
+from tfm_core.plots.kinds import COLORWAY, HIDDEN, bars, from_zero, lay_out, reference_line, ticks
 from tfm_core.plots.palette import BLUE, COLOURS, GREY, HUES, VERMILION
 from tfm_core.plots.training.stage import thin
 from tfm_core.sentences import N_
@@ -221,9 +221,8 @@ def hands(turns: Floats, positions: Sequence[int]) -> go.Figure:
                 ),
             )
     across = [-1.2, 2.4 * (n_pairs - 1) + 1.2]
-    hidden: dict[str, Any] = {"visible": False, "constrain": "domain"}
-    y = {"scaleanchor": "x", "range": [-1.6, 1.2], **hidden}
-    return lay_out(figure, height=230, x={"range": across, **hidden}, y=y)
+    y = {"scaleanchor": "x", "range": [-1.6, 1.2], **HIDDEN}
+    return lay_out(figure, height=230, x={"range": across, **HIDDEN}, y=y)
 
 
 def _axes(figure: go.Figure, x: dict[str, Any], y: dict[str, Any]) -> go.Figure:

@@ -1,8 +1,7 @@
-"""A tensor before and after: every element in its own colour, so that the eye can follow it.
+"""A tensor before and after an operation, with a colour for each element.
 
-The colour says where an element lay in the memory of its input, from dark to bright; the second
-input has hues of its own. Beside the colour its number is written, and pointing at an element
-lights it up wherever it went.
+The colour shows where an element lay in the memory of its input, from dark to bright; the second
+input has other hues. Pointing at an element highlights it everywhere.
 """
 
 from __future__ import annotations
@@ -55,10 +54,9 @@ class Colours:
     def fill(self, origin: int) -> str:
         """Return the colour of an element."""
         first = self.sizes[0]
-        stops, index, size = (
-            (FIRST, origin, first) if origin < first else (SECOND, origin - first, self.sizes[1])
-        )
-        return mixed(stops, index / max(1, size - 1))
+        if origin < first:
+            return mixed(FIRST, origin / max(1, first - 1))
+        return mixed(SECOND, (origin - first) / max(1, self.sizes[1] - 1))
 
 
 def tensor_board(
@@ -70,21 +68,17 @@ def tensor_board(
     name: what a click on an element sends. extra: facts to stand with the measured ones.
     """
     if look.values.size == 0:
-        cells: Array = np.array(
-            [[SheetCell("none", _GREY, "no elements", role="out")]], dtype=object
-        )
-        panels = [Panel(_rows(cells))]
+        panels = [Panel(((SheetCell("none", _GREY, "no elements", role="out"),),))]
     else:
         panels = _panels(look, _cells(look, title, colours))
     return Board(title, tuple(panels), name=name, sign=sign, facts=(*facts(look), *extra))
 
 
 def facts(look: TensorView) -> tuple[str, ...]:
-    """Return what was measured, in short: shape, axes, strides, offset, order, type."""
-    axes = " × ".join(look.axes) or "no axes"
+    """Return shape, axes, strides, offset, order and type as short texts."""
     return (
         f"shape {_tuple(look.shape)}",
-        axes,
+        " × ".join(look.axes) or "no axes",
         f"strides {_tuple(look.strides)}",
         f"offset {look.offset}",
         "contiguous" if look.is_contiguous else "not contiguous",
@@ -93,7 +87,7 @@ def facts(look: TensorView) -> tuple[str, ...]:
 
 
 def _tuple(numbers: Sequence[int]) -> str:
-    return f"({', '.join(map(str, numbers))}{',' if len(numbers) == 1 else ''})"
+    return str(tuple(map(int, numbers)))
 
 
 def _cells(look: TensorView, title: str, colours: Colours) -> Array:
@@ -114,12 +108,11 @@ def _cell(
     where: tuple[int, Index, list[tuple[str, str]] | None],
 ) -> SheetCell:  # fmt: skip
     flat, index, shaded = where
-    fill = _GREY
+    is_new, fill = origin == NEW, _GREY
     if shaded is not None:
         fill = shaded[flat]
-    elif origin != NEW:
+    elif not is_new:
         fill = (colours.fill(origin),) * 2
-    is_new = origin == NEW
     role = "out" if is_new and shaded is None else ""
     if index == colours.picked:
         role = "picked"

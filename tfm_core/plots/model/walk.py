@@ -12,7 +12,8 @@ import plotly.graph_objects as go
 
 from tfm_core.config.shape import patches_per_side
 from tfm_core.plots.heads.attention import LEGEND, MASKED, SCALES, Theme, short
-from tfm_core.plots.kinds import lay_out, ticks
+from tfm_core.plots.heads.patches import picture_trace
+from tfm_core.plots.kinds import lay_out, picture_axes, ticks
 from tfm_core.plots.palette import BLUE, GREY, VERMILION
 from tfm_core.sentences import N_
 from tfm_core.variants import forms
@@ -61,6 +62,8 @@ def tensor_map(
         ]
         for r, line_said, line in zip(rows, texts_in, values.tolist(), strict=True)
     ]
+    template = "%{z:.0f}" if is_whole_number else "%{z:.2f}"
+    template = template if words is None else f"%{{text}}<br>{template}"
     is_small = values.size <= _MAX_WRITTEN and max(values.shape) <= 16
     # the whole layout at once: plotly takes milliseconds for each update of a figure
     return go.Figure(
@@ -78,7 +81,7 @@ def tensor_map(
             hovertext=texts,
             hoverinfo="text",
             text=words,
-            texttemplate=_template(words, is_whole_number=is_whole_number) if is_small else None,
+            texttemplate=template if is_small else None,
             textfont={"size": 10},
             xgap=1 if values.shape[1] <= 40 else 0,
             ygap=1 if values.shape[0] <= 40 else 0,
@@ -97,11 +100,6 @@ def _number(value: float, form: str) -> str:
     return "masked" if np.isnan(value) else format(value, form)
 
 
-def _template(words: Sequence[Sequence[str]] | None, *, is_whole_number: bool) -> str:
-    number = "%{z:.0f}" if is_whole_number else "%{z:.2f}"
-    return number if words is None else f"%{{text}}<br>{number}"
-
-
 def _ticks(names: Sequence[str]) -> dict[str, Any]:
     every = -(-len(names) // _MAX_TICKS)
     shown = range(0, len(names), every)
@@ -113,12 +111,10 @@ def cut_picture(
     picture: npt.NDArray[np.uint8], patch_size: int, theme: Theme = "light"
 ) -> go.Figure:
     """Draw a picture (C, height, width) with the borders and the numbers of its patches, from 0."""
-    channels = np.broadcast_to(picture, (3, *picture.shape[1:])) if len(picture) == 1 else picture
     size = picture.shape[-1]
     per_side = patches_per_side(size, patch_size)
-    figure = go.Figure(
-        go.Image(z=np.moveaxis(channels, 0, -1), hovertemplate="%{z}<extra></extra>")
-    )
+    shown = picture_trace(picture).update(hoverinfo=None, hovertemplate="%{z}<extra></extra>")
+    figure = go.Figure(shown)
     for i in range(per_side + 1):
         at = i * patch_size - 0.5
         line = {"color": VERMILION, "width": 2}
@@ -137,13 +133,8 @@ def cut_picture(
                 bgcolor=VERMILION,
                 font={"size": 10, "color": "#ffffff"},
             )
-    hidden: dict[str, Any] = {"visible": False, "constrain": "domain"}
-    return lay_out(
-        figure,
-        height=340,
-        x={"range": (-0.5, size - 0.5), **hidden},
-        y={"range": (size - 0.5, -0.5), "scaleanchor": "x", **hidden},
-    )
+    x, y = picture_axes(size)
+    return lay_out(figure, height=340, x=x, y=y)
 
 
 def entropies(
@@ -158,12 +149,12 @@ def entropies(
     mistake: the wrong scale, a name of SCALES.
     """
     width = forms.SCALES[mistake].width
-    scale_name = f"/ sqrt({width})" if width else "not scaled"
+    scale_name = f"/ sqrt({width})" if width else N_("not scaled")
     figure = go.Figure()
     positions = list(range(len(queries)))
     lines: tuple[tuple[str, Floats, dict[str, Any]], ...] = (
-        ("equal shares, log2 of the keys", most, {"color": GREY, "dash": "dot"}),
-        (f"{scale_name}, the mistake", wrong, {"color": VERMILION, "dash": "dash"}),
+        (N_("equal shares, log2 of the keys"), most, {"color": GREY, "dash": "dot"}),
+        (N_("{scale}, the mistake", scale=scale_name), wrong, {"color": VERMILION, "dash": "dash"}),
         ("/ sqrt(d_head)", right, {"color": BLUE}),
     )
     for name, values, line in lines:

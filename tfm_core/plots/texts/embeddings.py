@@ -267,8 +267,8 @@ def _place_axes(
     figure: go.Figure, projection: Projection, reach: list[list[float]], *, in_space: bool
 ) -> None:
     titles = [
-        f"component {index + 1} ({share:.0%} of the variance)"
-        for index, share in enumerate(projection.explained)
+        N_("component {n} ({share} of the variance)", n=n, share=f"{share:.0%}")
+        for n, share in enumerate(projection.explained, 1)
     ]
     if in_space:
         axis = {"backgroundcolor": "rgba(0,0,0,0)", "gridcolor": GREY}
@@ -332,7 +332,7 @@ def _controls(figure: go.Figure, steps: Sequence[int], *, redraw: bool) -> None:
         "pad": {"b": 4},
         "buttons": [
             {"label": label, "method": "animate", "execute": False, "args": list(args)}
-            for label, args in (("▶ Play", (None, motion)), ("❚❚ Pause", ([None], shown)))
+            for label, args in ((N_("▶ Play"), (None, motion)), (N_("❚❚ Pause"), ([None], shown)))
         ],
     }
     figure.update_layout(

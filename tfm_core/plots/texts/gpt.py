@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 
 from tfm_core.inspect.text.gpt_reading import Digits, LensReading
 from tfm_core.plots.heads.attention import LEGEND
-from tfm_core.plots.kinds import bars, lay_out, sequential, ticks
+from tfm_core.plots.kinds import bars, frame, lay_out, sequential, ticks
 from tfm_core.plots.palette import COLOURS, GREY, ThemeName
 from tfm_core.plots.texts.writing import marked
 from tfm_core.sentences import N_
@@ -27,7 +27,7 @@ def shown(token: str) -> str:
 
 
 def guesses(best: Sequence[tuple[str, float]], truth: str, chance: float, rank: int) -> go.Figure:
-    """Bars of the likeliest tokens, the one that came marked, even where it is not among them."""
+    """Draw the likeliest tokens as bars, and always the true one, marked."""
     rows = [(token, p, token == truth) for token, p in best]
     if not any(is_true for *_, is_true in rows):
         rows.append((truth, chance, True))
@@ -46,11 +46,11 @@ def guesses(best: Sequence[tuple[str, float]], truth: str, chance: float, rank: 
 
 
 def before_and_after(tokens: Sequence[str], before: Floats, after: Floats) -> go.Figure:
-    """Bars of the likeliest next tokens, as the model has them and as they are drawn from."""
+    """Draw the likeliest next tokens as bars: of the model, and of the sampler."""
     figure = go.Figure()
     for name, values, colour, pattern in (
-        ("model", before, GREY, "/"),
-        ("drawn from", after, COLOURS["decoder"], ""),
+        (N_("model"), before, GREY, "/"),
+        (N_("sampled from"), after, COLOURS["decoder"], ""),
     ):
         figure.add_trace(
             bars(
@@ -59,7 +59,7 @@ def before_and_after(tokens: Sequence[str], before: Floats, after: Floats) -> go
                 colour,
                 name=name,
                 marker={"pattern": {"shape": pattern}},
-                hovertemplate=f"{name}: %{{x:.5f}}<extra></extra>",
+                hovertemplate="%{fullData.name}: %{x:.5f}<extra></extra>",
             )
         )
     figure.update_layout(barmode="group")
@@ -73,9 +73,9 @@ def _bars(figure: go.Figure, names: Sequence[str]) -> go.Figure:
 
 
 def lens_map(looked: LensReading, theme: ThemeName, *, most: int = 24) -> go.Figure:
-    """A row for each token read, a column for each depth, the last layer at the right.
+    """Draw the likeliest next token for each token read (down) at each depth (across).
 
-    A cell says the likeliest next token there. most: tokens that are shown, the first ones.
+    most: how many tokens to show, the first ones.
     """
     lens = looked.lens
     depth, length = len(lens.probability), min(most, lens.probability.shape[1])
@@ -129,7 +129,7 @@ def _cells(theme: ThemeName) -> dict[str, Any]:
 
 
 def digit_map(digits: Digits, theme: ThemeName) -> go.Figure:
-    """A column for each column of the answer, a row for each digit: the probability of each.
+    """Draw the probability of each digit (down) at each position of the answer (across).
 
     The true digits have a frame and a tick.
     """
@@ -158,11 +158,8 @@ def digit_map(digits: Digits, theme: ThemeName) -> go.Figure:
         )
     )
     for row, column in true_cells:
-        figure.add_shape(
-            type="rect",
-            x0=column + 0.5, x1=column + 1.5, y0=row - 0.5, y1=row + 0.5,
-            line={"color": COLOURS["right"], "width": 3},
-        )  # fmt: skip
+        ends = (column + 0.5, row - 0.5, column + 1.5, row + 0.5)
+        figure.add_shape(frame(*ends, colour=COLOURS["right"], width=3))
     return lay_out(
         figure,
         height=480,

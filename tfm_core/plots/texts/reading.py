@@ -1,4 +1,4 @@
-"""Figures of reading: labels, which words they come from, and what may stand in a gap."""
+"""Figures of encoders: labels, the words behind them, and candidates for a gap."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tfm_core.sentences import N_
 
 _LABELS = {"negative": VERMILION, "neutral": GREY, "positive": GREEN}
 EXPLAINED: dict[str, tuple[str, str, str]] = {  # name -> words, colour, pattern
-    "needed": ("lost without it", VERMILION, ""),
-    "relevance": ("relevance", BLUE, "/"),
-    "rollout": ("rollout", PURPLE, "x"),
+    "needed": (N_("lost without it"), VERMILION, ""),
+    "relevance": (N_("relevance"), BLUE, "/"),
+    "rollout": (N_("rollout"), PURPLE, "x"),
 }
 
 
@@ -47,7 +47,7 @@ def _word_ticks(names: Sequence[str], marked: Sequence[int]) -> dict[str, Any]:
 def head_rows(
     heads: Floats, words: Sequence[str], *, theme: Theme, marked: Sequence[int] = ()
 ) -> go.Figure:
-    """Draw where one query looks in every head. heads: (L, H, n) weights; head down, word across.
+    """Draw the attention of one query in every head: heads (L, H, n), head down, word across.
 
     marked: places of words with a sign. Raises ValueError when weights and words do not fit.
     """
@@ -83,7 +83,7 @@ def head_rows(
 def word_bars(
     words: Sequence[str], values: Mapping[str, Floats], marked: Sequence[int] = ()
 ) -> go.Figure:
-    """Draw what each explanation says of each word, as a share of its largest value.
+    """Draw the value of each word in each explanation, as a share of the largest.
 
     values: a name in EXPLAINED -> (n,). marked: places of words with a sign.
     """
@@ -118,15 +118,15 @@ def word_bars(
 
 
 def word_choice(words: Sequence[str], model: Floats, truth: Floats | None) -> go.Figure:
-    """Draw what may stand in a gap: the model's probabilities beside the true ones, both (n,).
+    """Draw candidates for a gap: the model's probabilities beside the true ones, both (n,).
 
-    truth: None where nothing fits.
+    truth: None if no word fits.
     """
     figure = go.Figure()
     names = [escape(word, quote=False) for word in words]
-    sides = [("model", model, BLUE, "")]
+    sides = [(N_("model"), model, BLUE, "")]
     if truth is not None:
-        sides.insert(0, ("truth", truth, GREEN, "/"))
+        sides.insert(0, (N_("truth"), truth, GREEN, "/"))
     for label, values, colour, pattern in sides:
         figure.add_trace(
             bars(

@@ -17,6 +17,7 @@ import plotly.graph_objects as go
 from tfm_core.inspect.writing.beams import BeamNode
 from tfm_core.inspect.writing.beside import BesideTruth, Said
 from tfm_core.inspect.writing.steps import in_nats
+from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.palette import COLOURS, GREY, ORANGE
 from tfm_core.sentences import N_
 
@@ -79,12 +80,12 @@ def written_text(tokens: Sequence[str], chances: Sequence[float], n_prompt: int,
 
 
 def visible(token: str) -> str:
-    """Return a token as it can be seen: a line break as ↵."""
+    """Return a token with a line break as ↵."""
     return "↵" if token == "\n" else token
 
 
 def marked(token: str) -> str:
-    """Return a token that stands by itself: the spaces that it begins with as ␣, too."""
+    """Return a token as shown alone: leading spaces as ␣, a line break as ↵."""
     rest = token.lstrip(" ")
     return "␣" * (len(token) - len(rest)) + visible(rest)
 
@@ -139,17 +140,14 @@ def beam_tree(nodes: Sequence[BeamNode], *, most: int = 16) -> go.Figure:
     for lives, colour in ((False, GREY), (True, COLOURS["cross"])):
         figure.add_scatter(**_marks([node for node in shown if node.lives == lives], colour))
     depth = max(node.place for node in shown) + 1
-    figure.update_layout(
-        height=70 + 52 * depth, margin={"l": 8, "r": 8, "t": 8, "b": 8}, showlegend=False
+    plain: dict[str, Any] = {"dtick": 1, "showgrid": False, "zeroline": False}
+    return lay_out(
+        figure,
+        height=70 + 52 * depth,
+        x={"title": N_("token"), "range": [first + 0.4, last + 1.6], **plain},
+        y={"title": N_("beam rank"), "range": [depth + 0.75, 0.4], **plain},
+        showlegend=False,
     )
-    figure.update_xaxes(
-        title=N_("token"), range=[first + 0.4, last + 1.6], dtick=1, showgrid=False, zeroline=False
-    )
-    figure.update_yaxes(
-        title=N_("beam rank"), range=[depth + 0.75, 0.4], dtick=1, showgrid=False,
-        zeroline=False,
-    )  # fmt: skip
-    return figure
 
 
 def _marks(nodes: Sequence[BeamNode], colour: str) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Learning curves: what each batch said, its running mean, and what unseen examples say.
+"""Learning curves: each training batch, their running mean, and unseen examples.
 
 Training is a thin line under a thick smoothed one; validation is a line with markers, the test a
 star at the end. Dashed lines are known before training: chance, the loss of guessing, the floor.
@@ -96,20 +96,21 @@ def _train_lines(train: Measurements, window: int, is_log: bool, number: str) ->
     smoothed = smooth(values, window)
     lines = []
     if window > 1:
-        lines.append(
-            _line(steps, values, is_log, f"{train.name}, this batch", {"width": 1}, number)
-        )
+        name = f"{train.name}, this batch"
+        lines.append(_line(steps, values, is_log, name, {"width": 1}, number))
         lines[0].update(opacity=0.35, showlegend=False)
     name = f"{train.name}, mean of {window}" if window > 1 else train.name
     lines.append(_line(steps, smoothed, is_log, name, {"width": 2.5}, number))
     lines[-1].update(name=train.name)
-    return lines
+    return [line.update(legendgroup="train") for line in lines]
 
 
 def _line(
     steps: Floats, values: Floats, is_log: bool, name: str, line: dict[str, Any], number: str
 ) -> go.Scatter:
-    steps, values = _on_axis(steps, values, is_log)
+    """Return a line that is thinned; where the axis is logarithmic, step 0 has no place on it."""
+    shown = steps >= 1 if is_log else slice(None)
+    steps, values = steps[shown], values[shown]
     kept = thin(steps, values, is_log=is_log)
     return go.Scatter(
         x=steps[kept],
@@ -117,7 +118,6 @@ def _line(
         name=name,
         mode="lines",
         line={"color": COLOURS["train"], **line},
-        legendgroup="train",
         hovertemplate=_hover(name, number),
     )
 
@@ -126,17 +126,9 @@ def _markers(
     series: Measurements, look: dict[str, str], colour: str, number: str, is_log: bool
 ) -> go.Scatter:
     steps, values = _float32(series.steps), _float32(series.values)
-    steps, values = _on_axis(steps, values, is_log)
-    kept = thin(steps, values, is_log=is_log)
-    return go.Scatter(
-        x=steps[kept],
-        y=values[kept],
-        name=series.name,
-        mode="lines+markers",
-        line={"color": colour, "width": 2, "dash": look["dash"]},
-        marker={"symbol": look["symbol"], "size": 7},
-        hovertemplate=_hover(series.name, number),
-    )
+    line = {"color": colour, "width": 2, "dash": look["dash"]}
+    drawn = _line(steps, values, is_log, series.name, line, number)
+    return drawn.update(mode="lines+markers", marker={"symbol": look["symbol"], "size": 7})
 
 
 def _points(series: Measurements, number: str, marker: dict[str, Any]) -> go.Scatter:
@@ -183,12 +175,6 @@ def _layout(y_title: str, total_steps: int | None, is_log: bool, is_share: bool)
         "xaxis": across,
         "yaxis": up,
     }
-
-
-def _on_axis(steps: Floats, values: Floats, is_log: bool) -> tuple[Floats, Floats]:
-    """Leave out step 0 where the axis is logarithmic: it has no place there."""
-    shown = steps >= 1 if is_log else np.ones(len(steps), np.bool_)
-    return steps[shown], values[shown]
 
 
 def _float32(values: Floats) -> npt.NDArray[np.float32]:

@@ -123,8 +123,7 @@ def _line(quantity: Quantity, role: Role, steps: Floats, values: Floats) -> Stag
     steps, values = steps[known], values[known]
     if len(steps) > MAX_POINTS:  # dense where steps are even, and where their logarithm is
         kept = np.union1d(
-            thin(steps, values, most=MAX_POINTS),
-            thin(steps, values, most=MAX_POINTS, is_log=True),
+            thin(steps, values, most=MAX_POINTS), thin(steps, values, most=MAX_POINTS, is_log=True)
         )
         steps, values = steps[kept], values[kept]
     return StageLine(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import optuna
 
 ENOUGH = 4
-"""Trials that are over before it is said which settings mattered."""
+"""Completed trials needed to rank the settings by importance."""
 MIN_FINISHED = 2
 """Finished trials that each tried value of a setting needs before its importance is shown."""
 
@@ -154,7 +154,7 @@ def _weighed(plan: Plan, trials: Sequence[Trial]) -> list[str]:
 
 
 def _slices(study: optuna.Study, plan: Plan, trials: Sequence[Trial]) -> go.Figure:
-    """Draw each setting by itself over all that is searched; given-up trials are hollow."""
+    """Draw the result over each setting's range; pruned trials are hollow."""
     from optuna import visualization
 
     figure = visualization.plot_slice(study, target_name=plan.looks_for.label)
@@ -175,7 +175,7 @@ def _slices(study: optuna.Study, plan: Plan, trials: Sequence[Trial]) -> go.Figu
 def _given_up(
     plan: Plan, trials: Sequence[Trial], names: Sequence[str], *axis_types: str | None
 ) -> go.Scatter:
-    """Return the given-up trials as hollow dots: by one setting and the figure, or by two settings.
+    """Return pruned trials as hollow dots: by one setting and the result, or by two settings.
 
     axis_types: of the axis of each setting; Optuna names categories by ``repr`` in slices, and by
     ``str`` in contours.
@@ -210,7 +210,7 @@ def _search_range(axis: Any, one: Dimension) -> None:
 
 
 def _add_given_up(figure: go.Figure, plan: Plan, trials: Sequence[Trial]) -> None:
-    """Add the given-up trials to a contour, hollow, and let both axes show all that is searched."""
+    """Add pruned trials to a contour, hollow, and extend both axes to the searched ranges."""
     names = _names(plan)
     by_name = {names[one.path]: one for one in plan.space}
     across, up = figure.layout.xaxis, figure.layout.yaxis
@@ -221,7 +221,7 @@ def _add_given_up(figure: go.Figure, plan: Plan, trials: Sequence[Trial]) -> Non
 
 
 def _parallel(plan: Plan, trials: Sequence[Trial]) -> go.Figure:
-    """Draw a line a trial over the searched range of each setting; given-up trials are dotted."""
+    """Draw a line per trial over the range of each setting; pruned trials are dotted."""
     scored, names = _scored(plan, trials), _names(plan)
     figures = [figure for _, _, figure in scored]
     finished = [figure for trial, _, figure in scored if trial.state == "complete"]

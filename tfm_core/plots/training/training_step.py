@@ -110,12 +110,7 @@ def gradient_norms(names: Sequence[str], norms: Floats, counts: Sequence[int]) -
         figure,
         height=90 + 20 * len(kept),
         right=12,
-        x={
-            "title": N_("gradient norm"),
-            "rangemode": "tozero",
-            "nticks": 5,
-            "exponentformat": "e",
-        },
+        x={"title": N_("gradient norm"), "rangemode": "tozero", "nticks": 5, "exponentformat": "e"},
         y={
             "title": N_("parameter, input to output"),
             "range": [len(kept) - 0.5, -0.5],
@@ -201,8 +196,8 @@ def history(before: Sequence[float], after: Sequence[float]) -> go.Figure:
     x = np.arange(1, len(before) + 1)
     figure = go.Figure()
     for name, values, colour, symbol in (
-        ("before the step", before, GREY, "circle"),
-        ("after it, same batch", after, BLUE, "diamond"),
+        (N_("before the step"), before, GREY, "circle"),
+        (N_("after it, same batch"), after, BLUE, "diamond"),
     ):
         figure.add_scatter(
             x=x,

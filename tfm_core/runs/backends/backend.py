@@ -1,8 +1,8 @@
-"""What the queue asks of a back end, and a back end promises the queue.
+"""What the queue asks of a back end, and a back end of a cluster.
 
-The queue decides which waiting run is next, and whether there is a place; the back end gives it to
-whoever trains it. Whoever that is holds the run's claim while it trains, and speaks with the app
-through the run's folder alone, so pause, step, stop and snapshots are the same everywhere.
+The queue decides which waiting run is next and whether there is a place; the back end starts it.
+The process that trains a run holds its claim and communicates only through the run's folder, so
+pause, step, stop and snapshots work the same everywhere.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Backend(Protocol):
 
 
 JobState = Literal["there", "unplaced", "over", "lost"]
-"""unplaced: given up by the cluster, because it had no room for it; lost: it knows no such job."""
+"""unplaced: the cluster gave it up for lack of resources; lost: the cluster does not know it."""
 
 
 class NameTaken(Exception):

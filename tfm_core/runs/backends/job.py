@@ -1,8 +1,8 @@
 """The note of a run's job: ``job.json`` in its folder, written before the job is submitted.
 
-A job is called after its run: the id, and ``ID-2`` for the second one, since Ray takes no name
-twice. Only the job that the note names may begin, and only while its run waits. So a job that comes
-late, twice, or to a run that was stopped meanwhile, ends without having touched it.
+A job is named after its run: the id, then ``ID-2``, because Ray accepts no name twice. Only the job
+in the note may start, and only while its run waits. So a job that comes late, twice, or to a run
+that was stopped meanwhile ends without changing anything.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tfm_core.stored import Step, Stored, matching, whole
 
 FILE = "job.json"
 Phase = Literal["handed", "again", "over"]
-"""handed: submitted, or just being so; again: to be submitted anew; over: nothing is to be done."""
+"""handed: submitted, or about to be; again: to be resubmitted; over: nothing to do."""
 
 LABELS: dict[BackendName, str] = {"ray": "Ray", "slurm": "Slurm"}
 _MAX_BYTES = 4096

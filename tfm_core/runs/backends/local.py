@@ -1,8 +1,8 @@
 """Local workers: processes of this machine, some of which wait with torch imported.
 
-In the order of the queue's table: the worker, already started, gets the claim; the status becomes
-"starting"; the worker is sent the run's folder; the ticket is removed. Each run on a GPU has one of
-its own: two would share its memory and wait for each other.
+In the order of the queue's table: the idle worker gets the claim; the status becomes "starting";
+the worker gets the run's folder; the ticket is removed. Each run on a GPU gets its own GPU: two
+would share its memory and slow each other down.
 """
 
 from __future__ import annotations
@@ -289,7 +289,7 @@ def here() -> tuple[str, ...]:
     """Return the names of the NVIDIA GPUs of this machine; looked for once, which takes seconds."""
     try:
         found = gpu_helper.devices()
-    except RuntimeError:  # whoever trains says what is wrong with them
+    except RuntimeError:  # the worker reports what is wrong with them
         logger.exception("The GPUs of this machine could not be counted.")
         return ()
     return tuple(one.name for one in found if one.available and one.name.startswith("cuda"))

@@ -1,7 +1,7 @@
 """Remove what killed processes left behind, and runs that were deleted long ago.
 
-Safe with several servers on one folder: only what nobody touched for a while goes, no file of a run
-that has a worker, and each folder is renamed first, which only one server can do.
+Safe with several servers on one folder: only what nothing touched for a while is removed, no file
+of a run with a worker, and each folder is renamed first, which only one server can do.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tfm_core.runs.record import weights
 from tfm_core.runs.status import read_status
 
 QUIET_SECONDS = 600.0
-"""What was not touched for so long is not being written any more."""
+"""Files untouched for so long are no longer being written."""
 
 EVERY_SECONDS = 600.0
 """How often a server sweeps."""

@@ -1,7 +1,7 @@
-"""Locks that the operating system drops when their process ends, however it ends.
+"""Locks that the operating system releases when their process ends.
 
-``flock`` of Unix and ``LockFileEx`` of Windows, through filelock. Where a file system has no locks,
-nothing is locked and nothing is refused: claims hold without them.
+``flock`` of Unix and ``LockFileEx`` of Windows, through filelock. On a file system without locks
+nothing is locked and nothing is refused: claims work without them.
 """
 
 from __future__ import annotations

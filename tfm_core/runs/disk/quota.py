@@ -24,7 +24,7 @@ from tfm_core.runs.run import Run
 from tfm_core.runs.settings import Settings
 from tfm_core.sentences import in_bytes
 
-_BLOCK = 4096  # bytes in which most disks give out room
+_BLOCK = 4096  # bytes that most disks allocate at once
 _PARTS = ("", "snapshots", weights.FOLDER, "checkpoints/last", "checkpoints/best")
 
 Written = TypeVar("Written")
@@ -218,7 +218,7 @@ _RESERVE_BYTES = 8192
 def reserve(folder: Path) -> None:
     """Lay the spare room in, unless it is there. Raises OSError."""
     if not (folder / RESERVE).exists():
-        # random: a disk that compresses would keep no room for zeros
+        # random: a compressing disk would reserve nothing for zeros
         try:
             (folder / RESERVE).write_bytes(os.urandom(_RESERVE_BYTES))
         except OSError:

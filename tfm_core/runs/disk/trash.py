@@ -1,8 +1,8 @@
-"""The trash: runs that were deleted lie in it for a day, or until their room is needed.
+"""The trash: deleted runs stay in it for a day, or until their space is needed.
 
-It is a folder among the runs, so that a run goes in and out by one rename, which takes no room on a
-full disk and which only one of several servers can do. What is removed for good is renamed first,
-too: nobody takes back half a run.
+It is a folder among the runs, so that a run moves in and out by one rename, which needs no space on
+a full disk and succeeds on only one of several servers. What is removed for good is renamed first,
+too, so nobody restores a partial run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tfm_core.runs.disk.failures import is_disk_full
 
 FOLDER = ".trash"
 KEPT_SECONDS = 24 * 3600.0
-"""How long a deleted run can be brought back, where its room is not needed before."""
+"""How long a deleted run can be restored, unless its space is needed."""
 
 GOING = ".gone-"
 """How a folder is called while it is removed; what is left of it is swept later."""

@@ -1,6 +1,6 @@
-"""Training a run: the engine's events on the one side, the run's folder on the other.
+"""Train a run: from the engine's events to the run's folder.
 
-Whoever trains a run, worker or command line, does it here, so every run has the same folder.
+Workers and the command line both train here, so every run has the same folder.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ if TYPE_CHECKING:
     from tfm_core.training.share import Share
 
 CHECKPOINT_SECONDS = 10.0
-"""Wall-clock seconds between two checkpoints ..."""
+"""Wall-clock seconds between two checkpoints, at least."""
 
 CHECKPOINT_SHARE = 20
-"""... or so many times as long as one takes, where that is longer."""
+"""A checkpoint is saved after at least so many times the time that one takes."""
 
 Listener = Callable[[Event], None]
 Ending = tuple[State, str | None]
-"""How a stretch of training ended, and why in a sentence."""
+"""How a stretch of training ended, and why."""
 
 
 def execute(
@@ -68,17 +68,17 @@ def execute(
 ) -> Status:
     """Train a run from its last checkpoint, or from the start, and return how it ended.
 
-    ``listener`` is called with every event. job: the name of the job that does so, where one of a
-    cluster does. share: of the first of several processes; the others ``follow``. Raises
-    claim.RunHeld where another process works on the run, job.NotItsTurn where it does not wait for
-    this job, and OSError where not even the status can be written; all else ends as a status.
+    ``listener`` is called with every event. job: the name of the job of a cluster, if any. share:
+    of the first of several processes; the others ``follow``. Raises claim.RunHeld if another
+    process works on the run, job.NotItsTurn if it does not wait for this job, and OSError if not
+    even the status can be written; everything else becomes a status.
     """
     control = control or Control(run.folder)
 
     def lost() -> None:
         control.stop_reason = shared_store.TAKEN_OVER
 
-    with shared_store.publishing(run.folder, lost):
+    with shared_store.uploading(run.folder, lost):
         try:
             return _executed(run, control, listener, job, share)
         except OSError as error:  # it could not even start
@@ -92,12 +92,12 @@ def execute(
 
 
 def follow(run: Run, share: Share) -> None:
-    """Train a run along with the process that executes it, until that one stops; write nothing."""
+    """Train a run together with the process that executes it; write nothing."""
     from tfm_core.training import checkpoints
     from tfm_core.training.loop import build, train
 
     settle(run.meta.threads)
-    if not share.broadcast(None):  # until the first has all data, which two might fetch at once
+    if not share.broadcast(None):  # until the first has all data: two must not download it
         return
     with place.below(run.folder.parent):
         trainer = build(run.experiment, share.device(run.meta.device))
@@ -119,19 +119,19 @@ def _executed(
         else:
             jobs.check(run.folder, run.status, job)
         cleanup.clean_run(run.folder)
-        with contextlib.suppress(OSError):  # on a full disk it trains for as long as it can
+        with contextlib.suppress(OSError):  # on a full disk it trains as long as it can
             quota.reserve(run.folder)
         status = run.status
         if status.mark is None or not is_same(status.mark, hold.mark):
-            # else the queue has prepared all for this process
-            requests.take(run.folder)  # what an earlier worker did not live to answer
+            # else the queue has prepared everything for this process
+            requests.take(run.folder)  # requests to an earlier worker
         with Recorder(hold, status.with_process(hold.mark)) as recorder:
             control.begin(status.seconds - status.parent_seconds, recorder.clock)
             recorder.change("starting")
             tickets.remove(run.folder.parent, run.id)
             state, reason = _trained(run, control, recorder, listener, share)
             recorder.stop_heartbeat()
-            _let_go(hold)  # before the last word: who reads it may go on at once
+            _let_go(hold)  # before the last status: a reader may resume the run at once
             recorder.change(state, reason)
             return recorder.status
     finally:
@@ -144,7 +144,7 @@ def _let_go(hold: claim.Hold) -> None:
 
 
 def settle(threads: int) -> None:
-    """Set what decides about speed and, to the last bit, results: threads, and no denormals.
+    """Set what affects speed and the last bits of results: threads, and no denormals.
 
     On NVIDIA GPUs products of fp32 matrices take TF32: the range of fp32 and 10 bits of precision.
     """
@@ -156,7 +156,7 @@ def settle(threads: int) -> None:
 
 
 class _Execution:
-    """One stretch of training, from start or resume to whatever ends it."""
+    """One stretch of training, from start or resume to its end."""
 
     def __init__(
         self,
@@ -178,10 +178,10 @@ class _Execution:
         most = self.limits.max_attention
         self.n_attended = max(1, storage.examples_kept(run.experiment, most))
         self._cpu_before: float | None = 0.0
-        """CPU-seconds of earlier stretches; None where one did not write them down."""
+        """CPU-seconds of earlier stretches; None if one did not record them."""
         self._cpu_begin = 0.0
 
-    def go(self) -> Ending:
+    def train(self) -> Ending:
         """Build, load, train, and finish or stop; return how it ended."""
         from tfm_core.training.loop import build, train
 
@@ -269,7 +269,7 @@ class _Execution:
                     self._keep_weights(trainer)
             self.recorder.record(to_record(event))
             if isinstance(event, Compiled):
-                self._cpu_begin = time.process_time()  # no part of what training takes
+                self._cpu_begin = time.process_time()  # compiling is not training time
 
     def _record_last_step(self, trainer: Trainer) -> None:
         """Record the newest step, unless it is recorded already."""
@@ -340,7 +340,7 @@ class _Execution:
         from tfm_core.training import checkpoints
 
         begin = time.monotonic()
-        self.recorder.sync()  # no checkpoint, and no end, without the curve that leads to it
+        self.recorder.sync()  # the curve must be on the disk before its checkpoint
         if trainer.step != self._saved_step:
             self._keep(partial(checkpoints.save, trainer, self.last))
             self._save_took = time.monotonic() - begin
@@ -349,7 +349,7 @@ class _Execution:
         self._saved_at = time.monotonic()
 
     def _keep(self, write: Callable[[], object]) -> None:
-        """Write something whole; what was deleted goes for it where the disk is full."""
+        """Write something whole; on a full disk the trash is emptied for it."""
         quota.with_eviction(self.run.folder.parent, write)
 
     def _download(self, done: int, total: int, words: str) -> None:
@@ -365,7 +365,7 @@ def _trained(
     """Train, and return how it ended, whatever happens on the way."""
     try:
         with place.below(run.folder.parent):
-            return _Execution(run, control, recorder, listener, share).go()
+            return _Execution(run, control, recorder, listener, share).train()
     except claim.RunHeld:
         raise
     except KeyboardInterrupt:
@@ -388,12 +388,12 @@ def _log(run: Run, error: Exception) -> None:
     try:
         with (run.folder / "worker.log").open("a", encoding="utf-8") as file:
             file.write("".join(traceback.format_exception(error)))
-    except OSError:  # a full disk; the status still gets its chance
+    except OSError:  # a full disk: the status may still be written
         return
 
 
 def _best_loss(folder: Path) -> float:
-    """Return the lowest validation loss so far; infinity where nothing says it."""
+    """Return the lowest validation loss so far, or infinity."""
     try:
         loss = object_of(folder / "best.json", most=65_536).get("loss")
     except (FileNotFoundError, Unreadable):

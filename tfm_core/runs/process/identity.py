@@ -1,4 +1,4 @@
-"""Which process works on a run, and whether it still lives: no answer depends on the clock."""
+"""Which process works on a run, and whether it is alive; no answer depends on the clock."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 
 STALE_SECONDS = 30.0
-"""A heart elsewhere that has not beaten for so long, while it was watched, beats no more."""
+"""A watched worker elsewhere without a heartbeat for so long counts as dead."""
 
 _SAME_START_SECONDS = 5.0  # clocks are corrected; process numbers come around much later
 _MAX_WATCHED = 4096

@@ -27,7 +27,7 @@ from tfm_core.runs.queue.claim import RunHeld
 from tfm_core.runs.run import Run
 
 HELD_SECONDS = 60.0
-"""How long a job waits for its run to be let go: a network folder may show that late."""
+"""How long a job waits for its run's claim: a network folder may show its release late."""
 
 _LOOK_SECONDS = 0.5
 

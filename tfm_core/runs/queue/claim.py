@@ -1,13 +1,13 @@
-"""Claims: at most one process works on a run, whatever number of servers share its folder.
+"""Claims: at most one process works on a run, however many servers share its folder.
 
-Claims are numbered files; the highest number counts, and says which process it is. A claim is
-written aside and linked to its number, which only one process can do and which never leaves half a
-claim. A dead holder is followed by linking the next number, never by removing its file: two that
-find the same dead claim cannot both win.
+Claims are numbered files; the highest number counts and names its process. A claim is written
+aside and linked to its number, which only one process can do and which leaves no partial claim. The
+claim of a dead process is replaced by linking the next number, never by removing its file: two
+processes that find the same dead claim cannot both win.
 
-Whether a holder lives doesn't depend on the clock. A worker keeps ``claims/lock`` locked for its
-life, which the operating system ends with it: who holds the lock lives. Where there are no locks,
-and before a worker is at its run, the process itself is looked for (``process.identity``).
+Whether a holder lives does not depend on the clock. A worker keeps ``claims/lock`` locked, which
+the operating system releases when it ends. Where there are no locks, and before a worker has its
+run, the process itself is checked (``process.identity``).
 
 Only the holder of the claim writes the run's status; see ``run_queue`` for the order.
 """
@@ -35,7 +35,7 @@ from tfm_core.sentences import StudentError
 
 FOLDER = "claims"
 
-_WRITING_SECONDS = 0.25  # where links are not to be had, a claim is empty for a moment
+_WRITING_SECONDS = 0.25  # without hard links, a claim is empty for a moment
 _LOCK_SECONDS = 1.0  # somebody may just be looking whether it is locked, or be dying
 _LOOK_SECONDS = 0.02
 _NO_LINKS = {
@@ -118,7 +118,7 @@ def release(folder: Path, owner: ProcessId) -> None:
     path = folder / FOLDER / _name(_highest(folder / FOLDER))
     try:
         write_json(path, {"released": True})
-    except OSError:  # a full disk: to be empty takes no room, and says the same
+    except OSError:  # a full disk: an empty file needs no space and means the same
         os.truncate(path, 0)
 
 
@@ -176,7 +176,7 @@ def _create(claims: Path, number: int, owner: ProcessId) -> bool:
         return False
     for old in _numbers(claims):
         if old < number - 1:
-            with contextlib.suppress(OSError):  # it counts no more
+            with contextlib.suppress(OSError):  # it no longer counts
                 (claims / _name(old)).unlink()
     return True
 
@@ -187,7 +187,7 @@ def _link(aside: Path, path: Path, content: bytes) -> bool:
     except FileExistsError:
         # a network folder may have done it and lost the answer
         return os.stat(aside).st_nlink == 2
-    except FileNotFoundError:  # swept away by the one who was quicker
+    except FileNotFoundError:  # removed by a quicker process
         return False
     except OSError as error:
         if error.errno not in _NO_LINKS:

@@ -22,10 +22,10 @@ from tfm_core.sentences import N_, joined
 
 KEPT_SECONDS = 1.0
 PATIENCE_SECONDS = 2.0
-"""A folder on a network may not answer at all; who asks is told so after this time."""
+"""After this time a network folder counts as not responding."""
 
 _SHARE = 0.05  # of one core, for looking
-_TRIED = b"\0" * 4096  # most disks give out room in such pieces
+_TRIED = b"\0" * 4096  # most disks allocate such blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def _look(queue: RunQueue) -> Health:
     found = quota.disk_use(root, runs)
     reason = _reason_not_to_write(root)
     writable = reason is None
-    if limits.only_shows:  # it writes nothing, and may lie on a disk that nobody can write
+    if limits.only_shows:  # it writes nothing, and its disk may be read-only
         reason = None
     if not queue.is_working:
         reason = "The queue has ended, so that no run is started; the server's log says why."

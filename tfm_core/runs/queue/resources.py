@@ -204,4 +204,4 @@ def _at_most(experiment: Experiment) -> int:
     d = config.d_model
     count = (sum(layers(config)) + 1) * 16 * d * (d + config.d_ff) + _MAX_WORDS * d
     remembered = OPTIMISERS[experiment.training.optimizer].numbers(count, 0)
-    return BYTES * (3 * count + remembered)  # the best weights may be kept, too
+    return BYTES * (3 * count + remembered)  # the best weights may be stored, too

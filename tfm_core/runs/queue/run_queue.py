@@ -1,31 +1,30 @@
 """The queue: starts waiting runs in worker processes, a few at once.
 
-All that decides is on the disk, so a server can end and start again, and several can share one
-folder. Three kinds of files say how a run stands:
+All state is on the disk, so a server can end and restart, and several can share one folder. Three
+kinds of files describe a run:
 
-    .queue/<when>.<id>   a ticket: this run waits. It gives the order, and no right to anything.
-    <id>/claims/         who works on the run. Whoever holds the claim may write the status.
-    <id>/status.json     what state the run is in, and which process brought it there.
+    .queue/<when>.<id>   a ticket: this run waits. It sets the order and grants nothing.
+    <id>/claims/         which process works on the run. Only that process writes the status.
+    <id>/status.json     the run's state, and the process that set it.
 
-A run is started in this order, and a kill or a full disk between two steps leaves it so:
+A run starts in this order; a kill or a full disk between two steps leaves it so:
 
-    1. status "queued"      no ticket: it is given one at the next look for such runs (``_mend``)
+    1. status "queued"      no ticket: ``_mend`` gives it one at its next look
     2. its ticket           it waits
-    3. the worker's claim   the worker ends with its server, and its claim with it: it waits
-    4. status "starting"    the same, told from a run that was interrupted by the ticket that is
-                            still there: it waits
-    5. the worker is told   it trains; the ticket of a run that doesn't wait is removed in passing
+    3. the worker's claim   worker and claim end with the server: it waits
+    4. status "starting"    the same; its ticket distinguishes it from an interrupted run
+    5. the worker's order   it trains; the ticket is removed later
     6. the ticket removed   it trains; a kill of the worker leaves it interrupted, to be resumed
 
-Steps 3 to 6 are the back end's (``backends``): these are the local workers'. A cluster's jobs take
-the claim themselves, if the run still waits for them; ``hosting.clusters.jobs`` has their steps. A
-run that was handed to a cluster keeps its ticket and takes a place until it begins.
+Steps 3 to 6 belong to the back end (``backends``); these are those of local workers. A cluster's
+jobs take the claim themselves if the run still waits for them (see ``hosting.clusters.jobs``). A
+run that was submitted to a cluster keeps its ticket and counts as running until it starts.
 
-A worker ends a run with its last checkpoint, then its claim, then the status "finished" or
-"stopped": between the last two it reads as interrupted, and goes on from its last step. Resume,
-and Stop of a waiting run, hold the claim while they write the status; a ticket comes after the
-status "queued" and goes after the status "stopped". At most ``max_running`` runs at once are
-started by all servers of a folder together: each counts and starts with ``.queue/lock`` locked.
+A worker ends a run with its last checkpoint, then releases its claim, then writes the status
+"finished" or "stopped": in between, the run counts as interrupted and resumes from its last step.
+Resume, and Stop of a waiting run, hold the claim while they write the status; a ticket is added
+after the status "queued" and removed after the status "stopped". All servers of a folder together
+start at most ``max_running`` runs: each counts and starts with ``.queue/lock`` locked.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ from tfm_core.runs.store import RunNotFound, RunStore
 from tfm_core.sentences import N_, StudentError, joined
 
 LOOK_SECONDS = 0.5
-"""How often to look for what other servers and their workers did; one's own wake the queue."""
+"""How often to look for changes by other servers; this one's wake the queue."""
 
 MEND_SECONDS = 30.0
 """How often to look for runs that wait without a ticket."""
@@ -183,7 +182,7 @@ class RunQueue:
             self.limits.check_line(len(tickets.waiting(self.store.root)))
             gone = self._make_way(run)
             with claim.moment(run.folder):
-                if run.status.can_resume:  # nobody was quicker
+                if run.status.can_resume:  # no other process was quicker
                     run.move_to(device)
                     job.renew(run.folder)
                     queued = dataclasses.replace(
@@ -307,7 +306,7 @@ class RunQueue:
             self._refused_at = self._refused_at or time.monotonic()
             yield time.monotonic() - self._refused_at > PATIENCE_SECONDS
             return
-        except OSError:  # a full disk: what is wrong is said of the run that cannot begin
+        except OSError:  # a full disk: the run that cannot start says so
             yield True
             return
         self._refused_at = 0.0

@@ -1,8 +1,8 @@
-"""The line of waiting runs: one empty file a run, in a folder that all servers share.
+"""The tickets of waiting runs: one empty file per run, in a folder that all servers share.
 
 A ticket says that a run waits; its claim decides who may start it. So a ticket is removed last, by
-whoever started the run or finds that it no longer waits. Why a run could not start is kept in
-memory: a full disk, the most common reason, has no room for a file.
+the process that started the run or found that it no longer waits. Why a run could not start is kept
+in memory, because a full disk, the most common reason, has no space for a file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def add(root: Path, run_id: str) -> None:
     if any(name.partition(".")[2] == run_id for name in names):
         return
     (root / FOLDER).mkdir(parents=True, exist_ok=True)
-    # behind the last one, also where the clock was set back since it came
+    # behind the last one, even if the clock was set back
     number = max([time.time_ns(), *(_number(name) + 1 for name in names)])
     number = min(number, _LAST)
     (root / FOLDER / f"{number:0{_DIGITS}d}.{run_id}").touch()

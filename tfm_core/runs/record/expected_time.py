@@ -1,10 +1,10 @@
 """How long a training will take on this machine now.
 
-``facts.training_time`` says how much longer one configuration takes than another. How fast this
-machine is beside that, runs that finished here teach: the newest of the same family, task and
-precision, else of the family, else any. Before there are some, a short measurement of the processor
-stands in. On a CPU the CPU-seconds of runs count, which other work hardly changes; how much of the
-processor other work takes is measured when the question is asked (``machine.slowdown``).
+``facts.training_time`` gives the relative time of configurations. The speed of this machine comes
+from runs that finished here: the newest of the same family, task and precision, else of the family,
+else any. Without such runs, a short measurement of the processor is used. On a CPU the CPU-seconds
+of runs count, which other work hardly changes; the current load is measured when the forecast is
+made (``machine.slowdown``).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tfm_core.runs.run import Run
 BUSY = 1.3
 """From this slowdown on a machine is called busy."""
 _MIN_SECONDS = 1.0  # of a training that says something about the machine
-_NEWEST = 5  # runs that are asked
+_NEWEST = 5  # runs that count
 _ENOUGH = 3  # runs that need no measurement of the processor beside them
 _TAIL_BYTES = 65_536  # of the events, in which a step is found
 

@@ -32,7 +32,7 @@ def _last_in(path: Path) -> dict[str, Any] | None:
     with os.fdopen(open_plain(path), "rb") as file:
         file.seek(max(0, file.seek(0, 2) - _TAIL))
         tail = file.read(_TAIL)
-    if b'"resumed"' not in tail:  # else some of what stands there may not count any more
+    if b'"resumed"' not in tail:  # else some of it may no longer count
         lines = tail[: tail.rfind(b"\n") + 1].splitlines()[len(tail) == _TAIL :]
         records = [record_of(line) for line in lines if b'"measured"' in line]
         newest = {one["split"]: one for one in records if one and "split" in one}

@@ -1,8 +1,7 @@
-"""What a person calls a run: its name, its tags, a note and the group it belongs to.
+"""A run's name, tags, note and group, as a person chose them.
 
-They stand in ``labels.json`` in the run's folder, apart from what the run itself is. A run without
-that file has the name that it was begun with, and nothing else; so have the folders of older
-releases.
+They are in ``labels.json`` in the run's folder, separate from the run itself. A run without that
+file has its original name and no other label; so do runs of older releases.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ Floats = npt.NDArray[np.float64]
 MIN_PROGRESS = 0.15
 """Share of the way from which on a run has learned more than which answers are frequent."""
 WINDOW = 10
-"""Batches whose median stands for the loss at a step."""
+"""Number of batches whose median is the loss at a step."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

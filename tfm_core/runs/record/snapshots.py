@@ -144,7 +144,7 @@ def kept(path: Path, form: SnapshotForm) -> Snapshot:
         ("snapshot", path, facts.st_mtime_ns, facts.st_size), lambda: read(path, form)
     )
     try:
-        form.check(snapshot)  # the probe may have been written anew since it was read
+        form.check(snapshot)  # the probe may have changed since it was read
     except Unreadable:
         return read(path, form)
     return snapshot

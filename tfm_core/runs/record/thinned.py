@@ -1,9 +1,8 @@
 """The thinned curves of a long run, stored beside its events so that pages open at once.
 
-``curves.safetensors`` holds what the events up to an offset say. Whoever reads a long file of
-events may write it: the worker when it saves, an import, a page. It is made anew where it is
-missing, damaged, or of other events. Of the steps, those stay that ``thin`` chooses; validations
-and tests all stay.
+``curves.safetensors`` has the content of the events up to an offset. Any reader of a long file of
+events may write it: the worker when it saves, an import, a page. It is recreated if it is missing,
+damaged, or of other events. ``thin`` chooses the steps to keep; all validations and tests stay.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ FILE = "curves.safetensors"
 EVENTS = "events.jsonl"
 
 MAX_STEPS = 4_000
-"""Curves with no more steps than this are kept whole."""
+"""Curves with at most so many steps are stored whole."""
 
 LONG_FILE = 2**20
-"""Bytes of events from which on their curves are kept."""
+"""Curves of events above so many bytes are stored."""
 
 _FIRST, _INTERVALS, _WIDE_INTERVALS = 100, 1_500, 150
 _LOCAL_EXTREMES = ("loss", "accuracy", "grad_norm")

@@ -38,7 +38,7 @@ def _settings(texts: tuple[tuple[str, str], ...]) -> Settings:
     if settings.public:
         defaults = {one.field: one.public for one in VARIABLES if one.public is not None}
         values = defaults | values
-    if settings.login_to_watch:  # who has a published run's address watches without a login
+    if settings.login_to_watch:  # a published run's address needs no login
         values = {"max_published": 0} | values
     settings = Settings(**values)
     if settings.trains_on == "ray" and settings.ray_address is None:
