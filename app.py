@@ -60,7 +60,7 @@ async def lifespan(app: st.App) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def recorded_lifespan(app: Starlette) -> AsyncIterator[None]:
-    """Keep the files of the recorded runs while the server runs."""
+    """Serve the files of the recorded runs while the server runs."""
     async with recorded.written():
         print_addresses()
         yield
@@ -99,7 +99,7 @@ def base_path() -> str:
 
 
 def check_settings() -> None:
-    """Exit with a sentence if a TFM_ variable or [auth] is wrong."""
+    """Exit with a message if a TFM_ variable or [auth] is wrong."""
     try:
         config = settings.checked()
         login_setup.check(config)

@@ -45,7 +45,7 @@ TRAINED = (*(goal.name for goal in LEARNING), *PEERS)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the tables asked for, each as soon as it is measured; return the exit code."""
+    """Print the requested tables as soon as each is measured; return the exit code."""
     parser = _parser()
     options = parser.parse_args(arguments)
     stress = {
@@ -89,7 +89,7 @@ def _results(outcome: summary.Outcome) -> dict[str, results.Result]:
 
 
 def _parts(names: Sequence[str]) -> list[str]:
-    """Return the benchmarks that measure what is asked for, each once; all where nothing is."""
+    """Return the requested benchmarks, each once; all by default."""
     parts = ("accuracy" if name in TRAINED else name for name in names)
     return list(dict.fromkeys(parts)) or list(BENCHMARKS)
 

@@ -1,4 +1,4 @@
-"""What the presets reach on examples they never saw, and how many CPU-seconds training takes.
+"""What the presets reach on unseen examples, and the CPU-seconds of their training.
 
 Counted are the CPU-seconds of training itself, with its metrics and validation; left out are
 making the data and the last measurement on the test split. Settings are chosen with
@@ -38,7 +38,7 @@ class Reached:
 
 
 def experiment_of(training: Training) -> Experiment:
-    """Return what is trained for a goal. Raises ValueError, in a sentence, where it cannot be."""
+    """Return the experiment of a goal. Raises ValueError, in a sentence."""
     return changed(PRESETS[training.preset].experiment, training.changes)
 
 
@@ -52,7 +52,7 @@ def changed(experiment: Experiment, changes: Changes) -> Experiment:
 
 
 def reach(experiment: Experiment, *, score: Score, seed: int, steps: int | None = None) -> Reached:
-    """Train once, with fewer ``steps`` where they are said."""
+    """Train once, with fewer ``steps`` if given."""
     trainer = build(
         changed(experiment, {"training": {"steps": steps}} if steps else {}).replace(seed=seed)
     )
@@ -118,7 +118,7 @@ def figure(goal: Goal, reached: Sequence[Reached], seeds: Sequence[int]) -> Figu
 
 
 def seeds_in_words(seeds: Sequence[int]) -> str:
-    """Return consecutive seeds as people read them."""
+    """Return consecutive seeds as text."""
     return f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else str(seeds[0])
 
 

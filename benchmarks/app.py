@@ -1,4 +1,4 @@
-"""The app as people meet it: its first screens, a real run, and three browsers that watch it."""
+"""The app in browsers: its first screens, a real run, and three browsers that watch it."""
 
 from __future__ import annotations
 

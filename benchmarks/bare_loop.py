@@ -19,7 +19,7 @@ class BareLoop:
     """Learns what a trainer would, with its data, model and optimiser, and nothing else."""
 
     def __init__(self, trainer: Trainer) -> None:
-        """Take a trainer that has not begun."""
+        """Take a trainer that has not started."""
         self.trainer = trainer
         self.step = 0
 

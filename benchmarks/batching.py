@@ -30,7 +30,7 @@ def loader(split: ImageSplit, order: Tensor) -> DataLoader[tuple[Tensor, int]]:
 
 
 def taken(split: ImageSplit, order: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield batches of uint8 pictures and labels, taken out of the whole."""
+    """Yield batches of uint8 pictures and labels, indexed from one tensor."""
     for rows in order.split(BATCH):
         yield split.images.index_select(0, rows), split.labels.index_select(0, rows)
 

@@ -37,7 +37,7 @@ def opened(*flags: str) -> Iterator[Browser]:
 
 
 def rests() -> bool:
-    """Return whether our browser does nothing: behind a new window it loads pages of its own."""
+    """Return whether the browser is idle: at first it loads pages of its own."""
     before = _spent()
     time.sleep(0.5)
     return _spent() - before < 0.02

@@ -43,7 +43,7 @@ def compiled(experiment: Experiment) -> tuple[Trainer, float]:
 
 
 def tables(*, quick: bool) -> Iterator[Table | Skipped]:
-    """Compile presets, and let them learn in turns with the same ones as they are."""
+    """Compile presets, and train them in turns with the same ones uncompiled."""
     why = why_no_compiler("cpu")
     if why is not None:
         yield Skipped(TITLE, why)

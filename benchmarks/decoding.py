@@ -1,4 +1,4 @@
-"""A text written with keys and values kept, against the whole text read again for each token.
+"""Writing a text with a key-value cache, against reading the whole text for each token.
 
 The texts are the same, or it says so. The end is never written, so that all have one length.
 """
@@ -132,7 +132,7 @@ def _searched(model: Writes, src: Tensor) -> Tensor:
 
 
 def _watched(write: Callable[[Writes, Tensor], Tensor], model: Writes, src: Tensor) -> Tensor:
-    """Write while somebody watches a module, so that nothing is kept."""
+    """Write while a module is recorded, so that there is no cache."""
     handle = model.output.register_forward_hook(lambda *_: None)
     try:
         return write(model, src)
@@ -172,7 +172,7 @@ def _written(
 
 
 def _again(model: Writes, src: Tensor) -> NextLogits:
-    """Return what reads the source once and the text anew for each token."""
+    """Return a writer that reads the source once and the whole text for each token."""
     if isinstance(model, DecoderOnly):
         return lambda ids, parents=None: model(src, _shifted(ids))[:, -1].float()
     encoded = model.encode(src)  # type: ignore[operator]

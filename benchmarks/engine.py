@@ -40,7 +40,7 @@ class Turns:
     measured: list[float] = field(default_factory=list)
 
     def overhead(self, *, with_measurement: bool) -> float:
-        """Return by how many per cent the engine takes longer in all."""
+        """Return by how many per cent the engine takes longer in total."""
         below = sum(self.bare) + (sum(self.measured) if with_measurement else 0.0)
         return 100 * (sum(self.engine) / below - 1)
 
@@ -61,7 +61,7 @@ class Pairing:
         self._n_validations = 0
 
     def __call__(self, event: Event) -> None:
-        """Take note of an event, and take over where a turn ends."""
+        """Note an event, and switch at the end of a turn."""
         if isinstance(event, Started):
             self._begin()
         if isinstance(event, Measured) and event.split == "validation":

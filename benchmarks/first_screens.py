@@ -1,4 +1,4 @@
-"""What a person sees first: what moves, how smoothly, and what stands on a screen unscrolled.
+"""The first screens: what moves, how smoothly, and what is visible without scrolling.
 
 Everything is measured in the browser by its own clock, in a session that is new to it.
 """
@@ -319,7 +319,7 @@ _PAINTED = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
 def _open(
     browser: Browser, url: str, *, width: int = 1280, height: int = 720, theme: Any = "light"
 ) -> Page:
-    """Open a page in a session of its own; ``seen.ready`` is when its script had ended."""
+    """Open a page in a new session; ``seen.ready`` is when its script had ended."""
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
     context.add_init_script(_WATCH)
     page = context.new_page()

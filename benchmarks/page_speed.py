@@ -135,7 +135,7 @@ def _cold(browser: Browser, rounds: int) -> Table:
 
 
 def _moments(page: Page) -> dict[str, float]:
-    """Return when what a page waits for was there, in order, in ms since it was asked for."""
+    """Return when each part of a page was there, in order, in ms since the request."""
     moments: dict[str, float] = page.evaluate("() => noted")
     html = page.evaluate("() => performance.getEntriesByType('navigation')[0].responseEnd")
     scripts = [end for *_, end in page.evaluate(_SCRIPTS) if end < moments["connection asked for"]]

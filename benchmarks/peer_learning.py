@@ -96,7 +96,7 @@ RACES: tuple[Race, ...] = (
 
 
 def installed(race: Race) -> list[Learner]:
-    """Return those whose packages are there."""
+    """Return those whose packages are installed."""
     known = peer_vits.PEERS
     return [
         one for one in race.learners if one.name not in known or peer_vits.is_installed(one.name)
@@ -170,7 +170,7 @@ def _score(
 
 
 def trainer_for(race: Race, seed: int) -> Trainer:
-    """Return a trainer that has the data, batches and loss of a preset; its model stands aside."""
+    """Return a trainer with the data, batches and loss of a preset, for another model."""
     base = PRESETS[race.preset].experiment
     usual = default_sections(base.model.family, base.task.name)["model"]
     # the data is the preset's; a peer has the sizes that a preset has by default

@@ -50,7 +50,7 @@ def _right(measured: Measured) -> float:
 
 
 def measure(name: str, *, seed: int, steps: int | None = None) -> Claim:
-    """Train a preset once, with fewer ``steps`` where they are said."""
+    """Train a preset once, with fewer ``steps`` if given."""
     experiment = PRESETS[name].experiment.replace(seed=seed)
     trainer = build(changed(experiment, {"training": {"steps": steps}} if steps else {}))
     seconds, found = 0.0, {}
@@ -121,7 +121,7 @@ def _spread(values: Sequence[float], digits: int) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the tables of the presets that are asked for, all if none is."""
+    """Print the tables of the requested presets; all by default."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.presets", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(PRESETS)}")
     parser.add_argument(

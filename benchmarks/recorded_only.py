@@ -1,4 +1,4 @@
-"""A server of recorded runs alone: how soon it answers, and how much memory it takes.
+"""A server of recorded runs alone: its start and its memory.
 
 It runs as on a small host (``TFM_RECORDED_ONLY=1``); sessions are open pages, each with a
 connection of its own, which read all that a browser reads (``benchmarks.crowd``).
@@ -26,7 +26,7 @@ START, MEMORY = "recorded only: start", "recorded only: memory"
 
 
 def tables(*, quick: bool) -> Iterator[Table | Skipped]:
-    """Start the server several times, and let the sessions come to each."""
+    """Start the server several times, each with all sessions."""
     seconds, memory = [], []
     for _ in range(2 if quick else 5):
         with tempfile.TemporaryDirectory() as folder:

@@ -55,7 +55,7 @@ def merged(before: Mapping[str, Result], now: Mapping[str, Result]) -> dict[str,
 
 
 def text(results: Mapping[str, Result]) -> str:
-    """Return the file. Which goals are met is said by the list of today."""
+    """Return the file's text, with the verdicts of today's goals."""
     rows = []
     for name, one in results.items():
         goal = GOALS[name]
@@ -70,7 +70,7 @@ def text(results: Mapping[str, Result]) -> str:
 
 
 def parse(written: str) -> dict[str, Result]:
-    """Return what a file holds; rows of goals that there are no more are left out."""
+    """Return the results in a file, without those of former goals."""
     results = {}
     for line in written.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split(" | ")]
@@ -93,17 +93,17 @@ def _parsed(name: str, shown: str) -> Figure:
 
 
 def read(path: Path) -> dict[str, Result]:
-    """Return what was kept, nothing where there is no file."""
+    """Return the stored results; none without a file."""
     return parse(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def write(results: Mapping[str, Result], path: Path) -> None:
-    """Keep results beside those that are kept already."""
+    """Store results beside the others in the file."""
     path.write_text(text(merged(read(path), results)), encoding="utf-8")
 
 
 def changes(before: Mapping[str, Result], now: Iterable[tuple[str, Figure]]) -> dict[str, str]:
-    """Return for each goal what it was and what it is now, where it was measured before."""
+    """Return the change of each goal that was measured before."""
     return {
         name: f"was {show(name, before[name].figure)}, now {show(name, figure)}"
         for name, figure in now

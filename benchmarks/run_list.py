@@ -1,4 +1,4 @@
-"""The list of runs with a thousand of them: how long the server takes to draw it."""
+"""How long the server takes to draw a list of a thousand runs."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def official_test(trainer: Trainer) -> float:
 
 
 def official_split() -> ImageSplit:
-    """Return the official test set. Raises DataUnavailable where it cannot be had."""
+    """Return the official test set. Raises DataUnavailable."""
     return load_images(ImageTaskConfig(name="mnist"), seed=0).test
 
 

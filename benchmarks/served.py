@@ -1,4 +1,4 @@
-"""The app as a real server in a folder of its own, and its warm worker; all ends with the block."""
+"""The app as a real server in its own folder, with a warm worker; both end with the block."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Served:
 
     @contextlib.contextmanager
     def crowd(self, path: str, n: int, arrive_seconds: float) -> Iterator[dict[str, Any]]:
-        """Let ``n`` watch a published page for the length of the block, which begins with all.
+        """Let ``n`` clients watch a published page during the block; it starts once all are there.
 
         What they saw, as ``benchmarks.crowd`` prints it, is there when the block has ended. Raises
         RuntimeError.

@@ -56,7 +56,7 @@ def run(
 
 
 def sentence(error: Exception) -> str:
-    """Return what an error says in one line, and where it was raised."""
+    """Return an error's message in one line, and where it was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if "benchmarks" in Path(frame.filename).parts] or frames
     where = f" ({Path(ours[-1].filename).name}, line {ours[-1].lineno})" if ours else ""

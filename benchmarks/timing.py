@@ -1,4 +1,4 @@
-"""How times are taken: the machine, paired rounds, and one training step for every contender.
+"""Timing: the machine, paired rounds, and one training step for every contender.
 
 Contenders are warmed up, then timed in rounds there and back (A B B A), in CPU-seconds, which leave
 out what other processes take. The app's page on speed times in the same way.
@@ -61,7 +61,7 @@ def processor() -> str:
 
 @cache
 def commit() -> str:
-    """Return the commit that is measured, with a + where files differ from it."""
+    """Return the measured commit, with a + if files differ from it."""
     ours = Path(__file__).resolve().parent
     try:
         asked = [

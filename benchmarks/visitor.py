@@ -1,4 +1,4 @@
-"""A visitor without a browser: asks the server for pages over its websocket, and takes the time.
+"""A visitor without a browser: requests pages over the websocket and measures the time.
 
 What a browser needs to draw a page costs the same machine its cores, and would be counted as the
 server's time; this client only listens.
@@ -22,7 +22,7 @@ _LOOK = 0.25  # seconds
 
 @dataclass(slots=True)
 class Watched:
-    """What a visitor waited for, in seconds: pages drawn anew, and parts that tick."""
+    """A visitor's waiting times in seconds: pages redrawn, and parts that tick."""
 
     pages: list[float] = field(default_factory=list)
     ticks: list[float] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""A published run and a thousand who watch it: what they wait for, and what they cost.
+"""A published run with a thousand watchers: their waiting times and their cost.
 
 They are real connections to a real server on this machine, and ask as the page does; the clients,
 in a process of their own (``benchmarks.crowd``), take their share of the same cores.
@@ -49,7 +49,7 @@ class Crowd:
 
 
 def tables(*, quick: bool) -> Iterator[Table | Skipped]:
-    """Let a run train alone and watched by a thousand, there and back, several times."""
+    """Let a run train alone and watched by a thousand, in turns."""
     rounds, seconds = (1, 10.0) if quick else (3, 20.0)
     with tempfile.TemporaryDirectory() as folder, serve(Path(folder)) as served:
         run = start_long_run(served)

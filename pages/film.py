@@ -1,6 +1,6 @@
 """A run as one page, without a browser: ``python -m pages.film ID``; see ``pages.ui.files.film``.
 
-It stands here and not on the engine's command line because the page is made of the app's scripts.
+It is not on the engine's command line because the page needs the app's scripts.
 """
 
 from __future__ import annotations
@@ -24,10 +24,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m pages.film", description="write a run as one page that plays offline"
     )
     parser.add_argument("id", metavar="ID", help="the id of the run (see python -m tfm_core runs)")
-    parser.add_argument("--model", action="store_true", help="with the model, which answers in it")
-    parser.add_argument("--out", metavar="FILE", help="where to write it; here, unless said")
+    parser.add_argument(
+        "--model", action="store_true", help="include the model, so that the page can run it"
+    )
+    parser.add_argument(
+        "--out", metavar="FILE", help="the output file; by default named after the run"
+    )
     options = parser.parse_args(arguments)
-    logging.getLogger("streamlit").setLevel(logging.ERROR)  # it asks after a browser's session
+    logging.getLogger("streamlit").setLevel(logging.ERROR)  # warns that there is no session
     try:
         run = RunStore().get(options.id)
         path = Path(options.out or film.file_name(run))

@@ -3,12 +3,12 @@
 A language is a catalogue ``locale/<language>/LC_MESSAGES/pages.mo`` and a folder beside each
 ``content/en``; what it lacks appears in English. Labels and short messages stand in the code, texts
 longer than a line in content files: ``paragraph("train/rate")`` here, ``Paragraph`` in the core.
-Each session has its own language, from ``?lang=`` in its link, and otherwise the server's, which
-``TFM_LANGUAGE`` names. It is looked up at every call, so the next draw speaks the newest choice.
+Each session has its own language, from ``?lang=`` in its link, else the server's
+(``TFM_LANGUAGE``). It is looked up at every call, so a choice takes effect with the next draw.
 
-What is written outside a function, or anywhere in ``tfm_core``, is drawn later and perhaps in
-another language: there ``N_`` marks it, and ``_`` translates it where it is drawn. No ``_`` runs
-while a module is imported. The sentences of both are collected with
+Text outside a function, or anywhere in ``tfm_core``, is drawn later, perhaps in another language:
+``N_`` marks it there, and ``_`` translates it where it is drawn. No ``_`` runs while a module is
+imported. The messages of both are collected with
 
     pybabel extract -o pages.pot -k N_ -k say -k counted:1,2 -k StudentError -k CrossError:2 \\
         -k LimitReached -k DataUnavailable -k RunNotFound -k RunDamaged -k RunHeld \\
@@ -54,56 +54,56 @@ __all__ = [
 PAGES_DIR = Path(__file__).resolve().parent
 LOCALE_DIR = PAGES_DIR / "locale"
 CONTENT_DIR = PAGES_DIR / "content"
-SERVERS = os.environ.get("TFM_LANGUAGE", "en")
-_SESSIONS = "language"
+DEFAULT = os.environ.get("TFM_LANGUAGE", "en")
+_LANGUAGE = "language"
 
 
-class _Kept(threading.local):
-    """The language of the session that this thread draws: a page asks for it some 600 times."""
+class _Cached(threading.local):
+    """The language of the session that this thread draws; a page needs it some 600 times."""
 
     context: object = None
-    spoken = SERVERS
+    spoken = DEFAULT
     outside: str | None = None
 
 
-_KEPT = _Kept()
+_CACHED = _Cached()
 
 
 def languages() -> list[str]:
-    """Return the languages there are, English first."""
+    """Return the available languages, English first."""
     codes = sorted(path.parts[-3] for path in LOCALE_DIR.glob("*/LC_MESSAGES/pages.mo"))
     return ["en", *(name for name in codes if name != "en")]
 
 
 def language() -> str:
-    """Return the language of this session; outside of sessions, the server's, unless said."""
+    """Return the language of this session; outside one, that of ``speaking`` or the server."""
     context = get_script_run_ctx(suppress_warning=True)
     if context is None:
-        return _KEPT.outside or SERVERS
-    if _KEPT.context is not context:
-        _KEPT.context, _KEPT.spoken = context, str(st.session_state.get(_SESSIONS, SERVERS))
-    return _KEPT.spoken
+        return _CACHED.outside or DEFAULT
+    if _CACHED.context is not context:
+        _CACHED.context, _CACHED.spoken = context, str(st.session_state.get(_LANGUAGE, DEFAULT))
+    return _CACHED.spoken
 
 
 def speak(name: str) -> None:
-    """Draw this session in another language from the next sentence on, if there is that one."""
+    """Switch this session to another language, if it is available."""
     if name in languages():
-        st.session_state[_SESSIONS] = name
-        _KEPT.context = None
+        st.session_state[_LANGUAGE] = name
+        _CACHED.context = None
 
 
 @contextmanager
 def speaking(name: str) -> Iterator[None]:
-    """Let this thread, which draws no session, speak a language for the length of the block."""
-    before, _KEPT.outside = _KEPT.outside, name
+    """Translate into a language in this block, in a thread without a session."""
+    before, _CACHED.outside = _CACHED.outside, name
     try:
         yield
     finally:
-        _KEPT.outside = before
+        _CACHED.outside = before
 
 
 def follow_link() -> None:
-    """Speak the language that the link names, if it names one."""
+    """Switch to the language that the link names, if any."""
     if "lang" in st.query_params:
         speak(st.query_params["lang"])
 
@@ -111,8 +111,8 @@ def follow_link() -> None:
 def _(text: str | BaseException | None, /, **values: object) -> str:
     """Return a text of the app in the session's language, with its values filled in.
 
-    ``_("{n} heads", n=4)``. The text of an error of the app's own is its sentence, that of an
-    error of the operating system the sentence for its number, without a path. None is empty.
+    ``_("{n} heads", n=4)``. An error of the app gives its sentence, one of the operating system
+    the sentence for its number, without a path; None gives "".
     """
     if isinstance(text, OSError) and not isinstance(text, StudentError):
         return _(refusal(text))
@@ -138,7 +138,7 @@ def paragraph(key: str, /, **values: object) -> str:
 
 
 def ngettext(one: str, many: str, n: int, /, **values: object) -> str:
-    """Return the form of a text that a number asks for, in the session's language."""
+    """Return the singular or plural form for a number, in the session's language."""
     return _filled(_catalogue(language(), LOCALE_DIR).ngettext(one, many, n), values)
 
 

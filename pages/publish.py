@@ -1,8 +1,8 @@
 """A run as a folder for any web server: ``python -m pages.publish ID --to FOLDER``.
 
 The folder is kept up to date until the run ends; see ``docs/watchers.md``. ``--recorded`` in the
-place of an id writes a site of all runs that come with the app; see ``docs/deploy.md``. It stands
-here and not on the engine's command line because the pages are made of the app's scripts.
+place of an id writes a site of all recorded runs; see ``docs/deploy.md``. It is not on the engine's
+command line because the pages need the app's scripts.
 """
 
 from __future__ import annotations
@@ -32,13 +32,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     which.add_argument(
         "id", metavar="ID", nargs="?", help="the id of the run (see python -m tfm_core runs)"
     )
-    which.add_argument(
-        "--recorded", action="store_true", help="all that come with the app, with a gallery of them"
-    )
+    which.add_argument("--recorded", action="store_true", help="all recorded runs, with a gallery")
     parser.add_argument("--to", metavar="FOLDER", required=True, help="where to write them")
-    parser.add_argument("--once", action="store_true", help="as the run is now, and no longer")
+    parser.add_argument("--once", action="store_true", help="write the run as it is now, then exit")
     options = parser.parse_args(arguments)
-    logging.getLogger("streamlit").setLevel(logging.ERROR)  # it asks after a browser's session
+    logging.getLogger("streamlit").setLevel(logging.ERROR)  # warns that there is no session
     folder = Path(options.to)
     try:
         if options.recorded:
@@ -51,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(folder / PAGE, flush=True)
         while goes_on and not options.once:
             time.sleep(EVERY)
-            publication.run = store.get(options.id)  # a fresh one knows its name of now
+            publication.run = store.get(options.id)  # it may have another name by now
             goes_on = publication.update()
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -24,7 +24,7 @@ from tfm_core.sentences import N_
 VERSION = 1
 VERSION_QUERY, PRESET_QUERY, MADE_QUERY = "v", "preset", "made"
 QUERIES = (VERSION_QUERY, PRESET_QUERY, MADE_QUERY)
-"""What a link says beside settings."""
+"""The queries of a link besides settings."""
 
 _SHOWN = 20  # characters of a link that a sentence repeats
 
@@ -111,7 +111,7 @@ def _fits(values: Mapping[str, Any], preset: str) -> bool:
 
 
 def _beside(values: Mapping[str, Any], preset: str) -> dict[str, str]:
-    """Return what a link says of values that begin as a preset."""
+    """Return the query of a link for values that start from a preset."""
     base = begun(preset, values["training"]["optimizer"])
     base["training"]["optimizer"] = PRESETS[preset].experiment.training.optimizer
     query = {PRESET_QUERY: f"{preset}~{_mark(preset)}"}

@@ -1,1 +1,1 @@
-"""Attacks: each tries to lose a run, to take the app down or to slow it, and counts what held."""
+"""Stress tests: each tries to lose a run, or to crash or slow the app, and counts what held."""

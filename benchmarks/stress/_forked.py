@@ -82,7 +82,7 @@ def prepare(run: Run, *, hurried: bool = True) -> None:
 
 
 def fork(work: Callable[[], object]) -> int:
-    """Do something in a child; return its process number. It exits with 0, or 1 where it raised."""
+    """Do something in a child; return its process number. It exits with 0, or 1 if it raised."""
     sys.stdout.flush()
     pid = os.fork()
     if pid:
@@ -167,7 +167,7 @@ class ForkedWorker:
     """A worker as the queue knows it (see ``pool.WorkerProcess``), forked."""
 
     def __init__(self, work: Callable[[Run, Control], None]) -> None:
-        """Fork it; it waits for its order, and leaves where its server dies before that."""
+        """Fork it; it waits for its order, and ends if its server dies before that."""
         reading, self._order = os.pipe()
         self._then: Callable[[], None] | None = None
         self.process = SimpleNamespace(pid=0, returncode=None)
@@ -188,7 +188,7 @@ class ForkedWorker:
         self.mark: ProcessId = process_id(self.process.pid)
 
     def output(self) -> list[str]:
-        """Return nothing: it writes to where its server does."""
+        """Return nothing: it shares its server's output."""
         return []
 
     def send(
@@ -225,7 +225,7 @@ class ForkedWorker:
         os.waitpid(self.process.pid, 0)
 
     def close(self) -> None:
-        """Forget nothing: it has no log of its own."""
+        """Do nothing: it has no log."""
 
 
 class ForkPool:
@@ -236,13 +236,13 @@ class ForkPool:
         self._work, self._spare, self._given = work, list[ForkedWorker](), list[ForkedWorker]()
 
     def take(self) -> ForkedWorker:
-        """Return a worker, kept until ``reap`` finds that it has ended."""
+        """Return a worker, held until ``reap`` finds that it has ended."""
         worker = self._spare.pop() if self._spare else ForkedWorker(self._work)
         self._given.append(worker)
         return worker
 
     def put_back(self, worker: ForkedWorker) -> None:
-        """Let a worker that was taken wait again."""
+        """Take an unused worker back."""
         self._given.remove(worker)
         self._spare.append(worker)
 

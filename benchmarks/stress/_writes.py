@@ -22,7 +22,7 @@ from tfm_core.training import checkpoints
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call that changes something: its name, the file, and where its name goes."""
+    """One call that changes something: its name, the file, and the new name."""
 
     name: str
     path: str
@@ -63,7 +63,7 @@ def watched(root: Path, watcher: Watcher) -> Iterator[None]:
 
 
 class _Calls:
-    """The functions that take the place of the real ones; each tells the watcher."""
+    """The functions that replace the real ones; each calls the watcher."""
 
     def __init__(self, root: Path, watcher: Watcher) -> None:
         self._top, self._watcher = f"{root.resolve()}{os.sep}", watcher

@@ -90,7 +90,7 @@ _AT_REST = """() => document.querySelector('[data-testid=stApp]')
 
 @dataclass
 class Restless:
-    """A visitor who does one thing after another; ``done`` are the last ones, in words."""
+    """A visitor who acts at random; ``done`` are the last actions in words."""
 
     tab: Tab
     seed: int
@@ -114,7 +114,7 @@ class Restless:
         )
 
     def act(self) -> None:
-        """Do one thing and wait until the page is drawn. Raises TimeoutError where it never is."""
+        """Act once and wait until the page is drawn. Raises TimeoutError."""
         from playwright.sync_api import Error
 
         weights = [weight for weight, _, _ in self._ways]
@@ -203,7 +203,7 @@ class Restless:
         return ""
 
     def _home_if_away(self) -> str:
-        """Return to the app where the history led out of it."""
+        """Return to the app if the history led out of it."""
         if not self.tab.page.url.startswith(self.tab.url):
             self.tab.goto("")
             return "and home, from an empty page"
@@ -246,7 +246,7 @@ def tables(*, quick: bool) -> Iterator[Table | Skipped]:
 
 
 def _press_for(seconds: float, visitor: Restless, log: Path) -> Iterator[Fault]:
-    """Yield what breaks; after each fault the visitor begins anew at Home."""
+    """Yield what breaks; after each fault the visitor restarts at Home."""
     from playwright.sync_api import TimeoutError as TimedOut
 
     tab, n_read = visitor.tab, 0

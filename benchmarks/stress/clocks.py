@@ -38,7 +38,7 @@ _ROUGHLY = 0.5  # seconds: what a busy machine may add
 
 
 def tables(*, quick: bool) -> Iterator[Table | Skipped]:
-    """Set the clock of the worker, of whoever looks, or of both; then suspend a worker."""
+    """Set the clock of the worker, of the reader, or of both; then suspend a worker."""
     if sys.platform != "linux":
         yield Skipped("Clocks that are set", "it forks as Linux does")
         return
@@ -68,7 +68,7 @@ def set_clocks(*, steps: tuple[int, ...]) -> list[tuple[str, int, list[str]]]:
 
 
 def suspend(seconds: float) -> tuple[float, float, float, list[str]]:
-    """Suspend a worker; return for how long, what is said of it, what it counts, what is wrong."""
+    """Suspend a worker; return for how long, the silence reported, the time counted, and errors."""
     _forked.adopt()
     with tempfile.TemporaryDirectory() as folder:
         store = RunStore(Path(folder), recorded=None)
@@ -166,7 +166,7 @@ def _set_clock(seconds: int) -> None:
 
 
 def _until(condition: Callable[[], Any], seconds: float = 0.0) -> Any:
-    """Return the first true value of a condition. Raises TimeoutError where none comes."""
+    """Return the first true value of a condition. Raises TimeoutError."""
     end = time.monotonic() + seconds + _forked.DEADLINE_SECONDS
     while not (value := condition()):
         if time.monotonic() > end:

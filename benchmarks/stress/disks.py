@@ -1,4 +1,4 @@
-"""Disks that fail under the command line: full, read-only, forbidden, gone; what is left, and said.
+"""Failing disks under the command line: full, read-only, forbidden, gone.
 
 Each disk is a real one, mounted for it (tmpfs), so this needs Linux and the right to mount.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -39,7 +38,7 @@ _TRAIN = ("train", "--preset", "copy", "--set", f"training.steps={STEPS}", "--se
 
 @dataclass
 class Found:
-    """What an attack found: of ``tried`` disks, how many held, and what fell in words."""
+    """Of ``tried`` disks, how many held, and what failed, in words."""
 
     tried: int = 0
     held: int = 0
@@ -58,7 +57,7 @@ class Found:
 
 
 def tables(*, quick: bool) -> Iterator[Table | Skipped]:
-    """Fill, forbid, write-protect and take away the disk of the runs."""
+    """Fill, forbid, write-protect and remove the disk of the runs."""
     title = "Disks that fail"
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "disk"
@@ -71,10 +70,9 @@ def tables(*, quick: bool) -> Iterator[Table | Skipped]:
         full = _full(place, sizes)
         rows = [
             full.row(f"full: {sizes[0]} KiB to {sizes[-1]:,} KiB, then larger; resumed bit-equal"),
-            _trashed(place).row("full of what was deleted; trained in its room"),
             _read_only(place).row("read-only, then writable"),
-            _forbidden(place).row("forbidden to the user who runs it, then allowed"),
-            _gone(place).row("taken away while it trains"),
+            _forbidden(place).row("without permissions, then with them"),
+            _gone(place).row("removed while it trains"),
             _no_folder(place).row("TFM_RUNS_DIR names a file, or lies below one"),
         ]
         notes = (
@@ -113,26 +111,6 @@ def _full(place: Path, sizes: tuple[int, ...]) -> Found:
     return found
 
 
-def _trashed(place: Path) -> Found:
-    """Train on a disk that deleted runs fill."""
-    found = Found()
-    with _disk(place, "size=16m") as root:
-        store = RunStore(root, recorded=None)
-        _cli(root, *_TRAIN)
-        for _ in range(2):
-            old = store.fork(store.list()[-1].id, steps=STEPS + 1)
-            (old.folder / "events.jsonl").write_bytes(b"x" * (shutil.disk_usage(root).free // 2))
-            store.delete(old.id)
-        code, said = _cli(root, *_TRAIN)
-        kept = len(store.list())
-        found.note(
-            "16 MiB",
-            None if code == 0 else said,
-            None if kept == 2 else f"{kept} runs in place of 2",
-        )
-    return found
-
-
 def _read_only(place: Path) -> Found:
     """Train, resume and list on a disk that can only be read."""
     found = Found()
@@ -154,7 +132,7 @@ def _read_only(place: Path) -> Found:
 
 
 def _forbidden(place: Path) -> Found:
-    """Train and resume where the folder may be read and no more, or not even that."""
+    """Train and resume in a folder that is read-only or unreadable."""
     found = Found()
     with _disk(place, "size=32m") as root:
         _cli(root, *_TRAIN)
@@ -246,7 +224,7 @@ def _begin(root: Path, *words: str, before: Sequence[str] = ()) -> subprocess.Po
 
 
 def _cli(root: Path, *words: str, before: Sequence[str] = ()) -> tuple[int, str]:
-    """Run the command line on a folder of runs; return its exit code and all that it said."""
+    """Run the command line on a folder of runs; return its exit code and output."""
     process = _begin(root, *words, before=before)
     said = _end_of(process)
     return process.returncode, said
@@ -303,7 +281,7 @@ def _left_over(root: Path) -> str | None:
 
 
 def _not_a_sentence(said: str, root: Path) -> str | None:
-    """Return what is wrong with how a refusal was told, or None."""
+    """Return what is wrong with the message of a refusal, or None."""
     lines = said.splitlines()
     is_one = len(lines) == 1 and said.endswith(".")
     is_clean = not any(part in said for part in ("Traceback", "Errno", "os error", str(root)))

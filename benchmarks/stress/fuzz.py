@@ -1,4 +1,4 @@
-"""Fuzzing: forged run folders, links and uploads. Pages, lists, workers and the server go on.
+"""Fuzz run folders, links and uploads: pages, lists, workers and the server must survive.
 
 Each property is tried on examples by hypothesis, the same ones every time. A forged folder is a
 copy of a run with one file or folder changed: a value of another kind or out of range, a shape, a

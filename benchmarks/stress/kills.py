@@ -152,7 +152,7 @@ def _unreadable(store: RunStore) -> list[str]:
 
 
 def _counts(top: Path) -> dict[str, int]:
-    """Return how many writing calls a worker makes, and a server, where nobody is killed."""
+    """Return how many writing calls a worker and a server make without a kill."""
     note = top / "counts.txt"
 
     def count(name: str, root: Path, work: Any) -> int:

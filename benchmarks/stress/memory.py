@@ -125,7 +125,7 @@ def of_views(folder: Path, run: Run, *, sessions: int) -> Table:
 
 
 def visits(served: Served, run: Run) -> tuple[float, str]:
-    """Open every view in a session of its own; return the slowest, in seconds, and its name."""
+    """Open every view in a new session; return the slowest, in seconds, and its name."""
     taken = []
     with visitor(served.url) as asks:
         for page, query in VIEWS:

@@ -94,7 +94,7 @@ def cut_power(most: int | None, *, seed: int) -> tuple[int, list[tuple[Cut, list
 
 
 def _cuts(root: Path) -> Recorded:
-    """Train a run in a child, and return what is left of it where the power goes, call by call."""
+    """Train a run in a child, and return what a power cut leaves at each call."""
     reading, writing = multiprocessing.Pipe(duplex=False)
     _forked.fork(lambda: writing.send(_recorded(root)))
     recorded: Recorded = reading.recv()
@@ -127,7 +127,7 @@ def _recorded(root: Path) -> Recorded:
 
 
 def _wrong(cut: Cut, root: Path, wanted: dict[str, Any]) -> list[str]:
-    """Lay out what a cut has left, go on, and return what is wrong with what it came to."""
+    """Restore what a cut has left, resume, and return what is wrong with the result."""
     shutil.rmtree(root, ignore_errors=True)
     lay_out(cut.kept, root)
     store = RunStore(root, recorded=None)
@@ -195,9 +195,9 @@ class Disk:
             self._folder(target[:-1]).names[target[-1]] = moved
 
     def left(self, *, names: bool, content: bool) -> Kept:
-        """Return what a power cut leaves where all that was not synced is lost ...
+        """Return what a power cut leaves: all that was synced.
 
-        ... but names, or content, where these are said to have come to the disk by themselves.
+        names, content: these reached the disk even where they were not synced.
         """
         found: Kept = {}
 

@@ -105,7 +105,7 @@ def _serve(store: RunStore, runs: list[Run], log: Path) -> None:
 
 
 def _resume_by_hand(store: RunStore, runs: list[Run], rng: random.Random) -> None:
-    """Take runs out of the servers' hands, where they let them go."""
+    """Resume waiting runs by hand."""
     _forked.hurry()
     os.environ["TFM_RUNS_DIR"] = str(store.root)
     with open(os.devnull, "w") as nothing, contextlib.redirect_stderr(nothing):
@@ -121,7 +121,7 @@ def _note(log: Path, line: str) -> None:
 
 
 def _most(lines: list[list[str]]) -> int:
-    """Return how many were between their begin and their end at the same moment, at most."""
+    """Return the most runs that trained at the same moment."""
     now = most = 0
     for _, what, _when in sorted(lines, key=lambda line: (float(line[2]), line[1] == "begin")):
         now += 1 if what == "begin" else -1

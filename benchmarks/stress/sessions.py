@@ -38,7 +38,7 @@ ANSWER, SLOWDOWN, MEMORY = "20 sessions answered", "20 sessions' cost", "a sessi
 
 
 def tables(*, quick: bool) -> Iterator[Table | Skipped]:
-    """Watch a run with twenty sessions and with none, there and back, several times."""
+    """Watch a run with twenty sessions and with none, in turns."""
     rounds, seconds = (1, 10.0) if quick else (5, 20.0)
     with tempfile.TemporaryDirectory() as folder, serve(Path(folder)) as served:
         run = start_long_run(served)
@@ -75,7 +75,7 @@ def start_long_run(served: Served) -> Run:
 
 @contextmanager
 def _sessions(served: Served, run: Run, generator: random.Random, into: Watched) -> Iterator[None]:
-    """Let sessions watch a run for the length of the block, which begins when all have drawn it."""
+    """Let sessions watch a run during the block, which starts once all have drawn it."""
     drawn, ends = threading.Barrier(SESSIONS + 1), threading.Event()
 
     def watch(seed: float) -> Watched:

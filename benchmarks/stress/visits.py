@@ -76,7 +76,7 @@ def addresses() -> list[Address]:
 
 
 def visit_all(url: str, where: Sequence[Address]) -> None:
-    """Open each in a session of its own, one after the other. Raises where one is not drawn."""
+    """Open each in a new session, one after the other. Raises if one is not drawn."""
     for path, query in where:
         with visitor(url) as session:
             session.visit(path, query)

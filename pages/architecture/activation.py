@@ -17,7 +17,7 @@ def view(chosen: Chosen) -> None:
     """Show every activation with its slope, this model's thick, and where its numbers lie."""
     name = getattr(chosen.model, "activation", None)
     if name is None:
-        st.info(_("This model has no feed-forward layer, so it has no activation."))
+        st.info(_("This model has no feed-forward layer, so no activation."))
         return
     label = _(ACTIVATIONS[name].label)
     st.markdown(paragraph("architecture/activation", name=label))
@@ -37,7 +37,7 @@ def view(chosen: Chosen) -> None:
     if chosen.run is not None:
         _own(chosen.run, label)
     else:
-        st.caption(_("Choose a run to see the numbers that go into it."))
+        st.caption(_("Choose a run to see its inputs."))
 
 
 def _label(name: str) -> str:
@@ -57,7 +57,7 @@ def _own(run: Run, label: str) -> None:
         return
     show.figure(
         plots.histogram({layer.layer: layer.shares for layer in layers}, activations.edges()),
-        _("What goes into {name}, over all {n} examples; the outer bars hold all beyond.",
+        _("Inputs of {name} over all {n} examples; the outer bars hold everything beyond.",
               name=label, n=len(run.probe().items)),
         key="activation-given"
     )  # fmt: skip

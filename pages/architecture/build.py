@@ -34,10 +34,10 @@ def facts(chosen: Chosen) -> None:
 
 
 def editor(chosen: Chosen) -> None:
-    """Draw the architecture's settings; what does not fit together stands beside its control."""
+    """Draw the architecture's settings, with each problem beside its control."""
     draft = state.current_draft()
     checked = drafts.check(draft)
-    if checked.experiment is None:  # show what does not fit
+    if checked.experiment is None:  # show the problems
         st.session_state[_EDITOR] = True
     folded = st.expander(
         _("Change the model"), icon=":material/tune:", key=_EDITOR, on_change="rerun"

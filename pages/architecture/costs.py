@@ -66,60 +66,43 @@ def page(chosen: Chosen) -> None:
 
 
 def _sizes(chosen: Chosen) -> tuple[int, int, int]:
-    architecture = chosen.architecture
+    """Ask for the batch and the lengths of source and target; 0 for one that the model lacks."""
+    architecture, shape = chosen.architecture, chosen.shape
     columns = st.columns(3)
+
+    def ask(column: int, label: str, first: int, key: str, most: int = 8192) -> int:
+        with columns[column]:
+            return int(st.number_input(label, 1, most, first, key=f"costs-{chosen.name}-{key}"))
+
     first = chosen.experiment.training.batch_size if chosen.experiment else 1
-    name = f"costs-{chosen.name}"
-    with columns[0]:
-        batch = st.number_input(_("Batch"), 1, 8192, first, key=f"{name}-batch-{first}")
-    if isinstance(chosen.shape, ImageShape):
-        return int(batch), 0, 0
-    if isinstance(chosen.shape, CaptionShape):
-        with columns[1]:
-            tgt = st.number_input(
-                _("Words with <bos>"),
-                1,
-                chosen.shape.tgt_len,
-                architecture.tgt_len,
-                key=f"{name}-words",
-            )
-        return int(batch), 0, int(tgt)
+    batch = ask(0, _("Batch"), first, f"batch-{first}")
+    if isinstance(shape, ImageShape):
+        return batch, 0, 0
+    if isinstance(shape, CaptionShape):
+        words = ask(1, _("Words with <bos>"), architecture.tgt_len, "words", shape.tgt_len)
+        return batch, 0, words
+    src, label = 0, _("Tokens")
+    if shape.has_source:
+        src = ask(1, _("Source tokens"), architecture.src_len, f"src-{architecture.src_len}")
+        label = _("Target tokens")
+    tgt = ask(2, label, architecture.tgt_len, f"tgt-{architecture.tgt_len}")
     limit = getattr(chosen.model, "max_len", 8192)
-    has_source = chosen.shape.has_source
-    with columns[1]:
-        src = (
-            st.number_input(
-                _("Source tokens"),
-                1,
-                8192,
-                architecture.src_len,
-                key=f"{name}-src-{architecture.src_len}",
-            )
-            if has_source
-            else 0
-        )
-    with columns[2]:
-        tgt = st.number_input(
-            _("Target tokens") if has_source else _("Tokens"),
-            1,
-            8192,
-            architecture.tgt_len,
-            key=f"{name}-tgt-{architecture.tgt_len}",
-        )
-    longest = chosen.model.joined_len(int(src), int(tgt))
+    longest = chosen.model.joined_len(src, tgt)
     if POSITIONS[chosen.model.position].has_table and longest > limit:
         st.caption(paragraph("architecture/too-long", limit=limit, n=longest))
-    return int(batch), int(src), int(tgt)
+    return batch, src, tgt
 
 
 def _training(chosen: Chosen) -> TrainingConfig:
-    """Return how the model is trained; a published one as is usual, by AdamW in fp32."""
+    """Return the training settings; the defaults for a published model."""
     return TrainingConfig() if chosen.experiment is None else chosen.experiment.training
 
 
 def _totals(chosen: Chosen, work: int, memory_of_step: Memory, left_out: int) -> None:
     state_words = _(OPTIMISERS[_training(chosen).optimizer].memory_words)
-    memory = [_("Weights, gradients, {state} and the activations.", state=state_words)]
+    memory = [
+        _("Weights, gradients, optimiser state ({state}) and activations.", state=state_words)
+    ]
     if memory_of_step.watched > memory_of_step.activations:
         memory.append(paragraph("architecture/fused-memory", n=show.size(memory_of_step.watched)))
     elif chosen.model.has_blocks:
@@ -179,14 +162,11 @@ def _estimate(chosen: Chosen, device: str) -> None:
     if estimate is None:
         st.button(_("Measure a step"), icon=":material/timer:", key="costs-measure")
         return
-    how = _("measured here just now") if estimate.measured else _("estimated, too large to try")
+    words = {"ms": f"{1000 * estimate.seconds_per_step:.1f}", "device": show.device(device)}
     st.markdown(
-        _(
-            "A training step takes about **{ms} ms** on {device}, {how}.",
-            ms=f"{1000 * estimate.seconds_per_step:.1f}",
-            device=show.device(device),
-            how=how,
-        )
+        _("A training step takes about **{ms} ms** on {device} (measured).", **words)
+        if estimate.measured
+        else _("A training step takes about **{ms} ms** on {device} (estimated).", **words)
     )
 
 

@@ -54,7 +54,7 @@ def _opened(chosen: Chosen) -> range:
         return range(0)
     with st.container(horizontal=True, vertical_alignment="center"):
         is_unfolded = st.toggle(
-            _("Draw block by block"),
+            _("Draw every block"),
             key=_UNFOLDED,
             persist_state="session",
             help=_("Off: equal blocks are drawn once."),
@@ -62,7 +62,7 @@ def _opened(chosen: Chosen) -> range:
         if not is_unfolded or n <= MANY:
             return range(n) if is_unfolded else range(0)
         first, last = st.slider(
-            _("Blocks drawn one by one, of {n}", n=n),
+            _("Blocks to draw, of {n}", n=n),
             1,
             n,
             (1, 3),
@@ -87,7 +87,7 @@ def _view(chosen: Chosen, opened: range) -> None:
     )
     nodes = diagram.nodes
     left, right = st.columns([5, 4], gap="medium")
-    with right:  # first: what is picked in the list is marked in the diagram
+    with right:  # first: the diagram marks the block that the list picks
         name = _pick(nodes)
     with left:
         component(
@@ -123,7 +123,7 @@ def _remember(name: str) -> None:
 
 
 def _pick(nodes: Mapping[str, DiagramNode]) -> str:
-    """Draw the list of blocks, which says the same as the marked one of the diagram."""
+    """Draw the list of blocks; it and the diagram mark the same block."""
     name = st.session_state.get(_BLOCK)
     if name not in nodes:
         first = [name for name in _FIRST if name in nodes]
@@ -150,7 +150,7 @@ def _close_up(chosen: Chosen, node: DiagramNode) -> None:
         st.latex(equation.latex)
     _parameters(chosen, node)
     _steps(chosen, node)
-    st.header(_("Its code, as in the whole file"), anchor=False)
+    st.header(_("Its code"), anchor=False)
     st.code(
         code_of(node, chosen.model, chosen.shape), language="python", height=420, wrap_lines=True
     )

@@ -32,11 +32,11 @@ def structure(chosen: Chosen) -> None:
         opened.code(text, language=None, height=420)
         many = re.search(r"\(0-(\d+)\): (\d+) x", text)
         if many is not None:
-            opened.caption(_("`{folded}`: {n} modules that are alike.", folded=many[0], n=many[2]))
+            opened.caption(_("`{folded}`: {n} equal modules.", folded=many[0], n=many[2]))
 
 
 def view(chosen: Chosen) -> None:
-    st.header(_("Show the code"), anchor=False)
+    st.header(_("Code"), anchor=False)
     data = None if chosen.run is None else _carried_by(chosen.run)
     form = _form(chosen)
     text = source_code(chosen.model, chosen.shape, form=form, data=data)
@@ -56,7 +56,7 @@ def view(chosen: Chosen) -> None:
         has_weights = form == "written" and chosen.model.has_blocks
         _command(chosen.run, data, has_weights=has_weights)
     whole = st.expander(  # rendered when open: highlighting takes the browser a while
-        _("The whole file"),  # one label for all: the page closes what is called otherwise
+        _("The whole file"),  # one label for all: another would close it
         icon=":material/code:",
         key="build-code",
         on_change="rerun",
@@ -66,7 +66,7 @@ def view(chosen: Chosen) -> None:
 
 
 def _form(chosen: Chosen) -> AttentionForm:
-    """Ask how attention is written; a recurrent model's has no kernel of its own."""
+    """Ask how attention is written; a recurrent model has no fused kernel."""
     if not chosen.model.has_blocks:
         return "written"
     labels = {"written": _("Written out"), "fused": _("Fused kernel")}

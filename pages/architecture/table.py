@@ -167,7 +167,7 @@ def weights(chosen: Chosen) -> None:
             )
             return
         name = escape(run.meta.name)
-        words = _("These are the weights of **{name}**.", name=name)
+        words = _("Weights of **{name}**.", name=name)
         st.caption(f"{shown_run.origin_badge(run)} {words}".strip())
     if not run.has_checkpoint:
         st.info(_("This run has saved no weights yet."))

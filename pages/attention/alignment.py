@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 import streamlit as st
 
-from pages.attention import selection as chosen
-from pages.attention.selection_link import Selection
+from pages.attention import heads
 from pages.i18n import _, paragraph
 from pages.ui import show
 from tfm_core import byte_cache
@@ -23,7 +23,7 @@ from tfm_core.runs.run import Run
 _TABLE = "attention-alignment-table"
 
 
-def scores(run: Run, selection: Selection, step: int) -> None:
+def scores(run: Run, step: int) -> None:
     """Show the score of every head over the training, and name the one that learned to align."""
     frame = _scores(run.folder, tuple(run.snapshot_steps()))
     best = alignment.best_head(frame, step)
@@ -83,26 +83,18 @@ def _verdict(best: alignment.BestHead, formed: int | None, aligned: alignment.Al
 def _table(run: Run, frame: pd.DataFrame) -> None:
     frame = frame.sort_values("share", ascending=False).reset_index(drop=True)
 
-    def picked() -> None:
-        rows = st.session_state[_TABLE].selection.rows
-        if rows and rows[0] < len(frame):
-            row = frame.iloc[rows[0]]
-            chosen.choose(
-                run.id, kind=row["kind"], layer=int(row["layer"]) - 1, head=int(row["head"]) - 1
-            )
-
     share = st.column_config.ProgressColumn
     st.dataframe(
         frame[["layer", "head", "share", "aer"]],
         key=_TABLE,
         hide_index=True,
-        on_select=picked,
+        on_select=partial(heads.open_picked, run, frame, _TABLE),
         selection_mode="single-row",
         height=min(340, 38 + 35 * max(1, len(frame))),
         column_config={
             "layer": _("Layer"),
             "head": _("Head"),
-            "share": share(_("On the truth"), format="percent", min_value=0, max_value=1),
+            "share": share(_("On the true source"), format="percent", min_value=0, max_value=1),
             "aer": st.column_config.NumberColumn(
                 _("Error rate"),
                 format="%.3f",

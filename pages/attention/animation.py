@@ -27,7 +27,7 @@ MAX_POINTS = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Film:
-    """The animation of what is chosen, its example at each step, and what each head does there."""
+    """The animation, and its example and head labels at each step."""
 
     animation: SnapshotAnimation
     examples: tuple[Example, ...]
@@ -52,7 +52,7 @@ def film_of(
             example = example_of(experiment, probe, run.snapshot(moment), selection.example)
             maps.append(example.maps(modules))
         except ValueError:
-            continue  # the page says what is wrong with it where that step is asked for
+            continue  # the page reports the problem when that step is chosen
         labels = heads.labels(run, example, selection.kind)
         frames.append(_frame(experiment, example, labels.short))
         examples.append(example)

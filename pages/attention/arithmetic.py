@@ -35,7 +35,7 @@ _TALL = 320  # pixels of a table; longer ones scroll
 
 
 def cell_at(example: Example, selection: Selection, module: str, names: MapAxes) -> tuple[int, int]:
-    """Return the cell that is looked at: the chosen one, else the strongest of the head."""
+    """Return the chosen cell, else the strongest of the head."""
     if selection.cell is not None:
         query, key = selection.cell
         return min(query, len(names.query) - 1), min(key, len(names.key) - 1)
@@ -73,7 +73,15 @@ def arithmetic(run: Run, example: Example, selection: Selection) -> None:
             icon=":material/history:",
         )
     row = _(rows(run.experiment, example.item, module, selection.row_names).words[cell[0]])
-    _steps(traced, run.experiment.model.position, row)
+    product, score, softmax, output = st.columns([4, 3, 4, 4], gap="medium")
+    with product:
+        _product(traced)
+    with score:
+        _score(traced, run.experiment.model.position)
+    with softmax:
+        _softmax(traced)
+    with output:
+        _output(traced, row)
 
 
 def _pickers(
@@ -112,36 +120,31 @@ def _pickers(
     )
 
 
-def _steps(cell: AttentionCell, position: str, row: str) -> None:
-    """Show the four steps beside each other, from left to right. row: what the query is called."""
-    product, score, softmax, output = st.columns([4, 3, 4, 4], gap="medium")
-    with product:
-        _product(cell)
-    with score:
-        _score(cell, position)
-    with softmax:
-        _softmax(cell)
-    with output:
-        _output(cell, row)
-
-
-def _product(cell: AttentionCell) -> None:
+def _dimensions(cell: AttentionCell, columns: dict[str, tuple[str, int]]) -> None:
+    """Show columns of the table of dimensions. columns: name -> title and width in pixels."""
     dims = dimensions_table(cell)
     number = st.column_config.NumberColumn
-    if cell.is_tanh:
-        st.markdown(_("**1. Sum of v · tanh(query + key)**, each projected by its own matrix"))
-    else:
-        st.markdown(_("**1. Dot product of query and key**"))
     st.dataframe(
-        dims[["dimension", "query", "key", "product"]],
+        dims[["dimension", *columns]],
         hide_index=True,
         height=min(_TALL, 38 + 35 * len(dims)),
         column_config={
             "dimension": number(_("Dim."), width=40),
-            "query": number(_("Query"), format="%.3f", width=60),
-            "key": number(_("Key"), format="%.3f", width=60),
-            "product": number(_("Product"), format="%.3f", width=60),
+            **{
+                name: number(title, format="%.3f", width=width)
+                for name, (title, width) in columns.items()
+            },
         },
+    )
+
+
+def _product(cell: AttentionCell) -> None:
+    if cell.is_tanh:
+        st.markdown(_("**1. Sum of v · tanh(query + key)**, each projected by its own matrix"))
+    else:
+        st.markdown(_("**1. Dot product of query and key**"))
+    _dimensions(
+        cell, {"query": (_("Query"), 60), "key": (_("Key"), 60), "product": (_("Product"), 60)}
     )
     formula = r"v \cdot \tanh(q + k)" if cell.is_tanh else r"q \cdot k"
     show.formula(rf"{formula} = {cell.dot:.4f}")
@@ -205,17 +208,12 @@ def _softmax(cell: AttentionCell) -> None:
 
 def _output(cell: AttentionCell, row: str) -> None:
     st.markdown(_("**4. Contribution**: weight × value"))
-    dims = dimensions_table(cell)
-    number = st.column_config.NumberColumn
-    st.dataframe(
-        dims[["dimension", "value", "contribution", "output"]],
-        hide_index=True,
-        height=min(_TALL, 38 + 35 * len(dims)),
-        column_config={
-            "dimension": number(_("Dim."), width=40),
-            "value": number(_("Value"), format="%.3f", width=60),
-            "contribution": number(_("Weight × value"), format="%.3f", width=80),
-            "output": number(_("Output"), format="%.3f", width=60),
+    _dimensions(
+        cell,
+        {
+            "value": (_("Value"), 60),
+            "contribution": (_("Weight × value"), 80),
+            "output": (_("Output"), 60),
         },
     )
     st.markdown(
@@ -226,7 +224,7 @@ def _output(cell: AttentionCell, row: str) -> None:
             share=f"{cell.share * 100:.1f} %",
         ),
         help=_(
-            "The part along the output's direction; by length alone, {norm}.",
+            "Projection onto the output; by length alone, {norm}.",
             norm=f"{cell.norm_share * 100:.1f} %",
         ),
     )

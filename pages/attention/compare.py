@@ -20,7 +20,7 @@ from tfm_core.data.own.sets import set_of
 from tfm_core.inspect.attention.comparison import check_same_tokens, compare, same_example
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.plots.heads.attention import difference_map, head_map
-from tfm_core.probe.labels import KINDS, axes, modules_by_kind
+from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
@@ -66,7 +66,7 @@ def side_by_side(
     """Choose what to compare the shown head with; show both maps and their difference."""
     versus = parse(selection.versus) or _first(selection, offer)
     try:
-        other = _other_run(run, versus)
+        other = run if versus.run is None else runs_access.open_run(versus.run)
         versus = _fitted(other, versus, selection)
         _pickers(run, other, versus, selection)
         theirs = _their_example(run, probe, other, example, versus, selection)
@@ -82,10 +82,6 @@ def _first(selection: Selection, offer: Offer) -> Versus:
     return Versus(selection.layer, selection.head, offer.steps[0] if offer.steps else None)
 
 
-def _other_run(run: Run, versus: Versus) -> Run:
-    return run if versus.run is None else runs_access.open_run(versus.run)
-
-
 def _fitted(other: Run, versus: Versus, selection: Selection) -> Versus:
     """Return the nearest head that the other run has. Raises ValueError where it has none."""
     if other.problem:
@@ -93,11 +89,7 @@ def _fitted(other: Run, versus: Versus, selection: Selection) -> Versus:
     modules = modules_by_kind(other.experiment).get(selection.kind)
     if modules is None:
         raise ValueError(
-            _(
-                "The run “{name}” has no {kind}; choose another run.",
-                name=other.meta.name,
-                kind=_(KINDS[selection.kind].label).lower(),
-            )
+            _("The run “{name}” has no such attention; choose another run.", name=other.meta.name)
         )
     layer = min(versus.layer, len(modules) - 1)
     head = min(versus.head, other.experiment.model.n_heads - 1)
@@ -105,6 +97,9 @@ def _fitted(other: Run, versus: Versus, selection: Selection) -> Versus:
 
 
 def _pickers(run: Run, other: Run, versus: Versus, selection: Selection) -> None:
+    def from_one(i: int) -> str:
+        return str(i + 1)
+
     def change(name: str, value: Any) -> None:
         value = None if value in (_SAME_RUN, _SAME_STEP) else value
         chosen.choose(run.id, versus=dataclasses.replace(versus, **{name: value}).text)
@@ -117,8 +112,8 @@ def _pickers(run: Run, other: Run, versus: Versus, selection: Selection) -> None
     same = _("The same step") if other.id == run.id else _("The nearest step")
     wanted: list[tuple[str, str, list[Any], Any, Any]] = [
         (_("Compare with"), "run", list(runs), versus.run or _SAME_RUN, runs.get),
-        (_("Layer"), "layer", list(range(n_layers)), versus.layer, _from_one),
-        (_("Head"), "head", list(range(other.experiment.model.n_heads)), versus.head, _from_one),
+        (_("Layer"), "layer", list(range(n_layers)), versus.layer, from_one),
+        (_("Head"), "head", list(range(other.experiment.model.n_heads)), versus.head, from_one),
         (
             _("Step"),
             "step",
@@ -137,10 +132,6 @@ def _pickers(run: Run, other: Run, versus: Versus, selection: Selection) -> None
             key=key,
             on_change=lambda name=name, key=key: change(name, st.session_state[key]),
         )
-
-
-def _from_one(i: int) -> str:
-    return str(i + 1)
 
 
 def _runs(run: Run, chosen: Run) -> dict[str, str]:

@@ -48,7 +48,7 @@ def scrubber(run: Run, selection: Selection, steps: tuple[int, ...], *, live: bo
     step = selection_link.nearest_step(selection.step, steps)
     index = steps.index(step)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        _move(run, steps, index, -1, _("Back"), _("The snapshot before"))
+        _move(run, steps, index, -1, _("Back"), _("Previous snapshot"))
         if len(steps) > 1:
             key = _key("step")
             st.session_state[key] = step
@@ -60,8 +60,8 @@ def scrubber(run: Run, selection: Selection, steps: tuple[int, ...], *, live: bo
                 on_change=lambda: _to_step(run, st.session_state[key]),
             )
         else:
-            st.markdown(_("Step {step}, the only snapshot so far", step=f"{step:,}"))
-        _move(run, steps, index, 1, _("Next"), _("The snapshot after"))
+            st.markdown(_("Step {step}, the only snapshot", step=f"{step:,}"))
+        _move(run, steps, index, 1, _("Next"), _("Next snapshot"))
         if len(steps) > 1:
             _play(run, steps)
         if live:
@@ -111,7 +111,7 @@ def looks(run: Run, probe: Probe, selection: Selection) -> bool:
         if kind.written:
             by = selection.rows or ("written" if kind.is_named_by_written else "read")
             segments(
-                _("Rows are named by"),
+                _("Name rows by"),
                 {"written": _("the token written"), "read": _("the token read")},
                 by,
                 "rows",
@@ -141,7 +141,7 @@ def _full_scale(kind: str) -> bool:
         default=kind not in _PATCHES,
         key=key,
         persist_state="session",
-        help=_("“0 to 1” compares heads and steps; the other shows patterns of small weights."),
+        help=_("“0 to 1” compares heads and steps; the maximum shows small weights."),
     )
     return kind not in _PATCHES if picked is None else picked
 
@@ -175,7 +175,7 @@ def _play(run: Run, steps: tuple[int, ...]) -> None:
         _("Stop") if is_on else _("Play"),
         icon=":material/pause:" if is_on else ":material/play_arrow:",
         key=_key("play"),
-        help=_("Stop here") if is_on else _("Play the training from its first snapshot"),
+        help=None if is_on else _("Play all snapshots"),
         on_click=turn,
     ):
         st.rerun()  # the page decides how often it is drawn again
@@ -208,7 +208,7 @@ def segments(
     *,
     label_visibility: Literal["visible", "collapsed"] = "visible",
 ) -> None:
-    """Offer a few choices, value -> label; what is chosen stays so when it is clicked again."""
+    """Offer a few choices, value -> label; clicking the chosen one again keeps it."""
     key = _key(name)
     st.session_state[key] = value
 
@@ -237,7 +237,7 @@ def source_picker(run: Run, selection: Selection) -> None:
     if TASK_KINDS[run.experiment.task.kind].errors is None:
         del names[MISTAKES]  # a text may go on in many ways
     segments(
-        _("What the model looks at"),
+        _("Input"),
         names,
         selection.source,
         "source",

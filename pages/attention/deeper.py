@@ -52,7 +52,7 @@ def deeper(
     elif question == "heads":
         heads.table(run, selection, offer, step)
     elif question == "alignment":
-        look_alignment.scores(run, selection, step)
+        look_alignment.scores(run, step)
     elif question == "explain":
         explain.explanations(run, example)
     elif question == "positions":

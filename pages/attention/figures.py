@@ -40,20 +40,15 @@ MAX_ROWS = 64
 HIGHEST = 430  # pixels of a map: it fits the first screen
 
 
-def map_in_words(
-    weights: npt.NDArray[Any], query_words: Sequence[str], key_tokens: Sequence[str]
-) -> None:
-    """Offer a map (Q, K) as a list: each query and the key that gets most of it."""
+def in_words(run: Run, example: Example, selection: Selection) -> None:
+    """Offer the map of the head as a list: each query and the key that it reads most."""
+    view = one_head(run, example, selection)
+    n = len(view.query_words)
     with st.expander(_("This map in words"), icon=":material/text_fields:"):
-        st.markdown("\n".join(f"- {line}" for line in lines(weights, query_words, key_tokens)))
-        if len(query_words) > MAX_ROWS:
-            st.caption(
-                _(
-                    "The first {n} of {all} rows; “Export” has them all.",
-                    n=MAX_ROWS,
-                    all=len(query_words),
-                )
-            )
+        rows = lines(view.weights, view.query_words, view.key)
+        st.markdown("\n".join(f"- {line}" for line in rows))
+        if n > MAX_ROWS:
+            st.caption(_("The first {n} of {all} rows; “Export” has them all.", n=MAX_ROWS, all=n))
 
 
 def lines(
@@ -135,16 +130,12 @@ def over_picture(run: Run, example: Example, selection: Selection) -> OverPictur
         return None
     module = modules_by_kind(run.experiment)["patches"][0]
     names = axes(run.experiment, {}, module).query
-    if selection.patch in ("", MEAN):
-        return OverPicture(
-            example.picture, None, int(run.experiment.has_cls), _("mean of all patches")
-        )
-    who = (
-        _("read by CLS")
-        if selection.patch == CLS
-        else _("read by patch {patch}", patch=selection.patch)
-    )
-    row = names.index(selection.patch)
+    row, who = None, _("mean of all patches")
+    if selection.patch not in ("", MEAN):
+        row = names.index(selection.patch)
+        who = _("read by patch {patch}", patch=selection.patch)
+        if selection.patch == CLS:
+            who = _("read by CLS")
     return OverPicture(example.picture, row, int(run.experiment.has_cls), who)
 
 
@@ -211,11 +202,6 @@ def _explanation(view: MapView, truth: npt.NDArray[np.bool_], kind: str) -> None
         sentences.append(_("For example, row {reading}.", reading=line))
     if sentences:
         st.caption(" ".join(sentences))
-
-
-def in_words(run: Run, example: Example, selection: Selection) -> None:
-    view = one_head(run, example, selection)
-    map_in_words(view.weights, view.query_words, view.key)
 
 
 def patch_by_patch(run: Run, example: Example, selection: Selection, *, top: float | None) -> None:

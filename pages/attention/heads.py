@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -12,27 +14,20 @@ from pages.attention import selection as chosen
 from pages.attention.selection_link import Offer, Selection
 from pages.i18n import _, paragraph
 from pages.ui import show
-from tfm_core.inspect.attention import head_statistics
+from tfm_core.inspect.attention import alignment, head_labels, head_statistics
 from tfm_core.inspect.attention.alignment import AlignmentScore
+from tfm_core.inspect.attention.example import Example
+from tfm_core.inspect.attention.head_labels import HeadLabels
 from tfm_core.inspect.attention.head_roles import ROLES
 from tfm_core.inspect.attention.head_statistics import HeadStatistics
+from tfm_core.inspect.attention.trained import checkpoint_mark
 from tfm_core.probe.labels import KINDS, modules_by_kind
+from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
     from streamlit.elements.lib.column_types import ColumnConfig
 
-from functools import lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from tfm_core.inspect.attention import alignment, head_labels
-from tfm_core.inspect.attention.example import Example
-from tfm_core.inspect.attention.head_labels import HeadLabels
-from tfm_core.inspect.attention.trained import checkpoint_mark
-from tfm_core.runs.record.snapshots import snapshot_path
-
-if TYPE_CHECKING:
     from tfm_core.inspect.attention.validation import ValidationFigures
 
 
@@ -55,26 +50,28 @@ def table(run: Run, selection: Selection, offer: Offer, step: int) -> None:
     frame = frame.dropna(axis=1, how="all").reset_index(drop=True)
     repeated = ["module", "kind"] if frame["kind"].nunique() == 1 else ["module"]  # above, already
 
-    def picked() -> None:
-        rows = st.session_state[_TABLE].selection.rows
-        if rows and rows[0] < len(frame):
-            row = frame.iloc[rows[0]]
-            chosen.choose(
-                run.id, kind=row["kind"], layer=int(row["layer"]) - 1, head=int(row["head"]) - 1
-            )
-
     st.dataframe(
         frame.drop(columns=repeated).replace(
             {"kind": {name: _(kind.label) for name, kind in KINDS.items()}}
         ),
         key=_TABLE,
         hide_index=True,
-        on_select=picked,
+        on_select=partial(open_picked, run, frame, _TABLE),
         selection_mode="single-row",
         height=min(460, 38 + 35 * max(1, len(frame))),
         column_config=_columns(unit),
     )
     st.caption(words)
+
+
+def open_picked(run: Run, frame: pd.DataFrame, key: str) -> None:
+    """Open the head of the row that was picked in a table of heads. key: of the table."""
+    rows = st.session_state[key].selection.rows
+    if rows and rows[0] < len(frame):
+        row = frame.iloc[rows[0]]
+        chosen.choose(
+            run.id, kind=row["kind"], layer=int(row["layer"]) - 1, head=int(row["head"]) - 1
+        )
 
 
 def _measured(
@@ -86,13 +83,13 @@ def _measured(
     """
     if run.has_checkpoint:
         st.toggle(
-            _("Over the validation set"),
+            _("Use the validation set"),
             key=_VALIDATION,
             help=_("Up to 1,000 validation examples, last checkpoint."),
         )
         if st.session_state.get(_VALIDATION):
             with st.spinner(_("Reading the validation set …")):
-                figures = over_validation(run)
+                figures = _over_validation(run.folder, checkpoint_mark(run))
             words = paragraph(
                 "attention/heads-validation",
                 n=f"{figures.n_examples:,}",
@@ -131,7 +128,9 @@ def _filter(frame: pd.DataFrame, selection: Selection) -> None:
             _("Show heads with a high share of"),
             names,
             index=None,
-            format_func=lambda name: _label(name),
+            format_func=lambda name: (
+                _("even spread") if name == "evenness" else _(ROLES[name].label)
+            ),
             key=_FIGURE,
             placeholder=_("all heads"),
             width=320,
@@ -139,58 +138,36 @@ def _filter(frame: pd.DataFrame, selection: Selection) -> None:
         if st.session_state.get(_FIGURE):
             st.slider(_("at least"), 0.0, 1.0, 0.5, 0.05, key=_MIN, width=260)
         if frame["kind"].nunique() > 1:
-            st.toggle(_("Every kind of attention"), key=_ALL)
-
-
-def _label(name: str) -> str:
-    return _("even spread") if name == "evenness" else _(ROLES[name].label)
+            st.toggle(_("All kinds of attention"), key=_ALL)
 
 
 def _columns(unit: str) -> dict[str, ColumnConfig | str | None]:
-    share = st.column_config.ProgressColumn
+    share = partial(st.column_config.ProgressColumn, format="percent", min_value=0, max_value=1)
     columns: dict[str, ColumnConfig | str | None] = {
         "kind": _("Attention"),
         "layer": st.column_config.NumberColumn(_("Layer"), width="small"),
         "head": st.column_config.NumberColumn(_("Head"), width="small"),
         "label": st.column_config.TextColumn(_("What it does"), width="large"),
-        "aligned": share(
-            _("On the true source"),
-            format="percent",
-            min_value=0,
-            max_value=1,
-            help=_("Share of the attention on the true source."),
-        ),
+        "aligned": share(_("On the true source")),
         "aer": None,
         "entropy": st.column_config.NumberColumn(
             _("Entropy (nats)"), format="%.2f", help=_("0: one key per query; log n: about n keys.")
         ),
-        "evenness": share(
-            _("Even spread"),
-            format="percent",
-            min_value=0,
-            max_value=1,
-            help=_("100 %: reads everything equally."),
-        ),
+        "evenness": share(_("Even spread"), help=_("100 %: reads everything equally.")),
         "distance": st.column_config.NumberColumn(
             _("Distance ({unit})", unit=unit),
             format="%.2f",
-            help=_("Mean distance between a query and what it reads."),
+            help=_("Mean distance from query to key."),
         ),
     }
     for name, role in ROLES.items():
-        columns[name] = share(
-            _(role.label).capitalize(),
-            format="percent",
-            min_value=0,
-            max_value=1,
-            help=_(role.help),
-        )
+        columns[name] = share(_(role.label).capitalize(), help=_(role.help))
     return columns
 
 
 def statistics_at(run: Run, step: int) -> Mapping[str, HeadStatistics]:
     """Return statistics of every attention module on the run's examples. Raises ValueError."""
-    run.snapshot(step)  # says in a sentence what is wrong with it
+    run.snapshot(step)  # raises what is wrong with it
     return head_statistics.of_step(
         run.folder, step, snapshot_path(run.folder, step).stat().st_mtime_ns
     )
@@ -214,11 +191,6 @@ def labels(run: Run, example: Example, kind: str, *, is_own: bool = False) -> He
     return HeadLabels(
         tuple(map(_, measured.short)), tuple(map(_, measured.whole)), measured.n_examples
     )
-
-
-def over_validation(run: Run) -> ValidationFigures:
-    """Return the figures over the validation set, by the last checkpoint. Raises ValueError."""
-    return _over_validation(run.folder, checkpoint_mark(run))
 
 
 @lru_cache(maxsize=8)

@@ -141,7 +141,7 @@ def _since_when(run: Run, example: Example, steps_and_shares: AnswersByStep) -> 
     if since is None:
         st.markdown(_("Only the last weights read it as **{name}**.", name=name))
     else:
-        words = _("From step **{step}** it is read as **{name}**.", step=f"{since:,}", name=name)
+        words = _("Read as **{name}** since step **{step}**.", step=f"{since:,}", name=name)
         st.markdown(words)
     key = "attention-own-step"
     if st.session_state.get(key) not in steps:
@@ -165,12 +165,12 @@ def _given(run: Run) -> bytes | npt.NDArray[np.uint8] | None:
     if facts.channels == 1:
         drawn = digit_pad(key="attention-pad", on_change=partial(_changed, run, DRAWN))
     uploaded = st.file_uploader(
-        _("Or upload a picture") if facts.channels == 1 else _("Upload a picture"),
+        _("Upload a picture"),
         type=["png", "jpg", "jpeg", "webp", "bmp"],
         key="attention-upload",
         max_upload_size=own_picture.MAX_BYTES // 10**6,
         on_change=partial(_changed, run, UPLOADED),
-        help=_("It is resized to {size} × {size} pixels.", size=facts.image_size),
+        help=_("Resized to {size} × {size} pixels.", size=facts.image_size),
     )
     return last_given(
         drawn, None if uploaded is None else uploaded.getvalue(), st.session_state.get(_LAST)

@@ -41,7 +41,7 @@ def page() -> None:
     show.header("attention")
     run = run_to_open()
     if run is None:
-        show.empty(_("No run to look into yet."), _("Train a model"), "home")
+        show.empty(_("No run to show yet."), _("Train a model"), "home")
         return
     is_live = run.status.is_active
     every = TICK if is_live else None
@@ -99,10 +99,12 @@ def _of_run(
     """Return the film of the chosen example, if it is small enough, and the example at its step."""
     assert chosen.example is not None
     if not offer.steps:
-        if is_live:
-            _not_yet(_("This run has no snapshot yet."), is_live)
-        else:
-            _not_yet(_("This run has no readable snapshot."), is_live)
+        none = (
+            _("This run has no snapshot yet.")
+            if is_live
+            else _("This run has no readable snapshot.")
+        )
+        _not_yet(none, is_live)
         return None, None
     step = selection_link.nearest_step(chosen.step, offer.steps)
     film = attention_animation.film_of(run, probe, chosen, offer.steps, step)
@@ -169,7 +171,7 @@ def _draw(
             figures.in_words(run, example, chosen)
             st.page_link(
                 page_table.path_of("walk"),
-                label=_("How this map comes about"),
+                label=_("How this map is computed"),
                 icon=":material/footprint:",
                 query_params=walk_steps.map_link(run, chosen.kind, chosen.layer),
             )

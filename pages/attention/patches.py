@@ -52,7 +52,7 @@ def words(run: Run, example: Example, selection: Selection) -> None:
 
 
 def patches(run: Run, example: Example, selection: Selection, offer: Offer) -> None:
-    """Show what a patch looks at, over the picture; a click on a patch lets that one ask."""
+    """Show what a patch attends to, over the picture; a click on a patch chooses it."""
     assert example.picture is not None
     experiment = run.experiment
     module = modules_by_kind(experiment)[selection.kind][selection.layer]
@@ -83,7 +83,7 @@ def patches(run: Run, example: Example, selection: Selection, offer: Offer) -> N
 def _patch_picker(run: Run, selection: Selection, offer: Offer) -> None:
     key = "attention-patch"
     st.session_state[key] = selection.patch
-    names = {MEAN: _("All patches, on average"), CLS: _("The CLS token")}
+    names = {MEAN: _("Mean of all patches"), CLS: _("The CLS token")}
     st.selectbox(
         _("Attention of which patch"),
         offer.patches,

@@ -31,7 +31,7 @@ _PLAYING = "attention-playing"
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """What was shown last, the sentences that go with it, and what the link said then."""
+    """The last selection, its problems, and the link at that time."""
 
     run_id: str
     selection: Selection
@@ -45,7 +45,7 @@ def current(run_id: str, offer: Offer) -> tuple[Selection, tuple[str, ...]]:
     stored: _Stored | None = st.session_state.get(_KEY)
     problems: tuple[str, ...] = ()
     if stored is not None and stored.run_id != run_id and link in ({}, stored.link):
-        fresh = dataclasses.replace(  # what the link says is of another run
+        fresh = dataclasses.replace(  # the link belongs to another run
             stored.selection, example=0, step=None, text="", versus="", own=""
         )
         query = to_query(fresh)
@@ -59,14 +59,14 @@ def current(run_id: str, offer: Offer) -> tuple[Selection, tuple[str, ...]]:
 
 
 def choose(run_id: str, **changes: Any) -> None:
-    """Show something else of a run, and say so in the link."""
+    """Change what is shown of a run, in the link too."""
     stored: _Stored = st.session_state[_KEY]
     selection = dataclasses.replace(stored.selection, **changes)
     _keep(run_id, selection, say=not _is_playing())
 
 
 def is_own() -> bool:
-    """Return whether an example of the user's own is looked at, none of the run's."""
+    """Return whether the user's own example is shown."""
     stored: _Stored | None = st.session_state.get(_KEY)
     return stored is not None and stored.selection.example is None
 
@@ -77,7 +77,7 @@ def playing_since() -> float | None:
 
 
 def set_playing(moment: float | None) -> None:
-    """Play the training, or stop. While it plays the link stands still: each change of it is an
+    """Play the training, or stop. The link does not change while it plays: each change is an
     entry in the browser's history.
     """
     if moment is None:

@@ -159,10 +159,10 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What is looked at. example None: the user's own; step None: always the newest.
+    """What is shown. example None: the user's own; step None: always the newest.
 
     view: how the one head is shown. cell: query and key of the arithmetic. pin: side ("q" or "k")
-    and number of the token whose lines are held. deeper: what is shown below. versus: what the view
+    and number of the pinned token. deeper: what is shown below. versus: what the view
     is compared with: "layer.head.step.run", from 1, empty where it is the same. own: the example of
     one's own that is no sentence: "picture-" and ``own_picture.to_text``, or "test-" or
     "validation-" and its number from 1, or "mistakes" for the first of them. rows: what rows are

@@ -77,7 +77,6 @@ def take_away(
             partial(_map, run, example, selection, top),
             f"{one}.svg",
             "image/svg+xml",
-            _("Sharp at any size."),
         )
         svg_as_png(
             _map(run, example, selection, top).decode(),
@@ -101,19 +100,20 @@ def take_away(
             partial(_figures, run, step),
             f"heads-step-{step}.csv",
             "text/csv",
-            _("All figures of all heads."),
         )
         st.markdown(_("**Link to this view**"))
         st.code(state.run_link(run.id), language=None, wrap_lines=True)
 
 
-def _download(label: str, make: Callable[[], bytes], name: str, mime: str, help_text: str) -> None:
+def _download(
+    label: str, make: Callable[[], bytes], name: str, mime: str, help_text: str = ""
+) -> None:
     st.download_button(
         label,
         make,
         file_name=name,
         mime=mime,
-        help=help_text,
+        help=help_text or None,
         key=f"attention-take-{name.rpartition('.')[2]}-{label}-{'layer' in name}",
         icon=":material/download:",
         on_click="ignore",

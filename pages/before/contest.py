@@ -23,7 +23,7 @@ _CONTEST = "before-contest"
 
 
 def view() -> None:
-    _press()
+    _controls()
     contests = rnn_attention.contests(visitors.at_hand())
     if not contests:
         st.info(_("Nothing to compare yet: train all three."), icon=":material/info:")
@@ -34,7 +34,7 @@ def view() -> None:
     st.fragment(_draw, run_every=comparison.TICK if is_live else None)(contest, is_live)
 
 
-def _press() -> None:
+def _controls() -> None:
     names = rnn_attention.tasks()
     columns = st.columns([3, 3, 1, 2], vertical_alignment="bottom")
     with columns[0]:
@@ -76,7 +76,8 @@ def _start(task: str, steps: int, seed: int) -> None:
 def _draw(contest: Contest, was_live: bool) -> None:
     if was_live and not comparison.is_live(contest.runs.values()):
         state.draw_anew()  # once: redrawn, it no longer polls
-    comparison.progress(contest.runs.values())
+    if was_live:
+        comparison.progress(contest.runs.values())
     attentions = {name: rnn_attention.cross_attention_at(run) for name, run in contest.runs.items()}
     left, right = st.columns(2, gap="medium")
     with left:
@@ -105,11 +106,11 @@ def _curves(contest: Contest) -> None:
 def _table(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None]) -> None:
     columns = {_(SHORT[name]): _column(run, attentions[name]) for name, run in contest.runs.items()}
     st.table(pd.DataFrame(columns, index=[_(words) for words in FIGURES]))
-    _conclude(contest, attentions)
-    st.caption(_ratio(contest), help=paragraph("before/figures"))
+    words = _conclusion(contest, attentions) or _("How the figures are measured")
+    st.markdown(words, help=paragraph("before/figures"))
 
 
-def _conclude(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None]) -> None:
+def _conclusion(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None]) -> str:
     whole = {name: _whole(run) for name, run in contest.runs.items()}
     right = {_(SHORT[name]): share for name, share in whole.items() if share is not None}
     aligned = {
@@ -122,8 +123,7 @@ def _conclude(contest: Contest, attentions: dict[str, CrossAttentionAtStep | Non
     n = task.n_validation if is_live else task.n_test
     sentences = [conclusions.most_right(right, n), conclusions.best_aligned(aligned, right, n)]
     words = " ".join(_(sentence) for sentence in sentences if sentence is not None)
-    if words:
-        st.markdown(_("So far: {words}", words=words) if is_live else words)
+    return _("So far: {words}", words=words) if is_live and words else words
 
 
 def _whole(run: Run) -> float | None:
@@ -143,19 +143,6 @@ def _column(run: Run, attention: CrossAttentionAtStep | None) -> list[str]:
         show.duration(status.seconds) if status.seconds else "–",
         f"{1000 * status.seconds / status.step:.1f} ms" if status.step else "–",
     ]
-
-
-def _ratio(contest: Contest) -> str:
-    """Return how much longer a step of the RNN took, once it is known."""
-    took = {
-        name: run.status.seconds / run.status.step
-        for name, run in contest.runs.items()
-        if run.status.state == "finished" and run.status.step and run.status.seconds
-    }
-    if not {"additive", "one-head"} <= took.keys():
-        return _("How the figures are measured")
-    ratio = f"{took['additive'] / took['one-head']:.1f}"
-    return _("An RNN step took **{n}×** a one-head step.", n=ratio)
 
 
 @st.cache_data(show_spinner=False, max_entries=64)

@@ -35,14 +35,14 @@ def view() -> None:
         st.markdown(paragraph("before/recorded-times", day=recorded.day, torch=recorded.torch))
         _figures(1000 * pd.DataFrame(recorded.seconds))
         return
-    futures = _asked(st.session_state[_ROUND])
+    futures = _futures(st.session_state[_ROUND])
     is_open = any(not future.done() for future in futures.values())
     st.fragment(_draw, run_every=TICK if is_open else None)(st.session_state[_ROUND], is_open)
 
 
 def _draw(number: int, was_open: bool) -> None:
-    futures = _asked(number)
-    done = {key: future.result() for key, future in futures.items() if _is_there(future)}
+    futures = _futures(number)
+    done = {key: future.result() for key, future in futures.items() if _is_measured(future)}
     if was_open and all(future.done() for future in futures.values()):
         state.draw_anew()  # once: redrawn, it no longer polls
     if was_open:
@@ -99,7 +99,7 @@ def _sentence(frame: pd.DataFrame) -> None:
     st.caption(paragraph("before/theory"))
 
 
-def _asked(number: int) -> dict[tuple[str, int], Future[float]]:
+def _futures(number: int) -> dict[tuple[str, int], Future[float]]:
     return {
         (name, length): run_time.step_time(name, length, number)
         for length in LENGTHS
@@ -107,7 +107,7 @@ def _asked(number: int) -> dict[tuple[str, int], Future[float]]:
     }
 
 
-def _is_there(future: Future[float]) -> bool:
+def _is_measured(future: Future[float]) -> bool:
     return future.done() and not future.cancelled() and future.exception() is None
 
 

@@ -33,10 +33,7 @@ def sentence(reading: CaptionReading) -> None:
             width="content",
         )
         st.markdown(f":grey[{_('Truth')}]  \n**{escape(item['tgt_text'])}**", width="content")
-        if reading.is_right:
-            st.markdown(f":green-badge[:material/check: {_('right')}]", width="content")
-        else:
-            st.markdown(f":orange-badge[:material/close: {_('wrong')}]", width="content")
+        st.markdown(show.right_or_wrong(is_right=reading.is_right), width="content")
 
 
 def heads(run: Run, reading: CaptionReading) -> Heads:
@@ -119,7 +116,6 @@ def _instead(others: Sequence[tuple[str, float]]) -> str:
 
 def word_by_word(reading: CaptionReading, chosen: Heads) -> None:
     st.header(_("Word by word"), anchor=False)
-    st.caption(_("One step per row, with the alternatives."))
     rows = [
         {
             "n": index + 1,

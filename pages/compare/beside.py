@@ -38,7 +38,7 @@ class Side:
     steps: list[int]
 
 
-def part(shown: Sequence[StyledRun], n_runs: int) -> None:
+def same_example_view(shown: Sequence[StyledRun], n_runs: int) -> None:
     """Show one example in up to MAX runs, at the snapshots nearest to one step.
 
     shown: one run per configuration, of ``n_runs`` in total.

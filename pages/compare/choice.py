@@ -143,7 +143,7 @@ def _groups(runs: Sequence[Run], picked: Sequence[str]) -> None:
                 args=(together,),
             )
         if len(offered) > _MAX_GROUPS:
-            st.caption(_("{n} more groups: open them on Runs.", n=len(offered) - _MAX_GROUPS))
+            st.caption(_("{n} more groups are on Runs.", n=len(offered) - _MAX_GROUPS))
 
 
 def _help(runs: Sequence[Run], there: Sequence[Run]) -> None:

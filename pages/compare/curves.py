@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import cast
 
 import plotly.graph_objects as go
@@ -26,38 +27,47 @@ _HEIGHT, _PER_PANEL = 62, 126  # pixels: two panels fit the first screen
 _MAX_LISTED = 3
 
 
-def part(shown: Sequence[StyledRun], grouped: Sequence[seeds.SeedGroup], had_bands: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class CurveChoice:
+    """What is drawn of each run, and how. has_bands: chosen, and there are seeds to average."""
+
+    metrics: tuple[str, ...]
+    axis: AxisName
+    window: int
+    is_log_x: bool
+    is_log_y: bool
+    has_bands: bool
+
+
+def figure(shown: Sequence[StyledRun], grouped: Sequence[seeds.SeedGroup], had_bands: bool) -> None:
     """Draw the chosen quantities of all runs.
 
     had_bands: whether the page was drawn with bands; a press here redraws only this part.
     """
-    metrics, axis, window, is_log_x, is_log_y, has_bands = _controls(
-        has_seeds=seeds.has_seeds(grouped)
-    )
+    choice = _controls(has_seeds=seeds.has_seeds(grouped))
     if seeds.has_bands(grouped) != had_bands:
         state.draw_anew()  # the table shows the line styles
-    if not metrics:
+    if not choice.metrics:
         st.info(_("Choose a quantity above."), icon=":material/info:")
         return
-    for sentence in caveats([entry.run.experiment for entry in shown], metrics):
+    for sentence in caveats([entry.run.experiment for entry in shown], choice.metrics):
         st.caption(f":material/warning: {_(sentence)}")
     curves = {entry.run.id: runs_access.curves(entry.run) for entry in shown}
-    key = (metrics, axis, window, is_log_x, is_log_y, has_bands)
     marks = tuple(_mark(entry, curves[entry.run.id]) for entry in shown)
-    figure, notes = _figure(key, marks, language(), list(shown), curves, grouped)
+    figure, notes = _figure(choice, marks, language(), list(shown), curves, grouped)
     if figure is None and notes:
         st.info(" ".join(notes), icon=":material/info:")
     elif figure is None:
         st.info(_("Waiting for the first measurement."), icon=":material/hourglass_empty:")
     else:
-        labels = ", ".join(_(METRICS[metric].label) for metric in metrics)
+        labels = ", ".join(_(METRICS[metric].label) for metric in choice.metrics)
         words = _("Curves of {n} runs: {drawn}", n=len(shown), drawn=labels)
         live_figure(figure, key="compare-curves", name=words)
         if notes:
             st.caption(" ".join(notes))
 
 
-def _controls(*, has_seeds: bool) -> tuple[tuple[str, ...], AxisName, int, bool, bool, bool]:
+def _controls(*, has_seeds: bool) -> CurveChoice:
     problems = [
         view_link.receive(parameter) for parameter in (METRIC, AXIS, WINDOW, LOG_X, LOG_Y, BANDS)
     ]
@@ -86,7 +96,7 @@ def _controls(*, has_seeds: bool) -> tuple[tuple[str, ...], AxisName, int, bool,
             [int(option) for option in WINDOW.options],
             key=WINDOW.key,
             format_func=lambda n: _("off") if n == 1 else _("mean of {n}", n=n),
-            help=_("Averages this many past training values."),
+            help=_("Averages this many training values."),
             persist_state="session",
             width=200,
         )
@@ -103,7 +113,7 @@ def _controls(*, has_seeds: bool) -> tuple[tuple[str, ...], AxisName, int, bool,
                 _("Average seeds"),
                 key=BANDS.key,
                 persist_state="session",
-                help=_("Mean ± one standard deviation over seeds."),
+                help=_("Mean ± one standard deviation."),
             )
     for sentence in problems:
         view_link.warn(sentence)
@@ -113,8 +123,9 @@ def _controls(*, has_seeds: bool) -> tuple[tuple[str, ...], AxisName, int, bool,
     view_link.say(WINDOW, window)
     for flag, is_on in ((LOG_X, is_log_x), (LOG_Y, is_log_y), (BANDS, has_bands)):
         view_link.say(flag, is_on)
-    is_banded = has_seeds and has_bands
-    return tuple(metrics), chosen, int(window), is_log_x, is_log_y, is_banded
+    return CurveChoice(
+        tuple(metrics), chosen, int(window), is_log_x, is_log_y, has_seeds and has_bands
+    )
 
 
 def _mark(entry: StyledRun, curves: Curves) -> tuple[object, ...]:
@@ -132,23 +143,20 @@ def _mark(entry: StyledRun, curves: Curves) -> tuple[object, ...]:
 
 @st.cache_resource(show_spinner=False, max_entries=32)
 def _figure(
-    key: tuple[object, ...],
+    choice: CurveChoice,
     marks: tuple[object, ...],
     spoken: str,
     _shown: Sequence[StyledRun],
     _curves: dict[str, Curves],
     _grouped: Sequence[seeds.SeedGroup],
 ) -> tuple[go.Figure | None, list[str]]:
-    metrics, axis, window, is_log_x, is_log_y, has_bands = key
-    assert isinstance(metrics, tuple)
-    assert isinstance(window, int)
-    along = cast(AxisName, axis)
-    is_banded = bool(has_bands) and along in seeds.WITH_BANDS
+    along, window = choice.axis, choice.window
+    is_banded = choice.has_bands and along in seeds.WITH_BANDS
     summed = {
         entry.run.id for group in _grouped if len(group.members) > 1 for entry in group.members
     } if is_banded else set()  # fmt: skip
     panels, lost, estimated, longest = [], dict[str, None](), dict[str, None](), 0
-    for metric in metrics:
+    for metric in choice.metrics:
         lines = []
         for entry in _shown:
             curve = track(_curves[entry.run.id], entry.run.experiment, metric, along)
@@ -172,20 +180,19 @@ def _figure(
             )
         )
     notes = _notes(list(lost), list(estimated), longest, plots.most_points(panels, window))
-    if has_bands and not is_banded:
-        words = _("No averages on this axis.")
-        notes.append(words)
+    if choice.has_bands and not is_banded:
+        notes.append(_("No averages on this axis."))
     if not any(panel.lines for panel in panels):
         return None, notes
     figure = plots.comparison(
         panels,
         _(AXES[along]),
         window=window,
-        is_log_x=bool(is_log_x),
-        is_log_y=bool(is_log_y),
+        is_log_x=choice.is_log_x,
+        is_log_y=choice.is_log_y,
         height=_HEIGHT + _PER_PANEL * len(panels),
     )
-    figure.update_layout(uirevision=f"{metrics} {axis} {is_log_x} {is_log_y}")
+    figure.update_layout(uirevision=f"{choice.metrics} {along} {choice.is_log_x} {choice.is_log_y}")
     return figure, notes
 
 
@@ -195,7 +202,7 @@ def _notes(lost: Sequence[str], estimated: Sequence[str], longest: int, most: in
         notes.append(_("Thinned to {most} points; every spike stays.", most=most))
     if estimated:
         names = _listed(estimated)
-        notes.append(_("Seconds of {names}: estimated from the speed.", names=names))
+        notes.append(_("Time of {names}: estimated from the speed.", names=names))
     if lost:
         notes.append(_("Not recorded on this axis: {names}.", names=_listed(lost)))
     return notes

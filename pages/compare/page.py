@@ -29,10 +29,10 @@ def _draw(runs: Sequence[Run], was_live: bool) -> None:
     styled = seeds.styled(shown, grouped)
     if was_live:
         comparison.progress(runs)
-    st.fragment(curves.part)(styled, grouped, seeds.has_bands(grouped))
-    table.part(styled)
-    seeds.part(grouped)
-    beside.part(seeds.one_of_each(grouped), n_runs=len(shown))
+    st.fragment(curves.figure)(styled, grouped, seeds.has_bands(grouped))
+    table.results(styled)
+    seeds.tests(grouped)
+    beside.same_example_view(seeds.one_of_each(grouped), n_runs=len(shown))
 
 
 page()

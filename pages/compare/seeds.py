@@ -110,7 +110,7 @@ def one_of_each(grouped: Sequence[SeedGroup]) -> list[StyledRun]:
     return [runs[min(shared)] if shared else next(iter(runs.values())) for runs in by_seed]
 
 
-def part(grouped: Sequence[SeedGroup]) -> None:
+def tests(grouped: Sequence[SeedGroup]) -> None:
     _offer(grouped)
     if not has_seeds(grouped):
         return

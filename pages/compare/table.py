@@ -23,7 +23,7 @@ _WIDTH, _HEIGHT = 46, 10
 _MIN_SORTED = 3
 
 
-def part(shown: Sequence[StyledRun]) -> None:
+def results(shown: Sequence[StyledRun]) -> None:
     rows = differences([entry.run.experiment for entry in shown])
     results = [figures(runs_access.curves(entry.run)) for entry in shown]
     is_wide = len(rows) > MAX_COLUMNS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -14,7 +15,8 @@ from pages.i18n import _
 from pages.ui import state
 from pages.ui.address import view_link
 from pages.ui.address.parameters import Unfit, Written
-from pages.ui.model.digit_models import LOOK_AGAIN, models, samples
+from pages.ui.model import digit_models
+from pages.ui.model.digit_models import samples
 from pages.ui.navigation import page_table
 from pages.ui.runs import runs_access
 from tfm_core.config import ImageTaskConfig, ViTConfig
@@ -26,7 +28,7 @@ from tfm_core.probe.labels import patches_per_side
 from tfm_core.runs.run import Run
 
 _ON_BOARD = "draw-board"  # the drawing, kept between runs
-_SAID = "draw-said"  # the drawing's number in the address
+_IN_ADDRESS = "draw-said"  # the drawing's number in the address
 _TICK = 2.0  # seconds between polls of a training run
 FIRST = "3"
 """The sample shown at the first visit."""
@@ -54,22 +56,14 @@ class DrawView:
 
 
 def board(run: Run) -> None:
-    loaded = models(str(run.folder), run)
-    were_loaded, is_live, is_drawn = loaded.are_loaded, run.status.is_active, False
+    is_live = run.status.is_active
 
-    def part() -> None:
-        nonlocal is_drawn
-        if loaded.are_loaded and not were_loaded:
-            state.draw_anew()
+    def part(is_ready: bool) -> None:
         if is_live and not run.status.is_active:
             state.draw_anew()  # once: redrawn, it no longer polls
-        if is_drawn and not were_loaded:
-            loaded.load()
-        is_drawn = True
-        _part(run, is_ready=were_loaded)
+        _part(run, is_ready)
 
-    tick = LOOK_AGAIN if not were_loaded else _TICK if is_live else None
-    st.fragment(part, run_every=tick)()
+    digit_models.board(run, part, tick=_TICK if is_live else None)
 
 
 def look_at(run: Run, picture: Picture) -> LabReading:
@@ -101,18 +95,11 @@ def _epochs(run: Run) -> words.Epochs:
     return lambda step: float(batches.whole(step) / per_epoch)
 
 
-def _part(run: Run, *, is_ready: bool) -> None:
+def _part(run: Run, is_ready: bool) -> None:
     key = f"draw-{run.id}"
     shown, pictures = _on_board(run, key), samples(run)
-    picture, view = shown.picture(pictures), None
-    note = _("Draw a digit; the bars follow each stroke.")
-    if not is_ready:
-        note = _("Loading the model …")
-    elif picture is not None:
-        try:
-            view = look_at(run, picture)
-        except ValueError as error:
-            note = _(error)
+    picture = shown.picture(pictures)
+    view, note = digit_models.reading_or_note(picture, partial(look_at, run), is_ready=is_ready)
     _lab(run, shown, view, pictures, note, key)
     if view is not None:
         _links(run, view)
@@ -167,9 +154,13 @@ def _from_link(run: Run, wanted: str) -> str:
 
 def _keep_in_address(run: Run, shown: Drawing, view: LabReading | None, key: str) -> None:
     sent: Any = st.session_state.get(key)
-    if not sent or sent.get("kept") != shown.number or st.session_state.get(_SAID) == shown.number:
+    if (
+        not sent
+        or sent.get("kept") != shown.number
+        or st.session_state.get(_IN_ADDRESS) == shown.number
+    ):
         return
-    st.session_state[_SAID] = shown.number
+    st.session_state[_IN_ADDRESS] = shown.number
     number = shown.sample(len(samples(run)))
     if number is not None:
         view_link.say(BOARD, str(number))

@@ -41,7 +41,7 @@ def _which(run: Run) -> None:
     name = escape(current.meta.name)
     if not current.experiment.task.describes_pictures:
         task = _(current.experiment.task.facts.label)
-        st.caption(_("“{name}” learned {task}, so another run reads here.", name=name, task=task))
+        st.caption(_("“{name}” learned {task}; another run reads here.", name=name, task=task))
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(_("“{name}” describes pictures.", name=name), width="content")

@@ -28,7 +28,7 @@ def answer(readings: PictureHistory, classes: tuple[str, ...], epochs: Epochs) -
     if since == readings.steps[0]:
         return _("Reads a {digit}, but so do random weights.", digit=classes[best])
     step = step_words(since, epochs)
-    return _("Reads a {digit} from {step} on.", digit=classes[best], step=step)
+    return _("Reads a {digit} from step {step} on.", digit=classes[best], step=step)
 
 
 def meant(
@@ -45,7 +45,7 @@ def meant(
     if at == 0:
         return at, _("Right: a {digit}, but so are random weights.", digit=digit)
     step = step_words(since, epochs)
-    return at, _("Right from {step} on: a {digit}.", digit=digit, step=step)
+    return at, _("Right from step {step} on: a {digit}.", digit=digit, step=step)
 
 
 def _missed(readings: PictureHistory, index: int, classes: tuple[str, ...], epochs: Epochs) -> str:
@@ -58,11 +58,13 @@ def _missed(readings: PictureHistory, index: int, classes: tuple[str, ...], epoc
         "step": step_words(readings.steps[at], epochs),
     }
     if (shares.argmax(-1) == index).any():
-        return _("Reads a {best}, not a {digit}; at {step} it read a {digit} ({share}).", **values)
-    return _("Reads a {best}, never a {digit}: at most {share}, at {step}.", **values)
+        return _(
+            "Reads a {best}, not a {digit}; at step {step} it read a {digit} ({share}).", **values
+        )
+    return _("Reads a {best}, never a {digit}: at most {share}, at step {step}.", **values)
 
 
 def step_words(step: int, epochs: Epochs) -> str:
     if epochs is None:
-        return _("step {step}", step=f"{step:,}")
-    return _("step {step} (epoch {epoch})", step=f"{step:,}", epoch=f"{epochs(step):.1f}")
+        return f"{step:,}"
+    return _("{step} (epoch {epoch})", step=f"{step:,}", epoch=f"{epochs(step):.1f}")

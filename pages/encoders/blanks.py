@@ -125,34 +125,24 @@ def _blank(filled: Filled, blank: Blank) -> None:
 
 
 def _sure(blank: Blank) -> None:
+    cards = [(_("Model's entropy"), f"{blank.model_entropy:.2f}", _("How unsure the model is."))]
+    if blank.truth:
+        cards += [
+            (
+                _("True entropy"),
+                f"{blank.truth_entropy:.2f}",
+                _("How unsure a perfect reader is."),
+            ),
+            (
+                _("Lost"),
+                f"{blank.excess:.3f}",
+                _("Kullback-Leibler divergence from truth to model."),
+            ),
+        ]
     with st.container(horizontal=True, gap="small"):
-        st.metric(
-            _("Model's entropy"),
-            f"{blank.model_entropy:.2f}",
-            help=_("How unsure the model is."),
-            border=True,
-            width=_METRIC,
-        )
-        if blank.truth:
-            _compared(blank)
+        for label, value, help_text in cards:
+            st.metric(label, value, help=help_text, border=True, width=_METRIC)
     st.caption(_("In nats: 0 is sure; ln 8 = 2.08 is eight equal words."))
-
-
-def _compared(blank: Blank) -> None:
-    st.metric(
-        _("True entropy"),
-        f"{blank.truth_entropy:.2f}",
-        help=_("How unsure a perfect reader is."),
-        border=True,
-        width=_METRIC,
-    )
-    st.metric(
-        _("Lost"),
-        f"{blank.excess:.3f}",
-        help=_("Kullback-Leibler divergence from truth to model."),
-        border=True,
-        width=_METRIC,
-    )
 
 
 @lru_cache(maxsize=32)

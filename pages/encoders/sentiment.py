@@ -60,12 +60,14 @@ def _answer(sentence: SentenceReading) -> None:
 
 
 def _rule(sentence: SentenceReading) -> str:
-    said = sentence.labels[sentence.predicted]
+    predicted = sentence.labels[sentence.predicted]
     if sentence.rule is None:
-        return _("The model says **{said}**; the rule has no answer for this sentence.", said=said)
+        return _(
+            "The model says **{said}**; the rule has no answer for this sentence.", said=predicted
+        )
     rule = sentence.rule
     mark = f":green-badge[:material/check: {_('agrees')}]"
-    if rule.label != said:
+    if rule.label != predicted:
         mark = f":orange-badge[:material/close: {_('differs')}]"
     deciding = " · ".join(escape(sentence.words[index]) for index in rule.decides)
     worths = [
@@ -75,7 +77,7 @@ def _rule(sentence: SentenceReading) -> str:
     return paragraph(
         "encoders/rule",
         label=rule.label,
-        said=said,
+        said=predicted,
         mark=mark,
         worths=", ".join(worths),
         worth=rule.worth,

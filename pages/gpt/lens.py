@@ -68,10 +68,8 @@ def _verdict(digits: Digits) -> None:
             (_("Truth"), "".join((digits.truth or ())[:-1]) or "–"),
         ):
             st.markdown(f":grey[{who}]  \n**{escape(what)}**", width="content")
-        is_right = digits.answer == digits.truth
-        colour, icon = ("green", "check") if is_right else ("orange", "close")
-        words = _("right") if is_right else _("wrong")
-        st.markdown(f":{colour}-badge[:material/{icon}: {words}]", width="content")
+        mark = show.right_or_wrong(is_right=digits.answer == digits.truth)
+        st.markdown(mark, width="content")
         sure = float(digits.chances.max(1).prod())
         st.markdown(
             _(":grey[Probability of this answer]  \n**{p}**", p=show.percent(sure)),

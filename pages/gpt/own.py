@@ -43,9 +43,8 @@ def part() -> None:
     tokens = learned_from_text(str(unit), read).cut_text(read)
     st.caption(
         _(
-            "{n} {unit}, {different} distinct.",
+            "{n} tokens, {different} distinct.",
             n=f"{len(tokens):,}",
-            unit=_(UNITS[str(unit)].plural),
             different=f"{len(set(tokens)):,}",
         )
     )
@@ -53,7 +52,7 @@ def part() -> None:
     if problem is not None:
         show.problem(problem)
     if st.button(
-        _("Train"),
+        _("Train on this text"),
         type="primary",
         icon=":material/play_arrow:",
         disabled=problem is not None,
@@ -71,7 +70,7 @@ def _train(text: str, unit: str) -> None:
         show.problem(error)
         return
     values["task"] |= {"data": data, "unit": unit}
-    name = _("My text, by {unit}", unit=unit) if text else _("Alice, by {unit}", unit=unit)
-    run = run_actions.start(Experiment.parse(values), name=name)
+    name = _("My text") if text else "Alice"
+    run = run_actions.start(Experiment.parse(values), name=f"{name}, {_(UNITS[unit].label)}")
     if run is not None:
         run_actions.watch(run)

@@ -43,11 +43,6 @@ class Needs:
     presets: tuple[str, ...]
 
 
-def _adds(run: Run) -> bool:
-    is_gpt = run.experiment.model.family == "decoder-only"
-    return is_gpt and run.experiment.task.name == "addition"
-
-
 LANGUAGE = Needs(
     "language",
     lambda run: run.experiment.task.kind == "corpus",
@@ -56,7 +51,9 @@ LANGUAGE = Needs(
 )
 ADDITION = Needs(
     "addition",
-    _adds,
+    lambda run: (
+        run.experiment.model.family == "decoder-only" and run.experiment.task.name == "addition"
+    ),
     N_("No GPT has learned to add yet."),
     ("addition-3", "addition"),
 )

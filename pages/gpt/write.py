@@ -98,16 +98,15 @@ def _done(samples: list[Sample]) -> int:
 
 def _buttons(samples: list[Sample], length: int) -> None:
     n, is_over = _done(samples), all(map(gpt_writing.has_ended, samples))
-    for name, label, icon, help_text in (
-        ("step", _("Step"), ":material/skip_next:", _("Write one token.")),
-        ("on", _("Continue"), ":material/play_arrow:", _("Write up to the limit.")),
-        ("again", _("Restart"), ":material/restart_alt:", _("Go back to the prompt.")),
+    for name, label, icon in (
+        ("step", _("Write one token"), ":material/skip_next:"),
+        ("on", _("Write the rest"), ":material/play_arrow:"),
+        ("again", _("Restart"), ":material/restart_alt:"),
     ):
         st.button(
             label,
             icon=icon,
             key=f"gpt-{name}",
-            help=help_text,
             type="primary" if name == "on" else "secondary",
             disabled=name != "again" and (is_over or n >= length),
             on_click=st.session_state.update,
@@ -148,6 +147,33 @@ def _next(run: Run, sample: Sample, sampling: SamplingConfig) -> None:
     )
 
 
+def _slider(name: str, label: str, *, bounds: tuple[float, float], first: float) -> float:
+    return st.slider(
+        label,
+        *bounds,
+        first,
+        0.05,
+        key=f"gpt-{name}",
+        help=paragraph(f"sampling/{name}"),
+        persist_state="session",
+    )
+
+
+def _number(
+    name: str,
+    label: str,
+    *,
+    bounds: tuple[int, int],
+    first: int,
+    step: int = 1,
+    help: str | None = None,
+) -> int:
+    key = f"gpt-{name}"
+    return int(
+        st.number_input(label, *bounds, first, step, key=key, help=help, persist_state="session")
+    )
+
+
 def _controls(*, is_greedy: bool) -> tuple[SamplingConfig, tuple[int, ...], int]:
     """Return the sampling settings, a seed per sample, and the length."""
     from tfm_core.decoding import SamplingConfig
@@ -159,76 +185,36 @@ def _controls(*, is_greedy: bool) -> tuple[SamplingConfig, tuple[int, ...], int]
                 length = _length()
             return SamplingConfig(temperature=0), (0,), length
         with first[0]:
-            temperature = st.slider(
-                _("Temperature"),
-                0.0,
-                2.0,
-                0.8,
-                0.05,
-                key="gpt-temperature",
-                help=paragraph("sampling/temperature"),
-                persist_state="session",
-            )
+            temperature = _slider("temperature", _("Temperature"), bounds=(0.0, 2.0), first=0.8)
         with first[1]:
-            top_k = st.number_input(
-                _("Top-k"),
-                0,
-                1000,
-                0,
-                key="gpt-top-k",
-                help=paragraph("sampling/top-k"),
-                persist_state="session",
-            )
+            words = paragraph("sampling/top-k")
+            top_k = _number("top-k", _("Top-k"), bounds=(0, 1000), first=0, help=words)
         with first[2]:
-            top_p = st.slider(
-                _("Top-p"),
-                0.05,
-                1.0,
-                1.0,
-                0.05,
-                key="gpt-top-p",
-                help=paragraph("sampling/top-p"),
-                persist_state="session",
-            )
+            top_p = _slider("top-p", _("Top-p"), bounds=(0.05, 1.0), first=1.0)
         second = st.columns(3)
         with second[0]:
-            seed = st.number_input(
-                _("Seed"), 0, 10**6, 0, key="gpt-seed", persist_state="session",
-                help=_("The same seed gives the same text."),
-            )  # fmt: skip
+            words = _("The same seed gives the same text.")
+            seed = _number("seed", _("Seed"), bounds=(0, 10**6), first=0, help=words)
         with second[1]:
-            n = st.number_input(
-                _("Samples"), 1, 4, 2, key="gpt-samples", persist_state="session",
-                help=_("Texts side by side, with successive seeds."),
-            )  # fmt: skip
+            words = _("Texts side by side, with successive seeds.")
+            n = _number("samples", _("Samples"), bounds=(1, 4), first=2, help=words)
         with second[2]:
             length = _length()
-    seeds = tuple(int(seed) + i for i in range(int(n)))
-    return SamplingConfig(float(temperature), int(top_k), float(top_p)), seeds, length
+    return SamplingConfig(temperature, top_k, top_p), tuple(range(seed, seed + n)), length
 
 
 def _length() -> int:
-    return int(
-        st.number_input(
-            _("Tokens to write"), 1, 400, 80, 10, key="gpt-length", persist_state="session"
-        )
-    )
+    return _number("length", _("Tokens to write"), bounds=(1, 400), first=80, step=10)
 
 
 def _beam(run: Run, prompt: Ids) -> None:
     left, middle, right = st.columns(3)
     with left:
-        width = st.number_input(
-            _("Width"), 1, 16, 4, key="gpt-width", persist_state="session",
-            help=_("Texts kept per step; 1 is greedy."),
-        )  # fmt: skip
+        words = _("Texts kept per step; 1 is greedy.")
+        width = _number("width", _("Width"), bounds=(1, 16), first=4, help=words)
     with middle:
-        length = st.number_input(
-            _("Tokens to write"), 1, 100, 20, key="gpt-beam-length", persist_state="session"
-        )
-    comparison = _compare(
-        str(run.folder), trained.checkpoint_mark(run), prompt, int(width), int(length), run
-    )
+        length = _number("beam-length", _("Tokens to write"), bounds=(1, 100), first=20)
+    comparison = _compare(str(run.folder), trained.checkpoint_mark(run), prompt, width, length, run)
     if comparison is None:
         st.caption(_("The prompt has ended."))
         return

@@ -24,7 +24,7 @@ class Door:
 
     page: str
     label: str
-    says: str
+    text: str
     icon: str
     query: dict[str, str] = field(default_factory=dict)
 
@@ -52,7 +52,7 @@ def doors() -> None:
     with st.container(key="doors"):
         begin, *places = st.columns([1.25, 1, 1, 1], gap="medium")
     with begin:
-        st.fragment(_begin)()  # a press redraws only this part
+        st.fragment(_train_button)()  # a press redraws only this part
     for place, door in zip(places, DOORS, strict=True):
         with place, st.container(gap=None):
             st.page_link(
@@ -61,10 +61,10 @@ def doors() -> None:
                 icon=door.icon,
                 query_params=door.query,
             )
-            st.caption(_(door.says))
+            st.caption(_(door.text))
 
 
-def _begin() -> None:
+def _train_button() -> None:
     why_not = visitors.why_not()
     with st.container(gap="xxsmall"):
         if st.button(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 
 import streamlit as st
 
 from pages.components.digits import Picture, Reading, current_drawing, digit_reader
 from pages.i18n import _
-from pages.ui import show, state
-from pages.ui.model.digit_models import models, samples
+from pages.ui import show
+from pages.ui.model.digit_models import board, reading_or_note, samples
 from pages.ui.model.stage_view import prepare, stage
 from pages.ui.runs import runs_access
 from tfm_core.inspect.attention.own_example import read_picture
@@ -39,7 +40,7 @@ def hero() -> None:
             _translation(translator)
         with right, st.container(key="home-own-digit"):
             st.header(_("Draw a digit"), anchor=False)
-            own_digit(digits)
+            board(digits, partial(_answer, digits), look_again=LOOK_AGAIN)
     elif translator is not None:
         _translation(translator)
 
@@ -62,23 +63,6 @@ def _recorded(run_id: str) -> Run | None:
     return None
 
 
-def own_digit(run: Run) -> None:
-    """Draw the board in a fragment of its own. Polls until the model is loaded."""
-    loaded = models(str(run.folder), run)
-    were_loaded, is_drawn = loaded.are_loaded, False
-
-    def part() -> None:
-        nonlocal is_drawn
-        if loaded.are_loaded and not were_loaded:
-            state.draw_anew()
-        if is_drawn and not were_loaded:
-            loaded.load()
-        is_drawn = True
-        _answer(run, is_ready=were_loaded)
-
-    st.fragment(part, run_every=None if were_loaded else LOOK_AGAIN)()
-
-
 def read(run: Run, picture: Picture) -> Reading:
     """Return what each saved step reads in a picture (H, W). Raises ValueError."""
     given, _notes = read_picture(run, picture)
@@ -99,15 +83,8 @@ def digit_words(digit: int, share: float, since: int, steps: tuple[int, ...]) ->
     return _("Reads a {digit} from step {step} on.", digit=digit, step=f"{since:,}")
 
 
-def _answer(run: Run, *, is_ready: bool) -> None:
+def _answer(run: Run, is_ready: bool) -> None:
     shown, pictures = current_drawing(KEY, first=FIRST), samples(run)
-    picture, reading = shown.picture(pictures), None
-    note = _("Draw a digit; the bars follow each stroke.")
-    if not is_ready:
-        note = _("Loading the model …")
-    elif picture is not None:
-        try:
-            reading = read(run, picture)
-        except ValueError as error:
-            note = _(error)
+    picture = shown.picture(pictures)
+    reading, note = reading_or_note(picture, partial(read, run), is_ready=is_ready)
     digit_reader(shown, reading, samples=pictures, note=note, key=KEY)

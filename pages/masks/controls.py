@@ -68,7 +68,7 @@ def choice(chosen: str) -> MaskChoice:
     tokens, note, is_run = _tokens(run, typed.within(text, MAX_TEXT), chosen)
     tokens, segments = lab.segments_of(tokens)
     if chosen != "packed" and segments[-1]:
-        note = _("The sign | separates sequences for the packed mask only.")
+        note = _("| separates sequences only under the packed mask.")
     other = _target(run if is_run else None, tokens) if chosen == "cross" else ()
     if run is not None and is_run and scores.reads_target(run, chosen):
         other = tuple(_item(run).get("src", ()))
@@ -99,22 +99,24 @@ def projected(choice: MaskChoice) -> Projected:
                 words = _("Real projections: {origin}.", origin=typed.escape(_(made.origin)))
                 if scores.reads_target(choice.run, choice.kind):
                     source = typed.escape(" ".join(choice.other))
-                    words = (
-                        words + " " + _("The tokens are its answer to “{source}”.", source=source)
-                    )
-                _say(words, choice.note)
+                    words += " " + _("The tokens are its answer to “{source}”.", source=source)
+                st.caption(f"{words} {choice.note}")
                 return made
         except ValueError as error:
             why = _("Not from the current run: {why}", why=typed.escape(_(error)))
     query = ("<bos>", *choice.other) if choice.kind == "cross" else choice.tokens
     made = lab.seeded(query, choice.tokens)
-    _say(_("Scores from random embeddings, untrained."), why)
+    st.caption(f"{_('Scores from random embeddings, untrained.')} {why}")
     return made
 
 
 def _run() -> Run | None:
     """Choose the run whose model scores the tokens; None where seeded embeddings do."""
-    runs = {run.id: run for run in visitors.at_hand() if _is_usable(run)}
+    runs = {
+        run.id: run
+        for run in visitors.at_hand()
+        if run.problem is None and run.has_checkpoint and not run.experiment.task.class_names
+    }
     if not runs:
         return None
     current = state.current_run_id()
@@ -135,14 +137,8 @@ def _run() -> Run | None:
     return None if picked is None else runs[picked]
 
 
-def _is_usable(run: Run) -> bool:
-    if run.problem is not None or not run.has_checkpoint:
-        return False
-    return not run.experiment.task.class_names
-
-
 def _take_run() -> None:
-    """Make the run that was picked the current one, with a sentence of its own."""
+    """Make the picked run current and drop the text typed for another."""
     for key in list(st.session_state):
         if str(key).startswith((f"{_TEXT}-run", f"{_TARGET}-run")):
             del st.session_state[key]
@@ -158,9 +154,7 @@ def _text(run: Run | None, chosen: str) -> str:
     key = f"{_TEXT}-{'run' if run else 'own'}-{'target' if is_target else cut}"
     st.session_state.setdefault(key, _example(run, chosen))
     return st.text_input(
-        _("What the decoder has written so far")
-        if is_target
-        else _("Your sentence, or a list of tokens"),
+        _("What the decoder has written so far") if is_target else _("Your sentence or tokens"),
         key=key,
         persist_state="session",
         help=_(
@@ -200,11 +194,7 @@ def _tokens(run: Run | None, text: str, chosen: str) -> tuple[tuple[str, ...], s
             return scores.words_of(run, text, chosen), "", True
         except ValueError as error:
             own = lab.read_tokens(text)
-            return (
-                own,
-                _("Not from the current run: {why}", why=typed.escape(_(error))),
-                False,
-            )
+            return own, _("Not from the current run: {why}", why=typed.escape(_(error))), False
     return lab.read_tokens(text), "", run is not None
 
 
@@ -249,7 +239,7 @@ def _location(run: Run, chosen: str) -> scores.HeadLocation | None:
     modules = scores.module_of(run, chosen)
     n_heads = run.experiment.model.n_heads
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        is_seeded = st.toggle(_("Untrained instead"), key=_SEEDED, persist_state="session")
+        is_seeded = st.toggle(_("Use random embeddings"), key=_SEEDED, persist_state="session")
         if is_seeded:
             return None
         layer = _number(_("Layer"), len(modules), f"{_LAYER}-{len(modules)}")
@@ -268,7 +258,3 @@ def _number(label: str, n: int, key: str) -> int:
         disabled=n == 1,
     )
     return int(picked or 0)
-
-
-def _say(sentence: str, why: str) -> None:
-    st.caption(f"{sentence} {why}".strip())

@@ -6,18 +6,17 @@ import streamlit as st
 
 from pages.i18n import N_, _
 from pages.masks import controls, lab, traps
-from pages.masks import traps as masks_traps
 from pages.masks.controls import MaskChoice
 from pages.ui import show
 from pages.ui.state import body
 from tfm_core.inspect.masks.lab import Projected
 
 SECTIONS = {
-    "axis": N_("Trap: the wrong axis"),
-    "float": N_("Trap: a float mask"),
-    "precision": N_("Trap: half precision"),
-    "blind": N_("Trap: nothing allowed"),
-    "code": N_("Bool, additive, and code"),
+    "axis": N_("Wrong axis"),
+    "float": N_("Float mask"),
+    "precision": N_("Half precision"),
+    "blind": N_("Nothing allowed"),
+    "code": N_("Code"),
 }
 
 
@@ -41,7 +40,7 @@ def _choose() -> None:
 def _lab(choice: MaskChoice, projected: Projected) -> None:
     flow = lab.maps(choice, projected)
     section = st.segmented_control(
-        _("What goes wrong, and how to write it"),
+        _("Traps and code"),
         list(SECTIONS),
         format_func=lambda name: _(SECTIONS[name]),
         default="axis",
@@ -51,17 +50,17 @@ def _lab(choice: MaskChoice, projected: Projected) -> None:
         wrap=True,
     )
     if section == "precision":
-        masks_traps.half_precision(projected, flow)
+        traps.half_precision(projected, flow)
     elif section == "float":
-        masks_traps.float_mask(projected, flow)
+        traps.float_mask(projected, flow)
     elif section == "blind":
-        masks_traps.blind_row(projected, flow)
+        traps.blind_row(projected, flow)
     elif section == "code":
         was_clicked = bool(lab.clicked(choice, projected))
         traps.code(choice, projected, flow, was_clicked=was_clicked)
     else:
         rest = lab.without_padding(choice, projected)
-        masks_traps.wrong_axis(choice, projected, rest, lab.clicked(choice, projected))
+        traps.wrong_axis(choice, projected, rest, lab.clicked(choice, projected))
 
 
 page()

@@ -71,7 +71,12 @@ def wrong_axis(
         st.info(_(error), icon=":material/info:")
         return
     maps = {_("Keys masked: right"): result.right, _("Queries masked: wrong"): result.wrong}
-    captions = [_("The columns of padding are empty."), _wrong_words(result)]
+    captions = [
+        _("The columns of padding are empty."),
+        paragraph("masks/leak", leaked=show.percent(result.leaked))
+        if result.leaked
+        else paragraph("masks/no-leak"),
+    ]
     if not result.leaked and result.leaked_alone:
         maps[_("Queries masked: padding half alone")] = result.alone
         captions.append(
@@ -109,12 +114,6 @@ def _explain(name: str) -> None:
     mistake = MISTAKES[name]
     st.markdown(_(mistake.help))
     st.code(f"{mistake.right}  # right\n{mistake.wrong}", "python", wrap_lines=True)
-
-
-def _wrong_words(result: traps.WrongAxis) -> str:
-    if result.leaked:
-        return paragraph("masks/leak", leaked=show.percent(result.leaked))
-    return paragraph("masks/no-leak")
 
 
 def half_precision(projected: Projected, flow: MaskedAttention) -> None:
@@ -161,7 +160,7 @@ def _every_number(results: Sequence[traps.FillResult], fills: Mapping[str, str])
 
 
 def blind_row(projected: Projected, flow: MaskedAttention) -> None:
-    """Show a row where nothing is allowed, by who computes the softmax."""
+    """Show a fully masked row under each way to compute the softmax."""
     st.markdown(content("masks_blind_row"))
     query = flow.blind[0] if flow.blind else 0
     maps = traps.blind_row(projected, query)
@@ -177,15 +176,15 @@ def blind_row(projected: Projected, flow: MaskedAttention) -> None:
         projected.key,
         [
             paragraph("masks/blind-row", here=here, later=later, n=len(projected.query)),
-            _("A large negative number averages everything that is forbidden."),
-            _("Zeros: the token takes nothing from any other."),
+            _("A large negative number averages all forbidden keys."),
+            _("Zeros: the token reads nothing."),
         ],
         "blind",
     )
     st.markdown(_("PyTorch on such a row:"))
     st.dataframe(
         [
-            {_("module"): name, _("row where nothing is allowed"): words}
+            {_("module"): name, _("fully masked row"): words}
             for name, words in traps.torch_blind_rows().items()
         ],
         hide_index=True,
@@ -207,9 +206,7 @@ def _side_by_side(
 
 
 def _short(value: float) -> str:
-    if math.isnan(value):
-        return "NaN"
-    return f"{value:.4g}"
+    return "NaN" if math.isnan(value) else f"{value:.4g}"
 
 
 def _weights(values: tuple[float, ...]) -> str:

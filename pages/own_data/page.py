@@ -16,7 +16,6 @@ from pages.ui.navigation import page_table
 from pages.ui.runs import run_actions, run_time
 from pages.ui.typed import escape
 from tfm_core.data.own import kinds
-from tfm_core.data.own.kinds import Proposal
 from tfm_core.data.own.sets import OwnSet
 
 VIEWS: dict[str, Any] = {"pictures": pictures, "pairs": texts, "labels": texts, "text": texts}
@@ -26,7 +25,7 @@ def page() -> None:
     show.header("own-data")
     kind = view_link.choice(_("Data"), KIND, is_labelled=False)
     view = VIEWS[kind]
-    own = state.chosen(shelf.sets(kind))
+    own = state.shown_set(shelf.sets(kind))
     left, right = st.columns([2, 5], gap="medium")
     with left:
         draft = view.add(kind)
@@ -39,7 +38,7 @@ def page() -> None:
         elif own is not None:
             _heading(own)
             _offers(own)
-            view.look(own)
+            view.saved(own)
         else:
             view.nothing_yet()
 
@@ -55,37 +54,45 @@ def _heading(own: OwnSet) -> None:
 
 
 def _offers(own: OwnSet) -> None:
+    """Offer trainings of three sizes: one press starts the chosen one."""
     try:
-        proposals = kinds.proposals(own)
+        proposals = {proposal.name: proposal for proposal in kinds.proposals(own)}
     except ValueError as error:
         show.problem(error)
         return
-    for column, proposal in zip(st.columns(3), proposals, strict=False):
-        with column, st.container(border=True, gap="xsmall"):
-            _offer(own, proposal, is_first=proposal.name == "usual")
-
-
-def _offer(own: OwnSet, proposal: Proposal, *, is_first: bool) -> None:
-    experiment = proposal.experiment
-    time = run_time.takes_now(experiment)
-    if st.button(
-        _("Train: {label}", label=_(proposal.label)),
-        key=f"own-train-{proposal.name}",
-        type="primary" if is_first else "secondary",
-        icon=":material/play_arrow:",
-        width="stretch",
-    ):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        chosen = st.segmented_control(
+            _("Training"),
+            list(proposals),
+            format_func=lambda name: _(proposals[name].label),
+            default="usual",
+            required=True,
+            key=f"own-proposal-{own.kind}",
+            label_visibility="collapsed",
+            persist_state="session",
+        )
+        proposal = proposals[chosen or "usual"]
+        experiment = proposal.experiment
+        is_started = st.button(
+            _("Train"),
+            key=f"own-train-{proposal.name}",
+            type="primary",
+            icon=":material/play_arrow:",
+        )
+        is_edited = st.button(
+            _("Configure"),
+            key=f"own-form-{proposal.name}",
+            type="tertiary",
+            icon=":material/tune:",
+            help=_("Change its settings on Train."),
+        )
+    steps, time = f"{experiment.training.steps:,}", run_time.takes_now(experiment)
+    st.caption(f"**{_('{steps} steps, {time}', steps=steps, time=time)}**. {_(proposal.why)}")
+    if is_started:
         run = run_actions.start(experiment, name=own.name)
         if run is not None:
             run_actions.watch(run)
-    steps = f"{experiment.training.steps:,}"
-    st.caption(f"**{_('{steps} steps, {time}', steps=steps, time=time)}**. {_(proposal.why)}")
-    if st.button(
-        _("Configure: {label}", label=_(proposal.label)),
-        key=f"own-form-{proposal.name}",
-        type="tertiary",
-        icon=":material/tune:",
-    ):
+    if is_edited:
         session.set_draft(experiment.model_dump())
         session.set_current_run(None)
         st.switch_page(page_table.path_of("train"))

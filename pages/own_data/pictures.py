@@ -61,13 +61,14 @@ def add(kind: str) -> PictureUpload | None:
     with st.container(border=True, gap="small"):
         st.header(_("Add your pictures"), anchor=False)
         files = st.file_uploader(
-            _("Zip (a folder per class), IDX, npz or CSV"),
+            _("Zip, IDX, npz or CSV"),
             accept_multiple_files=True,
             key=state.upload_key("pictures"),
             max_upload_size=MAX_MEGABYTES,
             help=paragraph("own-data/picture-files", most=MAX_MEGABYTES),
         )
-        form = _form()
+        with st.expander(_("Options"), icon=":material/tune:"):
+            form = _form()
         if not files:
             return None
         name = _common([file.name for file in files])
@@ -107,7 +108,7 @@ def _ask(upload: str) -> None:
     keys = {name: f"own-data-{name}-{upload}" for name in _CHOICES}
     if understood.folders is not None:
         st.segmented_control(
-            _("Folders {names} are", names=escape(_listed(folders))),
+            _("Meaning of the folders {names}", names=escape(_listed(folders))),
             list(_FOLDERS),
             format_func=lambda name: _(_FOLDERS[name]),
             default=understood.folders,
@@ -146,7 +147,7 @@ def _form() -> PictureForm:
             key="own-data-size",
             persist_state="session",
             width=130,
-            help=_("Squares of this size; smaller trains faster."),
+            help=_("Smaller trains faster."),
         )
         is_grey = st.segmented_control(
             _("Colour"),
@@ -234,7 +235,7 @@ def _renamed(pictures: Pictures) -> Pictures | None:
             return None
 
 
-def look(own: OwnSet) -> None:
+def saved(own: OwnSet) -> None:
     try:
         pictures = pictures_set.as_pictures(own)
         parts = pictures_set.arrays(own).parts

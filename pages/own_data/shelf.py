@@ -20,7 +20,6 @@ from tfm_core.runs import own_sets, settings
 from tfm_core.runs.run import Run
 
 _MAX_NAMES = 5
-_WHERE = N_("They stay on this machine unless exported.")
 
 
 def sets(kind: str) -> list[OwnSet]:
@@ -30,7 +29,7 @@ def sets(kind: str) -> list[OwnSet]:
 
 
 def rows(kind: str, shown: OwnSet | None) -> None:
-    st.header(_("Data sets"), anchor=False, help=_(_WHERE))
+    st.header(_("Data sets"), anchor=False)
     shown_sets = sets(kind)
     used_by = own_sets.runs_by_set(runs_access.store(), visitors.visitor())
     with st.container(gap="xsmall"):
@@ -40,7 +39,7 @@ def rows(kind: str, shown: OwnSet | None) -> None:
             _row(own, used_by.get(own.id, ()), is_shown=shown is not None and own.id == shown.id)
         for own in own_sets.removed(runs_access.store(), visitors.visitor())[:3]:
             if own.kind == kind:
-                _gone(own, used_by.get(own.id, ()))
+                _removed_row(own, used_by.get(own.id, ()))
 
 
 def damaged(own: OwnSet) -> None:
@@ -95,7 +94,7 @@ def _keep(prepare: Callable[[], Prepared]) -> None:
         session.notify(_(error))
         return
     state.begin_anew()
-    state.pick(own.id)
+    state.show_set(own.id)
 
 
 def _went(n: int) -> None:
@@ -117,7 +116,7 @@ def _row(own: OwnSet, runs: Sequence[Run], *, is_shown: bool) -> None:
             icon=":material/check:" if is_shown else ":material/database:",
             disabled=own.problem is not None,
             help=None if own.problem is None else escape(own.problem),
-            on_click=_look,
+            on_click=_show,
             args=(own.id,),
         )
         st.caption(_facts(own), width="stretch")
@@ -148,15 +147,10 @@ def _used_by(runs: Sequence[Run]) -> str:
     more = len(runs) - _MAX_NAMES
     if more > 0:
         names = _("{names} and {n} more", names=names, n=more)
-    return ngettext(
-        "Used by {names}, which could not train further.",
-        "Used by {names}, which could not train further.",
-        len(runs),
-        names=names,
-    )
+    return _("Used by {names}, which could not train further.", names=names)
 
 
-def _gone(own: OwnSet, runs: Sequence[Run]) -> None:
+def _removed_row(own: OwnSet, runs: Sequence[Run]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         removed = _("Removed *{name}*.", name=escape(own.name))
         st.caption(f"{removed} {_used_by(runs)}".strip())
@@ -169,9 +163,9 @@ def _gone(own: OwnSet, runs: Sequence[Run]) -> None:
         )
 
 
-def _look(set_id: str) -> None:
+def _show(set_id: str) -> None:
     state.begin_anew()
-    state.pick(set_id)
+    state.show_set(set_id)
 
 
 def _change(work: Callable[..., object], set_id: str, *, show_next: str) -> None:
@@ -181,4 +175,4 @@ def _change(work: Callable[..., object], set_id: str, *, show_next: str) -> None
     except (ValueError, OSError) as error:
         session.notify(_(error))
         return
-    state.pick(show_next)
+    state.show_set(show_next)

@@ -15,7 +15,6 @@ from tfm_core.data.own.kinds import SET_KINDS
 from tfm_core.data.own.sets import OwnSet
 
 _READ = "own-data-read"
-_LOOKED = "own-data-looked"
 _NAMED = "own-data-named"  # key of the name field, and the proposed name
 _UPLOADS = "own-data-uploads"  # number of saved sets: the next upload starts empty
 
@@ -37,7 +36,7 @@ class OwnDataView:
     set: str = view_link.linked(SET)
 
 
-def chosen(sets: Sequence[OwnSet]) -> OwnSet | None:
+def shown_set(sets: Sequence[OwnSet]) -> OwnSet | None:
     """Return the set from the link or the last choice, else the first one."""
     problem = view_link.receive(SET)
     view_link.warn(problem)
@@ -50,7 +49,7 @@ def chosen(sets: Sequence[OwnSet]) -> OwnSet | None:
     return own or next((candidate for candidate in sets if candidate.problem is None), None)
 
 
-def pick(set_id: str) -> None:
+def show_set(set_id: str) -> None:
     st.session_state[SET.key] = set_id
     view_link.put({SET.query: set_id or None})
 
@@ -75,14 +74,6 @@ def begin_anew() -> None:
     free_uploads(file for file in files if isinstance(file, UploadedFile))
     st.session_state[_UPLOADS] = st.session_state.get(_UPLOADS, 0) + 1
     st.session_state.pop(_READ, None)
-
-
-def look_once(what: Hashable, work: Callable[[], T]) -> T:
-    cached: tuple[Hashable, T] | None = st.session_state.get(_LOOKED)
-    if cached is None or cached[0] != what:
-        cached = (what, work())
-        st.session_state[_LOOKED] = cached
-    return cached[1]
 
 
 def read_once(what: Hashable, work: Callable[[], T]) -> T:

@@ -8,6 +8,7 @@ from functools import partial
 
 import pandas as pd
 import streamlit as st
+from pydantic import BaseModel, Field, ValidationError
 
 from pages.i18n import N_, _, language, ngettext, paragraph, speaking
 from pages.own_data import columns, shelf, state
@@ -132,7 +133,7 @@ def _test_file(kind: str) -> bytes | None:
         type=_ENDINGS[kind],
         key=state.upload_key(f"test-{kind}"),
         max_upload_size=MAX_MEGABYTES,
-        help=_("The test set; not used for training."),
+        help=_("Not used for training."),
     )
     return None if test is None else test.getvalue()
 
@@ -169,9 +170,9 @@ def preview(draft: TextInput) -> None:
     _figures(report)
 
 
-def look(own: OwnSet) -> None:
+def saved(own: OwnSet) -> None:
     try:
-        report = state.look_once(own.id, lambda: report_of(own))
+        report = state.read_once(own.id, lambda: report_of(own))
     except ValueError as error:
         show.problem(error)
         return
@@ -290,25 +291,22 @@ def _listed(report: Report, spoken: str) -> str:
         return "\n".join(_(problem.sentence) for problem in report.problems) + "\n"
 
 
+class _ColumnsRead(BaseModel):
+    """The columns that a set was read from, and their names if the file has any."""
+
+    columns: list[int] = Field(min_length=1)
+    names: list[str] = []
+
+
 def _read_from(own: OwnSet) -> None:
-    read = own.details.get("read")
-    columns_read, names = (
-        (read.get("columns"), read.get("names")) if isinstance(read, dict) else ([], [])
-    )
-    if (
-        not isinstance(columns_read, list)
-        or not all(isinstance(at, int) for at in columns_read)
-        or not columns_read
-    ):
+    try:
+        read = _ColumnsRead.model_validate(own.details.get("read"))
+    except ValidationError:
         return
-    labels = (
-        names
-        if isinstance(names, list) and len(names) == len(columns_read)
-        else [""] * len(columns_read)
-    )
+    names = [*read.names, *[""] * len(read.columns)]
     listed = ", ".join(
-        _("column {n}", n=at + 1) + (f" ({escape(str(name))})" if name else "")
-        for at, name in zip(columns_read, labels, strict=True)
+        _("column {n}", n=at + 1) + (f" ({escape(name)})" if name else "")
+        for at, name in zip(read.columns, names, strict=False)
     )
     st.caption(_("Read from {columns}.", columns=listed))
 
@@ -331,6 +329,6 @@ def _figures(report: Report) -> None:
             sizes.pop(_(report.columns[1]))
         show.figure(
             plots.lengths(sizes),
-            _("Text length in tokens; the longest decide the memory."),
+            _("Text length in tokens."),
             key="own-data-lengths",
         )

@@ -200,10 +200,9 @@ def step_of(steps: list[int]) -> int:
 def _none(sentence: str) -> None:
     show.empty(sentence, _("Train one with learned positions"), "train")
     for run in visitors.at_hand():
-        has_table = run.problem is None and POSITIONS[run.experiment.model.position].has_table
-        if has_table and run.snapshot_steps():
+        if run.problem is None and _has_table(run.experiment) and run.snapshot_steps():
             st.button(
-                _("Look at “{name}”", name=escape(run.meta.name)),
+                _("Open “{name}”", name=escape(run.meta.name)),
                 icon=":material/visibility:",
                 key=f"positions-open-{run.id}",
                 on_click=state.set_current_run,

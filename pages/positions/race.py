@@ -67,17 +67,16 @@ def _press() -> None:
 
 def _experiment() -> tuple[Experiment | None, str]:
     """Return what to train, from the current run or else the draft, and a sentence about it."""
-    run_id = state.current_run_id()
-    run = None if run_id is None else runs_access.store().get(run_id)
-    if run is not None and run.problem is None:
+    run = shown_run.current_run()
+    if run is not None:
         name = escape(run.meta.name)
-        return run.experiment, _("Task and sizes: current run, **{name}**.", name=name)
+        return run.experiment, _("Task and sizes of **{name}**.", name=name)
     try:
         experiment = Experiment.parse(state.draft())
     except ConfigError as error:
         return None, _("The configuration on the Train page is not valid: {why}", why=_(error))
     task = _(experiment.task.facts.label)
-    return experiment, _("Task and sizes: Train page, **{task}**.", task=task)
+    return experiment, _("Task and sizes of the Train page: **{task}**.", task=task)
 
 
 def _start(experiment: Experiment, steps: int) -> None:
@@ -101,7 +100,7 @@ def _start(experiment: Experiment, steps: int) -> None:
 
 def _draw(race: Race, was_live: bool) -> None:
     if was_live and not comparison.is_live(race.runs.values()):
-        state.draw_anew()  # once: drawn anew, it no longer ticks
+        state.draw_anew()  # once: it then no longer polls
     comparison.progress(race.runs.values())
     left, right = st.columns(2)
     with left:
@@ -132,7 +131,7 @@ def _curves(race: Race) -> None:
             label = _(POSITIONS[name].label)
             series[name] = (label, validation["step"], validation[column])
     if not series:
-        st.info(_("The first measurement is on its way."), icon=":material/hourglass_empty:")
+        st.info(_("Waiting for the first measurement."), icon=":material/hourglass_empty:")
         return
     show.live_figure(
         plots.race(series, _("step"), title),
@@ -171,7 +170,8 @@ def _beyond(race: Race) -> None:
                 show.problem(error)
     if not lines:
         st.info(
-            _("Longer sequences follow when a run has finished."), icon=":material/hourglass_empty:"
+            _("Longer sequences are measured once a run finishes."),
+            icon=":material/hourglass_empty:",
         )
         return
     series = {

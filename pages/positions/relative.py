@@ -67,7 +67,7 @@ def rotary() -> None:
 
 
 def added(kind: Position) -> None:
-    """Show what each head adds to a score for distance, and what is left of even scores."""
+    """Show each head's bias by distance, and the weights that it leaves of equal scores."""
     assert kind.inside is not None
     first, second = st.columns(2)
     with first:
@@ -108,7 +108,7 @@ def buckets() -> None:
             offsets,
             {
                 _("both directions (encoder)"): both,
-                _("only what stands before (decoder)"): np.where(offsets <= 0, causal, np.nan),
+                _("backwards only (decoder)"): np.where(offsets <= 0, causal, np.nan),
             },
             _("bucket"),
             _("offset (key − query)"),

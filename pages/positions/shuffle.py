@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _, paragraph
-from pages.ui import show, state, typed
-from pages.ui.runs import runs_access
+from pages.ui import show, typed
+from pages.ui.runs import shown_run
 from pages.ui.typed import escape
 from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.masks import lab
@@ -21,7 +21,9 @@ _TEXT, _SEED = "positions-text", "positions-shuffle"
 
 
 def view() -> None:
-    run = _current()
+    run = shown_run.current_run()
+    if run is not None and not run.has_checkpoint:
+        run = None
     if run is not None and run.experiment.task.class_names:
         _picture(run)
         run = None
@@ -138,9 +140,3 @@ def _example(run: Run | None) -> str:
     except ValueError:
         return EXAMPLE
     return min(filter(None, texts), key=lambda text: abs(len(text) - 30), default=EXAMPLE)
-
-
-def _current() -> Run | None:
-    run_id = state.current_run_id()
-    run = None if run_id is None else runs_access.store().get(run_id)
-    return None if run is None or run.problem or not run.has_checkpoint else run

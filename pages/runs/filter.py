@@ -79,7 +79,7 @@ def choose(runs: list[Run]) -> RunPage:
         type="search",
         live=True,  # after a pause in typing; a duration in words would import pandas
         placeholder=_("name, #tag, note, group, setting"),
-        help=_("All words must match; n_heads=8 finds a setting."),
+        help=_("All words must match."),
         persist_state="session",
         label_visibility="collapsed",
         width=260,

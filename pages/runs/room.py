@@ -23,23 +23,23 @@ from tfm_core.runs.run import Run
 _LOOK_SECONDS = 5.0
 
 
-def hindrance() -> None:
+def storage_problem() -> None:
     root = runs_access.store().root
     problem = obstacle(root) if os.path.isdir(root) else None
     if problem is not None:
         show.problem(problem)
     if settings.read().runs_url is not None:
-        _elsewhere()
+        _remote_problem()
 
 
 @st.fragment(run_every=_LOOK_SECONDS)
-def _elsewhere() -> None:
+def _remote_problem() -> None:
     words = runs_access.trouble_elsewhere()
     if words is not None:
         show.problem(words)
 
 
-def line() -> None:
+def disk_line() -> None:
     """Summarise disk use; on a public server only the rule that concerns visitors."""
     store, bounds = runs_access.store(), Bounds.of(settings.read())
     if not visitors.visitor().is_admin:

@@ -37,7 +37,6 @@ def bar(runs: Sequence[Run]) -> None:
     if st.button(
         words,
         key="runs-compare",
-        icon=":material/compare_arrows:",
         type="primary" if n > 1 else "secondary",
         disabled=not n,
         help=None if n else _("Tick runs in the list first."),

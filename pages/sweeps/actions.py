@@ -35,13 +35,13 @@ MAX_OF_A_VISITOR = 24
 """Runs per sweep on a public server; each visitor may have one running sweep."""
 
 
-def there() -> SweepStore:
+def sweep_store() -> SweepStore:
     return SweepStore(runs_access.store().root)
 
 
 def listed() -> list[Sweep]:
     """Return the visitor's sweeps, or all where that is allowed."""
-    sweeps = there().list()
+    sweeps = sweep_store().list()
     sees_all = settings.read().open or visitors.visitor().is_host
     return [sweep for sweep in sweeps if sees_all or _is_ones_own(sweep)]
 
@@ -51,7 +51,7 @@ def may_change(plan: Plan) -> bool:
     return who.is_admin or (not who.only_watches and plan.owner == who.owner)
 
 
-def begin(plan: Plan) -> Sweep | None:
+def start(plan: Plan) -> Sweep | None:
     """Start a sweep; show why and return None if refused."""
     who = visitors.visitor()
     plan = dataclasses.replace(plan, owner=who.owner, owner_name=who.name, device=state.device())
@@ -77,51 +77,44 @@ def resume(sweep: Sweep) -> None:
     _change(sweep, go_on)
 
 
-def change(sweep: Sweep, edit: Callable[[Plan], Plan]) -> bool:
-    """Change the plan of a sweep and resume it; return whether that succeeded."""
+def change(sweep: Sweep, edit: Callable[[Plan], Plan]) -> None:
+    """Change the plan of a sweep; a finished one goes on."""
 
     def edited(plan: Plan) -> Plan:
         changed = edit(plan)
         _check_visitor(changed)
         return go_on(changed) if plan.state == "finished" else changed
 
-    return _change(sweep, edited)
+    _change(sweep, edited)
+
+
+def _change(sweep: Sweep, edit: Callable[[Plan], Plan]) -> None:
+    if _succeeds(sweep, lambda: sweep.change(edit)):
+        runs_access.sweeps().wake()
 
 
 def delete(sweep: Sweep) -> bool:
     """Move a sweep to the trash, keeping its runs; return whether that succeeded."""
-    try:
-        _check_owner(sweep)
-        there().delete(sweep.id)
-    except (ValueError, OSError) as error:
-        state.notify(_(error))
-        return False
-    return True
+    return _succeeds(sweep, lambda: sweep_store().delete(sweep.id))
 
 
 def deleted() -> list[Sweep]:
     who = visitors.visitor()
-    return [sweep for sweep in there().deleted() if who.is_admin or _is_ones_own(sweep)]
+    return [sweep for sweep in sweep_store().deleted() if who.is_admin or _is_ones_own(sweep)]
 
 
-def bring_back(sweep: Sweep) -> bool:
+def undelete(sweep: Sweep) -> bool:
+    return _succeeds(sweep, lambda: sweep_store().undelete(sweep.id))
+
+
+def _succeeds(sweep: Sweep, act: Callable[[], object]) -> bool:
+    """Act as the owner of a sweep; return whether that succeeded, else show why not."""
     try:
         _check_owner(sweep)
-        there().undelete(sweep.id)
+        act()
     except (ValueError, OSError) as error:
         state.notify(_(error))
         return False
-    return True
-
-
-def _change(sweep: Sweep, edit: Callable[[Plan], Plan]) -> bool:
-    try:
-        _check_owner(sweep)
-        sweep.change(edit)
-    except (ValueError, OSError) as error:
-        state.notify(_(error))
-        return False
-    runs_access.sweeps().wake()
     return True
 
 
@@ -146,13 +139,10 @@ def _check_visitor(plan: Plan) -> None:
     if who.is_admin:
         return
     if plan.max_runs is None or plan.max_runs > MAX_OF_A_VISITOR:
-        raise StudentError(
-            "At most {most} runs per sweep on this server.",
-            most=MAX_OF_A_VISITOR,
-        )
-    for other in there().list():
+        raise StudentError("At most {most} runs per sweep on this server.", most=MAX_OF_A_VISITOR)
+    for other in sweep_store().list():
         if _is_ones_own(other) and _goes_on(other) and other.plan().created != plan.created:
-            raise StudentError("You already have a running sweep; stop it or wait.")
+            raise StudentError("You already have a running sweep. Stop it or wait.")
 
 
 def _goes_on(sweep: Sweep) -> bool:
@@ -162,19 +152,18 @@ def _goes_on(sweep: Sweep) -> bool:
         return False
 
 
-def bring(content: bytes, name: str) -> Sweep:
+def import_study(content: bytes, name: str) -> Sweep:
     """Import an Optuna study. Raises ValueError and OSError."""
     who = visitors.visitor()
     who.check_acts()
     if settings.read().only_shows:
-        raise StudentError("This server is view-only; you cannot import here.")
-    n_own = sum(sweep.brought() is not None and _is_ones_own(sweep) for sweep in there().list())
+        raise StudentError("This server is view-only: you cannot import studies.")
+    n_own = sum(
+        sweep.brought() is not None and _is_ones_own(sweep) for sweep in sweep_store().list()
+    )
     if not who.is_admin and n_own >= MAX_BROUGHT:
-        raise StudentError(
-            "You have {n} imported studies, the limit.",
-            n=n_own,
-        )
-    return there().bring(content, Brought(clean(name), ready.now(), who.owner))
+        raise StudentError("At most {most} imported studies on this server.", most=MAX_BROUGHT)
+    return sweep_store().bring(content, Brought(clean(name), ready.now(), who.owner))
 
 
 def may_delete(sweep: Sweep) -> bool:

@@ -34,7 +34,7 @@ def shown() -> Sweep | None:
     names = {sweep.id: _name(sweep) for sweep in listed}
     if sweep_id and sweep_id not in names:
         try:
-            names[sweep_id] = _name(actions.there().get(sweep_id))
+            names[sweep_id] = _name(actions.sweep_store().get(sweep_id))
         except SweepNotFound as error:
             problem = problem or _(error)
             sweep_id = NEW
@@ -51,7 +51,7 @@ def shown() -> Sweep | None:
         )
     st.session_state[SWEEP.key] = sweep_id
     view_link.say(SWEEP, sweep_id)
-    return actions.there().get(sweep_id) if sweep_id else None
+    return actions.sweep_store().get(sweep_id) if sweep_id else None
 
 
 def open_sweep(sweep_id: str) -> None:
@@ -71,7 +71,7 @@ def undo() -> None:
                 key=f"sweeps-undo-{sweep.id}",
                 icon=":material/undo:",
                 type="tertiary",
-            ) and actions.bring_back(sweep):
+            ) and actions.undelete(sweep):
                 open_sweep(sweep.id)
                 st.rerun()
 

@@ -22,18 +22,18 @@ _HEIGHT = 300
 _MEGABYTES = foreign.MAX_BYTES // 2**20
 
 
-def place() -> None:
+def import_area() -> None:
     file_drop.file_drop(
         _("Import an Optuna study"),
         _("Drop or choose a JournalStorage file"),
         key="sweeps-bring",
         megabytes=_MEGABYTES,
         help=_("View only. No code in it runs."),
-        take=lambda file: choice.open_sweep(actions.bring(file.getvalue(), file.name).id),
+        take=lambda file: choice.open_sweep(actions.import_study(file.getvalue(), file.name).id),
     )
 
 
-def part(sweep: Sweep) -> None:
+def imported_study(sweep: Sweep) -> None:
     try:
         studies = _studies(str(sweep.folder), sweep.journal.stat().st_mtime_ns)
     except (foreign.NotAStudy, SweepDamaged, OSError) as error:

@@ -231,11 +231,11 @@ def _search(first: Plan, dimensions: Sequence[Dimension], key: str) -> dict[str,
         max_minutes = st.number_input(
             _("Max. minutes"), 0.0, None, float(first.max_minutes or 0), step=1.0, format="%g",
             key=f"{key}-minutes", width=125,
-            help=_("Total training time; 0: no limit."),
+            help=_("Training time in total; 0: no limit."),
         )  # fmt: skip
         at_once = st.number_input(
             _("Runs at once"), 1, MAX_AT_ONCE, first.at_once, key=f"{key}-at-once", width=125,
-            help=_("They share the CPU; suggestions know fewer results."),
+            help=_("They share the CPU, and the sampler knows fewer results."),
         )  # fmt: skip
     return {
         "search": search,

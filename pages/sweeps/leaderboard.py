@@ -27,7 +27,7 @@ STATES = {
 }
 
 
-def part(plan: Plan, trials: Sequence[Trial]) -> None:
+def table(plan: Plan, trials: Sequence[Trial]) -> None:
     if not trials:
         st.info(_("The first run is starting."), icon=":material/hourglass_empty:")
         return
@@ -42,7 +42,7 @@ def part(plan: Plan, trials: Sequence[Trial]) -> None:
     )
     picked = list(chosen["selection"]["rows"]) if chosen else []
     trial = rows[picked[0]] if picked and picked[0] < len(rows) else rows[0]
-    _lead_on(plan, trial, is_best=not picked)
+    _links(plan, trial, is_best=not picked)
 
 
 def ranked(plan: Plan, trials: Sequence[Trial]) -> list[Trial]:
@@ -77,7 +77,7 @@ def _row(plan: Plan, trial: Trial) -> dict[str, object]:
     }
 
 
-def _lead_on(plan: Plan, trial: Trial, *, is_best: bool) -> None:
+def _links(plan: Plan, trial: Trial, *, is_best: bool) -> None:
     words = _("Trial {n}", n=trial.number)
     if is_best and trial.state == "complete":
         words = _("Best: trial {n}", n=trial.number)

@@ -11,12 +11,12 @@ def page() -> None:
     sweep = choice.shown()
     if sweep is None:
         choice.undo()
-        setup.part()
-        foreign.place()
+        setup.new_sweep()
+        foreign.import_area()
     elif sweep.brought() is not None:
-        foreign.part(sweep)
+        foreign.imported_study(sweep)
     else:
-        running.part(sweep)
+        running.sweep_view(sweep)
 
 
 page()

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 import streamlit as st
 
-from pages.i18n import _, language
+from pages.i18n import _, language, ngettext
 from pages.sweeps import actions, choice, form, leaderboard
 from pages.ui import show, state
 from pages.ui.runs import runs_access
@@ -25,7 +25,7 @@ from tfm_core.sweeps.study import Study, Trial
 TICK = 2.0
 
 
-def part(sweep: Sweep) -> None:
+def sweep_view(sweep: Sweep) -> None:
     try:
         plan = sweep.plan()
         trials = _trials(sweep, plan)
@@ -55,7 +55,7 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
     figures = _figures(mark, plan, tuple(trials))
     left, right = st.columns([11, 9], gap="medium")
     with left:
-        leaderboard.part(plan, trials)
+        leaderboard.table(plan, trials)
     with right:
         _draw(
             figures,
@@ -111,7 +111,7 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
             for setting, value, n in thin
         )
         words = _(
-            "Importance needs {most} finished trials per value; too few: {values}.",
+            "Importance needs {most} finished trials per value. Too few: {values}.",
             most=plots.MIN_FINISHED,
             values=values,
         )
@@ -129,7 +129,7 @@ def _head(sweep: Sweep, plan: Plan, trials: Sequence[Trial]) -> None:
         )
         if actions.may_change(plan):
             _buttons(sweep, plan)  # not at the right edge, above the table's tools
-        st.caption(_far(plan, spent), width="stretch")
+        st.caption(_progress_words(plan, spent), width="stretch")
     trouble = runs_access.sweeps().trouble(sweep.id)
     with st.container():
         if trouble is not None and plan.state in ("active", "stopping"):
@@ -146,13 +146,13 @@ _BADGES = {
 }
 
 
-def _far(plan: Plan, spent: int) -> str:
-    words = _("{n} runs", n=spent)
+def _progress_words(plan: Plan, spent: int) -> str:
+    words = ngettext("{n} run", "{n} runs", spent, n=spent)
     if plan.max_runs is not None:
         words = _("{n} of up to {most} runs", n=spent, most=plan.max_runs)
     if plan.max_minutes is None:
         return words
-    return _("{runs}, up to {minutes:g} min", runs=words, minutes=plan.max_minutes)
+    return f"{words} · {_('up to {minutes:g} min', minutes=plan.max_minutes)}"
 
 
 def _buttons(sweep: Sweep, plan: Plan) -> None:

@@ -24,10 +24,10 @@ from tfm_core.sweeps.space import Dimension, Range
 
 _BASE, _DRAFT = "sweeps-base", "draft"
 _MAX_RUNS = 40  # to choose from
-_ASKED = 6  # combinations whose time is estimated
+_SAMPLED = 6  # combinations whose time is estimated
 
 
-def part() -> None:
+def new_sweep() -> None:
     left, right = st.columns([11, 9], gap="medium")
     with left, st.container(gap="small"):
         base = _base()
@@ -42,7 +42,7 @@ def part() -> None:
         except ValueError as error:
             problem = error
     with right, st.container(gap="small"):
-        _press(plan, problem, key)
+        _start_bar(plan, problem, key)
         if problem is None:
             _figure(plan)
 
@@ -65,7 +65,7 @@ def _base() -> tuple[str, Plan] | None:
             format_func=names.__getitem__,
             key=_BASE,
             persist_state="session",
-            help=_("Settings that do not vary come from here."),
+            help=_("The other settings come from here."),
         )
         try:
             first = _proposed(chosen, names[chosen])
@@ -100,7 +100,7 @@ def _proposed(chosen: str, name: str) -> Plan:
     return ready.proposed(base, name.partition(": ")[2] if kind == "run" else name)
 
 
-def _press(plan: Plan, problem: Exception | None, key: str) -> None:
+def _start_bar(plan: Plan, problem: Exception | None, key: str) -> None:
     why_not = visitors.why_not()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         name = st.text_input(_("Sweep name"), plan.name, max_chars=MAX_NAME, key=f"{key}-name")
@@ -117,68 +117,63 @@ def _press(plan: Plan, problem: Exception | None, key: str) -> None:
     if problem is not None:
         st.markdown(f":red[:material/error: **{escape(_(problem))}**]")
         return
-    st.markdown(_takes(plan))
+    st.markdown(_cost_words(plan))
     possible = space.share(plan.base, plan.space)
     if possible.n < possible.drawn:
         words = _(
-            "About {share} of combinations are valid. Skipped, for example: {why}",
+            "About {share} of combinations are valid. One that is not: {why}",
             share=show.percent(possible.n / possible.drawn),
             why=_(possible.why),
         )
         st.caption(f":material/info: {escape(words)}")
     if pressed:
         plan = dataclasses.replace(plan, name=" ".join(name.split()), created=ready.now())
-        sweep = actions.begin(plan)
+        sweep = actions.start(plan)
         if sweep is not None:
             choice.open_sweep(sweep.id)
             st.rerun()
 
 
-def _takes(plan: Plan) -> str:
+def _cost_words(plan: Plan) -> str:
     n = plan.max_runs
     if plan.search == "grid":
         n = min(space.n_points(plan.space), plan.most_runs)
     if n is None:
-        return _("Runs for **{minutes:g} min** of training in total.", minutes=plan.max_minutes)
-    runs = ngettext("**{n} run**", "**{n} runs**", n, n=n)
+        return _("**{minutes:g} min** of training in total.", minutes=plan.max_minutes)
     forecast = _forecast(plan)
-    values = {
-        "runs": runs,
-        "steps": f"{plan.base.training.steps:,}",
-        "time": run_time.with_load(forecast.times(n) if forecast else None),
-    }
-    words = _("{runs} of {steps} steps in sequence: **{time}**.", **values)
-    if plan.at_once > 1:
-        words = _(
-            "{runs} of {steps} steps, {n} at once; in sequence **{time}**.",
-            n=plan.at_once,
-            **values,
-        )
+    words = ngettext(
+        "**{n} run** of {steps} steps: **{time}**.",
+        "**{n} runs** of {steps} steps, one after another: **{time}**.",
+        n,
+        n=n,
+        steps=f"{plan.base.training.steps:,}",
+        time=run_time.with_load(forecast.times(n) if forecast else None),
+    )
     if plan.max_minutes is None:
         return words
-    return f"{words} {_('No new run after {minutes:g} min.', minutes=plan.max_minutes)}"
+    return f"{words} {_('No run starts after {minutes:g} min.', minutes=plan.max_minutes)}"
 
 
 def _forecast(plan: Plan) -> Forecast | None:
     """Return the mean time of a run over a sample of combinations."""
-    some = space.some(plan.base, plan.space, _ASKED)
+    some = space.some(plan.base, plan.space, _SAMPLED)
     forecast = run_time.in_sequence(some, threads=plan.threads)
     return forecast.times(1 / len(some)) if forecast else None
 
 
 def _figure(plan: Plan) -> None:
     if plan.search == "grid":
-        show.live_figure(plots.points(plan), _("Each ring is a run to try."), key="sweeps-points")
+        show.live_figure(plots.points(plan), _("Each ring is a run."), key="sweeps-points")
         return
     rows = [
-        [_(space.label_of(plan.base, dimension.path)), _tried(dimension)]
+        [_(space.label_of(plan.base, dimension.path)), _range_words(dimension)]
         for dimension in plan.space
     ]
     show.facts(rows, [_("Varies"), _("Range or values")])
     st.caption(_(SEARCHES[plan.search].help))
 
 
-def _tried(dimension: Dimension) -> str:
+def _range_words(dimension: Dimension) -> str:
     """Return the values of a setting: from and to, or a list."""
     if not isinstance(dimension, Range):
         return ", ".join(_(space.shown(value)) for value in dimension.values)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import streamlit as st
 
 from pages.i18n import _
-from pages.tensors.link import OPERATION, OWN, TOLD, elsewhere, key_of
+from pages.tensors.link import OPERATION, OWN, PARAMETERS, elsewhere, key_of
 from pages.ui import typed
 from pages.ui.address import view_link
 from pages.ui.address.parameters import Choice, Text
@@ -15,16 +15,6 @@ from tfm_core.inspect.tensors import text
 from tfm_core.inspect.tensors.mistakes import MISTAKES, RefusedCall
 from tfm_core.inspect.tensors.operations import OPERATIONS, Argument, TensorOperation, Values
 from tfm_core.inspect.tensors.sight import Dtype, InputSpec, read
-
-
-@dataclass(frozen=True, slots=True)
-class OperationSetup:
-    """An operation with its inputs and parameters."""
-
-    operation: TensorOperation
-    source: InputSpec
-    values: Values
-    second: tuple[int, ...] | None
 
 
 def operation() -> TensorOperation:
@@ -38,15 +28,15 @@ def operation() -> TensorOperation:
     return chosen
 
 
-def asked(chosen: TensorOperation) -> OperationSetup:
-    """Ask for the inputs and parameters. Raises ValueError, in a sentence."""
+def inputs(chosen: TensorOperation) -> tuple[InputSpec, Values, tuple[int, ...] | None]:
+    """Ask for the first input, the parameters and the shape of b. Raises ValueError."""
     source = InputSpec((1,))
     second = None
     if chosen.kind != "makes":
         source = _source(chosen)
     if chosen.second is not None:
         second = text.shape_of(_shape(chosen, "second", _("Shape of b")), "b")
-    return OperationSetup(chosen, source, read(chosen, _typed(chosen)), second)
+    return source, read(chosen, _typed(chosen)), second
 
 
 def _typed(chosen: TensorOperation) -> dict[str, str]:
@@ -60,7 +50,7 @@ def _typed(chosen: TensorOperation) -> dict[str, str]:
 
 
 def _parameter(chosen: TensorOperation, parameter: Argument) -> str:
-    choice = TOLD[chosen.name][parameter.name]
+    choice = PARAMETERS[chosen.name][parameter.name]
     if isinstance(choice, Choice):
         return view_link.listed(_(parameter.label), choice)
     return _text(_(parameter.label), choice, _(parameter.help))
@@ -100,13 +90,13 @@ def _source(chosen: TensorOperation) -> InputSpec:
 
 
 def _named(chosen: TensorOperation, name: str) -> Choice:
-    choice = TOLD[chosen.name][name]
+    choice = PARAMETERS[chosen.name][name]
     assert isinstance(choice, Choice)
     return choice
 
 
 def _written(chosen: TensorOperation, name: str) -> Text:
-    choice = TOLD[chosen.name][name]
+    choice = PARAMETERS[chosen.name][name]
     assert isinstance(choice, Text)
     return choice
 

@@ -23,7 +23,7 @@ def key_of(chosen: TensorOperation, name: str) -> str:
     return f"{chosen.name.replace(' ', '-').lower()}-{name}"
 
 
-def _told(chosen: TensorOperation) -> Iterator[tuple[str, Choice | Text]]:
+def _parameters_of(chosen: TensorOperation) -> Iterator[tuple[str, Choice | Text]]:
     for one in chosen.parameters:
         key = key_of(chosen, one.name)
         if one.choices:
@@ -45,10 +45,10 @@ def _told(chosen: TensorOperation) -> Iterator[tuple[str, Choice | Text]]:
     yield "dtype", Choice(key_of(chosen, "dtype"), names=types, first=types[0])
 
 
-TOLD: dict[str, dict[str, Choice | Text]] = {
-    name: dict(_told(one)) for name, one in OPERATIONS.items()
+PARAMETERS: dict[str, dict[str, Choice | Text]] = {
+    name: dict(_parameters_of(one)) for name, one in OPERATIONS.items()
 }
-"""What an operation can be told: its name -> name of the control -> parameter."""
+"""Operation -> name of a control -> its parameter in the link."""
 
 TensorsView: type[Any] = dataclasses.make_dataclass(
     "TensorsView",
@@ -56,20 +56,20 @@ TensorsView: type[Any] = dataclasses.make_dataclass(
         ("operation", str, view_link.linked(OPERATION)),
         *[
             (parameter.query.replace("-", "_"), str, view_link.linked(parameter))
-            for told in TOLD.values()
-            for parameter in told.values()
+            for of_operation in PARAMETERS.values()
+            for parameter in of_operation.values()
         ],
     ],
     frozen=True,
     slots=True,
 )
-"""What the page shows: the operation, and what each is told; only the one shown stands there."""
+"""What the page shows: the operation and its settings; the link has only those of the one shown."""
 
 
 def elsewhere(chosen: TensorOperation) -> Iterator[Choice | Text]:
     return (
         parameter
-        for name, told in TOLD.items()
-        for parameter in told.values()
+        for name, of_operation in PARAMETERS.items()
+        for parameter in of_operation.values()
         if name != chosen.name
     )

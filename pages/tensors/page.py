@@ -17,8 +17,8 @@ def page() -> None:
     controls_column, seen_code = st.columns(2, gap="medium")
     try:
         with controls_column, st.container(border=True):
-            setup = controls.asked(operation)
-        result = sight(operation.name, setup.source, setup.values, setup.second)
+            source, values, second = controls.inputs(operation)
+        result = sight(operation.name, source, values, second)
     except ValueError as error:
         with controls_column:
             show.problem(error)

@@ -53,7 +53,7 @@ def refused(outcome: OperationResult) -> None:
         for board_tensor in outcome.before
     )
     if boards:
-        number_sheet([SheetLine(_("What it was given"), boards)], key="tensors-given")
+        number_sheet([SheetLine(_("Inputs"), boards)], key="tensors-given")
 
 
 def result(outcome: OperationResult) -> None:
@@ -63,7 +63,11 @@ def result(outcome: OperationResult) -> None:
     kind = outcome.operation.kind
     index, used_indices, arithmetic = _picked(outcome, after)
     sizes = tuple(tensor.storage.size for tensor in outcome.before)
-    with_origin = len(sizes) > 1 or any(_is_own(tensor) for tensor in outcome.before)
+    with_origin = len(sizes) > 1 or any(
+        # the numbers differ from their places, so places must be written too
+        (tensor.storage != tensor.storage_origins).any()
+        for tensor in outcome.before
+    )
     inputs = Colours(sizes, with_origin, used=used_indices)
     is_new = kind in {"computes", "makes", "places"}
     output = Colours(sizes, with_origin and not is_new, is_new, index, used_indices)
@@ -81,7 +85,7 @@ def result(outcome: OperationResult) -> None:
             extra=_sharing(outcome),
         )
     )  # fmt: skip
-    title = _("Before and after") if outcome.before else _("What was made")
+    title = _("Before and after") if outcome.before else _("Result")
     number_sheet(
         [SheetLine(title, tuple(boards), sentence, arithmetic)], key="tensors-sheet",
         on_pick=lambda _board, row, column: _remember(after, row, column),
@@ -90,11 +94,6 @@ def result(outcome: OperationResult) -> None:
     if outcome.operation.name == "einsum":
         _loops(outcome)
     memory(outcome, after, inputs, output)
-
-
-def _is_own(tensor: TensorView) -> bool:
-    """Say whether the numbers differ from their places, so that places must be written too."""
-    return bool((tensor.storage != tensor.storage_origins).any())
 
 
 def _sharing(outcome: OperationResult) -> tuple[str, ...]:
@@ -154,7 +153,7 @@ def memory(outcome: OperationResult, after: TensorView, inputs: Colours, output:
 def _picked(
     outcome: OperationResult, after: TensorView
 ) -> tuple[Index | None, frozenset[int], tuple[str, ...]]:
-    """Return the element of a product that is looked at, what it is made of, and its arithmetic."""
+    """Return the chosen element of the result, its inputs, and its arithmetic."""
     if outcome.operation.kind != "computes" or after.values.size == 0:
         return None, frozenset(), ()
     stored: Index = st.session_state.get(_PICK, ())
@@ -178,7 +177,11 @@ def _picked(
     ]
     pairs = [(row[0], row[1] if len(row) > 1 else 1.0) for row in factors]
     left, right = [a for a, _b in pairs], [b for _a, b in pairs]
-    return index, used_indices, (f"y{at} = " + _written(left, right, float(after.values[index])),)
+    return (
+        index,
+        used_indices,
+        (f"y{at} = " + product(left, right, float(after.values[index]), is_whole=True),),
+    )
 
 
 def _cells_of(
@@ -205,10 +208,6 @@ def _reduction(outcome: OperationResult, cells: list[tuple[TensorView, Index]], 
         place=int(made),
         numbers=", ".join(numbers),
     )
-
-
-def _written(left: list[float], right: list[float], total: float) -> str:
-    return product(left, right, total, is_whole=True)
 
 
 def _remember(after: TensorView, row: int, column: int) -> None:

@@ -70,14 +70,14 @@ def _buttons(
         _("Reset all"),
         icon=":material/restart_alt:",
         key="configure-reset",
-        help=_("Set everything back to “{preset}”.", preset=preset)
-        if preset
-        else _("Set everything back to where you began."),
+        help=_("Back to “{preset}”.", preset=preset) if preset else _("Back to where you began."),
         on_click=lambda: state.set_draft(state.current_draft().begun),
     )
     n = len(paths)
-    label = ngettext("{n} change", "{n} changes", n, n=n) if n else _("No changes")
-    with st.popover(label, icon=":material/edit:", key="configure-changes", disabled=not n):
+    if not n:
+        return
+    label = ngettext("{n} change", "{n} changes", n, n=n)
+    with st.popover(label, icon=":material/edit:", key="configure-changes"):
         st.markdown(
             _("Different from “{preset}”:", preset=escape(preset))
             if preset
@@ -105,7 +105,6 @@ def _effect(
         return
     change = _last(checked.draft, state.history().past, experiment)
     if change is None:
-        st.caption(_("Change a setting to see its effect on size, memory, time and results."))
         return
     begun = _parsed(checked.draft.begun)
     changes = [effects.of_change(change.before, experiment)]

@@ -8,13 +8,12 @@ from pages.i18n import _
 from pages.train import changes, corpus_text, start
 from pages.ui import show, state
 from pages.ui.address import url_config, view_link
-from pages.ui.runs import run_time
 from pages.ui.settings import controls, drafts, own_choice
 from pages.ui.settings.drafts import Checked, Draft
 from pages.ui.settings.fields import settings_of
 from pages.ui.typed import escape
 from tfm_core import made_with
-from tfm_core.config import ConfigError, from_json, to_json
+from tfm_core.config import TASK_FACTS, ConfigError, from_json, to_json
 from tfm_core.presets import PRESETS
 
 _LINK_READ = "configure-link-read"
@@ -35,12 +34,14 @@ def page() -> None:
     checked = drafts.check(draft)
     preset = drafts.preset_of(draft)
     with st.container(border=True, gap="small"):
-        _presets(preset)
-        first, second = st.columns([2, 1])
+        first, second, third = st.columns(3)
         with first:
-            controls.family(draft)
+            _presets(preset)
         with second:
+            controls.family(draft)
+        with third:
             controls.task(draft)
+        _about(preset, drafts.task_of(draft.values))
         for sentence in (*checked.at("task.name"), *checked.at("model.family"), *checked.at("")):
             controls.complaint(sentence)
     settings = settings_of(drafts.family_of(draft.values), drafts.task_of(draft.values))
@@ -71,7 +72,7 @@ def page() -> None:
 
 
 def _presets(chosen: str | None) -> None:
-    """Draw the preset choice and what the chosen preset learns.
+    """Draw the preset choice.
 
     If the draft changed otherwise, the choice gets a new key, so a late browser event is ignored.
     """
@@ -82,32 +83,28 @@ def _presets(chosen: str | None) -> None:
         st.session_state[_PRESET_TIMES] = st.session_state.get(_PRESET_TIMES, 0) + 1
         key = _preset_key()
         st.session_state[key] = chosen
-    first, second = st.columns([3, 9], vertical_alignment="bottom")
-    first.selectbox(
+    st.selectbox(
         _("Preset"),
         list(PRESETS),
         format_func=lambda name: _(PRESETS[name].label),
         key=key,
-        placeholder=_("None: your own configuration"),
-        help=_("Fills in settings that are known to work."),
+        placeholder=_("Your own configuration"),
+        help=_("Settings that are known to work."),
         on_change=_take_preset,
         args=(key,),
         persist_state="session",
     )
-    with second:
-        st.caption(_about(chosen), help=run_time.whose() if chosen else None)
 
 
-def _about(name: str | None) -> str:
-    if name is None:
-        return _("Your own configuration; a preset replaces it.")
-    chosen = PRESETS[name]
-    return _(
-        "{learns} It reaches {reaches} in {time} here.",
-        learns=_(chosen.learns),
-        reaches=_(chosen.reaches),
-        time=run_time.takes(chosen.experiment),
-    )
+def _about(preset: str | None, task: str) -> None:
+    facts = TASK_FACTS[task]
+    about, unseen = _(facts.help), _("“Unseen”: {words}", words=_(facts.unseen))
+    if preset is None:
+        st.caption(about, help=unseen)
+        return
+    learns, reaches = _(PRESETS[preset].learns), _(PRESETS[preset].reaches)
+    words = _("{learns} It reaches {reaches}.", learns=learns, reaches=reaches)
+    st.caption(words, help=f"{about} {unseen}")
 
 
 def _preset_key() -> str:
@@ -158,7 +155,7 @@ def _link_problems() -> None:
     sentences = st.session_state.get(_LINK_PROBLEMS)
     if not sentences:
         return
-    words = [_("Some settings of the link are invalid:")]
+    words = [_("Invalid settings in the link:")]
     words += [f"- {escape(sentence)}" for sentence in sentences]
     st.warning("\n".join(words), icon=":material/link:")
     st.button(_("Dismiss"), key="configure-understood", on_click=sentences.clear)
@@ -176,7 +173,7 @@ def _file(checked: Checked) -> None:
             icon=":material/download:",
             disabled=experiment is None,
             on_click="ignore",
-            help=_("All settings as JSON, also for the command line."),
+            help=_("As JSON, also for the command line."),
         )
         st.file_uploader(
             _("Upload experiment"),

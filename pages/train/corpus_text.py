@@ -15,7 +15,6 @@ from pages.ui.settings.drafts import Checked
 from tfm_core.config.corpus_tasks import text_problem
 from tfm_core.data.corpus.task import read_text
 from tfm_core.data.own.tokens import learned_from_text
-from tfm_core.variants.units import UNITS
 
 _PATH = "task.text"
 _KEY = "corpus-text"
@@ -33,15 +32,15 @@ def area(checked: Checked) -> None:
         for sentence in wrong:
             controls.complaint(sentence)
         if text_here:
-            _held()
+            _own_text()
         with st.expander(
             _("Paste your own text"), expanded=bool(text_here), icon=":material/edit_note:"
         ):
             _paste(unit, text_here)
 
 
-def _held() -> None:
-    st.caption(_("Part of the configuration; saved as a data set, it fits in links."))
+def _own_text() -> None:
+    st.caption(_("The configuration contains this text. As a data set it fits in links."))
     st.button(
         _("Use the built-in text"),
         key="corpus-text-forget",
@@ -70,22 +69,17 @@ def _paste(unit: str, text_here: str) -> None:
         key="corpus-text-keep",
         icon=":material/save:",
         disabled=not text or problem is not None,
-        help=_("Stays on this machine; manage it on Own data."),
-        on_click=_keep,
+        help=_("It stays on this machine; see Own data."),
+        on_click=_save,
     )
 
 
 def _counts(text: str, unit: str, *, is_own: bool) -> str:
     tokens = learned_from_text(unit, text).cut_text(text)
-    whose = _("Your text") if is_own else _("Alice in Wonderland, first chapter")
-    kinds = _("words and punctuation") if unit == "words" else _(UNITS[unit].plural)
-    return _(
-        "{whose}: {n} {kinds}, {different} distinct.",
-        whose=whose,
-        n=f"{len(tokens):,}",
-        kinds=kinds,
-        different=f"{len(set(tokens)):,}",
-    )
+    counts = {"n": f"{len(tokens):,}", "different": f"{len(set(tokens)):,}"}
+    if is_own:
+        return _("Your text: {n} tokens, {different} distinct.", **counts)
+    return _("Alice in Wonderland, chapter 1: {n} tokens, {different} distinct.", **counts)
 
 
 def _forget() -> None:
@@ -94,7 +88,7 @@ def _forget() -> None:
         state.set_draft(drafts.put(values, _PATH, ""), by=_PATH)
 
 
-def _keep() -> None:
+def _save() -> None:
     values = state.draft()
     if drafts.task_of(values) != "own-text":
         return

@@ -14,10 +14,10 @@ from collections.abc import Callable
 
 import streamlit as st
 
-A_SECOND = 7
+POLLS_PER_SECOND = 7
 """Polls per second; together they take less than half a core."""
 
-AWAY_SECONDS = 30.0
+SESSION_TIMEOUT = 30.0
 """A session that has not polled for this long has left."""
 
 _SESSION = "crowd-session"
@@ -28,17 +28,17 @@ class Crowd:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()
-        self._looked: dict[str, float] = {}
+        self._polls: dict[str, float] = {}
 
-    def look(self, session: str) -> int:
+    def record_poll(self, session: str) -> int:
         """Record a poll of a session and return how many sessions are polling."""
         now = self._clock()
         with self._lock:
-            self._looked[session] = now
-            gone = [name for name, when in self._looked.items() if now - when > AWAY_SECONDS]
+            self._polls[session] = now
+            gone = [name for name, when in self._polls.items() if now - when > SESSION_TIMEOUT]
             for name in gone:
-                del self._looked[name]
-            return len(self._looked)
+                del self._polls[name]
+            return len(self._polls)
 
 
 def pace(seconds: float, n_sessions: int) -> float:
@@ -46,13 +46,13 @@ def pace(seconds: float, n_sessions: int) -> float:
 
     Above a second they are whole, since each change of pace redraws the page.
     """
-    least = n_sessions / A_SECOND
+    least = n_sessions / POLLS_PER_SECOND
     return max(seconds, least if least <= 1 else float(math.ceil(least)))
 
 
-def look() -> int:
+def record_poll() -> int:
     """Record a poll of a session and return how many sessions are polling."""
-    return _crowd().look(st.session_state.setdefault(_SESSION, secrets.token_hex(8)))
+    return _crowd().record_poll(st.session_state.setdefault(_SESSION, secrets.token_hex(8)))
 
 
 @st.cache_resource(show_spinner=False)

@@ -14,10 +14,10 @@ from tfm_core.inspect.symptoms.cures import Cure, Symptom
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 
-_BEGUN = "doctor-begun"
+_STARTED = "doctor-cured_id"
 
 
-def well(run: Run) -> str:
+def healthy_text(run: Run) -> str:
     return _("Doctor: no problems found") if run_words.symptoms(run) == () else ""
 
 
@@ -32,7 +32,7 @@ def panel(run: Run) -> None:
             words = _("What helps:")
         st.caption(f":orange[:material/stethoscope: {words}]", width="stretch")
         if first.cures:
-            _press(run, first.cures[0], key="doctor-cure", is_first=True)
+            _cure_button(run, first.cures[0], key="doctor-cure", is_first=True)
         _more(run, first, others)
 
 
@@ -50,11 +50,11 @@ def _more(run: Run, first: Symptom, others: list[Symptom]) -> None:
 
 def _cures(run: Run, cures: tuple[Cure, ...], *, key: str) -> None:
     for number, cure in enumerate(cures):
-        _press(run, cure, key=f"{key}-{number}")
+        _cure_button(run, cure, key=f"{key}-{number}")
 
 
-def _press(run: Run, cure: Cure, *, key: str, is_first: bool = False) -> None:
-    words = _("Starts a new run; this one stays.")
+def _cure_button(run: Run, cure: Cure, *, key: str, is_first: bool = False) -> None:
+    words = _("Starts a new run.")
     if run.status.is_active:
         words = _("Stops this run and starts a new one.")
     why_not = visitors.why_not()
@@ -65,23 +65,23 @@ def _press(run: Run, cure: Cure, *, key: str, is_first: bool = False) -> None:
         key=key,
         help=escape(why_not) or words,
         disabled=bool(why_not),
-        on_click=_begin,
+        on_click=_start_cure,
         args=(run, cure),
     )
 
 
-def _begin(run: Run, cure: Cure) -> None:
+def _start_cure(run: Run, cure: Cure) -> None:
     """Start the fix in the callback: a redraw could be overtaken by a poll."""
     cured = run_actions.cure(run, cure)
-    st.session_state[_BEGUN] = None if cured is None else cured.id
+    st.session_state[_STARTED] = None if cured is None else cured.id
 
 
 def go_on() -> None:
     """Open the run that a press started, or redraw with the reason why it did not start."""
-    if _BEGUN in st.session_state:
-        begun = st.session_state.pop(_BEGUN)
-        if begun is not None:
-            state.set_current_run(begun)
+    if _STARTED in st.session_state:
+        cured_id = st.session_state.pop(_STARTED)
+        if cured_id is not None:
+            state.set_current_run(cured_id)
         st.rerun()
 
 

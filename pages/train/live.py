@@ -50,7 +50,7 @@ def page(run: Run) -> None:
     state.set_current_run(run.id)  # also after a page change, so that a reload finds it
     was_active = run.status.is_active
     calm = _pace(run, run.status)
-    pace = None if calm is None else crowd.pace(calm, crowd.look())
+    pace = None if calm is None else crowd.pace(calm, crowd.record_poll())
     later = None if pace is None else BRISK if pace <= BRISK else pace * _LOOK_SHARE
     due = math.inf
 
@@ -86,7 +86,7 @@ def _pulse(run: Run, was_active: bool, pace: float | None, *, is_due: bool) -> b
 
     Return whether a change of pace is pending: not with the first point, which would have to wait.
     """
-    crowd.look()
+    crowd.record_poll()
     if not run.folder.is_dir():
         state.set_current_run(None)
         st.rerun()
@@ -97,8 +97,8 @@ def _pulse(run: Run, was_active: bool, pace: float | None, *, is_due: bool) -> b
         state.draw_anew()
     with st.container(gap="xsmall"):
         _header(run, status)
-        live_keys.line(run, status, _state_words(run, status), doctor.well(run))
-        _word(run, status)
+        live_keys.line(run, status, _state_words(run, status), doctor.healthy_text(run))
+        _state_messages(run, status)
         doctor.panel(run)
         if origin := shown_run.origin_words(run):
             st.caption(f":material/move_to_inbox: {escape(origin)}")
@@ -123,10 +123,10 @@ def _details(run: Run) -> None:
 def _header(run: Run, status: Status) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="live-head"):
         st.title(escape(run.meta.name), anchor=False, width="content")
-        kind = shown_run.origin_badge(run)
-        if run.meta.recorded:
-            kind = f":violet-badge[:material/movie: {_('Recorded')}]"
-        st.markdown(f"{run_words.badge(status, run.outcome)} {kind}", width="content")
+        badges = shown_run.origin_badge(run)
+        if not run.meta.recorded:  # which are finished
+            badges = f"{run_words.badge(status, run.outcome)} {badges}"
+        st.markdown(badges, width="content")
         run_buttons.row(run, status)
     run_buttons.watcher(run)
 
@@ -136,17 +136,17 @@ def _state_words(run: Run, status: Status) -> str:
         return _("Starting: preparing data and model.")
     is_compiled = not run.experiment.training.compile or runs_access.curves(run).compiled
     if status.state == "running" and not is_compiled:
-        return _("Compiling the model first; this can take minutes.")
+        return _("Compiling the model; this can take minutes.")
     if status.state == "paused":
         if visitors.watches(run):
             return _("Paused by its owner.")
-        return _("Paused. Step trains on one batch, Resume continues.")
+        return _("Paused: train one step, or resume.")
     if status.state in {"finished", "stopped"}:
         return escape(_(status.reason))
     return ""
 
 
-def _word(run: Run, status: Status) -> None:
+def _state_messages(run: Run, status: Status) -> None:
     with st.container():
         if status.is_silent:
             st.warning(
@@ -160,15 +160,14 @@ def _word(run: Run, status: Status) -> None:
             why = escape(_(status.reason or N_("No reason was given.")))
             hint = _("Press Resume to try again.")
             if outcome is not None and outcome.repeats:
-                hint = _("Resume would fail again: change settings with New run.")
+                hint = _("Resume would fail again: start a new run with other settings.")
             if visitors.watches(run):
-                hint = _("New run starts your own with these settings.")
+                hint = _("Start a new run to train with these settings.")
             st.error(f"{why}\n\n{hint}", icon=":material/error:")
         elif status.state == "interrupted":
-            step = f"{status.step:,}"
-            words = _("Interrupted at step {step}. {resume}", step=step, resume=_resume(run))
+            words = _("Interrupted at step {step}.", step=f"{status.step:,}")
             why = escape(_(status.reason))
-            st.warning(f"{words.strip()}\n\n{why}", icon=":material/power_off:")
+            st.warning(f"{words} {_resume(run)}\n\n{why}", icon=":material/power_off:")
 
 
 def _resume(run: Run) -> str:

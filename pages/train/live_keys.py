@@ -42,10 +42,10 @@ def part(run: Run, status: Status) -> None:
         st.caption(f":orange[:material/warning: {escape(notice)}]")
     if status.state == "paused" and not visitors.watches(run):
         longest = settings.read().max_pause
-        words = _("It stops if other runs wait; Resume continues from here.")
+        words = _("It stops if other runs wait; you can resume it.")
         if longest:
             time = show.duration(longest)
-            words = _("After {time} it stops if other runs wait; Resume continues.", time=time)
+            words = _("After {time} it stops if other runs wait; you can resume it.", time=time)
         st.caption(words)
     with st.container(horizontal=True, gap="small"):
         for label, value, help_text in _cards(run, status, curves):
@@ -108,10 +108,12 @@ def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str
         (
             _("Test accuracy") if is_over else _("Accuracy"),
             _last(measured, "accuracy", show.percent),
-            _(
-                "Unseen pictures or tokens that are right. {source} {unseen}",
-                source=source,
-                unseen=_(run.experiment.task.facts.unseen),
+            " ".join(
+                [
+                    _("Share of unseen pictures or tokens that are right."),
+                    source,
+                    _(run.experiment.task.facts.unseen),
+                ]
             ),
         )
     ]
@@ -128,14 +130,14 @@ def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str
             (
                 _("Perplexity"),
                 _last(measured, "loss", lambda value: f"{math.exp(min(value, 99)):.2f}"),
-                _("exp(loss): as unsure as guessing among this many tokens."),
+                _("exp(loss): as unsure as a guess among this many tokens."),
             )
         )
     cards.append(
         (
             _("Test loss") if is_over else _("Loss"),
             _last(measured, "loss", lambda value: f"{value:.3f}"),
-            _("Cross-entropy on unseen examples, in nats. {source}", source=source),
+            f"{_('Cross-entropy on unseen examples, in nats.')} {source}",
         )
     )
     return [*cards, *_pace_cards(run, status, curves)]
@@ -150,7 +152,7 @@ def _pace_cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str
                 kind, _("Pictures/s")
             ),
             "–" if pace is None else show.count(pace),
-            _("Training examples per second, recent mean."),
+            _("Trained per second, recent mean."),
         )
     ]
     if status.is_active:

@@ -56,8 +56,8 @@ def _steering(run: Run, status: Status) -> None:
         )
         if status.state == "paused" and ask.kind == "resume":
             counted_button(
-                _("Step"),
-                help=_("Train on one batch, then pause again."),
+                _("Train one step"),
+                help=_("One batch, then it pauses again."),
                 path=_SKIP,
                 on_press=partial(run_actions.ask_and_wait, run, "step"),
                 key="run-step",
@@ -92,7 +92,7 @@ def _resume_elsewhere(run: Run) -> None:
 
 def away() -> None:
     with st.container(horizontal=True, gap="small"):
-        if st.button(_("New run"), icon=":material/add:", key="run-new", type="primary"):
+        if st.button(_("Start a new run"), icon=":material/add:", key="run-new", type="primary"):
             state.set_current_run(None)
             st.rerun()
         st.page_link(page_table.path_of("runs"), label=_("All runs"), icon=":material/list:")
@@ -100,10 +100,10 @@ def away() -> None:
 
 def _new_run(run: Run) -> None:
     pressed = st.button(
-        _("New run"),
+        _("Start a new run"),
         icon=":material/add:",
         key="run-new",
-        help=_("Configure a new run with these settings."),
+        help=_("Opens Train with these settings."),
     )
     if pressed:
         state.set_draft(run.experiment.model_dump())
@@ -143,14 +143,14 @@ def _train_further(run: Run, status: Status) -> None:
             value=max(1, status.total_steps),
             step=100,
             key=f"run-more-{run.id}",
-            help=_("Trains a copy; this run stays unchanged."),
+            help=_("Trains a copy."),
         )
         done = run.checkpoint_step or status.step
         steps = done + int(more)
         stays_low = st.toggle(
             _("Keep the learning rate low"),
             key=f"run-low-{run.id}",
-            help=_("A constant {share:.0%} of the peak, without the schedule.", share=LOW),
+            help=_("Constant, {share:.0%} of the peak.", share=LOW),
         )
         st.caption(_rate_words(run.experiment.training, done, steps, stays_low=stays_low))
         names = run_time.device_choices(run)

@@ -37,7 +37,7 @@ def bar(checked: Checked, preset: str | None) -> None:
             icon=":material/play_arrow:",
             disabled=is_off or bool(why_not),
             key="start",
-            help=escape(why_not) or _("Training continues even if you leave this page."),
+            help=escape(why_not) or _("Training goes on when you leave this page."),
         )
         comparison.seed_button(
             lambda: [_requested(checked.experiment, preset)] if checked.experiment else [],
@@ -83,10 +83,7 @@ def _warning(checked: Checked) -> None:
             words = f"**{label}:** {escape(_(warning.sentence))}"
             if more:
                 words += " " + ngettext(
-                    "{n} more warning at its setting.",
-                    "{n} more warnings at their settings.",
-                    more,
-                    n=more,
+                    "{n} more warning above.", "{n} more warnings above.", more, n=more
                 )
             st.markdown(f":orange[:material/stethoscope: {words}]", width="stretch")
             if warning.better is not None:
@@ -137,7 +134,7 @@ def _needs(experiment: Experiment) -> None:
             return
         if not was_known:
             state.draw_anew()
-        st.markdown(_needs_words(experiment, future))
+        _show_needs(experiment, future)
 
     st.fragment(line, run_every=None if was_known else _LOOK_AGAIN)()
 
@@ -153,16 +150,16 @@ def _is_measured() -> bool:
     return state.device() != "cpu" and settings.read().trains_on == "local"
 
 
-def _needs_words(experiment: Experiment, future: Future[Any]) -> str:
+def _show_needs(experiment: Experiment, future: Future[Any]) -> None:
     try:
         estimate = run_time.result(future)
     except ValueError as error:
-        return f":red[:material/error: {escape(_(error))}]"
+        st.markdown(f":red[:material/error: {escape(_(error))}]")
+        return
     except Exception:  # a failed estimate must not prevent the start
-        return _("No estimate for these settings.")
+        st.markdown(_("No estimate for these settings."))
+        return
     assert estimate is not None
-    why = advice_on(state.device(), experiment.training)
-    slow = f"  \n:orange[:material/warning: {_(why)}]" if why else ""
     limits = settings.read()
     disk = storage.run_bytes(
         experiment, estimate.n_parameters, limits.max_attention, limits.max_weights
@@ -171,8 +168,6 @@ def _needs_words(experiment: Experiment, future: Future[Any]) -> str:
         "train/needs",
         n=show.count(estimate.n_parameters),
         memory=show.size(estimate.memory_bytes),
-        step=show.size(estimate.step_bytes),
-        steps=f"{experiment.training.steps:,}",
         time=run_time.takes_now(
             experiment,
             device=state.device(),
@@ -181,7 +176,15 @@ def _needs_words(experiment: Experiment, future: Future[Any]) -> str:
         ),
         disk=show.size(disk),
     )
-    return needs + slow
+    about = paragraph(
+        "train/needs-help",
+        steps=f"{experiment.training.steps:,}",
+        step=show.size(estimate.step_bytes),
+        basis=run_time.whose(),
+    )
+    why = advice_on(state.device(), experiment.training)
+    slow = f"  \n:orange[:material/warning: {_(why)}]" if why else ""
+    st.markdown(needs + slow, help=about)
 
 
 def _device() -> None:
@@ -199,7 +202,7 @@ def _device() -> None:
             devices = run_time.result(future) or []
         except Exception:  # the CPU is always there; the server's log has the reason
             devices = []
-            st.caption(_("Listing other devices failed; the CPU works."))
+            st.caption(_("Other devices could not be listed."))
         usable = {device.name: device for device in devices if device.available}
         names = list(usable) or ["cpu"]
         if st.session_state.get(_DEVICE) not in names:

@@ -61,7 +61,7 @@ def _summary(comparison: BesideTruth) -> str:
     if at is None:
         return f"{_('**They never diverge**: its text is the truth.')} {counts}"
     truth, free = (
-        f"“{escape(token.token)}”" if token else _("nothing")
+        f"“{escape(token.token)}”" if token else "∅"
         for token in (comparison.places[at].truth, comparison.places[at].free)
     )
     words = _(
@@ -96,11 +96,12 @@ def search(source: Source, run: Run, row: DeltaGenerator) -> None:
     forced = choice.forced()
     if forced:
         tokens = ", ".join(
-            _("“{token}” at position {n}", token=escape(source.vocabulary.token(id)), n=place + 1)
-            for place, id in forced
+            f"“{escape(source.vocabulary.token(id))}” ({place + 1})" for place, id in forced
         )
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.markdown(_("Every text contains {tokens}.", tokens=tokens), width="content")
+            st.markdown(
+                _("Tokens in every text (position): {tokens}", tokens=tokens), width="content"
+            )
             st.button(_("Clear tokens"), key="translate-free", on_click=choice.begin_anew)
     comparison = _compare(f"{run.id} {source.mark}", settings, forced, source)
     if comparison is None:

@@ -55,10 +55,7 @@ def _verdict(writing: Writing, own: Writing | None) -> None:
         truth = source.text(source.truth)
         st.markdown(f":grey[{_('Truth')}] **{escape(truth)}**", width="content")
         is_right = source.text(writing.words) == truth
-        mark = f":green-badge[:material/check: {_('right')}]"
-        if not is_right:
-            mark = f":orange-badge[:material/close: {_('wrong')}]"
-        st.markdown(mark, width="content")
+        st.markdown(show.right_or_wrong(is_right=is_right), width="content")
     st.markdown(f":grey[ln p] {in_nats(writing.score)}", width="content")
 
 

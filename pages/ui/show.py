@@ -78,6 +78,13 @@ def code(used: Callable[..., Any] | type | str) -> None:
         st.code(used if isinstance(used, str) else source(used), language="python")
 
 
+def right_or_wrong(*, is_right: bool) -> str:
+    """Return a badge in Markdown."""
+    if is_right:
+        return f":green-badge[:material/check: {_('right')}]"
+    return f":orange-badge[:material/close: {_('wrong')}]"
+
+
 def formula(latex: str) -> None:
     """Show a formula with room above it: Streamlit cuts off the top of a fraction."""
     st.latex(rf"\vphantom{{\bigg(}}{latex}" if r"\frac" in latex else latex)

@@ -48,7 +48,7 @@ def _walk() -> None:
         above = st.container()
         walk_steps.question(step, name, example)
         is_revealed = walk_steps.is_step_revealed(step, name, example)
-        with above:  # drawn last: an answer just given reveals what it asked for
+        with above:  # drawn last: a correct answer reveals the result above
             walk_steps.shapes(step, subject, example, is_revealed=is_revealed)
             walk_steps.explanation(step, subject, names, is_revealed=is_revealed)
     with right:

@@ -51,10 +51,7 @@ def written(subject: Subject, example: int) -> None:
             _(":grey[Model]  \n**{caption}**", caption=escape(caption or "–")), width="content"
         )
         st.markdown(_(":grey[Truth]  \n**{caption}**", caption=escape(truth)), width="content")
-        if caption == truth:
-            st.markdown(_(":green-badge[:material/check: right]"), width="content")
-        else:
-            st.markdown(_(":orange-badge[:material/close: wrong]"), width="content")
+        st.markdown(show.right_or_wrong(is_right=caption == truth), width="content")
 
 
 def used(step: WalkStep) -> None:
@@ -64,7 +61,7 @@ def used(step: WalkStep) -> None:
     shown = functions.used(step)
     if not shown:
         return
-    st.subheader(_("The functions used, each on a small example"), anchor=False)
+    st.subheader(_("The functions used"), anchor=False)
     for function in shown:
         with st.container(gap="xsmall"):
             st.markdown(f"`{function.function.name}` {_(function.function.says)}")

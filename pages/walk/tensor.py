@@ -59,12 +59,12 @@ def layer_picker(subject: Subject) -> int:
 
 
 def tensor(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool) -> None:
-    """Show one tensor of the step, cut as the user likes; not what is still to be predicted."""
+    """Show a slice of one tensor of the step, unless it is still to be predicted."""
     hidden = frozenset[str]() if is_revealed else step.hidden
     every = {each.name: each for each in step.tensors if each.name not in hidden}
     if hidden & {each.name for each in step.tensors}:
         waiting = ", ".join(f"`{each.name}`" for each in step.tensors if each.name in hidden)
-        st.caption(_("Predict first: {names} appears once you have answered.", names=waiting))
+        st.caption(_("Answer first to see {names}.", names=waiting))
     if not every:
         return
     names = list(every)
@@ -200,9 +200,9 @@ def mistake(subject: Subject, step: WalkStep, example: int) -> None:
     head = chosen_head(subject)
     both = scales(subject, f"{step.block}.self_attention", example, head)
     if SCALES[both.mistake].width is None:
-        kind, heading = "unscaled", _("A mistake worth seeing: not dividing the scores")
+        kind, heading = "unscaled", _("Mistake: scores not divided")
     else:
-        kind, heading = "by-d-model", _("A mistake worth seeing: dividing by sqrt(d_model)")
+        kind, heading = "by-d-model", _("Mistake: dividing by sqrt(d_model)")
     st.subheader(heading, anchor=False)
     weights = next(each for each in step.after if each.name == "weights")
     names = subject.tokens(weights.words[-2], example) or map(str, range(weights.shape[-2]))

@@ -89,18 +89,11 @@ def _what_happened(made: PaddedBatch) -> None:
         st.caption(_("Nothing was cut."))
         return
     total = sum(len(words) for _place, words in lost)
-    parts = "; ".join(
-        _("sentence {n} lost “{words}”", n=number, words=escape(" ".join(words)))
+    lines = [ngettext("**{n} word was cut.**", "**{n} words were cut.**", total, n=total), ""] + [
+        "- " + _("Sentence {n} lost “{words}”.", n=number, words=escape(" ".join(words)))
         for number, words in lost
-    )
-    words = ngettext(
-        "**{n} word was cut**: {parts}.",
-        "**{n} words were cut**: {parts}.",
-        total,
-        n=total,
-        parts=parts,
-    )
-    st.warning(words, icon=":material/content_cut:")
+    ]
+    st.warning("\n".join(lines), icon=":material/content_cut:")
 
 
 def _vocabulary(made: PaddedBatch) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _, paragraph
-from pages.ui import show, state
+from pages.ui import show
 from pages.ui.address import view_link
 from pages.ui.navigation import page_table
-from pages.ui.runs import runs_access
+from pages.ui.runs import shown_run
 from pages.ui.typed import escape
 from pages.words import batch, embeddings, tokens
 from pages.words.link import VIEW
@@ -49,9 +49,8 @@ def _patches() -> None:
 def _side(preset: str, *, is_words: bool) -> tuple[Experiment, str]:
     """Return the current run's experiment and name if it fits, else a preset's."""
     fits = beside_pictures.reads_words if is_words else beside_pictures.reads_pixels
-    run_id = state.current_run_id()
-    run = None if run_id is None else runs_access.store().get(run_id)
-    if run is not None and run.problem is None and fits(run.experiment):
+    run = shown_run.current_run()
+    if run is not None and fits(run.experiment):
         return run.experiment, escape(run.meta.name)
     return PRESETS[preset].experiment, _("preset “{name}”", name=_(PRESETS[preset].label))
 

@@ -119,7 +119,7 @@ def _words(text: str, source: str) -> None:
 def _characters(text: str, source: str) -> None:
     vocabulary = tokenise.vocabulary(Counter(source))
     _chips(tokenise.by_character(text, vocabulary), len(vocabulary))
-    st.markdown(_("Few tokens, long sequence: attention costs the square of its length."))
+    st.markdown(_("Small vocabulary, long sequence: attention costs the square of its length."))
     show.code(tokenise.by_character)
 
 

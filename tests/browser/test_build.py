@@ -84,7 +84,7 @@ def test_a_deep_model_is_walked_by_keys_and_opened_at_blocks_of_choice(open_tab:
     assert tab.page.evaluate(f"{wide}.scrollWidth <= {wide}.clientWidth")
     tab.goto("build?show=gpt2-xl")
     expect(tab.main.get_by_text("1,557,611,200").first).to_be_visible()
-    tab.main.get_by_text("Draw block by block").click()
+    tab.main.get_by_text("Draw every block").click()
     expect(block(tab, "Decoder blocks 4 to 48")).to_be_visible()
     expect(block(tab, "Decoder block 3: self-attention")).to_be_attached()
 

@@ -203,7 +203,7 @@ def test_a_run_is_paused_stepped_resumed_killed_and_resumed(
     tab.await_draws(4)
     assert tab.step() == paused
     for done in (1, 2):
-        tab.button("Step").click()
+        tab.button("Train one step").click()
         tab.await_step(paused + done)
         tab.await_draws(4)
         assert tab.step() == paused + done

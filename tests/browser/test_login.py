@@ -111,7 +111,7 @@ def test_a_run_is_its_persons_from_login_to_logout(
     ann.button("Pause").click()
     for tab in (nobody, ben):
         expect(tab.state("Paused")).to_be_visible()
-        for name in ("Resume", "Stop", "Step", "Publish"):
+        for name in ("Resume", "Stop", "Train one step", "Publish"):
             expect(tab.button(name)).to_have_count(0)
 
     account(ann).click()

@@ -59,7 +59,7 @@ def test_classes_are_renamed_and_merged_before_a_set_is_kept(open_tab: OpenTab) 
     rename(tab, 1, "wolf")
     expect(tab.main.get_by_text("wolf · 20")).to_be_visible()
     tab.button("Save data set").click()
-    expect(tab.button("Train: Usual")).to_be_visible()
+    expect(tab.main.locator(".st-key-own-train-usual")).to_be_visible()
     for caption in ("wolf · 20", "cat · 40"):  # what was read goes when the kept set is there
         expect(tab.main.get_by_text(caption)).to_have_count(1)
 

@@ -40,7 +40,7 @@ def test_a_patch_asks_and_a_digit_of_ones_own_is_read_whichever_way_it_comes(
 
     # a digit of one's own is uploaded
     tab.choose("Your own")
-    expect(tab.main.get_by_text("Or upload a picture")).to_be_visible()
+    expect(tab.main.get_by_text("Upload a picture")).to_be_visible()
     expect(tab.main.locator(PATCHES)).to_have_count(0)
     tab.main.locator("input[type=file]").set_input_files(
         {"name": "one.png", "mimeType": "image/png", "buffer": one()}

@@ -38,7 +38,7 @@ def test_a_preset_starts_with_one_press_draws_its_curve_and_stops(
     for name in ("loss", "accuracy"):
         tab.await_plotly(name, f"{LAST_STEP} > 0")
     before = tab.plotly("loss", LAST_STEP)
-    tab.button("Step").click()
+    tab.button("Train one step").click()
     tab.await_plotly("loss", f"{LAST_STEP} > arg", before)
     tab.button("Stop").click()
     expect(tab.state("Stopped")).to_be_visible()

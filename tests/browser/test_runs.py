@@ -86,7 +86,7 @@ def test_a_run_is_renamed_deleted_and_brought_back_beside_a_damaged_one(
     # every button has a name, and a run opens at the top of its page
     assert tab.main.locator("button, a").evaluate_all(UNNAMED) == []
     expect(row(tab, korean).get_by_role("img", name="Training accuracy")).to_be_visible()
-    row(tab, korean).get_by_role("button", name=f"Open {korean.meta.name}").click()
+    row(tab, korean).get_by_role("button", name=korean.meta.name, exact=True).click()
     expect(tab.main.get_by_role("heading", name=korean.meta.name)).to_be_in_viewport()
     assert tab.page.evaluate(SCROLLED) == 0
 

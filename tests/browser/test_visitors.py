@@ -119,7 +119,7 @@ def test_a_run_is_its_owners_in_every_tab_and_the_hosts_by_key(
     ben.goto(f"train?run={run_id}")
     ben.await_step(1)
     expect(ben.main.get_by_text(LINE)).to_be_visible()
-    for name in ("Pause", "Stop", "Step", "Resume"):
+    for name in ("Pause", "Stop", "Train one step", "Resume"):
         expect(ben.button(name)).to_have_count(0)
     forge(ben, his_buttons, her_buttons.ids["Stop"], run_id)
     forge(ben, his_buttons, her_buttons.ids["Pause"], run_id)

@@ -142,6 +142,6 @@ def test_error_takes_a_sentence_as_it_is() -> None:
 
 
 def test_language_outside_of_a_session_is_the_servers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(i18n, "SERVERS", "ko")
+    monkeypatch.setattr(i18n, "DEFAULT", "ko")
     assert i18n.language() == "ko"
     assert isinstance(N_("x"), Sentence)

@@ -133,7 +133,7 @@ def test_page_changes_its_language_while_it_runs(
     kept = [text for text in other if not ({"⟦", "⟧"} & set(text) or may_stay.fullmatch(text))]
     assert 1 - len(kept) / len(other) >= FLOOR, kept
     # AppTest asks the page for the words of its options outside of the session
-    monkeypatch.setattr(i18n, "SERVERS", pseudo.LANGUAGE)
+    monkeypatch.setattr(i18n, "DEFAULT", pseudo.LANGUAGE)
     app.query_params["lang"] = "en"
     app.run()
     assert [text for text in drawn(app) if is_sentence(text)] == english

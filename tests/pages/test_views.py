@@ -31,7 +31,7 @@ from pages.own_data.state import OwnDataView
 from pages.positions.link import PositionsView
 from pages.practice.steps import PracticeView
 from pages.speed.controls import SpeedView
-from pages.tensors.link import OPERATION, TOLD, TensorsView
+from pages.tensors.link import OPERATION, PARAMETERS, TensorsView
 from pages.training_step.state import TrainingStepView
 from pages.translate.link import TranslateView
 from pages.ui.address import view_link
@@ -151,10 +151,10 @@ def test_a_view_is_frozen_and_all_of_it_stands_in_the_address() -> None:
         assert len(set(queries)) == len(queries)
 
 
-def told(name: str) -> Any:
+def of_operation(name: str) -> Any:
     """Return a view of an operation of which everything was changed; some of it may not fit."""
     values = {"operation": name}
-    for parameter in TOLD[name].values():
+    for parameter in PARAMETERS[name].values():
         other = f"{parameter.first} " if isinstance(parameter, Text) else parameter.names[-1]
         if not parameter.query.endswith(("-content", "-numbers")):
             values[parameter.query.replace("-", "_")] = other
@@ -218,7 +218,7 @@ SHOWN: list[tuple[str, Any, Query]] = [
     ("speed", SpeedView(show="gpt2-small", compare="data"), {}),
     ("walk", WalkView(source="book", step="scores", position="sinusoidal"), {}),
     ("walk", WalkView(show="bert-base", block=6), {}),
-    *[("tensors", told(name), {}) for name in ("transpose", "matmul", "broadcast")],
+    *[("tensors", of_operation(name), {}) for name in ("transpose", "matmul", "broadcast")],
     ("tensors", OWN_NUMBERS, {}),
     (
         "by-hand",
@@ -313,5 +313,5 @@ def fields_of(page: PageFacts) -> list[str]:
     kind = VIEWS[page.name]
     if kind is not TensorsView:
         return list(view_link.parameters(kind))
-    opened = {OPERATION.query, *(one.query for one in TOLD["transpose"].values())}
+    opened = {OPERATION.query, *(one.query for one in PARAMETERS["transpose"].values())}
     return [name for name, one in view_link.parameters(kind).items() if one.query in opened]

@@ -57,9 +57,7 @@ class BlockConfig(FamilyConfig):
         advanced=True,
     )
     norm_first: bool = setting(
-        True,
-        N_("Pre-norm"),
-        N_("Normalise before each sublayer (stable) rather than after it."),
+        True, N_("Pre-norm"), N_("Normalise before each sublayer (stable) rather than after it.")
     )
     activation: Annotated[str, OneOf(ACTIVATIONS)] = setting(
         "gelu", N_("Activation"), N_("The feed-forward layer's non-linearity.")
@@ -84,10 +82,7 @@ class BlockConfig(FamilyConfig):
         advanced=True,
     )
     final_norm: Annotated[str, OneOf(FINAL_NORMS)] = setting(
-        "pre-norm",
-        N_("Last norm"),
-        N_("When a norm follows the last block."),
-        advanced=True,
+        "pre-norm", N_("Last norm"), N_("When a norm follows the last block."), advanced=True
     )
 
     @property
@@ -187,7 +182,7 @@ class WriterConfig(BlockConfig):
 
 
 def check_position(config: BlockConfig, field: str) -> None:
-    """Raise CrossError where the positions that ``field`` names cannot be had at this width."""
+    """Raise CrossError where the positions that ``field`` names are impossible at this width."""
     kind = POSITIONS[getattr(config, field)]
     sentence = kind.impossible(config.d_model, config.d_head)
     if sentence is not None:

@@ -58,9 +58,7 @@ class CaptionTaskConfig(PictureTaskConfig):
         "english", N_("Language"), N_("The language of the captions.")
     )
     sizes: bool = setting(
-        False,
-        N_("Large and small"),
-        N_("Two sizes of digits, named in captions."),
+        False, N_("Large and small"), N_("Two sizes of digits, named in captions.")
     )
     rotation: float = setting(
         10.0,

@@ -56,7 +56,7 @@ CORPUS_TASKS: dict[str, CorpusTaskFacts] = {
 
 
 class CorpusTaskConfig(SequenceTaskConfig):
-    """A language model's text: that of a set, ``data``, or ``text``, or the one that comes along.
+    """A language model's text: that of a set, ``data``, or ``text``, or the app's.
 
     A text in the configuration itself is kept in files and run folders, not in links.
     """
@@ -78,11 +78,7 @@ class CorpusTaskConfig(SequenceTaskConfig):
     )
     n_validation: int = count_setting(500, N_("Validation sentences"), VALIDATED, most=50_000)
     n_test: int = count_setting(1000, N_("Test sentences"), TESTED, most=50_000)
-    text: str = Field(
-        "",
-        title=N_("Text"),
-        description=N_("Your own text; empty for the app's."),
-    )
+    text: str = Field("", title=N_("Text"), description=N_("Your own text; empty for the app's."))
     data: str = set_id("")
 
     @property

@@ -83,7 +83,7 @@ class OwnPicturesTaskConfig(ImageTaskConfig):
 
 
 def is_class_name(name: str) -> bool:
-    """Say whether a class may be called that, wherever it is shown."""
+    """Return whether a name is valid for a class."""
     return bool(name) and len(name) <= MAX_NAME and name.isprintable() and not set(name) & {*MARKUP}
 
 

@@ -21,9 +21,7 @@ class RecurrentConfig(FamilyConfig):
     family: Literal["recurrent"] = "recurrent"
     cell: Annotated[str, OneOf(CELLS)] = setting("gru", N_("Cell"), N_("The recurrent unit."))
     attention: Annotated[str, OneOf(ALIGNMENT_SCORES)] = setting(
-        "additive",
-        N_("Attention score"),
-        N_("Compares a decoder state with each source word."),
+        "additive", N_("Attention score"), N_("Compares a decoder state with each source word.")
     )
     d_model: int = setting(
         64,
@@ -41,9 +39,7 @@ class RecurrentConfig(FamilyConfig):
         le=16,
     )
     is_bidirectional: bool = setting(
-        True,
-        N_("Read both ways"),
-        N_("Read from both ends, each with half of the width."),
+        True, N_("Read both ways"), N_("Read from both ends, each with half of the width.")
     )
     dropout: float = dropout_setting()
 

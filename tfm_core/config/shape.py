@@ -59,7 +59,7 @@ class TextShape:
         return self.head in POOLINGS
 
     def __post_init__(self) -> None:
-        """Refuse sizes that contradict each other and heads that there are not."""
+        """Refuse contradictory sizes and unknown heads."""
         if self.head not in (known := ("tokens", "pooler", *POOLINGS, "states")):
             raise StudentError(
                 "head is {head!r}; choose from {known}.",

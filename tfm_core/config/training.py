@@ -120,16 +120,10 @@ class TrainingConfig(Config):
         "fp32", N_("Precision"), N_("Number format of the arithmetic."), advanced=True
     )
     checkpointing: bool = setting(
-        False,
-        N_("Checkpointing"),
-        Paragraph("settings/checkpointing"),
-        advanced=True,
+        False, N_("Checkpointing"), Paragraph("settings/checkpointing"), advanced=True
     )
     compile: bool = setting(
-        False,
-        N_("torch.compile"),
-        Paragraph("settings/compile"),
-        advanced=True,
+        False, N_("torch.compile"), Paragraph("settings/compile"), advanced=True
     )
     validate_every: int = setting(
         100,
@@ -159,10 +153,7 @@ class TrainingConfig(Config):
         advanced=True,
     )
     final_test: bool = setting(
-        True,
-        N_("Test at the end"),
-        N_("Measure the test set once, after training."),
-        advanced=True,
+        True, N_("Test at the end"), N_("Measure the test set once, after training."), advanced=True
     )
     snapshots: int = setting(
         32,
@@ -233,7 +224,7 @@ class TrainingConfig(Config):
 
 
 def own_decay(optimizer: object) -> float:
-    """Return the weight decay that an optimiser begins with; AdamW's for a name that is unknown."""
+    """Return the default weight decay of an optimiser; AdamW's for an unknown name."""
     name = optimizer if isinstance(optimizer, str) and optimizer in OPTIMISERS else "adamw"
     return OPTIMISERS[name].decay
 

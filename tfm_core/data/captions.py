@@ -1,4 +1,4 @@
-"""Captioned pictures: real handwritten digits on a canvas, composed when they are asked for.
+"""Captioned pictures: real handwritten digits on a canvas, composed on demand.
 
 Training, validation and test pictures are composed of different digits. Only the scenes are kept,
 some bytes each, so 200,000 pictures take no more memory than the 5,000 digits.
@@ -126,7 +126,7 @@ def load_captions(
 ) -> CaptionData:
     """Make the splits of a caption task on the CPU; the same seed makes the same ones.
 
-    Nothing is downloaded, so ``progress`` is told nothing.
+    Nothing is downloaded: ``progress`` is not called.
 
     The language changes the words only, not the pictures.
     """

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from tfm_core.disk import replace
-from tfm_core.sentences import Paragraph, StudentError
+from tfm_core.sentences import N_, Paragraph, StudentError
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class DataUnavailable(StudentError):
 
 
 def matches(path: Path, md5: str) -> bool:
-    """Return whether a file is there and has the checksum."""
+    """Return whether a file exists and has the checksum."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -97,7 +97,7 @@ def fetch(
 
 
 def unpack_gzip(packed: Path, path: Path) -> None:
-    """Unpack a file beside itself. Raises DataUnavailable."""
+    """Unpack a file. Raises DataUnavailable."""
     with _written(path) as file:
         try:
             with gzip.open(packed) as source:
@@ -116,7 +116,7 @@ def _copy(address: str, file: IO[bytes], name: str, progress: Progress) -> None:
         while chunk := answer.read(_CHUNK):
             file.write(chunk)
             done += len(chunk)
-            progress(done, total, f"Downloading {name}")
+            progress(done, total, N_("Downloading {name}", name=name))
 
 
 def _why(error: Exception) -> str:

@@ -14,14 +14,8 @@ from pathlib import Path
 from tfm_core.data.download import DataUnavailable
 from tfm_core.sentences import N_, Paragraph, StudentError
 
-TYPES = {  # what the third byte says, and the bytes of a value
-    0x08: ("unsigned bytes", 1),
-    0x09: ("signed bytes", 1),
-    0x0B: ("16-bit numbers", 2),
-    0x0C: ("32-bit numbers", 4),
-    0x0D: ("32-bit fractions", 4),
-    0x0E: ("64-bit fractions", 8),
-}
+TYPES = (0x08, 0x09, 0x0B, 0x0C, 0x0D, 0x0E)
+"""The third byte: unsigned and signed bytes, 16 and 32-bit integers, 32 and 64-bit floats."""
 MAX_HEADER = 4 + 4 * 4
 """Bytes that say what a file holds, of one with at most four dimensions."""
 
@@ -52,10 +46,7 @@ def idx_header(begin: bytes) -> IdxHeader:
     if not is_idx or not 1 <= n_dimensions <= 4 or len(begin) < 4 + 4 * n_dimensions:
         raise StudentError("This is not an IDX file.")
     if begin[2] != _UNSIGNED_BYTE:
-        raise StudentError(
-            "This IDX file holds {values}; only unsigned bytes are supported.",
-            values=TYPES[begin[2]][0],
-        )
+        raise StudentError("The values of this IDX file are no unsigned bytes. Convert them.")
     return IdxHeader(struct.unpack(f">{n_dimensions}I", begin[4 : 4 + 4 * n_dimensions]))
 
 

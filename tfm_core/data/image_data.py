@@ -59,7 +59,7 @@ def load_images(
     The seed shares out training and validation. The test pictures are the same for every seed: of
     ``mnist-5000``, which comes with the app, 50 of each class that were drawn once; the others keep
     their official test set and are read from ``data_dir()``, or downloaded into it once
-    (``progress(done bytes, total bytes, words)`` is told). Raises DataUnavailable.
+    (``progress(done bytes, total bytes, words)`` is called). Raises DataUnavailable.
     """
     facts = config.facts
     if config.name == EMBEDDED:

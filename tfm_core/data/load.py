@@ -41,8 +41,8 @@ class Data(Protocol):
 def load(task: TaskConfig, *, seed: int, progress: Progress | None = None) -> Data:
     """Return the data of a task on the CPU; the same seed makes the same splits.
 
-    ``progress(done, total, words)`` is told of a download. Raises ValueError for
-    data that cannot be had.
+    progress: called with (done, total, words) during a download. Raises ValueError for unavailable
+    data.
     """
     with _uncollected():
         return TASK_KINDS[task.kind].load()(task, seed=seed, progress=progress)

@@ -1,7 +1,7 @@
 """Scenes: digits on a canvas, and what is true of where they stand. No torch.
 
-Every digit stands in a square of its own, its place; places are disjoint, so of two digits one is
-wholly left of, right of, above or below the other.
+Every digit stands in its own square; squares are disjoint, so of two digits one is wholly left of,
+right of, above or below the other.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def are_disjoint(first: PlacedDigit, second: PlacedDigit) -> bool:
 def relation(first: PlacedDigit, second: PlacedDigit) -> str:
     """Return where ``first`` stands, seen from ``second``: left, right, above or below.
 
-    Where two would be true, the one with the wider gap is said; across, where both are as wide.
+    Where two are true, the one with the wider gap counts; across, where both are equal.
     """
     across, down = gaps(first, second)
     if across >= down:

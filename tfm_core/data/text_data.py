@@ -24,7 +24,7 @@ from tfm_core.data.vocabulary import BOS, EOS, PAD
 
 @dataclass(frozen=True)
 class Windows(DeviceRecord):
-    """Windows of ``length`` tokens that begin at each token of ``ids`` (N,) that has so many left.
+    """Windows of ``length`` tokens that begin at each token of ``ids`` (N,) but the last ones.
 
     Overlapping windows share their tokens, so that a long text costs no more memory than itself.
     """
@@ -87,10 +87,10 @@ def n_shared_sources(data: TextData, pairs: Sequence[Pair]) -> int:
 def load_text(config: TextTaskConfig, *, seed: int, progress: Progress | None = None) -> TextData:
     """Make the splits of a text task on the CPU; the same seed makes the same ones.
 
-    Nothing is downloaded, so ``progress`` is told nothing.
+    Nothing is downloaded: ``progress`` is not called.
 
-    A task that has fewer pairs than asked for is shared out in the proportions asked for; a config
-    says that each split gets one at least.
+    A task with fewer pairs than requested is split in the requested proportions; its config has
+    checked that each split gets at least one.
     """
     task = text_task(config)
     rng = random.Random(f"{config.name} {config.size} {seed}")

@@ -1,6 +1,6 @@
-"""The one place that imports torchvision, so that it also works beside a CPU-only torch on Linux.
+"""The one place that imports torchvision, so that it also works with a CPU-only torch on Linux.
 
-PyPI's torchvision is built against CUDA; beside a CPU-only torch its operators don't load, and its
+PyPI's torchvision is built against CUDA; with a CPU-only torch its operators don't load, and its
 import fails where it registers shapes for two of them. Its datasets, transforms and reference
 models need neither, so their schemas are declared first where they are missing. Everybody else
 writes ``from tfm_core.data.torchvision_import import torchvision``.

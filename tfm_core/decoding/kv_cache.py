@@ -115,7 +115,7 @@ class _Cache:
         self.layers = [of_layer.unbind(0) for of_layer in values.flatten(2, 3).unbind(0)]
 
     def grow(self, capacity: int) -> None:
-        """Make room for so many positions."""
+        """Enlarge the cache to a capacity."""
         before, self.capacity = self.capacity, capacity
         if self.values is not None:
             sizes = (*self.values.shape[:4], capacity, self.values.size(-1))

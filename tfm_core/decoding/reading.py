@@ -105,7 +105,7 @@ class _Uncached:
 
 
 class _Recurrent:
-    """A recurrent translator: its state says all, so each token is read once."""
+    """A recurrent translator: its state is the memory, so each token is read once."""
 
     def __init__(self, model: RecurrentTranslator, src: Tensor) -> None:
         self.model, self.source = model, model.encode(src)

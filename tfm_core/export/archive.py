@@ -23,7 +23,7 @@ MAX_UNPACKED = 2**31
 """Bytes of all members together, unless the caller says less."""
 
 MAX_RATIO = 200
-"""So many times its packed size may a member be that is larger than a megabyte."""
+"""Largest ratio of unpacked to packed size, for members above a megabyte."""
 
 _MAX_NAME = 200
 _MAX_DIRECTORY = 400 * MAX_MEMBERS  # bytes that say what is in a zip

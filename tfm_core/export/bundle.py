@@ -198,7 +198,7 @@ _SNAPSHOTS = N_("Writing the snapshots")
 
 
 def _facts(run: Run) -> dict[str, Any]:
-    """Return what the app needs to know of a run beside its experiment; its owner stays here."""
+    """Return the facts of a run that the app needs besides its experiment, without its owner."""
     meta, status = run.meta, run.status
     return {
         "format": layout.FORMAT,
@@ -227,7 +227,7 @@ def _labels(run: Run) -> dict[str, Any]:
 
 
 def _carried(run: Run) -> Carried | None:
-    """Return what the model file carries; None where the pictures of a run cannot be had here."""
+    """Return what the model file carries; None where the pictures of a run are missing here."""
     try:
         return carried(run.experiment)
     except StudentError:
@@ -244,7 +244,7 @@ def _vocabulary(experiment: Experiment) -> dict[str, bytes]:
 
 
 def _checkpoint(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
-    """Return the tensors of a checkpoint and what it says of itself; nothing without one.
+    """Return the tensors of a checkpoint and its metadata; nothing without one.
 
     Nothing, too, where training broke down and its weights are no numbers: they answer nothing.
     Raises ValueError where it is damaged.

@@ -1,4 +1,4 @@
-"""Export formats beside the zip: each row names the module that writes it."""
+"""Export formats besides the zip: each row names the module that writes it."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 ONNX (Open Neural Network Exchange, onnx.ai) is a graph of plain operations with the weights in it,
 read by runtimes on phones, in browsers and in other languages. ``torch.onnx.export`` traces the
-model; then onnxruntime runs the file beside the model, on several sizes of batch and lengths.
+model; then onnxruntime runs the file against the model, on several sizes of batch and lengths.
 
 What a file takes, by the family:
 
@@ -159,7 +159,7 @@ def exported(
     Raises ValueError.
     """
     with _tracing, _quiet():
-        # tracing leaves its own tensors in tables that grow, so it gets a model of its own
+        # tracing leaves its own tensors in tables that grow, so it gets a copy
         forward = _Forward(copy.deepcopy(model).eval().cpu(), shape, tgt_len)
         lengths = {"src": src_len, "tgt_in": tgt_len}
         refused: Exception | None = None
@@ -181,7 +181,7 @@ class _Forward(nn.Module):
     """A model with the inputs that its family reads, by name."""
 
     def __init__(self, model: Model, shape: Shape, tgt_len: int) -> None:
-        """tgt_len: of so many slots an encoder-only model is asked."""
+        """tgt_len: slots that an encoder-only model answers."""
         super().__init__()
         self.model, self.shape = model, shape
         self.slots = tgt_len if isinstance(model, EncoderOnly) else 0

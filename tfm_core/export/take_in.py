@@ -88,7 +88,7 @@ def take_in(
 ) -> Run:
     """Import a run from a zip for ``owner``. most: bytes that it may unpack to.
 
-    keep: writes the set that came along for whoever brings it; the host's own, unless told. Raises
+    keep: stores the set in the zip for its owner; by default as the host's own set. Raises
     ValueError: Refused for a zip that is none of a run or not whole, LimitReached
     for a run that this server would not train or a set that it has no room for.
     """

@@ -56,7 +56,7 @@ def _weights(
     shapes: Mapping[str, tuple[int, ...]],
     status: Status,
 ) -> tuple[dict[str, Array], dict[str, str]]:
-    """Return the weights as a checkpoint names them, and what is said of them. Raises Refused."""
+    """Return the weights as a checkpoint names them, and their metadata. Raises Refused."""
     tensors, metadata = _tensors(archive, file)
     try:
         facts = facts_of(metadata)

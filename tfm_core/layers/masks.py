@@ -16,7 +16,7 @@ def is_token(ids: Tensor, pad_id: int | None) -> Tensor:
 
 
 def check_source(src: Tensor) -> None:
-    """Raise ValueError for a source (B, S) of length 0: there is nothing to look back at."""
+    """Raise ValueError for an empty source (B, S), S = 0."""
     if not src.size(1):
         raise ValueError("The source is empty, but this model must read at least one token.")
 

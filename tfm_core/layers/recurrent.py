@@ -104,7 +104,7 @@ AnyScore = AdditiveScore | ConcatScore | DotScore
 
 
 class EncodedSource(NamedTuple):
-    """What the decoder may look back at.
+    """The encoded source, as the decoder attends to it.
 
     memory: the encoder's states (B, K, D); mask: bool (B, 1, K), True = may attend; prepared: each
     state's share of its scores (B, K, D); last: what the encoder ended with (B, D).

@@ -109,7 +109,7 @@ class Alibi(Relative):
     """Takes a slope times the distance off every score (Press et al. 2022, section 3)."""
 
     def __init__(self, n_heads: int) -> None:
-        """Each head has a slope of its own, which is never trained."""
+        """Each head has its own slope, which is not trained."""
         super().__init__()
         self.penalties = CachedTable(partial(alibi_bias, n_heads))
 

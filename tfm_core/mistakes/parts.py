@@ -17,7 +17,7 @@ from tfm_core.layers.relative import RelativeFunction
 
 
 class SharedNorm(nn.Module):
-    """Another sublayer's norm, used here too; a module of its own, so that captures differ."""
+    """Another sublayer's norm, used here too; a separate module, so that captures differ."""
 
     def __init__(self, norm: nn.Module) -> None:
         """Use the same scale and shift as ``norm``."""

@@ -61,7 +61,7 @@ Layers = TypeVar("Layers", bound=nn.Module, covariant=True)
 class Side(Generic[Embedding, Layers]):
     """One side of a model: what makes vectors, positions added to them, the stack that reads them.
 
-    A model registers the parts under names of its own.
+    A model registers the parts under its own names.
     """
 
     embedding: Embedding

@@ -1,7 +1,7 @@
 """Two recurrent networks and attention between them: ``forward(src, tgt_in) -> logits``.
 
 The encoder reads the source token by token; the decoder writes the target token by token and, for
-each token, looks back at all states of the encoder (Bahdanau et al. 2015; Luong et al. 2015).
+each token, attends to all states of the encoder (Bahdanau et al. 2015; Luong et al. 2015).
 
 ``src`` (B, S) and ``tgt_in`` (B, T) as for the Transformers: padding is ``pad_id`` on the right.
 """

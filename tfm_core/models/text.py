@@ -48,7 +48,7 @@ def decode_target(
 ) -> Tensor:
     """Return logits (B, T, vocabulary) for a target (B, T) seen only from the left.
 
-    memory: (B, S, d_model), what the decoder looks back at, with memory_mask over (B, H, T, S).
+    memory: (B, S, d_model) for cross-attention, with memory_mask over (B, H, T, S).
     """
     mask = padding_mask(tgt_in, model.pad_id) & model.order_mask(tgt_in.size(1), tgt_in.device)
     x = model.dropout(model.tgt_positions(model.tgt_embedding(tgt_in)))
@@ -64,7 +64,7 @@ def decode_target(
 
 
 class EncoderDecoder(nn.Module):
-    """The encoder reads the source; the decoder writes the target and looks back at the source."""
+    """The encoder reads the source; the decoder writes the target and attends to the source."""
 
     def __init__(
         self,

@@ -55,8 +55,8 @@ _KEPT = ("experiment.json", "meta.json", "status.json", "events.jsonl", "best.js
 class Recording:
     """A run to record: its name, what is trained, how much is kept of it.
 
-    preset: which trains one's own of the kind. attended: of so many examples the attention.
-    weight_sets: of so many steps the weights. is_lesson: whether one lesson alone shows it.
+    preset: the preset to train a similar run. attended: number of examples whose attention is kept.
+    weight_sets: number of steps whose weights are kept. is_lesson: only one lesson shows it.
     """
 
     name: str

@@ -73,7 +73,7 @@ class RunStore:
         run_id: str | None = None,
         **facts: Unpack[Facts],
     ) -> Run:
-        """Make a run's folder, whole at once. Raises ValueError, in a sentence.
+        """Create a run's folder, atomically. Raises ValueError, in a sentence.
 
         On a full disk the trash is emptied for it. run_id: an id reserved in advance, so that a
         restarted caller can find the run.
@@ -109,11 +109,11 @@ class RunStore:
         return tuple(sorted(runs, key=lambda run: run.meta.created))
 
     def n_active(self, owner: str) -> int:
-        """Return how many runs that this owner began train or wait. Never raises."""
+        """Return how many of an owner's runs train or wait. Never raises."""
         return sum(run.meta.owner == owner and run.status.is_active for run in self.kept())
 
     def kept(self) -> tuple[Run, ...]:
-        """Return the runs that were made here, in no order. Never raises."""
+        """Return the runs that are not recorded, in no order. Never raises."""
         return tuple(Run(folder) for folder in _folders(self.root))
 
     def get(self, run_id: str) -> Run:
@@ -131,7 +131,7 @@ class RunStore:
 
     @os_errors_as_sentences()
     def rename(self, run_id: str, name: str) -> Run:
-        """Give a run another name. Raises ValueError, in a sentence."""
+        """Rename a run. Raises ValueError, in a sentence."""
         run = self._mine(run_id)
         run.write_labels(dataclasses.replace(run.labels, name=labels.clean_name(name)))
         return run
@@ -146,7 +146,7 @@ class RunStore:
         note: str | None = None,
         group: str | None = None,
     ) -> Run:
-        """Give a run a name, tags, a note or a group; None leaves one as it is, "" takes it away.
+        """Set a run's name, tags, note or group; None keeps it, "" removes it.
 
         Raises ValueError, in a sentence; then nothing is changed.
         """
@@ -164,9 +164,9 @@ class RunStore:
 
     @os_errors_as_sentences()
     def delete(self, run_id: str, *, by: str | None = None) -> None:
-        """Put a run into the trash, from where ``undelete`` takes it back. Raises ValueError.
+        """Move a run to the trash; ``undelete`` restores it. Raises ValueError.
 
-        by: the hash of the visitor's token, who finds it again with ``deleted_by``.
+        by: the hash of the visitor's token, for ``deleted_by``.
         """
         run = self._mine(run_id)
         waited = run.status.state == "queued"
@@ -178,36 +178,36 @@ class RunStore:
         trash.put(self.root, run.id)
 
     def discard(self, run: Run) -> None:
-        """Remove a run that never began for good: nothing is left of it. Never raises."""
+        """Remove a run that never started for good. Never raises."""
         trash.remove(run.folder)
 
     def deleted_by(self, owner: str) -> tuple[Run, ...]:
-        """Return what a visitor deleted and may bring back, the newest first. Never raises."""
+        """Return the runs that a visitor deleted and may restore, newest first. Never raises."""
         newest = reversed(trash.deleted(self.root))
         return tuple(Run(one.folder) for one in newest if _deleter(one.folder) == owner)
 
     def waited(self, run_id: str) -> bool:
-        """Return whether a deleted run stood in the line when it was deleted. Never raises."""
+        """Return whether a deleted run was waiting when it was deleted. Never raises."""
         if not ID.fullmatch(run_id):
             return False
         return _noted(self.root / trash.FOLDER / run_id).get("waited") is True
 
     def kept_until(self, run_id: str) -> float | None:
-        """Return until when (Unix time) a deleted run can be brought back, or None. Never raises.
+        """Return until when (Unix time) a deleted run can be restored, or None. Never raises.
 
-        Sooner, if its room is needed.
+        Sooner, if its space is needed.
         """
         return trash.expires_at(self.root, run_id) if ID.fullmatch(run_id) else None
 
     def empty_trash(self) -> None:
-        """Remove for good what was deleted. Never raises."""
+        """Remove all deleted runs for good. Never raises."""
         trash.empty(self.root)
 
     @os_errors_as_sentences()
     def undelete(self, run_id: str, *, by: str | None = None) -> Run:
-        """Take a run back out of the trash. Raises ValueError, in a sentence.
+        """Restore a run from the trash. Raises ValueError, in a sentence.
 
-        by: only where this visitor has deleted it.
+        by: only if this visitor deleted it.
         """
         is_theirs = ID.fullmatch(run_id) is not None and (
             by is None or _deleter(self.root / trash.FOLDER / run_id) == by
@@ -358,7 +358,7 @@ class RunStore:
         return run
 
     def _add(self, write: Callable[[Path], None], run_id: str | None = None) -> Run:
-        """Make a run in a folder that no list shows until ``write`` has filled it."""
+        """Create a run in a folder that lists show once ``write`` has filled it."""
         self.root.mkdir(parents=True, exist_ok=True)
         name = run_id or new_id()
         draft = self.root / f"{DRAFT}{name}"
@@ -377,7 +377,7 @@ class RunStore:
 
 
 def _write_new(folder: Path, experiment: Experiment, meta: Meta, status: Status) -> None:
-    """Write what a run has before it begins."""
+    """Write the initial files of a run."""
     for part in ("snapshots", "checkpoints", "requests"):
         (folder / part).mkdir(parents=True)
     write_bytes(folder / "experiment.json", to_json(experiment).encode(), lasting=True)
@@ -387,7 +387,7 @@ def _write_new(folder: Path, experiment: Experiment, meta: Meta, status: Status)
 
 
 def _copy(source: Path, folder: Path, begins: Literal["best", "last"] = "last") -> None:
-    """Copy what a run has learned and shown so far; what is no plain file of it stays behind.
+    """Copy a run's results so far, plain files only.
 
     begins: the checkpoint that becomes the copy's last.
     """

@@ -1,4 +1,4 @@
-"""What a checkpoint says of itself beside its tensors: read without torch, and checked."""
+"""The metadata of a checkpoint, read without torch and checked."""
 
 from __future__ import annotations
 

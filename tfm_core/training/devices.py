@@ -1,4 +1,4 @@
-"""Where to compute: which devices are there, which are not and why, and what they have in use.
+"""Devices: which are available, why others are not, and their memory in use.
 
 torch is imported inside the functions, so that naming a device costs nothing.
 """
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, StudentError, counted
 
 if TYPE_CHECKING:
     import torch
@@ -163,7 +163,7 @@ def _cpu() -> Device:
     cores = usable_cores()
     return Device(
         "cpu",
-        f"CPU, {cores} core{'s' if cores > 1 else ''}",
+        counted("CPU, {n} core", "CPU, {n} cores", cores),
         memory_free=int(memory.available),
         memory_total=int(memory.total),
         supports_bf16=has_bf16,
@@ -183,7 +183,7 @@ def _cuda() -> list[Device]:
         try:
             free, total = torch.cuda.mem_get_info(index)
         except RuntimeError as error:
-            reason = f"The driver answers: {str(error).splitlines()[0]}"
+            reason = N_("The driver answers: {answer}", answer=str(error).splitlines()[0])
             devices.append(Device(f"cuda:{index}", label, available=False, reason=reason))
             continue
         bf16 = facts.major >= 8

@@ -59,7 +59,7 @@ class Helper:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process is there."""
+        """Whether the process is running."""
         return self._process is not None and self._process.poll() is None
 
     def ask(self, *question: str) -> Any:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from tfm_core.mistakes import MISTAKES
 
 NO_TARGET = -100
-"""What PyTorch leaves out where nothing else is said."""
+"""The target that PyTorch ignores by default."""
 
 
 def cross_entropy(

@@ -69,8 +69,8 @@ class Batch:
 class Objective(ABC):
     """One task as the loop sees it.
 
-    A batch is drawn on the CPU, whatever the device, and made where the data lies: so every device
-    learns from the same batches, and what many steps need of the CPU can be sent in one go.
+    A batch is sampled on the CPU and made where the data lies: so every device learns from the same
+    batches, and those of many steps can be sent together.
     """
 
     n_train: int
@@ -93,7 +93,7 @@ class Objective(ABC):
 
     @abstractmethod
     def prepare(self) -> None:
-        """Set ``n_train``, ``n_classes`` and whatever else the data decide."""
+        """Set ``n_train``, ``n_classes`` and what else follows from the data."""
 
     @abstractmethod
     def sample(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:

@@ -23,7 +23,7 @@ def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Opti
     A matrix is what a linear layer, a convolution or a recurrent cell multiplies by. Left alone are
     biases and norms, and all that is looked up or added: embeddings, position tables, the CLS
     token; a matrix that is an embedding too is left alone as that. Where an optimiser moves hidden
-    matrices alone, they are a group of their own.
+    matrices alone, they are a separate group.
     """
     chosen = OPTIMISERS[config.optimizer]
     hidden = hidden_matrices(model) if chosen.others else set()
@@ -69,7 +69,7 @@ def hidden_matrices(model: nn.Module) -> set[nn.Parameter]:
 
 
 def memory_names(model: nn.Module, config: TrainingConfig) -> dict[str, frozenset[str]]:
-    """Return what the optimiser keeps of each parameter, beside the number of the step."""
+    """Return what the optimiser keeps of each parameter, besides the number of the step."""
     chosen, hidden = OPTIMISERS[config.optimizer], hidden_matrices(model)
     return {
         name: frozenset(chosen.mover({"is_hidden": weight in hidden}).memory)
@@ -150,7 +150,7 @@ class AveragedWeights(Generic[AnyModel]):
     """
 
     def __init__(self, model: AnyModel, decay: float) -> None:
-        """Begin with the weights as they are."""
+        """Begin with the current weights."""
         self.model = copy.deepcopy(model).eval().requires_grad_(False)
         self.decay, self.n_updates = decay, 0
         self._model = model
@@ -161,7 +161,7 @@ class AveragedWeights(Generic[AnyModel]):
 
     @torch.no_grad()
     def update(self) -> None:
-        """Take in the weights as they are now; buffers, which nothing trains, are copied."""
+        """Update the average with the current weights; buffers are copied."""
         self.n_updates += 1
         share = 1 - decay_at(self.decay, self.n_updates)
         torch._foreach_lerp_(self._mean, self._weights, share)
@@ -169,7 +169,7 @@ class AveragedWeights(Generic[AnyModel]):
             torch._foreach_copy_(self._copies, self._buffers)
 
     def restore(self, weights: dict[str, Tensor] | None, n_updates: int) -> None:
-        """Go on from the state of a checkpoint; without one, from the weights as they are now.
+        """Continue from the state of a checkpoint; without one, from the current weights.
 
         Raises RuntimeError for weights of another model.
         """

@@ -60,7 +60,7 @@ class Share:
     def device(self, name: str) -> str:
         """Return the device of this process where the first one has that of a name.
 
-        Each has a CUDA GPU of its own, in the order in which torchrun counts them on a machine.
+        Each has its own CUDA GPU, in the order in which torchrun counts them on a machine.
         """
         kind = name.partition(":")[0]
         if kind == "mps":

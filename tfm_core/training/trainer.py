@@ -33,7 +33,7 @@ from tfm_core.variants.precisions import PRECISIONS
 from tfm_core.variants.tasks import TASK_KINDS
 
 _PREFETCHED_STEPS, _PREFETCHED_BYTES = 64, 4 * 2**20
-"""Batches that are drawn together for a device other than the CPU: so many, or about so large."""
+"""Batches that are sampled together for a device other than the CPU: their number, and bytes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

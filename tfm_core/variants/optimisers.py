@@ -46,7 +46,7 @@ class Optimiser(Variant):
     """How gradients become updates.
 
     torch_class: where its class is; it takes parameter groups and lr. settings: those of the config
-    that it has beside the learning rate and weight decay; options: what else its class takes, from
+    that it has besides the learning rate and weight decay; options: what else its class takes, from
     the config. arithmetic: its update, then the functions of ours which that calls, and those
     of ``others``.
     memory: what it keeps of each weight that it moves, from torch's name to the arithmetic's.

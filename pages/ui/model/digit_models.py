@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
 
 import streamlit as st
 
 from pages.components.digits import Picture
+from pages.i18n import _
+from pages.ui import state
 from tfm_core.inspect.attention.own_example import read_picture
 from tfm_core.inspect.progress.pictures import answers_by_step
 from tfm_core.runs.run import Run
@@ -17,6 +21,7 @@ logger = logging.getLogger(__name__)
 LOOK_AGAIN = 0.4
 """Seconds between two looks whether they are loaded."""
 MAX_SAMPLES = 10
+T = TypeVar("T")
 
 
 class Models:
@@ -64,3 +69,43 @@ def samples(run: Run) -> Picture:
     assert images is not None
     picture: Picture = images[:MAX_SAMPLES, 0]
     return picture
+
+
+def board(
+    run: Run,
+    draw: Callable[[bool], None],
+    *,
+    tick: float | None = None,
+    look_again: float = LOOK_AGAIN,
+) -> None:
+    """Draw a board in a fragment that polls until the run's models are loaded.
+
+    draw: gets whether they are. tick, look_again: seconds between draws, once loaded and before.
+    """
+    loaded = models(str(run.folder), run)
+    were_loaded, is_drawn = loaded.are_loaded, False
+
+    def part() -> None:
+        nonlocal is_drawn
+        if loaded.are_loaded and not were_loaded:
+            state.draw_anew()
+        if is_drawn and not were_loaded:
+            loaded.load()
+        is_drawn = True
+        draw(were_loaded)
+
+    st.fragment(part, run_every=tick if were_loaded else look_again)()
+
+
+def reading_or_note(
+    picture: Picture | None, read: Callable[[Picture], T], *, is_ready: bool
+) -> tuple[T | None, str]:
+    """Return what is read in a drawing, if anything, and a note for the board."""
+    if not is_ready:
+        return None, _("Loading the model …")
+    if picture is not None:
+        try:
+            return read(picture), ""
+        except ValueError as error:
+            return None, _(error)
+    return None, _("Draw a digit; the bars follow each stroke.")

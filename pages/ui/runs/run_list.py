@@ -16,6 +16,7 @@ from pages.ui.files import take_away
 from pages.ui.runs import comparison, run_actions, run_dialogs, run_words, runs_access, shown_run
 from pages.ui.runs.run_words import sparkline
 from pages.ui.typed import escape
+from tfm_core.config import FAMILIES
 from tfm_core.runs.disk import ownership
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
@@ -27,7 +28,7 @@ TICK = 2.0
 
 MAX_STEPS = 1_000_000
 _MAX_OF_NOTE = 140  # characters that a row shows
-_NO_BREAK = "\u00a0"  # a number and its unit stay on one line
+_NO_BREAKS = {ord(" "): "\u00a0", ord("-"): "\u2011"}  # a number and its unit, a date: one line
 
 
 def row(
@@ -78,7 +79,7 @@ def gone(run: Run) -> None:
 def _row(run: Run, menu: bool, apart: str, before: Callable[[Run], None] | None) -> None:
     status = run.status
     with st.container(border=True, key=f"run-{run.id}"):
-        facts, buttons = st.columns([2, 1] if menu else [6, 1], vertical_alignment="center")
+        facts, buttons = st.columns([3, 1] if menu else [6, 1], vertical_alignment="center")
         ticks = run.problem is None and status.is_active
         with facts, st.container(horizontal=True, vertical_alignment="center", gap="small"):
             if before is not None:
@@ -109,10 +110,15 @@ def _say(run: Run, drawn_as: State, apart: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         sparkline(run)
         with st.container(width="stretch", gap="xxsmall"):
-            badge = run_words.badge(status, outcome)
-            marks = (badge, shown_run.origin_badge(run), visitors.badge(run), *_labels(run))
-            st.markdown(f"{name}  {' '.join(mark for mark in marks if mark)}")
-            st.caption(" · ".join(_numbers(run)))
+            marks = [visitors.badge(run), *_labels(run)]
+            if not run.meta.recorded:  # these are finished, and their names say where they are from
+                marks = [run_words.badge(status, outcome), shown_run.origin_badge(run), *marks]
+            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+                if st.button(name, key=f"open-{run.id}", type="tertiary"):
+                    run_actions.watch(run)
+                if any(marks):
+                    st.markdown(" ".join(filter(None, marks)), width="content")
+            st.caption(" · ".join(_facts_words(run)))
     note = run.labels.note
     if note:
         st.caption(f":material/edit_note: {escape(_shortened(note))}", help=escape(note))
@@ -143,14 +149,19 @@ def _shortened(note: str) -> str:
     return line if len(line) <= _MAX_OF_NOTE else f"{line[:_MAX_OF_NOTE].rstrip()} …"
 
 
-def _numbers(run: Run) -> list[str]:
-    status = run.status
-    numbers = [run_words.progress(status), run_words.result(run)]
-    if status.seconds:
-        numbers.append(_("trained {time}", time=show.duration(status.seconds)))
-    numbers.append(show.ago(run.meta.created))
-    whole = [number.replace(" ", _NO_BREAK) for number in numbers if number]
-    return [escape(run_words.learns(run)), *whole]
+def _facts_words(run: Run) -> list[str]:
+    """Return task, model, progress, result, time and age; the task only if the name lacks it."""
+    experiment, status = run.experiment, run.status
+    task = _(experiment.task.facts.label)
+    parts = [
+        "" if run.meta.name.startswith(task) else escape(task),
+        escape(_(FAMILIES[experiment.model.family].label)),
+        run_words.progress(status).translate(_NO_BREAKS),
+        escape(run_words.result(run)).replace(" %", "\u00a0%"),
+        show.duration(status.seconds).translate(_NO_BREAKS) if status.seconds else "",
+        show.ago(run.meta.created).translate(_NO_BREAKS),
+    ]
+    return [part for part in parts if part]
 
 
 def _named(word: str, run: Run) -> str:
@@ -159,8 +170,6 @@ def _named(word: str, run: Run) -> str:
 
 
 def _buttons(run: Run, status: Status, *, steers: bool) -> None:
-    if st.button(_named(_("Open"), run), key=f"open-{run.id}", icon=":material/open_in_full:"):
-        run_actions.watch(run)
     if run.meta.recorded or visitors.watches(run):
         return
     for ask in run_actions.possible_requests(status) if steers else ():

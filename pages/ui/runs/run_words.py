@@ -91,7 +91,7 @@ def progress(status: Status) -> str:
 def result(run: Run) -> str:
     """Return the newest accuracy on unseen examples in words, or "".
 
-    Such as ``98.2 % of tokens, 95.0 % of whole sequences right (test)``.
+    Such as ``98.2 % of tokens, 95.0 % of sequences right (test)``.
     """
     measured = _measured(run)
     if measured is None:
@@ -101,7 +101,7 @@ def result(run: Run) -> str:
     answer = run.experiment.task.facts.answer
     if answer in ("sequence", "blanks") and math.isfinite(whole):
         return _(
-            "{share} of tokens, {whole} of whole sequences right ({where})",
+            "{share} of tokens, {whole} of sequences right ({where})",
             share=share,
             whole=show.percent(whole),
             where=where,
@@ -213,7 +213,7 @@ def _symptoms(
     return diagnosis.of_run(run, runs_access.curves(run), steps)
 
 
-WIDTH, HEIGHT, POINTS = 120, 40, 56
+WIDTH, HEIGHT, POINTS = 168, 72, 80
 SPARKLINE_NAME = N_("Training accuracy over the steps, 0 to 100 %")
 _INSET = 7  # pictures have round corners, and the dot needs room
 

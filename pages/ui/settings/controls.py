@@ -40,7 +40,9 @@ def group(
         st.header(title, anchor=False, help=help)
         _grid([setting for setting in settings if not setting.is_advanced], checked)
         advanced = [setting for setting in settings if setting.is_advanced]
-        if advanced:
+        if not advanced:
+            _lessons(settings)
+        else:
             # label and key do not depend on problems, so it stays open while you type
             key = f"advanced-{settings[0].section}"
             if any(_is_to_be_seen(setting, checked) for setting in advanced):
@@ -52,7 +54,7 @@ def group(
                         if topic:
                             st.markdown(f"**{_(topic)}**")
                         _grid(some, checked)
-        _lessons(settings)
+                    _lessons(settings)
 
 
 def _lessons(settings: Sequence[Setting]) -> None:
@@ -186,19 +188,17 @@ def family(draft: Draft) -> None:
     chosen = drafts.family_of(draft.values)
     key = key_of("model.family", draft)
     _begin(key, chosen)
-    st.segmented_control(
+    names = list(FAMILIES)
+    st.selectbox(
         _("Model family"),
-        list(FAMILIES),
-        default=chosen,
+        names,
+        index=names.index(chosen),
         format_func=lambda name: _(FAMILIES[name].label),
-        required=True,
-        wrap=True,
         key=key,
         help=variants(_("How tokens flow through the model."), FAMILIES),
         on_change=_take_family,
         args=(key,),
     )
-    st.caption(_(FAMILIES[chosen].help))
 
 
 def task(draft: Draft) -> None:
@@ -215,9 +215,6 @@ def task(draft: Draft) -> None:
         help=_("What this family can learn."),
         on_change=_take_task,
         args=(key,),
-    )
-    st.caption(
-        _(TASK_FACTS[chosen].help), help=_("“Unseen”: {words}", words=_(TASK_FACTS[chosen].unseen))
     )
 
 

@@ -200,4 +200,4 @@ def test_nearness_parts_neighbours_in_rows_from_those_in_columns():
     near = tables.nearness(like, 3)
     assert (near.beside, near.below, near.apart) == (0.5, 0.0, 0.0)
     assert "those in a column are not" in near.verdict
-    assert tables.nearness(np.eye(5)).verdict == "neighbours are hardly more alike than others."
+    assert "hardly more alike" in tables.nearness(np.eye(5)).verdict

@@ -62,7 +62,7 @@ def test_a_run_deleted_while_it_is_looked_at_leaves_a_page_that_helps(store):
     store.delete(run.id)
     at.run()
     assert not at.exception
-    assert "No run to look into" in said(at)
+    assert "No run to show" in said(at)
 
 
 def test_without_a_chosen_run_the_newest_with_snapshots_is_opened_at_once(store):

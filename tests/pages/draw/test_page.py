@@ -116,7 +116,7 @@ def test_a_damaged_drawing_in_a_link_is_said_and_a_sample_shown(
 @pytest.mark.parametrize(
     ("run", "sentence"),
     [
-        ("recorded-korean", "so another run reads here"),
+        ("recorded-korean", "another run reads here"),
         ("recorded-captions", "describes pictures"),
     ],
 )

@@ -143,9 +143,9 @@ def test_home_lists_the_newest_runs_and_leads_to_all(store: RunStore, open_page:
     for number in range(5):
         made_run(store, name=f"Run {number}")
     app = open_page()
-    words = "\n".join(element.value for element in app.markdown)
-    assert "Run 4" in words
-    assert "Run 1" not in words
+    names = [button.label for button in app.button]
+    assert "**Run 4**" in names
+    assert "**Run 1**" not in names
     assert any("All 5 runs" in link.proto.label for link in app.get("page_link"))
 
 

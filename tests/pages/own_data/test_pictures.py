@@ -77,6 +77,7 @@ def test_a_set_that_comes_along_is_looked_at_and_can_be_trained_at_once(open_pag
 
 def test_one_press_trains_a_set(busy_queue: RunQueue, store: RunStore, open_page: Open) -> None:
     app = open_page(PAGE)
+    app.segmented_control(key="own-proposal-pictures").set_value("quick").run()
     app.button(key="own-train-quick").click().run()
     assert not app.exception
     (run,) = [run for run in store.list() if run.meta.name == "Four shapes"]
@@ -86,6 +87,7 @@ def test_one_press_trains_a_set(busy_queue: RunQueue, store: RunStore, open_page
 
 def test_a_proposal_fills_the_form(store: RunStore, open_page: Open) -> None:
     app = open_page(PAGE)
+    app.segmented_control(key="own-proposal-pictures").set_value("careful").run()
     app.button(key="own-form-careful").click().run()
     assert not app.exception
     (example,) = [own for own in sets.examples() if own.kind == "pictures"]

@@ -74,6 +74,7 @@ def test_a_text_in_byte_pairs_is_kept_and_trained(busy_queue: RunQueue, store: R
     assert f"Vocabulary: **{size}** tokens" in words(app)
     app.button(key="own-data-keep").click().run()
     (own,) = own_of(store)
+    app.segmented_control(key="own-proposal-text").set_value("quick").run()
     app.button(key="own-train-quick").click().run()
     assert not app.exception
     (run,) = [run for run in store.list() if sets.set_of(run.experiment.task) == own.id]

@@ -59,7 +59,7 @@ def test_a_sweep_is_ready_to_start_and_says_how_long_it_takes(
     assert not app.exception
     assert not app.error
     words = said(app)
-    assert "**8 runs** of 300 steps in sequence: **about " in words
+    assert "**8 runs** of 300 steps, one after another: **about " in words
     assert "Each ring is a run" in words
     assert n_drawn(app) == 1
     assert not app.button(key="sweeps-start").disabled
@@ -335,7 +335,7 @@ def test_on_a_public_server_a_study_from_elsewhere_is_its_visitors(
     assert "sweeps-delete" not in {one.key for one in other.button}
     app = open_page(PAGE, token=TOKEN)
     app.file_uploader(key="sweeps-bring-file-0").upload("more.log", content).run()
-    assert "You have 1 imported studies, the limit" in said(app)
+    assert "imported studies on this server" in said(app)
     monkeypatch.setenv("TFM_MAX_QUEUED", "0")
     app = open_page(PAGE, token=OTHER)
     app.file_uploader(key="sweeps-bring-file-0").upload("more.log", content).run()

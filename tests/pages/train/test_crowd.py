@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from pages.train.crowd import AWAY_SECONDS, Crowd, pace
+from pages.train.crowd import SESSION_TIMEOUT, Crowd, pace
 
 
 def test_a_session_counts_once_and_until_it_has_not_looked_for_a_while() -> None:
     now = [0.0]
     crowd = Crowd(lambda: now[0])
-    assert [crowd.look(name) for name in ("a", "b", "a")] == [1, 2, 2]
-    now[0] = AWAY_SECONDS
-    assert crowd.look("b") == 2
+    assert [crowd.record_poll(name) for name in ("a", "b", "a")] == [1, 2, 2]
+    now[0] = SESSION_TIMEOUT
+    assert crowd.record_poll("b") == 2
     now[0] += 1
-    assert crowd.look("b") == 1
+    assert crowd.record_poll("b") == 1
 
 
 def test_few_look_as_often_as_they_like_and_many_share() -> None:

@@ -89,8 +89,8 @@ def acts(run: Run) -> dict[str, Callable[[], object]]:
         "label": lambda: run_actions.label([run.id], note="Ben was here"),
         "delete": lambda: run_actions.delete(run),
         "publish": lambda: run_actions.publish(run),
-        "sweep": lambda: sweeps.begin(ready.plan()),
-        "study": lambda: sweeps.bring(b"", "journal.log"),
+        "sweep": lambda: sweeps.start(ready.plan()),
+        "study": lambda: sweeps.import_study(b"", "journal.log"),
         "set": lambda: own_choice.keep_text("to be or not to be " * 50, "characters"),
     }
 
@@ -215,7 +215,7 @@ def test_where_one_logs_in_to_watch_nothing_is_seen_before(
     assert [title.value for title in app.title] == ["Log in to watch"]
     assert keys(app) == {"login-door-default"}
     assert "A secret plan" not in said(app)
-    assert "A secret plan" in said(opened(BEN, RUNS))
+    assert f"open-{run.id}" in keys(opened(BEN, RUNS))
 
 
 def test_who_comes_back_is_where_they_were_with_what_they_edited(store: RunStore) -> None:

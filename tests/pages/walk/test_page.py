@@ -53,7 +53,7 @@ def _nothing_is_given_away(at, step):
     for picker in pickers:
         names = {option.partition(":")[0] for option in picker.options}
         assert not names & step.hidden, step.name
-    assert "A mistake worth seeing" not in " ".join(shown)
+    assert "Mistake:" not in " ".join(shown)
 
 
 def test_the_answer_reveals_what_was_hidden_and_stays(store):

@@ -83,7 +83,7 @@ def test_a_shorter_batch_says_what_it_cut(open_page):
     assert "Shape **(2, 7)**: 28.6 %" in said(app)
     app.slider[0].set_value(5).run()
     assert "2 words were cut" in app.warning[0].value
-    assert "sentence 1 lost “d e”" in app.warning[0].value
+    assert "Sentence 1 lost “d e”" in app.warning[0].value
 
 
 def test_too_many_sentences_are_said(open_page):

@@ -20,7 +20,7 @@ def load_corpus(
 ) -> TextData:
     """Make the splits of a corpus on the CPU; the same seed makes the same ones.
 
-    Nothing is downloaded, so ``progress`` is told nothing.
+    Nothing is downloaded: ``progress`` is not called.
 
     The grammar's sentences are drawn independently, so a short one may stand in two splits: the
     lowest possible loss holds for independent draws. Of a text the first 80 % are for training, in

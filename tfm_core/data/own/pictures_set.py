@@ -33,7 +33,7 @@ TEST = PARTS.index("test")
 VALIDATION = PARTS.index("validation")
 MIN_PICTURES = 24
 """Pictures that a set must have: eight for validation, some for the test, and some to learn."""
-_UNEVEN = 5  # times as many pictures in one class as in another, from which on it is said
+_UNEVEN = 5  # ratio of class sizes from which a warning is given
 
 Level = Literal["problem", "warning", "note"]
 
@@ -85,7 +85,7 @@ def counts(pictures: Pictures, parts: npt.NDArray[np.int8]) -> npt.NDArray[np.in
 
 
 def duplicates(pictures: Pictures, parts: npt.NDArray[np.int8]) -> Duplicates:
-    """Return how many pictures are there more than once."""
+    """Return counts of identical pictures."""
     same: dict[bytes, list[int]] = defaultdict(list)
     for at, image in enumerate(pictures.images):
         same[image.tobytes()].append(at)

@@ -45,8 +45,8 @@ def task_of(own: OwnSet) -> OwnPicturesTaskConfig:
 def proposals(own: OwnSet) -> list[Proposal]:
     """Return experiments on a set: a quick look, the usual one and a careful one.
 
-    Their sizes follow from the pictures: patches that leave some seven in a row, and as many steps
-    as read each picture some twenty times. Raises ValueError.
+    Sizes follow from the pictures: about seven patches in a row, and enough steps to read each
+    picture about twenty times. Raises ValueError.
     """
     task = task_of(own)
     n_train, batch = task.n_learned - task.n_validation, 64

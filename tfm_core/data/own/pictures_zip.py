@@ -218,7 +218,7 @@ def _from_arrays(
     choices: ReadingChoices,
     left_out: LeftOut,
 ) -> Pictures:
-    """Read the IDX files or tables in a zip without pictures, and leave out what is beside them."""
+    """Read the IDX files or tables in a zip without pictures, and skip all other files."""
     for entry in packed.others:
         if entry not in arrays:
             left_out.add(entry.filename, N_("It has no pictures or labels."))

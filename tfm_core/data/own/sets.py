@@ -54,7 +54,7 @@ _MAX_FILES = 12
 
 
 def _is_file(name: str) -> bool:
-    """Return whether a set may have a file of that name, beside those that every set has."""
+    """Return whether a set may have a file of that name, besides those of every set."""
     return bool(_FILE.fullmatch(name)) and name not in (SET, _KEPT)
 
 
@@ -123,7 +123,7 @@ class OwnSet:
 
     @property
     def has_examples(self) -> bool:
-        """Whether it is a whole set, not just the vocabulary that a run has kept of one."""
+        """Whether it is a whole set, not just a run's copy of the vocabulary."""
         return self.folder.parent.name != VOCABULARY
 
     @property
@@ -255,7 +255,7 @@ def find(set_id: str) -> OwnSet:
 
 
 def find_vocabulary(set_id: str) -> OwnSet:
-    """Return a set, or the vocabulary that a run kept of it. Raises SetMissing and SetDamaged.
+    """Return a set, or a run's copy of its vocabulary. Raises SetMissing and SetDamaged.
 
     Copies are verified by the digests of the set, so that of any run will do.
     """

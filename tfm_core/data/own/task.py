@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 TEXT = "text.txt"
 TEST_TEXT = "test.txt"
-"""Of a set with a test file of its own: nothing of it is learned from."""
+"""The test file of a set that has one: never trained on."""
 
 
 def own_text(set_id: str) -> str:
-    """Return the text of a set. Raises ValueError where it cannot be had."""
+    """Return the text of a set. Raises ValueError if it is missing or damaged."""
     own = sets.find(set_id)
     if own.kind != "text":
         raise StudentError(
@@ -46,7 +46,7 @@ def own_text(set_id: str) -> str:
 def own_test(set_id: str) -> str:
     """Return the test file of a set of a text, "" where its text is split by place.
 
-    Raises ValueError where it cannot be had.
+    Raises ValueError if it is missing or damaged.
     """
     own = sets.find(set_id)
     return own.content(TEST_TEXT).decode() if TEST_TEXT in own.files else ""
@@ -55,8 +55,7 @@ def own_test(set_id: str) -> str:
 def own_vocabulary(set_id: str) -> tuple[Cutter, tuple[str, ...]] | None:
     """Return how a set of a text is cut, and its vocabulary; None where the set does not say it.
 
-    It is known where a run has kept it, too. Raises ValueError where it cannot be
-    had.
+    A run's copy will do. Raises ValueError if the set is missing or damaged.
     """
     own = sets.find_vocabulary(set_id)
     if sets.TOKENS not in own.files or own.kind != "text":
@@ -204,8 +203,8 @@ def _known_or_unknown(vocabulary: Vocabulary, token: str) -> str:
 def load_own(config: OwnTextTaskConfig, *, seed: int, progress: Progress | None = None) -> TextData:
     """Return the splits of a set on the CPU; they are the set's own, whatever the seed.
 
-    Nothing is downloaded, so ``progress`` is told nothing. Raises ValueError where
-    the set is missing or damaged.
+    Nothing is downloaded: ``progress`` is not called. Raises ValueError where the set is missing or
+    damaged.
     """
     from tfm_core.data.text_data import TextData, encoded
 

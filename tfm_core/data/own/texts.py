@@ -234,7 +234,7 @@ def _read_test_file(
 ) -> _TestFile:
     """Read a test file in the layout of the main one, where it has the same columns.
 
-    is_guess: nobody chose whether the main file has a header, so that of the test file is guessed.
+    is_guess: the main file's header was guessed, so that of the test file is, too.
     """
     try:
         records = read_records(decoded(raw), is_test=True, width=main.width)
@@ -373,12 +373,17 @@ def _short_enough(
     return remaining, sorted(problems, key=lambda one: one.line or 0)
 
 
+_EMPTY = {
+    "train": N_("No lines are left for training. Shorten sentences or add lines."),
+    "validation": N_("No lines are left for validation. Shorten sentences or add lines."),
+    "test": N_("No lines are left for the test. Shorten sentences or add lines."),
+}
+
+
 def _check_sizes(parts: Mapping[str, Sequence[TextRow]]) -> None:
-    for split in SPLITS:
+    for split, sentence in _EMPTY.items():
         if not parts[split]:
-            raise BadData(
-                "No lines are left for {split}. Allow longer sentences or add lines.", split=split
-            )
+            raise BadData(sentence)
 
 
 def _vocabularies(

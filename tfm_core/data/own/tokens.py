@@ -1,7 +1,7 @@
 """How the sentences of a set are cut into tokens and written again.
 
 Byte-pair encoding (Sennrich et al. 2016) is learned from the training part alone with the library
-``tokenizers``; what is kept of it are the merges, in order, which say all. Every word carries the
+``tokenizers``; only the merges are kept, in order. Every word carries the
 space before it as ``▁`` (Kudo & Richardson 2018), so tokens are joined by writing them on. In a
 running text, where blanks and line breaks count, pieces hold the spaces themselves.
 """
@@ -128,7 +128,7 @@ def _merged_of_text(cutter: Cutter, piece: str) -> list[str]:
 def pieces(text: str) -> list[str]:
     """Cut a sentence into what no merge crosses: words and signs, each with its space.
 
-    Whoever writes ``▁`` means a space: it stands so on every page.
+    A typed ``▁`` is a space, as every page shows it.
     """
     spaced = " ".join(text.replace(SPACE, " ").split())
     return [piece.replace(" ", SPACE) for piece in found_in(_PIECES, f" {spaced}")]
@@ -163,7 +163,7 @@ def learned(unit: str, texts: Iterable[str], *, n_merges: int = MAX_MERGES) -> C
 def learned_from_text(unit: str, text: str, *, has_test: bool = False) -> Cutter:
     """Return how a running text is cut; merges are learned from its training part alone.
 
-    has_test: the test is a text of its own, so that only the validation is held out. The training
+    has_test: the test is a separate text, so only the validation is held out. The training
     part is so many tokens, and merges make fewer tokens: they are learned from a beginning of the
     text that lies within the part that results.
     """

@@ -1,4 +1,4 @@
-"""Numbers: “four thousand and forty two” to 4 0 4 2. The zero that nobody says must be written."""
+"""Numbers: “four thousand and forty two” to 4 0 4 2. Unspoken zeros must be written."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class SentimentClause:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What the rule says of a sentence.
+    """The verdict of the rule on a sentence.
 
     clauses: all of them; counted: places in it of those that count; worth: their sum; decides: the
     ascending word positions that the label hangs on, the joining words that rule clauses out too.
@@ -136,7 +136,7 @@ class SentimentTask(SentenceTask):
 
 
 def judged(words: Sequence[str]) -> Judged | None:
-    """Return what the rule says of a sentence; None where it is none."""
+    """Return the verdict on a sentence; None for what is no sentence of the grammar."""
     clauses: list[SentimentClause] = []
     joins: list[int] = []
     at = 0

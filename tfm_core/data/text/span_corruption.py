@@ -100,7 +100,7 @@ class SpanCorruptionTask(SentenceTask):
 
 
 def n_spans(hidden: int) -> int:
-    """Return in how many spans so many words are hidden."""
+    """Return the number of spans for a number of hidden words."""
     return max(1, round(hidden / MEAN_SPAN))
 
 
@@ -146,7 +146,7 @@ def posterior(src: Sequence[str], percent: int, n_draws: int) -> dict[tuple[str,
 def _fitting(
     src: Sequence[str], hidden: int, spans: int
 ) -> Iterator[tuple[tuple[str, ...], float]]:
-    """Yield the targets of all sentences that hide so many words, with the sentence's chance."""
+    """Yield the targets of all sentences that hide ``hidden`` words, with the sentence's chance."""
     for cuts in combinations(range(1, hidden), spans - 1):
         lengths = iter(_parts(hidden, cuts))
         pattern: list[str | None] = []

@@ -66,12 +66,12 @@ class Nearness:
         """What the three say, in a sentence."""
         row, column = self.beside - self.apart, self.below - self.apart
         if min(row, column) > _PLAIN:
-            return N_("neighbours are more alike than others.")
+            return N_("Neighbours are more alike than others.")
         if row > _PLAIN:
-            return N_("neighbours in a row are more alike than others, those in a column are not.")
+            return N_("Neighbours in a row are more alike than others, those in a column are not.")
         if column > _PLAIN:
-            return N_("neighbours in a column are more alike than others, those in a row are not.")
-        return N_("neighbours are hardly more alike than others.")
+            return N_("Neighbours in a column are more alike than others, those in a row are not.")
+        return N_("Neighbours are hardly more alike than others.")
 
 
 _PLAIN = 0.1  # a difference of mean cosines that can be seen in a map

@@ -1,4 +1,4 @@
-"""Why a run failed, in a sentence that says what would help."""
+"""Errors of the disk and of trainings as sentences that say what would help."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ REFUSALS: dict[int, Sentence] = {
     errno.ENODEV: _SILENT,
     errno.ENOTCONN: _SILENT,
 }
-"""What the operating system refuses, by its error number. Nothing else says it anywhere."""
+"""Sentences by the error numbers of the operating system."""
 
 _OF_WINDOWS = {32: errno.EBUSY, 206: errno.ENAMETOOLONG}
-"""Of ERROR_SHARING_VIOLATION and ERROR_FILENAME_EXCED_RANGE Python makes EACCES and ENOENT."""
+"""Python turns ERROR_SHARING_VIOLATION and ERROR_FILENAME_EXCED_RANGE into EACCES and ENOENT."""
 _NUMBERED = re.compile(r"(?:\(os error |\[errno )(\d+)")
 _IN_WORDS = ("no space left", "disk quota")
 
@@ -59,7 +59,7 @@ logger = logging.getLogger(__name__)
 
 
 class Refused(StudentError):
-    """The operating system refused something: room, permission, an answer of the disk."""
+    """The operating system refused something: space, permission, a response of the disk."""
 
 
 def refusal(error: OSError) -> Sentence:
@@ -83,7 +83,7 @@ def os_errors_as_sentences() -> Iterator[None]:
 
 
 def obstacle(folder: Path) -> Sentence | None:
-    """Return what keeps anything from being written in a folder now, in a sentence, or None."""
+    """Return why a folder cannot be written now, in a sentence, or None."""
     try:
         if shutil.disk_usage(folder).free < _BLOCK:
             return _FULL
@@ -95,7 +95,7 @@ def obstacle(folder: Path) -> Sentence | None:
 
 
 def sentence(error: BaseException, experiment: Experiment, device: str) -> str:
-    """Return what a reader should know about the error that ended a run."""
+    """Return the error that ended a run as a sentence."""
     text = str(error).strip() or N_("no message")
     if _is_out_of_memory(error):
         return resources.out_of_memory(experiment, device)
@@ -117,12 +117,12 @@ def sentence(error: BaseException, experiment: Experiment, device: str) -> str:
 
 
 def is_disk_full(error: OSError) -> bool:
-    """Return whether room on the disk would help."""
+    """Return whether space on the disk would help."""
     return _number(error) in {errno.ENOSPC, errno.EDQUOT}
 
 
 def _number(error: OSError) -> int | None:
-    """Return the error number, which safetensors and shutil say in their words alone."""
+    """Return the error number, which safetensors and shutil only put in their messages."""
     if getattr(error, "winerror", None) in _OF_WINDOWS:
         return _OF_WINDOWS[error.winerror]  # type: ignore[attr-defined]
     if error.errno is not None:

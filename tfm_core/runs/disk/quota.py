@@ -61,11 +61,11 @@ class Bounds:
 def with_eviction(
     root: Path, write: Callable[[], Written], *, last_word_of: Path | None = None
 ) -> Written:
-    """Return what ``write`` returns; on a full disk the trash is emptied, oldest first, meanwhile.
+    """Return what ``write`` returns; on a full disk empty the trash for it, oldest first.
 
-    It is called again after each run that went, so it must leave nothing half done. last_word_of: a
-    run's folder whose spare room is given up, too, where the trash is empty. Raises the OSError of
-    ``write`` where that is another one, or nothing is left to go.
+    ``write`` is called again after each removed run, so it must leave nothing partial.
+    last_word_of: a run's folder whose reserved space is used once the trash is empty. Raises the
+    OSError of ``write`` if it is another one, or nothing is left to remove.
     """
     while True:
         try:
@@ -80,9 +80,9 @@ def with_eviction(
 
 
 def disk_use(root: Path, runs: Sequence[Run], bounds: Bounds | None = None) -> DiskUse:
-    """Return how much room there is. Never raises.
+    """Return how much space there is. Never raises.
 
-    runs: those that lie in ``root``. bounds: what is free is no more than they leave.
+    runs: those in ``root``. bounds: they limit the free space.
     """
     waiting = trash.deleted(root)
     taken = sum(folder_size(run.folder) for run in runs)
@@ -105,10 +105,10 @@ def size_of_sets(root: Path) -> int:
 def evict(root: Path, runs: Sequence[Run], bounds: Bounds, *, keeps: str, more: int = 0) -> int:
     """Delete runs until the rest fits the host's limits; return how many were deleted.
 
-    runs: those that lie in ``root``. keeps: the id of the run that way is made for, which counts.
-    more: bytes of a set that is about to be written.
-    What goes for the number of runs goes into the trash, what goes for its room is gone for good.
-    Raises LimitReached, in a sentence, where nothing is left that may go; then nothing went.
+    runs: those in ``root``. keeps: the id of the run that needs the space; it counts. more: bytes
+    of a data set that is about to be written. Runs above the number go to the trash; runs above the
+    size are removed for good. Raises LimitReached, in a sentence, if not enough may be deleted;
+    then nothing is.
     """
     if bounds == Bounds():
         return 0
@@ -129,7 +129,7 @@ def evict(root: Path, runs: Sequence[Run], bounds: Bounds, *, keeps: str, more: 
 
 
 def _n_too_many(n_runs: int, n_may_go: int, bounds: Bounds) -> int:
-    """Return how many runs must go for their number. Raises LimitReached."""
+    """Return how many runs are too many. Raises LimitReached if fewer may be deleted."""
     n = 0 if bounds.runs is None else max(0, n_runs - bounds.runs)
     if n > n_may_go:
         raise LimitReached(
@@ -142,9 +142,9 @@ def _n_too_many(n_runs: int, n_may_go: int, bounds: Bounds) -> int:
 def _n_too_large(
     root: Path, runs: Sequence[Run], oldest: Sequence[Run], bounds: Bounds, beside: int
 ) -> tuple[int, int]:
-    """Return how many runs must go for their room, and how many of the trash before them.
+    """Return how many runs to delete for their size, and how many of the trash before them.
 
-    beside: bytes that sets take. Raises LimitReached.
+    beside: bytes of data sets. Raises LimitReached.
     """
     if bounds.disk is None:
         return 0, 0
@@ -168,9 +168,9 @@ def _n_too_large(
 
 
 def folder_size(folder: Path) -> int:
-    """Return the bytes that a run's folder takes on the disk. Never raises.
+    """Return the bytes of a run's folder on the disk. Never raises.
 
-    Counted anew when a file came, went or was replaced: that changes the time of its folder.
+    Cached until a file is added, removed or replaced, which changes the time of its folder.
     """
     times = []
     for part in _PARTS:
@@ -202,7 +202,7 @@ def _may_go(run: Run) -> bool:
 
 
 def _free(root: Path) -> int:
-    """Return the bytes that are free on the disk of a folder that need not be there yet."""
+    """Return the free bytes on the disk of a folder that need not exist yet."""
     for folder in (root, *root.parents):
         try:
             return shutil.disk_usage(folder).free
@@ -216,7 +216,7 @@ _RESERVE_BYTES = 8192
 
 
 def reserve(folder: Path) -> None:
-    """Lay the spare room in, unless it is there. Raises OSError."""
+    """Reserve space for the final status, unless it is reserved. Raises OSError."""
     if not (folder / RESERVE).exists():
         # random: a compressing disk would reserve nothing for zeros
         try:
@@ -227,7 +227,7 @@ def reserve(folder: Path) -> None:
 
 
 def release_reserve(folder: Path) -> bool:
-    """Free the spare room; return whether there was any. Never raises."""
+    """Free the reserved space; return whether there was any. Never raises."""
     try:
         (folder / RESERVE).unlink()
     except OSError:

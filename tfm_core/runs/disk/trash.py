@@ -25,7 +25,7 @@ KEPT_SECONDS = 24 * 3600.0
 """How long a deleted run can be restored, unless its space is needed."""
 
 GOING = ".gone-"
-"""How a folder is called while it is removed; what is left of it is swept later."""
+"""The prefix of a folder that is being removed; its rest is cleaned up later."""
 
 logger = logging.getLogger(__name__)
 
@@ -39,9 +39,9 @@ class Deleted:
 
 
 def put(root: Path, run_id: str) -> None:
-    """Put a run into the trash. Raises OSError.
+    """Move a run to the trash. Raises OSError.
 
-    Where the disk is so full that the trash cannot be made, the run is removed for good.
+    If a full disk keeps the trash from being created, the run is removed for good.
     """
     try:
         (root / FOLDER).mkdir(exist_ok=True)
@@ -50,12 +50,12 @@ def put(root: Path, run_id: str) -> None:
             raise
         remove(root / run_id)
         return
-    os.utime(root / run_id)  # its age counts from now on
+    os.utime(root / run_id)  # its age counts from now
     rename(root / run_id, root / FOLDER / run_id)
 
 
 def restore(root: Path, run_id: str) -> bool:
-    """Take a run out of the trash; return whether it was there. Raises OSError."""
+    """Restore a run from the trash; return whether it was there. Raises OSError."""
     try:
         rename(root / FOLDER / run_id, root / run_id)
     except FileNotFoundError:
@@ -64,9 +64,9 @@ def restore(root: Path, run_id: str) -> bool:
 
 
 def expires_at(root: Path, run_id: str) -> float | None:
-    """Return until when (Unix time) a run can be brought back, None where it cannot. Never raises.
+    """Return until when (Unix time) a run can be restored, or None. Never raises.
 
-    Sooner, if its room is needed.
+    Sooner, if its space is needed.
     """
     try:
         return (root / FOLDER / run_id).stat().st_mtime + KEPT_SECONDS
@@ -75,7 +75,7 @@ def expires_at(root: Path, run_id: str) -> float | None:
 
 
 def deleted(root: Path) -> list[Deleted]:
-    """Return the runs in the trash, those first that were deleted first. Never raises."""
+    """Return the runs in the trash, oldest deletion first. Never raises."""
     runs = list[Deleted]()
     with contextlib.suppress(OSError), os.scandir(root / FOLDER) as entries:
         runs.extend(
@@ -87,20 +87,20 @@ def deleted(root: Path) -> list[Deleted]:
 
 
 def empty(root: Path, *, older_than: float = 0.0) -> int:
-    """Remove what was deleted so many seconds ago or more; return how many runs. Never raises."""
+    """Remove runs deleted at least so many seconds ago; return how many. Never raises."""
     old = [one for one in deleted(root) if time.time() - one.deleted >= older_than]
     return sum(remove(one.folder) for one in (old if older_than else deleted(root)))
 
 
 def remove_oldest(root: Path) -> bool:
-    """Remove the run that was deleted first; return whether there was one. Never raises."""
+    """Remove the oldest deleted run; return whether there was one. Never raises."""
     return any(remove(one.folder) for one in deleted(root))
 
 
 def remove(folder: Path) -> bool:
     """Remove a folder for good; return whether this call did it. Never raises."""
     going = folder.with_name(f"{GOING}{secrets.token_hex(6)}")
-    ownership.note_removed(folder)  # first: it must not come back from a store meanwhile
+    ownership.note_removed(folder)  # first: it must not return from a store meanwhile
     try:
         rename(folder, going)
     except FileNotFoundError:  # another server was quicker

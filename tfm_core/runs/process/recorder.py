@@ -85,7 +85,7 @@ class Recorder:
     def change(self, state: State, reason: str | None = None, **facts: Any) -> None:
         """Write another state at once, and for after a power cut. Raises OSError.
 
-        How a run ended is written on a full disk, too, in the room kept back for it.
+        On a full disk the final status uses the space reserved for it.
         """
         self.status = dataclasses.replace(self.status, state=state, reason=reason, **facts)
         quota.with_eviction(

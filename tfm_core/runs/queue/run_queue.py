@@ -58,16 +58,16 @@ LOOK_SECONDS = 0.5
 """How often to look for changes by other servers; this one's wake the queue."""
 
 MEND_SECONDS = 30.0
-"""How often to look for runs that wait without a ticket."""
+"""How often to look for queued runs without a ticket."""
 
 RETRY_SECONDS = 3.0
-"""How long a run is left alone that could not be started, on a full disk say."""
+"""How long to wait before retrying a run that could not start, such as on a full disk."""
 
 REFUSED_SECONDS = 30.0
-"""How long a run is left alone that its cluster does not take, so that others have their turn."""
+"""How long to wait before retrying a run that its cluster refused: others get their turn."""
 
 PATIENCE_SECONDS = 10.0
-"""How long to leave the starting to another server; one that is suspended must not stop all."""
+"""How long to leave starting to another server, which may be suspended."""
 
 logger = logging.getLogger(__name__)
 
@@ -122,10 +122,9 @@ class RunQueue:
 
     @os_errors_as_sentences()
     def submit(self, run: Run) -> int:
-        """Let a new run wait for its turn; return how many runs were deleted for it.
+        """Queue a new run; return how many runs were deleted for it.
 
-        Raises LimitReached or ValueError, in a sentence. A run that is refused is stopped, with the
-        reason.
+        Raises LimitReached or ValueError, in a sentence. A refused run is stopped, with the reason.
         """
         status = run.status
         if status.state != "queued":
@@ -150,9 +149,9 @@ class RunQueue:
         return gone
 
     def one_at_a_time(self) -> contextlib.AbstractContextManager[None]:
-        """Keep other threads and servers from starting runs: count and start under this lock.
+        """Lock the counting and starting of runs against other threads and servers.
 
-        Raises StudentError, in a sentence, where others keep it for too long.
+        Raises StudentError, in a sentence, if others hold the lock for too long.
         """
         return limit_lock(self.store.root, "runs")
 
@@ -195,28 +194,27 @@ class RunQueue:
 
     @os_errors_as_sentences()
     def admit(self, run: Run) -> int:
-        """Keep a run that was brought from elsewhere; return how many were deleted for it.
+        """Admit an imported run; return how many runs were deleted for it.
 
-        Raises LimitReached, in a sentence, where this server would not train one like it, or has
-        no room.
+        Raises LimitReached, in a sentence, if it exceeds the limits of this server.
         """
         self.limits.check(run.experiment, n_queued=0)
         with self.one_at_a_time():
             return self._make_way(run)
 
     def _check_data(self, run: Run) -> None:
-        """Raise ValueError, in a sentence, where a run learns from a set that is not there."""
+        """Raise ValueError, in a sentence, if a run's data set is missing."""
         with place.below(self.store.root):
             sets.check(run.experiment.task)
 
     def position(self, run_id: str) -> int | None:
-        """Return the place of a run in the line, from 1, or None where it doesn't wait."""
+        """Return the position of a run in the queue, from 1, or None."""
         waiting = tickets.waiting(self.store.root)
         return waiting.index(run_id) + 1 if run_id in waiting else None
 
     @property
     def is_working(self) -> bool:
-        """Whether the thread lives that starts the waiting runs."""
+        """Whether the thread that starts waiting runs is alive."""
         return self._thread is not None and self._thread.is_alive()
 
     def n_running(self) -> int:
@@ -227,7 +225,7 @@ class RunQueue:
         return quota.evict(self.store.root, self._mine(), self.bounds, keeps=run.id)
 
     def _mine(self) -> list[Run]:
-        """Return the runs but for those of servers that share a store with this one."""
+        """Return this server's runs, without those of other servers on the same store."""
         return [run for run in self.store.kept() if not ownership.is_theirs(run.folder)]
 
     def _work(self) -> None:
@@ -267,10 +265,10 @@ class RunQueue:
                 places -= self._try_to_start(run_id)
 
     def _mend(self, *, at_once: bool) -> None:
-        """Give a ticket to runs that wait without one: a server was killed before it wrote it.
+        """Give a ticket to queued runs without one: a server was killed before it wrote it.
 
-        Unless at_once, only to those that had none at the last look either: one that was just made
-        is being given its ticket.
+        Unless at_once, only to those that had none at the last look either: a new run is about to
+        get its ticket.
         """
         self._mend_at = time.monotonic() + MEND_SECONDS
         waiting = tickets.waiting(self.store.root)
@@ -281,7 +279,7 @@ class RunQueue:
         self._lost = {run.id for run in lost}
 
     def _queued(self) -> list[Run]:
-        """Return the runs in the state "queued"; of those that were over only news are read."""
+        """Return the runs in the state "queued"; a status is read only if it changed."""
         waiting, over = list[Run](), dict[str, tuple[int, int]]()
         for run in self._mine():
             try:
@@ -298,7 +296,7 @@ class RunQueue:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[bool]:
-        """Keep other servers from counting and starting meanwhile; return whether to start any."""
+        """Lock counting and starting against other servers; return whether to start any."""
         path = self.store.root / tickets.FOLDER / "lock"
         try:
             lock = locks.lock(path)
@@ -316,7 +314,7 @@ class RunQueue:
             locks.unlock(lock)
 
     def _try_to_start(self, run_id: str) -> bool:
-        """Start a waiting run; return whether it was. What goes wrong is noted, and tried again."""
+        """Start a waiting run; return whether it started. Errors are noted, and it is retried."""
         folder = self.store.root / run_id
         if tickets.in_backoff(folder):
             return False
@@ -337,7 +335,7 @@ class RunQueue:
         return is_started
 
     def _waiting_run(self, run_id: str) -> Run | None:
-        """Return the run of a ticket; where it doesn't wait any more the ticket is removed."""
+        """Return the run of a ticket; remove the ticket if the run no longer waits."""
         try:
             run = self.store.get(run_id)
         except RunNotFound:

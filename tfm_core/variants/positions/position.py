@@ -30,7 +30,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Added:
-    """What a kind that is added to embeddings says of itself.
+    """The part of a kind that is added to embeddings.
 
     latex: what is added to token t, of_words: the same for the words of a model that has patches
     too, first: for a CLS token at 0, or None where it gets nothing. rows: equations for all of it
@@ -49,7 +49,7 @@ class Added:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inside:
-    """What a kind that acts inside attention says of itself.
+    """The part of a kind that acts inside attention.
 
     query, key: what is multiplied, in LaTeX; plus: what follows the product, or ""; where: an
     equation that explains it, or "". title: of what is added to the scores in the walk, or of the

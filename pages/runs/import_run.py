@@ -15,10 +15,10 @@ from pages.ui.navigation import page_table
 from pages.ui.runs import run_actions, runs_access
 from pages.ui.typed import MAX_MEGABYTES, escape
 
-_CAME = "bring-run"
+_IMPORTED = "bring-run"
 
 
-def part() -> None:
+def import_area() -> None:
     if visitors.why_not():
         return  # the page shows the reason
     file_drop.file_drop(
@@ -30,11 +30,11 @@ def part() -> None:
         help=_("No code runs. Larger zips: `python -m tfm_core import FILE`."),
         take=_take,
     )
-    _came()
+    _imported_row()
 
 
-def _came() -> None:
-    run_id = st.session_state.get(_CAME)
+def _imported_row() -> None:
+    run_id = st.session_state.get(_IMPORTED)
     if run_id is None:
         return
     try:
@@ -42,7 +42,7 @@ def _came() -> None:
     except ValueError:
         run = None
     if run is None or run.id == state.current_run_id():
-        st.session_state.pop(_CAME, None)
+        st.session_state.pop(_IMPORTED, None)
         return
     name = escape(run.meta.name)
     words = _("Imported “{name}”; its files are sound.", name=name)
@@ -63,11 +63,11 @@ def _take(file: Any) -> None:
     """Import a zip. Raises ValueError and OSError if that fails."""
     bar = st.progress(0.0, _("Reading the zip"))
 
-    def hear(share: float, words: str) -> None:
+    def show_progress(share: float, words: str) -> None:
         bar.progress(share, _(words))
 
     try:
-        run = run_actions.import_run(io.BytesIO(file.getvalue()), hear)
+        run = run_actions.import_run(io.BytesIO(file.getvalue()), show_progress)
     finally:
         bar.empty()
-    st.session_state[_CAME] = run.id
+    st.session_state[_IMPORTED] = run.id
