@@ -1,7 +1,7 @@
-"""Reading what anybody may have written: plain files of a bounded size, and the values in them.
+"""Read untrusted files: plain ones of a bounded size, and the values in them.
 
-Nobody knows who wrote a file in a folder, so each reader of one asks here for its content, and
-checks every value that it uses. All checks are total: they answer, whatever they are given.
+Run folders are untrusted input: every reader gets a file's content here and validates each value.
+Each check returns a bool for any input and never raises.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from tfm_core.disk import patiently
 from tfm_core.sentences import StudentError
 
 MAX_STEP_NUMBER = 10**9
-"""Steps of a training that a file may speak of; configurations take fewer."""
+"""The largest step number in a file; configurations take fewer."""
 _ONLY_LOOK = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
-_FIRST_YEAR, _LAST_YEAR = 2000, 9000  # far from the ends of the calendar: zones can be added
+_FIRST_YEAR, _LAST_YEAR = 2000, 9000  # so that converting the zone cannot overflow
 
 
 class Unreadable(StudentError):
@@ -30,7 +30,7 @@ class Unreadable(StudentError):
 
 
 def open_plain(path: Path) -> int:
-    """Open a file to read and return its descriptor; what is no plain file is not even waited for.
+    """Open a plain file for reading and return its descriptor; never wait for anything else.
 
     A pipe would block its reader for ever, and a link may lead out of the folder. Raises
     FileNotFoundError where there is nothing, and Unreadable.
@@ -51,10 +51,10 @@ def open_plain(path: Path) -> int:
 
 
 def is_plain(path: Path) -> bool:
-    """Say whether there is a plain file, and not a link to one."""
+    """Return whether there is a plain file, and not a link to one."""
     try:
         return stat.S_ISREG(os.lstat(path).st_mode)
-    except OSError:  # none, or in a folder that lets nobody look
+    except OSError:  # missing, or in an unreadable folder
         return False
 
 
@@ -90,12 +90,12 @@ def object_of(path: Path, *, most: int) -> dict[str, Any]:
 
 
 def is_whole(value: object, low: int, high: int) -> TypeGuard[int]:
-    """Say whether a value is a whole number from ``low`` to ``high``."""
+    """Return whether a value is a whole number from ``low`` to ``high``."""
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
 def is_number(value: object, low: float, high: float) -> TypeGuard[float]:
-    """Say whether a value is a finite number from ``low`` to ``high``."""
+    """Return whether a value is a finite number from ``low`` to ``high``."""
     return (
         isinstance(value, int | float)
         and not isinstance(value, bool)
@@ -105,22 +105,22 @@ def is_number(value: object, low: float, high: float) -> TypeGuard[float]:
 
 
 def is_text(value: object, most: int) -> TypeGuard[str]:
-    """Say whether a value is Unicode of at most ``most`` characters; half a character is none."""
+    """Return whether a value is valid Unicode of at most ``most`` characters."""
     return isinstance(value, str) and len(value) <= most and _HALVES.search(value) is None
 
 
 def is_line(value: object, most: int) -> TypeGuard[str]:
-    """Say whether a value is one printable line that is not empty."""
+    """Return whether a value is one printable line that is not empty."""
     return isinstance(value, str) and 0 < len(value) <= most and value.isprintable()
 
 
 def is_device(value: object) -> TypeGuard[str]:
-    """Say whether a value may name a device, as ``cpu`` and ``cuda:1`` do; it need not be there."""
+    """Return whether a value is a device name such as ``cpu`` or ``cuda:1``."""
     return isinstance(value, str) and _DEVICE.fullmatch(value) is not None
 
 
 def is_moment(value: object) -> TypeGuard[str]:
-    """Say whether a value is a time of ISO 8601 with its zone, in a year that has come or may."""
+    """Return whether a value is an ISO 8601 time with a zone, in a plausible year."""
     if not is_line(value, 64):
         return False
     try:

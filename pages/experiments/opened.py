@@ -19,6 +19,7 @@ from pages.ui.settings.drafts import Draft
 from tfm_core.config import FAMILIES, Experiment
 from tfm_core.inspect.compare.differences import differences
 from tfm_core.inspect.experiments import DEMONSTRATIONS
+from tfm_core.inspect.experiments.catalogue import BY_THEME
 from tfm_core.inspect.experiments.demonstration import THEMES, Arm, Demonstration
 from tfm_core.inspect.experiments.demonstration import question as question_of
 from tfm_core.inspect.experiments.result import ExperimentRuns, RunIndex, missing
@@ -29,6 +30,8 @@ EXPERIMENT = parameters.named(
     {name: demonstration.title for name, demonstration in DEMONSTRATIONS.items()},
     key="experiment-shown",
 )
+
+_THEME_LABELS = {one.name: THEMES[theme] for theme, group in BY_THEME.items() for one in group}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ def choose(index: RunIndex) -> Demonstration:
     def label(name: str) -> str:
         tick = "✓ " if name in trained else ""
         each = DEMONSTRATIONS[name]
-        return f"{tick}{_(THEMES[each.theme])}: {_(each.title)}"
+        return f"{tick}{_(_THEME_LABELS[each.name])}: {_(each.title)}"
 
     problem = view_link.receive(EXPERIMENT)
     name = st.selectbox(

@@ -56,7 +56,7 @@ def test_merges_make_fewer_chips_and_what_is_chosen_can_be_read_in_both_themes(
     box = tab.main.get_by_role("textbox", name="Your sentences")
     box.fill("a\n" * 9)
     box.press("Control+Enter")
-    expect(tab.main.get_by_role("alert")).to_contain_text("9 sentences are too many")
+    expect(tab.main.get_by_role("alert")).to_contain_text("There are 9 sentences")
     expect(box).to_have_value("a\n" * 9)
 
 

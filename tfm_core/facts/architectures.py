@@ -41,7 +41,7 @@ class Architecture:
 
 _WORDS, _LONGEST = 10_000, 5_000
 _DROPPED_AFTER = N_(
-    "The notebook applies dropout after each norm; here, as in the paper, before the sum."
+    "Dropout is before the sum, as in the paper; the notebook has it after each norm."
 )
 _SIZES: dict[str, object] = {
     "d_model": 512, "n_heads": 8, "d_ff": 2048, "dropout": 0.1, "norm_first": False,
@@ -72,8 +72,7 @@ FROM_TEXTS = (
         10,
         10,
         batch=2,
-        note=Paragraph("facts/study-encoder"
-        ),
+        note=Paragraph("facts/study-encoder"),
     ),
     Architecture(
         "text-transformer",
@@ -84,11 +83,7 @@ FROM_TEXTS = (
         10,
         59_610_896,
         batch=2,
-        note=joined(
-            Paragraph("facts/study-transformer"
-            ),
-            _DROPPED_AFTER
-        ),
+        note=joined(Paragraph("facts/study-transformer"), _DROPPED_AFTER),
     ),
     Architecture(
         "text-simple",
@@ -99,8 +94,7 @@ FROM_TEXTS = (
         50,
         26_583_040,
         batch=2,
-        note=Paragraph("facts/study-attention"
-        ),
+        note=Paragraph("facts/study-attention"),
     ),
     Architecture(
         "text-synthetic",
@@ -111,8 +105,7 @@ FROM_TEXTS = (
         100,
         43_747_256,
         batch=5,
-        note=Paragraph("facts/study-synthetic"
-        ),
+        note=Paragraph("facts/study-synthetic"),
     ),
     Architecture(
         "text-sentiment",
@@ -123,8 +116,7 @@ FROM_TEXTS = (
         1,
         9_129_987,
         batch=32,
-        note=Paragraph("facts/study-sentiment"
-        ),
+        note=Paragraph("facts/study-sentiment"),
     ),
     Architecture(
         "text-korean",
@@ -134,8 +126,7 @@ FROM_TEXTS = (
         20,
         25,
         62_543_680,
-        note=Paragraph("facts/study-translation"
-        ),
+        note=Paragraph("facts/study-translation"),
     ),
     Architecture(
         "text-vit",
@@ -147,8 +138,7 @@ FROM_TEXTS = (
         ImageShape(28, 1, 10),
         n_parameters=1_770,
         batch=128,
-        note=Paragraph("facts/study-vit"
-        ),
+        note=Paragraph("facts/study-vit"),
     ),
 )  # fmt: skip
 """The models, in the order of the notebooks."""
@@ -216,7 +206,7 @@ def _vit(
 def _digits() -> Architecture:
     model = ViTConfig(d_model=64, n_heads=4, d_ff=128, n_layers=4, patch_size=7, pooling="cls")
     shape = ImageShape(28, 1, 10)
-    return Architecture("vit-mnist", N_("ViT for MNIST, ours"), model, shape, 0, 0, 139_018)
+    return Architecture("vit-mnist", N_("ViT for MNIST, this app"), model, shape, 0, 0, 139_018)
 
 
 _DOSOVITSKIY = N_("Dosovitskiy et al. 2021, Table 1")

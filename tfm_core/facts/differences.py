@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from tfm_core.config import FAMILIES, ModelConfig
+from tfm_core.config import FAMILIES
 from tfm_core.facts.architectures import Architecture
 from tfm_core.facts.compute import macs
 from tfm_core.facts.parameter_table import parameter_table
@@ -20,10 +20,10 @@ SHAPE_LABELS = {
     "head": N_("Head"),
     "n_segments": N_("Segment embeddings"),
     "scale_embedding": "Embeddings times sqrt(d_model)",
-    "has_source": N_("Reads a source"),
-    "n_labels": N_("Labels to choose from"),
+    "has_source": N_("Has a source"),
+    "n_labels": N_("Number of labels"),
     "mask_id": N_("Id of the mask token (0: none)"),
-    "image_size": N_("Pixels to a side"),
+    "image_size": N_("Pixels per side"),
     "n_classes": "Classes",
 }
 
@@ -35,7 +35,7 @@ def differences(first: Architecture, second: Architecture) -> list[str]:
     if one.family != other.family:
         changes.append(
             N_(
-                "{label} is of the family {label_2}, {first_label} of the family {label_3}.",
+                "Family: {label} is {label_2}, {first_label} is {label_3}.",
                 label=second.label,
                 label_2=FAMILIES[other.family].label,
                 first_label=first.label,
@@ -43,42 +43,29 @@ def differences(first: Architecture, second: Architecture) -> list[str]:
             )
         )
     old, new = one.model_dump(), other.model_dump()
-    limited = [_has_limit(model) for model in (one, other)]
+    # with a table of positions, a model can't read more than ``max_len`` tokens
+    limited = [POSITIONS[getattr(m, "position", "none")].has_table for m in (one, other)]
     for name in (name for name in new if name in old and name != "family"):
         if name == "max_len" and not all(limited):
             changes += _limits(first, second, *limited)
         elif old[name] != new[name]:
             label = type(other).model_fields[name].title or name
-            changes.append(
-                N_(
-                    "{label}: {new} instead of {old}.",
-                    label=label,
-                    new=_value_text(new[name]),
-                    old=_value_text(old[name]),
-                )
-            )
+            changes.append(_changed(label, old[name], new[name]))
     old, new = asdict(first.shape), asdict(second.shape)
     for name in (name for name in new if name in old):
         if name == "pad_id" and None not in (old[name], new[name]):
             continue  # which number it has says nothing of a model
         if old[name] != new[name]:
             label = SHAPE_LABELS.get(name, name.replace("_", " ").capitalize())
-            changes.append(
-                N_(
-                    "{label}: {new} instead of {old}.",
-                    label=label,
-                    new=_value_text(new[name]),
-                    old=_value_text(old[name]),
-                )
-            )
+            changes.append(_changed(label, old[name], new[name]))
     if first.model == second.model and first.shape == second.shape:
         return []
     return [*changes, *_sizes(first, second)]
 
 
-def _has_limit(model: ModelConfig) -> bool:
-    """Return whether a model can read no more than ``max_len`` tokens: as a table of positions."""
-    return POSITIONS[getattr(model, "position", "none")].has_table
+def _changed(label: str, old: object, new: object) -> Sentence:
+    values = {"new": _value_text(new), "old": _value_text(old)}
+    return N_("{label}: {new}, not {old}.", label=label, **values)
 
 
 def _limits(
@@ -90,7 +77,7 @@ def _limits(
     limited, other = (second, first) if is_second else (first, second)
     return [
         N_(
-            "Longest sequence: {label} has a table of {n:,} positions; {other} has no limit.",
+            "Longest sequence: {label} has {n:,} positions; {other} has no limit.",
             label=limited.label,
             n=limited.model.model_dump()["max_len"],
             other=other.label,
@@ -106,7 +93,7 @@ def _sizes(first: Architecture, second: Architecture) -> list[str]:
     ]
     return [
         N_(
-            "It has {ratio} the parameters: {counts:,} instead of {counts_2:,}.",
+            "It has {ratio} the parameters: {counts:,}, not {counts_2:,}.",
             ratio=_ratio(counts[1], counts[0]),
             counts=counts[1],
             counts_2=counts[0],

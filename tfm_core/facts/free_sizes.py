@@ -1,4 +1,4 @@
-"""A model of text with vocabularies and lengths of one's own, not its task's. Torch-free."""
+"""A model of text with chosen vocabularies and lengths, not its task's. Torch-free."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def resized(known: Architecture, sizes: FreeSizes) -> Architecture:
     """
     names = offered(known.shape)
     own = asdict(sizes_of(known))
-    asked = {name: size for name, size in asdict(sizes).items() if size and name in names}
-    if all(own[name] == size for name, size in asked.items()):
+    changed = {name: size for name, size in asdict(sizes).items() if size and name in names}
+    if all(own[name] == size for name, size in changed.items()):
         return known
     assert isinstance(known.shape, TextShape)
-    new = FreeSizes(**(own | asked))
+    new = FreeSizes(**(own | changed))
     if not known.shape.has_source:
         new = replace(new, src_vocabulary=new.tgt_vocabulary)
     _check_positions(known, new)

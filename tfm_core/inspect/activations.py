@@ -5,6 +5,7 @@ The slope is autograd's; the inputs are those of the run's probe. torch is impor
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -21,7 +22,7 @@ from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.record import resolve
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import Tensor
 
 Floats = npt.NDArray[np.floating[Any]]
 LOW, HIGH, POINTS = -4.0, 4.0, 321
@@ -81,33 +82,22 @@ def _given(folder: Path, mark: int) -> tuple[Given, ...]:
     run = Run(folder)
     model, _step = model_of(run)
     layers = {name: one for name, one in model.named_modules() if isinstance(one, FeedForward)}
-    config = run.experiment.model_as(
-        BlockConfig, N_("This model has no feed-forward layer, so no activation.")
-    )
+    config = run.experiment.model_as(BlockConfig, N_("This model has no feed-forward layer."))
     seen: dict[str, list[Tensor]] = {name: [] for name in layers}
-    handles = [
-        _bent(one).register_forward_hook(
-            lambda _module, _inputs, output, name=name: seen[name].append(output.flatten())
-        )
-        for name, one in layers.items()
-    ]
     probe = run.probe()
-    try:
-        with torch.no_grad():
-            for index, item in enumerate(probe.items):
-                picture = None if probe.images is None else probe.images[index]
-                model(*inputs_of(run, item, picture))
-    finally:
-        for handle in handles:
-            handle.remove()
+    with ExitStack() as undo, torch.no_grad():
+        for name, one in layers.items():
+
+            def keep(_module: Any, _inputs: Any, output: Tensor, name: str = name) -> None:
+                seen[name].append(output.flatten())
+
+            bent = one.up if one.gate is None else one.gate  # the matrix before the activation
+            undo.enter_context(bent.register_forward_hook(keep))
+        for index, item in enumerate(probe.items):
+            picture = None if probe.images is None else probe.images[index]
+            model(*inputs_of(run, item, picture))
     activation = resolve(ACTIVATIONS[config.activation].function)
     return tuple(_summed(name, torch.cat(parts), activation) for name, parts in seen.items())
-
-
-def _bent(layer: Any) -> nn.Module:
-    """Return the matrix whose product is bent: the gate's, where there is one."""
-    module: nn.Module = layer.up if layer.gate is None else layer.gate
-    return module
 
 
 def _summed(name: str, u: Tensor, activation: Any) -> Given:

@@ -61,13 +61,9 @@ class ActivationCache(dict[str, Tensor]):
         applied = self.of("mask")
         everything = np.ones((1, 1, 1, 1), np.bool_)
         return {
-            name: _four_axes(applied[name].cpu().numpy()) if name in applied else everything
+            name: np.array(applied[name].cpu().numpy(), ndmin=4) if name in applied else everything
             for name in self.of("weights")
         }
-
-
-def _four_axes(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    return mask.reshape((1,) * (4 - mask.ndim) + mask.shape)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """What the probe of an experiment and its snapshots must look like: checked once, when read.
 
-A run's folder may come from anybody. What passes here fits the experiment and itself.
+Run folders are untrusted. What passes here fits the experiment and is consistent.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class AttentionKind:
     is_named_by_written: bool = False
 
 
-_EARLIER = N_("Every token attends to itself and earlier ones.")
+_EARLIER = N_("Every token attends to itself and to earlier ones.")
 
 KINDS: dict[str, AttentionKind] = {
     kind.name: kind
@@ -68,7 +68,7 @@ KINDS: dict[str, AttentionKind] = {
         AttentionKind(
             "blanks",
             N_("Self-attention around blanks"),
-            N_("Every position attends to all positions. A blank is answered in place."),
+            N_("Every position attends to all positions."),
             N_("position"),
             N_("position"),
             Paragraph("probe/blanks-look-for"),
@@ -274,7 +274,7 @@ def written_tokens(
 ) -> tuple[str | None, ...]:
     """Return the token that each row of an example's map writes, or None.
 
-    The true token, or in one's own example what the model wrote, without <eos> if ``is_cut``.
+    The true token, or in the user's own example what the model wrote, without <eos> if ``is_cut``.
     """
     kind = kind_of(experiment, module_name)
     read = axes(experiment, item, module_name).query
@@ -342,6 +342,6 @@ def _parts(module_name: str) -> tuple[str, int, str]:
 
 def _no_attention(module_name: str) -> StudentError:
     return StudentError(
-        "{module_name!r} is not an attention module, such as encoder.layers.0.self_attention.",
+        "{module_name!r} is not an attention module such as encoder.layers.0.self_attention.",
         module_name=module_name,
     )

@@ -111,9 +111,8 @@ def test_a_head_with_a_few_favourites_says_how_many_it_reads():
     cells = np.full((T, T), 1e-9) + np.eye(T, k=3) + np.eye(T, k=-4) + np.eye(T, k=-3) * 0.9
     stats = statistics(head(cells), allowed())
     n = f"{math.exp(stats.entropy[0]):.1f}"
-    assert describe(stats, 0) == f"focused: about {n} tokens per row"
-    assert describe(replace(stats, keys="words"), 0).endswith(f"{n} words per row")
-    assert describe(stats, 0, is_short=True) == f"{n} tokens per row"
+    assert describe(stats, 0) == f"focused: about {n} keys per row"
+    assert describe(stats, 0, is_short=True) == f"{n} keys per row"
 
 
 def test_one_example_has_figures_of_its_own():
@@ -126,10 +125,6 @@ def test_one_example_has_figures_of_its_own():
     masks = {name: mask[1:2] for name, mask in snapshot.masks.items()}
     expected = of_snapshot(experiment, alone, replace(snapshot, attention=cut, masks=masks))[module]
     np.testing.assert_allclose(found.entropy, expected.entropy, rtol=1e-3)
-    assert found.keys == "tokens"  # a, b, c
-    assert (
-        of_example(experiment, example_of(experiment, probe, snapshot, 0))[module].keys == "words"
-    )
 
 
 def test_batches_give_the_figures_of_the_whole():

@@ -104,5 +104,5 @@ def test_a_step_of_the_rnn_grows_with_the_length():
 def test_an_rnn_has_no_positions_to_race():
     from tfm_core.inspect.positions.race import racers
 
-    with pytest.raises(ValueError, match="has no positions to compare"):
+    with pytest.raises(ValueError, match="has no positions"):
         racers(small(rnn_attention.racers("copy", steps=100)["additive"]), steps=100)

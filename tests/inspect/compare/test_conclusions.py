@@ -38,7 +38,7 @@ def test_who_aligns_best_is_held_against_who_answers_best():
     for attention, right, words in [
         ({"RNN": 0.87, "one": 0.7}, {"RNN": 0.6, "one": 0.99}, "not the most accurate"),
         ({"RNN": 0.87, "one": 0.7}, {"RNN": 0.99, "one": 0.6}, "also the most accurate"),
-        ({"RNN": 0.87, "one": 0.7}, {"RNN": 0.99, "one": 0.99}, "does not make it more accurate"),
+        ({"RNN": 0.87, "one": 0.7}, {"RNN": 0.99, "one": 0.99}, "not more accurate"),
         ({"RNN": 0.1, "one": 0.7}, {}, "“one” (70.0%) puts the most attention on the true words"),
     ]:
         assert words in conclusions.best_aligned(attention, right, 500)
@@ -71,11 +71,11 @@ def test_from_which_layer_on_the_answers_stand():
     for says, words in [
         (
             [["x", "y"], ["a", "b"], ["a", "b"]],
-            "2 from layer 1. 0% are",
+            "2 from layer 1. The last layer alone decides 0%.",
         ),
         (
             [["a", "y"], ["a", "y"], ["a", "b"]],
-            "1 from the embedding, 1 from layer 2. 50% are",
+            "1 from the embedding, 1 from layer 2. The last layer alone decides 50%.",
         ),
         ([["x", "y"], ["x", "y"], ["a", "b"]], "None of 2 answers is settled"),
         ([["a"], ["x"], ["a"]], "None of 1 answers is settled"),

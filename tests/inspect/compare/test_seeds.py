@@ -86,5 +86,5 @@ def test_after_the_last_seed_comes_the_first():
 
 def test_a_number_of_seeds_that_is_none_is_refused_in_a_sentence():
     for n in [-1, 0, 1, 21]:
-        with pytest.raises(StudentError, match="choose 2 to 20"):
+        with pytest.raises(StudentError, match="Choose 2 to 20"):
             plan(tiny(), [], n)

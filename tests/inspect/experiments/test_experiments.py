@@ -10,7 +10,8 @@ from tests.pages.made_runs import made_run
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.inspect.compare.differences import differences
 from tfm_core.inspect.experiments import DEMONSTRATIONS
-from tfm_core.inspect.experiments.demonstration import THEMES, by_theme
+from tfm_core.inspect.experiments.catalogue import BY_THEME
+from tfm_core.inspect.experiments.demonstration import THEMES
 from tfm_core.inspect.experiments.findings import conclude
 from tfm_core.inspect.experiments.result import Generated, Result, RunIndex, missing, read
 from tfm_core.inspect.walk.subject import walk_index
@@ -36,10 +37,9 @@ def test_one_setting_differs_where_the_walk_has_its_step(one):
 
 
 def test_every_theme_has_experiments_and_an_unknown_name_says_which_there_are():
-    known = by_theme(DEMONSTRATIONS)
-    assert list(known) == list(THEMES)
-    assert all(known.values())
-    assert sum(map(len, known.values())) == len(DEMONSTRATIONS)
+    assert list(BY_THEME) == list(THEMES)
+    assert all(BY_THEME.values())
+    assert sum(map(len, BY_THEME.values())) == len(DEMONSTRATIONS)
     with pytest.raises(StudentError, match=r"no experiment “perpetuum”; there are .*heads"):
         DEMONSTRATIONS["perpetuum"]
 
@@ -112,7 +112,7 @@ def test_a_conclusion_says_whether_it_was_expected_and_what_other_seeds_say():
     same = conclude(one, {"positions": shares("a", 0.99), "none": shares("b", 0.99)})
     assert same.is_expected is False
     assert same.findings[0].kind == "same"
-    assert "five seeds" in same.verdict
+    assert "run five" in same.verdict
     seeds = conclude(
         one,
         {"positions": shares("a", 0.99, 0.98, 0.97), "none": shares("b", 0.02, 0.03, 0.05)},

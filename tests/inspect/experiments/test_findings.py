@@ -134,7 +134,7 @@ def test_smoothing_is_held_to_be_less_sure_only_where_it_is():
 
 @pytest.mark.parametrize(
     ("second", "words"),
-    [(0.8, "already puts 80%"), (0.1, "nearly equal"), (0.31, "both put about as much")],
+    [(0.8, "puts 80%"), (0.1, "nearly equal"), (0.31, "both put as much")],
 )
 def test_another_scale_is_seen_in_how_sharply_attention_begins(second, words):
     found = findings.sharpened(result(sharpness=0.3), result("other", sharpness=second))
@@ -146,7 +146,7 @@ def test_gradients_far_larger_are_rougher_and_a_little_larger_ones_are_not():
     calm = result(largest_gradient=5.9)
     found = findings.roughened(calm, result("no norm", largest_gradient=48.4))
     assert found.kind == "rougher"
-    assert "48.4, 8 times that of “usual”, 5.9" in found.sentence
+    assert "48.4, 8 times that of “usual” (5.9)" in found.sentence
     found = findings.roughened(calm, result("no norm", largest_gradient=7.0))
     assert found.kind == "same"
     assert "no larger" in found.sentence

@@ -61,7 +61,7 @@ def test_a_run_without_weights_says_so(digits, monkeypatch):
     run = RunStore(digits.folder.parent, recorded=None).fork(digits.id, steps=100)
     for step in run.weight_steps():
         weights.weights_path(run.folder, step).unlink()
-    with pytest.raises(ValueError, match="kept no weights"):
+    with pytest.raises(ValueError, match="saved no weights"):
         answers_by_step(run, picture(run))
 
 

@@ -125,7 +125,7 @@ def test_every_famous_error_raises_and_is_explained(name):
         ("mean", {"dim": "3"}, "There is no axis 3"),
         ("view", {"sizes": "-2, 6"}, "cannot be -2"),
         ("expand", {"sizes": "4"}, "only 1 sizes"),
-        ("expand", {"sizes": "-1, 1, 4"}, "no size yet"),
+        ("expand", {"sizes": "-1, 1, 4"}, "has not"),
         ("unsqueeze", {"dim": "5"}, "There is no axis 5"),
         ("stack", {"dim": "-4"}, "There is no axis -4"),
         ("arange", {"step": "0"}, "never reached"),
@@ -229,7 +229,7 @@ def test_a_tensor_that_is_there_already_comes_back_and_another_type_may_lose_dec
     values = read(OPERATIONS["to"], {"type": "float32"})
     seen = sight("to", InputSpec((2, 3)), values)
     assert seen.shares == (True,)
-    assert "without a copy" in notes.note(seen)
+    assert "no copy" in notes.note(seen)
     own = InputSpec((4,), (0.0, 0.5, -1.9, 2.0))
     found = {
         name: sight("to", own, read(OPERATIONS["to"], {"type": name})) for name in ("int64", "bool")
@@ -253,15 +253,15 @@ def test_a_softmax_sums_to_one_along_its_axis(dim):
     seen = looked("softmax", "3, 5", dim=str(dim))
     np.testing.assert_allclose(notes.sums(seen), 1, rtol=1e-6)
     assert len(notes.sums(seen)) == (5 if dim == 0 else 3)
-    assert ("famous mistake" in notes.note(seen)) == (dim == 0)
+    assert ("common mistake" in notes.note(seen)) == (dim == 0)
 
 
 def test_silent_things_are_said():
     assert "Nothing happened" in notes.note(looked("squeeze", "2, 3", dim="0"))
     assert "is a view" in notes.note(looked("reshape"))
-    assert "had to copy" in notes.note(looked("reshape", "2, 3", prepared="transposed", sizes="6"))
-    assert "without a copy" in notes.note(looked("contiguous"))
-    assert "copied into" in notes.note(looked("contiguous", prepared="transposed"))
+    assert "copies" in notes.note(looked("reshape", "2, 3", prepared="transposed", sizes="6"))
+    assert "no copy" in notes.note(looked("contiguous"))
+    assert "a copy" in notes.note(looked("contiguous", prepared="transposed"))
     assert "12 elements, 4 places" in notes.note(looked("expand"))
 
 
@@ -327,7 +327,7 @@ def test_equations_of_another_form_are_said(typed):
 
 
 def test_numbers_are_counted():
-    with pytest.raises(ValueError, match="room for 6 numbers, not 2"):
+    with pytest.raises(ValueError, match="needs 6 numbers, not 2"):
         text.numbers_of("1, 2", 6)
     assert text.number_of("-inf", "Value") == -math.inf
 
@@ -342,7 +342,7 @@ def test_a_result_that_is_too_large_is_said():
 def test_an_input_that_cannot_be_prepared_is_said():
     with pytest.raises(ValueError, match="nothing to transpose"):
         looked("contiguous", "5", prepared="transposed")
-    with pytest.raises(ValueError, match="nothing is left"):
+    with pytest.raises(ValueError, match="nothing would be left"):
         looked("contiguous", "1, 5", prepared="without its first")
 
 

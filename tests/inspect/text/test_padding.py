@@ -49,8 +49,8 @@ def test_a_length_without_room_for_a_word_is_said():
     ("text", "why"),
     [
         ("\n \n", "no sentence"),
-        ("a\n" * 9, "9 sentences are too many: the limit is 8"),
-        ("short\n" + "w " * 33, "Sentence 2 has 33 words: the limit is 32"),
+        ("a\n" * 9, "9 sentences; the limit is 8"),
+        ("short\n" + "w " * 33, "Sentence 2 has 33 words; the limit is 32"),
     ],
 )
 def test_what_is_no_batch_is_said(text, why):

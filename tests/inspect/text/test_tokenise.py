@@ -28,7 +28,7 @@ def test_decomposed_hangul_is_composed_first():
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("  \n ", "no text to tokenise"), ("x" * 1001, "has 1,001 characters; the limit is 1,000")],
+    [("  \n ", "at least one character"), ("x" * 1001, "has 1,001 characters; the limit is 1,000")],
 )
 def test_what_cannot_be_cut_is_said(text, why):
     with pytest.raises(ValueError, match=why):

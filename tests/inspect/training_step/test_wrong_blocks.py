@@ -35,11 +35,11 @@ def test_a_shared_norm_saves_two_vectors_and_differs_once_trained(trainer):
     found = wrong_blocks.shared_norm(trainer)
     assert found.n_right - found.n_wrong == 2 * d_model
     assert found.apart == 0
-    assert "every norm starts as scale 1" in found.fact
+    assert "every norm starts with scale 1" in found.fact
     after, _taken = take(trainer, 0.01)
     later = wrong_blocks.shared_norm(after)
     assert later.apart > 0
-    assert "starts as scale 1" not in later.fact
+    assert "starts with scale 1" not in later.fact
 
 
 def test_no_output_projection_saves_its_matrix_and_changes_what_comes_out(trainer):
@@ -115,7 +115,7 @@ def test_a_mistake_in_the_model_changes_the_loss_or_crashes():
     assert found["dropout-after-norm"].wrong == found["dropout-after-norm"].right
     after = found["dropout-after-norm"]
     assert after.wrong_in_training != after.right_in_training
-    with pytest.raises(StudentError, match="no place for the mistake “Score that"):
+    with pytest.raises(StudentError, match="The mistake “Score that"):
         in_model(pair, "linear-score")
     recurrent = in_model(start(chosen("recurrent")), "linear-score")
     assert recurrent.wrong != recurrent.right

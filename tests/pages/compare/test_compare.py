@@ -118,9 +118,7 @@ def test_seeds_are_a_band_and_a_sentence_says_whether_a_difference_stands_out(
     app = open_with(*runs)
     said = shown(app)
     assert "n = 3 seeds" in said
-    assert (
-        "“2 heads” and “1 head” have the same accuracy in validation with each of 3 seeds" in said
-    )
+    assert "“2 heads” and “1 head” are equal with each of 3 seeds" in said
     looks = re.findall(r'<img src="([^"]+)"', said)
     assert len(looks) == 7
     assert len(set(looks)) == 2  # in the table too
@@ -187,7 +185,7 @@ def test_one_run_is_offered_others_of_its_task_and_none_the_recorded_ones(
 def test_runs_of_different_tasks_are_said_not_to_be_comparable(recorded: None) -> None:
     said = shown(open_with("recorded-digits", "recorded-one-head"))
     assert "These runs learn different tasks" in said
-    assert "The other run did not keep this example" in said
+    assert "The other run lacks this example" in said
 
 
 def test_time_that_was_not_written_down_is_said_to_be_reckoned_and_cpu_time_to_be_missing(
@@ -232,7 +230,7 @@ def test_the_same_example_has_one_run_of_each_configuration(store: RunStore) -> 
     runs = [made_run(store, experiment=changed(seed, n_heads=n)) for n in (1, 2) for seed in (3, 5)]
     app = open_with(*runs)
     assert "One run per configuration" in shown(app)
-    assert "did not keep this example" not in shown(app)
+    assert "lacks this example" not in shown(app)
 
 
 def test_a_link_with_too_many_quantities_draws_the_first(recorded: None) -> None:

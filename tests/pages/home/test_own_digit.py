@@ -129,7 +129,7 @@ def test_what_keeps_a_run_from_reading_is_said_beside_the_board(
     app = awake(open_page(), run)
     assert not app.exception
     assert sent(app)["reading"] is None
-    assert "kept no weights" in sent(app)["note"]
+    assert "saved no weights" in sent(app)["note"]
 
 
 def test_the_sentence_follows_probability_and_step() -> None:

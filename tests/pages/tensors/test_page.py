@@ -79,7 +79,7 @@ def test_own_numbers_are_followed_with_their_places(open_page):
     ]  # fmt: skip
     assert cells[0][1][3] == "#3"
     app.text_input(key="transpose-numbers").set_value("5, 5").run()
-    assert "room for 6 numbers, not 2" in app.error[0].value
+    assert "needs 6 numbers, not 2" in app.error[0].value
 
 
 def test_einsum_says_what_is_summed_and_shows_loops(open_page):

@@ -73,7 +73,7 @@ def test_text_is_never_markup(open_page):
 def test_a_text_that_cannot_be_cut_is_said_and_kept(open_page):
     app = open_page(PAGE)
     app.text_area(key="words-text").set_value("   ").run()
-    assert "There is no text to tokenise" in app.error[0].value
+    assert "at least one character" in app.error[0].value
     assert app.text_area(key="words-text").value == "   "
 
 
@@ -89,7 +89,7 @@ def test_a_shorter_batch_says_what_it_cut(open_page):
 def test_too_many_sentences_are_said(open_page):
     app = viewed(open_page(PAGE), "batch")
     app.text_area(key="words-sentences").set_value("a\n" * 9).run()
-    assert "9 sentences are too many" in app.error[0].value
+    assert "9 sentences" in app.error[0].value
 
 
 def test_a_product_and_a_row_are_equal_and_neighbours_change(with_recorded, open_page):
@@ -110,7 +110,7 @@ def test_the_target_table_can_be_chosen(with_recorded, open_page):
 
 def test_without_words_the_recorded_run_is_one_press_away(with_recorded, open_page):
     app = viewed(open_page(PAGE, run="recorded-digits"), "embeddings")
-    assert "it projects patches" in said(app)
+    assert "no word table" in said(app)
     app.button(key="words-open").click().run()
     assert not app.exception
     assert "English to Korean, recorded" in said(app)
@@ -126,7 +126,7 @@ def test_training_the_preset_is_one_press_away(busy_queue, open_page):
 def test_a_run_without_a_checkpoint_says_so(store, open_page):
     run = made_run(store, experiment=PRESETS["translate"].experiment, state="finished")
     app = viewed(open_page(PAGE, run=run.id), "embeddings")
-    assert "This run has no checkpoint: none was saved" in said(app)
+    assert "This run has no checkpoint" in said(app)
 
 
 def test_a_text_that_is_too_long_stays_and_is_said_so(open_page):

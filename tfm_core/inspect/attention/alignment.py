@@ -111,7 +111,7 @@ class AlignmentTally:
         """
         if weights.shape[1:] != truth.shape:
             raise StudentError(
-                "weights are {shape}, but the true alignment is {truth_shape}.",
+                "The weights are {shape}, but the true alignment is {truth_shape}.",
                 shape=weights.shape,
                 truth_shape=truth.shape,
             )

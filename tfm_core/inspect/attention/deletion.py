@@ -68,8 +68,7 @@ def deletion(
     sides = {values.shape for values in explanations.values()}
     if len(sides) != 1:
         raise StudentError(
-            "Explanations of one picture must have the same shape, not {sides}.",
-            sides=sorted(sides),
+            "Explanations of a picture must have one shape, not {sides}.", sides=sorted(sides)
         )
     (shape,) = sides
     orders = [most_first(values) for values in explanations.values()]

@@ -46,9 +46,7 @@ class Example:
         """Return the maps of several layers as (L, H, Q, K). Raises ValueError where one lacks."""
         lacking = [name for name in modules if name not in self.attention]
         if lacking:
-            raise StudentError(
-                "The attention of {lacking} was not recorded at this step.", lacking=lacking[0]
-            )
+            raise StudentError("This snapshot has no attention of {lacking}.", lacking=lacking[0])
         return np.stack([self.attention[name] for name in modules])
 
     def may_attend(self, modules: Sequence[str]) -> Bools:
@@ -108,15 +106,14 @@ def cut(
 
 def captured(
     experiment: Experiment, item: Mapping[str, Any], cache: ActivationCache
-) -> tuple[dict[str, Array], dict[str, Bools]]:
-    """Return the maps (H, Q, K) and masks (Q, K) of a single example. Raises as ``cut``."""
+) -> dict[str, Any]:
+    """Return ``item``, ``attention`` and ``masks`` of a single example. Raises as ``cut``."""
     maps = {name: weights[0].float().numpy() for name, weights in cache.of("weights").items()}
     applied = cache.masks()
     attention = cut(experiment, item, maps)
     sizes = {name: axes(experiment, item, name).shape for name in attention}
-    return attention, {
-        name: probe_masks.cut(applied[name], 0, size) for name, size in sizes.items()
-    }
+    masks = {name: probe_masks.cut(applied[name], 0, size) for name, size in sizes.items()}
+    return {"item": item, "attention": attention, "masks": masks}
 
 
 def _masks(

@@ -77,19 +77,12 @@ def to_patches(tokens: Floats, *, has_cls: bool) -> Floats:
 
 
 def relevance(
-    model: nn.Module, images: Tensor, target: int, *, has_residual: bool = True
+    model: nn.Module, inputs: tuple[Tensor, ...], target: int, *, has_residual: bool = True
 ) -> Tensor:
     """Return (T, T): the relevance of each input token for class ``target``, by output token.
 
-    images: (1, C, height, width), normalised; read the CLS token's row, or the mean.
+    inputs: of one example, for a model with one answer; read the CLS token's row, or the mean.
     """
-    return relevance_of(model, (images,), target, has_residual=has_residual)
-
-
-def relevance_of(
-    model: nn.Module, inputs: tuple[Tensor, ...], target: int, *, has_residual: bool = True
-) -> Tensor:
-    """Return (T, T) as ``relevance``, for inputs of any model with one answer."""
     import torch
 
     from tfm_core.probe.capture import capture
@@ -98,54 +91,28 @@ def relevance_of(
         logits: Tensor = model(*inputs)
     layers = list(cache.of("weights").values())
     gradients = torch.autograd.grad(logits.flatten()[target], layers)
-    return accumulated(
-        [weights[0].detach() for weights in layers],
-        [gradient[0] for gradient in gradients],
-        has_residual=has_residual,
-    )
-
-
-def accumulated(
-    attention: Sequence[Tensor], gradients: Sequence[Tensor], *, has_residual: bool = True
-) -> Tensor:
-    """Return (T, T): relevance from maps and gradients, each (H, T, T), from the identity on."""
-    import torch
-
-    first = attention[0]
-    relevance = torch.eye(first.size(-1), dtype=first.dtype, device=first.device)
-    for weights, gradient in zip(attention, gradients, strict=True):
-        passed_on = weighted(weights, gradient) @ relevance
-        relevance = relevance + passed_on if has_residual else passed_on
-    return relevance
-
-
-def weighted(weights: Tensor, gradient: Tensor) -> Tensor:
-    """Return (T, T): mean over heads of the positive part of gradient times weight, (H, T, T)."""
-    return (gradient * weights).clamp(min=0).mean(0)
+    first = layers[0]
+    reached = torch.eye(first.size(-1), dtype=first.dtype, device=first.device)
+    for weights, gradient in zip(layers, gradients, strict=True):
+        passed_on = (gradient[0] * weights[0].detach()).clamp(min=0).mean(0) @ reached
+        reached = reached + passed_on if has_residual else passed_on
+    return reached
 
 
 EXPLANATIONS: dict[str, Choice] = {
     "attention": Choice(
         N_("Attention of the last layer"),
-        N_("Where the last layer looks, averaged over heads, ignoring earlier layers."),
+        N_("Where the last layer attends, averaged over heads, ignoring earlier layers."),
     ),
-    "rollout": Choice(
-        N_("Attention rollout"),
-        Paragraph("attention/rollout-help"),
-    ),
-    "relevance": Choice(
-        N_("Gradient-weighted relevance"),
-        Paragraph("attention/relevance-help"),
-    ),
+    "rollout": Choice(N_("Attention rollout"), Paragraph("attention/rollout-help")),
+    "relevance": Choice(N_("Gradient-weighted relevance"), Paragraph("attention/relevance-help")),
 }
 _MIN_STAGES = 24  # points of a deletion curve, where every pass is long
 _BATCH = 256  # pictures at once: small patches make thousands of them
-_TEXT = N_("This run reads text; only pictures are explained by patches.")
+_TEXT = N_("This run reads text; only pictures have patches to explain.")
 FILLS: dict[str, Choice] = {
-    "mean": Choice(
-        N_("Mean colour"), N_("A removed patch becomes the mean of the training pixels.")
-    ),
-    "black": Choice(N_("Black"), N_("A removed patch becomes black: on digits, blank paper.")),
+    "mean": Choice(N_("Mean colour"), N_("A removed patch gets the mean training pixel.")),
+    "black": Choice(N_("Black"), N_("A removed patch becomes black, the background of digits.")),
 }
 
 
@@ -201,7 +168,7 @@ def explained(
     tokens = {
         "attention": attention[-1].mean(0),
         "rollout": rollout(attention, has_residual=has_residual),
-        "relevance": relevance(model, images, target, has_residual=has_residual).numpy(),
+        "relevance": relevance(model, (images,), target, has_residual=has_residual).numpy(),
     }
     is_cls = run.experiment.has_cls
     maps = {name: to_patches(values, has_cls=is_cls) for name, values in tokens.items()}

@@ -51,7 +51,7 @@ def of_example(experiment: Experiment, example: Example, kind: str) -> HeadLabel
         weights, mask = example.attention[module][None], example.masks[module][None]
         try:
             scored[module] = alignment.score_maps(experiment, module, [example.item], weights, mask)
-        except ValueError:  # of one's own example the truth is not known
+        except ValueError:  # the user's own example has no known truth
             continue
     return _labels(modules, head_statistics.of_example(experiment, example), scored)
 

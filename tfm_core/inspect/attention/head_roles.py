@@ -20,7 +20,6 @@ from tfm_core.sentences import N_
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.floating[Any]]
-_PATCHES = N_("patches")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +42,7 @@ ROLES: dict[str, HeadRole] = {
     role.name: role
     for role in (
         HeadRole(
-            "self",
-            N_("itself"),
-            N_("The key at the query's own position."),
-            N_("same position"),
+            "self", N_("itself"), N_("The key at the query's own position."), N_("same position")
         ),
         HeadRole(
             "previous",
@@ -63,18 +59,10 @@ ROLES: dict[str, HeadRole] = {
             N_("patch to the right"),
         ),
         HeadRole(
-            "above",
-            N_("token above"),
-            N_("The patch above the query."),
-            "",
-            N_("patch above"),
+            "above", N_("token above"), N_("The patch above the query."), "", N_("patch above")
         ),
         HeadRole(
-            "below",
-            N_("token below"),
-            N_("The patch below the query."),
-            "",
-            N_("patch below"),
+            "below", N_("token below"), N_("The patch below the query."), "", N_("patch below")
         ),
         HeadRole(
             "first",
@@ -84,17 +72,9 @@ ROLES: dict[str, HeadRole] = {
             N_("first patch"),
         ),
         HeadRole("cls", N_("CLS token"), N_("The leading token that the classifier reads.")),
-        HeadRole("bos", "<bos>", N_("The token that starts the target: heads often rest on it.")),
-        HeadRole(
-            "punctuation",
-            N_("punctuation"),
-            N_("Full stops, commas, hyphens and other punctuation."),
-        ),
-        HeadRole(
-            "padding",
-            N_("padding"),
-            N_("Positions that only fill up the batch. The mask makes this 0."),
-        ),
+        HeadRole("bos", "<bos>", N_("The token that starts the target.")),
+        HeadRole("punctuation", N_("punctuation"), N_("Punctuation.")),
+        HeadRole("padding", N_("padding"), N_("Padding, which a mask hides.")),
     )
 }
 
@@ -104,14 +84,13 @@ class TokenRelations:
     """How query and key tokens relate in P padded examples.
 
     may_attend: bool (P, Q, K), no row of a padded query. roles: role name -> bool (P, Q, K).
-    distance: float32 (P, Q, K) in ``unit``, NaN where there is none (CLS, padding). keys: in words.
+    distance: float32 (P, Q, K) in ``unit``, NaN where there is none (CLS, padding).
     """
 
     may_attend: Bools
     roles: Mapping[str, Bools]
     distance: Floats
     unit: str = "tokens"
-    keys: str = N_("tokens")
 
 
 def relations_by_position(may_attend: Bools) -> TokenRelations:
@@ -140,7 +119,6 @@ def relations_of(
         return _patch_relations(experiment, may_attend, module)
     shape = may_attend.shape[1:]
     padding, bos, cls, signs = (np.zeros_like(may_attend) for _ in range(4))
-    are_words = False  # letters and digits are tokens too
     for index, item in enumerate(items):
         names = axes_within(experiment, item, module, shape)
         rows, columns = names.shape
@@ -148,14 +126,12 @@ def relations_of(
         bos[index, :rows, :columns] = [token == BOS for token in names.key]
         cls[index, :rows, :columns] = [token == CLS for token in names.key]
         signs[index, :rows, :columns] = [is_punctuation(token) for token in names.key]
-        are_words |= any(len(token) > 1 for token in names.key if token not in {BOS, CLS})
     if kind == "picture":
         return _over_picture(may_attend, padding)
     by_position = relations_by_position(may_attend)
     roles = {**by_position.roles, "punctuation": signs, "padding": padding}
     roles |= {name: cells for name, cells in (("bos", bos), ("cls", cls)) if cells.any()}
-    keys = N_("words") if are_words else N_("tokens")
-    return TokenRelations(may_attend, roles, by_position.distance, keys=keys)
+    return TokenRelations(may_attend, roles, by_position.distance)
 
 
 def _over_picture(may_attend: Bools, padding: Bools) -> TokenRelations:
@@ -163,9 +139,7 @@ def _over_picture(may_attend: Bools, padding: Bools) -> TokenRelations:
     first = np.zeros(may_attend.shape, np.bool_)
     first[..., 0] = may_attend[..., 0]
     nowhere = np.full(may_attend.shape, np.nan, np.float32)
-    return TokenRelations(
-        may_attend, {"first": first, "padding": padding}, nowhere, "pixels", _PATCHES
-    )
+    return TokenRelations(may_attend, {"first": first, "padding": padding}, nowhere, "pixels")
 
 
 def is_punctuation(token: str) -> bool:
@@ -200,7 +174,7 @@ def _patch_relations(experiment: Experiment, may_attend: Bools, module: str) -> 
     distance[first:, first:] = np.hypot(down, right) * model.patch_size
     spread = {name: _spread(cells, may_attend) for name, cells in roles.items()}
     far = np.broadcast_to(distance, may_attend.shape)
-    return TokenRelations(may_attend, spread, far, "pixels", _PATCHES)
+    return TokenRelations(may_attend, spread, far, "pixels")
 
 
 def _spread(cells: Bools, like: Bools) -> Bools:

@@ -6,7 +6,7 @@ a choice of keys counts the same; a role counts only queries that have such a ke
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -50,7 +50,7 @@ class HeadStatistics:
 
     entropy in nats; evenness: entropy over that of even attention; distance in ``unit`` ("tokens"
     or "pixels"). shares: role -> share of attention, NaN where no query has such a key; chance:
-    role -> the share under even attention. keys: in words.
+    role -> the share under even attention.
     """
 
     kind: str
@@ -62,7 +62,6 @@ class HeadStatistics:
     unit: str
     n_examples: int
     n_queries: int
-    keys: str = N_("tokens")
 
 
 @dataclass(eq=False)
@@ -75,7 +74,6 @@ class Tally:
     _counts: dict[str, float] = field(default_factory=dict)
     _chance: dict[str, float] = field(default_factory=dict)
     _unit: str = "tokens"
-    _keys: str = N_("tokens")
 
     def add(self, weights: Floats, relations: TokenRelations) -> None:
         """Count P more examples. weights: (P, H, Q, K). Raises ValueError on another shape."""
@@ -89,7 +87,7 @@ class Tally:
         weights = np.asarray(weights, np.float32)
         options = allowed.sum(-1)  # (P, Q)
         chooses = np.greater(options, 1)
-        self._unit, self._keys = relations.unit, relations.keys
+        self._unit = relations.unit
         self.n_examples += len(weights)
         self._add_entropy(weights, options, chooses)
         self._add_distance(weights, relations.distance, chooses)
@@ -150,7 +148,6 @@ class Tally:
             unit=self._unit,
             n_examples=self.n_examples,
             n_queries=int(self._counts["entropy"]),
-            keys=self._keys,
         )
 
 
@@ -172,17 +169,29 @@ def of_snapshot(
 ) -> dict[str, HeadStatistics]:
     """Return the figures of every module in one snapshot, on the few examples of the probe."""
     figures = {}
-    for kind, modules in modules_by_kind(experiment).items():
-        for module in modules:
-            if module in snapshot.attention:
-                weights = snapshot.attention[module]
-                items = probe.items[: len(weights)]
-                may_attend = on_examples(
-                    experiment, items, module, snapshot.masks, weights.shape[2:]
-                )
-                relations = relations_of(experiment, items, kind, may_attend)
-                figures[module] = statistics(weights, may_attend, relations, kind)
+    for module, weights in _in_order(experiment, snapshot.attention):
+        items = probe.items[: len(weights)]
+        may_attend = on_examples(experiment, items, module, snapshot.masks, weights.shape[2:])
+        figures[module] = _of_items(experiment, items, module, weights, may_attend)
     return figures
+
+
+def _in_order(experiment: Experiment, attention: Mapping[str, Floats]) -> list[tuple[str, Floats]]:
+    """Return the maps that there are by module, kind by kind."""
+    modules = (module for modules in modules_by_kind(experiment).values() for module in modules)
+    return [(module, attention[module]) for module in modules if module in attention]
+
+
+def _of_items(
+    experiment: Experiment,
+    items: Sequence[Mapping[str, Any]],
+    module: str,
+    weights: Floats,
+    may_attend: Bools,
+) -> HeadStatistics:
+    kind = kind_of(experiment, module).name
+    relations = relations_of(experiment, items, kind, may_attend)
+    return statistics(weights, may_attend, relations, kind)
 
 
 @lru_cache(maxsize=128)
@@ -197,15 +206,12 @@ def of_step(folder: Path, step: int, changed: int) -> Mapping[str, HeadStatistic
 
 def of_example(experiment: Experiment, example: Example) -> dict[str, HeadStatistics]:
     """Return the figures of every module on one example."""
-    figures = {}
-    for kind, modules in modules_by_kind(experiment).items():
-        for module in modules:
-            if module in example.attention:
-                weights = example.attention[module][None]
-                may_attend = example.masks[module][None]
-                relations = relations_of(experiment, [example.item], kind, may_attend)
-                figures[module] = statistics(weights, may_attend, relations, kind)
-    return figures
+    return {
+        module: _of_items(
+            experiment, [example.item], module, weights[None], example.masks[module][None]
+        )
+        for module, weights in _in_order(experiment, example.attention)
+    }
 
 
 def describe(
@@ -233,17 +239,16 @@ def describe(
     if np.isnan(evenness):
         return N_("no choice")
     if evenness >= EVEN:
-        share_of_it = _percent(evenness)
         if is_short:
             return N_("evenly spread")
-        return N_("evenly spread, {share} of the largest entropy", share=share_of_it)
+        return N_("evenly spread, {share} of the largest entropy", share=_percent(evenness))
     # as many keys as even attention would need to be as uncertain: the perplexity of a row
     n_keys = f"{np.exp(float(stats.entropy[head])):.1f}"
     if is_short:
-        return N_("{n} {keys} per row", n=n_keys, keys=stats.keys)
+        return N_("{n} keys per row", n=n_keys)
     if evenness < 0.5:
-        return N_("focused: about {n} {keys} per row", n=n_keys, keys=stats.keys)
-    return N_("spread: about {n} {keys} per row", n=n_keys, keys=stats.keys)
+        return N_("focused: about {n} keys per row", n=n_keys)
+    return N_("spread: about {n} keys per row", n=n_keys)
 
 
 def leading_role(stats: HeadStatistics, head: int) -> str | None:
@@ -299,10 +304,10 @@ def table(
 
 
 def _share_of(words: str, share: float) -> Sentence:
-    said = _percent(share)
+    percent = _percent(share)
     if share >= MAX:
-        return N_("{words}, {share}", words=words, share=said)
-    return N_("mostly {words}, {share}", words=words, share=said)
+        return N_("{words}, {share}", words=words, share=percent)
+    return N_("mostly {words}, {share}", words=words, share=percent)
 
 
 def _percent(share: float) -> str:

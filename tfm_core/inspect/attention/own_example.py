@@ -61,12 +61,9 @@ def answered(run: Run, text: str) -> Example:
     }
     if truth is not None:
         item |= {"truth": list(truth), "tgt_text": task.join_tgt(truth)}
-    attention, masks = captured(run.experiment, item, cache)
     return Example(
         step=step,
-        item=item,
-        attention=attention,
-        masks=masks,
+        **captured(run.experiment, item, cache),
         answer=tuple(answer),
         answer_text=task.join_tgt(answer),
         confidence=written.confidence[0, : len(answer)].numpy(),
@@ -96,12 +93,9 @@ def continued_text(run: Run, text: str) -> Example:
     written, confidence = continued(model, config, ids)
     answer = task.tgt_vocabulary.decode(written[0].tolist())
     item = {"src": [], "tgt": list(tokens), "prompt": len(tokens), "src_text": text}
-    attention, masks = captured(run.experiment, item, cache)
     return Example(
         step=step,
-        item=item,
-        attention=attention,
-        masks=masks,
+        **captured(run.experiment, item, cache),
         answer=tuple(answer),
         answer_text=task.join_tgt(answer),
         confidence=confidence[0, : len(answer)].numpy(),
@@ -122,12 +116,9 @@ def look_at_picture(run: Run, picture: npt.NDArray[np.uint8]) -> Example:
     (images,) = inputs_of(run, {}, picture)
     with capture(model, only={"weights", "mask"}) as cache:
         probabilities = model(images).softmax(-1)[0]
-    attention, masks = captured(run.experiment, {}, cache)
     return Example(
         step=step,
-        item={},
-        attention=attention,
-        masks=masks,
+        **captured(run.experiment, {}, cache),
         picture=picture,
         probabilities=probabilities.numpy(),
     )

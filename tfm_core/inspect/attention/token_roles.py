@@ -54,26 +54,23 @@ class TokenRoles:
 
     @property
     def conclusion(self) -> Sentence:
-        """Who knows what, in a sentence from these figures."""
+        """What the tokens know, in sentences."""
         whole = CLS if CLS in self.digit else MEAN
         gathers, alone = self.digit[whole][-1], self.digit[PATCH][-1]
-        name = N_("the CLS token") if whole == CLS else N_("the mean of the patches")
-        digit: Sentence = Paragraph("attention/tells-digit", name=name, whole=gathers, alone=alone)
+        sentences: list[Sentence] = [
+            Paragraph(f"attention/digit-{whole}", whole=gathers, alone=alone)
+        ]
         if tells_apart(alone, gathers, self.n_tried):
-            digit = joined(digit, N_("A single patch knows more of the digit."))
+            sentences.append(N_("A single patch knows more of the digit."))
         elif not tells_apart(gathers, alone, self.n_tried):
-            even = N_("{n} pictures can't tell these apart.", n=self.n_tried)
-            digit = joined(digit, even)
-        own, others = self.ink[PATCH], self.ink[whole]
-        ink = Paragraph(
-            "attention/keeps-ink", own=max(0.0, own), name=name, others=max(0.0, others)
-        )
-        keeps = (
-            N_("A patch knows its own place best.")
-            if own > others
-            else N_("A patch does not know its own place best.")
-        )
-        return joined(digit, ink, keeps)
+            sentences.append(N_("{n} pictures can't tell these apart.", n=self.n_tried))
+        own, others = max(0.0, self.ink[PATCH]), max(0.0, self.ink[whole])
+        sentences.append(Paragraph(f"attention/ink-{whole}", own=own, others=others))
+        if self.ink[PATCH] > self.ink[whole]:
+            sentences.append(N_("A patch knows its own place best."))
+        else:
+            sentences.append(N_("A patch does not know its own place best."))
+        return joined(*sentences)
 
 
 def reads_patches(experiment: Experiment) -> bool:
@@ -92,23 +89,23 @@ def token_roles(run: Run) -> TokenRoles:
 def _roles(folder: Path, mark: int) -> TokenRoles:
     run = Run(folder)
     data, note = _pictures(run.experiment)
-    fit, tried = data.train, data.validation
+    splits = data.train, data.validation
     n_fit, n_tried = (in_all(run.experiment, n, N_MIN) for n in (N_FIT, N_TRIED))
-    images = [split.images[:n] for split, n in ((fit, n_fit), (tried, n_tried))]
-    labels = [split.labels[:n].numpy() for split, n in ((fit, n_fit), (tried, n_tried))]
+    images = [split.images[:n] for split, n in zip(splits, (n_fit, n_tried), strict=True)]
+    labels = [split.labels[: len(part)].numpy() for split, part in zip(splits, images, strict=True)]
     depths = [_vectors(run, data.normalise(one)) for one in images]
     is_cls = run.experiment.has_cls
     targets = np.eye(int(labels[0].max()) + 1)[labels[0]]
 
-    def right(known: Floats, asked: Floats) -> float:
-        return float((_probe(known, targets, asked).argmax(1) == labels[1]).mean())
+    def right(fit: Floats, test: Floats) -> float:
+        return float((_probe(fit, targets, test).argmax(1) == labels[1]).mean())
 
     digit: dict[str, list[float]] = {CLS: []} if is_cls else {}
     digit |= {MEAN: [], PATCH: []}
-    for known, asked in zip(*depths, strict=True):
+    for fit, test in zip(*depths, strict=True):
         if is_cls:
-            digit[CLS].append(right(known[:, 0], asked[:, 0]))
-        patches = [each[:, int(is_cls) :] for each in (known, asked)]
+            digit[CLS].append(right(fit[:, 0], test[:, 0]))
+        patches = [each[:, int(is_cls) :] for each in (fit, test)]
         digit[MEAN].append(right(*(each.mean(1) for each in patches)))
         of_each = [right(patches[0][:, at], patches[1][:, at]) for at in range(patches[0].shape[1])]
         digit[PATCH].append(float(np.mean(of_each)))
@@ -175,7 +172,7 @@ def _inks(images: Tensor, side: int) -> Floats:
 
 
 def _ink(
-    known: Floats, asked: Floats, inks: Floats, true: Floats, *, is_cls: bool
+    fit: Floats, test: Floats, inks: Floats, true: Floats, *, is_cls: bool
 ) -> dict[str, float]:
     """Return the share of each patch's ink variance that is read, the mean over patches."""
     first = int(is_cls)
@@ -183,23 +180,23 @@ def _ink(
     spread = ((true - true.mean(0)) ** 2).mean(0)
 
     def read(before: Floats, after: Floats, at: int) -> float:
-        said = _probe(before, inks[:, [at]], after)[:, 0]
-        return 1 - float(((said - true[:, at]) ** 2).mean() / spread[at])
+        predicted = _probe(before, inks[:, [at]], after)[:, 0]
+        return 1 - float(((predicted - true[:, at]) ** 2).mean() / spread[at])
 
     found = {
-        MEAN: [read(known[:, first:].mean(1), asked[:, first:].mean(1), at) for at in varied],
-        PATCH: [read(known[:, first + at], asked[:, first + at], at) for at in varied],
+        MEAN: [read(fit[:, first:].mean(1), test[:, first:].mean(1), at) for at in varied],
+        PATCH: [read(fit[:, first + at], test[:, first + at], at) for at in varied],
     }
     if is_cls:
-        found[CLS] = [read(known[:, 0], asked[:, 0], at) for at in varied]
+        found[CLS] = [read(fit[:, 0], test[:, 0], at) for at in varied]
     return {name: float(np.mean(values)) for name, values in found.items()}
 
 
-def _probe(known: Floats, targets: Floats, asked: Floats) -> Floats:
+def _probe(fit: Floats, targets: Floats, test: Floats) -> Floats:
     """Fit targets (N, C) to vectors (N, d) by ridge regression; return predictions (M, C)."""
-    mean, std = known.mean(0), known.std(0) + 1e-6
-    x, z = (known - mean) / std, (asked - mean) / std
+    mean, std = fit.mean(0), fit.std(0) + 1e-6
+    x, z = (fit - mean) / std, (test - mean) / std
     middle = targets.mean(0)
     square = x.T @ x + RIDGE * len(x) * np.eye(x.shape[1])
-    said: Floats = z @ np.linalg.solve(square, x.T @ (targets - middle)) + middle
-    return said
+    predicted: Floats = z @ np.linalg.solve(square, x.T @ (targets - middle)) + middle
+    return predicted

@@ -135,7 +135,7 @@ class Histogram:
     def words(self) -> str:
         """How much the spread changed."""
         old, new = self.spread
-        return N_("The standard deviation changed from {old:.4f} to {new:.4f}.", old=old, new=new)
+        return N_("Standard deviation: {old:.4f} before, {new:.4f} now.", old=old, new=new)
 
 
 def weight_histograms(run: Run, bins: int = 61) -> dict[str, Histogram]:
@@ -150,12 +150,9 @@ def weight_histograms(run: Run, bins: int = 61) -> dict[str, Histogram]:
     for path, value in trained.named_parameters():
         name = own_name(path, names) or path
         old, new = before[path].detach().numpy(), value.detach().numpy()
-        histograms[name] = _histogram(name, old, new, bins)
+        top = max(float(np.abs(old).max()), float(np.abs(new).max()), 1e-6)
+        edges = np.linspace(-top, top, bins + 1)
+        first, last = (np.histogram(values, edges)[0] / values.size for values in (old, new))
+        spread = float(old.std()), float(new.std())
+        histograms[name] = Histogram(name, edges, first, last, spread)
     return histograms
-
-
-def _histogram(name: str, before: Floats, after: Floats, bins: int) -> Histogram:
-    top = max(float(np.abs(before).max()), float(np.abs(after).max()), 1e-6)
-    edges = np.linspace(-top, top, bins + 1)
-    old, new = (np.histogram(values, edges)[0] / values.size for values in (before, after))
-    return Histogram(name, edges, old, new, (float(before.std()), float(after.std())))

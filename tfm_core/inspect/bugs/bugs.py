@@ -63,7 +63,7 @@ _BUGS = (
         level=1,
         changes={"training.learning_rate": FASTER},  # times the right one
         probe="rate",
-        means=N_("Each step was ten times too long for its gradient."),
+        means=N_("Each step was ten times too long."),
     ),
     _in_code("softmax-before-loss", 1),
     _in_code("argmax-before-loss", 1),
@@ -75,7 +75,7 @@ _BUGS = (
         level=2,
         changes={"model.norm": "none"},
         probe="numbers",
-        means=N_("Nothing kept the vectors in range from layer to layer."),
+        means=N_("Nothing kept the size of the vectors in range."),
     ),
     _in_code("no-scale", 2),
     Bug(

@@ -6,7 +6,7 @@ Probes run the trained models, or the untrained ones, which share a seed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -106,7 +106,10 @@ def sight(subject: ProbedModel) -> tuple[Measurement, ...]:
         Measurement(
             N_("largest change of a logit before the changed token"), _rounded(change[:at].max())
         ),
-        Measurement(N_("largest change of a logit after it"), _rounded(change[at + 1 :].max())),
+        Measurement(
+            N_("largest change of a logit from the changed token on"),
+            _rounded(change[at + 1 :].max()),
+        ),
     )
 
 
@@ -121,7 +124,7 @@ def order(subject: ProbedModel) -> tuple[Measurement, ...]:
     with torch.no_grad():
         before, after = (model(one, first)[:, 0].softmax(-1) for one in (src, swapped))
     change = (before - after).abs().amax(-1)
-    label = N_("largest change of a probability when two source tokens are swapped")
+    label = N_("largest change of a probability")
     return (Measurement(label, _rounded(change.max())),)
 
 
@@ -174,9 +177,7 @@ def attention(subject: ProbedModel) -> tuple[Measurement, ...]:
         Measurement(N_("smallest row sum over its keys"), float(sums[sums > 0].min())),
         Measurement(N_("largest row sum over its keys"), float(sums.max())),
         Measurement(N_("maps per layer"), float(full.size(1))),
-        Measurement(
-            N_("spread of the scores in a row (standard deviation)"), float(deviation.nanmean())
-        ),
+        Measurement(N_("standard deviation of the scores in a row"), float(deviation.nanmean())),
         Measurement(N_("mean of the largest weight in a row"), float(full.amax(-1).mean())),
     )
 
@@ -215,9 +216,9 @@ def running(subject: ProbedModel) -> tuple[Measurement, ...]:
     alone = torch.full_like(truth, PAD)
     ids = greedy(model, src, max_len=truth.size(1)).ids
     alone[:, : ids.size(1)] = ids
-    shares = [float(((said == truth) & real).sum() / real.sum()) for said in (forced, alone)]
+    shares = [float(((answer == truth) & real).sum() / real.sum()) for answer in (forced, alone)]
     return (
-        Measurement(N_("tokens right, given the true ones so far"), shares[0], is_share=True),
+        Measurement(N_("tokens right, given the true ones"), shares[0], is_share=True),
         Measurement(N_("tokens right, given its own"), shares[1], is_share=True),
     )
 
@@ -285,10 +286,7 @@ def rate(subject: ProbedModel) -> tuple[Measurement, ...]:
 
 _PROBES = (
     BugProbe(
-        "sight",
-        N_("Does a future token change a past logit?"),
-        Paragraph("bugs/sight"),
-        sight,
+        "sight", N_("Does a future token change a past logit?"), Paragraph("bugs/sight"), sight
     ),
     BugProbe(
         "order",
@@ -316,8 +314,8 @@ _PROBES = (
     ),
     BugProbe(
         "running",
-        N_("Is it as good alone as with the truth so far?"),
-        N_("A model that has learned its task is nearly as good alone."),
+        N_("Is it as good alone as with the true tokens?"),
+        N_("A model that learned its task is nearly as good alone."),
         running,
     ),
     BugProbe(
@@ -329,7 +327,7 @@ _PROBES = (
     BugProbe(
         "numbers",
         N_("How many parameters are there, and where?"),
-        N_("Twins of one size have the same counts."),
+        N_("Models of the same shape have equal counts."),
         numbers,
     ),
     BugProbe(
@@ -364,9 +362,7 @@ def _outputs(modules: dict[str, Any]) -> Iterator[dict[str, float]]:
 
         return hook
 
-    handles = [module.register_forward_hook(keep(name)) for name, module in modules.items()]
-    try:
+    with ExitStack() as undo:
+        for name, module in modules.items():
+            undo.enter_context(module.register_forward_hook(keep(name)))
         yield sizes
-    finally:
-        for handle in handles:
-            handle.remove()

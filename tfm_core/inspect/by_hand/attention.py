@@ -107,20 +107,18 @@ def attend(
     weights = masked_softmax(masked, may)
     largest = masked.max(-1, keepdim=True).values
     exponentials = (masked - largest).exp().masked_fill(~may, 0.0)
-    parts = (q, k, v, products, scores, masked, exponentials, exponentials.sum(-1), weights)
-    q_, k_, v_, products_, scores_, masked_, exponentials_, totals, weights_ = map(_numbers, parts)
     return Attended(
-        query=q_,
-        key=k_,
-        value=v_,
-        products=products_,
+        query=_numbers(q),
+        key=_numbers(k),
+        value=_numbers(v),
+        products=_numbers(products),
         scale=query.shape[1] ** 0.5 if is_scaled else 1.0,
-        scores=scores_,
+        scores=_numbers(scores),
         allowed=allowed,
-        masked=masked_,
-        exponentials=exponentials_,
-        totals=totals,
-        weights=weights_,
+        masked=_numbers(masked),
+        exponentials=_numbers(exponentials),
+        totals=_numbers(exponentials.sum(-1)),
+        weights=_numbers(weights),
         output=_numbers(weights @ v),
     )
 

@@ -36,7 +36,7 @@ def targets_of(pairs: list[tuple[int, int]], words: tuple[str, ...]) -> dict[int
     for query, key in pairs:
         if query in targets:
             raise StudentError(
-                "“{word}” cannot give all its weight to both “{one}” and “{other}”: choose one.",
+                "“{word}” can't give all its weight to both “{one}” and “{other}”: choose one.",
                 word=words[query],
                 one=words[targets[query]],
                 other=words[key],

@@ -14,16 +14,16 @@ def about_scale(
 ) -> Question:
     """Ask what the weight of a word on its own strongest key becomes without the scale, or with it.
 
-    is_scaled: the sheet shows the weights with the scale, and the others are asked for.
+    is_scaled: the sheet shows the weights with the scale, and the question is about the others.
     """
-    shown, asked = (scaled, plain) if is_scaled else (plain, scaled)
+    shown, other_way = (scaled, plain) if is_scaled else (plain, scaled)
     key = int(shown.weights[query].argmax())
-    before, after = float(shown.weights[query, key]), float(asked.weights[query, key])
+    before, after = float(shown.weights[query, key]), float(other_way.weights[query, key])
     even = 1 / max(1, int(scaled.allowed[query].sum()))
     d = scaled.query.shape[1]
     values = {"word": words[query], "word_2": words[key], "before": before, "shape": d}
     text: str = Paragraph("by_hand/unscaled", **values)
-    because = N_("Larger scores lie further apart, so the softmax favours the largest more.")
+    because = N_("Larger scores are further apart, so the softmax favours the largest more.")
     multiplied, divided, shared = (
         N_("The scores are multiplied, not the weights."),
         N_("The scores are divided, not the weights."),
@@ -31,7 +31,7 @@ def about_scale(
     )
     if not is_scaled:
         text = Paragraph("by_hand/scaled", **values)
-        because = N_("Smaller scores lie closer together, so the softmax favours the largest less.")
+        because = N_("Smaller scores are closer together, so the softmax favours the largest less.")
     wrong = {
         before: N_("That is the weight now."),
         min(1.0, before * scaled.scale): multiplied,
@@ -84,7 +84,7 @@ def about_size(vectors: Floats, n_heads: int) -> Question:
     d_model = vectors.shape[1]
     return number_question(
         N_(
-            "How many numbers does one matrix for Q, K and V of all {n_heads} heads hold?",
+            "How many numbers has one matrix for Q, K and V of all {n_heads} heads?",
             n_heads=n_heads,
         ),
         3 * d_model**2,
@@ -98,5 +98,5 @@ def about_size(vectors: Floats, n_heads: int) -> Question:
             3 * d_model**2 * n_heads: N_("Heads only cut the same matrix into pieces."),
             3 * d_model: N_("That is the number of columns."),
         },
-        hint=N_("It has a row per number of a word and a column per number of Q, K and V."),
+        hint=N_("A row per number of a word, a column per number of Q, K and V."),
     )

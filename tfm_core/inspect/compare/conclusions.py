@@ -42,7 +42,7 @@ def most_right(shares: Mapping[str, float], n: int) -> Sentence | None:
         best = N_("Best: {best}, against {others}.", **values)
     if len(first) == 1:
         return best
-    return joined(best, N_("{n:,} examples can't tell equal ones apart.", n=n))
+    return joined(best, N_("{n:,} examples can't separate close ones.", n=n))
 
 
 def best_aligned(
@@ -66,7 +66,7 @@ def best_aligned(
     elif len(first) == 1:
         more = N_("It is also the most accurate.")
     else:
-        more = N_("That does not make it more accurate than the others.")
+        more = N_("It is not more accurate than the others.")
     return joined(words, more)
 
 
@@ -140,8 +140,8 @@ def classes_apart(
     }
     words = Paragraph("conclusions/class-cosines", **figures)
     if gaps[1] - gaps[0] > ENOUGH:
-        untold = N_("The model was never told the classes.")
-        return joined(N_("Words of one class **became alike**."), words, untold)
+        note = N_("The model was never told the classes.")
+        return joined(N_("Words of one class **became alike**."), words, note)
     if gaps[0] - gaps[1] > ENOUGH:
         return joined(N_("Words of one class became **less** alike."), words)
     return joined(N_("Words of one class are **no more alike** than before."), words)
@@ -157,7 +157,7 @@ Z_95 = 1.959963985
 def wilson(right: int, n: int, z: float = Z_95) -> tuple[float, float]:
     """Return the 95 % confidence interval of a binomial share (Wilson 1927), within 0 to 1."""
     if not 0 <= right <= n or n < 1:
-        raise StudentError("{right} right of {n} is impossible.", right=right, n=n)
+        raise StudentError("{right} of {n} right is impossible.", right=right, n=n)
     share, squared = right / n, z * z
     centre = (share + squared / (2 * n)) / (1 + squared / n)
     half = z * math.sqrt(share * (1 - share) / n + squared / (4 * n * n)) / (1 + squared / n)

@@ -105,11 +105,11 @@ def _clock(curves: Curves, experiment: Experiment) -> tuple[Floats, Floats, bool
     if not (np.isfinite(speed) & (speed > 0)).all():
         return None
     examples = Batches.of_experiment(experiment).examples(steps)
-    taken = np.cumsum(np.diff(examples, prepend=0.0) / speed)
+    elapsed = np.cumsum(np.diff(examples, prepend=0.0) / speed)
     total = curves.finished.get("seconds")
     if isinstance(total, int | float) and total > 0:
-        taken *= total / taken[-1]  # what measuring took is spread over the steps
-    return _from_zero(steps, taken, True)
+        elapsed *= total / elapsed[-1]  # what measuring took is spread over the steps
+    return _from_zero(steps, elapsed, True)
 
 
 def _cpu(curves: Curves) -> tuple[Floats, Floats, bool] | None:
@@ -187,23 +187,23 @@ def caveats(experiments: Sequence[Experiment], metrics: Sequence[str]) -> tuple[
     if len(experiments) < 2 or kinds <= {"other"}:
         return ()
     rows = {row.field: row for row in differences(experiments)}
-    said: list[str] = []
-    others = [row.label for field, row in rows.items() if _is_of_task(field)]
+    sentences: list[str] = []
+    others = [
+        row.label
+        for field, row in rows.items()
+        if field.startswith("task.") and field not in _HARMLESS
+    ]
     if "task.name" in rows:
-        said.append(Paragraph("compare/tasks-differ"))
+        sentences.append(Paragraph("compare/tasks-differ"))
     elif others:
-        said.append(Paragraph("compare/task-setting-differs", label=others[0]))
+        sentences.append(Paragraph("compare/task-setting-differs", label=others[0]))
     is_of_training = any(
         METRICS[name].series == "steps" and METRICS[name].kind != "other" for name in metrics
     )
     if is_of_training and "training.label_smoothing" in rows and "loss" in metrics:
-        said.append(Paragraph("compare/smoothing-differs"))
+        sentences.append(Paragraph("compare/smoothing-differs"))
     if "training.mistakes" in rows and "loss" in metrics:
-        said.append(Paragraph("compare/mistake-differs"))
+        sentences.append(Paragraph("compare/mistake-differs"))
     if is_of_training and "model.dropout" in rows:
-        said.append(Paragraph("compare/dropout-differs"))
-    return tuple(said)
-
-
-def _is_of_task(field: str) -> bool:
-    return field.startswith("task.") and field not in _HARMLESS
+        sentences.append(Paragraph("compare/dropout-differs"))
+    return tuple(sentences)

@@ -69,11 +69,11 @@ def differing(experiments: Sequence[Experiment]) -> frozenset[str]:
 
 def settings(experiment: Experiment) -> dict[str, SettingValue]:
     """Return the settings that have an effect: path -> setting, family and task first."""
-    return dict(_kept(experiment))
+    return dict(_cached_settings(experiment))
 
 
 @lru_cache(maxsize=1024)  # a comparison of many runs asks for each several times a drawing
-def _kept(experiment: Experiment) -> tuple[tuple[str, SettingValue], ...]:
+def _cached_settings(experiment: Experiment) -> tuple[tuple[str, SettingValue], ...]:
     return tuple(_settings(experiment))
 
 
@@ -88,12 +88,12 @@ def _settings(experiment: Experiment) -> Iterator[tuple[str, SettingValue]]:
     ):
         for name, field in type(config).model_fields.items():
             path = f"{section}.{name}"
-            if path not in _SAID_APART and _is_heeded(config, name):
+            if path not in _SEPARATE and _is_heeded(config, name):
                 yield path, _setting(config, name, field)
     yield "seed", SettingValue(N_("Seed"), experiment.seed, str(experiment.seed))
 
 
-_SAID_APART = {FAMILY, TASK, "task.kind"}
+_SEPARATE = {FAMILY, TASK, "task.kind"}
 
 
 def _is_heeded(config: Config, name: str) -> bool:
@@ -173,10 +173,10 @@ def _setting_words(experiment: Experiment) -> tuple[frozenset[str], tuple[str, .
         for path, one in known.items()
         for name in (path, path.rpartition(".")[2])
     }
-    said = {
+    words_of_variants = {
         word
         for path, one in known.items()
         if isinstance(one.value, str) and path != "task.text"
         for word in (*one.text.casefold().split(), str(one.value).casefold())
     }
-    return frozenset(pairs), tuple(sorted(said))
+    return frozenset(pairs), tuple(sorted(words_of_variants))

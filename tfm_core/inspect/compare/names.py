@@ -23,7 +23,7 @@ MAX_SAID = 3
 def names(experiments: Sequence[Experiment]) -> tuple[str, ...]:
     """Return a name for each experiment, all of them different."""
     rows = differences(experiments)
-    chosen = _telling([row for row in rows if row.field not in _follows(rows)])
+    chosen = _most_distinct([row for row in rows if row.field not in _follows(rows)])
     made = [
         listed(filter(None, (phrase(row, number) for row in chosen))) or experiment.task.facts.label
         for number, experiment in enumerate(experiments)
@@ -49,30 +49,31 @@ _LAST = ("training.validate_every", "training.snapshots", "training.final_test")
 """Settings that change no weight: in a name only if nothing else differs."""
 
 
-def _telling(rows: Sequence[Difference]) -> list[Difference]:
+def _most_distinct(rows: Sequence[Difference]) -> list[Difference]:
     """Return the rows to say: all of a few, else those that distinguish most experiments.
 
     A different task, or else a different family, is always said.
     """
-    told = [row for row in rows if row.field not in _LAST] or list(rows)
-    if len(told) <= MAX_SAID:
-        return told
-    chosen = [row for row in told if row.field == TASK] or [
-        row for row in told if row.field == FAMILY
+    candidates = [row for row in rows if row.field not in _LAST] or list(rows)
+    if len(candidates) <= MAX_SAID:
+        return candidates
+    chosen = [row for row in candidates if row.field == TASK] or [
+        row for row in candidates if row.field == FAMILY
     ]
-    n_told = _n_told(chosen) if chosen else 1
+    n_distinct = _n_distinct(chosen) if chosen else 1
     while len(chosen) < MAX_SAID:
         best = max(
-            (row for row in told if row not in chosen), key=lambda row: _n_told([*chosen, row])
+            (row for row in candidates if row not in chosen),
+            key=lambda row: _n_distinct([*chosen, row]),
         )
-        if _n_told([*chosen, best]) == n_told:
+        if _n_distinct([*chosen, best]) == n_distinct:
             break
         chosen.append(best)
-        n_told = _n_told(chosen)
-    return [row for row in told if row in chosen]
+        n_distinct = _n_distinct(chosen)
+    return [row for row in candidates if row in chosen]
 
 
-def _n_told(rows: Sequence[Difference]) -> int:
+def _n_distinct(rows: Sequence[Difference]) -> int:
     """Return how many of the experiments these rows distinguish."""
     return len(set(zip(*(row.texts for row in rows), strict=True)))
 

@@ -64,9 +64,7 @@ def plans(experiments: Sequence[Experiment], runs: Sequence[Run], n: int) -> tup
     Runs count as in ``counts``, unless they continue another. Raises StudentError for a wrong n.
     """
     if not MIN <= n <= MAX:
-        raise StudentError(
-            "{n} seeds are not possible; choose {fewest} to {most}.", n=n, fewest=MIN, most=MAX
-        )
+        raise StudentError("Choose {fewest} to {most} seeds, not {n}.", n=n, fewest=MIN, most=MAX)
     there = [_there(experiment, runs) for experiment in experiments]
     wanted = _wanted([*there, {one.seed for one in experiments[:1]}], experiments[0].seed, n)
     return tuple(

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.sentences import N_, Paragraph, Sentence, joined
+from tfm_core.sentences import N_, Paragraph, Sentence, counted, joined
 
 Floats = npt.NDArray[np.float64]
 
@@ -101,11 +101,10 @@ def _spread_words(found: SeedSpread) -> Sentence:
     measure = found.measure
     words: Sentence
     if found.mean is None:
-        words = N_("No seed has a result for {name} yet.", name=measure.name)
+        words = N_("No seed has a result yet.")
     elif found.sd is None:
         words = N_(
-            "{mean} with one seed: the spread of other seeds is unknown.",
-            mean=measure.format(found.mean),
+            "{mean} with one seed, so its spread is unknown.", mean=measure.format(found.mean)
         )
     else:
         words = N_(
@@ -120,15 +119,14 @@ def _spread_words(found: SeedSpread) -> Sentence:
             words = joined(words, worst_words)
     if not found.lost:
         return words
-    lost = N_("No result from {seeds}.", seeds=_seeds(found.lost))
-    return lost if found.mean is None else joined(words, lost)
-
-
-def _seeds(seeds: Sequence[int]) -> Sentence:
-    listed = ", ".join(str(seed) for seed in seeds)
-    return (
-        N_("seed {seeds}", seeds=listed) if len(seeds) == 1 else N_("seeds {seeds}", seeds=listed)
+    seeds = ", ".join(map(str, found.lost))
+    lost = counted(
+        "No result from seed {seeds}.",
+        "No result from seeds {seeds}.",
+        len(found.lost),
+        seeds=seeds,
     )
+    return lost if found.mean is None else joined(words, lost)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -262,10 +260,9 @@ def sentence(found: Paired, measure: Measure, first: str, second: str) -> Senten
         return Paragraph("compare/no-common-seed", second=second, first=first)
     if found.kind == "same":
         return N_(
-            "“{second}” and “{first}” have the same {name} with each of {n} seeds.",
+            "“{second}” and “{first}” are equal with each of {n} seeds.",
             second=second,
             first=first,
-            name=measure.name,
             n=found.n,
         )
     lead = _lead(found, measure, first, second)
@@ -278,9 +275,9 @@ def sentence(found: Paired, measure: Measure, first: str, second: str) -> Senten
     ends = sorted((-end if found.mean < 0 else end) for end in (found.low, found.high))
     low, high = (measure.gap(end, _width(found)) for end in ends)
     verdict = (
-        N_("The spread of seeds does not explain it.")
+        N_("That is more than chance between seeds.")
         if found.stands_out
-        else N_("The spread of seeds alone may explain it.")
+        else N_("Chance between seeds may explain it.")
     )
     test = Paragraph("compare/t-test", n=found.n, p=_p(found), low=low, high=high)
     few = [Paragraph("compare/few-pairs", n=found.n)] if found.n <= FEW else []
@@ -289,13 +286,13 @@ def sentence(found: Paired, measure: Measure, first: str, second: str) -> Senten
 
 def _lead(found: Paired, measure: Measure, first: str, second: str) -> Sentence:
     """Return the difference in a sentence."""
-    values = {"second": second, "first": first, "name": measure.name}
+    values = {"second": second, "first": first}
     if found.mean == 0:
-        return N_("On average “{second}” has as much {name} as “{first}”.", **values)
+        return N_("On average “{second}” equals “{first}”.", **values)
     values["gap"] = measure.gap(abs(found.mean), _width(found))
     if found.mean > 0:
-        return N_("“{second}” has {gap} more {name} than “{first}”.", **values)
-    return N_("“{second}” has {gap} less {name} than “{first}”.", **values)
+        return N_("“{second}” is {gap} above “{first}”.", **values)
+    return N_("“{second}” is {gap} below “{first}”.", **values)
 
 
 def _width(found: Paired) -> float:
@@ -307,7 +304,7 @@ def _width(found: Paired) -> float:
 
 def _p(found: Paired) -> str:
     assert found.p is not None
-    said = "p < 0.001" if found.p < 0.001 else f"p = {found.p:.2g}"
+    p_value = "p < 0.001" if found.p < 0.001 else f"p = {found.p:.2g}"
     if found.n_tests == 1:
-        return said
-    return N_("{p} with Holm’s correction for {n} comparisons", p=said, n=found.n_tests)
+        return p_value
+    return N_("{p} with Holm’s correction for {n} comparisons", p=p_value, n=found.n_tests)

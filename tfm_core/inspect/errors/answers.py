@@ -100,7 +100,7 @@ def weights_mark(run: Run, step: int) -> int:
     try:
         return weights_path(run.folder, step).stat().st_mtime_ns
     except OSError:
-        raise StudentError("No weights of step {step:,} were kept.", step=step) from None
+        raise StudentError("Step {step:,} has no saved weights.", step=step) from None
 
 
 def answers(run: Run, step: int, report: OnProgress | None = None, limit: int = LIMIT) -> Answers:
@@ -122,7 +122,7 @@ def answers(run: Run, step: int, report: OnProgress | None = None, limit: int = 
     names = _names(data)
     for rows in _batches(data, len(names), n):
         with torch.inference_mode():
-            parts.append(_asked(experiment, model, data, rows, items))
+            parts.append(_predicted(experiment, model, data, rows, items))
         if readings is not None:
             written += readings(experiment, model, data, rows)
         if report is not None:
@@ -203,7 +203,7 @@ def _batches(data: Data, n_outputs: int, n: int) -> Iterator[range]:
 _Part = tuple[npt.NDArray[Any], ...]
 
 
-def _asked(
+def _predicted(
     experiment: Experiment,
     model: Model,
     data: Data,

@@ -250,7 +250,7 @@ def _by_length(answers: Answers, experiment: Experiment) -> list[AnswerGroup]:
     side = "src" if answers.written is None else "tgt"
     lengths = np.array([len(item[side]) for item in answers.items], np.int64)
     return [
-        _of_examples(_said(low, high), answers, (lengths >= low) & (lengths <= high))
+        _of_examples(_range_label(low, high), answers, (lengths >= low) & (lengths <= high))
         for low, high in bands(lengths)
     ]
 
@@ -268,7 +268,7 @@ def _by_pattern(answers: Answers, experiment: Experiment) -> list[AnswerGroup]:
 def _by_position(answers: Answers, experiment: Experiment) -> list[AnswerGroup]:
     places = answers.position + 1
     return [
-        _group(_said(low, high), answers, (places >= low) & (places <= high))
+        _group(_range_label(low, high), answers, (places >= low) & (places <= high))
         for low, high in bands(places)
     ]
 
@@ -290,7 +290,7 @@ def _by_frequency(answers: Answers, experiment: Experiment) -> list[AnswerGroup]
     for last in (*_RANKS, len(rank)):
         inside = (meant >= first) & (meant <= last)
         if inside.any():
-            groups.append(_group(_said(first, min(last, len(rank))), answers, inside))
+            groups.append(_group(_range_label(first, min(last, len(rank))), answers, inside))
         first = last + 1
     if (meant == 0).any():
         groups.append(_group(N_("never in training"), answers, meant == 0))
@@ -320,7 +320,7 @@ def bands(values: Integers, most: int = MAX_BANDS) -> list[tuple[int, int]]:
     return found
 
 
-def _said(low: int, high: int) -> str:
+def _range_label(low: int, high: int) -> str:
     return str(low) if low == high else f"{low}–{high}"
 
 

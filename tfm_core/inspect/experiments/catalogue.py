@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tfm_core.inspect.attention.rnn_attention import HEADS, racers
 from tfm_core.inspect.experiments import findings
-from tfm_core.inspect.experiments.demonstration import Arm, Demonstration, changed, mistaken, small
+from tfm_core.inspect.experiments.demonstration import (
+    Arm,
+    Demonstration,
+    ExperimentTheme,
+    changed,
+    mistaken,
+    small,
+)
 from tfm_core.mistakes import MISTAKES
 from tfm_core.sentences import N_
 
@@ -19,10 +28,9 @@ _KOREAN = small("encoder-decoder", "english-korean", training={"steps": 300})
 _CAUSAL = Arm("causal", N_("with the causal mask"))
 NO_MASK = mistaken("none", "no-causal-mask")
 
-ORDER = (
+_ORDER = (
     Demonstration(
         name="no-causal-mask",
-        theme="order",
         title=MISTAKES["no-causal-mask"].label,
         expected=frozenset({"fooled"}),
         base=WRITER,
@@ -33,7 +41,6 @@ ORDER = (
     ),
     Demonstration(
         name="mask-on-the-wrong-axis",
-        theme="order",
         title=MISTAKES["mask-transposed"].label,
         expected=frozenset({"fooled"}),
         base=WRITER,
@@ -44,7 +51,6 @@ ORDER = (
     ),
     Demonstration(
         name="no-positions",
-        theme="order",
         title=N_("No positions"),
         expected=frozenset({"unordered"}),
         base=small(
@@ -70,42 +76,33 @@ _DATES = small(
     training={"steps": 400, "learning_rate": 0.006},
 )
 
-ATTENTION = (
+_ATTENTION = (
     Demonstration(
         name="no-scale",
-        theme="attention",
         title=MISTAKES["no-scale"].label,
         expected=frozenset({"worse", "slower"}),
         base=small(
             "encoder-decoder", "reverse", model={"n_heads": 1, "d_ff": 64}, training={"steps": 300}
         ),
-        arms=(
-            Arm("scaled", N_("divided by √d_head")),
-            mistaken("unscaled", "no-scale"),
-        ),
+        arms=(Arm("scaled", N_("divided by √d_head")), mistaken("unscaled", "no-scale")),
         compare=findings.sharpened,
         step="scores",
         looks_sharply=True,
     ),
     Demonstration(
         name="scale-of-d-model",
-        theme="attention",
         title=MISTAKES["scaled-by-d-model"].label,
         expected=frozenset({"worse", "slower", "same"}),
         base=small(
             "encoder-decoder", "reverse", model={"n_heads": 16, "d_ff": 64}, training={"steps": 300}
         ),
-        arms=(
-            Arm("d-head", N_("divided by √d_head")),
-            mistaken("d-model", "scaled-by-d-model"),
-        ),
+        arms=(Arm("d-head", N_("divided by √d_head")), mistaken("d-model", "scaled-by-d-model")),
         compare=findings.sharpened,
         step="scores",
         looks_sharply=True,
     ),
     Demonstration(
         name="heads",
-        theme="attention",
         title=N_("1 head against 8"),
         expected=frozenset({"worse", "slower", "same"}),
         base=_RACER,
@@ -119,7 +116,6 @@ ATTENTION = (
     ),
     Demonstration(
         name="no-output-matrix",
-        theme="attention",
         title=MISTAKES["no-output-projection"].label,
         expected=frozenset({"worse", "slower", "same"}),
         base=_DATES,
@@ -132,7 +128,6 @@ ATTENTION = (
     ),
     Demonstration(
         name="slices",
-        theme="attention",
         title=MISTAKES["sliced-heads"].label,
         expected=frozenset({"worse", "slower"}),
         base=_DATES,
@@ -153,10 +148,9 @@ _DEEP = small(
     training={"steps": 300, "learning_rate": 0.003},
 )
 
-RESIDUALS = (
+_RESIDUALS = (
     Demonstration(
         name="no-residuals",
-        theme="residuals",
         title=MISTAKES["no-residuals"].label,
         expected=frozenset({"worse", "slower"}),
         base=small(
@@ -165,16 +159,12 @@ RESIDUALS = (
             model={"d_model": 32, "d_ff": 64, "n_encoder_layers": 2, "n_decoder_layers": 2},
             training={"steps": 400},
         ),
-        arms=(
-            Arm("residuals", N_("with residuals")),
-            mistaken("none", "no-residuals"),
-        ),
+        arms=(Arm("residuals", N_("with residuals")), mistaken("none", "no-residuals")),
         compare=findings.usual,
         step="add-norm",
     ),
     Demonstration(
         name="residual-from-normed",
-        theme="residuals",
         title=MISTAKES["residual-from-normed"].label,
         expected=frozenset({"worse", "slower", "diverged"}),
         base=_DEEP,
@@ -187,7 +177,6 @@ RESIDUALS = (
     ),
     Demonstration(
         name="pre-or-post-norm",
-        theme="residuals",
         title=N_("Pre-norm against post-norm, 8 layers"),
         expected=frozenset({"worse", "slower", "diverged"}),
         base=_DEEP,
@@ -200,7 +189,6 @@ RESIDUALS = (
     ),
     Demonstration(
         name="no-norm",
-        theme="residuals",
         title=N_("No LayerNorm"),
         expected=frozenset({"rougher"}),
         base=_DEEP,
@@ -214,23 +202,18 @@ RESIDUALS = (
     ),
     Demonstration(
         name="shared-norm",
-        theme="residuals",
         title=MISTAKES["shared-norm"].label,
         expected=frozenset({"same", "slower"}),
         base=_KOREAN,
-        arms=(
-            Arm("own", N_("a norm for each sublayer")),
-            mistaken("shared", "shared-norm"),
-        ),
+        arms=(Arm("own", N_("a norm for each sublayer")), mistaken("shared", "shared-norm")),
         compare=findings.usual,
         step="add-norm",
     ),
 )
 
-TRAINING = (
+_TRAINING = (
     Demonstration(
         name="no-warm-up",
-        theme="training",
         title=N_("No warm-up"),
         expected=frozenset({"worse", "slower", "diverged"}),
         base=small(
@@ -248,7 +231,6 @@ TRAINING = (
     ),
     Demonstration(
         name="rate-times-ten",
-        theme="training",
         title=N_("10 times the learning rate"),
         expected=frozenset({"worse", "slower", "diverged"}),
         base=_KOREAN,
@@ -260,7 +242,6 @@ TRAINING = (
     ),
     Demonstration(
         name="label-smoothing",
-        theme="training",
         title=N_("Label smoothing"),
         expected=frozenset({"unsure"}),
         base=_KOREAN,
@@ -274,33 +255,24 @@ TRAINING = (
     ),
     Demonstration(
         name="softmax-twice",
-        theme="training",
         title=MISTAKES["softmax-before-loss"].label,
         expected=frozenset({"worse", "slower"}),
         base=WRITER,
-        arms=(
-            Arm("logits", N_("loss on logits")),
-            mistaken("twice", "softmax-before-loss"),
-        ),
+        arms=(Arm("logits", N_("loss on logits")), mistaken("twice", "softmax-before-loss")),
         compare=findings.twice_squashed,
         step="logits",
     ),
     Demonstration(
         name="argmax-before-loss",
-        theme="training",
         title=MISTAKES["argmax-before-loss"].label,
         expected=frozenset({"worse"}),
         base=WRITER,
-        arms=(
-            Arm("logits", N_("loss on logits")),
-            mistaken("argmax", "argmax-before-loss"),
-        ),
+        arms=(Arm("logits", N_("loss on logits")), mistaken("argmax", "argmax-before-loss")),
         compare=findings.usual,
         step="logits",
     ),
     Demonstration(
         name="target-not-shifted",
-        theme="training",
         title=MISTAKES["target-not-shifted"].label,
         expected=frozenset({"fooled"}),
         base=WRITER,
@@ -314,7 +286,6 @@ TRAINING = (
     ),
     Demonstration(
         name="coupled-decay",
-        theme="training",
         title=N_("Adam with coupled weight decay"),
         expected=frozenset({"worse", "slower"}),
         base=_KOREAN,
@@ -329,3 +300,10 @@ TRAINING = (
         compare=findings.usual,
     ),
 )
+
+BY_THEME: Mapping[ExperimentTheme, tuple[Demonstration, ...]] = {
+    "order": _ORDER,
+    "attention": _ATTENTION,
+    "residuals": _RESIDUALS,
+    "training": _TRAINING,
+}

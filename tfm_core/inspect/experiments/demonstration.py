@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
@@ -81,7 +81,6 @@ class Demonstration:
     """
 
     name: str
-    theme: ExperimentTheme
     title: str
     expected: frozenset[FindingKind]
     base: Experiment
@@ -151,11 +150,6 @@ def small(
     return Experiment.parse(values)
 
 
-def by_theme(known: Mapping[str, Demonstration]) -> dict[ExperimentTheme, Sequence[Demonstration]]:
-    """Return the experiments of each theme, in their order."""
-    return {theme: [one for one in known.values() if one.theme == theme] for theme in THEMES}
-
-
 OUTCOMES: dict[FindingKind, str] = {
     "better": N_("It gets more right."),
     "faster": N_("It gets as many right, but sooner."),
@@ -165,8 +159,8 @@ OUTCOMES: dict[FindingKind, str] = {
     "diverged": N_("Its loss becomes infinite or NaN."),
     "saved": N_("It trains, and the first diverges."),
     "fooled": N_("Its curves look perfect, but it fails when it generates."),
-    "unordered": N_("It writes the right tokens, but in the wrong order."),
-    "unsure": N_("It gets as many right, but is less confident."),
+    "unordered": N_("It writes the right tokens in the wrong order."),
+    "unsure": N_("It gets as many right, but less confidently."),
     "rougher": N_("It gets as many right, but with much larger gradients."),
 }
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfm_core.inspect.compare.conclusions import tells_apart
-from tfm_core.inspect.compare.spread import ACCURACY, Measure, paired, sentence
+from tfm_core.inspect.compare.spread import ACCURACY, paired, sentence
 from tfm_core.inspect.experiments.demonstration import ArmFinding, Demonstration, FindingKind
 from tfm_core.inspect.experiments.result import Result
 from tfm_core.sentences import N_, Paragraph, Sentence, joined
@@ -96,9 +96,7 @@ def smoothed(first: Result, second: Result) -> ArmFinding:
     values = _labels(first, second) | {"a": a, "b": b}
     if a - b < SURER:
         return _with(found, Paragraph("findings/as-confident", **values))
-    more: Sentence = N_(
-        "“{second}” is less confident: {b:.1%} on average, against {a:.1%}.", **values
-    )
+    more: Sentence = N_("“{second}” is less confident: {b:.1%} on average, not {a:.1%}.", **values)
     if first.loss is not None and second.loss is not None and second.loss > first.loss:
         more = joined(more, Paragraph("findings/higher-loss", a=first.loss, b=second.loss))
     return _with(found, more, kind="unsure" if found.kind in ("same", "slower") else None)
@@ -211,9 +209,6 @@ def _speed(first: Result, second: Result) -> ArmFinding | None:
     return ArmFinding("same", words)
 
 
-SEQUENCE_ACCURACY = Measure(N_("sequence accuracy"))
-
-
 @dataclass(frozen=True, slots=True)
 class Conclusion:
     """What the runs showed.
@@ -276,5 +271,4 @@ def _of_seeds(first: Mapping[int, Result], second: Mapping[int, Result]) -> Sent
         for side in (first, second)
     ]
     names = [next(iter(side.values())).label for side in (first, second)]
-    measure = SEQUENCE_ACCURACY if has_sequences else ACCURACY
-    return sentence(paired(sides[0], sides[1]), measure, names[0], names[1])
+    return sentence(paired(*sides), ACCURACY, *names)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
@@ -32,6 +32,9 @@ from tfm_core.models.text import DecoderOnly, EncoderOnly, TextModel
 
 Means = Mapping[KnockedPart, Tensor]
 """The mean output of a part: (d_head,) of a head, (d_model,) of the others."""
+
+Undo = AbstractContextManager[object]
+"""Ends a change of a model, such as the handle of a hook."""
 
 _NOTHING = object()
 
@@ -74,7 +77,7 @@ def means_of(
             if (watch := _WATCHES.get(part.kind)) is not None:
                 tally = tallies[part] = _Tally()
                 for handle in watch(model, part, tally.add):
-                    undo.callback(handle.remove)
+                    undo.enter_context(handle)
         for inputs in batches:
             tokens = _tokens(model, inputs)
             for part, tally in tallies.items():
@@ -125,13 +128,11 @@ def scaled_heads(model: nn.Module, scales: Mapping[KnockedPart, Tensor]) -> Iter
                 factor[..., at] = by[:, None, None]
                 return (merged * factor,)
 
-            handle = attention.out_projection.register_forward_pre_hook(scale)
-            undo.callback(handle.remove)
+            undo.enter_context(attention.out_projection.register_forward_pre_hook(scale))
         yield
 
 
-@contextmanager
-def _head(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[None]:
+def _head(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Undo:
     attention, columns = _columns(model, part)
 
     def without(_module: nn.Module, args: Any) -> tuple[Tensor]:
@@ -139,19 +140,18 @@ def _head(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[
         merged[..., columns] = 0.0 if mean is None else mean
         return (merged,)
 
-    with _hooked(attention.out_projection.register_forward_pre_hook(without)):
-        yield
+    return attention.out_projection.register_forward_pre_hook(without)
 
 
-@contextmanager
-def _handed_on(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[None]:
+def _handed_on(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Undo:
     """Replace the output of a sublayer, a recurrent attention or the first state."""
 
     def instead(_module: nn.Module, args: Any, output: Any) -> Any:
-        return _with_vector(output, _filled(_vector(output), mean))
+        vector = _vector(output)
+        other = torch.zeros_like(vector) if mean is None else mean.expand_as(vector)
+        return _with_vector(output, other)
 
-    with _hooked(_module_of(model, part).register_forward_hook(instead)):
-        yield
+    return _module_of(model, part).register_forward_hook(instead)
 
 
 @contextmanager
@@ -163,23 +163,26 @@ def _backward(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Itera
     with ExitStack() as undo:
         for layer in encoder.get_submodule("layers").children():
             reader = layer.get_submodule("back")
-            undo.enter_context(_hooked(reader.register_forward_hook(silent)))
+            undo.enter_context(reader.register_forward_hook(silent))
         yield
 
 
-@contextmanager
-def _added(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[None]:
+def _added(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Undo:
     """Remove what a layer adds to its input."""
+    return _unchanged(_module_of(model, part), mean)
+
+
+def _unchanged(module: nn.Module, mean: Tensor | None) -> Undo:
+    """Let a module return its input, or its input plus the mean change."""
 
     def instead(_module: nn.Module, args: Any, output: Tensor) -> Tensor:
-        return _kept(args[0], mean)
+        x: Tensor = args[0]
+        return x if mean is None else x + mean
 
-    with _hooked(_module_of(model, part).register_forward_hook(instead)):
-        yield
+    return module.register_forward_hook(instead)
 
 
-@contextmanager
-def _residual(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[None]:
+def _residual(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Undo:
     block = model.get_submodule(f"{part.stack}.layers.{part.layer}")
     assert isinstance(block, Block)
     name = f"{SUBLAYERS[part.sublayer][0]}_norm"
@@ -194,20 +197,17 @@ def _residual(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Itera
         is_part = norm is block.get_submodule(name)
         return usual(x, norm, sublayer, skip_nothing if is_part else skip)
 
-    with _replaced(block, "join", join):
-        yield
+    return _replaced(block, "join", join)
 
 
-@contextmanager
-def _norm(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[None]:
+def _norm(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Undo:
     # the module is swapped, not hooked: other sublayers may share it
     if part.layer is None:
         owner, name = model.get_submodule(part.stack), "final_norm"
     else:
         owner = model.get_submodule(f"{part.stack}.layers.{part.layer}")
         name = f"{SUBLAYERS[part.sublayer][0]}_norm"
-    with _swapped(owner, name, nn.Identity()):
-        yield
+    return _swapped(owner, name, nn.Identity())
 
 
 @contextmanager
@@ -215,17 +215,12 @@ def _positions(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iter
     with ExitStack() as undo:
         added = _added_positions(model, part)
         if added is not None:
-
-            def instead(_module: nn.Module, args: Any, output: Tensor) -> Tensor:
-                return _kept(args[0], mean)
-
-            undo.enter_context(_hooked(added.register_forward_hook(instead)))
+            undo.enter_context(_unchanged(added, mean))
         undo.enter_context(_swapped(model.get_submodule(part.stack), "relative", None))
         yield
 
 
-@contextmanager
-def _mask(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[None]:
+def _mask(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Undo:
     def without(_module: nn.Module, args: Any, settings: dict[str, Any]) -> tuple[Any, Any]:
         changed = dict(settings)
         if part.sublayer == "cross":
@@ -237,11 +232,10 @@ def _mask(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[
         return args, changed
 
     stack = model.get_submodule(part.stack)
-    with _hooked(stack.register_forward_pre_hook(without, with_kwargs=True)):
-        yield
+    return stack.register_forward_pre_hook(without, with_kwargs=True)
 
 
-_KNOCK_OUTS: dict[str, Callable[..., Any]] = {
+_KNOCK_OUTS: dict[str, Callable[[nn.Module, KnockedPart, Tensor | None], Undo]] = {
     "head": _head,
     "sublayer": _handed_on,
     "layer": _added,
@@ -320,19 +314,9 @@ def _with_vector(output: Any, vector: Tensor) -> Any:
     return type(output)(vector, *rest) if hasattr(output, "_fields") else (vector, *rest)
 
 
-def _filled(like: Tensor, mean: Tensor | None) -> Tensor:
-    return torch.zeros_like(like) if mean is None else mean.expand_as(like)
-
-
-def _kept(x: Tensor, mean: Tensor | None) -> Tensor:
-    return x if mean is None else x + mean
-
-
-@contextmanager
-def _whole(stack: Stack) -> Iterator[None]:
+def _whole(stack: Stack) -> Undo:
     """Let a stack compute all tokens, so that hooks see every block."""
-    with _replaced(stack, "at", partial(Stack.at, stack)):
-        yield
+    return _replaced(stack, "at", partial(Stack.at, stack))
 
 
 def _tokens(model: nn.Module, inputs: tuple[Tensor, ...]) -> dict[str, Tensor]:
@@ -355,14 +339,6 @@ def _tokens(model: nn.Module, inputs: tuple[Tensor, ...]) -> dict[str, Tensor]:
         "encoder": F.pad(seen, (0, length - seen.size(1)))
         | F.pad(written, (0, length - written.size(1)))
     }
-
-
-@contextmanager
-def _hooked(handle: RemovableHandle) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        handle.remove()
 
 
 @contextmanager

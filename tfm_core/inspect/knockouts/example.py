@@ -71,8 +71,7 @@ def _read(
         with capture(model, only={"weights", "mask"}) as cache:
             logits = model(*inputs)
         answer = _answer(run, model, item, inputs, logits)
-    attention, masks = captured(run.experiment, item, cache)
-    return Example(step, item, attention, masks, picture, **answer)
+    return Example(step, **captured(run.experiment, item, cache), picture=picture, **answer)
 
 
 def _answer(
@@ -83,29 +82,26 @@ def _answer(
     from tfm_core.data.captions import CaptionData
     from tfm_core.data.load import data_as
     from tfm_core.data.text import text_task
-    from tfm_core.decoding import greedy
+    from tfm_core.decoding import Decoded, greedy
     from tfm_core.probe.items import continued
 
     task = run.experiment.task
     if "label" in item:
         return {"probabilities": logits[0].float().softmax(-1).numpy()}
-    if isinstance(task, CorpusTaskConfig):
-        words = text_task(task)
-        ids, sure = continued(model, task, inputs[1][:, 1 : 1 + item["prompt"]])
-        told = tuple(words.tgt_vocabulary.decode(ids[0].tolist()))
-        return _words(told, words.join_tgt(told), sure[0])
     if isinstance(task, CaptionTaskConfig):
         longest = data_as(data_of(run.experiment), CaptionData).validation.tgt.size(1) - 1
         written = greedy(model, inputs[0], max_len=longest)
-        told = tuple(vocabulary(task).decode(written.ids[0].tolist()))
-        return _words(told, join(told, task), written.confidence[0])
-    text = run.experiment.task_as(SequenceTaskConfig)
-    words = text_task(text)
-    written = greedy(model, inputs[0], max_len=text.n_answers)
-    told = tuple(words.tgt_vocabulary.decode(written.ids[0].tolist()))
-    return _words(told, words.join_tgt(told), written.confidence[0])
-
-
-def _words(told: tuple[str, ...], text: str, sure: Tensor) -> dict[str, Any]:
-    confidence = np.asarray(sure[: len(told)].numpy())
-    return {"answer": told, "answer_text": text, "confidence": confidence}
+        answer = tuple(vocabulary(task).decode(written.ids[0].tolist()))
+        text = join(answer, task)
+    else:
+        config = run.experiment.task_as(SequenceTaskConfig)
+        words = text_task(config)
+        if isinstance(task, CorpusTaskConfig):
+            prompt = inputs[1][:, 1 : 1 + item["prompt"]]
+            written = Decoded(*continued(model, task, prompt))
+        else:
+            written = greedy(model, inputs[0], max_len=config.n_answers)
+        answer = tuple(words.tgt_vocabulary.decode(written.ids[0].tolist()))
+        text = words.join_tgt(answer)
+    confidence = np.asarray(written.confidence[0, : len(answer)].numpy())
+    return {"answer": answer, "answer_text": text, "confidence": confidence}

@@ -121,7 +121,7 @@ def in_words(alone: float, joint: float) -> Sentence:
     elif alone > max(_MORE_THAN * joint, joint + _NOTICED):
         verdict = N_("That is less: they serve one purpose.")
     else:
-        verdict = N_("That is about as much: each does its own work.")
+        verdict = N_("That is about equal: each does its own work.")
     return joined(
         Paragraph("knockouts/together", alone=f"{alone:+.3f}", joint=f"{joint:+.3f}"), verdict
     )
@@ -301,15 +301,11 @@ def _prepared(folder: str, mark: int, n: int) -> Objective:
     experiment = Run(Path(folder)).experiment
     data: Any = data_of(experiment)
     cut = first_of(data.validation, n)
-    few: Data = replace(data, train=cut, validation=cut, **_without_windows(data))
+    windows = {"windows": None} if hasattr(data, "windows") else {}  # read like the validation set
+    few: Data = replace(data, train=cut, validation=cut, **windows)
     still = {name: 0.0 for name in _CHANGES if hasattr(experiment.task, name)}
     task = experiment.task.model_copy(update=still)
     return TASK_KINDS[task.kind].objective()(few, task)
 
 
 _CHANGES = ("shift", "rotation", "scale", "slant")  # of pictures, while a model is trained
-
-
-def _without_windows(data: Any) -> dict[str, None]:
-    """Return the change that makes a running text be read like the validation set."""
-    return {"windows": None} if hasattr(data, "windows") else {}

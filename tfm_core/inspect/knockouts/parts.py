@@ -24,17 +24,17 @@ SUBLAYERS: dict[str, tuple[str, str]] = {  # in a link -> module of a block, wor
     "ff": ("feed_forward", N_("feed-forward")),
 }
 KINDS: dict[str, str] = {  # what switching it off does
-    "head": N_("The head's part of the vector before the output projection is replaced."),
-    "sublayer": N_("The sublayer adds nothing; only the residual connection remains."),
+    "head": N_("The head's slice before the output projection is replaced."),
+    "sublayer": N_("The sublayer adds nothing; only the residual remains."),
     "layer": N_("Every token passes the layer unchanged."),
     "residual": N_("The sublayer's output replaces the token; it is not added."),
-    "norm": N_("The vectors pass neither centred nor scaled."),
+    "norm": N_("The vectors are neither centred nor scaled."),
     "positions": N_("No token knows its position."),
-    "mask": N_("Hidden keys become visible, which never happened in training."),
-    "start": N_("The decoder starts from zeros, without a summary of the source."),
+    "mask": N_("Hidden keys become visible, unlike in training."),
+    "start": N_("The decoder starts from zeros."),
     "backward": N_("The encoder reads only left to right."),
 }
-WITHOUT_CONTEXT = N_("The decoder no longer reads the source; it continues from its own state.")
+WITHOUT_CONTEXT = N_("The decoder no longer reads the source.")
 """What a recurrent network does without its attention."""
 HAS_MEAN = frozenset({"head", "sublayer", "layer", "positions", "start"})
 """Kinds with a vector output, which has a mean."""

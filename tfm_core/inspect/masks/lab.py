@@ -36,20 +36,13 @@ MASKS: dict[str, Choice] = {
     "causal": Choice(N_("Causal"), N_("A query sees itself and earlier keys (GPT).")),
     "combined": Choice(N_("Causal and padding"), N_("Both (decoder, padded batch).")),
     "cross": Choice(
-        N_("Cross-attention"),
-        N_("The target attends to the source, without its padding."),
+        N_("Cross-attention"), N_("The target attends to the source, without its padding.")
     ),
-    "window": Choice(
-        N_("Sliding window"),
-        N_("A query sees nearby keys (Longformer, 2020)."),
-    ),
+    "window": Choice(N_("Sliding window"), N_("A query sees nearby keys (Longformer, 2020).")),
     "prefix": Choice(
         N_("Prefix-LM"), N_("The prefix is read both ways, the rest left to right (T5, 2020).")
     ),
-    "packed": Choice(
-        N_("Packed sequences"),
-        N_("Several sequences in a row, each with its own block."),
-    ),
+    "packed": Choice(N_("Packed sequences"), N_("Several sequences in a row, each with a block.")),
 }
 
 
@@ -101,7 +94,7 @@ def read_tokens(text: str) -> tuple[str, ...]:
         )
     if len(tokens) > MAX_TOKENS:
         raise StudentError(
-            "{n_tokens} tokens are too many; at most {most_tokens}.",
+            "Type at most {most_tokens} tokens, not {n_tokens}.",
             n_tokens=len(tokens),
             most_tokens=MAX_TOKENS,
         )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfm_core import byte_cache
 from tfm_core.config import SequenceTaskConfig
+from tfm_core.inspect.attention.trained import model_of
 from tfm_core.inspect.masks.lab import PAD_TOKEN, SEPARATOR, Projected, read_tokens
 from tfm_core.probe.labels import BOS as BOS_TOKEN
 from tfm_core.probe.labels import kind_of, modules_by_kind
@@ -17,9 +16,6 @@ from tfm_core.sentences import N_, StudentError
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tfm_core.models.build import Model
-
-FILE = "checkpoints/last/checkpoint.safetensors"
 _CAUSAL = frozenset({"causal", "combined"})  # in a translator, the decoder's own masks
 
 
@@ -38,7 +34,7 @@ def module_of(run: Run, kind: str) -> list[str]:
     """
     task = run.experiment.task
     if task.describes_pictures:
-        raise StudentError("Its words describe a picture, and there is none here.")
+        raise StudentError("Its words describe a picture, which is missing here.")
     if task.picture_shape:
         raise StudentError("It reads pictures, which have no words to mask.")
     modules = modules_by_kind(run.experiment)
@@ -69,7 +65,7 @@ def words_of(run: Run, text: str, kind: str = "none") -> tuple[str, ...]:
 
     config = run.experiment.task
     if config.describes_pictures:
-        raise StudentError("Its words describe a picture, and there is none here.")
+        raise StudentError("Its words describe a picture, which is missing here.")
     if config.picture_shape:
         raise StudentError("It reads pictures, which have no words to mask.")
     task = text_task(config)
@@ -162,7 +158,7 @@ def _captured(
     from tfm_core.probe.capture import capture
 
     query, key = tokens
-    model, step = load(run)
+    model, step = model_of(run)
     with capture(model, only={"scores", "value"}) as cache:
         model(*ids)
     scores = cache[f"{module}.scores"][0, location.head, first:, first:][: len(query), : len(key)]
@@ -192,26 +188,3 @@ def _check(words: list[str] | tuple[str, ...], known: tuple[str, ...]) -> None:
     unknown = [word for word in words if word not in known]
     if unknown:
         raise StudentError("“{unknown}” is not a word of its task.", unknown=unknown[0])
-
-
-def load(run: Run) -> tuple[Model, int]:
-    """Return the model of a run in eval mode and the step of its last weights.
-
-    Raises StudentError where there are none.
-    """
-    path = run.folder / FILE
-    try:
-        changed = path.stat().st_mtime_ns
-    except OSError:
-        raise StudentError("It has saved no weights yet.") from None
-    return _load(str(run.folder), changed)
-
-
-@byte_cache.kept
-def _load(folder: str, changed: int) -> tuple[Model, int]:
-    import torch
-
-    from tfm_core.training.checkpoints import load_model
-
-    torch.set_num_threads(1)  # OpenMP's waiting threads would take the processor from the training
-    return load_model(Run(Path(folder)).experiment, Path(folder) / "checkpoints" / "last")

@@ -117,7 +117,7 @@ class FillResult:
     def verdict(self) -> str:
         """What to expect, in a few words."""
         if self.stored is None:
-            return N_("refused: {dtype} ends at −65,504", dtype=self.dtype)
+            return N_("error: {dtype} ends at −65,504", dtype=self.dtype)
         if self.leak > 0:
             return N_("leaks: a forbidden key gets weight")
         if any(map(np.isnan, self.blind)):
@@ -161,7 +161,7 @@ def blind_row(projected: Projected, query: int) -> dict[str, Array]:
     """Forbid one query everything; return its weights (K,), by who computes the softmax.
 
     ``naive``: -inf and softmax. ``-1e9``: a large number instead. ``ours``: this app's layers.
-    ``nn.MultiheadAttention`` answers with NaN where weights are asked for and with zeros where not.
+    ``nn.MultiheadAttention`` answers with NaN where it returns weights, else with zeros.
     """
     import torch
 
@@ -205,16 +205,16 @@ def torch_blind_rows() -> dict[str, str]:
     module = nn.MultiheadAttention(4, 1, batch_first=True).eval()
     with torch.no_grad():
         fused = F.scaled_dot_product_attention(x[None], x[None], x[None], attn_mask=may)[0, 0]
-        asked = module(x, x, x, attn_mask=~may, need_weights=True)[0][0]
-        unasked = module(x, x, x, attn_mask=~may, need_weights=False)[0][0]
+        with_weights = module(x, x, x, attn_mask=~may, need_weights=True)[0][0]
+        without_weights = module(x, x, x, attn_mask=~may, need_weights=False)[0][0]
     return {
-        "F.scaled_dot_product_attention": _said(fused[1]),
-        "nn.MultiheadAttention(need_weights=True)": _said(asked[1]),
-        "nn.MultiheadAttention(need_weights=False)": _said(unasked[1]),
+        "F.scaled_dot_product_attention": _kind_of_row(fused[1]),
+        "nn.MultiheadAttention(need_weights=True)": _kind_of_row(with_weights[1]),
+        "nn.MultiheadAttention(need_weights=False)": _kind_of_row(without_weights[1]),
     }
 
 
-def _said(row: Tensor) -> str:
+def _kind_of_row(row: Tensor) -> str:
     if bool(row.isnan().any()):
         return "NaN"
     return "zeros" if not bool(row.any()) else "numbers"

@@ -13,12 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfm_core.config import (
-    Experiment,
-    TextModelConfig,
-    TextTaskConfig,
-)
+from tfm_core.config import Experiment, TextModelConfig, TextTaskConfig
 from tfm_core.config.experiment import sequence_len
+from tfm_core.inspect.attention.trained import model_of
 from tfm_core.inspect.masks.lab import Array
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
@@ -67,9 +64,7 @@ def racers(experiment: Experiment, *, steps: int) -> dict[str, Experiment]:
     """
     model = experiment.model
     if not model.has_blocks:
-        raise StudentError(
-            "An RNN has no positions to compare. Choose a Transformer on the Train page."
-        )
+        raise StudentError("An RNN has no positions. Choose a Transformer on the Train page.")
     offered = type(model).offered("position")
     common: dict[str, object] = {}
     if isinstance(model, TextModelConfig):
@@ -107,13 +102,12 @@ def can_extrapolate(experiment: Experiment) -> str | None:
     """Return why a run's task has no longer sequences with the same words, or None."""
     config = experiment.task
     if config.picture_shape:
-        return N_("Pictures have one size, so there is no longer input to try.")
+        return N_("Pictures have one size, so no longer input exists.")
     if config.facts.answer == "text":
         return N_("A language model has no source that could be longer.")
     if not isinstance(config, TextTaskConfig) or _longer(config) is None:
         return N_(
-            "{label} has no longer sequences with the same words; copy, reverse and sort do.",
-            label=config.facts.label,
+            "{label} has no longer sequences; copy, reverse and sort do.", label=config.facts.label
         )
     return None
 
@@ -127,7 +121,6 @@ def extrapolate(run: Run) -> Extrapolation:
     from tfm_core.data.text import text_task
     from tfm_core.data.text_data import encode_src
     from tfm_core.decoding import greedy
-    from tfm_core.inspect.masks.scores import load
     from tfm_core.models.pictures import VisionTransformer
 
     why = can_extrapolate(run.experiment)
@@ -137,7 +130,7 @@ def extrapolate(run: Run) -> Extrapolation:
     longer = _longer(config)
     assert longer is not None
     task = text_task(longer)
-    model, _step = load(run)
+    model, _step = model_of(run)
     assert not isinstance(model, VisionTransformer)
     pools = _pools(config, longer, run.experiment.seed)
     tokens, sequences, stopped = [], [], ""

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import SequenceTaskConfig
+from tfm_core.inspect.attention.trained import model_of
 from tfm_core.inspect.masks.lab import Array
 from tfm_core.probe.labels import patches_per_side
 from tfm_core.runs.run import Run
@@ -106,18 +107,17 @@ def of_run(
 
     from tfm_core.data.text import text_task
     from tfm_core.decoding import greedy
-    from tfm_core.inspect.masks.scores import load
     from tfm_core.models.pictures import Captioner, VisionTransformer
 
     config = run.experiment.task_as(
         SequenceTaskConfig,
-        N_("The current run reads pictures, which have no words to shuffle."),
+        N_("The current run reads pictures: no words to shuffle."),
     )
     if not config.has_source:
-        raise StudentError("The current run is a language model and has no source to shuffle.")
+        raise StudentError("The current run is a language model: no source to shuffle.")
     task = text_task(config)
     tokens = task.tokenize(text)
-    model, _step = load(run)
+    model, _step = model_of(run)
     assert not isinstance(model, VisionTransformer | Captioner)
     order = shuffled(len(tokens), order_seed)
     moved = tuple(tokens[index] for index in order)

@@ -63,9 +63,9 @@ def tiles_of(experiment: Experiment, snapshot: Snapshot) -> Floats:
     side = patches_per_side(experiment)
     if table is None:
         if POSITIONS[experiment.model.position].has_table:
-            raise StudentError("No positions were kept at step {step:,}.", step=snapshot.step)
+            raise StudentError("Step {step:,} has no saved positions.", step=snapshot.step)
         raise StudentError(
-            "This model's positions are {position}, not learned, so training does not change them.",
+            "This model's positions are {position}: training does not change them.",
             position=experiment.model.position,
         )
     return tiles(table, side, has_cls=experiment.has_cls)

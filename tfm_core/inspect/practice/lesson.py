@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,6 @@ from tfm_core.config.codec import default_sections
 from tfm_core.inspect.attention.trained import data_of
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
-
-if TYPE_CHECKING:
-    pass
 
 LessonKind = Literal["plain", "early", "augmented"]
 KINDS: tuple[LessonKind, ...] = ("plain", "early", "augmented")

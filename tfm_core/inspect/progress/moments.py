@@ -119,12 +119,12 @@ def moments(run: Run, steps: Sequence[int], curves: Curves | None = None) -> tup
             measured = _measure(run.folder, step, changed)
         except (OSError, ValueError):
             continue
-        events = [*_of_heads(experiment, measured), *_of_answers(probe, measured)]
-        events += _of_curves(experiment, probe, curves, before, step)
+        events = [*_aligning(experiment, measured), *_of_heads(experiment, measured)]
+        events += [*_of_answers(probe, measured), *_of_curves(curves, before, step)]
         before = step
         if step == 0:
             history.stated |= {key for event in events for key in event.keys}
-            found.append(Moment(0, N_("The weights are random: every answer is a guess.")))
+            found.append(Moment(0, N_("The weights are random.")))
         elif (news := history.news(step, events)) is not None:
             found.append(Moment(step, news.sentence))
     return tuple(found)
@@ -192,86 +192,66 @@ def _is_right(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: i
     return is_right and bool(snapshot.confidence[index][0] >= _SURE_OF_LABEL)
 
 
-def _of_heads(experiment: Experiment, measured: _Measured) -> Iterator[_Event]:
-    """Yield events of heads."""
+def _aligning(experiment: Experiment, measured: _Measured) -> Iterator[_Event]:
+    """Yield events of heads that align, and of heads that differ in it."""
     for module, shares in measured.aligned.items():
-        kind = kind_of(experiment, module).name
+        layer = _named(experiment, module)
         least = max(alignment.LEARNED, 2 * measured.even[module])
-        words = {
-            "cross": N_("the words that it translates"),
-            "picture": N_("the digit that it names"),
-        }.get(kind, N_("the tokens that decide its answer"))
         align = [head for head, share in enumerate(shares) if share >= least]
-        if align:
-            yield _Event(
-                1,
-                frozenset((module, head) for head in align),
-                _aligning(experiment, module, align, shares, words),
+        sentence: Sentence
+        if len(align) == 1:
+            sentence = Paragraph(
+                "moments/head-aligns",
+                head=_named(experiment, module, align[0]),
+                share=percent(shares[align[0]]),
             )
+            yield _Event(1, frozenset({(module, align[0])}), sentence)
+        elif align:
+            sentence = Paragraph(
+                "moments/several-heads-align",
+                layer=layer,
+                n=len(align),
+                n_heads=len(shares),
+                least=percent(min(shares[head] for head in align)),
+                most=percent(max(shares)),
+            )
+            yield _Event(1, frozenset((module, head) for head in align), sentence)
         high, low = int(np.argmax(shares)), int(np.argmin(shares))
         if shares[high] >= least and shares[high] - shares[low] >= DIFFERENT:
-            yield _Event(
-                6,
-                frozenset({("different", module)}),
-                Paragraph(
-                    "moments/heads-differ",
-                    layer=_named(experiment, module),
-                    high=high + 1,
-                    most=percent(shares[high]),
-                    low=low + 1,
-                    few=percent(shares[low]),
-                    words=words,
-                ),
+            sentence = Paragraph(
+                "moments/heads-differ",
+                layer=layer,
+                high=high + 1,
+                most=percent(shares[high]),
+                low=low + 1,
+                few=percent(shares[low]),
             )
+            yield _Event(6, frozenset({("different", module)}), sentence)
+
+
+def _of_heads(experiment: Experiment, measured: _Measured) -> Iterator[_Event]:
+    """Yield events of heads: roles, and ink."""
     for module, roles in measured.roles.items():
         kind = kind_of(experiment, module).name
         for head, (role, share) in enumerate(roles):
             if role is not None and share >= PLAIN:
-                yield _Event(
-                    7,
-                    frozenset({(kind, role)}),
-                    N_(
-                        "{head} now puts {share} of its attention here: {role}.",
-                        head=_named(experiment, module, head),
-                        share=percent(share),
-                        role=ROLES[role].words(kind),
-                    ),
+                sentence: Sentence = N_(
+                    "{head} now puts {share} of its attention here: {role}.",
+                    head=_named(experiment, module, head),
+                    share=percent(share),
+                    role=ROLES[role].words(kind),
                 )
+                yield _Event(7, frozenset({(kind, role)}), sentence)
     for module, shares in measured.ink.items():
         for head, share in enumerate(shares):
             if share >= max(PLAIN, 1.5 * measured.even_ink):
-                yield _Event(
-                    5,
-                    frozenset({"ink"}),
-                    Paragraph(
-                        "moments/follows-strokes",
-                        head=_named(experiment, module, head),
-                        share=percent(share),
-                        even=percent(measured.even_ink),
-                    ),
+                sentence = Paragraph(
+                    "moments/follows-strokes",
+                    head=_named(experiment, module, head),
+                    share=percent(share),
+                    even=percent(measured.even_ink),
                 )
-
-
-def _aligning(
-    experiment: Experiment, module: str, heads: Sequence[int], shares: Shares, words: str
-) -> str:
-    """Say which heads of a layer align, and how much."""
-    if len(heads) == 1:
-        return N_(
-            "{head} now puts {share} of its attention on {words}.",
-            head=_named(experiment, module, heads[0]),
-            share=percent(shares[heads[0]]),
-            words=words,
-        )
-    return Paragraph(
-        "moments/several-heads-align",
-        layer=_named(experiment, module),
-        n=len(heads),
-        n_heads=len(shares),
-        least=percent(min(shares[head] for head in heads)),
-        most=percent(max(shares[head] for head in heads)),
-        words=words,
-    )
+                yield _Event(5, frozenset({"ink"}), sentence)
 
 
 def _of_answers(probe: Probe, measured: _Measured) -> Iterator[_Event]:
@@ -280,11 +260,8 @@ def _of_answers(probe: Probe, measured: _Measured) -> Iterator[_Event]:
     if len(right) == 1:
         item = probe.items[right[0]]
         name = str(item["label"]) if "label" in item else item.get("src_text") or item["tgt_text"]
-        yield _Event(
-            3,
-            frozenset({"right"}),
-            N_("The first of the {n} examples is right: “{name}”.", n=n, name=name),
-        )
+        sentence = N_("The first of the {n} examples is right: “{name}”.", n=n, name=name)
+        yield _Event(3, frozenset({"right"}), sentence)
     elif len(right) == n:
         sentence = N_("All {n} examples are right.", n=n)
         yield _Event(3, frozenset({"right", "all right"}), sentence)
@@ -293,9 +270,7 @@ def _of_answers(probe: Probe, measured: _Measured) -> Iterator[_Event]:
         yield _Event(3, frozenset({"right"}), sentence)
 
 
-def _of_curves(
-    experiment: Experiment, probe: Probe, curves: Curves, before: int, step: int
-) -> Iterator[_Event]:
+def _of_curves(curves: Curves, before: int, step: int) -> Iterator[_Event]:
     """Yield events of curves up to a step; ``before`` is the step of the snapshot before."""
     guessing, floor = curves.started.get("start_loss"), curves.started.get("floor")
     if guessing is None:
@@ -309,61 +284,40 @@ def _of_curves(
         return
     way = (guessing - loss) / max(1e-9, guessing - (floor or 0.0))
     if way >= MIN_PROGRESS and accuracy > chance:
-        yield _Event(
-            8,
-            frozenset({"better than guessing"}),
-            Paragraph(
-                "moments/better-than-guessing",
-                at=at,
-                share=percent(accuracy),
-                parts=_parts(experiment, probe),
-                chance=percent(chance),
-            ),
+        better = Paragraph(
+            "moments/better-than-guessing", at=at, share=percent(accuracy), chance=percent(chance)
         )
+        yield _Event(8, frozenset({"better than guessing"}), better)
     if floor:  # not every answer can be known, so the loss says how much of it is
-        for level in (0.5, 0.9):
-            if way >= level:
-                yield _Event(
-                    2,
-                    frozenset({("way", share) for share in (0.5, 0.9) if share <= level}),
-                    Paragraph(
-                        "moments/learned-share",
-                        at=at,
-                        share=percent(way),
-                        loss=loss,
-                        guessing=guessing,
-                        floor=floor,
-                    ),
-                )
+        learned = Paragraph(
+            "moments/learned-share",
+            at=at,
+            share=percent(way),
+            loss=loss,
+            guessing=guessing,
+            floor=floor,
+        )
+        yield from _reached({"way": (way, learned)}, (0.5, 0.9))
         return
-    parts = _parts(experiment, probe)
-    for level in (0.5, 0.9, 0.99):
-        if accuracy >= level:
-            yield _Event(
-                2,
-                frozenset({("right", share) for share in (0.5, 0.9, 0.99) if share <= level}),
-                _with_since(
-                    N_(
-                        "{share} of the validation {parts} are right.",
-                        share=percent(accuracy),
-                        parts=parts,
-                    ),
-                    measured["step"],
-                    measured["accuracy"],
-                    step,
-                ),
-            )
-        if whole is not None and whole >= level:
-            yield _Event(
-                2,
-                frozenset({("whole", share) for share in (0.5, 0.9, 0.99) if share <= level}),
-                _with_since(
-                    N_("{share} of the validation examples are all right.", share=percent(whole)),
-                    measured["step"],
-                    measured["sequence_accuracy"],
-                    step,
-                ),
-            )
+    words = N_("Validation accuracy: {share}.", share=percent(accuracy))
+    reached = {
+        "right": (accuracy, _with_since(words, measured["step"], measured["accuracy"], step))
+    }
+    if whole is not None:
+        words = N_("Validation sequence accuracy: {share}.", share=percent(whole))
+        since = _with_since(words, measured["step"], measured["sequence_accuracy"], step)
+        reached["whole"] = whole, since
+    yield from _reached(reached, (0.5, 0.9, 0.99))
+
+
+def _reached(
+    shares: Mapping[str, tuple[float, Sentence]], levels: tuple[float, ...]
+) -> Iterator[_Event]:
+    """Yield an event per level that a share reaches: it states that level and all below it."""
+    for n, level in enumerate(levels, 1):
+        for fact, (share, sentence) in shares.items():
+            if share >= level:
+                yield _Event(2, frozenset((fact, one) for one in levels[:n]), sentence)
 
 
 def _with_since(sentence: Sentence, steps: Floats, shares: Floats, step: int) -> Sentence:
@@ -378,7 +332,7 @@ def _with_since(sentence: Sentence, steps: Floats, shares: Floats, step: int) ->
     since = int(steps[different[-1] + 1 if different else 0])
     if since == step:
         return sentence
-    return joined(sentence, N_("Measured since step {since:,}.", since=since))
+    return joined(sentence, N_("So since step {since:,}.", since=since))
 
 
 def _jump(curves: Curves, way: float, before: int, step: int) -> Iterator[_Event]:
@@ -401,16 +355,6 @@ def _jump(curves: Curves, way: float, before: int, step: int) -> Iterator[_Event
                 ),
             )
             return
-
-
-def _parts(experiment: Experiment, probe: Probe) -> str:
-    """Return what an accuracy counts: pictures, answers, words or tokens."""
-    if experiment.task.class_names:
-        return N_("pictures")
-    if all(len(item["tgt"]) == 1 for item in probe.items):
-        return N_("answers")
-    words: list[Any] = [token for item in probe.items for token in item["tgt"]]
-    return N_("words") if any(len(word) > 1 for word in words) else N_("tokens")
 
 
 def _named(experiment: Experiment, module: str, head: int | None = None) -> str:

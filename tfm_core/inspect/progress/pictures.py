@@ -37,7 +37,7 @@ def answers_by_step(run: Run, picture: npt.NDArray[np.uint8]) -> AnswersByStep:
     (images,) = inputs_of(run, {}, picture)
     models = models_by_step(run)
     if not models:
-        raise StudentError("This run kept no weights from during its training.")
+        raise StudentError("This run saved no weights during training.")
     with torch.inference_mode():
         logits = torch.cat([model(images) for _step, model in models])
     answers: npt.NDArray[np.float32] = logits.float().softmax(-1).numpy()
@@ -58,7 +58,7 @@ def model_at(run: Run, step: int) -> Model:
     try:
         changed = weights_path(run.folder, step).stat().st_mtime_ns
     except OSError:
-        raise StudentError("No weights of step {step:,} were kept.", step=step) from None
+        raise StudentError("Step {step:,} has no saved weights.", step=step) from None
     return _model(str(run.folder), step, changed)
 
 
@@ -68,7 +68,7 @@ def models_by_step(run: Run) -> list[tuple[int, Model]]:
     for step in run.weight_steps():
         try:
             found.append((step, model_at(run, step)))
-        except ValueError:  # gone meanwhile, or damaged
+        except ValueError:  # deleted meanwhile, or damaged
             continue
     return found
 
@@ -87,13 +87,13 @@ def _model(folder: str, step: int, _changed: int) -> Model:
         model.load_state_dict(weights)
     except RuntimeError:
         raise StudentError(
-            "The weights of step {step:,} have another shape than the model.", step=step
+            "The weights of step {step:,} do not fit the model.", step=step
         ) from None
     return model.requires_grad_(False)
 
 
 Array = npt.NDArray[Any]
-_NO_PICTURES = N_("This run learned sentences; it reads no pictures.")
+_NO_PICTURES = N_("This run learned sentences, not pictures.")
 MAX_CLASSES = 12
 """The most classes with a bar beside a drawing."""
 

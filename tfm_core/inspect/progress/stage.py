@@ -16,13 +16,7 @@ from tfm_core.inspect.attention import head_labels
 from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.attention.map_view import MapView, map_view
 from tfm_core.probe.items import is_language
-from tfm_core.probe.labels import (
-    CLS,
-    AttentionKind,
-    kinds_of,
-    modules_by_kind,
-    patches_per_side,
-)
+from tfm_core.probe.labels import CLS, AttentionKind, kinds_of, modules_by_kind, patches_per_side
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.run import Run
@@ -31,6 +25,7 @@ Array = npt.NDArray[Any]
 Surface = Literal["map", "picture", "words", "none"]
 MAX_CLASSES = 3
 _FIRST_KINDS = ("cross", "picture")
+_SURFACES: dict[str, Surface] = {"patches": "picture", "picture": "words"}  # of other kinds: map
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +106,7 @@ def read(
     a readable probe.
     """
     experiment, probe = run.experiment, run.probe()
-    kinds = _kinds(experiment)
+    kinds = tuple(sorted(modules_by_kind(experiment), key=lambda name: name not in _FIRST_KINDS))
     words = tuple(kinds_of(experiment)[name] for name in kinds)
     n_attended = len(probe.attended)
     chosen = kind if kind in kinds else next(iter(kinds), None)
@@ -122,20 +117,16 @@ def read(
         try:
             frame, view = _frame(run, probe, step, chosen, index)
         except ValueError:
-            continue  # one that is damaged is said where it is asked for by its step
+            continue  # damaged: reported where that step is opened
         if views and (view is None or view.weights.shape != views[0].weights.shape):
             continue
         frames.append(frame)
         if view is not None:
             views.append(view)
     examples = tuple(_shown(experiment, item) for item in probe.items)
-    if chosen is None or not views:
-        return Stage(
-            chosen, kinds, index, n_attended, examples, tuple(frames), "none",
-            pictures=probe.images, kind_words=words,
-        )  # fmt: skip
-    surface: Surface = {"patches": "picture", "picture": "words"}.get(chosen, "map")  # type: ignore[assignment]
-    side = patches_per_side(experiment) if surface != "map" else 0
+    surface: Surface = "none"
+    if chosen is not None and views:
+        surface = _SURFACES.get(chosen, "map")
     return Stage(
         kind=chosen,
         kinds=kinds,
@@ -144,10 +135,10 @@ def read(
         examples=examples,
         frames=tuple(frames),
         surface=surface,
-        maps=_together(views),
-        side=side,
+        maps=_together(views) if surface != "none" else None,
+        side=patches_per_side(experiment) if surface in ("picture", "words") else 0,
         pictures=probe.images,
-        has_cls=experiment.has_cls,
+        has_cls=experiment.has_cls and surface != "none",
         kind_words=words,
     )
 
@@ -158,11 +149,6 @@ def _telling(probe: Probe) -> int:
     if not items or not is_language(items[0]):
         return 0
     return max(range(len(items)), key=lambda index: len(items[index]["tgt"]))
-
-
-def _kinds(experiment: Experiment) -> tuple[str, ...]:
-    """Return the kinds of attention, the one that tells most first."""
-    return tuple(sorted(modules_by_kind(experiment), key=lambda kind: kind not in _FIRST_KINDS))
 
 
 def _together(views: Sequence[MapView]) -> MapView:

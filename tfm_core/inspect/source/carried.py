@@ -155,8 +155,8 @@ def command(data: Carried, checkpoint: str) -> str:
 
     checkpoint: the path of the weights, a name of the app or of this computer.
     """
-    asked = "picture.png" if data.mean else _text(data.example)
-    return f"python model.py --checkpoint {_path(checkpoint)} {asked}"
+    argument = "picture.png" if data.mean else _text(data.example)
+    return f"python model.py --checkpoint {_path(checkpoint)} {argument}"
 
 
 def _text(text: str) -> str:

@@ -75,11 +75,8 @@ class Bench:
             if isinstance(output, Tensor):
                 outputs.append(output.detach().float().flatten())
 
-        handle = self.model.register_forward_hook(keep)
-        try:
+        with self.model.register_forward_hook(keep):
             loss = self.pass_(around)
-        finally:
-            handle.remove()
         gradients = [p.grad.flatten() for p in self.model.parameters() if p.grad is not None]
         tensors = {"loss": loss.float()[None], "gradients": torch.cat(gradients).float()}
         return tensors | ({"output": torch.cat(outputs)} if outputs else {})
@@ -151,7 +148,8 @@ class SavedBytes:
 
     def pack(self, tensor: Tensor) -> Tensor:
         """Count a tensor as it is saved."""
-        if not isinstance(tensor, nn.Parameter) and not _is_weight(tensor):
+        # a view of a parameter, such as its transpose, is no copy
+        if not isinstance(tensor, nn.Parameter) and not isinstance(tensor._base, nn.Parameter):
             storage = tensor.untyped_storage()
             self.storages[storage.data_ptr()] = storage.nbytes()
             self._kept.append(tensor)
@@ -161,12 +159,6 @@ class SavedBytes:
     def total(self) -> int:
         """Bytes of all storages."""
         return sum(self.storages.values())
-
-
-def _is_weight(tensor: Tensor) -> bool:
-    """Say whether a tensor is a view of a parameter, such as its transpose."""
-    base = tensor._base
-    return isinstance(base, nn.Parameter)
 
 
 def saved_bytes(call: Callable[[], object]) -> int:

@@ -47,13 +47,13 @@ def main() -> int:
     """Run the measurement that stdin requests; return the exit code."""
     if hasattr(os, "nice"):
         os.nice(NICENESS)
-    said = sys.stdout
+    output = sys.stdout
     sys.stdout = sys.stderr  # what libraries print is no line of ours
     order = json.loads(sys.stdin.readline())
     threading.Thread(target=_leave_with, args=(sys.stdin,), daemon=True).start()
 
     def say(kind: str, **facts: object) -> None:
-        print(json.dumps({"kind": kind, **facts}), file=said, flush=True)
+        print(json.dumps({"kind": kind, **facts}), file=output, flush=True)
 
     experiment, device = Experiment.parse(order["experiment"]), str(order["device"])
     limit_memory(order.get("memory_share", MEMORY_SHARE))

@@ -76,13 +76,9 @@ def batch_cases(bench: Bench) -> Iterator[BenchmarkCase]:
 
 def _checked(bench: Bench, few: Tensor) -> tuple[Equality, ...]:
     seen: list[tuple[Tensor, ...]] = []
-    handle = bench.model.register_forward_pre_hook(lambda _model, inputs: seen.append(inputs))
-    try:
-        with torch.no_grad():
-            bench.loss(few)
-    finally:
-        handle.remove()
     with torch.no_grad():
+        with bench.model.register_forward_pre_hook(lambda _model, inputs: seen.append(inputs)):
+            bench.loss(few)
         together, alone = bench.model(*seen[0]), one_by_one(bench.model, seen[0])
     return compare(
         {f"output for {len(few)} examples": together},

@@ -6,10 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from tfm_core.config import (
-    Experiment,
-    TextTaskConfig,
-)
+from tfm_core.config import Experiment, TextTaskConfig
 from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.precisions import PRECISIONS
 
@@ -47,7 +44,7 @@ class BenchmarkComparison:
 def _needs_attention(experiment: Experiment, device: str) -> str | None:
     if experiment.model.has_blocks:
         return None
-    return N_("This model has no multi-head attention to fuse or loop over.")
+    return N_("This model has no multi-head attention.")
 
 
 def _needs_blocks(experiment: Experiment, device: str) -> str | None:
@@ -73,7 +70,7 @@ def _needs_cores(experiment: Experiment, device: str) -> str | None:
     from tfm_core.training.devices import usable_cores
 
     if device != "cpu":
-        return N_("Threads divide work on the CPU; a GPU uses its own cores.")
+        return N_("Threads matter only on the CPU.")
     if usable_cores() == 1:
         return N_("This process may use only one core.")
     return None
@@ -86,9 +83,7 @@ def _needs_gpu(experiment: Experiment, device: str) -> str | None:
 
     there = [one for one in devices() if one.available and one.name != "cpu"]
     if there:
-        return N_(
-            "To compare both, choose {label} as the device on the Train page.", label=there[0].label
-        )
+        return N_("To compare both, choose {label} on the Train page.", label=there[0].label)
     missing = next(one for one in devices() if one.name == "cuda:0")
     return N_("This machine has no GPU to compare with. {reason}", reason=missing.reason)
 
@@ -142,7 +137,7 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
     ),
     "batch": BenchmarkComparison(
         N_("Batch size"),
-        N_("Examples per second, from one at a time to twice your batch."),
+        N_("Examples per second, from one to twice your batch."),
         {"batch": N_("Forward and backward")},
         {
             "One by one": f"{_HERE}.passes:one_by_one",
@@ -155,7 +150,7 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
     ),
     "length": BenchmarkComparison(
         N_("Sequence length"),
-        N_("One block of your model on 16 to 1,024 tokens: what grows quadratically?"),
+        N_("One block on 16 to 1,024 tokens: what grows quadratically?"),
         {"explicit": N_("Explicit attention"), "fused": N_("Fused attention")},
         {
             "The pass": f"{_HERE}.explicit:block_pass",
@@ -179,7 +174,7 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
     ),
     "data": BenchmarkComparison(
         N_("Loading a batch"),
-        N_("Rows of one tensor on the device, or a DataLoader that transforms each example."),
+        N_("Rows of one tensor on the device, or a DataLoader per example."),
         {"loader": N_("DataLoader, one example at a time"), "one tensor": N_("Rows of one tensor")},
         {
             "A picture of the DataLoader": f"{_HERE}.loading:PictureDataset",
@@ -228,7 +223,7 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
     ),
     "compile": BenchmarkComparison(
         N_("torch.compile"),
-        N_("Generated code, not one operation at a time; the first pass may take a minute."),
+        N_("Generated code; the first pass may take a minute."),
         {"eager": N_("Eager"), "compiled": "Compiled"},
         {
             "Eager": f"{_HERE}.passes:eager_pass",

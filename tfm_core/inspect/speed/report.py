@@ -106,31 +106,31 @@ class SpeedReport:
     def take(self, line: str) -> None:
         """Take in a line of JSON; any other line is output of something else."""
         try:
-            said = json.loads(line)
-            kind = said["kind"]
+            message = json.loads(line)
+            kind = message["kind"]
         except (ValueError, TypeError, KeyError):
             return
         if kind == "case":
-            self.cases.append(_case(said))
+            self.cases.append(_case(message))
         elif kind == "round":
-            for side, seconds in said["seconds"].items():
+            for side, seconds in message["seconds"].items():
                 self.cases[-1].seconds.setdefault(side, []).append(seconds)
         elif kind == "progress":
-            self.done, self.total, self.doing = said["done"], said["total"], said["words"]
+            self.done, self.total, self.doing = message["done"], message["total"], message["words"]
         elif kind == "end":
-            self.is_complete, self.peak_bytes = True, said["peak_bytes"]
+            self.is_complete, self.peak_bytes = True, message["peak_bytes"]
         elif kind == "failed":
-            self.problem = said["sentence"]
+            self.problem = message["sentence"]
 
 
-def _case(said: Mapping[str, Any]) -> CaseReport:
+def _case(message: Mapping[str, Any]) -> CaseReport:
     return CaseReport(
-        said["part"],
-        tuple(said["sides"]),
-        said["x"],
-        tuple(Equality(**one) for one in said["equalities"]),
-        said["n_bytes"],
-        said["facts"],
+        message["part"],
+        tuple(message["sides"]),
+        message["x"],
+        tuple(Equality(**one) for one in message["equalities"]),
+        message["n_bytes"],
+        message["facts"],
     )
 
 
@@ -184,8 +184,8 @@ def recorded(name: str) -> RecordedReport | None:
     if not path.is_file():
         return None
     first, *lines = path.read_text(encoding="utf-8").splitlines()
-    said = json.loads(first)
-    report = SpeedReport(name, DEVICE, said["clock"])
+    message = json.loads(first)
+    report = SpeedReport(name, DEVICE, message["clock"])
     for line in lines:
         report.take(line)
-    return RecordedReport(report, said["torch"], said["day"])
+    return RecordedReport(report, message["torch"], message["day"])

@@ -148,11 +148,11 @@ class BenchmarkProcess:
 
     def _why_it_ended(self) -> str:
         if self._process.returncode == -_KILLED:
-            return N_("The measurement was killed; perhaps memory ran out.")
+            return N_("The measurement was killed, perhaps for lack of memory.")
         self._log.seek(0)
         lines = [line for line in self._log.read().decode(errors="replace").splitlines() if line]
-        said = lines[-1][:200] if lines else N_("no output")
-        return N_("The measurement ended early ({said}); try again.", said=said)
+        last = lines[-1][:200] if lines else N_("no output")
+        return N_("The measurement ended early ({error}); try again.", error=last)
 
     def _guard(self) -> None:
         while self.is_running:

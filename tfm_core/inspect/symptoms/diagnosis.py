@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from tfm_core.config import Experiment
 from tfm_core.facts.learning_rate import usual_rate
 from tfm_core.inspect.symptoms import in_curves
 from tfm_core.inspect.symptoms.cures import Checkpoints, Symptom, SymptomKind, cures
-from tfm_core.inspect.symptoms.in_curves import Rise
 from tfm_core.inspect.symptoms.in_heads import dead_modules
 from tfm_core.probe.labels import kind_of, layer_of
 from tfm_core.runs.curves import Curves
@@ -64,6 +64,7 @@ def _seen(
     way: LossProgress,
     dead: DeadHeads | None,
 ) -> Iterator[FoundSymptom]:
+    values: dict[str, Any]
     diverged = _diverged(status, curves, way)
     if diverged is not None:
         yield diverged
@@ -75,81 +76,52 @@ def _seen(
     if is_late and (rated := _of_rate(experiment, way, step)) is not None:
         yield rated
     elif at_chance:
-        yield _at_chance(way, step)
+        loss = float(way.running[-1]) if len(way.running) else way.guessing
+        values = {"step": step, "loss": loss, "guessing": way.guessing}
+        yield "at-chance", 0, Paragraph("symptoms/at-chance", **values)
     if (long := in_curves.exploding(curves)) is not None:
         yield "exploding", long.step, _exploding(long)
     if (faint := in_curves.vanishing(curves)) is not None:
-        yield "vanishing", faint.step, _vanishing(faint)
+        values = {"parts": listed(map(_part, faint.parts)), "longest": _part(faint.longest)}
+        values |= {"step": faint.step, "share": faint.share}
+        yield "vanishing", faint.step, Paragraph("symptoms/vanishing", **values)
     if dead is not None and is_late and not at_chance:
         yield "dead-heads", dead[0], _dead(experiment, dead[1])
     if (rise := in_curves.overfit(way, curves)) is not None:
-        yield "overfits", rise.step, _overfits(rise)
+        values = {"step": rise.step, "lowest": rise.lowest, "newest": rise.newest}
+        values |= {"before": rise.own[0], "now": rise.own[1]}
+        yield "overfits", rise.step, Paragraph("symptoms/overfits", **values)
 
 
 def _diverged(status: Status, curves: Curves, way: LossProgress) -> FoundSymptom | None:
     if status.state == "failed" and is_of_divergence(status.reason):
         assert isinstance(status.reason, Sentence)
-        step = int(status.reason.values["step"])
-        return (
-            "diverged",
-            step,
-            Paragraph("symptoms/not-a-number", step=step, loss=status.reason.values["loss"]),
-        )
-    step_of_it = in_curves.diverged_at(way)
-    if step_of_it is None:
+        step, loss = int(status.reason.values["step"]), status.reason.values["loss"]
+        return "diverged", step, Paragraph("symptoms/not-a-number", step=step, loss=loss)
+    since = in_curves.diverged_at(way)
+    if since is None:
         return None
-    return (
-        "diverged",
-        step_of_it,
-        Paragraph(
-            "symptoms/diverged",
-            step=step_of_it,
-            loss=float(way.running[-1]),
-            lowest=float(way.running.min()),
-            guessing=way.guessing,
-        ),
+    words = Paragraph(
+        "symptoms/diverged",
+        step=since,
+        loss=float(way.running[-1]),
+        lowest=float(way.running.min()),
+        guessing=way.guessing,
     )
+    return "diverged", since, words
 
 
 def _of_rate(experiment: Experiment, way: LossProgress, step: int) -> FoundSymptom | None:
     """Return the symptom of a learning rate far from the usual one."""
     rate, usual = experiment.training.learning_rate, usual_rate(experiment)
     share, fall = float(way.shares[-1]) if len(way.shares) else 0.0, in_curves.fall_per_100(way)
+    values = {"share": f"{max(0, int(100 * share + 1e-6))} %", "rate": rate, "usual": usual}
     if rate <= usual / in_curves.TIMES and share < in_curves.HALF:
-        return (
-            "slow",
-            step,
-            Paragraph(
-                "symptoms/slow", fall=max(0.0, fall), share=_percent(share), rate=rate, usual=usual
-            ),
-        )
+        return "slow", step, Paragraph("symptoms/slow", fall=max(0.0, fall), **values)
     is_still = fall < in_curves.STILL * way.length
     if rate >= usual * in_curves.TIMES and share < in_curves.MAX and is_still:
-        return (
-            "stuck",
-            step,
-            Paragraph(
-                "symptoms/stuck",
-                share=_percent(share),
-                loss=float(way.running[-1]),
-                rate=rate,
-                usual=usual,
-            ),
-        )
+        return "stuck", step, Paragraph("symptoms/stuck", loss=float(way.running[-1]), **values)
     return None
-
-
-def _at_chance(way: LossProgress, step: int) -> FoundSymptom:
-    return (
-        "at-chance",
-        0,
-        Paragraph(
-            "symptoms/at-chance",
-            step=step,
-            loss=float(way.running[-1]) if len(way.running) else way.guessing,
-            guessing=way.guessing,
-        ),
-    )
 
 
 def _exploding(long: in_curves.Long) -> Sentence:
@@ -158,16 +130,6 @@ def _exploding(long: in_curves.Long) -> Sentence:
         return words
     part = N_("{part} has the largest, {own:,.0f}.", part=_part(long.part), own=long.part_length)
     return joined(words, part)
-
-
-def _vanishing(faint: in_curves.Faint) -> Sentence:
-    return Paragraph(
-        "symptoms/vanishing",
-        step=faint.step,
-        parts=listed([_part(part) for part in faint.parts]),
-        share=faint.share,
-        longest=_part(faint.longest),
-    )
 
 
 def _dead(experiment: Experiment, modules: Sequence[str]) -> Sentence:
@@ -188,21 +150,6 @@ def _part(name: str) -> str:
     if layer.isdecimal():
         return N_("{stack} layer {n}", stack=stack, n=int(layer) + 1)
     return name.replace("_", " ").replace(".", " ")
-
-
-def _overfits(rise: Rise) -> Sentence:
-    return Paragraph(
-        "symptoms/overfits",
-        step=rise.step,
-        lowest=rise.lowest,
-        newest=rise.newest,
-        before=rise.own[0],
-        now=rise.own[1],
-    )
-
-
-def _percent(share: float) -> str:
-    return f"{max(0, int(100 * share + 1e-6))} %"
 
 
 def of_run(run: Run, curves: Curves, steps: Sequence[int]) -> tuple[Symptom, ...] | None:

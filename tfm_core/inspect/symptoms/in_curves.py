@@ -1,4 +1,4 @@
-"""What losses and gradient norms say of a training, at any step; torch-free.
+"""Symptoms in losses and gradient norms, at any step; torch-free.
 
 Each threshold lies between recorded curves of trainings that learned and of trainings spoilt on
 purpose, with several seeds each; both are in the tests. Comments give what was measured.
@@ -170,10 +170,10 @@ def exploding(curves: Curves) -> Long | None:
         return None
     calm = np.flatnonzero(running < LONG)
     since = int(steps[int(calm[-1]) + 1]) if len(calm) else int(steps[0])
-    told = [one for one in curves.gradients if one.step >= since and one.norms]
-    if not told:
+    measured = [one for one in curves.gradients if one.step >= since and one.norms]
+    if not measured:
         return Long(since, float(running[-1]), None, 0.0)
-    part, length = max(told[-1].norms.items(), key=lambda item: item[1])
+    part, length = max(measured[-1].norms.items(), key=lambda item: item[1])
     return Long(since, float(running[-1]), part, length)
 
 
@@ -190,10 +190,10 @@ def vanishing(curves: Curves) -> Faint | None:
     return Faint(curves.gradients[since].step, tuple(newest), max(newest.values()), longest)
 
 
-def _faint(told: GradientNorms) -> dict[str, float]:
+def _faint(measured: GradientNorms) -> dict[str, float]:
     """Return the blocks with next to no gradient, with their share of the longest part's."""
-    longest = max(told.norms.values(), default=0.0)
+    longest = max(measured.norms.values(), default=0.0)
     if not _STILL <= longest < float("inf"):
         return {}
-    shares = {part: norm / longest for part, norm in told.norms.items() if ".layers." in part}
+    shares = {part: norm / longest for part, norm in measured.norms.items() if ".layers." in part}
     return {part: share for part, share in shares.items() if share < FAINT}

@@ -1,8 +1,4 @@
-"""Why PyTorch refused, in a sentence about the tensors at hand.
-
-What it said is shown word for word; here is what that means: the numbers that do not fit, and what
-would.
-"""
+"""Why PyTorch raised an error, in a sentence with the numbers that do not fit, and what would."""
 
 from __future__ import annotations
 
@@ -19,7 +15,7 @@ if TYPE_CHECKING:
 Inputs = tuple["Tensor", ...]
 
 
-UNKNOWN = N_("PyTorch refuses these tensors; its error is above.")
+UNKNOWN = N_("PyTorch rejects these tensors; its error is above.")
 
 
 def explain(name: str, inputs: Inputs, values: Values, error: Exception) -> str:
@@ -37,11 +33,11 @@ def _shape(tensor: Tensor) -> str:
 
 def _axis(name: str, inputs: Inputs, values: Values) -> str:
     n = inputs[0].dim() + (name in {"unsqueeze", "stack"})
-    asked = [values[key] for key in ("dim", "first", "other") if key in values]
-    asked += list(values.get("dims", ()))
-    wrong = next((dim for dim in asked if not -n <= dim < n), asked[0])
+    dims = [values[key] for key in ("dim", "first", "other") if key in values]
+    dims += list(values.get("dims", ()))
+    wrong = next((dim for dim in dims if not -n <= dim < n), dims[0])
     return N_(
-        "There is no axis {wrong}: {n} axes count 0 to {n_2}, or -1 to {value} from the back.",
+        "There is no axis {wrong}: {n} axes are 0 to {n_2}, or -1 to {value}.",
         wrong=wrong,
         n=n,
         n_2=n - 1,
@@ -60,14 +56,9 @@ def _view(inputs: Inputs, values: Values) -> str | None:
 def _count(x: Tensor, sizes: tuple[int, ...]) -> str | None:
     """Explain sizes that do not hold as many elements as there are."""
     if any(size < -1 for size in sizes):
-        return N_(
-            "A size cannot be {sizes}; only -1 is allowed: “infer this size”.", sizes=min(sizes)
-        )
+        return N_("A size cannot be {sizes}; only -1 is allowed (inferred).", sizes=min(sizes))
     if sizes.count(-1) > 1:
-        return N_(
-            "-1 means “infer this size”, which works for one size only, not {count}.",
-            count=sizes.count(-1),
-        )
+        return N_("-1 (inferred) works for one size, not {count}.", count=sizes.count(-1))
     known = math.prod(size for size in sizes if size != -1)
     if -1 in sizes and (known == 0 or x.numel() % known):
         return Paragraph("tensors/no-divisor", x=x.numel(), known=known)
@@ -79,10 +70,8 @@ def _count(x: Tensor, sizes: tuple[int, ...]) -> str | None:
 def _permute(inputs: Inputs, values: Values) -> str:
     n, dims = inputs[0].dim(), values.get("dims", (1, 2, 0))
     if len(dims) != n:
-        return N_(
-            "x has {n} axes, but {n_dims} are listed: name each axis once.", n=n, n_dims=len(dims)
-        )
-    return N_("{dims} lists an axis twice: name each axis once.", dims=tupled(dims))
+        return N_("x has {n} axes, but {n_dims} are listed.", n=n, n_dims=len(dims))
+    return N_("{dims} lists an axis twice.", dims=tupled(dims))
 
 
 def _expand(inputs: Inputs, values: Values) -> str:
@@ -91,7 +80,7 @@ def _expand(inputs: Inputs, values: Values) -> str:
         return Paragraph("tensors/expand-few", dim=x.dim(), n_sizes=len(sizes))
     lead = len(sizes) - x.dim()
     if -1 in sizes[:lead]:
-        return N_("-1 keeps an axis, but a new axis has no size yet.")
+        return N_("-1 keeps a size, which a new axis has not.")
     for dim, (old, new) in enumerate(zip(x.shape, sizes[lead:], strict=True)):
         if new not in {old, -1} and old != 1:
             return Paragraph("tensors/expand-size", dim=dim, old=old, new=new)
@@ -114,11 +103,6 @@ def _join(inputs: Inputs, dim: int, name: str) -> str:
                 "tensors/join-sizes", name=name, axis=axis, at=at, one=one, other=other
             )
     return N_("x is {shape}, b is {shape_2}.", shape=_shape(a), shape_2=_shape(b))
-
-
-def _stack(inputs: Inputs, _values: Values) -> str:
-    a, b = inputs
-    return Paragraph("tensors/stack-shapes", shape=_shape(a), shape_2=_shape(b))
 
 
 def _matmul(inputs: Inputs, _values: Values) -> str:
@@ -145,7 +129,7 @@ def _mm(inputs: Inputs, values: Values) -> str:
     except RuntimeError:
         return words
     more = N_(
-        "@ (matmul) treats leading axes as a batch: {shape} @ {shape_2} is {made}.",
+        "@ (matmul) takes leading axes as a batch: {shape} @ {shape_2} is {made}.",
         shape=_shape(a),
         shape_2=_shape(b),
         made=_shape(made),
@@ -167,17 +151,6 @@ def _broadcast(inputs: Inputs, _values: Values) -> str:
                 other=other,
             )
     return N_("x is {shape}, b is {shape_2}.", shape=_shape(a), shape_2=_shape(b))
-
-
-def _mean(inputs: Inputs, _values: Values) -> str:
-    return N_(
-        "x holds {dtype}, but a mean needs decimals: use x.float() first.",
-        dtype=str(inputs[0].dtype)[6:],
-    )
-
-
-def _to(_inputs: Inputs, values: Values) -> str:
-    return Paragraph("tensors/no-device", device=values["device"])
 
 
 def _types(a: Tensor, b: Tensor) -> str:
@@ -216,25 +189,19 @@ def _einsum(inputs: Inputs, values: Values) -> str | None:
                 )
     for letter in out:
         if letter not in sizes:
-            return N_("The output has {letter}, which is in no input.", letter=letter)
+            return N_("The output has {letter}, which no input has.", letter=letter)
         if out.count(letter) > 1:
-            return N_(
-                "The output has the letter {letter} twice; each may stand there once.",
-                letter=letter,
-            )
+            return N_("The output has {letter} twice; use each letter once.", letter=letter)
     if len({x.dtype for x in inputs[: len(parts)]}) > 1:
         return _types(*inputs)
     return None
 
 
-def _softmax(inputs: Inputs, _values: Values) -> str | None:
-    x = inputs[0]
-    if not x.is_floating_point():
-        return N_(
-            "x holds {dtype}, but a softmax gives decimals: use x.float() first.",
-            dtype=str(x.dtype)[6:],
-        )
-    return None
+def _decimals(inputs: Inputs, _values: Values) -> str | None:
+    dtype = inputs[0].dtype
+    if dtype.is_floating_point:
+        return None
+    return N_("x holds {dtype}, but decimals are needed: use x.float().", dtype=str(dtype)[6:])
 
 
 def _masked(inputs: Inputs, values: Values) -> str:
@@ -253,7 +220,7 @@ def _masked(inputs: Inputs, values: Values) -> str:
             )
     if not x.is_floating_point():
         return N_(
-            "x holds {dtype}, which has no {value}: use x.float(), or fill in a whole number.",
+            "x holds {dtype}, which has no {value}: use x.float() or a whole number.",
             dtype=str(x.dtype)[6:],
             value=values["value"],
         )
@@ -273,7 +240,7 @@ def _arange(_inputs: Inputs, values: Values) -> str:
     if step == 0:
         return N_("With a step of 0 the end is never reached.")
     return N_(
-        "Steps of {step} never lead from {start} to {end}: the sign is wrong.",
+        "Steps of {step} never get from {start} to {end}: change the sign.",
         start=start,
         end=end,
         step=step,
@@ -281,7 +248,7 @@ def _arange(_inputs: Inputs, values: Values) -> str:
 
 
 def _random(_inputs: Inputs, values: Values) -> str:
-    return N_("The seed {values} is below 0 or too large.", values=values["seed"])
+    return N_("The seed {seed} is below 0 or too large.", seed=values["seed"])
 
 
 _BY_NAME: dict[str, Callable[[Inputs, Any], str | None]] = {
@@ -292,14 +259,16 @@ _BY_NAME: dict[str, Callable[[Inputs, Any], str | None]] = {
     "expand": _expand,
     "cat": lambda inputs, values: _join(inputs, values["dim"], "cat"),
     "hstack": lambda inputs, values: _join(inputs, 1 if inputs[0].dim() > 1 else 0, "hstack"),
-    "stack": _stack,
+    "stack": lambda inputs, _values: Paragraph(
+        "tensors/stack-shapes", shape=_shape(inputs[0]), shape_2=_shape(inputs[1])
+    ),
     "matmul": _matmul,
     "mm": _mm,
     "broadcast": _broadcast,
-    "mean": _mean,
-    "to": _to,
+    "mean": _decimals,
+    "to": lambda _inputs, values: Paragraph("tensors/no-device", device=values["device"]),
     "einsum": _einsum,
-    "softmax": _softmax,
+    "softmax": _decimals,
     "masked_fill": _masked,
     "tril": _triangle,
     "triu": _triangle,

@@ -26,7 +26,7 @@ def note(seen: OperationResult) -> str:
         return ""
     x = seen.before[0]
     if name == "squeeze" and after.shape == x.shape:
-        return N_("Nothing happened: the axis is larger than 1. Such errors show up much later.")
+        return N_("Nothing happened: the axis is larger than 1.")
     if name in {"reshape", "contiguous", "to"}:
         return _copied(seen, after)
     if name == "expand" and len(after.storage) < after.values.size:
@@ -35,11 +35,10 @@ def note(seen: OperationResult) -> str:
         return _stretch(seen, after.shape)
     if name == "argmax":
         return N_(
-            "Indices, not values ({dtype}): no gradient passes, so a loss takes the scores.",
-            dtype=after.dtype,
+            "Indices ({dtype}): no gradient passes, so a loss takes the scores.", dtype=after.dtype
         )
     if name == "mm":
-        return N_("The same as x @ b. With two more axes each, mm fails where @ works.")
+        return N_("The same as x @ b, but mm takes only matrices.")
     if name == "softmax" and x.values.ndim > 1 and seen.values["dim"] % x.values.ndim == 0:
         return Paragraph("tensors/columns-sum")
     return ""
@@ -50,22 +49,14 @@ def _copied(seen: OperationResult, after: TensorView) -> str:
     x, shares, name = seen.before[0], seen.shares[0], seen.operation.name
     if name == "reshape":
         return (
-            N_("Here reshape is a view, without a copy.")
+            N_("Here reshape is a view: no copy.")
             if shares
-            else N_("Here reshape had to copy: x is not in reading order.")
+            else N_("Here reshape copies: x is not in row-major order.")
         )
     if name == "contiguous":
-        return (
-            N_("x was contiguous: it comes back without a copy.")
-            if shares
-            else N_("x was not contiguous: it was copied into reading order.")
-        )
+        return N_("x was contiguous: no copy.") if shares else N_("x was not contiguous: a copy.")
     if shares:
-        return N_(
-            "x was {dtype} on {device} already: it comes back without a copy.",
-            dtype=x.dtype,
-            device=x.device,
-        )
+        return N_("x was {dtype} on {device} already: no copy.", dtype=x.dtype, device=x.device)
     changed = int((x.values.astype(float) != after.values.astype(float)).sum())
     return N_(
         "A copy on {device}: {n} of {size} numbers changed.",

@@ -125,18 +125,13 @@ def moved(x: Tensor, v: Values) -> Tensor:
     return x.to(v["device"], getattr(_torch(), v["type"]))
 
 
-def _combined(inputs: tuple[Tensor, ...], v: Values) -> Tensor:
-    x, b = inputs
-    return x + b if v["sign"] == "+" else x * b
-
-
 _MADE = Argument("sizes", N_("Shape"), N_("Up to 64 elements."), "shape", "2, 4")
 _SEED = Argument("seed", N_("Seed"), N_("The same seed gives the same numbers."), "int", "0")
 _DIAGONAL = _dim(N_("Diagonal"), "0", "diagonal")
 
 _SHAPES = (
     TensorOperation(
-        "view", N_("Reads the same memory in another shape. Never copies, so it can fail."),
+        "view", N_("The same memory in another shape. Never copies, so it can fail."),
         "moves", "2, 6", (_sizes("2, 2, 3"),), lambda i, v: i[0].view(v["sizes"]),
         lambda v: f"y = x.view({listed(v['sizes'])})",
         N_("Split heads: d_model becomes heads × d_head."), "split",
@@ -145,23 +140,23 @@ _SHAPES = (
         "reshape", N_("A view where possible, else a copy."),
         "moves", "3, 4", (_sizes("2, 6"),), lambda i, v: i[0].reshape(v["sizes"]),
         lambda v: f"y = x.reshape({listed(v['sizes'])})",
-        N_("Merge heads, which takes a copy after the transpose."), "merge",
+        N_("Merge heads: a copy after the transpose."), "merge",
     ),
     TensorOperation(
-        "unsqueeze", N_("Adds an axis of size 1; memory stays."),
+        "unsqueeze", N_("Adds an axis of size 1."),
         "moves", "2, 3", (_dim(N_("New axis at"), "1"),), lambda i, v: i[0].unsqueeze(v["dim"]),
         lambda v: f"y = x.unsqueeze({v['dim']})",
         N_("Masks: (B, K) becomes (B, 1, 1, K), for all heads and queries."), "masks",
     ),
     TensorOperation(
-        "squeeze", N_("Removes an axis of size 1; silently ignores a larger one."),
+        "squeeze", N_("Removes an axis of size 1; ignores a larger one silently."),
         "moves", "2, 1, 3", (_dim(N_("Axis"), "1"),), lambda i, v: i[0].squeeze(v["dim"]),
         lambda v: f"y = x.squeeze({v['dim']})",
-        N_("Takes one example out of a batch of one."),
+        N_("Take the example out of a batch of one."),
     ),
     TensorOperation(
         "expand",
-        N_("Repeats an axis of size 1 with stride 0: no memory."),
+        N_("Repeats an axis of size 1 with stride 0: no copy."),
         "moves", "1, 4", (_sizes("3, 4", N_("-1 keeps an axis.")),),
         lambda i, v: i[0].expand(v["sizes"]), lambda v: f"y = x.expand({listed(v['sizes'])})",
         N_("The CLS vector, for every picture of a batch."),
@@ -169,7 +164,7 @@ _SHAPES = (
 )  # fmt: skip
 _ORDERS = (
     TensorOperation(
-        "transpose", N_("Swaps two axes by their strides; no number moves."),
+        "transpose", N_("Swaps two axes by their strides; no data moves."),
         "moves", "2, 3", (_dim(N_("First axis"), "0", "first"), _dim(N_("Second axis"), "1",
         "other")),
         lambda i, v: i[0].transpose(v["first"], v["other"]),
@@ -177,14 +172,14 @@ _ORDERS = (
         N_("Split heads: (B, T, H, D) to (B, H, T, D); Kᵀ in QKᵀ."), "split",
     ),
     TensorOperation(
-        "permute", N_("Reorders all axes, by strides alone."),
+        "permute", N_("Reorders all axes by their strides."),
         "moves", "2, 3, 2",
         (Argument("dims", N_("New order"), N_("Each axis once."), "ints", "1, 0, 2"),),
         lambda i, v: i[0].permute(v["dims"]), lambda v: f"y = x.permute({listed(v['dims'])})",
         N_("Patches: brings the pixels of a patch together."),
     ),
     TensorOperation(
-        "contiguous", N_("Copies the elements into reading order, if needed."),
+        "contiguous", N_("Copies the elements into row-major order, if needed."),
         "moves", "2, 3", (), lambda i, v: i[0].contiguous(), lambda v: "y = x.contiguous()",
         N_("Before a view after a transpose; reshape does both."), "merge",
     ),
@@ -232,7 +227,7 @@ _PRODUCTS = (
         second="3, 2",
     ),
     TensorOperation(
-        "einsum", N_("Products by letters; letters not in the output are summed over."),
+        "einsum", N_("Products by letters; those not in the output are summed."),
         "computes", "2, 3",
         (Argument("equation", N_("Equation"), N_("Such as ij,jk->ik."), "equation", "qd,kd->qk"),),
         lambda i, v: _torch().einsum(v["equation"], *i[: v["equation"].count(",") + 1]),
@@ -244,13 +239,14 @@ _PRODUCTS = (
     TensorOperation(
         "broadcast", N_("Element by element; an axis of size 1, or none, is repeated."),
         "computes", "4, 3",
-        (Argument("sign", N_("Sign"), "", "choice", "+", ("+", "*")),), _combined,
+        (Argument("sign", N_("Sign"), "", "choice", "+", ("+", "*")),),
+        lambda i, v: i[0] + i[1] if v["sign"] == "+" else i[0] * i[1],
         lambda v: f"y = x {v['sign']} b",
-        N_("A bias (D,) on tokens, positions (T, D) on a batch, a mask (B, 1, 1, K) on scores."),
+        N_("A bias (D,) on tokens, positions (T, D) on a batch."),
         second="3",
     ),
     TensorOperation(
-        "softmax", N_("Exponentials over their sum along an axis: shares of 1."),
+        "softmax", N_("Exponentials divided by their sum along an axis."),
         "places", "3, 3", (_dim(N_("Axis that sums to 1"), "-1"),),
         lambda i, v: i[0].softmax(v["dim"]), lambda v: f"y = x.softmax({v['dim']})",
         N_("Attention weights, over the keys (last axis)."), "softmax",
@@ -285,13 +281,13 @@ _MASKS = (
         (
             Argument("which", N_("Mask is True at"), "", "choice", CAUSAL, (CAUSAL, PADDING,
             LARGE)),
-            Argument("mask", N_("Shape of the mask"), N_("Must fit x; 1 is stretched."), "shape",
+            Argument("mask", N_("Shape of the mask"), N_("Must fit x; 1 stretches."), "shape",
             "4, 4"),
             Argument("value", N_("Value"), N_("-inf is usual before a softmax."), "number",
             "-inf"),
         ),
         lambda i, v: i[0].masked_fill(mask_for(i[0], v), v["value"]), _masked_code,
-        N_("Scores that a query must not read."), "masking",
+        N_("Scores of keys that a query must not read."), "masking",
     ),
     TensorOperation(
         "tril", N_("Keeps the lower triangle: the past."),
@@ -311,20 +307,20 @@ _MOVES = (
         "to", N_("The same numbers in another type or on another device."),
         "places", "2, 3",
         (
-            Argument("type", N_("New type"), N_("int64 cuts decimals; bool is False for 0."),
+            Argument("type", N_("New type"), N_("int64 drops decimals; bool is False for 0."),
             "choice", "int64", _TYPES),
-            Argument("device", N_("Device"), N_("Tensors must share a device to meet."),
+            Argument("device", N_("Device"), N_("Tensors in one operation must share a device."),
             "choice", "cpu", ("cpu", "cuda", "mps")),
         ),
         lambda i, v: moved(i[0], v),
         lambda v: f'y = x.to("{v["device"]}", torch.{v["type"]})',
-        N_("Batches to the model's device; uint8 pixels to float32."),
+        N_("Batches to the device; uint8 pixels to float32."),
         numbers="0, 0.5, 1.9, -1.9, 2, -3",
     ),
 )  # fmt: skip
 _MAKERS = (
     TensorOperation(
-        "arange", N_("Whole numbers from start up to, but without, end."),
+        "arange", N_("Whole numbers from start to before end."),
         "makes", "1",
         (
             _dim(N_("Start"), "0", "start"), _dim(N_("End"), "6", "end"), _dim(N_("Step"), "1",
@@ -340,14 +336,14 @@ _MAKERS = (
         N_("Biases at the start of training."),
     ),
     TensorOperation(
-        "rand", N_("Uniform from 0 to 1, mean 0.5."), "makes", "1",
+        "rand", N_("Uniform from 0 to 1."), "makes", "1",
         (_MADE, _SEED), lambda i, v: _seeded(v, "rand"), lambda v: _seeded_code(v, "rand"),
-        N_("Dropout switches off what draws less than the rate."),
+        N_("Dropout zeroes what draws less than the rate."),
     ),
     TensorOperation(
-        "randn", N_("Normal: mean 0, standard deviation 1."), "makes", "1",
+        "randn", N_("Normal with mean 0 and standard deviation 1."), "makes", "1",
         (_MADE, _SEED), lambda i, v: _seeded(v, "randn"), lambda v: _seeded_code(v, "randn"),
-        N_("Initial embeddings; rand would push them all one way."),
+        N_("Initial embeddings; rand would make them all positive."),
     ),
 )  # fmt: skip
 

@@ -154,7 +154,8 @@ def sight(
     shapes = [tuple(one.shape) for one in inputs]
     names = axes_after(name, axes, shapes, tuple(made.shape), values)
     after = look("y", made, origins, names)
-    shares = tuple(_same_memory(made, one) for one in inputs)
+    memory = made.untyped_storage().data_ptr()
+    shares = tuple(one.untyped_storage().data_ptr() == memory for one in inputs)
     return OperationResult(operation, lines, before, after, shares, values=values)
 
 
@@ -185,10 +186,6 @@ def _memory(tensor: Tensor) -> Tensor:
     """Return all that lies in the memory of a tensor, as one vector on the same memory."""
     size = tensor.untyped_storage().nbytes() // tensor.element_size()
     return tensor.as_strided((size,), (1,), 0)
-
-
-def _same_memory(one: Tensor, other: Tensor) -> bool:
-    return one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
 
 
 def _inputs(
@@ -222,11 +219,11 @@ def _inputs(
 def _prepared(tensor: Tensor, how: str) -> Tensor:
     if how == "transposed":
         if tensor.dim() < 2:
-            raise StudentError("A vector has one axis: there is nothing to transpose.")
+            raise StudentError("A vector has one axis: nothing to transpose.")
         return tensor.transpose(-2, -1)
     if how == "without its first":
         if tensor.size(0) < 2:
-            raise StudentError("The first axis has size 1: without its first, nothing is left.")
+            raise StudentError("The first axis has size 1: nothing would be left.")
         return tensor[1:]
     return tensor[..., ::2] if how == "every other" else tensor
 

@@ -42,7 +42,7 @@ def ints_of(text: str, what: str) -> tuple[int, ...]:
     numbers = tuple(int(part) for part in parts)
     if len(numbers) > _MAX_INTS:
         raise StudentError(
-            "{what}: {n_numbers} numbers are too many; at most {most_ints}.",
+            "{what}: type at most {most_ints} numbers, not {n_numbers}.",
             what=what,
             n_numbers=len(numbers),
             most_ints=_MAX_INTS,
@@ -80,7 +80,7 @@ def shape_of(text: str, what: str = "Shape") -> tuple[int, ...]:
         )
     if min(shape) < 1:
         raise StudentError(
-            "{what}: an axis of {shape} is too small; the least is 1.", what=what, shape=min(shape)
+            "{what}: an axis of {shape} is too small; at least 1.", what=what, shape=min(shape)
         )
     if math.prod(shape) > MAX_ELEMENTS:
         raise StudentError(
@@ -101,9 +101,7 @@ def numbers_of(text: str, count: int) -> tuple[float, ...]:
             raise StudentError("“{part}” is not a number, such as 1, 0.5 or -2.", part=part[:20])
     if len(parts) != count:
         raise StudentError(
-            "The shape has room for {count} numbers, not {n_parts}.",
-            count=count,
-            n_parts=len(parts),
+            "The shape needs {count} numbers, not {n_parts}.", count=count, n_parts=len(parts)
         )
     numbers = tuple(float(part) for part in parts)
     if any(abs(number) > 9999 for number in numbers):

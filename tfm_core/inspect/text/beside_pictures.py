@@ -9,11 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tfm_core.anatomy import Tokens, attentions
-from tfm_core.config import (
-    Experiment,
-    SequenceTaskConfig,
-    ViTConfig,
-)
+from tfm_core.config import Experiment, SequenceTaskConfig, ViTConfig
 from tfm_core.config.shape import ImageShape, TextShape, patches_per_side
 from tfm_core.data.shape import data_shape
 from tfm_core.facts.parameter_table import ParameterRow, parameter_table
@@ -23,7 +19,7 @@ from tfm_core.variants.positions import POSITIONS
 from tfm_core.variants.stems import STEMS
 
 _ATTENDS: dict[Tokens, str] = {  # by what asks in a model's first attention
-    "source": N_("Encoder: both directions. Decoder: only back, and to the source."),
+    "source": N_("Encoder: both directions. Decoder: earlier tokens and the source."),
     "answering": N_("Every token to every other except padding."),
     "sequence": N_("Every token to itself and earlier ones."),
     "target": N_("The decoder to every source word."),
@@ -59,18 +55,18 @@ def aspects(language: Experiment, vision: Experiment) -> list[Aspect]:
         Aspect(N_("parameters for that"), words.counted("embedding"), pixels.counted("stem")),
         Aspect(
             N_("similar pieces"),
-            N_("Ids say nothing: the table must learn which words are similar."),
-            N_("Patches with similar pixels have similar vectors from the first step."),
+            N_("The table must learn which words are similar."),
+            N_("Similar pixels give similar vectors from the first step."),
         ),
         Aspect(N_("positions"), words.positions, pixels.positions),
         Aspect(
             N_("neighbours"),
-            N_("One before, one after: the order is a line."),
-            N_("Four: a picture has two axes, the patch sequence has one."),
+            N_("One before, one after."),
+            N_("Four, but the patch sequence has one axis."),
         ),
         Aspect(
             N_("length"),
-            N_("Sentences vary: they are padded with <pad>, which a mask hides."),
+            N_("Lengths vary: <pad> fills the batch, and a mask hides it."),
             N_("Always {n} tokens: no padding and no mask.", n=pixels.n_tokens),
         ),
         Aspect(N_("attention"), words.attends, N_("Every token to every other one.")),
@@ -196,7 +192,7 @@ class _Pixels(_Counted):
         if stem.classes is not None:
             return N_("{stem}, {d} values per patch", stem=stem.label, d=self.vit.d_model)
         return N_(
-            "matrix product: {values} values times a {values} × {d} matrix",
+            "{values} values times a {values} × {d} matrix",
             values=self.n_values,
             d=self.vit.d_model,
         )

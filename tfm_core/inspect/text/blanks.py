@@ -108,7 +108,7 @@ def fill(run: Run, tokens: Sequence[str]) -> Filled:
 
     task = _task(run)
     if MASK not in tokens:
-        raise StudentError("No word is hidden: select one, or write ___ in its place.")
+        raise StudentError("No word is hidden: select one or write ___ for it.")
     data = data_as(data_of(run.experiment), TextData)
     truth = posterior(tokens, data.n_draws)
     model, step = model_of(run)
@@ -120,8 +120,8 @@ def fill(run: Run, tokens: Sequence[str]) -> Filled:
     blanks = []
     for position in (position for position, token in enumerate(tokens) if token == MASK):
         order = shares[position].argsort(descending=True).tolist()
-        said = {task.src_vocabulary.token(i): float(shares[position, i]) for i in order}
-        blanks.append(Blank(position, said, truth.get(position, {}), maps[:, :, position]))
+        guesses = {task.src_vocabulary.token(i): float(shares[position, i]) for i in order}
+        blanks.append(Blank(position, guesses, truth.get(position, {}), maps[:, :, position]))
     return Filled(step, tuple(tokens), tuple(blanks))
 
 

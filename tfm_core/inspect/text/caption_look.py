@@ -165,7 +165,7 @@ def look_at_scene(run: Run, pieces: Sequence[Piece]) -> CaptionReading:
     patch_size = run.experiment.model_as(CaptionerConfig).patch_size
     if len(pieces) != config.n_digits:
         raise StudentError(
-            "This model learned pictures of {n_digits}, but this one has {n_pieces}.",
+            "This model learned pictures of {n_digits}; this one has {n_pieces}.",
             n_digits=config.n_digits,
             n_pieces=len(pieces),
         )
@@ -194,24 +194,21 @@ def look_at_picture(run: Run, picture: Array, truth: Mapping[str, Any]) -> Capti
     images, _tgt = inputs_of(run, {"tgt": ()}, picture)
     written = greedy(model, images, max_len=data.train.tgt.size(1) - 1)
     whole = tuple(data.vocabulary.decode(written.ids[0].tolist()))
-    said = whole[: longest(config)]
-    item = answered(said, truth, join(said, config))
-    item["goes_on"] = len(whole) > len(said)
+    answer = whole[: longest(config)]
+    item = answered(answer, truth, join(answer, config))
+    item["goes_on"] = len(whole) > len(answer)
     inputs = inputs_of(run, item, picture)
     with capture(model, only={"weights", "mask"}) as cache:
         probabilities = model(*inputs)[0].float().softmax(-1).numpy()  # (T + 1, vocabulary)
-    attention, masks = captured(run.experiment, item, cache)
     example = Example(
         step=step,
-        item=item,
-        attention=attention,
-        masks=masks,
+        **captured(run.experiment, item, cache),
         picture=picture,
-        answer=said,
+        answer=answer,
         answer_text=item["said"],
-        confidence=written.confidence[0, : len(said)].numpy(),
+        confidence=written.confidence[0, : len(answer)].numpy(),
     )
-    n_words = len(said) + int((written.ids[0] == EOS).any())
+    n_words = len(answer) + int((written.ids[0] == EOS).any())
     names = [data.vocabulary.token(i) for i in range(len(data.vocabulary))]
     return _look(run, example, probabilities[:n_words], names)
 
@@ -231,7 +228,7 @@ def look_at_unseen(run: Run, row: int) -> CaptionReading:
     return look_at_picture(run, picture, item)
 
 
-def answered(said: Sequence[str], truth: Mapping[str, Any], text: str) -> dict[str, Any]:
+def answered(answer: Sequence[str], truth: Mapping[str, Any], text: str) -> dict[str, Any]:
     """Return the item of the words that a model wrote, beside the true ones.
 
     A word gets the box of the digit that the truth names with the same word, in order.
@@ -240,10 +237,10 @@ def answered(said: Sequence[str], truth: Mapping[str, Any], text: str) -> dict[s
     for index, (word, box) in enumerate(zip(truth["tgt"], truth["boxes"], strict=True)):
         if box is not None:
             left.setdefault(word, []).append(index)
-    indices = [left[word].pop(0) if left.get(word) else None for word in said]
+    indices = [left[word].pop(0) if left.get(word) else None for word in answer]
     return {
         "src": truth["src"],
-        "tgt": list(said),
+        "tgt": list(answer),
         "said": text,
         "truth": list(truth["tgt"]),
         "tgt_text": truth["tgt_text"],

@@ -142,7 +142,7 @@ def can_show(run: Run) -> str | None:
     if run.problem is not None:
         return run.problem
     if not run.experiment.task.has_source:
-        return N_("This run learned pictures: it projects patches and has no word table.")
+        return N_("This run learned pictures, so it has no word table.")
     if not run.has_checkpoint:
         return no_checkpoint(run)
     return None

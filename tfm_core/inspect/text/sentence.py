@@ -17,7 +17,7 @@ import pandas as pd
 
 from tfm_core.config import EncoderOnlyConfig, Experiment, TextTaskConfig
 from tfm_core.data.text.sentiment import AND, BUT, INTENSITIES, JOINS, Judged, judged
-from tfm_core.inspect.attention.explanations import rollout
+from tfm_core.inspect.attention.explanations import relevance, rollout
 from tfm_core.inspect.attention.trained import model_of
 from tfm_core.probe.labels import CLS, modules_by_kind
 from tfm_core.runs.run import Run
@@ -76,7 +76,6 @@ def read(run: Run, text: str) -> SentenceReading:
 
     Raises StudentError for unknown words, no or too many words, another task, or no checkpoint.
     """
-    from tfm_core.inspect.attention.explanations import relevance_of
     from tfm_core.probe.capture import capture
 
     task = _task(run)
@@ -91,7 +90,7 @@ def read(run: Run, text: str) -> SentenceReading:
     specials = len(task.tgt_vocabulary) - len(task.tgt_vocabulary.tokens)
     has_residual = run.experiment.model_as(EncoderOnlyConfig).has_residuals
     target = specials + int(probabilities.argmax())
-    relevant = relevance_of(model, inputs, target, has_residual=has_residual).numpy()
+    relevant = relevance(model, inputs, target, has_residual=has_residual).numpy()
     if has_residual:
         relevant = relevant - np.eye(len(relevant))  # each word is about itself before any layer
     return SentenceReading(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tfm_core.models.text import DecoderOnly
 
-NO_LANGUAGE_MODEL = N_("This run is not a language model: it answers sources.")
+NO_LANGUAGE_MODEL = N_("This run is not a language model.")
 _LENGTH = {"words": 60, "characters": 300, "bpe": 120}
 
 
@@ -98,7 +98,7 @@ def surprisals(run: Run, text: str) -> Surprisals:
     tokens = task.tokenize(text)
     if len(tokens) > MAX_TOKENS:
         raise StudentError(
-            "{n_tokens:,} {unit} are too many: the limit is {most_tokens:,}. Shorten the text.",
+            "The text has {n_tokens:,} {unit}; the limit is {most_tokens:,}.",
             n_tokens=len(tokens),
             unit=UNITS[config.unit].plural,
             most_tokens=MAX_TOKENS,

@@ -52,10 +52,10 @@ def clean(text: str, *, lower: bool = False) -> str:
     )
     seen = " ".join(seen.split())
     if not seen:
-        raise StudentError("There is no text to tokenise: enter at least one character.")
+        raise StudentError("Enter at least one character.")
     if len(seen) > MAX_TEXT:
         raise StudentError(
-            "The text has {n_seen:,} characters; the limit is {max_text:,}. Shorten it.",
+            "The text has {n_seen:,} characters; the limit is {max_text:,}.",
             n_seen=len(seen),
             max_text=MAX_TEXT,
         )
@@ -151,10 +151,10 @@ def sentences_of(text: str) -> list[list[str]]:
     """Read one sentence a line, cut into words. Raises StudentError for none or too many."""
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
-        raise StudentError("There is no sentence: enter at least one, each on its own line.")
+        raise StudentError("Enter at least one sentence, each on its own line.")
     if len(lines) > MAX_SENTENCES:
         raise StudentError(
-            "{n_lines} sentences are too many: the limit is {most_sentences}.",
+            "There are {n_lines} sentences; the limit is {most_sentences}.",
             n_lines=len(lines),
             most_sentences=MAX_SENTENCES,
         )
@@ -162,7 +162,7 @@ def sentences_of(text: str) -> list[list[str]]:
     for number, words in enumerate(sentences, 1):
         if len(words) > MAX_TOKENS:
             raise StudentError(
-                "Sentence {number} has {n_words} words: the limit is {most_tokens}.",
+                "Sentence {number} has {n_words} words; the limit is {most_tokens}.",
                 number=number,
                 n_words=len(words),
                 most_tokens=MAX_TOKENS,

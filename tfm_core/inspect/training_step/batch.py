@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from tfm_core.data.caption_words import join
 from tfm_core.data.captions import CaptionData
 from tfm_core.data.image_data import ImageData
 from tfm_core.data.load import data_as
 from tfm_core.data.text_data import TextData
-from tfm_core.inspect.training_step.step import LossCall, forward, rows
+from tfm_core.inspect.training_step.step import LossCall, forward, outputs_of, rows
 from tfm_core.training.loop import Trainer
 from tfm_core.variants.tasks import TASK_KINDS
 
@@ -136,17 +136,8 @@ class BatchAnswers:
 
 def answers(trainer: Trainer) -> BatchAnswers | None:
     """Run the next batch forward; None where its loss is no cross-entropy of the model's output."""
-    outputs: list[Tensor] = []
-
-    def keep(_module: nn.Module, _inputs: object, output: object) -> None:
-        if isinstance(output, Tensor):
-            outputs.append(output)
-
-    handle = trainer.model.register_forward_hook(keep)
-    try:
+    with outputs_of(trainer.model) as outputs:
         passed = forward(trainer)
-    finally:
-        handle.remove()
     if passed.call is None or not outputs:
         return None
     losses = F.cross_entropy(

@@ -7,7 +7,8 @@ so each operation belongs to the innermost module that was at work; a parameter'
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,23 +61,14 @@ def graph_of(trainer: Trainer) -> tuple[Graph, Forward]:
     Modules and parameters have the names of the model's family.
     """
     spans: list[_Span] = []
-    handles = _watch(trainer.model, spans)
     trainer.model.zero_grad(set_to_none=True)
-    try:
+    with _watched(trainer.model, spans):
         passed = forward(trainer)
-    finally:
-        for handle in handles:
-            handle.remove()
     graph, nodes = _walk(passed.loss, trainer.model, spans)
-    hooks = [
-        node.register_prehook(_note(operation))
-        for node, operation in zip(nodes, graph.operations, strict=True)
-    ]
-    try:
+    with ExitStack() as undo:
+        for node, operation in zip(nodes, graph.operations, strict=True):
+            undo.callback(node.register_prehook(_note(operation)).remove)
         passed.loss.backward()  # type: ignore[no-untyped-call]
-    finally:
-        for hook in hooks:
-            hook.remove()
     trainer.model.zero_grad(set_to_none=True)
     names = own_names(trainer.experiment.model, data_shape(trainer.experiment))
     for operation in graph.operations:
@@ -92,20 +84,21 @@ def _now() -> int:
     return int(made._sequence_nr())
 
 
-def _watch(model: nn.Module, spans: list[_Span]) -> list[Any]:
+@contextmanager
+def _watched(model: nn.Module, spans: list[_Span]) -> Iterator[None]:
     begun: dict[str, list[int]] = {}
-    handles: list[Any] = []
-    for name, module in model.named_modules():
+    with ExitStack() as undo:
+        for name, module in model.named_modules():
 
-        def before(_module: nn.Module, _inputs: object, name: str = name) -> None:
-            begun.setdefault(name, []).append(_now())
+            def before(_module: nn.Module, _inputs: object, name: str = name) -> None:
+                begun.setdefault(name, []).append(_now())
 
-        def after(_module: nn.Module, _in: object, _out: object, name: str = name) -> None:
-            spans.append(_Span(name or MODEL, begun[name].pop(), _now()))
+            def after(_module: nn.Module, _in: object, _out: object, name: str = name) -> None:
+                spans.append(_Span(name or MODEL, begun[name].pop(), _now()))
 
-        handles.append(module.register_forward_pre_hook(before))
-        handles.append(module.register_forward_hook(after))
-    return handles
+            undo.enter_context(module.register_forward_pre_hook(before))
+            undo.enter_context(module.register_forward_hook(after))
+        yield
 
 
 def _walk(loss: Tensor, model: nn.Module, spans: list[_Span]) -> tuple[Graph, list[Any]]:

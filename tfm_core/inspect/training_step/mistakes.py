@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tfm_core.inspect.training_step.step import LossCall, chance, copied, forward, gradients, rows
+from tfm_core.inspect.training_step.step import (
+    LossCall,
+    chance,
+    copied,
+    forward,
+    gradients,
+    outputs_of,
+    rows,
+)
 from tfm_core.sentences import StudentError
 from tfm_core.training.loop import Trainer
 
@@ -86,7 +92,7 @@ def argmax_before_loss(trainer: Trainer) -> Argmax:
         wrong.backward()  # type: ignore[no-untyped-call]
     except RuntimeError as error:
         return Argmax(float(wrong), str(wrong.grad_fn), wrong.requires_grad, str(error))
-    raise AssertionError("counting has no gradient")
+    raise AssertionError("argmax has no gradient")
 
 
 def argmax_made_to_require_grad(trainer: Trainer) -> SilentArgmax:
@@ -156,35 +162,21 @@ def forgotten_eval(trainer: Trainer) -> DropoutNoise:
     return DropoutNoise(share or BORROWED_DROPOUT, is_borrowed, noisy, _apart(copy))
 
 
-@contextmanager
-def _drawn(seed: int) -> Iterator[None]:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        yield
-
-
 @torch.no_grad()
 def _apart(trainer: Trainer) -> float:
-    outputs: list[Tensor] = []
-
-    def keep(_module: nn.Module, _inputs: object, output: object) -> None:
-        if isinstance(output, Tensor):
-            outputs.append(output)
-
-    handle = trainer.model.register_forward_hook(keep)
-    try:
+    """Return the largest difference of the model's outputs for two seeds of dropout."""
+    with outputs_of(trainer.model) as outputs:
         for seed in (1, 2):
-            with chance(trainer) as generator, _drawn(seed):
+            with chance(trainer) as generator, torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seed)
                 trainer.objective.loss_and_metrics(trainer.model, rows(trainer), generator)
-    finally:
-        handle.remove()
     return float((outputs[0] - outputs[-1]).abs().max())
 
 
 def _call(trainer: Trainer) -> LossCall:
     call = forward(trainer).call
     if call is None:
-        raise StudentError("This model's loss is no cross-entropy, so this mistake cannot happen.")
+        raise StudentError("This mistake needs cross-entropy, which is not this model's loss.")
     return call
 
 

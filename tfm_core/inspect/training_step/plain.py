@@ -1,6 +1,6 @@
 """A layer as a module and as a function, in plain PyTorch: two scripts, and what they print.
 
-The scripts are run as they are shown, and what stands below them is what they said.
+The scripts run as shown; below them is their real output.
 """
 
 from __future__ import annotations

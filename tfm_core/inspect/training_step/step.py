@@ -48,7 +48,7 @@ class Forward:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepTaken:
-    """A step that was taken. Gradients by parameter name, before clipping.
+    """A step that was step. Gradients by parameter name, before clipping.
 
     scale: what clipping multiplied them with; state_before, state_after: the optimiser's memory.
     """
@@ -110,12 +110,25 @@ def scheduled_rate(trainer: Trainer) -> float:
 
 
 @contextmanager
+def outputs_of(model: nn.Module) -> Iterator[list[Tensor]]:
+    """Collect the output tensors of a model within the context."""
+    outputs: list[Tensor] = []
+
+    def keep(_module: nn.Module, _inputs: object, output: object) -> None:
+        if isinstance(output, Tensor):
+            outputs.append(output)
+
+    with model.register_forward_hook(keep):
+        yield outputs
+
+
+@contextmanager
 def chance(trainer: Trainer) -> Iterator[torch.Generator]:
     """Draw within the context what the next step of a training would: dropout and augmentation."""
-    dropout, drawn = seeds_of_step(trainer.experiment, trainer.step + 1)
+    dropout, augmentation = seeds_of_step(trainer.experiment, trainer.step + 1)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(dropout)
-        yield torch.Generator().manual_seed(drawn)
+        yield torch.Generator().manual_seed(augmentation)
 
 
 def forward(trainer: Trainer, model: nn.Module | None = None, at: Trainer | None = None) -> Forward:
@@ -164,7 +177,7 @@ def take(trainer: Trainer, rate: float) -> tuple[Trainer, StepTaken]:
     with torch.no_grad():
         loss_after = float(forward(after, at=trainer).loss)
     after.step += 1
-    taken = StepTaken(
+    step = StepTaken(
         rate,
         loss,
         loss_after,
@@ -177,7 +190,7 @@ def take(trainer: Trainer, rate: float) -> tuple[Trainer, StepTaken]:
         _state(after),
         _options(after),
     )
-    return after, taken
+    return after, step
 
 
 def update(trainer: Trainer, gradients: Mapping[str, Tensor], rate: float, scale: float) -> None:

@@ -85,7 +85,7 @@ def shared_norm(trainer: Trainer) -> WrongBlock:
     fact = Paragraph("training_step/shared-norm", cosine=cosine)
     right, wrong = first.out(first.block), first.out(twin)
     if torch.equal(right, wrong):
-        equal = N_("The outputs are equal: every norm starts as scale 1 and shift 0.")
+        equal = N_("Equal outputs: every norm starts with scale 1 and shift 0.")
         return _compared(first.block, twin, right, wrong, joined(equal, fact))
     return _compared(first.block, twin, right, wrong, fact)
 
@@ -111,7 +111,7 @@ def residual_from_norm(trainer: Trainer) -> WrongBlock:
     block = first.block
     if {block.attention_skip, block.feed_forward_skip} != {identity_skip}:
         raise StudentError(
-            "This model already has a mistake in its residuals: leave it out to compare."
+            "This model already has a mistake in its residuals: remove it to compare."
         )
     x, twin = first.x, first.twin()
     twin.norm_first = True
@@ -120,7 +120,7 @@ def residual_from_norm(trainer: Trainer) -> WrongBlock:
     wrong = first.out(twin)
     arranged = N_("This model is pre-norm, as here.")
     if not first.block.norm_first:
-        arranged = N_("This model is post-norm; here its weights run in pre-norm order.")
+        arranged = N_("This model is post-norm; here the same weights run in pre-norm order.")
     cosines = Paragraph(
         "training_step/residual",
         length=float(x.norm(dim=-1).mean()),
@@ -202,7 +202,7 @@ def in_model(trainer: Trainer, name: str) -> WrongModel:
         make([name], wrong.model)
     except ValueError:
         raise StudentError(
-            "This model has no place for the mistake “{mistake}”.", mistake=MISTAKES[name].label
+            "The mistake “{mistake}” does not apply to this model.", mistake=MISTAKES[name].label
         ) from None
     try:
         return WrongModel(
@@ -259,16 +259,14 @@ def _first_block(trainer: Trainer) -> _FirstBlock:
         seen.append((given[0].detach(), others))
 
     was_training = trainer.model.training
-    handle = block.register_forward_pre_hook(keep, with_kwargs=True)
+    trainer.model.eval()
     try:
-        trainer.model.eval()
-        with torch.no_grad():
+        with block.register_forward_pre_hook(keep, with_kwargs=True), torch.no_grad():
             forward(trainer)
     finally:
-        handle.remove()
         trainer.model.train(was_training)
     if not seen:  # the last block of a CLS model answers for one token, by another way
-        raise StudentError("This model's only block answers for one token; choose two layers.")
+        raise StudentError("The only block answers for one token; choose two layers.")
     x, others = seen[0]
     return _FirstBlock(name, copy.deepcopy(block).eval(), x, others)
 

@@ -46,7 +46,7 @@ def pooling(view: BlockView) -> WalkStep:
         tuple(before), (made,),
         shape_question(
             made,
-            N_("One vector per text; the token axis stays, with size 1."),
+            N_("One vector per text; the token axis has size 1."),
             ((batch, length, d_model), N_("That is still a vector per token.")),
             ((batch, length), N_("A text is a vector of d_model numbers.")),
             ((1, d_model), N_("Each text has its own vector.")),
@@ -98,7 +98,7 @@ _WRITERS = ("encoder-decoder", "decoder-only", "language")
 
 
 def whole(view: BlockView) -> WalkStep:
-    """All of it in one call, and what the model says."""
+    """The whole forward pass, and its prediction."""
     subject, example = view.subject, view.example
     read, scores, shape = subject.inputs[0], subject.cache["output.logits"], subject.shape
     axes = "B T:tgt V:vocabulary"
@@ -142,9 +142,7 @@ def about_logits(made: StepTensor, d_model: int) -> Question:
         ((batch, length, d_model), N_("The last matrix turns these vectors into scores.")),
         ((batch, n_words), N_("Every position answers, not one per example.")),
         ((batch, n_words, d_model), N_("A token's score is one number.")),
-        ((batch, length), N_(
-            "Those would be ids, which argmax picks from the scores."
-        )),
+        ((batch, length), N_("Those would be ids, which argmax gives.")),
         given=N_("The vocabulary has {n:,} tokens.", n=n_words)
     )  # fmt: skip
 
@@ -204,7 +202,7 @@ def pooler(view: BlockView) -> WalkStep:
 
 
 def pooler_whole(view: BlockView) -> WalkStep:
-    """All of it in one call."""
+    """The whole forward pass of a pooler."""
     subject = view.subject
     (src, tgt), pooled = subject.inputs, subject.cache["output.logits"]
     made = seen("pooled", N_("one vector per text"), pooled, "B d_model")

@@ -24,9 +24,8 @@ def heads(view: BlockView) -> WalkStep:
     assert isinstance(projection, Tensor)
     weight = projection.detach()[:d_model]
     is_sliced = view.attention.is_sliced
-    label = N_("matrix of the queries")
-    if is_sliced:
-        label = N_("matrix of the queries, 0 outside each head's slice")
+    label = N_("matrix of the queries, 0 outside each head's slice")
+    label = label if is_sliced else N_("matrix of the queries")
     return WalkStep(
         "heads", N_("Heads must divide d_model"),
         ("heads", "heads-sliced" if is_sliced else "heads-whole"),
@@ -103,12 +102,10 @@ def projections(view: BlockView) -> WalkStep:
             for name in ("query", "key", "value")
         ),
         number_question(
-            N_("How many parameters do the three projections have, biases included?")
-            if bias
-            else N_("How many parameters do the three projections have?"),
+            N_("How many parameters do the three projections have?"),
             n,
             because,
-            wrong={number: why for number, why in wrong.items() if number != n},
+            wrong=wrong,
             hint=hint,
         ),
         names={**MODULES, **names},
@@ -155,9 +152,7 @@ def split(view: BlockView) -> WalkStep:
         topics,
         f"split = q.view(B, {name}, H, d_head)\nqueries = split.transpose(1, 2)  # k and v alike",
         (
-            seen(
-                "q", N_("query"), got("self_attention.projected_query"), f"B {view.axis} d_model"
-            ),
+            seen("q", N_("query"), got("self_attention.projected_query"), f"B {view.axis} d_model"),
         ),
         (
             seen("split", N_("cut"), queries.transpose(1, 2), f"B {view.axis} H d_head"),
@@ -166,22 +161,10 @@ def split(view: BlockView) -> WalkStep:
         shape_question(
             by_head,
             N_("The transpose swaps tokens and heads."),
-            (
-                (batch, length, n_heads, d_head),
-                N_("That is before the transpose.")
-            ),
-            (
-                (batch, n_heads, length, d_model),
-                N_("Each head has only d_head numbers.")
-            ),
-            (
-                (batch, n_heads, d_head, length),
-                N_("d_head stays last.")
-            ),
-            (
-                (batch * n_heads, length, d_head),
-                N_("Heads have an axis of their own.")
-            )
+            ((batch, length, n_heads, d_head), N_("That is before the transpose.")),
+            ((batch, n_heads, length, d_model), N_("Each head has only d_head numbers.")),
+            ((batch, n_heads, d_head, length), N_("d_head stays last.")),
+            ((batch * n_heads, length, d_head), N_("Heads have an axis of their own."))
         ),
         extra=tuple(extra),
         names={"B": batch, name: length, "H": n_heads, "d_head": d_head},
@@ -190,7 +173,7 @@ def split(view: BlockView) -> WalkStep:
 
 
 def weighted_sum(view: BlockView) -> WalkStep:
-    """The values, in the proportions of the weights."""
+    """The weighted sum of the values."""
     got, words = view.got, view.axis.partition(":")[2]
     names: dict[str, object] = {}
     code, topics = "heads = weights @ values", dropped(view.subject.config)
@@ -224,26 +207,24 @@ def about_one_weight(token: str, *, is_state: bool = False) -> Question:
 
     is_state: what is handed over are the encoder's states, as a recurrent model has no values.
     """
-    right = N_("the value of {token}", token=token)
+    right, other = N_("the value of {token}", token=token), N_("the key of {token}", token=token)
     if is_state:
         right = N_("the encoder's state at {token}", token=token)
-    other = N_("the key of {token}", token=token)
-    if is_state:
         other = N_("the score of {token}", token=token)
     return choice_question(
-        N_("If a query gave all its weight to {token}, what would it get?", token=token),
+        N_("With all its weight on {token}, what does a query get?", token=token),
         right,
         {
             other: N_("It only sets the weight."),
             N_("the query itself"): N_("The query only sets the weights."),
             N_("the mean of all tokens"): N_("That is what equal weights give."),
         },
-        N_("1 times that token's value and 0 times the rest."),
+        N_("1 times that value and 0 times the rest."),
     )
 
 
 def merge(view: BlockView) -> WalkStep:
-    """The heads side by side again, and mixed."""
+    """Concatenate the heads and mix them."""
     got, words = view.got, view.axis.partition(":")[2]
     batch, length, n_heads, d_head, d_model = view.sizes
     axes = f"B {view.axis} d_model"
@@ -252,7 +233,7 @@ def merge(view: BlockView) -> WalkStep:
     code, made = "output = heads.transpose(1, 2).reshape(B, Q, d_model)", [output]
     names: dict[str, object] = {"B": batch, "Q": length, "d_model": d_model}
     because = N_(
-        "{n_heads} heads of {d_head} side by side are {d_model} numbers.",
+        "{n_heads} heads of {d_head} are {d_model} numbers.",
         n_heads=n_heads,
         d_head=d_head,
         d_model=d_model,
@@ -276,14 +257,8 @@ def merge(view: BlockView) -> WalkStep:
             output,
             because,
             ((batch, length, d_head), N_("That is one head.")),
-            (
-                (batch, n_heads, length, d_model),
-                N_("The heads lie side by side in the last axis.")
-            ),
-            (
-                (batch, length, n_heads * d_model),
-                N_("Each head brings d_head numbers.")
-            ),
+            ((batch, n_heads, length, d_model), N_("The heads share the last axis.")),
+            ((batch, length, n_heads * d_model), N_("Each head brings d_head numbers.")),
             ((batch, d_model), N_("Every token keeps its own vector."))
         ),
         names=names,

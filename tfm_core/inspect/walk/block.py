@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from torch import Tensor
-
 from tfm_core.anatomy import Sublayer
 from tfm_core.inspect.walk.block_view import MODULES, BlockView, dropped, mask_seen
 from tfm_core.inspect.walk.steps import (
@@ -54,20 +52,16 @@ def encoder_stack(view: BlockView) -> WalkStep:
 
 
 def add_norm(view: BlockView, sublayer: str = "self_attention") -> WalkStep:
-    """What an attention found is added to what was there. sublayer: which attention."""
+    """Add the output of an attention to its input, and normalise. sublayer: which attention."""
     part, got, axes = view.sublayer(sublayer), view.got, f"B {view.axis} d_model"
     change = seen("output", N_("the attention's output"), got(f"{sublayer}_norm.change"), axes)
     joined = seen("joined", N_("the sublayer's output"), got(f"{sublayer}_norm.joined"), axes)
     before, after, extra = [change], [joined], []
     topics, norm = dropped(view.subject.config), _norm(part)
     change_said = "dropout(output)" if topics else "output"
-    if part.is_normed:
-        came = N_("norm(x), in place of x")
-    elif sublayer == "self_attention":
-        came = N_("the block's input")
-    else:
-        came = N_("the residual")
     if part.has_sum:
+        came = N_("the block's input") if sublayer == "self_attention" else N_("the residual")
+        came = N_("norm(x), in place of x") if part.is_normed else came
         before.insert(0, seen("x", came, got(f"{sublayer}_norm.skipped"), axes))
     total = f"x + {change_said}" if part.has_sum else change_said
     if part.norm is None:
@@ -86,7 +80,7 @@ def add_norm(view: BlockView, sublayer: str = "self_attention") -> WalkStep:
     return WalkStep(
         "add-norm",
         _joined_title(part),
-        (*_joined_topics(view, part), norm.walk_topic, *topics),
+        (*_residual_topics(view, part, "norm", "residual-alone"), norm.walk_topic, *topics),
         code,
         tuple(before),
         tuple(after),
@@ -115,11 +109,12 @@ def _joined_title(part: Sublayer) -> str:
     return N_("Norm, no residual") if part.norm else N_("No residual, no norm")
 
 
-def _joined_topics(view: BlockView, part: Sublayer) -> tuple[str, ...]:
-    """Return the topics on where the norm stands and on what is added."""
+def _residual_topics(view: BlockView, part: Sublayer, norm: str, alone: str) -> tuple[str, ...]:
+    """Return the topics on what is added. norm, alone: the topic with a norm, and without."""
     if part.is_normed or not part.has_sum:
         return view.mistakes(Residual)
-    return (f"norm-{_order(part)}" if part.norm else "residual-alone",)
+    topic = f"{norm}-{_order(part)}" if part.norm else alone
+    return (topic,) if topic else ()
 
 
 def _norm_question(norm: Norm, batch: int, length: int, d_model: int) -> Question:
@@ -130,7 +125,7 @@ def _norm_question(norm: Norm, batch: int, length: int, d_model: int) -> Questio
         N_("the {d_model} numbers of one token", d_model=d_model),
         {
             N_("the {length} tokens of one example, per dimension", length=length): N_(
-                "Each token is normalised by itself, so padding and length do not matter."
+                "Each token is normalised by itself."
             ),
             N_(
                 "all {length} x {d_model} numbers of one example", length=length, d_model=d_model
@@ -144,14 +139,14 @@ def _norm_question(norm: Norm, batch: int, length: int, d_model: int) -> Questio
 
 def _no_norm_question() -> Question:
     return choice_question(
-        N_("Nothing is normalised here. What keeps a token's vector from growing?"),
+        N_("What keeps a token's vector from growing here?"),
         N_("only what is learned"),
         {
             N_("the softmax of the attention"): N_("It limits the weights, not the values."),
             N_("the square root under the scores"): N_("It limits only the scores."),
             N_("the residual"): N_("A sum lets the vector grow."),
         },
-        N_("The learned matrices set the length; a norm would reset it."),
+        N_("Only the learned matrices set its length."),
         topics=("no-norm",),
     )
 
@@ -165,13 +160,13 @@ def _twice_as_many() -> Question:
             N_("twice as long"): N_("No block adds a token."),
             N_("two tensors"): N_("Only the last block's output goes on."),
         },
-        N_("A block returns the shape it gets, so more blocks change no shape."),
+        N_("A block returns the shape it gets."),
         topics=("encoder-stack",),
     )
 
 
 def feed_forward(view: BlockView) -> WalkStep:
-    """Every token alone is widened, bent and narrowed; then add and norm again."""
+    """The feed-forward layer, then add and norm."""
     part, got, axes = view.sublayer("feed_forward"), view.got, f"B {view.axis} d_model"
     batch, length, n_heads, _, d_model = view.sizes
     d_ff, activation = view.subject.anatomy.sizes["d_ff"], ACTIVATIONS[part.layer.variant]
@@ -183,14 +178,17 @@ def feed_forward(view: BlockView) -> WalkStep:
     total = "dropout(ff.down(ff.dropout(hidden)))" if topics else "ff.down(hidden)"
     if part.has_sum:
         total = f"{'y' if part.is_normed else 'x'} + {total}"
+    has_cross = view.has("cross_attention_norm.joined")
+    last_attention = "cross_attention" if has_cross else "self_attention"
     read = "norm(x)" if _order(part) == "first" else "x"
     last = f"norm({total})" if _order(part) == "last" else total
     return WalkStep(
         "feed-forward",
         _feed_forward_title(part),
-        ("feed-forward", activation.walk_topic, *_feed_forward_topics(view, part), *topics),
+        ("feed-forward", activation.walk_topic,
+         *_residual_topics(view, part, "ff-norm", ""), *topics),
         f"y = {read}\nhidden = {hidden}\noutput = {last}",
-        (seen("x", N_("after the attention"), _arriving(view), axes),),
+        (seen("x", N_("after the attention"), got(f"{last_attention}_norm.joined"), axes),),
         (
             hidden_layer,
             seen("output", N_("the block's output"), got("feed_forward_norm.joined"), axes),
@@ -198,19 +196,10 @@ def feed_forward(view: BlockView) -> WalkStep:
         shape_question(
             hidden_layer,
             N_("Each token is widened from d_model to d_ff numbers."),
-            (
-                (batch, length, d_model),
-                N_("That is the width before and after.")
-            ),
+            ((batch, length, d_model), N_("That is the width before and after.")),
             ((batch, d_ff), N_("Every token has its own hidden layer.")),
-            (
-                (batch, length, d_model + d_ff),
-                N_("The d_ff new numbers replace the old ones.")
-            ),
-            (
-                (batch, n_heads, length, d_ff),
-                N_("The heads are merged by now.")
-            )
+            ((batch, length, d_model + d_ff), N_("The d_ff new numbers replace the old ones.")),
+            ((batch, n_heads, length, d_ff), N_("The heads are merged by now."))
         ),
         names={
             **MODULES, "ff": view.module("feed_forward"), "dropout": view.module("dropout"),
@@ -218,12 +207,6 @@ def feed_forward(view: BlockView) -> WalkStep:
         },
         block=view.path,
     )  # fmt: skip
-
-
-def _arriving(view: BlockView) -> Tensor:
-    """Return what comes to the feed-forward layer of a block, before any norm."""
-    last = "cross_attention" if view.has("cross_attention_norm.joined") else "self_attention"
-    return view.got(f"{last}_norm.joined")
 
 
 def _feed_forward_title(part: Sublayer) -> str:
@@ -234,10 +217,3 @@ def _feed_forward_title(part: Sublayer) -> str:
     if part.norm:
         return N_("Feed-forward and norm, no residual")
     return N_("Feed-forward, no residual, no norm")
-
-
-def _feed_forward_topics(view: BlockView, part: Sublayer) -> tuple[str, ...]:
-    """Return the topics on what stands around the layer."""
-    if part.is_normed or not part.has_sum:
-        return view.mistakes(Residual)
-    return (f"ff-norm-{_order(part)}",) if part.norm else ()

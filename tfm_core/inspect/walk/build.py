@@ -70,7 +70,7 @@ _OF_READER: Mapping[str, _Makers] = {
 
 
 def walk(subject: Subject, *, layer: int = 0, example: int = 0) -> tuple[WalkStep, ...]:
-    """Return the steps that this model has, in order; each has a name of its own.
+    """Return the steps that this model has, in order; each with a unique name.
 
     layer: the block that is opened, from 0; a stack with fewer opens its last one. example: the
     one that the questions are about.

@@ -119,9 +119,9 @@ def _described(
     items: Sequence[Item],
 ) -> CaptionResult:
     written = greedy(model, images, max_len=shape.tgt_len).ids.cpu()
-    said = [join(data.vocabulary.decode(row), data.config) for row in written.tolist()]
+    captions = [join(data.vocabulary.decode(row), data.config) for row in written.tolist()]
     truth = [str(item["tgt_text"]) for item in items]
-    return CaptionResult(written, said, truth, [item["boxes"] for item in items])
+    return CaptionResult(written, captions, truth, [item["boxes"] for item in items])
 
 
 def _tokens(data: CaptionData, ids: Tensor) -> list[list[str]]:

@@ -13,7 +13,7 @@ from tfm_core.variants.forms import Causality
 
 
 def decoder_attention(view: BlockView) -> WalkStep:
-    """The target looks at itself, and not ahead."""
+    """Masked self-attention of the target."""
     subject, got, axes = view.subject, view.got, "B T:tgt d_model"
     x, weights = got("self_attention.query_input"), got("self_attention.weights")
     relative = subject.model.get_submodule("decoder").relative
@@ -29,7 +29,7 @@ def decoder_attention(view: BlockView) -> WalkStep:
     if weights.is_meta:
         question = shape_question(
             map_of_weights,
-            N_("In each head, a row and a column per target token."),
+            N_("Each head has a row and a column per target token."),
             ((batch, length, length), N_("Each head has its own weights.")),
             ((batch, n_heads, length, d_model), N_("A weight belongs to a pair of tokens.")),
             ((batch, length, n_heads, length), N_("Heads come before queries."))
@@ -45,13 +45,11 @@ def decoder_attention(view: BlockView) -> WalkStep:
             n, _hidden_in_all(order, n),
             wrong={
                 length * (length - 1) // 2: N_(
-                    "That is all above the diagonal; padding below it is hidden too."
+                    "Padding below the diagonal is hidden too."
                 )
                 if not order.sees_future
                 else N_("That is what a causal mask hides without padding."),
-                length * (length + 1) // 2: N_(
-                    "The diagonal stays: a token may read itself."
-                ),
+                length * (length + 1) // 2: N_("The diagonal stays: a token may read itself."),
                 length**2 - n: N_("That is how many may differ from 0."),
             },
             hint=N_("Count the mask's zeros."),
@@ -84,9 +82,9 @@ def _hidden_in_all(order: Causality, n: int) -> str:
 
 
 def cross_attention(view: BlockView) -> WalkStep:
-    """The target asks, what was encoded answers: a source, or a picture, which has no mask."""
-    got, axes, asked = view.got, "B T:tgt d_model", view.subject.memory_axis
-    words = asked.partition(":")[2]
+    """Attention from the target to the encoder's output; over a picture it has no mask."""
+    got, axes, memory_axis = view.got, "B T:tgt d_model", view.subject.memory_axis
+    words = memory_axis.partition(":")[2]
     weights, memory = got("cross_attention.weights"), got("cross_attention.key_value_input")
     batch, n_heads, length, n_src = weights.shape
     map_of_weights = seen("weights", N_("attention weights"), weights, f"B H Q:tgt K:{words}")
@@ -99,21 +97,17 @@ def cross_attention(view: BlockView) -> WalkStep:
         code,
         (
             seen("x", N_("the target so far"), got("cross_attention.query_input"), axes),
-            seen("memory", N_("the encoder's output"), memory, f"B {asked} d_model"),
+            seen("memory", N_("the encoder's output"), memory, f"B {memory_axis} d_model"),
             *masks,
         ),
         (seen("output", N_("the attention's output"), got("cross_attention.output"), axes),),
         shape_question(
             map_of_weights,
-            N_("Queries come from the target, keys from the memory: T rows, {axis} columns.",
-               axis=asked.partition(":")[0]),
-            ((batch, n_heads, n_src, length), N_("Rows are queries, which come from the target.")),
-            ((batch, n_heads, length, length), N_(
-                "That is self-attention of the target."
-            )),
-            ((batch, n_heads, n_src, n_src), N_(
-                "That is self-attention of the encoder."
-            )),
+            N_("T queries from the target, {axis} keys from the memory.",
+               axis=memory_axis.partition(":")[0]),
+            ((batch, n_heads, n_src, length), N_("Rows are queries, from the target.")),
+            ((batch, n_heads, length, length), N_("That is self-attention of the target.")),
+            ((batch, n_heads, n_src, n_src), N_("That is self-attention of the encoder.")),
             ((batch, length, n_src), N_("Each head has its own weights."))
         ),
         extra=(
@@ -138,14 +132,14 @@ output = {merged}"""
 
 
 def word_positions(view: BlockView) -> WalkStep:
-    """Where each word stands, which is told by other rows than where a patch lies."""
+    """Positions of the words, separate from those of the patches."""
     step = tokens.positions(view)
     topics = (*step.topics, "positions-words")
     return replace(step, name="word-positions", title="Positions of the words", topics=topics)
 
 
 def captioner_cross_attention(view: BlockView) -> WalkStep:
-    """The words ask, the patches answer; without a mask the arithmetic fits in four lines."""
+    """Cross-attention without a mask, written out in four lines."""
     step = cross_attention(view)
     *_, d_head, d_model = view.sizes
     merged = "heads.transpose(1, 2).reshape(x.shape)"
@@ -162,12 +156,12 @@ def captioner_cross_attention(view: BlockView) -> WalkStep:
 
 
 def decoder_add_norm(view: BlockView) -> WalkStep:
-    """What the words read in the picture is added to what they were."""
+    """Add and norm behind the decoder's cross-attention."""
     return _of_decoder(block.add_norm(view, "cross_attention"))
 
 
 def decoder_feed_forward(view: BlockView) -> WalkStep:
-    """Every word alone is widened, bent and narrowed."""
+    """The decoder's feed-forward layer."""
     return _of_decoder(block.feed_forward(view))
 
 

@@ -75,7 +75,7 @@ class Subject:
 
     @property
     def reader(self) -> str:
-        """The family, or what a text model is asked for where that says more."""
+        """The kind of model for the walk: its family, or its task where that is more specific."""
         shape = self.shape
         if isinstance(shape, TextShape):
             if shape.is_label:
@@ -114,7 +114,7 @@ class Subject:
 
     @property
     def looked_at(self) -> Subject:
-        """The subject whose numbers are looked at."""
+        """The subject whose numbers are shown."""
         return self if self.numbers is None else self.numbers
 
     @property

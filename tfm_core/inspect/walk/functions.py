@@ -36,22 +36,22 @@ def _of(variants: Registry[Norm] | Registry[Stem] | Registry[Activation]) -> tup
 FUNCTIONS: tuple[Example, ...] = (
     Example(
         "torch.tensor", r"torch\.tensor\(",
-        N_("Makes a tensor from lists of equal length, so short ones are padded."),
+        N_("Makes a tensor from lists of equal length."),
         ("rows = [[5, 8, 9], [7]]", "torch.tensor([row + [0] * (3 - len(row)) for row in rows])"),
     ),
     Example(
-        "//", r" // ", N_("Divides whole numbers; % is the remainder, here 0."),
+        "//", r" // ", N_("Integer division; % is the remainder, here 0."),
         ("30 // 5, 30 % 5", "30 // 4, 30 % 4"),
     ),
     Example(
         "view", r"\.view\(",
-        N_("Reads the same numbers in another shape; -1 means the rest."),
+        N_("The same numbers in another shape; -1 is inferred."),
         ("x = torch.arange(6)", "x.view(2, 3)", "x.view(3, -1).shape"),
     ),
     *_of(STEMS),
     Example(
         "[:, None]", r"\[:, None",
-        N_("Adds an axis of size 1, as unsqueeze does."),
+        N_("Adds an axis of size 1, like unsqueeze."),
         (
             "keep = torch.tensor([[True, True, False]])",
             "keep[:, None, None, :].shape",
@@ -59,7 +59,7 @@ FUNCTIONS: tuple[Example, ...] = (
         ),
     ),
     Example(
-        "tril", r"\.tril\(", N_("Keeps the lower triangle: row 0 sees one column, row 1 two, …"),
+        "tril", r"\.tril\(", N_("Keeps the lower triangle."),
         ("torch.ones(3, 3, dtype=torch.bool).tril()",),
     ),
     Example(
@@ -84,7 +84,7 @@ FUNCTIONS: tuple[Example, ...] = (
     ),
     Example(
         "F.embedding", r"F\.embedding\(",
-        N_("Looks up rows of the given table."),
+        N_("Looks up rows of a given table."),
         ("table = torch.tensor([[0.1], [0.3], [0.5]])",
          "F.embedding(torch.arange(2), table)"),
     ),
@@ -99,12 +99,12 @@ FUNCTIONS: tuple[Example, ...] = (
     ),
     Example(
         "- and /", r"/ 255 - mean\) / std",
-        N_("Number by number; a channel's mean and deviation are broadcast over its pixels."),
+        N_("Number by number; mean and deviation are broadcast over pixels."),
         ("pixels = torch.tensor([[[0., 51., 255.]]])", "(pixels / 255 - 0.13) / 0.31"),
     ),
     Example(
         "nn.Linear", r"projection\(|\bff\.|\bhead\(|\boutput\(|\bdense\(|\bbridge\(|\breadout\(",
-        N_("Multiplies the last axis by a learned matrix and adds a bias: x @ W.mT + b."),
+        N_("A learned matrix and a bias on the last axis: x @ W.mT + b."),
         (
             "layer = nn.Linear(2, 3)",
             "_ = layer.weight.data.copy_(torch.tensor([[1., 0.], [0., 1.], [1., 1.]]))",
@@ -123,7 +123,7 @@ FUNCTIONS: tuple[Example, ...] = (
     ),
     Example(
         "torch.einsum", r"einsum\(\"bthd,phed->pbthe\"",
-        N_("One product per head (h) and per query, key and value (p), with named axes."),
+        N_("One product per head (h) and per query, key and value (p)."),
         (
             "slices = torch.arange(4.).view(1, 1, 2, 2)  # b t h d",
             "matrices = torch.ones(3, 2, 2, 2)  # p h e d",
@@ -135,12 +135,12 @@ FUNCTIONS: tuple[Example, ...] = (
         ("x = torch.arange(6).view(1, 6)", "q, k, v = x.chunk(3, -1)", "k"),
     ),
     Example(
-        "transpose", r"\.transpose\(", N_("Swaps two axes without moving a number."),
+        "transpose", r"\.transpose\(", N_("Swaps two axes without moving data."),
         ("x = torch.arange(6).view(2, 3)", "x.transpose(0, 1)", "x.transpose(0, 1).shape"),
     ),
     Example(
         "@ and .mT", r"@ keys\.mT",
-        N_("Matrix product of the last two axes, for each index before; .mT swaps these two."),
+        N_("Matrix product over the last two axes; .mT swaps them."),
         (
             "queries = torch.tensor([[1., 0.], [1., 1.]])",
             "keys = torch.tensor([[2., 0.], [0., 3.]])",
@@ -149,7 +149,7 @@ FUNCTIONS: tuple[Example, ...] = (
     ),
     Example(
         "torch.einsum", r"@ keys\.mT",
-        N_("The same with named axes, from (N, length, heads, d_head), without a transpose."),
+        N_("The same from (N, length, heads, d_head), without a transpose."),
         (
             "queries = torch.arange(12.).view(1, 3, 2, 2)  # n q h d",
             "keys = torch.ones(1, 3, 2, 2)  # n k h d",
@@ -158,7 +158,7 @@ FUNCTIONS: tuple[Example, ...] = (
         ),
     ),
     Example(
-        "math.sqrt", r"math\.sqrt\(", N_("The square root of a number, not of a tensor."),
+        "math.sqrt", r"math\.sqrt\(", N_("Square root of a number, not of a tensor."),
         ("math.sqrt(9)",),
     ),
     Example(
@@ -171,17 +171,17 @@ FUNCTIONS: tuple[Example, ...] = (
         ),
     ),
     Example(
-        "torch.finfo", r"torch\.finfo\(", N_("The limits of a type; min is its lowest number."),
+        "torch.finfo", r"torch\.finfo\(", N_("The limits of a type; min is the lowest number."),
         ("torch.finfo(torch.float32).min", "torch.finfo(torch.float16).min"),
     ),
     Example(
         "softmax", r"\.softmax\(",
-        N_("exp of each number, divided by their sum along the axis."),
+        N_("exp of each number, divided by their sum."),
         ("torch.tensor([[1., 2., 3.], [1., 1., -1e20]]).softmax(-1)",),
     ),
     Example(
         "@", r"weights\)? @ |share\[:, None\] @",
-        N_("A row of weights times the values: their weighted sum."),
+        N_("Each row of weights sums the values."),
         (
             "weights = torch.tensor([[0.5, 0.5, 0.0]])",
             "values = torch.tensor([[2., 0.], [4., 8.], [9., 9.]])",
@@ -190,7 +190,7 @@ FUNCTIONS: tuple[Example, ...] = (
     ),
     Example(
         "torch.einsum", r"weights\)? @ values",
-        N_("The same with named axes; heads stay beside tokens, ready to merge."),
+        N_("The same; heads stay beside tokens, ready to merge."),
         (
             "weights = torch.full((1, 2, 3, 4), 0.25)  # n h q l",
             "values = torch.arange(16.).view(1, 4, 2, 2)  # n l h d",
@@ -200,7 +200,7 @@ FUNCTIONS: tuple[Example, ...] = (
     ),
     Example(
         "reshape", r"\.reshape\(",
-        N_("Like view, but copies where memory is out of order."),
+        N_("Like view, but copies if memory is out of order."),
         (
             "x = torch.arange(6).view(2, 3).transpose(0, 1)",
             "x.reshape(6)",
@@ -230,7 +230,7 @@ FUNCTIONS: tuple[Example, ...] = (
     ),
     Example(
         "nn.GRU", r"last = encoder\(",
-        N_("Reads step by step; returns all states and the last. An LSTM has a second state."),
+        N_("Returns all states and the last. An LSTM has two states."),
         (
             "_ = torch.manual_seed(0)",
             "gru = nn.GRU(2, 3, batch_first=True)",
@@ -240,7 +240,7 @@ FUNCTIONS: tuple[Example, ...] = (
     ),
     Example(
         "nn.GRUCell", r"after = decoder\(",
-        N_("One step: an input and a state give the next state. An LSTM has two states."),
+        N_("One step: input and state give the next state. An LSTM has two."),
         (
             "_ = torch.manual_seed(0)",
             "cell = nn.GRUCell(2, 3)",
@@ -289,7 +289,7 @@ FUNCTIONS: tuple[Example, ...] = (
     ),
     Example(
         "nn.Module", r"\bmodel\(",
-        N_("A call runs its forward; it owns the parameters of its parts."),
+        N_("Calling it runs its forward; it holds its parts' parameters."),
         (
             "class Twice(nn.Module):\n    def forward(self, x):\n        return 2 * x",
             "model = Twice()",
@@ -301,20 +301,20 @@ FUNCTIONS: tuple[Example, ...] = (
         ("torch.tensor([[0.1, 0.7, 0.2]]).argmax(-1)",),
     ),
     Example(
-        "mean", r"\.mean\(", N_("Averages along an axis, which disappears."),
+        "mean", r"\.mean\(", N_("Mean along an axis, which disappears."),
         ("torch.tensor([[[1., 2.], [3., 6.]]]).mean(1)",),
     ),
     Example(
-        "sum", r"\.sum\(", N_("Adds up along an axis; keepdim keeps it with size 1."),
+        "sum", r"\.sum\(", N_("Sum along an axis; keepdim keeps it with size 1."),
         ("keep = torch.tensor([[True, True, False]])", "keep / keep.sum(1, keepdim=True)"),
     ),
     Example(
         "[:, 0]", r"\[:, 0\]|\[:, :1\]",
-        N_("The first token of every example; the slice :1 keeps the axis."),
+        N_("The first token of each example; :1 keeps the axis."),
         ("x = torch.arange(6).view(1, 3, 2)", "x[:, 0], x[:, :1].shape"),
     ),
     Example(
-        "tanh", r"tanh\(", N_("Maps every number to -1 to 1."),
+        "tanh", r"tanh\(", N_("Maps each number to between -1 and 1."),
         ("torch.tensor([-2., 0., 0.5]).tanh()",),
     ),
 )  # fmt: skip
@@ -359,7 +359,7 @@ def session(lines: tuple[str, ...]) -> str:
         for line in lines:
             first, *rest = line.splitlines()
             lines_shown += [f">>> {first}", *(f"... {more}" for more in rest)]
-            if isinstance(statements(line)[0], ast.Expr):  # our own lines, nobody's else
+            if isinstance(statements(line)[0], ast.Expr):  # only our own lines run here
                 lines_shown.append(repr(eval(line, names)))
             else:
                 exec(line, names)

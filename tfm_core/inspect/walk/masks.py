@@ -100,9 +100,7 @@ def _mask_question(
         return _triangle_shape(mask)
     row = min(2, n_rows - 1)
     n = int(mask.value[example, 0, row].sum())
-    text = N_(
-        "By `{name}`, to how many keys may each query of this example attend?", name=mask.name
-    )
+    text = N_("By `{name}`, to how many keys may each query attend?", name=mask.name)
     because = N_("{n}: the ones in the mask's only row.", n=n)
     hint = N_("Every token may be read, but no padding.")
     if n_rows > 1:
@@ -116,36 +114,30 @@ def _mask_question(
                 token=names[row],
             )
         because = N_("{n}: the ones in its row of the mask.", n=n)
-        hint = N_("Positions count from 0. A query may read itself, but nothing the mask hides.")
+        hint = N_("Positions count from 0, and a query may read itself.")
         if n == row + 1:
             because = N_("{n}: positions 0 to {row}.", n=n, row=row)
     wrong = {n_keys: N_("The mask hides some of these keys.")}
     if n_rows > 1 and n == row + 1:
-        wrong[row] = N_("It may read itself too: positions are counted from 0.")
+        wrong[row] = N_("Positions count from 0, and a query may read itself.")
     return number_question(text, n, because, wrong=wrong, hint=hint, values=(mask.name,))
 
 
 def _mask_shape(mask: StepTensor) -> Question:
     batch, _, n_rows, n_keys = mask.shape
     reason = (
-        N_("Padding differs by example, heads share the mask, and each query has a row of keys.")
+        N_("Padding differs by example, and each query has a row; heads share the mask.")
         if n_rows > 1
-        else N_("Padding differs by example; all heads and all queries share the mask.")
+        else N_("Padding differs by example; heads and queries share the mask.")
     )
     return shape_question(
         mask,
         reason,
-        ((batch, n_rows, n_keys), N_(
-            "Without an axis for heads, B would be broadcast against H."
-        )),
-        ((batch, 1, 1, n_keys), N_(
-            "One row for all queries cannot hide the future, which differs by query."
-        )),
+        ((batch, n_rows, n_keys), N_("B would be broadcast against H.")),
+        ((batch, 1, 1, n_keys), N_("The future differs by query.")),
         ((batch, n_rows, 1, n_keys), N_("Heads come second, queries third.")),
-        ((n_rows, n_keys), N_(
-            "Padding differs by example, so one mask cannot serve the batch."
-        )),
-        ((batch, 1, n_keys, 1), N_("That hides queries; padding is still read as a key."))
+        ((n_rows, n_keys), N_("Padding differs by example.")),
+        ((batch, 1, n_keys, 1), N_("That hides queries; padding would still be read as a key."))
     )  # fmt: skip
 
 
@@ -155,9 +147,7 @@ def _triangle_shape(mask: StepTensor) -> Question:
         mask,
         Paragraph("walk_questions/triangle-shape"
         ),
-        ((batch, n_rows, n_keys), N_(
-            "Without an axis for heads, B would be broadcast against H."
-        )),
+        ((batch, n_rows, n_keys), N_("B would be broadcast against H.")),
         ((batch, n_rows, 1, n_keys), N_("Heads come second, queries third.")),
         ((batch, 1, 1, n_keys), N_("One row for all queries is no triangle.")),
         ((n_rows, n_keys), N_("That is the triangle before it is expanded."))

@@ -94,7 +94,7 @@ def _some_pictures(
         if "fashion" in config.name:
             return split.images[chosen].numpy(), [], note
         return split.images[chosen].numpy(), list(range(N_PICTURES)), note
-    words = N_("This task has no pictures before training; noise is used instead.")
+    words = N_("This task has no pictures before training; these are noise.")
     return *_noise(config, seed), words
 
 
@@ -123,7 +123,7 @@ def _statistics(config: ImageTaskConfig, seed: int, pixels: Tensor) -> tuple[Ten
         data = load_images(config, seed=seed)
         return data.mean, data.std, False
     if isinstance(config, OwnPicturesTaskConfig):
-        with suppress(ValueError):  # the set is gone: what is left is looked at
+        with suppress(ValueError):  # the set is gone
             data = load_own_pictures(config, seed=seed)
             return data.mean, data.std, False
     return *pixel_statistics(pixels), True

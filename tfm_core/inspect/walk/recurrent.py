@@ -80,7 +80,7 @@ def reading(view: BlockView) -> WalkStep:
 
 
 def bridge(view: BlockView) -> WalkStep:
-    """The decoder's first states, made of those in which reading ended."""
+    """Make the decoder's first states from the encoder's last ones."""
     subject = view.subject
     ends, n = subject.cache["encoder.ends"], subject.anatomy.sizes["n_layers"]
     batch, d = ends.shape
@@ -98,7 +98,7 @@ def bridge(view: BlockView) -> WalkStep:
             n * d * (d + 1),
             N_("{made} x {d} + {made} = {size:,}.", made=n * d, d=d, size=n * d * (d + 1)),
             wrong={n * d * d: N_("Each output has a bias too.")},
-            hint=N_("It is one linear layer: a weight per pair and a bias per output.")
+            hint=N_("A linear layer: a weight per pair, a bias per output.")
         ),
         names={
             "bridge": subject.model.get_submodule("bridge"), "B": batch, "layers": n, "d_model": d
@@ -139,7 +139,7 @@ def scores(view: BlockView) -> WalkStep:
 
 
 def weights(view: BlockView) -> WalkStep:
-    """From scores to shares; padding gets none."""
+    """Turn scores into weights; padding gets none."""
     subject, example = view.subject, view.example
     cache, mask = subject.cache, subject.cache[f"{_LOOK}.mask"]
     weights = cache[f"{_LOOK}.weights"]
@@ -161,7 +161,7 @@ def _zeros(weights: Tensor, mask: Tensor, example: int) -> Question:
     batch, _, length, n_src = weights.shape
     if weights.is_meta:
         return number_question(
-            N_("Over how many rows does the softmax run in the whole batch?"),
+            N_("Over how many rows of the batch does the softmax run?"),
             batch * length,
             N_("{batch} x {length}: one per target token.", batch=batch, length=length),
             wrong={
@@ -179,7 +179,7 @@ def _zeros(weights: Tensor, mask: Tensor, example: int) -> Question:
         ),
         n, N_("{n}: every column of padding, in every row.", n=n),
         wrong={
-            n // length: N_("That is one row; padding is hidden in every row."),
+            n // length: N_("That is one row."),
             length * n_src - n: N_("That is how many may differ from 0."),
         },
         hint=N_("Padding is a column, hidden from every target token."),
@@ -188,7 +188,7 @@ def _zeros(weights: Tensor, mask: Tensor, example: int) -> Question:
 
 
 def context(view: BlockView) -> WalkStep:
-    """The encoder's states, in the proportions of the weights."""
+    """The weighted sum of the encoder's states."""
     subject, example = view.subject, view.example
     cache = subject.cache
     values, context = cache[f"{_LOOK}.value"], cache[f"{_LOOK}.heads"]
@@ -204,7 +204,7 @@ def context(view: BlockView) -> WalkStep:
 
 
 def writing(view: BlockView) -> WalkStep:
-    """The target, token by token, each with what it reads of the source."""
+    """Decode the target, token by token."""
     subject = view.subject
     cache, model = subject.cache, subject.model
     tops, logits = cache["decoder.tops"], cache["output.logits"]

@@ -138,7 +138,7 @@ class StepTensor:
 
     @property
     def looked_at(self) -> Tensor:
-        """The tensor whose numbers can be looked at."""
+        """The tensor whose numbers are shown."""
         return self.value if self.numbers is None else self.numbers
 
     @property
@@ -159,7 +159,7 @@ _MAX_NUMBERS = 4
 def first_numbers(tensor: StepTensor, example: int, words: Sequence[str] = ()) -> str:
     """Return the first few numbers of an example, in the order of memory; "" without numbers.
 
-    words: the word of each id, put before it.
+    words: the word of each id, shown in front of it.
     """
     if not tensor.has_values:
         return ""
@@ -243,11 +243,11 @@ class WalkStep:
 
     @property
     def hidden_shapes(self) -> frozenset[str]:
-        """Names of the tensors whose shape is asked for, and of those that are made as large."""
-        asked = set(self.question.shapes)
-        shapes = {one.shape for one in self.tensors if one.name in asked}
+        """Names of the tensors whose shape is the question, and of results of the same shape."""
+        target = set(self.question.shapes)
+        shapes = {one.shape for one in self.tensors if one.name in target}
         made = {one.name for one in (*self.after, *self.extra) if one.shape in shapes}
-        return frozenset(asked | made)
+        return frozenset(target | made)
 
     @property
     def hidden(self) -> frozenset[str]:
@@ -261,28 +261,28 @@ def shape_text(sizes: Sequence[int]) -> str:
 
 
 def shape_question(
-    asked: StepTensor, reason: str, *wrong: tuple[Sequence[int], str], given: str = ""
+    target: StepTensor, reason: str, *wrong: tuple[Sequence[int], str], given: str = ""
 ) -> Question:
     """Ask for the shape of a tensor, which is hidden until then.
 
     reason: where its axes come from. wrong: shapes, each with why it is not
     that one; a shape that is equal to one before it is left out. given: what must be known first.
     """
-    answer = shape_text(asked.shape)
+    answer = shape_text(target.shape)
     why = dict(reversed([(shape_text(shape), reason) for shape, reason in wrong]))
     why.pop(answer, None)
     options = sorted(
         [answer, *why], key=lambda text: (len(text), sum(map(ord, text)) * 7 % 11, text)
     )
-    text = N_("What is the shape of `{name}`?", name=asked.name)
-    letters = f"({', '.join(asked.axes)}{',' if len(asked.axes) == 1 else ''})"
+    text = N_("What is the shape of `{name}`?", name=target.name)
+    letters = f"({', '.join(target.axes)}{',' if len(target.axes) == 1 else ''})"
     return Question(
         joined(given, text) if given else text,
         answer,
         joined(N_("It is {letters} = {answer}.", letters=letters, answer=answer), reason),
         tuple(options),
         why,
-        shapes=(asked.name,),
+        shapes=(target.name,),
     )
 
 

@@ -154,10 +154,10 @@ def of_architecture(known: Architecture) -> Subject:
             inputs = tuple(
                 torch.randint(4, shape.src_vocabulary, (known.batch, n)) for n in lengths
             )
-            note = N_("Real size, untrained: random weights, random ids.")
+            note = N_("Real size, random weights, random ids.")
             cache = recorded(model, inputs)
             return Subject(config, model, shape, inputs, cache, {}, (), note=note)
-    note = N_("Real size, untrained: random weights, the app's digits.")
+    note = N_("Real size, random weights, the app's digits.")
     return replace(of_digits(config, shape, model, known.batch), note=note)
 
 

@@ -1,4 +1,4 @@
-"""A few texts for a walk, those of a run's probe or drawn, through their model."""
+"""A few texts for a walk, those of a run's probe or samples, through their model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def of_texts(
     items: Sequence[Item],
     images: npt.NDArray[np.uint8] | None,
 ) -> Subject:
-    """Run a model on texts. items: as a probe holds them; without any some are drawn.
+    """Run a model on texts. items: as a probe holds them; without any some are samples.
 
     There are no images to look at.
     """
@@ -39,12 +39,12 @@ def of_texts(
         rng = random.Random(
             f"{experiment.task.name} {getattr(config, 'size', '')} {experiment.seed} walk"
         )
-        drawn = (
+        samples = (
             distinct_pairs(task, N_TEXTS, rng)
             if config.max_src_len
             else [task.sample(rng) for _ in range(N_TEXTS)]
         )
-        pairs = [(pair.src, pair.tgt) for pair in drawn]
+        pairs = [(pair.src, pair.tgt) for pair in samples]
     src = encode_src(task, [pair[0] for pair in pairs])
     answer = experiment.task.facts.answer
     targets = [[BOS, *task.tgt_vocabulary.encode(pair[1])] for pair in pairs]

@@ -23,7 +23,7 @@ from tfm_core.variants.positions import POSITIONS
 
 
 def positions(view: BlockView) -> WalkStep:
-    """What is added to say where a token stands, or that nothing is."""
+    """Add the positions, if there are any."""
     subject, axis, module = view.subject, view.axis, view.part.path
     cache, letter = subject.cache, axis.partition(":")[0]
     kind = POSITIONS[view.part.variant]
@@ -76,15 +76,13 @@ def _with_segments(subject: Subject, step: WalkStep) -> WalkStep:
 
 def _nothing_added() -> Question:
     return choice_question(
-        N_("If two tokens swapped places before this step, what would change after it?"),
+        N_("If two tokens swapped places, what would change after this step?"),
         N_("only the order of the two rows"),
         {
-            N_("the numbers in the two rows"): N_(
-                "Nothing is added here, so no number depends on its row."
-            ),
+            N_("the numbers in the two rows"): N_("Nothing is added here."),
             N_("every row"): N_("No row reads another here."),
         },
-        N_("Nothing here depends on position: order enters in the attention, or nowhere."),
+        N_("No number here depends on its row."),
     )
 
 
@@ -95,12 +93,10 @@ def _table_question(table: Tensor, length: int) -> Question:
         table.numel(),
         N_("{n} rows of {d_model} = {n_2:,}.", n=n_rows, d_model=d_model, n_2=table.numel()),
         wrong={
-            length * d_model: N_(
-                "Those are the rows this batch uses; the table has one per possible position."
-            ),
-            n_rows: N_("That is the number of rows; each is a vector."),
+            length * d_model: N_("The table has a row per possible position."),
+            n_rows: N_("That is the number of rows."),
         },
-        hint=N_("Every row is a learned vector as wide as a token's."),
+        hint=N_("Every row is a learned vector of d_model numbers."),
     )
 
 
@@ -108,13 +104,8 @@ def _rows_question(rows: StepTensor, placed: Tensor) -> Question:
     batch, length, d_model = placed.shape
     return shape_question(
         rows,
-        N_(
-            "A vector per position. Broadcasting adds the same rows to all {batch} examples.",
-            batch=batch
-        ),
-        ((batch, length, d_model), N_(
-            "That is the sum; the rows are the same for every example."
-        )),
+        N_("A vector per position, added to all {batch} examples.", batch=batch),
+        ((batch, length, d_model), N_("That is the sum; all examples share the rows.")),
         ((length,), N_("Each position has a vector, not one number.")),
         ((d_model, length), N_("A row is a position.")),
         ((batch, length), N_("Those are the ids; positions have vectors."))
@@ -150,17 +141,17 @@ def _rows(ids: Tensor) -> list[list[int]]:
 
 
 def _tokens_question(subject: Subject, example: int) -> Question:
-    asked = ids_seen(subject)[0]
-    ids = asked.value
+    target = ids_seen(subject)[0]
+    ids = target.value
     size = ids.size(1)
     has_padding = not isinstance(subject.shape, TextShape) or subject.shape.pad_id is not None
     if ids.is_meta or not has_padding:
         d_model = subject.config.d_model
         return shape_question(
-            asked,
+            target,
             N_("A row per example, as long as the longest."),
             (tuple(ids.shape)[::-1], N_("The batch comes first.")),
-            ((*ids.shape, d_model), N_("An id is one number; vectors come with the embedding.")),
+            ((*ids.shape, d_model), N_("An id is one number; vectors come later.")),
             ((ids.numel(),), N_("Each example has its own row.")),
             ((*ids.shape, subject.n_words), N_("An id is one number, not a one-hot vector.")),
             given=N_("{batch} examples, the longest of {size} tokens.", batch=len(ids), size=size),
@@ -170,15 +161,15 @@ def _tokens_question(subject: Subject, example: int) -> Question:
         N_(
             "How many of the {size} ids of this example's `{name}` are padding?",
             size=size,
-            name=asked.name,
+            name=target.name,
         ),
         n,
-        N_("{n}: it has {size} tokens, the longest has {size_2}.", n=n, size=size - n, size_2=size),
+        N_("{n}: it has {size} tokens of {size_2}.", n=n, size=size - n, size_2=size),
         wrong={size - n: N_("Those are its tokens; the rest is padding.")},
         hint=N_("Count its tokens; the rest of the {size} is padding.", size=size)
-        if asked.name == "src"
+        if target.name == "src"
         else N_("Count its tokens, `<bos>` too; the rest is padding.", size=size),
-        values=(asked.name,),
+        values=(target.name,),
     )
 
 
@@ -221,11 +212,11 @@ def embedding(view: BlockView) -> WalkStep:
         (made,),
         shape_question(
             made,
-            N_("Each id becomes a row of the table, {d_model} numbers.", d_model=d_model),
+            N_("Each id becomes a row of {d_model} numbers.", d_model=d_model),
             ((batch, length), N_("Those are the ids: each becomes a vector.")),
             ((batch, d_model, length), N_("A token's numbers are on the last axis.")),
             ((batch, length, n_words), N_(
-                "Those would be one-hot vectors, which the lookup avoids."
+                "Those would be one-hot vectors."
             )),
             ((n_words, d_model), N_("That is the table."))
         ),

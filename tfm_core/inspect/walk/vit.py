@@ -94,17 +94,17 @@ def _patches_question(view: BlockView) -> Question:
     sizes = view.subject.anatomy.sizes
     side, patch_size = sizes["side"], sizes["patch_size"]
     per_side = patches_per_side(side, patch_size)
-    asked = Paragraph("walk_questions/patches", side=side, patch_size=patch_size)
+    text = Paragraph("walk_questions/patches", side=side, patch_size=patch_size)
     hint = N_("Count the patches in a row, and the rows.")
     shapes: tuple[str, ...] = ("patches",)
     if STEMS[view.part.variant].halves:
-        asked = Paragraph(
+        text = Paragraph(
             "walk_questions/halved", side=side, n=len(halving_widths(patch_size, sizes["d_model"]))
         )
         hint = N_("Count the places in a row, and the rows.")
         shapes = ("patches", "seen")
     return number_question(
-        asked,
+        text,
         per_side**2,
         N_("{per_side} x {per_side} = {size}.", per_side=per_side, size=per_side**2),
         wrong={
@@ -138,7 +138,7 @@ def _projection_question(made: StepTensor, values: int) -> Question:
     if values == d_model:
         size = values * d_model + d_model
         return number_question(
-            N_("How many parameters does the projection have, biases included?"),
+            N_("How many parameters does the projection have?"),
             size,
             N_("{values} x {d_model} + {d_model} = {size:,}, shared by all patches.",
                values=values, d_model=d_model, size=size),
@@ -146,7 +146,7 @@ def _projection_question(made: StepTensor, values: int) -> Question:
                 values * d_model: N_("Each output has a bias too."),
                 n * size: N_("All patches share one projection."),
             },
-            hint=N_("It is one linear layer: a weight per pair and a bias per output.")
+            hint=N_("A linear layer: a weight per pair, a bias per output.")
         )  # fmt: skip
     return shape_question(
         made,
@@ -159,7 +159,7 @@ def _projection_question(made: StepTensor, values: int) -> Question:
 
 
 def cls(view: BlockView) -> WalkStep:
-    """One more token, which the head will read."""
+    """Prepend the CLS token, which the head reads."""
     subject = view.subject
     x = subject.cache[f"{_cutter(subject)}.projected"]
     token = subject.model.get_parameter("cls").detach()
@@ -173,7 +173,7 @@ def cls(view: BlockView) -> WalkStep:
         ),
         (seen("tokens", N_("CLS and the patches"), joined, "B N:tokens d_model"),),
         number_question(
-            N_("There are {size} patches. How many tokens go into the encoder?", size=x.size(1)),
+            N_("With {size} patches, how many tokens go into the encoder?", size=x.size(1)),
             joined.size(1),
             N_("{n} + 1 = {sum}: the patches and CLS.", n=x.size(1), sum=joined.size(1)),
             wrong={x.size(1): N_("CLS is one more token.")},
@@ -223,16 +223,16 @@ def head(view: BlockView) -> WalkStep:
                n_classes=n_classes, n=n),
             wrong={
                 d_model * n_classes: N_("Each class has a bias too."),
-                d_model + n_classes: N_("Each class weighs all numbers of the vector."),
+                d_model + n_classes: N_("Each class weighs all numbers."),
             },
-            hint=N_("Each class has a weight per number of the vector, and a bias.")
+            hint=N_("A weight per class and number, a bias per class.")
         ),
         names={"head": subject.model.get_submodule("head")},
     )  # fmt: skip
 
 
 def whole(view: BlockView) -> WalkStep:
-    """All of it in one call, and what the model says."""
+    """The whole forward pass, and its prediction."""
     subject, example = view.subject, view.example
     scores = subject.cache["head.logits"]
     axes = "B classes:classes"
@@ -253,7 +253,7 @@ def whole(view: BlockView) -> WalkStep:
             scores[example], names, N_("Which class does the model give this picture?"), truth
         )
     return WalkStep(
-        "whole", N_("The whole forward pass"), ("whole", "whole-vit"),
+        "whole", N_("The whole forward pass"), ("whole",),
         "logits = model(images)\nprobabilities = logits.softmax(-1)",
         (_pixels(subject),),
         (

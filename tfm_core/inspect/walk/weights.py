@@ -67,7 +67,7 @@ def scores_code(scale: str) -> str:
 
 
 def masking(view: BlockView) -> WalkStep:
-    """Scores that may not count become the lowest number there is."""
+    """Set hidden scores to the lowest number of their type."""
     got = view.got
     masked = got("self_attention.masked_scores")
     mask = got("self_attention.mask")
@@ -104,20 +104,16 @@ def _hidden_by(mask: Tensor, masked: Tensor, example: int) -> Question:
     n = int((~mask.expand_as(masked)[example, 0]).sum())
     wrong = {total - n: N_("That is how many stay.")}
     if mask.size(2) == 1 and n:
-        wrong[n // n_queries] = N_("That is one row; it holds for all {n} queries.", n=n_queries)
+        wrong[n // n_queries] = N_("That is one row, for {n} queries.", n=n_queries)
     return number_question(
         N_(
             "How many of the {total} scores of this example's first head does the mask hide?",
             total=total,
         ),
         n,
-        N_(
-            "{n} of {total}: the mask's zeros; a single row counts for every query.",
-            n=n,
-            total=total,
-        ),
+        N_("{n} of {total}: the mask's zeros; a single row serves every query.", n=n, total=total),
         wrong=wrong,
-        hint=N_("Each 0 of the mask hides a score; a single row counts for every query."),
+        hint=N_("Each 0 of the mask hides a score; a single row serves every query."),
         values=("masked",),
     )
 
@@ -142,7 +138,7 @@ def _reach_of(mask: Tensor, masked: Tensor, cut: str | None) -> Question:
                 n_queries: N_("It decides for every head."),
                 n_queries * n_keys: N_("An entry covers one key."),
             },
-            hint=N_("It covers one key, which has a score per head and query."),
+            hint=N_("One key has a score per head and query."),
         )
     if cut is None:
         return _nothing_hidden(n_queries, n_keys)
@@ -168,14 +164,14 @@ def _nothing_hidden(n_queries: int, n_keys: int) -> Question:
     return number_question(
         Paragraph("walk_questions/hidden-scores", n_queries=n_queries, n_keys=n_keys),
         0,
-        N_("None: there is no causal mask."),
+        N_("None: there is no causal mask"),
         wrong={n_keys * (n_keys - 1) // 2: N_("That is what a causal mask would hide.")},
         hint=N_("Which keys does the mask hide?"),
     )
 
 
 def softmax(view: BlockView) -> WalkStep:
-    """From scores to shares; the wrong scale is shown beside the right one."""
+    """Turn scores into weights."""
     got = view.got
     is_masked, scale = view.has("self_attention.mask"), view.attention.scale
     before = [seen("masked", N_("scores"), got("self_attention.masked_scores"), view.pair)]
@@ -201,21 +197,15 @@ def softmax(view: BlockView) -> WalkStep:
 
 def _scale_question(n_heads: int) -> Question:
     evenly, sharply, alike = N_("more evenly"), N_("more sharply"), N_("exactly alike")
-    is_smaller = n_heads > 1
-    return choice_question(
-        Paragraph("walk_questions/scale"),
-        evenly if is_smaller else alike,
-        {
-            evenly: N_("With one head, d_head is d_model."),
-            sharply: N_("A larger divisor brings the scores closer together.")
-            if is_smaller
-            else N_("With one head, d_head is d_model."),
-            alike: N_("With {n} heads, sqrt(d_model) is the larger divisor.", n=n_heads),
-        },
-        Paragraph("walk_questions/scale-reason", n=n_heads)
-        if is_smaller
-        else N_("With one head, d_head is d_model."),
-    )
+    text, same = Paragraph("walk_questions/scale"), N_("With one head, d_head is d_model.")
+    if n_heads == 1:
+        return choice_question(text, alike, {evenly: same, sharply: same}, same)
+    wrong: dict[str, str] = {
+        sharply: N_("A larger divisor brings the scores closer together."),
+        alike: N_("With {n} heads, sqrt(d_model) is the larger divisor.", n=n_heads),
+    }
+    reason = Paragraph("walk_questions/scale-reason", n=n_heads)
+    return choice_question(text, evenly, wrong, reason)
 
 
 def _right_scale_question(view: BlockView) -> Question:
@@ -227,24 +217,19 @@ def _right_scale_question(view: BlockView) -> Question:
     answer = alike if here == right else evenly if here < right else sharply
     because = {
         evenly: N_(
-            "sqrt({d_head}) is more than this model's divisor: scores would lie closer together.",
-            d_head=d_head,
+            "sqrt({d_head}) is the larger divisor: scores would be closer together.", d_head=d_head
         ),
         sharply: N_(
-            "sqrt({d_head}) is less than sqrt({d_model}): scores would lie further apart.",
+            "sqrt({d_head}) is smaller than sqrt({d_model}): scores would be further apart.",
             d_head=d_head,
             d_model=d_model,
         ),
         alike: N_("Both divisors are equal here."),
     }[answer]
-    wrong = {
-        evenly: N_("Only a larger divisor brings the scores closer together."),
+    wrong: dict[str, str] = {
+        evenly: N_("Only a larger divisor brings scores closer together."),
         sharply: N_("Only a smaller divisor spreads the scores."),
-        alike: N_("The divisor changes how far the scores lie apart."),
+        alike: N_("The divisor changes the spread of the scores."),
     }
-    return choice_question(
-        N_("How would the weights be spread if the scores were divided by sqrt(d_head)?"),
-        answer,
-        {option: why for option, why in wrong.items() if option != answer},
-        because,
-    )
+    text = N_("How would the weights spread with scores divided by sqrt(d_head)?")
+    return choice_question(text, answer, wrong, because)
