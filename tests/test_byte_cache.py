@@ -111,7 +111,7 @@ def test_a_function_is_told_apart_by_name_and_arguments(monkeypatch) -> None:
     monkeypatch.setattr(byte_cache, "SHARED", ByteCache(10_000))
     asked = []
 
-    @byte_cache.kept
+    @byte_cache.cached
     def twice(n: int) -> int:
         asked.append(n)
         return 2 * n

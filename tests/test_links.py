@@ -126,9 +126,14 @@ def test_a_preset_beside_another_family_gives_way_to_it() -> None:
 
 
 def test_what_it_was_made_with_is_read_as_it_was_said() -> None:
-    for ours in (made_with.here(), made_with.here("cpu", 4), made_with.here("cuda:1"), HERE):
+    for ours in (
+        made_with.made_here(),
+        made_with.made_here("cpu", 4),
+        made_with.made_here("cuda:1"),
+        HERE,
+    ):
         assert made_with.read(str(ours)) == ours
-    assert made_with.here("cpu", 4).device == "cpu4"
+    assert made_with.made_here("cpu", 4).device == "cpu4"
     for text in ("", "0.1.0", "a-b-tpu-c", "0.1.0-2.13.0-cpu-x86_64-more", "x" * 500):
         assert made_with.read(text) is None
 

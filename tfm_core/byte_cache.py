@@ -99,7 +99,7 @@ SHARED = ByteCache(SHARED_BYTES)
 """The one of this process."""
 
 
-def kept(function: Callable[P, T]) -> Callable[P, T]:
+def cached(function: Callable[P, T]) -> Callable[P, T]:
     """Let a function of hashable arguments look into ``SHARED`` first."""
 
     @functools.wraps(function)

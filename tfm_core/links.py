@@ -30,7 +30,7 @@ _SHOWN = 20  # characters of a link that a sentence repeats
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedPreset:
     """The preset that a link names, and a sentence where it can't be taken as it was meant."""
 
     preset: str | None
@@ -54,13 +54,13 @@ def to_link(
     return {VERSION_QUERY: str(VERSION), **query, MADE_QUERY: str(made)}
 
 
-def named(query: Mapping[str, str]) -> Named:
+def named(query: Mapping[str, str]) -> NamedPreset:
     """Return the preset that a link names, if it does."""
     if PRESET_QUERY not in query:
-        return Named(None)
+        return NamedPreset(None)
     name, tilde, mark = query[PRESET_QUERY].partition("~")
     if name not in PRESETS:
-        return Named(
+        return NamedPreset(
             None,
             N_(
                 "There is no preset “{name}”. The rest of the link has default values.",
@@ -68,14 +68,14 @@ def named(query: Mapping[str, str]) -> Named:
             ),
         )
     if tilde and mark != _mark(name):
-        return Named(
+        return NamedPreset(
             name,
             N_(
                 "“{label}” has changed; the rest of the link follows the new preset.",
                 label=PRESETS[name].label,
             ),
         )
-    return Named(name)
+    return NamedPreset(name)
 
 
 def version_problem(query: Mapping[str, str]) -> str | None:
@@ -96,7 +96,7 @@ def version_problem(query: Mapping[str, str]) -> str | None:
     return None
 
 
-def begun(preset: str, optimizer: str | None = None) -> dict[str, Any]:
+def preset_values(preset: str, optimizer: str | None = None) -> dict[str, Any]:
     """Return the values of a preset, with another optimiser where the link says one."""
     values = PRESETS[preset].experiment.model_dump()
     if optimizer is not None:
@@ -112,7 +112,7 @@ def _fits(values: Mapping[str, Any], preset: str) -> bool:
 
 def _beside(values: Mapping[str, Any], preset: str) -> dict[str, str]:
     """Return the query of a link for values that start from a preset."""
-    base = begun(preset, values["training"]["optimizer"])
+    base = preset_values(preset, values["training"]["optimizer"])
     base["training"]["optimizer"] = PRESETS[preset].experiment.training.optimizer
     query = {PRESET_QUERY: f"{preset}~{_mark(preset)}"}
     for section in ("model", "task", "training"):

@@ -48,7 +48,7 @@ def versions(*more: str) -> dict[str, str]:
     return installed
 
 
-def here(device: str = "cpu", threads: int = 1) -> MadeWith:
+def made_here(device: str = "cpu", threads: int = 1) -> MadeWith:
     """Return what a training on a device of this machine is made with, without loading torch."""
     kind = device.partition(":")[0]
     if kind == "cpu" and threads > 1:

@@ -107,7 +107,7 @@ def _table(run: Run, frame: pd.DataFrame) -> None:
     st.caption(_("Click beside a row to open that head."))
 
 
-@byte_cache.kept
+@byte_cache.cached
 def _scores(folder: Path, steps: tuple[int, ...]) -> pd.DataFrame:
     """Return the scores at every snapshot. The steps are in the key: a live run gets new ones."""
     return alignment.score_over_training(Run(folder))

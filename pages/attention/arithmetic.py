@@ -237,7 +237,7 @@ def _trace(run: Run, example: Example, module: str) -> Trace:
     return _traced(run.folder, trained.checkpoint_mark(run), item, module, picture, shape)
 
 
-@byte_cache.kept
+@byte_cache.cached
 def _traced(
     folder: Path, mark: int, item: str, module: str, picture: bytes | None, shape: tuple[int, ...]
 ) -> Trace:

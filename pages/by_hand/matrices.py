@@ -35,7 +35,7 @@ def matrices(given: Given, *, with_out: bool) -> Matrices:
         )  # fmt: skip
     view_link.warn(unknown)
     view_link.say(SEED, seed)
-    seeded = attention.drawn(d_model, seed)
+    seeded = attention.random_matrices(d_model, seed)
     names = [name for name in LETTERS if with_out or name != "out"]
     base, version = _base(seeded, seed, names)
     with st.expander(_("Edit the matrices"), icon=":material/edit:"):

@@ -67,7 +67,7 @@ def _none() -> None:
             st.page_link(
                 page_table.path_of("train"),
                 label=_("Watch"),
-                query_params={"run": run.id, **run_actions._way_back()},
+                query_params={"run": run.id, **run_actions.way_back()},
             )
             return
     shown_run.preset_buttons(

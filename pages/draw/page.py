@@ -49,7 +49,7 @@ def _which(run: Run) -> None:
             page_table.path_of("captions"),
             label=_("Open Pictures to words"),
             icon=":material/image_search:",
-            query_params={"run": current.id, **run_actions._way_back()},
+            query_params={"run": current.id, **run_actions.way_back()},
         )
 
 

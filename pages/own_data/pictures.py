@@ -27,8 +27,8 @@ from tfm_core.data.own.pictures_set import (
     findings,
     prepare,
     renamed,
-    shared_out,
-    without_doubles,
+    split_parts,
+    without_duplicates,
 )
 from tfm_core.data.own.pictures_zip import read_pictures
 from tfm_core.data.own.sets import OwnSet
@@ -184,7 +184,7 @@ def preview(draft: PictureUpload) -> None:
     named = _renamed(draft.pictures)
     with settings:
         pictures, split = _set(named or draft.pictures)
-        parts = shared_out(pictures, split)
+        parts = split_parts(pictures, split)
         notes = findings(pictures, parts)
         is_sound = named is not None and all(note.level != "problem" for note in notes)
         shelf.save_row(
@@ -202,11 +202,11 @@ def preview(draft: PictureUpload) -> None:
 
 def _set(pictures: Pictures) -> tuple[Pictures, Split]:
     split = _split(pictures)
-    if duplicates(pictures, shared_out(pictures, split)).n_again and st.toggle(
+    if duplicates(pictures, split_parts(pictures, split)).n_again and st.toggle(
         _("Drop duplicate pictures"),
         key="own-data-doubles",
     ):
-        pictures = without_doubles(pictures)
+        pictures = without_duplicates(pictures)
     return pictures, split
 
 

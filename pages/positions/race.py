@@ -118,7 +118,7 @@ def _draw(race: Race, was_live: bool) -> None:
                 page_table.path_of("train"),
                 label=_("Watch"),
                 icon=":material/show_chart:",
-                query_params={"run": run.id, **run_actions._way_back()},
+                query_params={"run": run.id, **run_actions.way_back()},
             )
 
 

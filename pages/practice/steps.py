@@ -167,7 +167,7 @@ def evaluated(run: Run, split: str) -> Evaluation:
         return _evaluated(run.folder, evaluation.weights_mark(run), split)
 
 
-@byte_cache.kept
+@byte_cache.cached
 def _evaluated(folder: Path, mark: int, split: str) -> Evaluation:
     return evaluation.evaluate(Run(folder), split)
 
@@ -194,5 +194,5 @@ def _run_status(kind: LessonKind, run: Run) -> None:
         page_table.path_of("train"),
         label=_("Watch"),
         icon=":material/show_chart:",
-        query_params={"run": run.id, **run_actions._way_back()},
+        query_params={"run": run.id, **run_actions.way_back()},
     )

@@ -17,7 +17,7 @@ from tfm_core.runs.auth import NotYours
 from tfm_core.sentences import StudentError
 from tfm_core.sweeps import ready
 from tfm_core.sweeps.driver import go_on, stop
-from tfm_core.sweeps.foreign import Brought, clean
+from tfm_core.sweeps.foreign import ImportRecord, clean
 from tfm_core.sweeps.plan import Plan, State, SweepDamaged
 from tfm_core.sweeps.store import Sweep, SweepStore
 
@@ -163,7 +163,7 @@ def import_study(content: bytes, name: str) -> Sweep:
     )
     if not who.is_admin and n_own >= MAX_BROUGHT:
         raise StudentError("At most {most} imported studies on this server.", most=MAX_BROUGHT)
-    return sweep_store().bring(content, Brought(clean(name), ready.now(), who.owner))
+    return sweep_store().bring(content, ImportRecord(clean(name), ready.now(), who.owner))
 
 
 def may_delete(sweep: Sweep) -> bool:

@@ -14,7 +14,7 @@ from pages.ui.files import file_drop
 from pages.ui.typed import escape
 from tfm_core.plots.training import sweeps as plots
 from tfm_core.sweeps import foreign, space
-from tfm_core.sweeps.foreign import Look, Tried
+from tfm_core.sweeps.foreign import ForeignStudy, ForeignTrial
 from tfm_core.sweeps.plan import SweepDamaged
 from tfm_core.sweeps.store import Sweep
 
@@ -53,7 +53,7 @@ def imported_study(sweep: Sweep) -> None:
         choice.deletion(sweep)
 
 
-def _draw(study: Look) -> None:
+def _draw(study: ForeignStudy) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.header(escape(study.name), anchor=False, width="content")
         badge = _("imported")
@@ -90,7 +90,7 @@ def _draw(study: Look) -> None:
         st.caption(_("Importance needs {n} trials with common settings.", n=plots.ENOUGH))
 
 
-def _row(study: Look, trial: Tried) -> dict[str, object]:
+def _row(study: ForeignStudy, trial: ForeignTrial) -> dict[str, object]:
     figure = "–" if trial.value is None else f"{trial.value:.4g}"
     return {
         _("Trial"): trial.number,
@@ -100,10 +100,10 @@ def _row(study: Look, trial: Tried) -> dict[str, object]:
     }
 
 
-def _words(trial: Tried) -> str:
+def _words(trial: ForeignTrial) -> str:
     return ", ".join(f"{name} {_(space.shown(value))}" for name, value in trial.values.items())
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _studies(folder: str, when: int) -> list[Look]:
-    return foreign.looks(Path(folder))
+def _studies(folder: str, when: int) -> list[ForeignStudy]:
+    return foreign.read_studies(Path(folder))

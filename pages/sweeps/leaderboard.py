@@ -92,7 +92,7 @@ def _links(plan: Plan, trial: Trial, *, is_best: bool) -> None:
                 page_table.path_of("train"),
                 label=_("Watch run"),
                 icon=":material/show_chart:",
-                query_params={"run": run.id, **run_actions._way_back()},
+                query_params={"run": run.id, **run_actions.way_back()},
             )
             if st.button(
                 _("Use its settings"),

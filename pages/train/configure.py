@@ -137,7 +137,7 @@ def _link_made(draft: Draft) -> None:
     made, values = st.session_state.get(_LINK_MADE, (None, None))
     if made is None or drafts.differences(draft.values, values):
         return
-    why = made_with.why_curves_differ(made, made_with.here(state.device(), state.threads()))
+    why = made_with.why_curves_differ(made, made_with.made_here(state.device(), state.threads()))
     if why is None:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="link-made"):

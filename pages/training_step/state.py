@@ -135,7 +135,7 @@ def cached(
         return byte_cache.SHARED.get(whole, lambda: work(_at(model_at)[0]))
 
 
-@byte_cache.kept
+@byte_cache.cached
 def _at(model_at: ModelAtStep) -> tuple[Trainer, StepTaken | None]:
     from tfm_core.inspect.training_step.step import start, take
 

@@ -289,7 +289,7 @@ def configuration_link() -> str:
 
 
 def run_configuration_link(run: Run) -> str:
-    made = made_with.here(run.meta.device, run.meta.threads)
+    made = made_with.made_here(run.meta.device, run.meta.threads)
     values = run.experiment.model_dump()
     preset = run.meta.preset if run.meta.preset in PRESETS else None
     return address("train", links.to_link(values, made=made, preset=preset))
@@ -297,7 +297,7 @@ def run_configuration_link(run: Run) -> str:
 
 def configuration_query(chosen: Draft) -> dict[str, str]:
     """Return the query of a link to a configuration, with this machine's versions."""
-    made = made_with.here(device(), threads())
+    made = made_with.made_here(device(), threads())
     return links.to_link(chosen.values, made=made, preset=drafts.preset_of(chosen))
 
 

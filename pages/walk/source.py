@@ -137,7 +137,7 @@ def _own(run: Run) -> str:
     return typed.strip()
 
 
-@byte_cache.kept
+@byte_cache.cached
 def _book(position: str) -> Subject:
     from tfm_core.inspect.walk.forward import with_note
     from tfm_core.inspect.walk.subject import BOOK_SEED, book_example
@@ -160,7 +160,7 @@ def _of_architecture(key: str, architecture: Architecture) -> Subject:
     return byte_cache.SHARED.get(("walk of", key), walked)
 
 
-@byte_cache.kept
+@byte_cache.cached
 def _untrained(text: str) -> Subject:
     from tfm_core.inspect.walk.forward import with_note
     from tfm_core.inspect.walk.subject import subject
@@ -171,7 +171,7 @@ def _untrained(text: str) -> Subject:
     return with_note(walked, N_("This model is large: shapes only."))
 
 
-@byte_cache.kept
+@byte_cache.cached
 def _trained(folder: str, step: int, mark: int, text: str, out: tuple[str, ...]) -> Subject:
     from tfm_core.inspect.attention.own_example import look_at_text
     from tfm_core.inspect.attention.trained import model_of

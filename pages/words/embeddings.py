@@ -157,7 +157,7 @@ def _recorded() -> None:
             return
 
 
-@byte_cache.kept
+@byte_cache.cached
 def _table(folder: Path, mark: int, name: str) -> EmbeddingTable:
     return embeddings.table_of(Run(folder), name)
 

@@ -19,7 +19,7 @@ from tfm_core.data import caption_words
 from tfm_core.data.own.tokens import learned
 from tfm_core.data.text import TEXT_GENERATORS, text_task
 from tfm_core.data.vocabulary import SPECIALS
-from tfm_core.export.asking import as_json, asking
+from tfm_core.export.query_settings import as_json, query_settings
 from tfm_core.inspect.source.carried import carried
 from tfm_core.inspect.source.texts import SPELLINGS
 
@@ -53,7 +53,7 @@ def case(chosen):
     pairs = [task.sample(rng) for _ in range(40)]
     typed = [*PEOPLE.get(task.name, ()), *(task.join_src(pair.src or pair.tgt) for pair in pairs)]
     return {
-        "told": as_json(asking(chosen, data), data),
+        "told": as_json(query_settings(chosen, data), data),
         "typed": typed,
         "tokens": [pair.tgt for pair in pairs],
     }
@@ -114,7 +114,7 @@ def test_every_task_that_a_file_can_cut_a_page_can_cut_too() -> None:
 def test_captions_join_as_their_language_does(language) -> None:
     chosen = experiment("captioner", "captions", task={"language": language})
     assert isinstance(chosen.task, CaptionTaskConfig)
-    spelled = asking(chosen, carried(chosen)).spelled
+    spelled = query_settings(chosen, carried(chosen)).spelled
     words = list(caption_words.vocabulary(chosen.task).tokens)
     text = "".join(
         word if n == 0 or word in spelled.suffixes else f" {word}" for n, word in enumerate(words)

@@ -13,7 +13,7 @@ import pytest
 from nbclient import NotebookClient
 from safetensors.numpy import load_file, save_file
 
-from tests.export.taken import members, unpacked, untrained
+from tests.export.exported import members, unpacked, untrained
 from tests.runs.waiting import tiny
 from tests.training.test_loop import experiment
 from tfm_core.export import layout

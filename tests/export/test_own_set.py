@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.data.own.test_texts import LABELS, PAIRS
-from tests.export.taken import members, packed, untrained
+from tests.export.exported import members, packed, untrained
 from tfm_core.config import Experiment
 from tfm_core.data.own import kinds, place, sets
 from tfm_core.data.own.pictures import Pictures
@@ -20,7 +20,7 @@ from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.export import layout
 from tfm_core.export.archive import Refused
 from tfm_core.export.bundle import bundle, own_set
-from tfm_core.export.take_in import take_in
+from tfm_core.export.importer import import_run
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RunStore
 
@@ -63,7 +63,7 @@ def there(tmp_path):
 @pytest.mark.parametrize("kind", kinds.SET_KINDS)
 def test_a_set_that_goes_along_is_learned_from_elsewhere(kind, here, there):
     run = run_on(here, kind)
-    brought = take_in(io.BytesIO(bundle(run, with_set=True)), there)
+    brought = import_run(io.BytesIO(bundle(run, with_set=True)), there)
     with place.below(there.root):
         (own,) = sets.listed()
         assert own.id == sets.set_of(run.experiment.task)
@@ -79,7 +79,7 @@ def test_without_being_asked_for_no_set_leaves(here, there):
     assert b"The data that the model learned from are not here" in b" ".join(
         members(content)[layout.README].split()
     )
-    brought = take_in(io.BytesIO(content), there)
+    brought = import_run(io.BytesIO(content), there)
     assert brought.origin.data == "My pairs"
     with place.below(there.root):
         assert sets.listed() == []
@@ -89,8 +89,8 @@ def test_without_being_asked_for_no_set_leaves(here, there):
 
 
 def test_what_the_set_is_called_goes_on_from_zip_to_zip(here, there):
-    brought = take_in(io.BytesIO(bundle(run_on(here, "pairs"))), there)
-    assert take_in(io.BytesIO(bundle(brought)), here).origin.data == "My pairs"
+    brought = import_run(io.BytesIO(bundle(run_on(here, "pairs"))), there)
+    assert import_run(io.BytesIO(bundle(brought)), here).origin.data == "My pairs"
 
 
 def test_a_set_that_comes_with_the_app_stays_out_of_the_zip(here):
@@ -190,7 +190,7 @@ CONTENTS = {
 
 def refused(content, store, match):
     with pytest.raises(Refused, match=match):
-        take_in(io.BytesIO(content), store)
+        import_run(io.BytesIO(content), store)
     assert not store.root.exists() or list(store.root.iterdir()) == []
 
 
@@ -217,14 +217,14 @@ def test_where_the_set_cannot_be_kept_the_run_is_not_either(good, there):
         raise ValueError("no room")
 
     with pytest.raises(ValueError, match="no room"):
-        take_in(io.BytesIO(packed(good)), there, keep=keep)
+        import_run(io.BytesIO(packed(good)), there, keep=keep)
     assert there.list() == []
 
 
 def test_what_was_tried_before_it_is_kept_is_gone(good, there, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     before = set(tmp_path.iterdir())
-    take_in(io.BytesIO(packed(good)), there)
+    import_run(io.BytesIO(packed(good)), there)
     assert set(tmp_path.iterdir()) - before <= {there.root}
     kept = there.root / place.FOLDER / sets.set_of(there.list()[0].experiment.task)
     assert stat.S_ISDIR(kept.stat().st_mode)

@@ -13,12 +13,12 @@ import pytest
 from safetensors.numpy import load, save
 
 import tfm_core
-from tests.export.taken import members, packed, unpacked
+from tests.export.exported import members, packed, unpacked
 from tests.runs.waiting import tiny
 from tfm_core.export import archive, layout
 from tfm_core.export.archive import Refused
 from tfm_core.export.bundle import bundle
-from tfm_core.export.take_in import take_in
+from tfm_core.export.importer import import_run
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.queue.limits import LimitReached, Limits
 from tfm_core.runs.store import RunStore
@@ -41,18 +41,18 @@ def store(tmp_path) -> RunStore:
 
 def refused(content: bytes, store: RunStore, match: str, **settings) -> None:
     with pytest.raises(Refused, match=match):
-        take_in(io.BytesIO(content), store, **settings)
+        import_run(io.BytesIO(content), store, **settings)
     left = [path.name for path in store.root.iterdir()] if store.root.exists() else []
     assert left == []
 
 
 def test_the_zip_itself_is_taken(good, store):
-    assert take_in(io.BytesIO(packed(good)), store).problem is None
+    assert import_run(io.BytesIO(packed(good)), store).problem is None
 
 
 def test_a_zip_packed_again_with_its_folder_is_taken_too(good, store):
     again = packed({f"my run/{name}": content for name, content in good.items()})
-    assert take_in(io.BytesIO(again), store).has_checkpoint
+    assert import_run(io.BytesIO(again), store).has_checkpoint
 
 
 def with_facts(parts: Parts, **values: object) -> Parts:
@@ -232,7 +232,7 @@ def test_a_name_that_windows_refuses_is_refused(good, store):
 
 def test_a_name_that_only_begins_like_a_device_is_taken(good, store):
     for name in ["run/console.txt", "com10", "nullable", "auxiliary.md"]:
-        assert take_in(io.BytesIO(added(good, _entry(name), b"x")), store).problem is None
+        assert import_run(io.BytesIO(added(good, _entry(name), b"x")), store).problem is None
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -257,7 +257,7 @@ def test_a_size_that_lies_is_refused(good, store):
     at = content.index(b"PK\x01\x02")  # experiment.json says less than it is
     content[at + 24 : at + 28] = struct.pack("<I", 10)
     with pytest.raises(Refused):
-        take_in(io.BytesIO(bytes(content)), store)
+        import_run(io.BytesIO(bytes(content)), store)
 
 
 def test_more_than_may_be_unpacked_is_refused_before_it_is(good, store):
@@ -288,13 +288,13 @@ def test_a_zip_that_was_cut_off_is_refused(good, store):
 def test_the_limits_of_the_host_hold(good, store):
     for limits in (Limits(max_steps=3), Limits(max_parameters=5), Limits(only_shows=True)):
         with pytest.raises(LimitReached):
-            take_in(io.BytesIO(packed(good)), store, limits=limits)
+            import_run(io.BytesIO(packed(good)), store, limits=limits)
     assert not store.root.exists()
 
 
 def test_events_that_are_none_are_left_out(good, store):
     lines = good[layout.EVENTS] + b'{"event": "step", "step": "x", "evil": 1}\nnonsense\n\xff\n'
-    run = take_in(io.BytesIO(packed(good | {layout.EVENTS: lines})), store)
+    run = import_run(io.BytesIO(packed(good | {layout.EVENTS: lines})), store)
     text = (run.folder / "events.jsonl").read_text(encoding="utf-8")
     assert "evil" not in text
     assert "nonsense" not in text
@@ -316,7 +316,7 @@ def test_more_events_than_a_run_makes_are_refused(good, store):
 
 def test_what_was_done_again_after_breaks_is_taken(good, store):
     again = b'{"event": "resumed", "step": 0}\n' + good[layout.EVENTS]
-    run = take_in(
+    run = import_run(
         io.BytesIO(packed(good | {layout.EVENTS: good[layout.EVENTS] + 50 * again})), store
     )
     assert len(run.curves().steps) == 7
@@ -324,14 +324,14 @@ def test_what_was_done_again_after_breaks_is_taken(good, store):
 
 def test_only_what_a_run_has_is_written(good, store):
     extra = {"run/requests/stop": b"x", "run/claims/1": b"x", "owner.json": b"{}"}
-    run = take_in(io.BytesIO(packed(good | extra)), store)
+    run = import_run(io.BytesIO(packed(good | extra)), store)
     assert not list((run.folder / "requests").iterdir())
     assert not (run.folder / "claims").exists()
     assert run.meta.owner is None
 
 
 def test_a_run_that_trained_when_it_was_taken_is_stopped_here(good, store):
-    run = take_in(io.BytesIO(packed(with_facts(good, state="running", step=7))), store)
+    run = import_run(io.BytesIO(packed(with_facts(good, state="running", step=7))), store)
     assert run.status.state == "stopped"
     assert "at step 7" in run.status.reason
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from tests.export.taken import assert_same_run, is_valid, small, untrained
+from tests.export.exported import assert_same_run, is_valid, small, untrained
 from tests.runs.comparing import assert_same as assert_trained_alike
 from tests.runs.comparing import stopping_at
 from tests.runs.waiting import tiny
@@ -15,7 +15,7 @@ from tfm_core.config.codec import default_sections
 from tfm_core.config.model import MODEL_CONFIGS
 from tfm_core.config.task import tasks_for
 from tfm_core.export.bundle import MAX_SNAPSHOT_BYTES, bundle, chosen_snapshots
-from tfm_core.export.take_in import take_in
+from tfm_core.export.importer import import_run
 from tfm_core.made_with import versions
 from tfm_core.presets import PRESETS
 from tfm_core.runs.process.execute import execute
@@ -42,7 +42,7 @@ def elsewhere(tmp_path_factory):
 
 
 def brought(run, store, **settings):
-    return take_in(io.BytesIO(bundle(run)), store, **settings)
+    return import_run(io.BytesIO(bundle(run)), store, **settings)
 
 
 KINDS = {  # the first preset of each family and kind of task

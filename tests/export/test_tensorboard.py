@@ -10,7 +10,7 @@ from PIL import Image
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 
-from tests.export.taken import members, unpacked, untrained
+from tests.export.exported import members, unpacked, untrained
 from tests.runs.waiting import tiny
 from tfm_core.export import tensorboard
 from tfm_core.runs.store import RunStore

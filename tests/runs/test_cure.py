@@ -22,14 +22,14 @@ def sick(store: RunStore) -> Run:
     """A run whose validation is best early: a wild rate spoils what it had."""
     run = store.create(tiny(steps=20, learning_rate=2.0, warmup=0.5, clip_norm=0.0))
     execute(run)
-    best = run.kept_step("best")
+    best = run.step_of_checkpoint("best")
     assert best is not None
     assert best < 20
     return run
 
 
 def test_it_goes_on_from_the_best_weights_with_other_settings(store, sick) -> None:
-    best = sick.kept_step("best")
+    best = sick.step_of_checkpoint("best")
     experiment = calmer(sick.experiment, learning_rate=0.004)
     cure = store.cure(sick.id, experiment, begins="best", name="Better")
     assert (cure.status.state, cure.status.step, cure.checkpoint_step) == ("stopped", best, best)

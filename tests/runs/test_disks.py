@@ -118,7 +118,7 @@ def test_a_training_takes_the_room_of_what_was_deleted(tmpfs):
     store.delete(deleted.id)
     run = store.create(tiny(steps=40))
     assert execute(run).state == "finished"
-    assert store.kept_until(deleted.id) is None
+    assert store.restorable_until(deleted.id) is None
 
 
 def test_deleting_on_a_full_disk_makes_room_for_a_start(tmpfs):

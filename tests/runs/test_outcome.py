@@ -11,7 +11,7 @@ from tfm_core.runs.process.execute import execute
 from tfm_core.runs.record.outcome import outcome_of
 from tfm_core.runs.status import Status, write_status
 from tfm_core.runs.store import RECORDED, RunStore
-from tfm_core.training.progress import NO_NUMBER, TrainingDiverged
+from tfm_core.training.progress import LOSS_DIVERGED, TrainingDiverged
 
 pytestmark = pytest.mark.quick
 
@@ -94,7 +94,7 @@ def test_a_run_without_events_is_not_judged(store):
 def test_a_loss_that_is_no_number_comes_again_on_the_cpu(store, device, repeats):
     run = store.create(tiny())
     values = {"loss": float("nan"), "step": 15, "learning_rate": 10.0, "lower": 1.0}
-    reason = TrainingDiverged(NO_NUMBER, **values).sentence
+    reason = TrainingDiverged(LOSS_DIVERGED, **values).sentence
     write_status(run.folder, Status("failed", reason=reason, device=device))
     found = run.outcome
     assert (found.kind, found.sentence, found.repeats) == ("diverged", reason, repeats)

@@ -41,10 +41,10 @@ class FullDisk:
 def test_a_deleted_run_is_kept_for_a_day(store, end):
     old = deleted(store, end, seconds_ago=trash.KEPT_SECONDS + 60)
     young = deleted(store, end, seconds_ago=trash.KEPT_SECONDS - 60)
-    assert store.kept_until(young) == pytest.approx(time.time() + 60, abs=30)
+    assert store.restorable_until(young) == pytest.approx(time.time() + 60, abs=30)
     assert trash.empty(store.root, older_than=trash.KEPT_SECONDS) == 1
     assert left(store) == [young]
-    assert store.kept_until(old) is None
+    assert store.restorable_until(old) is None
     with pytest.raises(ValueError, match="no deleted run"):
         store.undelete(old)
     assert store.undelete(young).problem is None
@@ -54,7 +54,7 @@ def test_deleting_counts_from_the_press_not_from_the_last_step(store, end):
     run = end(store.create(tiny()))
     os.utime(run.folder, (0, 0))
     store.delete(run.id)
-    assert store.kept_until(run.id) > time.time() + trash.KEPT_SECONDS - 60
+    assert store.restorable_until(run.id) > time.time() + trash.KEPT_SECONDS - 60
 
 
 def test_an_emptied_trash_leaves_nothing(store, end):

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from tests.data.own.test_texts import LABELS, PAIRS
-from tests.export.taken import members, packed
+from tests.export.exported import members, packed
 from tfm_core.config import Experiment
 from tfm_core.data.corpus import task as corpus_texts
 from tfm_core.data.own import kinds, place, sets
@@ -18,7 +18,7 @@ from tfm_core.data.vocabulary import UNK
 from tfm_core.export import layout
 from tfm_core.export.archive import Refused
 from tfm_core.export.bundle import bundle
-from tfm_core.export.take_in import take_in
+from tfm_core.export.importer import import_run
 from tfm_core.hosting.store.upload import large_files
 from tfm_core.inspect.attention.own_example import look_at_text
 from tfm_core.inspect.writing.source import source_of
@@ -100,12 +100,12 @@ def test_a_run_that_is_brought_without_its_set_reads_as_it_did(here, there, kind
     run = trained(here, kind)
     content = bundle(run)
     corpus_texts._cached_task.cache_clear()
-    brought = take_in(io.BytesIO(content), there)
+    brought = import_run(io.BytesIO(content), there)
     assert read(there, brought, kind)[0] == read(here, run, kind)[0]
     with place.below(there.root):
         assert sets.listed() == []
     third = RunStore(there.root.parent / "third", recorded=None)
-    again = take_in(io.BytesIO(bundle(brought)), third)
+    again = import_run(io.BytesIO(bundle(brought)), third)
     assert read(third, again, kind)[0] == read(here, run, kind)[0]
 
 
@@ -143,5 +143,5 @@ CHANGES = {
 def test_a_vocabulary_that_is_not_that_of_the_set_is_refused(here, there, change):
     parts = members(bundle(trained(here, "pairs")))
     with pytest.raises(Refused):
-        take_in(io.BytesIO(packed(change(parts))), there)
+        import_run(io.BytesIO(packed(change(parts))), there)
     assert there.list() == []

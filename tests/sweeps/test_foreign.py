@@ -18,7 +18,7 @@ from tfm_core.plots.training import sweeps as plots
 from tfm_core.runs.store import RunStore
 from tfm_core.sweeps import foreign, ready
 from tfm_core.sweeps.driver import Driver
-from tfm_core.sweeps.foreign import Brought, NotAStudy
+from tfm_core.sweeps.foreign import ImportRecord, NotAStudy
 from tfm_core.sweeps.store import SweepStore
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -40,14 +40,14 @@ def journal(folder: Path, objective: Objective = a_figure, n: int = 12, **study:
 
 
 def bring(root: Path, content: bytes):
-    return SweepStore(root).bring(content, Brought("Elsewhere", ready.now(), None))
+    return SweepStore(root).bring(content, ImportRecord("Elsewhere", ready.now(), None))
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
 def test_a_study_from_elsewhere_is_looked_at(tmp_path: Path, direction: str) -> None:
     content = journal(tmp_path, direction=direction, study_name="A study")
     sweep = bring(tmp_path / "runs", content)
-    (look,) = foreign.looks(sweep.folder)
+    (look,) = foreign.read_studies(sweep.folder)
     assert look.name == "A study"
     figures = [one.value for one in look.complete]
     assert len(figures) == 12
@@ -67,7 +67,7 @@ def test_a_sweep_of_this_app_is_a_study_elsewhere(
     sweep = driver.sweeps.create(a_plan(max_runs=5))
     driven(driver, store, sweep, valley)
     other = bring(tmp_path / "other", sweep.journal.read_bytes())
-    (look,) = foreign.looks(other.folder)
+    (look,) = foreign.read_studies(other.folder)
     assert len(look.complete) == 5
     driver.step()  # whoever drives sweeps leaves it alone
     assert driver.trouble(other.id) is None

@@ -12,7 +12,7 @@ from tests.training.test_loop import EXPERIMENTS, IDS, experiment
 from tfm_core.config import Experiment
 from tfm_core.training.events import Measured, Step
 from tfm_core.training.loop import build, train
-from tfm_core.training.share import Share, joined
+from tfm_core.training.share import Replica, process_group
 
 CHOSEN = dict(zip(IDS, EXPERIMENTS, strict=True)) | {
     "muon": experiment(training={"optimizer": "muon", "ema_decay": 0.9}),
@@ -24,7 +24,7 @@ CHOSEN = dict(zip(IDS, EXPERIMENTS, strict=True)) | {
 }
 
 
-def curve(chosen: Experiment, share: Share | None) -> list[Any]:
+def curve(chosen: Experiment, share: Replica | None) -> list[Any]:
     """Return losses, accuracies and gradient norms, and what was measured."""
     chosen = chosen.replace(model=chosen.model.replace(dropout=0.0).model_dump())
     trainer = build(chosen)
@@ -44,7 +44,7 @@ def main() -> None:
     """
     sys.setswitchinterval(1000)
     found = {}
-    with joined() as share:
+    with process_group() as share:
         for name, chosen in CHOSEN.items():
             together = curve(chosen, share)
             if share.is_first:

@@ -17,8 +17,8 @@ from tfm_core.config import Experiment
 from tfm_core.data.shape import data_shape
 from tfm_core.export.bundle import bundle
 from tfm_core.export.figures import table
+from tfm_core.export.importer import import_run
 from tfm_core.export.layout import weight_names
-from tfm_core.export.take_in import take_in
 from tfm_core.facts.memory import of_run
 from tfm_core.inspect.source.file import source_code
 from tfm_core.plots import of_run as plots_of_run
@@ -218,7 +218,7 @@ def test_a_run_draws_writes_and_takes_along_both_curves_and_the_average(tmp_path
     assert "average of the weights up to step 6" in summary(figures(run))
     names = [trace.name for trace in plots_of_run.curves(OpenedRun(run)).data]
     assert "averaged weights" in names
-    again = take_in(io.BytesIO(bundle(run)), RunStore(tmp_path / "there", recorded=None))
+    again = import_run(io.BytesIO(bundle(run)), RunStore(tmp_path / "there", recorded=None))
     kept = [one.folder / "checkpoints" / "last" for one in (run, again)]
     here, there = build(AVERAGING), build(AVERAGING)
     for trainer, folder in zip((here, there), kept, strict=True):

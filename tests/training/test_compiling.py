@@ -13,7 +13,7 @@ from tfm_core.training import checkpoints, compiling
 from tfm_core.training.compiling import why_no_compiler
 from tfm_core.training.events import Compiled, Measured, Started, Step
 from tfm_core.training.loop import build, train
-from tfm_core.training.share import Share
+from tfm_core.training.share import Replica
 
 CHOSEN = dict(zip(IDS, EXPERIMENTS, strict=True)) | {
     "grammar": language("grammar"),
@@ -150,5 +150,5 @@ def test_other_devices_and_several_processes_are_told_why_not():
     trainer = build(with_settings(CHOSEN["label"], compile=True))
     trainer.device = DEVICE
     assert "this is meta" in compiling.compile_model(trainer).reason
-    trainer.device, trainer.share = torch.device("cpu"), Share(0, 2)
+    trainer.device, trainer.share = torch.device("cpu"), Replica(0, 2)
     assert "several processes" in compiling.compile_model(trainer).reason

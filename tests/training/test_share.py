@@ -16,7 +16,7 @@ from tests.training.shared import CHOSEN
 from tfm_core.cli import main
 from tfm_core.runs import RunStore
 from tfm_core.sentences import StudentError
-from tfm_core.training.share import Share
+from tfm_core.training.share import Replica
 
 TOGETHER = [*("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m")]
 TINY = [
@@ -57,17 +57,17 @@ def test_two_processes_make_the_curve_of_one(curves, name):
 def test_every_example_is_one_process_part():
     for n in (2, 3, 5, 8):
         for size in (1, 2, 3):
-            parts = [list(range(n))[Share(rank, size).part(n)] for rank in range(size)]
+            parts = [list(range(n))[Replica(rank, size).part(n)] for rank in range(size)]
             assert [one for part in parts for one in part] == list(range(n))
             assert max(map(len, parts)) - min(map(len, parts)) <= 1
 
 
 def test_each_process_has_a_gpu_of_its_own(monkeypatch):
     monkeypatch.setenv("LOCAL_RANK", "3")
-    assert Share(7, 8).device("cuda:0") == "cuda:3"
-    assert Share(7, 8).device("cpu") == "cpu"
+    assert Replica(7, 8).device("cuda:0") == "cuda:3"
+    assert Replica(7, 8).device("cpu") == "cpu"
     with pytest.raises(StudentError, match="cannot share mps"):
-        Share(0, 2).device("mps")
+        Replica(0, 2).device("mps")
 
 
 def test_a_run_of_several_is_stopped_and_goes_on_by_one_as_one_of_one(tmp_path, monkeypatch):

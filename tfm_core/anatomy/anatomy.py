@@ -183,14 +183,19 @@ class Anatomy:
             return Lengths(max(src_len, tgt_len), 0, tgt_len)
         return Lengths(src_len, tgt_len, tgt_len)
 
-    def at(self, src_len: int, tgt_len: int, *, all_ask: bool = True) -> dict[str, int]:
+    def at(self, src_len: int, tgt_len: int, *, all_queries: bool = True) -> dict[str, int]:
         """Return all sizes for lengths of choice, with which formulas are worked out.
 
-        all_ask: whether all tokens supply queries in the last block, as under a recorder, though
+        all_queries: whether all tokens supply queries in the last block, as under a recorder, though
         only one is read: see ``Q`` in ``formula``.
         """
         n = self.lengths(src_len, tgt_len)
-        lengths = {"S": n.encoder, "T": n.decoder, "A": n.answers, "Q": n.encoder if all_ask else 1}
+        lengths = {
+            "S": n.encoder,
+            "T": n.decoder,
+            "A": n.answers,
+            "Q": n.encoder if all_queries else 1,
+        }
         return {**self.sizes, **lengths}
 
 

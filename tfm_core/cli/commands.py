@@ -123,13 +123,13 @@ def export_run(options: argparse.Namespace) -> int:
 
 def import_run(options: argparse.Namespace) -> int:
     """Make a run of a zip."""
-    from tfm_core.export.take_in import take_in
+    from tfm_core.export.importer import import_run
 
     path = Path(options.file)
     if not path.is_file():
         raise StudentError("There is no file {path}.", path=str(path))
     with path.open("rb") as file:
-        run = take_in(file, RunStore())
+        run = import_run(file, RunStore())
     compare()
     print(run.id)
     return 0

@@ -136,9 +136,9 @@ def together(options: argparse.Namespace) -> int:
     The first acts like a single process; the others only train.
     """
     from tfm_core.runs.process.execute import follow
-    from tfm_core.training.share import joined
+    from tfm_core.training.share import process_group
 
-    with joined() as share:
+    with process_group() as share:
         if share.is_first:
             options.share = share
             try:

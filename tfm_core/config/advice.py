@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tfm_core.config.experiment import Experiment
-from tfm_core.config.training import TrainingConfig, own_decay
+from tfm_core.config.training import TrainingConfig, default_weight_decay
 from tfm_core.sentences import N_, Paragraph, Sentence, joined
 from tfm_core.variants.optimisers import OPTIMISERS
 from tfm_core.variants.precisions import PRECISIONS
@@ -83,7 +83,7 @@ def _on_decay(training: TrainingConfig) -> AdviceItem:
         return
     words = {"name": optimiser.label, "value": value, "why": optimiser.decay_words}
     if value > optimiser.decay:
-        own = own_decay(training.optimizer)
+        own = default_weight_decay(training.optimizer)
         sentence = N_(
             "Weight decay is {value:g}; {own:g} is safe with {name}. {why}", own=own, **words
         )

@@ -170,7 +170,7 @@ class TrainingConfig(Config):
         """Fill in the optimiser's own weight decay where none is given."""
         if not isinstance(values, Mapping) or "weight_decay" in values:
             return values
-        return {**values, "weight_decay": own_decay(values.get("optimizer"))}
+        return {**values, "weight_decay": default_weight_decay(values.get("optimizer"))}
 
     @model_validator(mode="after")
     def _mistakes_fit(self) -> Self:
@@ -223,7 +223,7 @@ class TrainingConfig(Config):
         return self.parse({**values, **changes})
 
 
-def own_decay(optimizer: object) -> float:
+def default_weight_decay(optimizer: object) -> float:
     """Return the default weight decay of an optimiser; AdamW's for an unknown name."""
     name = optimizer if isinstance(optimizer, str) and optimizer in OPTIMISERS else "adamw"
     return OPTIMISERS[name].decay
@@ -234,6 +234,6 @@ def with_optimizer(training: Mapping[str, Any], optimizer: object) -> dict[str, 
 
     The weight decay follows: where it is the old optimiser's own, it becomes the new one's.
     """
-    follows = training["weight_decay"] == own_decay(training["optimizer"])
-    decay = own_decay(optimizer) if follows else training["weight_decay"]
+    follows = training["weight_decay"] == default_weight_decay(training["optimizer"])
+    decay = default_weight_decay(optimizer) if follows else training["weight_decay"]
     return {**training, "optimizer": optimizer, "weight_decay": decay}

@@ -103,7 +103,7 @@ def onnx_file(run: Run) -> OnnxFile:
     return _file(str(run.folder), checkpoint_mark(run))
 
 
-@byte_cache.kept
+@byte_cache.cached
 def _file(folder: str, mark: int) -> OnnxFile:
     """Return the file of a run whose checkpoint has a mark; cached."""
     run = Run(Path(folder))

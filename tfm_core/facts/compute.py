@@ -52,7 +52,7 @@ def unasked(config: ModelConfig, shape: Shape) -> int:
     of all. Who watches a pass sees all of it computed.
     """
     found = anatomy(config, shape)
-    every, one = found.at(0, 0), found.at(0, 0, all_ask=False)
+    every, one = found.at(0, 0), found.at(0, 0, all_queries=False)
     return sum(formula.value(every) - formula.value(one) for formula in found.macs.values())
 
 

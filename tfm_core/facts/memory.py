@@ -93,7 +93,7 @@ def memory(
     its input alone is kept; see ``_largest_block``.
     """
     found, chosen = anatomy(config, shape), OPTIMISERS[training.optimizer]
-    sizes = found.at(src_len, tgt_len, all_ask=False)
+    sizes = found.at(src_len, tgt_len, all_queries=False)
     small, checkpointing = PRECISIONS[training.precision].n_bytes, training.checkpointing
 
     def n_bytes(saved: Saved) -> int:

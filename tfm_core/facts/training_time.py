@@ -57,7 +57,7 @@ def _step(experiment: Experiment) -> tuple[float, float]:
     products = sum(macs(known.model, known.shape, src_len=src, tgt_len=tgt).values())
     products -= unasked(known.model, known.shape)
     found = anatomy(known.model, known.shape)
-    numbers = (found.saved.full + found.saved.products).value(found.at(src, tgt, all_ask=False))
+    numbers = (found.saved.full + found.saved.products).value(found.at(src, tgt, all_queries=False))
     of_example = 3 * _MAC * products + _NUMBER * numbers
     return _CALL + _BLOCK * _blocks(known.model, tgt), of_example
 

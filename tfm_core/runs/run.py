@@ -204,9 +204,9 @@ class Run:
     @property
     def checkpoint_step(self) -> int | None:
         """The step of the last checkpoint, or None without a readable one."""
-        return self.kept_step("last")
+        return self.step_of_checkpoint("last")
 
-    def kept_step(self, which: Literal["last", "best"]) -> int | None:
+    def step_of_checkpoint(self, which: Literal["last", "best"]) -> int | None:
         """Return the step of a checkpoint, or None without a readable one.
 
         best: of the lowest validation loss so far.

@@ -192,7 +192,7 @@ class RunStore:
             return False
         return _noted(self.root / trash.FOLDER / run_id).get("waited") is True
 
-    def kept_until(self, run_id: str) -> float | None:
+    def restorable_until(self, run_id: str) -> float | None:
         """Return until when (Unix time) a deleted run can be restored, or None. Never raises.
 
         Sooner, if its space is needed.
@@ -282,7 +282,7 @@ class RunStore:
         ``resume``. Raises ValueError, in a sentence, where there is no such checkpoint.
         """
         parent = self.get(run_id)
-        done = parent.kept_step(begins)
+        done = parent.step_of_checkpoint(begins)
         if done is None:
             raise StudentError("This run has no checkpoint.")
         meta = dataclasses.replace(

@@ -427,7 +427,7 @@ def go_on(plan: Plan) -> Plan:
 def _untried(study: Study, trials: Sequence[Trial]) -> dict[str, space.Value] | None:
     """Return the first grid point without a trial, or None."""
     plan = study.plan
-    placed = (space.placed(plan.base, plan.space, trial.values) for trial in trials)
+    placed = (space.point_in(plan.base, plan.space, trial.values) for trial in trials)
     tried = {frozenset(values.items()) for values in placed if values is not None}
     points = space.grid(plan.space)
     return next((point for point in points if frozenset(point.items()) not in tried), None)

@@ -40,7 +40,7 @@ class NotAStudy(StudentError):
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class ImportRecord:
     """The record of an imported study: its file's name, time and owner."""
 
     name: Annotated[str, line(_MAX_WORD)]
@@ -48,11 +48,11 @@ class Brought:
     owner: Annotated[str, line(64)] | None = None
 
 
-_STORED = Stored(Brought, FILE)
+_STORED = Stored(ImportRecord, FILE)
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class ForeignTrial:
     """A trial: its number as Optuna has it, its settings, its figure, None if it has none."""
 
     number: int
@@ -62,15 +62,15 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ForeignStudy:
     """A study as it can be looked at: what it looks for, its trials, and the settings of each."""
 
     name: str
     looks_for: Objective
-    trials: tuple[Tried, ...]
+    trials: tuple[ForeignTrial, ...]
 
     @property
-    def complete(self) -> list[Tried]:
+    def complete(self) -> list[ForeignTrial]:
         """The trials with a figure, the best first."""
         sign = -1 if self.looks_for.is_maximized else 1
         known = [one for one in self.trials if one.value is not None]
@@ -83,15 +83,15 @@ class Look:
         return [name for name in complete[0].values if all(name in one.values for one in complete)]
 
 
-def write(folder: Path, content: bytes, brought: Brought) -> None:
+def write(folder: Path, content: bytes, brought: ImportRecord) -> None:
     """Write a study into a new folder, where it can be looked at. Raises NotAStudy and OSError."""
     lines = _checked(content)
     write_bytes(folder / JOURNAL, lines, lasting=True)
-    looks(folder)
+    read_studies(folder)
     write_json(folder / FILE, dataclasses.asdict(brought), lasting=True)
 
 
-def read(folder: Path) -> Brought | None:
+def read(folder: Path) -> ImportRecord | None:
     """Return what is noted of a study from elsewhere, None where the folder holds none."""
     try:
         return _STORED.salvage(object_of(folder / FILE, most=_MAX_FILE))[0]
@@ -99,7 +99,7 @@ def read(folder: Path) -> Brought | None:
         return None
 
 
-def looks(folder: Path) -> list[Look]:
+def read_studies(folder: Path) -> list[ForeignStudy]:
     """Return the studies of a journal that can be looked at. Raises NotAStudy, in a sentence."""
     storage = _storage(folder / JOURNAL)
     with warnings.catch_warnings():
@@ -116,7 +116,7 @@ def looks(folder: Path) -> list[Look]:
                 n=len(studies),
                 most=MAX_STUDIES,
             )
-        found: list[Look] = []
+        found: list[ForeignStudy] = []
         why: NotAStudy | None = None
         for study in studies:
             try:
@@ -178,7 +178,7 @@ def _unreadable(error: Exception) -> NotAStudy:
     return NotAStudy("Optuna cannot read this journal ({said}).", said=said)
 
 
-def _look(storage: JournalStorage, frozen: Any) -> Look:
+def _look(storage: JournalStorage, frozen: Any) -> ForeignStudy:
     name = clean(frozen.study_name)
     directions = storage.get_study_directions(frozen._study_id)
     if len(directions) != 1:
@@ -208,16 +208,16 @@ def _look(storage: JournalStorage, frozen: Any) -> Look:
         )
     is_maximized = directions[0].name == "MAXIMIZE"
     figure = N_("value, higher is better") if is_maximized else N_("value, lower is better")
-    return Look(name, Objective("foreign", figure, is_maximized), tried)
+    return ForeignStudy(name, Objective("foreign", figure, is_maximized), tried)
 
 
-def _tried(one: optuna.trial.FrozenTrial) -> Tried:
+def _tried(one: optuna.trial.FrozenTrial) -> ForeignTrial:
     states = {"COMPLETE": "complete", "PRUNED": "pruned", "FAIL": "failed"}
     state = states.get(one.state.name, "running")
     value = one.value if state == "complete" and one.values else None
     is_number = isinstance(value, int | float) and math.isfinite(value)
     values = {clean(name): _plain(given) for name, given in one.params.items()}
-    return Tried(
+    return ForeignTrial(
         one.number, values, state, float(value) if is_number and value is not None else None
     )
 
@@ -237,7 +237,7 @@ def clean(text: str) -> str:
     return words[:_MAX_WORD] or "–"
 
 
-def as_study(look: Look) -> optuna.Study:
+def as_study(look: ForeignStudy) -> optuna.Study:
     """Return the trials with a figure as a study of Optuna, in memory, with ranges of their own.
 
     What is a number in every trial is a range, all else are choices.

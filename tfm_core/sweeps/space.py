@@ -193,7 +193,9 @@ def n_points(space: Space) -> int:
     return math.prod(len(dimension.grid()) for dimension in space)
 
 
-def placed(base: Experiment, space: Space, values: Mapping[str, Value]) -> dict[str, Value] | None:
+def point_in(
+    base: Experiment, space: Space, values: Mapping[str, Value]
+) -> dict[str, Value] | None:
     """Return the point of a space for values of another space, or None.
 
     What varies no longer must be as the base has it; what varies anew had the base's value.

@@ -25,7 +25,7 @@ from tfm_core.runs.store import new_id
 from tfm_core.sentences import StudentError
 from tfm_core.sweeps import foreign
 from tfm_core.sweeps import plan as plans
-from tfm_core.sweeps.foreign import JOURNAL, Brought
+from tfm_core.sweeps.foreign import JOURNAL, ImportRecord
 from tfm_core.sweeps.plan import Plan, SweepDamaged
 
 FOLDER = SWEEPS
@@ -64,7 +64,7 @@ class Sweep:
         """Return the plan as it is now. Raises SweepDamaged, in a sentence."""
         return plans.read(self.folder)
 
-    def brought(self) -> Brought | None:
+    def brought(self) -> ImportRecord | None:
         """Return what is noted of a study from elsewhere; None for a sweep of this app."""
         return foreign.read(self.folder)
 
@@ -111,7 +111,7 @@ class SweepStore:
         return self._made(lambda folder: Sweep(folder).write(plan))
 
     @os_errors_as_sentences()
-    def bring(self, content: bytes, brought: Brought) -> Sweep:
+    def bring(self, content: bytes, brought: ImportRecord) -> Sweep:
         """Keep an Optuna study from elsewhere, to look at. Raises ValueError, in a sentence."""
         return self._made(lambda folder: foreign.write(folder, content, brought))
 

@@ -210,7 +210,7 @@ class Study:
         ranges = distributions(self.plan.space)
         for name in names[:-1]:
             for one in self._load(name).get_trials(deepcopy=False):
-                values = spaces.placed(self.plan.base, self.plan.space, one.params)
+                values = spaces.point_in(self.plan.base, self.plan.space, one.params)
                 is_known = one.state.is_finished() and one.state.name != "FAIL"
                 if not is_known or "from" in one.user_attrs or (name, one.number) in there:
                     continue

@@ -29,7 +29,7 @@ from tfm_core.training.events import (
 from tfm_core.training.objectives import StepMetrics, TextObjective
 from tfm_core.training.optimisation import gradient_norms
 from tfm_core.training.progress import (
-    NO_NUMBER,
+    LOSS_DIVERGED,
     VALIDATIONS,
     TrainingDiverged,
     snapshot_schedule,
@@ -164,7 +164,7 @@ def _check(trainer: Trainer, loss: float) -> None:
     trainer.n_nonfinite = 0 if math.isfinite(loss) else trainer.n_nonfinite + 1
     if trainer.n_nonfinite > (MAX_NONFINITE_STEPS if trainer.scaler.is_enabled() else 0):
         raise TrainingDiverged(
-            NO_NUMBER,
+            LOSS_DIVERGED,
             loss=loss,
             step=trainer.step + 1,
             learning_rate=trainer.experiment.training.learning_rate,

@@ -178,7 +178,7 @@ class Patience:
         self.waited = int(state.get("waited", 0))
 
 
-NO_NUMBER = N_(
+LOSS_DIVERGED = N_(
     "The loss became {loss} at step {step}: the learning rate {learning_rate:g} is probably too "
     "high; try {lower:g}."
 )
@@ -190,4 +190,4 @@ class TrainingDiverged(StudentError):
 
 def is_of_divergence(reason: str | None) -> bool:
     """Say whether the reason of a failed run is that its loss was no longer a number."""
-    return isinstance(reason, Sentence) and reason.template == NO_NUMBER.template
+    return isinstance(reason, Sentence) and reason.template == LOSS_DIVERGED.template

@@ -29,11 +29,11 @@ _FIRST = 0
 
 
 @contextmanager
-def joined() -> Iterator[Share]:
+def process_group() -> Iterator[Replica]:
     """Join the other processes that torchrun has started, until the end of the block."""
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     dist.init_process_group(backend, timeout=_PATIENCE)
-    share = Share(dist.get_rank(), dist.get_world_size())
+    share = Replica(dist.get_rank(), dist.get_world_size())
     try:
         yield share
     finally:
@@ -42,7 +42,7 @@ def joined() -> Iterator[Share]:
 
 
 @dataclass(eq=False, slots=True)
-class Share:
+class Replica:
     """The part of one process in a training. rank: its number, from 0; size: how many there are.
 
     ddp_model: the model whose gradients are averaged, once the training has begun.

@@ -28,7 +28,7 @@ from tfm_core.training.objectives import ALL, Batch, Objective, send_batches
 from tfm_core.training.optimisation import AveragedWeights, make_optimizer
 from tfm_core.training.progress import Descent, Patience
 from tfm_core.training.setup import autocast, mix, move_data, new_model
-from tfm_core.training.share import Share
+from tfm_core.training.share import Replica
 from tfm_core.variants.precisions import PRECISIONS
 from tfm_core.variants.tasks import TASK_KINDS
 
@@ -69,7 +69,7 @@ class Trainer:
     best: BestWeights | None = None
     average: AveragedWeights[Model] | None = None
     n_nonfinite: int = 0
-    share: Share | None = None
+    share: Replica | None = None
     clock: Callable[[], float] = time.perf_counter
     remark: str | None = None
     compiled: nn.Module | None = None
@@ -150,7 +150,7 @@ class Trainer:
         self.objective.has_one_length = is_so
         self._prefetched.clear()
 
-    def join(self, share: Share) -> None:
+    def join(self, share: Replica) -> None:
         """Train together with other processes, from the first one's weights.
 
         Raises StudentError.

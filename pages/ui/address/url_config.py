@@ -79,7 +79,7 @@ def _begun(query: Mapping[str, str]) -> tuple[drafts.Values, list[str]]:
     optimizer = query.get("training.optimizer")
     optimizer = optimizer if optimizer in OPTIMISERS else None
     if named.preset is not None:
-        values = links.begun(named.preset, optimizer)
+        values = links.preset_values(named.preset, optimizer)
         chosen = {"model.family": drafts.family_of(values), "task.name": drafts.task_of(values)}
         if all(query.get(path, value) == value for path, value in chosen.items()):
             return values, sentences

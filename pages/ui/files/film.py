@@ -175,8 +175,8 @@ def _said(value: object) -> str:
 
 
 def _asked(run: Run) -> Asked:
-    from tfm_core.export.asking import as_json, asking
     from tfm_core.export.onnx import onnx_file
+    from tfm_core.export.query_settings import as_json, query_settings
     from tfm_core.inspect.source.carried import carried
 
     experiment = run.experiment
@@ -185,7 +185,7 @@ def _asked(run: Run) -> Asked:
     return Asked(
         onnx=file.content,
         sizes=file.inputs,
-        told=as_json(asking(experiment, data), data),
+        told=as_json(query_settings(experiment, data), data),
         examples=list(_examples(run)),
     )
 

@@ -88,7 +88,7 @@ def _mark(run: Run) -> int:
         return 0
 
 
-@byte_cache.kept  # concurrent callers wait for one computation
+@byte_cache.cached  # concurrent callers wait for one computation
 def _packed(
     folder: Path,
     mark: int,
@@ -102,7 +102,7 @@ def _packed(
     return stage_data, component.pack(stage_data, name)
 
 
-@byte_cache.kept
+@byte_cache.cached
 def _moments(
     folder: Path, mark: int, steps: tuple[int, ...], state: str
 ) -> tuple[moments.Moment, ...]:

@@ -105,11 +105,11 @@ def import_run(file: BinaryIO, progress: Callable[[float, str], None]) -> Run:
     progress: hears the share that is done and what is being done. Raises ValueError and OSError;
     nothing is left then.
     """
-    from tfm_core.export.take_in import take_in
+    from tfm_core.export.importer import import_run
 
     visitor, queue, store = acting_visitor(), runs_access.queue(), runs_access.store()
     existing = {own.id for own in own_sets.listed(store, visitor)}
-    run = take_in(
+    run = import_run(
         file,
         store,
         owner=visitor.owner,
@@ -166,7 +166,7 @@ def _owned(run_id: str) -> Run:
 
 def watch(run: Run) -> None:
     """Open a run on Train, which links back to this page."""
-    back = _way_back()
+    back = way_back()
     state.set_current_run(run.id)
     st.switch_page(page_table.path_of("train"), query_params={"run": run.id, **back})
 
@@ -309,7 +309,7 @@ def delete(run: Run) -> None:
     except (ValueError, OSError) as error:
         state.notify(_(error))
         return
-    if runs_access.store().kept_until(run.id) is None:
+    if runs_access.store().restorable_until(run.id) is None:
         state.notify(_("The disk is full: the run was deleted for good."))
     else:
         state.note_gone(run.id)
@@ -437,7 +437,7 @@ _BACK = "way-back"
 _NO_WAY_BACK = {"home", "train", "runs"}  # pages that usually lead to Train
 
 
-def _way_back() -> dict[str, str]:
+def way_back() -> dict[str, str]:
     """Return the part of Train's address that names this page."""
     facts = page_table.at(state.page())
     if facts.name in _NO_WAY_BACK:

@@ -55,7 +55,7 @@ def guarded(run: Run) -> Iterator[None]:
 
 def gone(run: Run) -> None:
     """Draw a row in place of a run that was just deleted, to undo that."""
-    until = runs_access.store().kept_until(run.id)
+    until = runs_access.store().restorable_until(run.id)
     if until is None:  # its room was needed, or it was brought back meanwhile
         return
     with st.container(

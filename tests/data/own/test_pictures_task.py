@@ -20,8 +20,8 @@ from tfm_core.data.own.pictures_set import (
     ground_of,
     prepare,
     renamed,
-    shared_out,
-    without_doubles,
+    split_parts,
+    without_duplicates,
 )
 from tfm_core.data.own.pictures_task import patch, proposals, task_of
 from tfm_core.data.own.pictures_zip import read_pictures
@@ -63,7 +63,7 @@ def test_a_set_comes_back_as_it_was_kept(runs):
 
 def test_the_test_is_drawn_from_each_class_alike_and_by_the_seed_alone():
     read = bars()
-    one, again, other = (shared_out(read, Split(seed=seed)) for seed in (0, 0, 1))
+    one, again, other = (split_parts(read, Split(seed=seed)) for seed in (0, 0, 1))
     assert (one == again).all()
     assert not (one == other).all()
     assert np.bincount(read.labels[one == 2]).tolist() == [4, 4]
@@ -87,7 +87,7 @@ def test_splits_that_folders_name_are_kept(runs):
 def test_doubles_can_be_taken_out():
     read = bars(20)
     read.images[7] = read.images[3]
-    left = without_doubles(read)
+    left = without_duplicates(read)
     assert len(left) == len(read) - 1
     assert read.names[7] not in left.names
 
@@ -95,7 +95,7 @@ def test_doubles_can_be_taken_out():
 def test_a_dropped_duplicate_is_counted():
     read = bars(20)
     read.images[7] = read.images[3]
-    left = without_doubles(read)
+    left = without_duplicates(read)
     assert len(left) + left.n_left_out == len(read)
     assert left.left_out == ("Duplicates dropped: 1.",)
 

@@ -8,7 +8,14 @@ import pytest
 import torch
 
 from tfm_core.inspect.by_hand import arithmetic, attention, questions
-from tfm_core.inspect.by_hand.attention import attend, drawn, layer, mask_of, multi_head, one_hot
+from tfm_core.inspect.by_hand.attention import (
+    attend,
+    layer,
+    mask_of,
+    multi_head,
+    one_hot,
+    random_matrices,
+)
 from tfm_core.inspect.by_hand.forms import FORMS, agree, forms
 from tfm_core.inspect.by_hand.learning import learn, targets_of
 from tfm_core.inspect.by_hand.text import checked, text_of, vectors_of, words_of
@@ -31,7 +38,7 @@ def vectors(n_words=5, d_model=6):
 @pytest.mark.parametrize("mask", ALLOWED)
 @pytest.mark.parametrize("n_heads", [1, 2, 3])
 def test_every_number_is_what_the_layer_records(n_heads, mask):
-    x, matrices, allowed = vectors(), drawn(6, 2), ALLOWED[mask]
+    x, matrices, allowed = vectors(), random_matrices(6, 2), ALLOWED[mask]
     found = multi_head(x, matrices, n_heads, allowed)
     own = layer(matrices, n_heads)
     with capture(own) as cache:
@@ -114,13 +121,13 @@ def test_what_is_forbidden_is_said_in_the_arithmetic():
 
 def test_heads_that_do_not_divide_the_width_are_refused():
     with pytest.raises(ValueError, match=r"4 heads cannot share 6 numbers .* 2 or 3 or 6 heads"):
-        multi_head(vectors(), drawn(6, 1), 4, ALLOWED["none"])
+        multi_head(vectors(), random_matrices(6, 1), 4, ALLOWED["none"])
 
 
 @pytest.mark.parametrize("mask", ["none", "causal", "padding"])
 @pytest.mark.parametrize("n_heads", [1, 2, 3, 6])
 def test_all_forms_give_the_same_numbers(n_heads, mask):
-    found = forms(vectors(), drawn(6, 4), n_heads, ALLOWED[mask])
+    found = forms(vectors(), random_matrices(6, 4), n_heads, ALLOWED[mask])
     assert [form.name for form in found][1:] == list(FORMS)
     assert agree(found)  # float32: some processors differ by 1.2e-5, of values up to 17
     for form in found:
@@ -132,7 +139,7 @@ def test_all_forms_give_the_same_numbers(n_heads, mask):
 def test_the_einsums_are_those_of_batch_query_head_and_width():
     (code,) = [
         form.code
-        for form in forms(vectors(), drawn(6, 4), 2, ALLOWED["none"])
+        for form in forms(vectors(), random_matrices(6, 4), 2, ALLOWED["none"])
         if form.name == "Two einsums"
     ]
     assert '"nqhd,nkhd->nhqk"' in code
@@ -140,7 +147,7 @@ def test_the_einsums_are_those_of_batch_query_head_and_width():
 
 
 def test_a_query_without_keys_is_nan_in_pytorchs_module_alone():
-    found = {form.name: form for form in forms(vectors(), drawn(6, 4), 2, BLIND)}
+    found = {form.name: form for form in forms(vectors(), random_matrices(6, 4), 2, BLIND)}
     assert not agree(tuple(found.values()))
     assert math.isnan(found.pop("nn.MultiheadAttention").difference)
     assert agree(tuple(found.values()), 1e-5)
@@ -149,19 +156,21 @@ def test_a_query_without_keys_is_nan_in_pytorchs_module_alone():
 @pytest.mark.parametrize("target", [(2, 1), (0, 2), (1, 1)])
 def test_a_few_steps_make_a_word_attend_where_it_should(target):
     query, key = target
-    found = learn(one_hot(3, 3), drawn(3, 1), {query: key}, mask_of("none", 3), n_steps=40)
+    found = learn(
+        one_hot(3, 3), random_matrices(3, 1), {query: key}, mask_of("none", 3), n_steps=40
+    )
     assert len(found.losses) == len(found.weights) == len(found.matrices) == 41
     assert found.losses[-1] < found.losses[0]
     assert found.weights[-1, query, key] > 0.95
     np.testing.assert_allclose(found.losses, -np.log(found.weights[:, query, key]), rtol=1e-4)
     learned = multi_head(one_hot(3, 3), found.matrices[-1], 1, mask_of("none", 3))
     np.testing.assert_allclose(learned.heads[0].weights, found.weights[-1], rtol=1e-5)
-    assert (found.matrices[-1].value == drawn(3, 1).value).all()
-    np.testing.assert_allclose(found.matrices[0].query, drawn(3, 1).query)
+    assert (found.matrices[-1].value == random_matrices(3, 1).value).all()
+    np.testing.assert_allclose(found.matrices[0].query, random_matrices(3, 1).query)
 
 
 def test_a_step_is_the_gradient_of_the_loss():
-    start, rate, nudge = drawn(3, 1), 0.5, 1e-3
+    start, rate, nudge = random_matrices(3, 1), 0.5, 1e-3
     allowed, x = mask_of("causal", 3), one_hot(3, 3)
     one = learn(x, start, {2: 1}, allowed, n_steps=1, rate=rate)
     moved = start.query.copy()
@@ -175,9 +184,9 @@ def test_a_step_is_the_gradient_of_the_loss():
 def test_targets_that_cannot_be_are_said():
     none = mask_of("none", 3)
     with pytest.raises(ValueError, match="at least one pair"):
-        learn(one_hot(3, 3), drawn(3, 1), {}, none)
+        learn(one_hot(3, 3), random_matrices(3, 1), {}, none)
     with pytest.raises(ValueError, match="mask forbids word 1 to attend to word 3"):
-        learn(one_hot(3, 3), drawn(3, 1), {0: 2}, mask_of("causal", 3))
+        learn(one_hot(3, 3), random_matrices(3, 1), {0: 2}, mask_of("causal", 3))
     with pytest.raises(ValueError, match="to both “love” and “AI”"):
         targets_of([(0, 1), (0, 2)], WORDS)
 
@@ -243,8 +252,8 @@ def test_the_questions_are_answered_by_the_numbers():
     for question in (asked, back):
         assert all(question.why_not(o) for o in question.options if o != question.answer)
     assert questions.about_symmetry(scaled, WORDS).answer.startswith("Yes")
-    (head,) = multi_head(x, drawn(3, 1), 1, none).heads
+    (head,) = multi_head(x, random_matrices(3, 1), 1, none).heads
     assert questions.about_symmetry(head, WORDS).answer.startswith("No")
     assert questions.about_heads(vectors(), 3).is_right(2)
     size = questions.about_size(vectors(), 3)
-    assert size.is_right(layer(drawn(6, 1), 3).in_projection.weight.numel())
+    assert size.is_right(layer(random_matrices(6, 1), 3).in_projection.weight.numel())

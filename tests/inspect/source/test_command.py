@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tests.export.taken import members, untrained
+from tests.export.exported import members, untrained
 from tfm_core.data.own import kinds, place, sets
 from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.export import layout

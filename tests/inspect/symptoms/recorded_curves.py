@@ -12,7 +12,7 @@ from typing import Any
 from tfm_core.config import Experiment, from_query
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.status import Status
-from tfm_core.training.progress import NO_NUMBER, TrainingDiverged
+from tfm_core.training.progress import LOSS_DIVERGED, TrainingDiverged
 
 FOLDER = Path(__file__).parent / "curves"
 
@@ -26,7 +26,7 @@ class Recorded:
         self.last = self.steps[-1]
         step = self.last + 1
         values = {"loss": float("nan"), "step": step, "learning_rate": 10.0, "lower": 0.1}
-        reason = TrainingDiverged(NO_NUMBER, **values).sentence if failed else None
+        reason = TrainingDiverged(LOSS_DIVERGED, **values).sentence if failed else None
         self.end = Status("failed" if failed else "finished", reason=reason)
 
     def until(self, step: int) -> Curves:

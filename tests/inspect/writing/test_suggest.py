@@ -4,7 +4,7 @@ import pytest
 
 from tfm_core.config import CorpusTaskConfig, TextTaskConfig
 from tfm_core.data.text import text_task
-from tfm_core.data.text.nearest import drawn_sentences
+from tfm_core.data.text.nearest import sampled_sentences
 from tfm_core.inspect.writing.source import next_words
 
 KOREAN = text_task(TextTaskConfig.named("english-korean"))
@@ -13,7 +13,7 @@ KOREAN = text_task(TextTaskConfig.named("english-korean"))
 @pytest.mark.parametrize("task", [KOREAN, text_task(CorpusTaskConfig.named("grammar"))])
 def test_following_the_suggestions_makes_a_sentence_of_the_grammar(task):
     words = ()
-    beginnings = {one[:n] for one in drawn_sentences(task) for n in range(len(one) + 1)}
+    beginnings = {one[:n] for one in sampled_sentences(task) for n in range(len(one) + 1)}
     for _ in range(4):
         found = next_words(task, words)
         assert found
@@ -29,7 +29,7 @@ def test_a_beginning_that_was_never_drawn_goes_on_from_its_last_words():
     assert found
     assert set(found) <= {
         one[at + 1]
-        for one in drawn_sentences(KOREAN)
+        for one in sampled_sentences(KOREAN)
         for at in range(len(one) - 1)
         if one[at] == "teacher"
     }

@@ -336,7 +336,7 @@ def test_every_word_in_the_tables_is_put_into_the_language_of_the_page():
 
     x = attention.one_hot(3, 4)
     allowed = attention.mask_of("causal", 3)
-    given = attention.drawn(4, 1), x, allowed
+    given = attention.random_matrices(4, 1), x, allowed
     heads = attention.multi_head(x, given[0], 2, allowed)
     words, pick = ("7", "8", "9"), Pick(0, 1, 0)
     lines = [

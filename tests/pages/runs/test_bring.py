@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from pages.ui.accounts import visitors
 from pages.ui.files import take_away
 from tests.data.own.test_texts import PAIRS
-from tests.export.taken import members
+from tests.export.exported import members
 from tests.pages.made_runs import made_run
 from tfm_core.data.own import kinds, place, sets
 from tfm_core.data.own.texts import inspect_text, prepare

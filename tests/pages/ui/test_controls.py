@@ -358,14 +358,14 @@ def _finished(store, experiment, share) -> None:
 
 
 def test_a_link_from_elsewhere_says_once_why_its_curve_may_differ(train) -> None:
-    made = str(replace(made_with.here(), torch="2.9.1"))
+    made = str(replace(made_with.made_here(), torch="2.9.1"))
     app = train({"v": "1", "preset": "copy", "model.n_heads": "2", "made": made})
     assert "made with PyTorch 2\\.9\\.1" in said(app).replace("2.9.1", "2\\.9\\.1")
     app.run()
     assert "This link was made with" in said(app)
     app.button(key="link-made-hide").click().run()
     assert "This link was made with" not in said(app)
-    ours = train({"v": "1", "preset": "copy", "made": str(made_with.here())})
+    ours = train({"v": "1", "preset": "copy", "made": str(made_with.made_here())})
     assert "This link was made with" not in said(ours)
 
 

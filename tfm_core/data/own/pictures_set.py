@@ -209,7 +209,7 @@ class PictureArrays:
     parts: npt.NDArray[np.int8]
 
 
-def shared_out(pictures: Pictures, split: Split) -> npt.NDArray[np.int8]:
+def split_parts(pictures: Pictures, split: Split) -> npt.NDArray[np.int8]:
     """Return the split of each picture, (N,) places in ``PARTS``; the same seed, the same test.
 
     Where files name splits but no test, it is drawn from what they say is for training.
@@ -226,7 +226,7 @@ def shared_out(pictures: Pictures, split: Split) -> npt.NDArray[np.int8]:
     return parts
 
 
-def without_doubles(pictures: Pictures) -> Pictures:
+def without_duplicates(pictures: Pictures) -> Pictures:
     """Return the pictures without duplicates, the first of each kept."""
     first: dict[bytes, int] = {}
     for at, image in enumerate(pictures.images):
@@ -306,7 +306,7 @@ def prepare(pictures: Pictures, name: str, split: Split) -> Prepared:
     """Return a set that is ready to be written. Raises ValueError."""
     from safetensors.numpy import save
 
-    parts = shared_out(pictures, split)
+    parts = split_parts(pictures, split)
     if problem := _problem(pictures, parts):
         raise StudentError(problem)
     n_each = np.bincount(parts, minlength=len(PARTS)).tolist()

@@ -68,7 +68,7 @@ def nearest_sentence(task: TextTask, text: str) -> Suggestion | None:
     if not typed or not is_of_words(task) or task.name in OWN_TEXT_TASKS:
         return None
     meant = tuple(_meant(word, task) for word in typed)
-    is_sentence, sentences, swap = _rule(task), drawn_sentences(task), _swapping(task)
+    is_sentence, sentences, swap = _rule(task), sampled_sentences(task), _swapping(task)
     if not is_sentence(sentences[0]):  # a text that may go on in any way
         return None
     if is_sentence(meant):
@@ -98,7 +98,7 @@ def _rule(task: TextTask) -> Callable[[Words], bool]:
 
 
 @lru_cache(maxsize=16)
-def drawn_sentences(task: TextTask) -> tuple[Words, ...]:
+def sampled_sentences(task: TextTask) -> tuple[Words, ...]:
     """Return many sentences that the task's generator draws, each once, in order.
 
     Of a task without sources: what is written.
@@ -112,7 +112,7 @@ def drawn_sentences(task: TextTask) -> tuple[Words, ...]:
 def _swapping(task: TextTask) -> Swap:
     """Return what it costs to put one word for another: less where both stand in like places."""
     places: dict[str, set[tuple[str, str]]] = {}
-    for words in drawn_sentences(task):
+    for words in sampled_sentences(task):
         for before, word, after in zip(("", *words), words, (*words[1:], ""), strict=False):
             places.setdefault(word, set()).add((before, after))
 

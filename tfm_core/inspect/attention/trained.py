@@ -72,7 +72,7 @@ def inputs_of(
     return TASK_KINDS[experiment.task.kind].inputs()(experiment, item, picture)
 
 
-@byte_cache.kept
+@byte_cache.cached
 def _load(folder: str, mark: int) -> tuple[Model, int]:
     import torch
 
@@ -82,7 +82,7 @@ def _load(folder: str, mark: int) -> tuple[Model, int]:
     return load_model(Run(Path(folder)).experiment, Path(folder) / "checkpoints" / "last")
 
 
-@byte_cache.kept
+@byte_cache.cached
 def _data(task: TaskConfig, seed: int) -> Data:
     from tfm_core.data.load import load
 

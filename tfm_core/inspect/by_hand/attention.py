@@ -172,7 +172,7 @@ def layer(matrices: Matrices, n_heads: int) -> MultiHeadAttention:
     return attention.eval()
 
 
-def drawn(d_model: int, seed: int) -> Matrices:
+def random_matrices(d_model: int, seed: int) -> Matrices:
     """Return random matrices (d_model, d_model) of a seed, with two digits, easy to copy."""
     rng = np.random.default_rng([seed, d_model])
     made = np.round(rng.normal(0, 1, (4, d_model, d_model)), 2).astype(np.float32)

@@ -16,7 +16,7 @@ from tfm_core.mistakes import MISTAKES
 from tfm_core.sentences import N_, Sentence, listed
 from tfm_core.variants.norms import NORMS
 
-MAX_SAID = 3
+MAX_SETTINGS = 3
 """The most settings in a name."""
 
 
@@ -55,13 +55,13 @@ def _most_distinct(rows: Sequence[Difference]) -> list[Difference]:
     A different task, or else a different family, is always said.
     """
     candidates = [row for row in rows if row.field not in _LAST] or list(rows)
-    if len(candidates) <= MAX_SAID:
+    if len(candidates) <= MAX_SETTINGS:
         return candidates
     chosen = [row for row in candidates if row.field == TASK] or [
         row for row in candidates if row.field == FAMILY
     ]
     n_distinct = _n_distinct(chosen) if chosen else 1
-    while len(chosen) < MAX_SAID:
+    while len(chosen) < MAX_SETTINGS:
         best = max(
             (row for row in candidates if row not in chosen),
             key=lambda row: _n_distinct([*chosen, row]),

@@ -50,7 +50,7 @@ def most_moved(before: Example, after: Example) -> str | None:
     return module if module is not None and shares[module] >= MIN_MOVED else None
 
 
-@byte_cache.kept
+@byte_cache.cached
 def _read(
     folder: str, mark: int, index: int, off: tuple[KnockedPart, ...], how: Replacement, n: int
 ) -> Example:

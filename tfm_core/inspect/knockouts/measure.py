@@ -212,7 +212,7 @@ def first_of(split: S, n: int) -> S:
     return made
 
 
-@byte_cache.kept
+@byte_cache.cached
 def _measured(
     folder: str, mark: int, off: tuple[KnockedPart, ...], how: Replacement, n: int
 ) -> Score:
@@ -231,7 +231,7 @@ def means_over(run: Run, n: int) -> Means:
     return _means(str(run.folder), checkpoint_mark(run), min(n, n_validation(run)))
 
 
-@byte_cache.kept
+@byte_cache.cached
 def _means(folder: str, mark: int, n: int) -> Means:
     from tfm_core.inspect.knockouts.engine import means_of, twin
 
@@ -255,7 +255,7 @@ def _answering(run: Run, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     return read, tgt_in[:, first:].masked_fill(tgt_in[:, first:] == EOS, PAD)
 
 
-@byte_cache.kept
+@byte_cache.cached
 def _gradients(folder: str, mark: int, n: int) -> dict[KnockedPart, float]:
     import torch
 
@@ -295,7 +295,7 @@ def _objective(run: Run, n: int) -> Objective:
     return _prepared(str(run.folder), checkpoint_mark(run), n)
 
 
-@byte_cache.kept
+@byte_cache.cached
 def _prepared(folder: str, mark: int, n: int) -> Objective:
     """Return the training's objective over the first n validation examples, unchanged pictures."""
     experiment = Run(Path(folder)).experiment

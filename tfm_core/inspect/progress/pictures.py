@@ -73,7 +73,7 @@ def models_by_step(run: Run) -> list[tuple[int, Model]]:
     return found
 
 
-@byte_cache.kept
+@byte_cache.cached
 def _model(folder: str, step: int, _changed: int) -> Model:
     import torch
 

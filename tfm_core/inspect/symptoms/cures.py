@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from tfm_core.config import ConfigError, Experiment
 from tfm_core.config.base import Config
-from tfm_core.config.training import own_decay
+from tfm_core.config.training import default_weight_decay
 from tfm_core.facts.learning_rate import calmer_rate, usual_rate
 from tfm_core.inspect.compare.names import change
 from tfm_core.inspect.symptoms.in_curves import TIMES
@@ -128,7 +128,7 @@ def _against_stalling(
     training = experiment.training
     optimiser = OPTIMISERS[training.optimizer]
     if optimiser.decay_is_coupled and training.weight_decay > optimiser.decay:
-        yield "beginning", {"training": {"weight_decay": own_decay(training.optimizer)}}
+        yield "beginning", {"training": {"weight_decay": default_weight_decay(training.optimizer)}}
     if not usual / TIMES < training.learning_rate < usual * TIMES:
         yield "beginning", {"training": {"learning_rate": usual}}
     if getattr(experiment.model, "norm_first", True) is False:

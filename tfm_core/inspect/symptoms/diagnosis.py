@@ -157,5 +157,7 @@ def of_run(run: Run, curves: Curves, steps: Sequence[int]) -> tuple[Symptom, ...
     experiment, status = run.experiment, run.status
     since = waits_until(experiment)
     dead = dead_modules(run, [step for step in steps if step >= since])
-    kept = Checkpoints(run.kept_step("best"), run.kept_step("last"), experiment.training.steps)
+    kept = Checkpoints(
+        run.step_of_checkpoint("best"), run.step_of_checkpoint("last"), experiment.training.steps
+    )
     return symptoms(experiment, status, curves, kept, dead)

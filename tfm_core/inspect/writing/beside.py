@@ -14,7 +14,7 @@ from tfm_core.inspect.writing.steps import Writing
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class TokenProbability:
     """A token and the probability that it had."""
 
     token: str
@@ -28,9 +28,9 @@ class ComparedToken:
     Each is None where its text has ended.
     """
 
-    truth: Said | None
-    taught: Said | None
-    free: Said | None
+    truth: TokenProbability | None
+    taught: TokenProbability | None
+    free: TokenProbability | None
 
     @property
     def is_taught_right(self) -> bool:
@@ -89,14 +89,14 @@ def beside_truth(writing: Writing) -> BesideTruth | None:
     own = logs.gather(1, torch.tensor(ids)[:, None])[:, 0]
     best = logs.max(-1)
     truth = [
-        Said(source.vocabulary.token(id), float(log.exp()))
+        TokenProbability(source.vocabulary.token(id), float(log.exp()))
         for id, log in zip(ids, own, strict=True)
     ]
     taught = [
-        Said(source.vocabulary.token(id), float(log.exp()))
+        TokenProbability(source.vocabulary.token(id), float(log.exp()))
         for id, log in zip(best.indices.tolist(), best.values, strict=True)
     ]
-    free = [Said(token.own.token, token.own.chance) for token in writing.tokens]
+    free = [TokenProbability(token.own.token, token.own.chance) for token in writing.tokens]
     places = tuple(ComparedToken(*said) for said in zip_longest(truth, taught, free))
     return BesideTruth(places, float(own.sum()), writing.score)
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, Experiment, SequenceTaskConfig
-from tfm_core.data.text.nearest import drawn_sentences
+from tfm_core.data.text.nearest import sampled_sentences
 from tfm_core.data.text.task import TextTask
 from tfm_core.inspect.attention.trained import check_context, data_of, inputs_of, model_of
 from tfm_core.runs.run import Run
@@ -270,7 +270,7 @@ def _after_words(task: TextTask, n: int) -> dict[Words, Counter[str]]:
 
 def _counted(task: TextTask, before: Callable[[Words, int], Words]) -> dict[Words, Counter[str]]:
     found: dict[Words, Counter[str]] = {}
-    for words in drawn_sentences(task):
+    for words in sampled_sentences(task):
         for at, word in enumerate(words):
             found.setdefault(before(words, at), Counter())[word] += 1
     return found

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.inspect.writing.beams import BeamNode
-from tfm_core.inspect.writing.beside import BesideTruth, Said
+from tfm_core.inspect.writing.beside import BesideTruth, TokenProbability
 from tfm_core.inspect.writing.steps import in_nats
 from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.palette import COLOURS, GREY, ORANGE
@@ -207,7 +207,7 @@ def beside_table(found: BesideTruth, words: Mapping[str, str]) -> str:
     )
 
 
-def _cell(token: Said | None, is_right: bool | None, n: int, at: int | None) -> str:
+def _cell(token: TokenProbability | None, is_right: bool | None, n: int, at: int | None) -> str:
     if token is None:
         return f"<td{_part(n, at)}></td>"
     kind = {None: "", True: "good", False: "bad"}[is_right]

@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from tfm_core.plots.palette import BLUE, GREY, VERMILION
 from tfm_core.sentences import N_
 from tfm_core.sweeps import space as spaces
-from tfm_core.sweeps.foreign import Look, as_study
+from tfm_core.sweeps.foreign import ForeignStudy, as_study
 from tfm_core.sweeps.objectives import RUNGS, Objective
 from tfm_core.sweeps.plan import Plan
 from tfm_core.sweeps.space import Choices, Dimension, Range, Value
@@ -103,7 +103,7 @@ def _scored(plan: Plan, trials: Sequence[Trial]) -> list[tuple[Trial, dict[str, 
     """
     names, found = _names(plan), []
     for trial in trials:
-        values = spaces.placed(plan.base, plan.space, trial.values)
+        values = spaces.point_in(plan.base, plan.space, trial.values)
         figure = _figure(trial)
         if values is not None and figure is not None:
             found.append((trial, {names[path]: one for path, one in values.items()}, figure))
@@ -298,7 +298,7 @@ def _tick_values(one: Dimension) -> tuple[Value, ...]:
     return dataclasses.replace(one, points=4).grid()
 
 
-def of_foreign(look: Look) -> dict[str, go.Figure]:
+def of_foreign(look: ForeignStudy) -> dict[str, go.Figure]:
     """Return Optuna's figures of a study from elsewhere: history, parallel, importance.
 
     Those that its trials are too few for, or too alike, are left out.
@@ -348,7 +348,7 @@ def _study(plan: Plan, trials: Sequence[Trial]) -> tuple[optuna.Study, int]:
     ranges = {names[path]: one for path, one in distributions(plan.space).items()}
     n_over = 0
     for trial in trials:
-        values = spaces.placed(plan.base, plan.space, trial.values)
+        values = spaces.point_in(plan.base, plan.space, trial.values)
         if values is None or trial.state == "failed":
             continue
         is_over = trial.state == "complete" and trial.value is not None

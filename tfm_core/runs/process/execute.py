@@ -45,7 +45,7 @@ from tfm_core.training.events import (
 
 if TYPE_CHECKING:
     from tfm_core.training.loop import Trainer
-    from tfm_core.training.share import Share
+    from tfm_core.training.share import Replica
 
 CHECKPOINT_SECONDS = 10.0
 """Wall-clock seconds between two checkpoints, at least."""
@@ -64,7 +64,7 @@ def execute(
     listener: Listener | None = None,
     *,
     job: str | None = None,
-    share: Share | None = None,
+    share: Replica | None = None,
 ) -> Status:
     """Train a run from its last checkpoint, or from the start, and return how it ended.
 
@@ -91,7 +91,7 @@ def execute(
             return ended
 
 
-def follow(run: Run, share: Share) -> None:
+def follow(run: Run, share: Replica) -> None:
     """Train a run together with the process that executes it; write nothing."""
     from tfm_core.training import checkpoints
     from tfm_core.training.loop import build, train
@@ -110,7 +110,7 @@ def follow(run: Run, share: Share) -> None:
 
 
 def _executed(
-    run: Run, control: Control, listener: Listener | None, job: str | None, share: Share | None
+    run: Run, control: Control, listener: Listener | None, job: str | None, share: Replica | None
 ) -> Status:
     hold = claim.Hold(run.folder)
     try:
@@ -164,7 +164,7 @@ class _Execution:
         control: Control,
         recorder: Recorder,
         listener: Listener | None,
-        share: Share | None = None,
+        share: Replica | None = None,
     ) -> None:
         self.run, self.control, self.recorder, self.listener = run, control, recorder, listener
         self.share = share
@@ -360,7 +360,7 @@ class _Execution:
 
 
 def _trained(
-    run: Run, control: Control, recorder: Recorder, listener: Listener | None, share: Share | None
+    run: Run, control: Control, recorder: Recorder, listener: Listener | None, share: Replica | None
 ) -> Ending:
     """Train, and return how it ended, whatever happens on the way."""
     try:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfm_core.config import Experiment
-from tfm_core.config.training import own_decay
+from tfm_core.config.training import default_weight_decay
 from tfm_core.runs.run import Run
 from tfm_core.training.progress import is_of_divergence
 
@@ -71,7 +71,9 @@ def alike(settings: Mapping[str, Any], other: Mapping[str, Any], path: str) -> b
     if settings.keys() != other.keys() or path not in settings:
         return False
     free = {path}
-    if path == _OPTIMISER and all(one[_DECAY] == own_decay(one[path]) for one in (settings, other)):
+    if path == _OPTIMISER and all(
+        one[_DECAY] == default_weight_decay(one[path]) for one in (settings, other)
+    ):
         free.add(_DECAY)
     return all(value == other[name] for name, value in settings.items() if name not in free)
 

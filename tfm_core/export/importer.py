@@ -75,7 +75,7 @@ class _Facts:
 _STORED = Stored(_Facts, layout.FACTS)
 
 
-def take_in(
+def import_run(
     file: BinaryIO,
     store: RunStore,
     *,

@@ -20,7 +20,7 @@ classes: of a picture."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class QuerySettings:
     """How a model is asked.
 
     most_read: tokens of a source, or of a text to continue with <bos>; most_written: tokens of an
@@ -37,16 +37,16 @@ class Asking:
     is_drawn: bool = False
 
 
-def asking(experiment: Experiment, data: Carried) -> Asking:
+def query_settings(experiment: Experiment, data: Carried) -> QuerySettings:
     """Return how the model of an experiment is asked. data: of ``carried``."""
     shape, spelled = data_shape(experiment), data.spelling or Spelling("", "")
     if data.n_read:
         unit = experiment.task_as(CorpusTaskConfig).unit
-        return Asking("continue", spelled, data.n_read, LENGTH[unit], never=(PAD, BOS, UNK))
+        return QuerySettings("continue", spelled, data.n_read, LENGTH[unit], never=(PAD, BOS, UNK))
     if isinstance(shape, TextShape):
         task = experiment.task_as(SequenceTaskConfig)
         is_slots = experiment.model.family == "encoder-only"
-        return Asking(
+        return QuerySettings(
             "slots" if is_slots else "write",
             spelled,
             most_read=task.max_src_len,
@@ -54,12 +54,12 @@ def asking(experiment: Experiment, data: Carried) -> Asking:
             mask_id=shape.mask_id if is_slots else 0,
         )
     if data.n_written:
-        return Asking("write", spelled, 0, data.n_written)
+        return QuerySettings("write", spelled, 0, data.n_written)
     is_drawn = shape.channels == 1 and all(name.isdigit() for name in data.classes)
-    return Asking("classes", spelled, 0, 0, is_drawn=is_drawn)
+    return QuerySettings("classes", spelled, 0, 0, is_drawn=is_drawn)
 
 
-def as_json(how: Asking, data: Carried) -> Mapping[str, Any]:
+def as_json(how: QuerySettings, data: Carried) -> Mapping[str, Any]:
     """Return the page's settings as JSON values."""
     values = {**asdict(how.spelled), **asdict(data), **asdict(how)}
     values["joined"] = values.pop("suffixes")
