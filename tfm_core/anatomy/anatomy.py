@@ -186,7 +186,7 @@ class Anatomy:
     def at(self, src_len: int, tgt_len: int, *, all_queries: bool = True) -> dict[str, int]:
         """Return all sizes for lengths of choice, with which formulas are worked out.
 
-        all_queries: whether all tokens supply queries in the last block, as under a recorder, though
+        all_queries: whether all tokens supply queries in the last block, as when recorded, though
         only one is read: see ``Q`` in ``formula``.
         """
         n = self.lengths(src_len, tgt_len)
