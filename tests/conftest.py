@@ -8,11 +8,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 settings.register_profile(
     "slow machines", deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -20,7 +20,8 @@ settings.register_profile(
 settings.load_profile("slow machines")
 
 MAX_PROCESSES = 8
-BROWSER = "tests/browser"
+MAX_BROWSERS = 2
+BROWSER = "tests/browser/"
 
 
 @pytest.fixture(autouse=True)
@@ -52,12 +53,21 @@ def neighbour() -> Iterator[object]:
 class FileByFile(LoadScopeScheduling):
     """Give a process a file at a time, so that what a file trains for its tests is trained once.
 
-    The browser tests go to two processes, each of which has one server and one browser for them.
+    The browser tests go to the first two processes: each starts one server and one browser.
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.split("::", 1)[0]
-        return f"{BROWSER}/{crc32(file.encode()) % 2}" if file.startswith(BROWSER) else file
+        return nodeid.split("::", 1)[0]
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        if self.nodes.index(node) >= MAX_BROWSERS:
+            others = (file for file in self.workqueue if not file.startswith(BROWSER))
+            file = next(others, None)
+            if file is None:
+                node.shutdown()
+                return
+            self.workqueue.move_to_end(file, last=False)
+        super()._assign_work_unit(node)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> FileByFile:

@@ -29,7 +29,11 @@ def probes(pair: Twins, played: Round) -> None:
     elif not can_run:
         st.caption(_("One of the two has no weights to probe."))
     name = st.selectbox(
-        _("Probe"), list(PROBES), format_func=lambda name: _(PROBES[name].question), key=_PROBE
+        _("Probe"),
+        list(PROBES),
+        format_func=lambda name: _(PROBES[name].question),
+        key=_PROBE,
+        disabled=not can_run,
     )
     st.button(
         _("Run the probe again") if name in played.answers else _("Run the probe"),

@@ -70,13 +70,9 @@ def table(
     importances: Mapping[KnockedPart, Importance],
 ) -> None:
     """Show every head in a row, the most important first, beside its gradient."""
-    if not has_heads(run):
-        st.info(_("A recurrent network has no heads."))
-        return
-    if not importances and run.meta.recorded and not measurement.is_all:
-        return  # measuring; a bar shows it
     if not importances:
-        st.info(_("Measure every head first."))
+        if measurement.is_all or not run.meta.recorded:  # else a bar shows the measurement
+            st.info(_("Measure every head first."))
         return
     slopes = measure.gradient_importances(run, measurement.n)
     steepest = max(slopes.values()) or 1.0
@@ -143,9 +139,6 @@ def _chosen(run: Run, parts: list[KnockedPart], off: Sequence[KnockedPart]) -> N
 
 def pruning(run: Run, measurement: Measurement) -> None:
     heads = heads_of(run.experiment)
-    if not heads:
-        st.info(_("A recurrent network has no heads."))
-        return
     question = measurement.of(run)
     if not state.is_requested("pruning", question):
         st.markdown(

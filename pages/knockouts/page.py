@@ -55,12 +55,14 @@ def _draw(run: Run) -> None:
         outcome.scores(run, off, measurement)
         example.answers(run, off, measurement)
     view = view_link.choice(_("Look closer"), VIEW, is_labelled=False)
-    if view == "heads":
-        heads.table(run, off, measurement, importances)
-    elif view == "pruning":
-        heads.pruning(run, measurement)
-    else:
+    if view == "attention":
         example.attention(run, off, measurement)
+    elif not heads.has_heads(run):
+        st.info(_("A recurrent network has no heads."))
+    elif view == "heads":
+        heads.table(run, off, measurement, importances)
+    else:
+        heads.pruning(run, measurement)
     shown_run.recorded_note(run, key="knockouts")
     if is_next and not importances:  # what is above is visible meanwhile
         heads.measured_heads(run, measurement, bar)

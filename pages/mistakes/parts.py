@@ -53,8 +53,6 @@ def groups(run: Run, answers: Answers) -> None:
     words = [_("Bars: 95 % confidence.")]
     if way.is_of_texts and answers.written is not None:
         words.append(_("A text counts if all of it is right, written alone."))
-    elif answers.unit == "token":
-        words.append(_("Each token is predicted from the true prefix (teacher forcing)."))
     if by == "pattern":
         words.append(_("An example may show several patterns."))
     if by == "frequency":

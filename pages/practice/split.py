@@ -79,7 +79,7 @@ def _width() -> None:
 
 def _question() -> None:
     answer = st.radio(
-        _("Which split may decide when to stop?"),
+        _("Which split decides when to stop?"),
         list(_ANSWERS),
         format_func=lambda name: _(_ANSWERS[name]),
         index=None,

@@ -30,6 +30,3 @@ LONG = experiment(steps=50_000)
 
 SHORT = experiment(steps=60, validate_every=20)
 """Ends within seconds."""
-
-PICTURES = experiment("vit", "mnist-5000", steps=30, batch_size=32, validate_every=30)
-"""Ends within seconds, knows a little about digits."""

@@ -16,8 +16,6 @@ from tests.runs.waiting import wait_until
 PEOPLE = (
     {"sub": "1", "name": "Ann Lee", "email": "ann@example.org", "email_verified": True},
     {"sub": "2", "name": "Ben", "email": "ben@example.org", "email_verified": True},
-    {"sub": "3", "name": "Cem", "email": "cem@example.com", "email_verified": True},
-    {"sub": "4", "name": "Dot", "email": "dot@example.net", "email_verified": True},
 )
 _LISTENS = re.compile(r"running on (http://127\.0\.0\.1:\d+)")
 

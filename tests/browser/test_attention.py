@@ -6,13 +6,13 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.conftest import OpenTab
-from tests.browser.experiments import SHORT
-from tests.browser.tab import Tab, link_of
+from tests.browser.tab import Tab
 
 pytestmark = pytest.mark.browser
 
 MAP = "attention-map"
 WEIGHTS = "String(node._fullData[0].z.map(row => Array.from(row)))"
+PHONE, PROJECTOR = {"width": 390, "height": 844}, {"width": 1280, "height": 720}
 KOREAN = "attention?run=recorded-korean"
 
 
@@ -31,19 +31,7 @@ def hover(tab: Tab) -> str:
     return tab.hover(figure.locator(".nsewdrag").first, figure.locator(".hoverlayer .hovertext"))
 
 
-def test_a_fresh_run_is_looked_into_with_tokens_on_both_axes(open_tab: OpenTab) -> None:
-    tab = open_tab(link_of(SHORT))
-    tab.button("Start").click()
-    expect(tab.state("Finished")).to_be_visible()
-    tab.strip.get_by_role("link", name="Look inside").click()
-    expect(tab.figure(MAP).locator(".xtick text").first).to_be_visible()
-    source = tab.said("Source").inner_text()
-    assert axis(tab, "x") == [letter for letter in source if letter.strip()]
-    assert axis(tab, "y")[-1] == "<eos>"  # rows are named by what they write
-    tab.await_rest(3000)
-
-
-def test_maps_and_heads_answer_the_pointer_and_the_keys(open_tab: OpenTab) -> None:
+def test_maps_and_heads_answer_the_pointer_of_each_person_apart(open_tab: OpenTab) -> None:
     tab = open_tab(KOREAN)
     expect(tab.figure(MAP).locator(".xtick text").first).to_be_visible()
     words = hover(tab)
@@ -70,26 +58,25 @@ def test_maps_and_heads_answer_the_pointer_and_the_keys(open_tab: OpenTab) -> No
     expect(head(other, 1, 3)).to_have_attribute("aria-selected", "true")
     other.await_plotly(MAP, f"{WEIGHTS} === arg", picked)
 
-    # the map is moved over by the arrow keys
-    expect(tab.figure(MAP).locator(".xtick text").first).to_be_visible()
-    figure = tab.main.get_by_role("application", name="Map of the head")
-    figure.focus()
-    figure.press("ArrowDown")
-    expect(figure).to_have_attribute("aria-label", re.compile(r"2: writes .* weight [01]\.\d{4}"))
-    figure.press("Enter")
-    expect(tab.page).to_have_url(re.compile(r"\bcell=2%2C1\b"))
-    expect(tab.main.get_by_text("Softmax")).to_be_visible()
+    # where one is in the training moves nothing for somebody else
+    tab.button("Back").click()
+    expect(tab.page).to_have_url(re.compile(r"\bstep=\d+\b"))
+    expect(other.main.get_by_text("at step 1,000", exact=True)).to_be_visible()
+    head(other, 1, 4).click()
+    expect(other.main.get_by_text("Layer 1, head 4", exact=True)).to_be_visible()
+    tab.button("Back").click()
+    expect(tab.main.get_by_text("Layer 1, head 3", exact=True)).to_be_visible()
+    expect(head(tab, 1, 3)).to_have_attribute("aria-selected", "true")
 
 
-def test_the_scrubber_goes_through_the_training(open_tab: OpenTab) -> None:
+def test_the_map_answers_keys_and_clicks_and_the_scrubber_goes_through_the_training(
+    open_tab: OpenTab,
+) -> None:
     tab = open_tab(KOREAN)
     answer = tab.said("Model")
     expect(tab.main.get_by_text("at step 1,000")).to_be_visible()
     last = tab.plotly(MAP, WEIGHTS)
     learned = answer.inner_text()
-    tab.button("Back").click()
-    expect(tab.main.get_by_text("at step 1,000")).to_be_hidden()
-    expect(tab.page).to_have_url(re.compile(r"\bstep=\d+\b"))
     slider = tab.main.get_by_role("slider", name="Training step")
     slider.press("Home")
     expect(tab.main.get_by_text("at step 0", exact=True)).to_be_visible()
@@ -98,6 +85,21 @@ def test_the_scrubber_goes_through_the_training(open_tab: OpenTab) -> None:
     slider.press("End")
     tab.await_plotly(MAP, f"{WEIGHTS} === arg", last)
     expect(answer).to_have_text(learned)
+
+    # the map is moved over by the arrow keys
+    figure = tab.main.get_by_role("application", name="Map of the head")
+    figure.focus()
+    figure.press("ArrowDown")
+    expect(figure).to_have_attribute("aria-label", re.compile(r"2: writes .* weight [01]\.\d{4}"))
+    figure.press("Enter")
+    expect(tab.page).to_have_url(re.compile(r"\bcell=2%2C1\b"))
+    expect(tab.main.get_by_text("Softmax")).to_be_visible()
+
+    # a click on a cell opens its arithmetic too
+    plot = tab.figure(MAP).locator(".nsewdrag").first
+    plot.scroll_into_view_if_needed()
+    plot.click()
+    expect(tab.page).to_have_url(re.compile(r"\bcell=(?!2%2C1\b)\d+%2C\d+"))
 
 
 def test_a_sentence_of_ones_own_is_read_and_an_unknown_word_named(open_tab: OpenTab) -> None:
@@ -132,25 +134,26 @@ def test_a_sentence_of_ones_own_is_read_and_an_unknown_word_named(open_tab: Open
     expect(tab.said("Model")).to_have_text("개는 잤다.")
 
 
-def test_a_square_map_leaves_no_empty_room_on_a_phone(open_tab: OpenTab) -> None:
-    """The height that square cells do not take goes back to the page, words and all."""
-    tab = open_tab("attention?run=recorded-digits", viewport={"width": 390, "height": 844})
-    spare = "node._fullLayout._size.h - node._fullLayout.yaxis._length"
-    tab.await_plotly("attention-map", f"{spare} < 100")
-    lacks = "node._fullLayout._size.w - node._fullLayout.xaxis._length"
-    assert tab.plotly("attention-map", lacks) < 25
-
-
-def test_a_tap_on_a_head_brings_the_big_map_into_sight_on_a_phone(open_tab: OpenTab) -> None:
-    tab = open_tab(KOREAN, viewport={"width": 390, "height": 844})
+def test_the_maps_stand_in_the_first_screen_of_a_projector_and_of_a_phone(
+    open_tab: OpenTab,
+) -> None:
+    tab = open_tab(KOREAN, viewport=PROJECTOR)
+    expect_maps_in_sight(tab)
+    tab.page.set_viewport_size(PHONE)
     head(tab, 1, 2).click()
     expect(tab.figure(MAP)).to_be_in_viewport(ratio=0.5)
     expect(tab.main.get_by_text("Layer 1, head 2", exact=True)).to_be_in_viewport()
 
+    # a square map leaves no empty room: the height that it does not take goes back to the page
+    tab.page.set_viewport_size(PROJECTOR)
+    tab.goto("attention?run=recorded-digits")
+    expect_maps_in_sight(tab)
+    tab.page.set_viewport_size(PHONE)
+    tab.await_plotly(MAP, "node._fullLayout._size.h - node._fullLayout.yaxis._length < 100")
+    tab.await_plotly(MAP, "node._fullLayout._size.w - node._fullLayout.xaxis._length < 25")
 
-@pytest.mark.parametrize("run", ["recorded-korean", "recorded-digits"])
-def test_the_maps_stand_in_the_first_screen_of_a_projector(open_tab: OpenTab, run: str) -> None:
-    tab = open_tab(f"attention?run={run}", viewport={"width": 1280, "height": 720})
+
+def expect_maps_in_sight(tab: Tab) -> None:
     cells = tab.main.get_by_role("gridcell")
     expect(cells.last).to_be_in_viewport(ratio=1)
     expect(cells.first).to_be_in_viewport(ratio=1)

@@ -1,9 +1,6 @@
 """Build: the diagram and its blocks, settings that change it, the code to take away."""
 
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, expect
@@ -37,6 +34,8 @@ def number(tab: Tab, label: str, value: str) -> None:
 
 def test_the_diagram_answers_clicks_and_settings(open_tab: OpenTab) -> None:
     tab = open_tab(TEXT)
+    expect_all_fits(tab)
+    assert tab.main.locator(".diagram g.edge.across").count() == 1
     block(tab, "Decoder blocks 1 to 2: cross-attention").click()
     expect(block(tab, "Decoder blocks 1 to 2: cross-attention")).to_have_attribute(
         "aria-pressed", "true"
@@ -65,9 +64,15 @@ def test_the_diagram_answers_clicks_and_settings(open_tab: OpenTab) -> None:
     expect(wrong).to_have_count(0)
     expect(tab.main.get_by_role("spinbutton", name="Heads")).to_be_visible()
 
+    # the file with the model's code is downloaded
+    with tab.page.expect_download() as download:
+        tab.button("Download model.py").click()
+    assert "d_model 96, 8 heads" in download.value.path().read_text(encoding="utf-8")
 
-def test_the_diagram_is_walked_by_keys_and_the_list_says_the_same(open_tab: OpenTab) -> None:
+
+def test_a_deep_model_is_walked_by_keys_and_opened_at_blocks_of_choice(open_tab: OpenTab) -> None:
     tab = open_tab("build?show=gpt2-small", viewport=PHONE)
+    expect_all_fits(tab)
     chosen = block(tab, "Decoder blocks 1 to 12: self-attention")
     expect(chosen).to_have_attribute("aria-pressed", "true")
     chosen.press("ArrowDown")
@@ -77,41 +82,21 @@ def test_the_diagram_is_walked_by_keys_and_the_list_says_the_same(open_tab: Open
     expect(close_up(tab)).to_have_value(title)
     wide = "document.querySelector('[data-testid=stMain]')"
     assert tab.page.evaluate(f"{wide}.scrollWidth <= {wide}.clientWidth")
-
-
-@pytest.mark.parametrize("viewport", [{"width": 1440, "height": 900}, PHONE])
-def test_the_whole_diagram_is_in_sight_at_first_and_again_on_request(
-    open_tab: OpenTab, viewport: dict[str, int]
-) -> None:
-    tab = open_tab(TEXT, viewport=viewport)
-    logits, view = block(tab, "Logits"), tab.main.locator(".diagram .view")
-    expect(logits).to_be_attached()
-    is_whole = "view => view.scrollHeight <= view.clientHeight + 1"
-    assert view.evaluate(is_whole)
-    assert tab.main.locator(".diagram g.edge.across").count() == 1
-    tab.button("Larger").click()
-    tab.button("Larger").click()
-    assert not view.evaluate(is_whole)
-    tab.button("Fit all").click()
-    assert view.evaluate(is_whole)
-
-
-def test_a_deep_model_is_opened_at_the_blocks_of_choice(open_tab: OpenTab) -> None:
-    tab = open_tab("build?show=gpt2-xl")
+    tab.goto("build?show=gpt2-xl")
     expect(tab.main.get_by_text("1,557,611,200").first).to_be_visible()
     tab.main.get_by_text("Draw every block").click()
     expect(block(tab, "Decoder blocks 4 to 48")).to_be_visible()
     expect(block(tab, "Decoder block 3: self-attention")).to_be_attached()
 
 
-def test_the_downloaded_file_runs_and_counts_as_the_page_does(
-    open_tab: OpenTab, tmp_path: Path
-) -> None:
-    tab = open_tab(TEXT)
-    counted = tab.main.locator("strong").first.inner_text()
-    with tab.page.expect_download() as found:
-        tab.button("Download model.py").click()
-    path = tmp_path / "model.py"
-    found.value.save_as(path)
-    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == f"{counted} parameters"
+def expect_all_fits(tab: Tab) -> None:
+    """The whole diagram is in sight at first, and again on request."""
+    logits, view = block(tab, "Logits"), tab.main.locator(".diagram .view")
+    expect(logits).to_be_attached()
+    is_whole = "view => view.scrollHeight <= view.clientHeight + 1"
+    assert view.evaluate(is_whole)
+    tab.button("Larger").click()
+    tab.button("Larger").click()
+    assert not view.evaluate(is_whole)
+    tab.button("Fit all").click()
+    assert view.evaluate(is_whole)

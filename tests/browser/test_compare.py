@@ -1,12 +1,11 @@
-"""A comparison of runs while one of them trains: read together, zoomed together, moving on."""
+"""A comparison of runs under the pointer, few and many, and its figure as a file."""
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenTab
-from tests.browser.experiments import LONG, SHORT
+from tests.browser.experiments import SHORT
 from tests.browser.server import AppServer
-from tests.browser.tab import LAST_STEP, link_of
 from tests.pages.made_runs import made_run
 from tfm_core.plots.training.comparison import MAX_HOVERED
 
@@ -14,10 +13,11 @@ pytestmark = pytest.mark.browser
 
 FIGURE = "compare-curves"
 MANY = MAX_HOVERED + 1
-RANGE = "[...node._fullLayout.xaxis.range]"
 
 
-def test_two_recorded_runs_are_read_together_in_both_panels(open_tab: OpenTab) -> None:
+def test_few_runs_are_read_together_and_of_many_the_nearest(
+    open_tab: OpenTab, server: AppServer
+) -> None:
     tab = open_tab("compare?runs=recorded-one-head,recorded-many-heads&smooth=1")
     tab.await_plotly(FIGURE, "node._fullData.length === 4")
     tab.figure(FIGURE).scroll_into_view_if_needed()
@@ -28,29 +28,10 @@ def test_two_recorded_runs_are_read_together_in_both_panels(open_tab: OpenTab) -
     tab.await_plotly(FIGURE, "(node._hoverdata ?? []).length >= 4")
     assert tab.plotly(FIGURE, "new Set(node._hoverdata.map(p => p.yaxis._id)).size") == 2
 
-
-def test_zoom_and_node_stay_while_a_compared_run_trains(open_tab: OpenTab) -> None:
-    tab = open_tab(link_of(LONG))
-    tab.button("Start").click()
-    tab.await_plotly("loss", f"{LAST_STEP} > 1")
-    tab.goto(f"compare?runs={tab.run_id},recorded-many-heads&smooth=1")
-    longest = "Math.max(...node._fullData.filter(d => d.line.dash === 'solid')[0].x)"
-    tab.await_plotly(FIGURE, f"{longest} > 1")
-    tab.plotly(FIGURE, "node.mark = 'the same node'")
-    tab.plotly(FIGURE, "void window.Plotly.relayout(node, {'xaxis.range': [0, 50]})")
-    tab.await_plotly(FIGURE, f"{RANGE}[1] === 50")
-    for _update in range(2):
-        tab.await_plotly(FIGURE, f"{longest} > arg", tab.plotly(FIGURE, longest))
-    assert tab.plotly(FIGURE, RANGE) == [0, 50]
-    assert tab.plotly(FIGURE, "node.mark") == "the same node"
-
-
-def test_of_many_runs_the_nearest_is_read_and_the_figure_is_saved_as_any_other(
-    open_tab: OpenTab, server: AppServer
-) -> None:
+    # of many runs the nearest is read, and the figure is saved as any other
     made = [made_run(server.store, experiment=SHORT.replace(seed=n)) for n in range(MANY)]
     ids = ",".join(run.id for run in made)
-    tab = open_tab(f"compare?runs={ids}&metrics=loss&bands=false")
+    tab.goto(f"compare?runs={ids}&metrics=loss&bands=false")
     figure = tab.figure(FIGURE)
     expect(figure).to_have_attribute("data-lines", str(MANY))
     figure.scroll_into_view_if_needed()

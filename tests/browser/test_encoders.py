@@ -10,7 +10,7 @@ from tests.inspect.readers import reading_run
 pytestmark = pytest.mark.browser
 
 
-def test_an_example_is_read_and_an_unknown_word_gets_its_sentence(
+def test_an_example_is_read_and_a_word_is_hidden_by_a_press(
     server: AppServer, open_tab: OpenTab
 ) -> None:
     reading_run(server.store, "sentiment")
@@ -22,10 +22,9 @@ def test_an_example_is_read_and_an_unknown_word_gets_its_sentence(
     tab.page.keyboard.press("Enter")
     expect(tab.main.get_by_text("is not a word of this task")).to_be_visible()
 
-
-def test_a_word_is_hidden_by_a_press(server: AppServer, open_tab: OpenTab) -> None:
+    # a word is hidden by a press
     reading_run(server.store, "masked-words")
-    tab = open_tab("encoders")
+    tab.goto("encoders")
     tab.main.get_by_text("Fill in the blank").click()
     expect(tab.main.get_by_text("True entropy")).to_have_count(1)
     tab.button("hungry").click()

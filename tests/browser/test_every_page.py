@@ -8,21 +8,31 @@ from playwright.sync_api import expect
 
 from pages.ui.navigation import page_table
 from tests.browser.conftest import OpenTab
+from tests.browser.tab import Tab
 
 pytestmark = pytest.mark.browser
 
-PAGES = {page.name: page.url_path for page in page_table.PAGES.values()} | {
-    "text-run": "train?run=recorded-korean",
-    "image-run": "train?run=recorded-digits",
-    "text-attention": "attention?run=recorded-korean",
-    "image-attention": "attention?run=recorded-digits",
-    "own-text": "attention?run=recorded-korean&example=own",
-    "own-picture": "attention?run=recorded-digits&example=own",
-    "compared": "parameters?show=gpt2-small&versus=bert-base",
-    "text-model": "build?show=transformer-base",
-    "text-walk": "walk?run=recorded-korean",
-    "image-walk": "walk?run=recorded-digits",
+SECTIONS = {
+    title or "Home": [page.url_path for page in page_table.PAGES.values() if page.section == name]
+    for name, title in page_table.SECTIONS.items()
 }
+WITH_A_RUN = {
+    "text": [
+        "train?run=recorded-korean",
+        "attention?run=recorded-korean",
+        "attention?run=recorded-korean&example=own",
+        "walk?run=recorded-korean",
+        "build?show=transformer-base",
+        "parameters?show=gpt2-small&versus=bert-base",
+    ],
+    "pictures": [
+        "train?run=recorded-digits",
+        "attention?run=recorded-digits",
+        "attention?run=recorded-digits&example=own",
+        "walk?run=recorded-digits",
+    ],
+}
+PATHS = SECTIONS | WITH_A_RUN
 PHONE = {"width": 390, "height": 844}
 PROJECTOR = {"width": 1280, "height": 720}
 NAMELESS = re.compile(r"^\s*- (?:button|img|link|slider|combobox|textbox|switch)(?: \[.*\])?:?$")
@@ -35,25 +45,75 @@ BRIGHTNESS = """Math.max(...getComputedStyle(document.querySelector('[data-testi
     .backgroundColor.match(/\\d+/g).map(Number))"""
 
 
-@pytest.mark.parametrize("path", PAGES.values(), ids=PAGES)
-def test_a_page_is_drawn_whole_narrow_and_wide_in_both_themes(open_tab: OpenTab, path: str) -> None:
-    """It is opened on a phone: nearly every other test opens its page wide.
+STAGE = ".stage input[type=range]:not(:disabled)"
+LAST = {
+    "": [STAGE, ".reader .highest"],
+    "train?run=recorded-korean": [STAGE],
+    "attention?run=recorded-korean": [
+        ".heads canvas",
+        ".lines svg",
+        ".js-plotly-plot",
+    ],
+}
+"""What each page draws last, in selectors of which Playwright looks into components too."""
+MAX_SHIFT = 0.01
+MOVED = """async (settled) => {
+    const shifts = [];
+    const watch = new PerformanceObserver((list) => shifts.push(...list.getEntries()));
+    watch.observe({ type: "layout-shift", buffered: true });
+    await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+    shifts.push(...watch.takeRecords());
+    watch.disconnect();
+    const painted = performance.getEntriesByName("first-contentful-paint")[0].startTime;
+    const words = ({ node }) => node?.textContent.slice(0, 40);
+    return shifts.filter(({ startTime }) => startTime > painted + settled)
+        .map(({ value, sources }) => [value, ...sources.map(words)]);
+}"""
+
+
+def expect_no_shift(tab: Tab, path: str) -> None:
+    """Fail where anything moves later than a second after the first paint."""
+    for last in LAST[path]:
+        tab.main.locator(last).first.wait_for()
+    shifts = tab.page.evaluate(MOVED, 1000)
+    assert sum(value for value, *_words in shifts) <= MAX_SHIFT, (path, shifts)
+
+
+@pytest.mark.parametrize("paths", PATHS.values(), ids=PATHS)
+def test_every_page_is_drawn_whole_narrow_and_wide_in_both_themes(
+    open_tab: OpenTab, paths: list[str]
+) -> None:
+    """Each is opened on a phone: nearly every other test opens its page wide.
 
     No width depends on the theme, so each occurs with one of the two.
     """
-    tab = open_tab(path, viewport=PHONE, color_scheme="light")
-    for viewport, theme, comparison in ((PHONE, "light", ">"), (PROJECTOR, "dark", "<")):
-        tab.page.set_viewport_size(viewport)
-        tab.page.emulate_media(color_scheme=theme)
-        tab.page.wait_for_function(f"() => {BRIGHTNESS} {comparison} 128")
-        tab.settle()
-        expect(tab.main.get_by_role("heading", level=1)).to_be_visible()
-        for figure in tab.main.locator(".live-figure").all():
-            expect(figure.locator(".main-svg").first).to_be_attached()
-        tab.page.wait_for_function(f"() => {FITS}")
-        levels = tab.page.evaluate(LEVELS)
-        assert levels.count(1) == 1
-        assert all(below <= above + 1 for above, below in itertools.pairwise(levels))
-        assert tab.went_wrong() == []
-    snapshot = tab.main.aria_snapshot()
-    assert [line for line in snapshot.splitlines() if NAMELESS.match(line)] == []
+    tab = open_tab(paths[0], viewport=PHONE)
+    for path in paths:
+        tab.page.set_viewport_size(PHONE)
+        if path != paths[0]:
+            tab.goto(path)
+        if path in LAST:
+            expect_no_shift(tab, path)
+        for viewport, theme, comparison in ((PHONE, "light", ">"), (PROJECTOR, "dark", "<")):
+            tab.page.set_viewport_size(viewport)
+            tab.page.emulate_media(color_scheme=theme)
+            tab.page.wait_for_function(f"() => {BRIGHTNESS} {comparison} 128")
+            tab.settle()
+            expect(tab.main.get_by_role("heading", level=1)).to_be_visible()
+            for figure in tab.main.locator(".live-figure").all():
+                expect(figure.locator(".main-svg").first).to_be_attached()
+            tab.page.wait_for_function(f"() => {FITS}")
+            levels = tab.page.evaluate(LEVELS)
+            assert levels.count(1) == 1, path
+            assert all(below <= above + 1 for above, below in itertools.pairwise(levels)), path
+            assert tab.went_wrong() == [], path
+        snapshot = tab.main.aria_snapshot()
+        assert [line for line in snapshot.splitlines() if NAMELESS.match(line)] == [], path
+
+
+def test_nothing_moves_on_a_projector(open_tab: OpenTab) -> None:
+    tab = open_tab(viewport=PROJECTOR)
+    for path in LAST:
+        if path:
+            tab.goto(path)
+        expect_no_shift(tab, path)

@@ -32,9 +32,18 @@ def tab(chromium):
     assert all(url.startswith(("file:", "data:", "blob:")) for url in asked)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_an_exported_page_is_drawn_and_answers_the_pointer(tab, tmp_path, theme):
-    file = tmp_path / "head.html"
+def test_an_exported_page_answers_the_pointer_and_a_picture_is_drawn(tab, tmp_path):
+    for theme in ("light", "dark"):
+        expect_page(tab, tmp_path, theme)
+    file = tmp_path / "head.svg"
+    file.write_bytes(map_svg(MapView(WEIGHTS, TOKENS, TOKENS), title="Layer 1, head 1"))
+    tab.goto(file.as_uri())
+    expect(tab.locator("rect")).to_have_count(10)  # the paper and nine cells
+    expect(tab.locator("text", has_text="학교")).to_have_count(2)
+
+
+def expect_page(tab, folder, theme):
+    file = folder / f"{theme}.html"
     figure = head_map(MapView(WEIGHTS, TOKENS, TOKENS), theme=theme)
     file.write_bytes(page(figure, title="Layer 1, head 1", words="Look for rows.", theme=theme))
     tab.goto(file.as_uri())
@@ -44,11 +53,3 @@ def test_an_exported_page_is_drawn_and_answers_the_pointer(tab, tmp_path, theme)
     hover = tab.locator(".hoverlayer .hovertext")
     expect(hover).to_have_count(1)
     assert re.search(r"query 2: 학교key 2: 학교weight 0\.7500", hover.text_content())
-
-
-def test_an_exported_svg_is_drawn_as_it_is(tab, tmp_path):
-    file = tmp_path / "head.svg"
-    file.write_bytes(map_svg(MapView(WEIGHTS, TOKENS, TOKENS), title="Layer 1, head 1"))
-    tab.goto(file.as_uri())
-    expect(tab.locator("rect")).to_have_count(10)  # the paper and nine cells
-    expect(tab.locator("text", has_text="학교")).to_have_count(2)

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import OpenTab
+from tests.browser.conftest import DESKTOP, OpenTab
 
 pytestmark = pytest.mark.browser
 
@@ -22,8 +22,23 @@ INSIDE = """node => {
 }"""
 
 
-def test_a_term_is_found_by_its_key_and_leads_to_its_page(open_tab: OpenTab) -> None:
-    tab = open_tab(KOREAN)
+def test_the_run_stays_in_sight_and_a_term_found_by_its_key_leads_to_its_page(
+    open_tab: OpenTab,
+) -> None:
+    tab = open_tab(KOREAN, viewport=PHONE)
+    name = tab.strip.get_by_text("English to Korean, recorded")
+    for viewport, height in ((PHONE, 90), ({"width": 1280, "height": 720}, 45)):
+        tab.page.set_viewport_size(viewport)
+        tab.page.wait_for_function(AT_THE_END)
+        assert name.evaluate(INSIDE)
+        box = tab.strip.bounding_box()
+        assert box is not None
+        assert box["height"] <= height
+    tab.strip.get_by_role("link", name="Watch it learn").click()
+    expect(tab.page).to_have_url(re.compile(r"/train\?run=recorded-korean"))
+
+    # a term is found by its key
+    tab.page.set_viewport_size(DESKTOP)
     field = tab.strip.get_by_role("combobox", name="Search pages and terms")
     expect(field).to_be_visible()
     tab.page.keyboard.press("/")
@@ -43,8 +58,10 @@ def test_a_term_is_found_by_its_key_and_leads_to_its_page(open_tab: OpenTab) -> 
     expect(tab.title).to_have_text("Pictures to words")
 
 
-def test_a_link_is_copied_or_shown_where_it_cannot_be(open_tab: OpenTab) -> None:
-    tab = open_tab("masks?mask=causal")
+def test_a_link_is_copied_or_shown_where_it_cannot_be_and_as_a_large_code(
+    open_tab: OpenTab,
+) -> None:
+    tab = open_tab("masks?mask=causal", color_scheme="dark")
     assert tab.copied_link() == f"{tab.url}/masks?mask=causal"
 
     # where nothing can be copied the address is shown
@@ -63,9 +80,8 @@ def test_a_link_is_copied_or_shown_where_it_cannot_be(open_tab: OpenTab) -> None
     tab.page.keyboard.press("Escape")
     expect(panel).to_be_hidden()
 
-
-def test_a_link_is_shown_to_a_class_as_a_large_code_dark_on_white(open_tab: OpenTab) -> None:
-    tab = open_tab("masks?mask=causal", color_scheme="dark")
+    # it is shown to a class as a large code, dark on white
+    tab.page.set_viewport_size(DESKTOP)
     tab.strip.get_by_role("button", name="All links").click()
     ask = tab.strip.get_by_role("button", name="Show a QR code for this page")
     ask.click()
@@ -79,17 +95,3 @@ def test_a_link_is_shown_to_a_class_as_a_large_code_dark_on_white(open_tab: Open
     tab.page.keyboard.press("Escape")
     expect(board).to_be_hidden()
     expect(ask).to_be_focused()
-
-
-def test_the_run_stays_in_sight_in_few_lines(open_tab: OpenTab) -> None:
-    tab = open_tab(KOREAN, viewport=PHONE)
-    name = tab.strip.get_by_text("English to Korean, recorded")
-    for viewport, height in ((PHONE, 90), ({"width": 1280, "height": 720}, 45)):
-        tab.page.set_viewport_size(viewport)
-        tab.page.wait_for_function(AT_THE_END)
-        assert name.evaluate(INSIDE)
-        box = tab.strip.bounding_box()
-        assert box is not None
-        assert box["height"] <= height
-    tab.strip.get_by_role("link", name="Watch it learn").click()
-    expect(tab.page).to_have_url(re.compile(r"/train\?run=recorded-korean"))

@@ -39,7 +39,7 @@ def test_a_model_is_trained_reads_and_writes(open_tab: OpenTab) -> None:
     expect(text).to_have_value("the dgo eats")
 
     tab.choose("Write")
-    tab.button("Step").click()
+    tab.button("Write one token").click()
     expect(tab.main.get_by_text("1 of 80 tokens")).to_be_visible()
     expect(tab.main.locator(".tfm-gpt.text").first.locator(".own")).to_have_count(1)
     tab.button("Continue").click()

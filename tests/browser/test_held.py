@@ -96,7 +96,9 @@ def _await_head(tab: Tab, head: int) -> None:
     tab.settle()
 
 
-def test_who_is_quicker_than_the_answer_stays_connected(far: tuple[Tab, Line]) -> None:
+def test_who_is_quicker_than_the_answer_stays_connected_and_what_is_gone_is_sent_again(
+    far: tuple[Tab, Line],
+) -> None:
     tab, line = far
     _press(tab, 2)
     _await_head(tab, 2)
@@ -107,9 +109,7 @@ def test_who_is_quicker_than_the_answer_stays_connected(far: tuple[Tab, Line]) -
     line.let_through()  # and forgets it
     _await_head(tab, 1)
 
-
-def test_what_a_browser_no_longer_holds_is_sent_again(far: tuple[Tab, Line]) -> None:
-    tab, line = far
+    # what a browser no longer holds is sent again
     assert line.heard
     line.claimed = set(line.heard)
     tab.reload()  # it holds nothing any more

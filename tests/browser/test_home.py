@@ -12,9 +12,7 @@ from tfm_core.presets import PRESETS
 pytestmark = pytest.mark.browser
 
 
-def test_heads_form_without_a_click_and_the_slider_leads_back_to_random_weights(
-    open_tab: OpenTab,
-) -> None:
+def test_heads_form_without_a_click_unless_no_motion_is_wanted(open_tab: OpenTab) -> None:
     tab = open_tab()
     where = tab.main.locator(".stage .where")
     expect(where).not_to_have_text(where.inner_text())
@@ -23,13 +21,13 @@ def test_heads_form_without_a_click_and_the_slider_leads_back_to_random_weights(
     tab.main.get_by_role("button", name="Play the training").click()
     expect(where).not_to_have_text(re.compile("^Step 0 of "))
 
-
-def test_who_wants_no_motion_finds_the_end_and_a_button_that_plays(open_tab: OpenTab) -> None:
-    tab = open_tab(reduced_motion="reduce")
-    where = tab.main.locator(".stage .where")
+    # without motion it shows the end and a button that plays
+    tab.page.emulate_media(reduced_motion="reduce")
+    tab.reload()
     expect(where).to_have_text(re.compile(r"^Step ([\d,]+) of \1$"))
     tab.main.get_by_role("button", name="Play the training").click()
     expect(where).not_to_have_text(re.compile(r"^Step ([\d,]+) of \1$"))
+    tab.page.emulate_media(reduced_motion="no-preference")
 
 
 def test_a_digit_is_read_at_each_stroke_and_at_each_time_of_the_training(

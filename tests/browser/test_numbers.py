@@ -17,7 +17,9 @@ def cell(tab: Tab, board: str, row: int, column: int) -> Locator:
     return tab.main.locator(f".sheet button{selector}")
 
 
-def test_the_numbers_answer_clicks_and_keys(open_tab: OpenTab) -> None:
+def test_the_numbers_answer_clicks_and_keys_and_a_link_opens_them_again(
+    open_tab: OpenTab,
+) -> None:
     tab = open_tab(ONE_HOT)
     expect(cell(tab, "weights", 2, 2)).to_have_text("0.47")
     cell(tab, "mask", 2, 0).click()
@@ -41,10 +43,8 @@ def test_the_numbers_answer_clicks_and_keys(open_tab: OpenTab) -> None:
     expect(cell(tab, "key", 0, 1)).to_have_class(re.compile(r"\blit\b"))
     expect(cell(tab, "query", 1, 0)).not_to_have_class(re.compile(r"\blit\b"))
 
-
-def test_the_step_of_the_learning_stays_in_sight_above_the_numbers(open_tab: OpenTab) -> None:
-    tab = open_tab("by-hand?stage=projections")
-    tab.page.set_viewport_size({"width": 1440, "height": 900})
+    # the slider over the learning stays in sight above the numbers
+    tab.goto("by-hand?stage=projections")
     step = tab.main.get_by_test_id("stSlider").filter(has_text="Training step")
     weights = tab.main.locator(".st-key-hand-overview figure").nth(3)
     expect(weights).to_contain_text("Weights")
@@ -55,9 +55,8 @@ def test_the_step_of_the_learning_stays_in_sight_above_the_numbers(open_tab: Ope
     expect(last).to_be_in_viewport()
     expect(step).to_be_in_viewport()
 
-
-def test_a_shared_link_opens_the_same_words_and_numbers(open_tab: OpenTab) -> None:
-    tab = open_tab("by-hand?words=old+tree&numbers-one=2&vectors=1,2;0.5,-1&mask=Causal")
+    # a shared link opens the same words and numbers
+    tab.goto("by-hand?words=old+tree&numbers-one=2&vectors=1,2;0.5,-1&mask=Causal")
     expect(cell(tab, "query", 1, 1)).to_have_text("−1.00")
     expect(cell(tab, "weights", 0, 1)).to_have_text("0.00")
     tab.main.get_by_text("Words, vectors, mask and scale").click()

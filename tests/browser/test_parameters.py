@@ -1,4 +1,4 @@
-"""Parameters: the table, its total to take away, and two models side by side."""
+"""Parameters: the table, its total to take away, and figures that need all of plotly."""
 
 import csv
 import re
@@ -46,26 +46,6 @@ def test_the_table_is_searched_unfolded_and_taken_away(open_tab: OpenTab, tmp_pa
     expect(tab.main.get_by_text("No module has “nothing like it” in its name.")).to_be_visible()
 
 
-def test_a_link_opens_two_models_side_by_side(open_tab: OpenTab) -> None:
-    tab = open_tab("parameters?show=gpt2-small&versus=gpt2-medium")
-    expect(tab.main.get_by_text("Layers: 24 instead of 12.")).to_be_visible()
-    expect(tab.main.get_by_text("354,823,168").first).to_be_visible()
-    expect(tab.page).to_have_url(re.compile("show=gpt2-small.*versus=gpt2-medium"))
-
-
-def test_a_link_to_a_model_that_does_not_exist_is_a_sentence(open_tab: OpenTab) -> None:
-    tab = open_tab("parameters?show=gpt9&versus=gpt2-small")
-    expect(tab.main.get_by_role("alert")).to_contain_text("show is “gpt9” in the link")
-
-
-def test_the_quadratic_growth_of_the_scores_is_drawn(open_tab: OpenTab) -> None:
-    tab = open_tab("parameters?show=gpt2-small")
-    tab.main.get_by_role("tab", name="Compute and memory").click()
-    lines = "node._fullData.filter(line => line.name === 'scores').map(line => Array.from(line.y))"
-    (scores,) = tab.plotly("costs-growth", lines)
-    assert scores[1] / scores[0] == pytest.approx(4)
-
-
 def test_all_of_plotly_comes_where_its_small_bundle_does_not_do(open_tab: OpenTab) -> None:
     tab = open_tab("positions")
     tab.await_plotly("positions-wavelengths", "node._fullData.length > 0")
@@ -73,5 +53,10 @@ def test_all_of_plotly_comes_where_its_small_bundle_does_not_do(open_tab: OpenTa
     tab.go_to("Understand", "Parameters")
     tab.await_plotly("parameters-treemap", "node._fullData[0].type === 'treemap'")
     assert tab.page.evaluate(LOADED) == ["plotly-cartesian.min.js", "plotly.min.js"]
+    # the scores grow with the square of the length
+    tab.main.get_by_role("tab", name="Compute and memory").click()
+    curve = "node._fullData.find(line => line.name === 'scores')"
+    lengths, scores = (tab.plotly("costs-growth", f"[...{curve}.{axis}]") for axis in "xy")
+    assert scores[1] / scores[0] == pytest.approx((lengths[1] / lengths[0]) ** 2)
     tab.go_to("Understand", "Positions")
     tab.await_plotly("positions-wavelengths", "node._fullData.length > 0")

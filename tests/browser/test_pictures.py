@@ -8,8 +8,6 @@ from PIL import Image, ImageDraw
 from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenTab
-from tests.browser.experiments import PICTURES
-from tests.browser.tab import link_of
 
 pytestmark = pytest.mark.browser
 
@@ -26,17 +24,9 @@ def one() -> bytes:
     return file.getvalue()
 
 
-def test_the_patches_of_a_fresh_run_can_be_looked_at(open_tab: OpenTab) -> None:
-    tab = open_tab(link_of(PICTURES))
-    tab.button("Start").click()
-    expect(tab.state("Finished")).to_be_visible()
-    tab.strip.get_by_role("link", name="Look inside").click()
-    expect(tab.main.locator(PATCHES)).to_be_visible()
-    expect(tab.main.get_by_role("gridcell")).to_have_count(8)
-    expect(tab.said("Model")).to_have_text(re.compile(r"^\d, with [\d.]+ %$"))
-
-
-def test_another_patch_can_ask(open_tab: OpenTab) -> None:
+def test_a_patch_asks_and_a_digit_of_ones_own_is_read_whichever_way_it_comes(
+    open_tab: OpenTab,
+) -> None:
     tab = open_tab(DIGITS)
     expect(tab.main.get_by_text("Mean attention per patch")).to_be_visible()
     tab.pick("Attention of which patch", "Patch 2,3")
@@ -48,9 +38,7 @@ def test_another_patch_can_ask(open_tab: OpenTab) -> None:
     picture.press("Enter")
     expect(tab.page).to_have_url(re.compile(r"patch=1(%2C|,)2"))
 
-
-def test_a_digit_of_ones_own_is_read_whichever_way_it_comes(open_tab: OpenTab) -> None:
-    tab = open_tab(DIGITS)
+    # a digit of one's own is uploaded
     tab.choose("Your own")
     expect(tab.main.get_by_text("Upload a picture")).to_be_visible()
     expect(tab.main.locator(PATCHES)).to_have_count(0)

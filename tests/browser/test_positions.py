@@ -1,4 +1,4 @@
-"""Positions: waves that a control bends, words that are shuffled, links to each view."""
+"""Positions: waves that a control bends, words that are shuffled, a run that is chosen."""
 
 import re
 
@@ -12,25 +12,15 @@ pytestmark = pytest.mark.browser
 SLOWEST = "Array.from(node._fullData[0].y).at(-1)"
 
 
-def test_another_base_changes_the_slowest_wave(open_tab: OpenTab) -> None:
+def test_a_base_bends_the_waves_words_are_shuffled_and_a_run_is_chosen(open_tab: OpenTab) -> None:
     tab = open_tab("positions")
     before = tab.plotly("positions-wavelengths", SLOWEST)
     base = tab.main.get_by_role("slider", name="Base").first
     base.press("ArrowLeft")
     tab.await_plotly("positions-wavelengths", f"{SLOWEST} < arg", before)
 
-
-def test_a_run_that_is_chosen_on_a_page_stands_above_it(open_tab: OpenTab) -> None:
-    tab = open_tab("positions?view=learned&run=recorded-korean")
-    look = tab.main.get_by_role("button", name=re.compile("Look at"))
-    said = re.search("“(.+)”", look.inner_text())
-    assert said is not None
-    look.click()
-    expect(tab.strip.get_by_text(said[1], exact=True)).to_be_visible()
-
-
-def test_shuffled_words_are_noticed_by_all_but_the_bag(open_tab: OpenTab) -> None:
-    tab = open_tab("positions?view=shuffle")
+    # shuffled words are noticed by all but the bag
+    tab.choose("Shuffle the words")
     said = tab.main.get_by_text(re.compile("^Shuffled: "))
     before = said.inner_text()
     changes = tab.plotly("positions-noticed", "Array.from(node._fullData[0].x)")
@@ -43,10 +33,10 @@ def test_shuffled_words_are_noticed_by_all_but_the_bag(open_tab: OpenTab) -> Non
     sentence.press("Enter")
     expect(tab.main.get_by_role("alert")).to_contain_text("Type at least one word")
 
-
-def test_the_link_says_the_view_by_name_and_an_older_link_is_understood(open_tab: OpenTab) -> None:
-    tab = open_tab("positions?positions-view=Rotary")
-    expect(tab.page).to_have_url(re.compile(r"\?view=rotary$"))
-    expect(tab.main.get_by_role("radio", name="Rotary")).to_be_checked()
-    other = open_tab("positions?view=upside-down")
-    expect(other.main.get_by_role("alert")).to_contain_text("view is “upside-down” in the link")
+    # a run that is chosen here stands above the page
+    tab.goto("positions?view=learned&run=recorded-korean")
+    look = tab.main.get_by_role("button", name=re.compile("Look at"))
+    name = re.search("“(.+)”", look.inner_text())
+    assert name is not None
+    look.click()
+    expect(tab.strip.get_by_text(name[1], exact=True)).to_be_visible()

@@ -10,19 +10,19 @@ from tests.browser.tab import LAST_STEP
 pytestmark = pytest.mark.browser
 
 
-def test_the_right_answer_marks_the_step(open_tab: OpenTab) -> None:
-    tab = open_tab("practice")
-    expect(tab.main.get_by_text("0 of 7 done")).to_be_visible()
-    tab.main.get_by_text("The test split", exact=True).click()
-    expect(tab.main.get_by_text("it can no longer test")).to_be_visible()
-    tab.main.get_by_text("The validation split", exact=True).click()
-    expect(tab.main.get_by_text("1 of 7 done")).to_be_visible()
-
-
-def test_the_guided_run_is_watched_where_it_was_started(
+def test_the_right_answer_marks_the_step_and_the_guided_run_is_watched(
     open_tab: OpenTab, server: AppServer
 ) -> None:
-    tab = open_tab("practice?step=train")
+    tab = open_tab("practice")
+    expect(tab.main.get_by_text("0 of 7 done")).to_be_visible()
+    answers = tab.main.get_by_test_id("stRadio")
+    answers.get_by_text("Test", exact=True).click()
+    expect(tab.main.get_by_text("it can no longer test")).to_be_visible()
+    answers.get_by_text("Validation", exact=True).click()
+    expect(tab.main.get_by_text("1 of 7 done")).to_be_visible()
+
+    # the guided run is watched where it was started
+    tab.goto("practice?step=train")
     tab.main.get_by_role("button", name="Train the guided run").click()
     run = server.hold()
     tab.await_plotly("practice-plain-loss", f"{LAST_STEP} >= 1")

@@ -154,9 +154,16 @@ def train(run, publication, step):
     publication.update(every=0.2)
 
 
-def test_any_web_server_will_do(published, watch) -> None:
+def test_any_web_server_will_do_and_may_go_and_come_back(published, watch) -> None:
     run, publication, server = published
+    name = '<img src=x onerror=alert(1)> & "quoted"'
+    RunStore(run.folder.parent, recorded=None).rename(run.id, name)
+    publication.run = RunStore(run.folder.parent, recorded=None).get(run.id)
+    publication.update(every=0.2)
     seen = watch(server.url)
+    expect(seen.page.get_by_role("heading", level=1)).to_have_text(name)
+    assert seen.page.title() == name
+    assert seen.page.locator("header img").count() == 0
     for step in (500, 600):
         train(run, publication, step)
         seen.await_step(step)
@@ -169,6 +176,36 @@ def test_any_web_server_will_do(published, watch) -> None:
     assert points[-2:] == [500, 600]
     with seen.page.expect_response(lambda one: one.url.endswith(STATE) and one.status == 304):
         pass  # nothing is new
+
+    # a hidden tab asks for nothing
+    seen.page.evaluate(
+        "() => { Object.defineProperty(document, 'hidden', { value: true, configurable: true });"
+        " document.dispatchEvent(new Event('visibilitychange')); }"
+    )
+    seen.page.wait_for_function("() => new Promise(done => setTimeout(() => done(true), 0))")
+    train(run, publication, 700)
+    asked = len(seen.answers)
+    seen.page.evaluate("() => new Promise(done => setTimeout(done, 1000))")  # five intervals
+    assert len(seen.answers) - asked <= 1  # one may have been under way
+    seen.page.evaluate(
+        "() => { delete document.hidden; document.dispatchEvent(new Event('visibilitychange')); }"
+    )
+    seen.await_step(700)
+
+    # a publisher that is silent is named, then a server that is away
+    long_ago = time.time() - 600
+    os.utime(publication.folder.path / STATE, (long_ago, long_ago))
+    seen.page.reload()
+    expect(seen.said).to_contain_text("Nothing new for 10 minutes")
+    server.close()
+    expect(seen.said).to_contain_text("No connection")
+    again = Plain(publication.folder.path, server.port)
+    try:
+        train(run, publication, 800)
+        seen.await_step(800)  # by itself
+        expect(seen.said).to_be_empty()
+    finally:
+        again.close()
 
 
 def test_it_is_scrubbed_and_another_head_and_example_are_chosen(published, watch) -> None:
@@ -190,58 +227,3 @@ def test_it_is_scrubbed_and_another_head_and_example_are_chosen(published, watch
     expect(page.get_by_role("button", name="Back to all heads")).to_be_visible()
     page.get_by_role("button", name="Switch theme").click()
     assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") != dark
-
-
-def test_a_server_that_goes_is_missed_and_one_that_comes_back_is_found(published, watch) -> None:
-    run, publication, server = published
-    seen = watch(server.url)
-    server.close()
-    expect(seen.said).to_contain_text("No connection")
-    again = Plain(publication.folder.path, server.port)
-    try:
-        train(run, publication, 500)
-        seen.await_step(500)  # by itself
-        expect(seen.said).to_be_empty()
-    finally:
-        again.close()
-
-
-def test_a_publisher_that_is_silent_is_told_of(published, watch) -> None:
-    _run, publication, server = published
-    long_ago = time.time() - 600
-    os.utime(publication.folder.path / STATE, (long_ago, long_ago))
-    seen = watch(server.url)
-    expect(seen.said).to_contain_text("Nothing new for 10 minutes")
-
-
-def test_a_tab_that_nobody_sees_asks_for_nothing(published, watch) -> None:
-    run, publication, server = published
-    seen = watch(server.url)
-    page = seen.page
-    page.evaluate(
-        "() => { Object.defineProperty(document, 'hidden', { value: true, configurable: true });"
-        " document.dispatchEvent(new Event('visibilitychange')); }"
-    )
-    page.wait_for_function("() => new Promise(done => setTimeout(() => done(true), 0))")
-    train(run, publication, 500)
-    asked = len(seen.answers)
-    page.evaluate(
-        "() => new Promise(done => setTimeout(done, 1000))"
-    )  # five times as long as each waits
-    assert len(seen.answers) - asked <= 1  # one may have been under way
-    page.evaluate(
-        "() => { delete document.hidden; document.dispatchEvent(new Event('visibilitychange')); }"
-    )
-    seen.await_step(500)
-
-
-def test_a_name_is_text_on_the_page(published, watch) -> None:
-    run, publication, server = published
-    name = '<img src=x onerror=alert(1)> & "quoted"'
-    RunStore(run.folder.parent, recorded=None).rename(run.id, name)
-    publication.run = RunStore(run.folder.parent, recorded=None).get(run.id)
-    publication.update(every=0.2)
-    seen = watch(server.url)
-    expect(seen.page.get_by_role("heading", level=1)).to_have_text(name)
-    assert seen.page.title() == name
-    assert seen.page.locator("header img").count() == 0

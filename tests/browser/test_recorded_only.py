@@ -78,14 +78,13 @@ def fits(page):
     )
 
 
-def test_the_first_screen_moves_and_every_run_plays_on_a_page_of_its_own(visit) -> None:
+def test_the_first_screen_moves_and_runs_play_on_pages_of_their_own(visit) -> None:
     page = visit(viewport=LAPTOP)
     hero = page.locator("#hero")
     assert hero.bounding_box()["y"] + hero.bounding_box()["height"] <= LAPTOP["height"]
     moves_by_itself(hero)  # it begins again and again
-    names = page.locator(".card h3 a").all_text_contents()
-    assert len(names) == 14
-    for name in names:
+    expect(page.locator(".card")).to_have_count(14)
+    for name in ("English to Korean, recorded", "Digits, recorded"):
         page.get_by_role("link", name=name, exact=True).last.click()
         expect(page.get_by_role("heading", level=1)).to_have_text(name)
         plays(page.locator("#stage"))
@@ -94,6 +93,20 @@ def test_the_first_screen_moves_and_every_run_plays_on_a_page_of_its_own(visit) 
         expect(page.locator(".stage .where")).to_have_text(ENDED)
         page.get_by_role("link", name="All recorded trainings").click()
         expect(page.locator(".card")).to_have_count(14)
+
+    # without motion the first screen is at rest
+    page.emulate_media(reduced_motion="reduce")
+    page.reload()
+    expect(page.locator("#hero .where")).to_have_text("Step 1,000 of 1,000")
+    page.wait_for_function("() => 'ready' in document.documentElement.dataset")
+    expect(page.get_by_role("button", name="Play the training")).to_have_count(1)
+
+    # a link to a run leads there, or says that it is not here
+    page.goto(page.url.split("?")[0] + "?run=recorded-digits")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Digits, recorded")
+    page = visit("?run=somebodys")
+    expect(page.locator("#unknown")).to_contain_text("is not here")
+    expect(page.locator(".card")).to_have_count(14)
 
 
 def test_a_card_plays_when_it_comes_into_sight_and_its_heads_are_no_buttons(visit) -> None:
@@ -118,28 +131,3 @@ def test_a_card_plays_when_it_comes_into_sight_and_its_heads_are_no_buttons(visi
     page.mouse.click(box["x"] + 30, box["y"] + 30)
     expect(page.locator("#tables table")).to_have_count(4)
     assert fits(page)
-
-
-def test_who_wants_no_motion_sees_the_end_at_rest(visit) -> None:
-    page = visit(reduced_motion="reduce")
-    expect(page.locator("#hero .where")).to_have_text("Step 1,000 of 1,000")
-    page.wait_for_function("() => 'ready' in document.documentElement.dataset")
-    expect(page.get_by_role("button", name="Play the training")).to_have_count(1)
-
-
-def test_a_link_of_the_whole_app_gets_a_sentence_and_a_way_on(visit) -> None:
-    page = visit("train")
-    expect(page.locator(".said")).to_contain_text("Only recorded trainings are shown here.")
-    expect(page.get_by_text("streamlit run app.py")).to_be_visible()
-    page.get_by_role("link", name="See the recorded trainings").click()
-    expect(page.locator(".card")).to_have_count(14)
-    assert all("404" in sentence for sentence in visit.wrong)  # what a browser says of any 404
-    visit.wrong.clear()
-
-
-def test_a_link_to_a_run_leads_there_or_says_that_it_is_not_here(visit) -> None:
-    page = visit("?run=recorded-digits")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Digits, recorded")
-    page = visit("?run=somebodys")
-    expect(page.locator("#unknown")).to_contain_text("is not here")
-    expect(page.locator(".card")).to_have_count(14)

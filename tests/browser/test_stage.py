@@ -8,8 +8,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.conftest import OpenTab
-from tests.browser.experiments import LONG
-from tests.browser.tab import Tab, link_of
+from tests.browser.tab import Tab
 
 pytestmark = pytest.mark.browser
 
@@ -44,7 +43,7 @@ def at_step(of: Locator, step: str) -> dict[str, object]:
     return shown(of)
 
 
-def test_all_of_a_run_is_on_one_screen_and_moves_with_the_scrubber(open_tab: OpenTab) -> None:
+def test_a_run_is_on_one_screen_and_moves_with_the_scrubber(open_tab: OpenTab) -> None:
     tab = open_tab("train?run=recorded-korean", viewport=PROJECTOR)
     found = stage(tab)
     for name in (".figures", ".chart canvas", ".head canvas", ".answers .row", ".moment", ".foot"):
@@ -67,7 +66,6 @@ def test_all_of_a_run_is_on_one_screen_and_moves_with_the_scrubber(open_tab: Ope
     assert at_step(found, "1,000") == end
 
     # maps between two snapshots are mixed and said to be
-    found = stage(tab)
     between = found.get_by_text("Interpolated")
     expect(between).to_have_css("opacity", "0")
     scrubber(found).evaluate(
@@ -92,9 +90,9 @@ def test_all_of_a_run_is_on_one_screen_and_moves_with_the_scrubber(open_tab: Ope
     expect(found.locator(".head").first).to_be_visible()
     expect(found.locator(".which")).to_contain_text("Example 2")
 
-
-def test_words_of_heads_and_the_scrubber_on_a_phone(open_tab: OpenTab) -> None:
-    tab = open_tab("train?run=recorded-korean", viewport={"width": 1440, "height": 900})
+    # words of heads give way on a phone
+    tab.reload()
+    tab.page.set_viewport_size({"width": 1440, "height": 900})
     found = stage(tab)
     mean = found.get_by_text("Labels: mean of 2 examples.")
     expect(found.locator(".what", has_text="aligns").first).to_be_visible()
@@ -106,8 +104,7 @@ def test_words_of_heads_and_the_scrubber_on_a_phone(open_tab: OpenTab) -> None:
     expect(names.last).to_be_visible()
     expect(names.last).to_have_text(re.compile("3.*4"))
 
-    # on a phone the scrubber stays in sight and a head opens under the finger
-    found = stage(tab)
+    # the scrubber stays in sight and a head opens under the finger
     head = found.locator(".head").nth(1)
     head.scroll_into_view_if_needed()
     expect(scrubber(found)).to_be_in_viewport()
@@ -115,9 +112,9 @@ def test_words_of_heads_and_the_scrubber_on_a_phone(open_tab: OpenTab) -> None:
     expect(found.locator(".large canvas")).to_be_in_viewport(ratio=0.5)
     expect(scrubber(found)).to_be_in_viewport()
 
-
-def test_the_first_map_has_its_words_where_rows_are_tall_enough(open_tab: OpenTab) -> None:
-    tab = open_tab("train?run=recorded-causal-mask", viewport={"width": 1440, "height": 900})
+    # the first map has its words where rows are tall enough
+    tab.page.set_viewport_size({"width": 1440, "height": 900})
+    tab.goto("train?run=recorded-causal-mask")
     found = stage(tab)
     axes, first = found.locator("canvas.axes"), found.locator(".head canvas").first
     expect(axes).to_be_visible()
@@ -129,29 +126,8 @@ def test_the_first_map_has_its_words_where_rows_are_tall_enough(open_tab: OpenTa
     assert outer["y"] + 12 < inner["y"]
     assert abs(outer["y"] + outer["height"] - inner["y"] - inner["height"]) <= 1
 
-
-def test_new_snapshots_append_and_who_scrubbed_back_stays_there(open_tab: OpenTab) -> None:
-    tab = open_tab(link_of(LONG), viewport=PROJECTOR)
-    tab.button("Start").click()
-    tab.await_step(2)
-    found = stage(tab)
-    slider = scrubber(found)
-    follow = found.get_by_role("button", name="Follow the training")
-
-    def await_frames(more: int) -> int:
-        handle = slider.element_handle()
-        assert handle is not None
-        tab.page.wait_for_function("([one, n]) => Number(one.max) >= n", arg=[handle, more])
-        return int(slider.get_attribute("max") or 0)
-
-    n = await_frames(2)
-    expect(follow).to_be_hidden()
-    slider.press("Home")
-    expect(follow).to_be_visible()
-    n = await_frames(n + 1)
-    expect(slider).to_have_attribute("aria-valuetext", "step 0")
-    tab.page.set_viewport_size(PHONE)
-    expect(follow).to_be_in_viewport(ratio=1)
-    follow.click()
-    expect(follow).to_be_hidden()
-    expect(slider).not_to_have_attribute("aria-valuetext", "step 0")
+    # no browser translates a run's badge or its figures
+    for selector in (".stMarkdownBadge", ".main-svg"):
+        part = tab.page.locator(selector).first
+        expect(part).to_be_visible()
+        expect(part).to_have_attribute("translate", "no")

@@ -26,7 +26,7 @@ def test_a_sweep_is_begun_stopped_gone_on_with_and_given_more_trials(
     tab.main.get_by_role("radio", name="Random").click()
     tab.settle()
     number(tab, "Steps per run", 200)
-    number(tab, "Max. runs", 3)
+    number(tab, "Max. runs", 2)
     start = tab.main.get_by_role("button", name="Start sweep")
     expect(start).to_be_enabled()
     start.click()
@@ -34,7 +34,7 @@ def test_a_sweep_is_begun_stopped_gone_on_with_and_given_more_trials(
     head = heads.first  # while the page is drawn anew, the one before it still stands there
     badge = tab.main.locator(".stMarkdownBadge")
     expect(badge).to_contain_text("running")
-    expect(head).to_have_text("1 of up to 3 runs")
+    expect(head).to_have_text("1 of up to 2 runs")
     expect(tab.main.get_by_test_id("stDataFrame")).to_be_visible()
     tab.main.get_by_role("button", name="Stop sweep").click()
     expect(badge).to_contain_text("stopped")
@@ -43,16 +43,16 @@ def test_a_sweep_is_begun_stopped_gone_on_with_and_given_more_trials(
     tab.reload()
     go_on.click()
     expect(badge).to_contain_text("finished")
-    expect(head).to_have_text("3 of up to 3 runs")
+    expect(head).to_have_text("2 of up to 2 runs")
     expect(tab.main.get_by_text(re.compile(r"Best: trial \d"))).to_be_visible()
     expect(tab.main.get_by_text("Each line is a trial")).to_be_visible()
     tab.main.get_by_text("Change ranges or add trials").click()
     change = tab.main.get_by_test_id("stExpander")
-    number(tab, "Max. runs", 4, change)
+    number(tab, "Max. runs", 3, change)
     change.get_by_role("button", name="Apply changes").click()
-    expect(head).to_have_text("4 of up to 4 runs")
+    expect(head).to_have_text("3 of up to 3 runs")
     expect(badge).to_contain_text("finished")
     expect(heads).to_have_count(1)
     runs = server.store.list()
     mine = [run for run in runs if not run.meta.recorded]
-    assert [run.status.state for run in mine] == ["finished"] * 4
+    assert [run.status.state for run in mine] == ["finished"] * 3

@@ -31,7 +31,11 @@ def pair(
             patch.setenv(name, value)
         fsspec.filesystem("s3", skip_instance_cache=True).mkdir(s3.BUCKET)
         near = "localhost,127.0.0.1"
-        environment = {"TFM_RUNS_URL": f"s3://{s3.BUCKET}/runs", "no_proxy": near}
+        environment = {
+            "TFM_RUNS_URL": f"s3://{s3.BUCKET}/runs",
+            "TFM_WARM_WORKERS": "0",
+            "no_proxy": near,
+        }
         one = servers.start(tmp_path_factory.mktemp("one"), environment)
         try:
             two = servers.start(tmp_path_factory.mktemp("two"), environment)

@@ -51,9 +51,8 @@ def test_steps_heads_and_the_textbook_example(open_tab: OpenTab) -> None:
     expect(tab.main.get_by_text("One pair's numbers").first).to_be_visible()
     expect(tab.page).to_have_url(re.compile("walk-source=book"))
 
-
-def test_a_shape_is_hidden_until_it_is_predicted(open_tab: OpenTab) -> None:
-    tab = open_tab("walk?walk-source=book&step=8")
+    # a shape is hidden until it is predicted
+    tab.goto("walk?walk-source=book&step=8")
     expect(tab.main.get_by_text("(128, 8, 28, 64)").first).to_be_visible()
     hidden = tab.main.get_by_text("( ? )")
     expect(hidden).to_be_visible()
@@ -65,16 +64,6 @@ def test_a_shape_is_hidden_until_it_is_predicted(open_tab: OpenTab) -> None:
     expect(tab.main.get_by_text(re.compile("^Right. It is"))).to_be_visible()
     expect(tab.main.get_by_text("0 of 1 right on the first try.")).to_be_visible()
     expect(hidden).to_have_count(0)
-
-
-def test_a_step_and_a_block_that_do_not_exist_are_sentences(open_tab: OpenTab) -> None:
-    tab = open_tab("walk?show=bert-base&step=40&block=13")
-    alerts = tab.main.get_by_role("alert")
-    expect(
-        alerts.filter(has_text="block is “13” in the link, but must be from 1 to 12")
-    ).to_be_visible()
-    expect(alerts.filter(has_text="step is “40” in the link")).to_be_visible()
-    at_step(tab, "17 · The whole forward pass")
 
 
 def test_a_block_of_a_captioner_leads_to_where_its_words_look(open_tab: OpenTab) -> None:

@@ -22,10 +22,24 @@ COVERING = """[...node.querySelectorAll('.textpoint text')]
     .filter((one, place, all) => all.slice(0, place).some(other =>
         one.left < other.right && other.left < one.right
         && one.top + 3 < other.bottom && other.top + 3 < one.bottom)).length"""
+BLUES = {"light": "rgb(31, 106, 168)", "dark": "rgb(109, 179, 234)"}
+GREYS = {"light": "rgb(94, 100, 107)", "dark": "rgb(163, 168, 176)"}
+COLOUR = "node => { const look = getComputedStyle(node); return [look.color, look.opacity]; }"
 
 
-def test_merges_make_fewer_chips(open_tab: OpenTab) -> None:
+def test_merges_make_fewer_chips_and_what_is_chosen_can_be_read_in_both_themes(
+    open_tab: OpenTab,
+) -> None:
     tab = open_tab("words")
+    for theme in ("light", "dark"):
+        tab.page.emulate_media(color_scheme=theme)
+        for where, colour in {
+            "[role=radio][aria-checked=true] p": BLUES[theme],
+            "[data-testid=stSliderThumbValue]": BLUES[theme],
+            "[data-testid=stCaptionContainer]": GREYS[theme],
+        }.items():
+            expect(tab.main.locator(where).first).to_have_css("color", colour)
+            assert tab.main.locator(where).first.evaluate(COLOUR) == [colour, "1"], where
     chips = tab.main.locator(".tfm-tokens .chip")
     slider = tab.main.get_by_role("slider", name="Merges")
     slider.press("Home")
@@ -37,9 +51,8 @@ def test_merges_make_fewer_chips(open_tab: OpenTab) -> None:
     tab.settle()
     assert chips.count() < characters
 
-
-def test_bad_input_gets_its_sentence_and_stays(open_tab: OpenTab) -> None:
-    tab = open_tab("words?view=batch")
+    # bad input gets its sentence and stays
+    tab.choose("Ids and padding")
     box = tab.main.get_by_role("textbox", name="Your sentences")
     box.fill("a\n" * 9)
     box.press("Control+Enter")
@@ -61,8 +74,8 @@ def test_words_move_and_the_axes_stay(open_tab: OpenTab) -> None:
     assert tab.plotly(FIGURE, RANGES) == ranges
     assert tab.drawn == before, "playing asks the server"
 
-
-def test_no_word_stands_on_another(open_tab: OpenTab) -> None:
-    tab = open_tab(MOVING, viewport={"width": 390, "height": 844})
+    # no word stands on another on a phone
+    tab.page.set_viewport_size({"width": 390, "height": 844})
+    tab.reload()
     tab.await_plotly(FIGURE, "node.querySelectorAll('.textpoint text').length > 50", None)
     tab.await_plotly(FIGURE, f"{COVERING} === 0", None)
