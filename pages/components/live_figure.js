@@ -58,7 +58,7 @@ function parsed(state) {
 function chosen(state) {
   const { node, plotly, loaded } = state;
   if (plotly !== loaded) {
-    if (node.data) plotly.purge(node);
+    if (node.data) (plotly ?? loaded).purge(node); // without one, an earlier draw of this node left it
     Object.assign(state, { plotly: loaded, config: undefined, listening: false });
   }
   return loaded;
@@ -245,11 +245,11 @@ function mount(parentElement) {
 }
 
 // Every draw of the page brings every figure of it; one that follows an animation may have moved on.
-function isShown({ node, many, data, drawn }) {
-  return isDrawn({ node, many }) && !data.follows && ["figure", "name", "save"].every((part) => data[part] === drawn?.[part]);
+function isShown({ node, many, plotly, data, drawn }) {
+  return isDrawn({ node, many, plotly }) && !data.follows && ["figure", "name", "save"].every((part) => data[part] === drawn?.[part]);
 }
 
-const isDrawn = ({ node, many }) => Boolean(node.data || many);
+const isDrawn = ({ node, many, plotly }) => Boolean((plotly && node.data) || many);
 
 async function refresh(state) {
   if (state.busy) {
@@ -337,7 +337,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     state.sight.disconnect();
     state.unfollow();
     clearManyLines(state);
-    if (state.node.data) state.plotly.purge(state.node);
+    if (state.node.data) state.plotly?.purge(state.node);
     nodes.delete(parentElement);
   };
 }
