@@ -123,7 +123,7 @@ def test_smoothing_is_held_to_be_less_sure_only_where_it_is():
     sure = result(confidence=0.998, loss=0.004)
     found = findings.smoothed(sure, result("smooth", confidence=0.9, loss=0.11))
     assert found.kind == "unsure"
-    assert "90.0% on average, against 99.8%" in found.sentence
+    assert "90.0% on average, not 99.8%" in found.sentence
     assert "0.110 against 0.004" in found.sentence
     found = findings.smoothed(sure, result("smooth", confidence=0.995, loss=0.002))
     assert found.kind == "same"
@@ -134,7 +134,7 @@ def test_smoothing_is_held_to_be_less_sure_only_where_it_is():
 
 @pytest.mark.parametrize(
     ("second", "words"),
-    [(0.8, "puts 80%"), (0.1, "nearly equal"), (0.31, "both put as much")],
+    [(0.8, "puts 80%"), (0.1, "look alike"), (0.31, "both put as much")],
 )
 def test_another_scale_is_seen_in_how_sharply_attention_begins(second, words):
     found = findings.sharpened(result(sharpness=0.3), result("other", sharpness=second))

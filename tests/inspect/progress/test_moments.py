@@ -69,7 +69,7 @@ def curved(store, *events, steps=(0, 100, 200)):
 def test_a_head_that_begins_to_align_is_named_with_its_share(store):
     found = attending(store, [even, even, even], [even, perfect, even])
     assert "layer 1, head 2 now puts 100 % of its attention on the keys" in found[100]
-    assert found[0] == "The weights are random: each answer is a guess."
+    assert found[0] == "The weights are random."
 
 
 def test_heads_that_align_together_are_counted(store):
@@ -201,7 +201,7 @@ def test_answers_are_counted_from_the_first_one(store):
     snapshots = [of_digits(step, 2 / 16, n) for step, n in ((0, 0), (50, 1), (90, 1), (300, 3))]
     found = told(run_of(store, vit_experiment(), pictures(), snapshots))
     assert found == {
-        0: "The weights are random: each answer is a guess.",
+        0: "The weights are random.",
         50: "The first of the 3 examples is right: “4”.",
         300: "All 3 examples are right.",
     }

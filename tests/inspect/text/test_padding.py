@@ -48,7 +48,7 @@ def test_a_length_without_room_for_a_word_is_said():
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("\n \n", "no sentence"),
+        ("\n \n", "at least one sentence"),
         ("a\n" * 9, "9 sentences; the limit is 8"),
         ("short\n" + "w " * 33, "Sentence 2 has 33 words; the limit is 32"),
     ],
