@@ -42,7 +42,7 @@ def test_a_model_is_trained_reads_and_writes(open_tab: OpenTab) -> None:
     tab.button("Write one token").click()
     expect(tab.main.get_by_text("1 of 80 tokens")).to_be_visible()
     expect(tab.main.locator(".tfm-gpt.text").first.locator(".own")).to_have_count(1)
-    tab.button("Continue").click()
+    tab.button("Write the rest").click()
     expect(tab.main.get_by_text(re.compile(r"(of the first sample|has ended)"))).to_be_visible()
     expect(tab.button("Restart")).to_be_enabled()
     tab.button("Restart").click()
