@@ -130,5 +130,5 @@ def test_a_run_without_weights_says_so(tmp_path: Path) -> None:
     run = constructed_run(RunStore(tmp_path, recorded=None), text_experiment())
     with pytest.raises(ValueError, match="no checkpoint"):
         steps_of(run)
-    with pytest.raises(ValueError, match="No weights of step 2"):
+    with pytest.raises(ValueError, match="Step 2 has no saved weights"):
         weights_mark(run, 2)

@@ -111,7 +111,7 @@ def write(
     for id in forced.values():
         if id >= len(source.vocabulary) or id in source.never:
             raise StudentError(
-                N_("This model writes tokens up to {most}, not {id}."),
+                N_("Token {id} can't be written: this model writes tokens up to {most}."),
                 id=id,
                 most=len(source.vocabulary) - 1,
             )
