@@ -16,7 +16,7 @@ const APART = { x: 14, y: 11 }; // pixels between two tokens of an axis, at leas
 
 function draw(state) {
   const { node, data } = state;
-  if (!node.isConnected || !data) return Promise.resolve();
+  if (!node.isConnected || !data || nodes.get(state.parent) !== state) return Promise.resolve();
   state.drawn = data;
   const figure = parsed(state);
   state.parsed = null;
@@ -212,7 +212,7 @@ export const weighed = (text, weight) => text.replace(/<span>[^<]*<\/span>/, `<s
 
 function follow(state, frame) {
   const { node, data } = state;
-  if (!frame || frame.isBetween || !data?.follows || !node.data || state.busy) return;
+  if (!frame || frame.isBetween || !data?.follows || !state.plotly || !node.data || state.busy) return;
   const { values, rows, columns } = frame;
   const z = Array.from({ length: rows }, (_row, i) => Array.from(values.subarray(i * columns, (i + 1) * columns), (v) => (Number.isNaN(v) ? null : v)));
   const { hovertext } = node.data[0];
