@@ -22,7 +22,7 @@ from tfm_core.inspect.experiments import DEMONSTRATIONS
 from tfm_core.inspect.experiments.catalogue import BY_THEME
 from tfm_core.inspect.experiments.demonstration import THEMES, Arm, Demonstration
 from tfm_core.inspect.experiments.demonstration import question as question_of
-from tfm_core.inspect.experiments.result import ExperimentRuns, RunIndex, missing
+from tfm_core.inspect.experiments.result import ExperimentRuns, missing
 from tfm_core.runs.run import Run
 
 EXPERIMENT = parameters.named(
@@ -41,18 +41,15 @@ class ExperimentsView:
     experiment: str = view_link.linked(EXPERIMENT)
 
 
-def choose(index: RunIndex) -> Demonstration:
-    """Choose an experiment; those whose runs are all trained are ticked."""
-    trained = {name for name, each in DEMONSTRATIONS.items() if index.of(each).is_whole}
+def choose() -> Demonstration:
+    """Choose an experiment."""
 
     def label(name: str) -> str:
-        tick = "✓ " if name in trained else ""
-        each = DEMONSTRATIONS[name]
-        return f"{tick}{_(_THEME_LABELS[each.name])}: {_(each.title)}"
+        return f"{_(_THEME_LABELS[name])}: {_(DEMONSTRATIONS[name].title)}"
 
     problem = view_link.receive(EXPERIMENT)
     name = st.selectbox(
-        _("Experiment (✓ trained)"),
+        _("Experiment"),
         EXPERIMENT.names,
         format_func=label,
         key=EXPERIMENT.key,

@@ -13,9 +13,8 @@ from tfm_core.inspect.experiments.result import RunIndex
 
 def page() -> None:
     show.header("experiments")
-    index = RunIndex(visitors.at_hand())
-    chosen = opened.choose(index)
-    trained = index.of(chosen)
+    chosen = opened.choose()
+    trained = RunIndex(visitors.at_hand()).of(chosen)
     is_live = comparison.is_live(trained.runs)
     tick = comparison.TICK if is_live else None
     st.fragment(opened.draw, run_every=tick)(chosen, trained, is_live)

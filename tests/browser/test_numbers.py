@@ -79,9 +79,7 @@ def test_tensors_show_a_famous_error_and_a_product(open_tab: OpenTab) -> None:
     tab.button("View of a transposed tensor").click()
     expect(tab.main.get_by_role("alert")).to_contain_text("is not contiguous")
     expect(tab.main.get_by_text("RuntimeError: view size is not compatible")).to_be_visible()
-    tab.main.get_by_role("button", name="reshape", exact=True).or_(
-        tab.main.get_by_role("radio", name="reshape", exact=True)
-    ).click()
+    tab.pick("Operation", "reshape")
     expect(tab.main.get_by_role("alert").filter(has_text="refuses")).to_have_count(0)
     expect(facts.nth(1)).to_contain_text("shape (2, 6)")
 
