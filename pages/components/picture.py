@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pages.components.component import component, is_name, pack_bytes
+from pages.components.component import component, is_name, is_whole, pack_bytes
 from pages.i18n import _
 from tfm_core.inspect.picture import N_ANSWERS, Picture, Stage, pooled_columns, stages
 from tfm_core.plots.heads.attention import DIVERGING, MASKED, SCALES
@@ -42,8 +42,10 @@ def draw(
     known = frozenset(codes.values())
 
     def stepped(value: object) -> None:
-        if isinstance(value, list) and tuple(value) in steps:
-            on_step(*value)
+        if isinstance(value, list) and len(value) == 2 and isinstance(value[0], str):
+            name, block = value
+            if is_whole(block) and (name, block) in steps:
+                on_step(name, block)
 
     def knocked(value: object) -> None:
         if is_name(value, known):

@@ -40,7 +40,9 @@ def test_a_copied_link_opens_the_same_configuration_and_sessions_stay_separate(
     other = open_tab(link.removeprefix(f"{tab.url}/"))
     expect(number(other, HEADS)).to_have_value("2")
     expect(number(other, STEPS)).to_have_value("123")
-    expect(other.main.get_by_role("radio", name="Vision Transformer")).to_be_checked()
+    expect(other.main.get_by_role("combobox", name="Model family")).to_have_value(
+        "Vision Transformer"
+    )
     set_number(tab, STEPS, 77)
     expect(tab.page).to_have_url(re.compile(r"training\.steps=77\b"))
     other.reload()

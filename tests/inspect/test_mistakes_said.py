@@ -52,7 +52,7 @@ def test_a_decoder_is_causal_in_words_only_where_it_is():
     assert "the causal mask hides the future" in said["causal"].look_for
     for name in ("none", "transposed"):
         assert "hides the future" not in said[name].look_for
-        assert "mistake" in said[name].help
+        assert "Mistake" in said[name].help
 
 
 @pytest.mark.parametrize("name", SCALES)

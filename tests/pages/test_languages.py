@@ -15,6 +15,7 @@ from pages.ui.navigation import page_table
 from pages.ui.runs import runs_access
 from tests.pages import pseudo
 from tfm_core import sentences
+from tfm_core.inspect.tensors.operations import OPERATIONS
 
 Open = Callable[..., AppTest]
 WORDS = {"body", "label", "help", "placeholder", "options", "title", "caption", "text", "content"}
@@ -33,6 +34,8 @@ EXCEPTIONS = (  # what stays as it is in every language
 DIAGRAM = (  # the nodes of the diagram are drawn in English
     r"Picture|Patches of .*|Encoder blocks? .*|LayerNorm behind .*|Mean of .*|Linear|Logits|Class.*"
 )
+OF_PAGES = {"build": [DIAGRAM], "tensors": [re.escape(name) for name in OPERATIONS]}
+"""Page -> what else stays as it is: the names of functions are code."""
 
 
 @pytest.fixture(scope="module")
@@ -127,9 +130,7 @@ def test_page_changes_its_language_while_it_runs(
     app.run()
     assert not app.exception
     other = [text for text in drawn(app) if is_sentence(text)]
-    may_stay = re.compile(
-        "|".join([*EXCEPTIONS, *([DIAGRAM] if name == "build" else [])]), re.DOTALL
-    )
+    may_stay = re.compile("|".join([*EXCEPTIONS, *OF_PAGES.get(name, [])]), re.DOTALL)
     kept = [text for text in other if not ({"⟦", "⟧"} & set(text) or may_stay.fullmatch(text))]
     assert 1 - len(kept) / len(other) >= FLOOR, kept
     # AppTest asks the page for the words of its options outside of the session

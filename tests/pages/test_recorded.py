@@ -14,8 +14,8 @@ from tfm_core.runs.store import RECORDED
 RUN_PAGES = ("train", "attention", "walk", "words", "training_step")
 COLD = [  # the page's link, what of the recorded run is in sight, its own button
     ("before", {}, "RNN, additive attention (2015)", "before-train"),
-    ("encoders", {}, "Sentiment, recorded", "encoders-sentiment-own"),
-    ("encoders", {"view": "blanks"}, "Masked words, recorded", "encoders-masked-words-own"),
+    ("encoders", {}, "This trained model comes with the app", "encoders-sentiment-own"),
+    ("encoders", {"view": "blanks"}, "This trained model comes with the app", "encoders-masked-words-own"),
     ("gpt", {}, "A GPT of sentences, recorded", "gpt-language-own"),
     ("captions", {}, "Pictures to words, recorded", "captions-own"),
     ("knockouts", {}, "English to Korean, recorded", "knockouts-own"),
@@ -80,7 +80,7 @@ def test_what_cls_and_patches_know_is_measured_cold_without_a_download(
     app = open_page("encoders/page.py", view="patches")
     assert not app.error
     shown = said(app)
-    assert "The notebook’s ViT, recorded" in shown
+    assert "This trained model comes with the app" in shown
     assert "the CLS token" in shown
     assert "not on this computer" in shown
     assert app.button(key="encoders-vit-digits-own")

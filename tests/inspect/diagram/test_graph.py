@@ -147,32 +147,32 @@ def test_equations_follow_norm_activation_and_positions():
 
 def test_differences_are_said_in_words():
     said = " ".join(differences(ARCHITECTURES["gpt2-small"], ARCHITECTURES["gpt2-medium"]))
-    assert "d_model: 1,024 instead of 768." in said
-    assert "Layers: 24 instead of 12." in said
-    assert "2.85 times the parameters: 354,823,168 instead of 124,439,808." in said
+    assert "d_model: 1,024, not 768." in said
+    assert "Layers: 24, not 12." in said
+    assert "2.85 times the parameters: 354,823,168, not 124,439,808." in said
 
 
 def test_norms_bends_and_sources_differ_in_words():
     said = " ".join(differences(ARCHITECTURES["bert-base"], ARCHITECTURES["gpt2-small"]))
-    assert "Norm epsilon: 1e-05 instead of 1e-12." in said
-    assert "Activation: gelu_tanh instead of gelu." in said
-    assert "Reads a source: no instead of yes." in said
+    assert "Norm epsilon: 1e-05, not 1e-12." in said
+    assert "Activation: gelu_tanh, not gelu." in said
+    assert "Has a source: no, not yes." in said
 
 
 def test_a_longest_sequence_is_said_only_of_a_table_of_positions():
     base, bert, gpt = (ARCHITECTURES[name] for name in ("transformer-base", "bert-base", "gpt2-xl"))
     said = " ".join(differences(base, bert))
     assert "512 instead of 64" not in said
-    table = "BERT-base has a table of 512 positions; Transformer base (2017) has no limit."
+    table = "Longest sequence: BERT-base has 512 positions; Transformer base (2017) has no limit."
     assert table in said
     assert table in " ".join(differences(bert, base))
-    assert "Longest sequence: 1,024 instead of 512." in differences(bert, gpt)
+    assert "Longest sequence: 1,024, not 512." in differences(bert, gpt)
     assert not [s for s in differences(base, ARCHITECTURES["transformer-big"]) if "Longest" in s]
 
 
 def test_a_model_without_a_padding_token_is_said_to_have_none():
     bert, gpt, base = (ARCHITECTURES[name] for name in ("bert-base", "gpt2-xl", "transformer-base"))
-    assert "Id of the padding token: none instead of 0." in differences(bert, gpt)
+    assert "Id of the padding token: none, not 0." in differences(bert, gpt)
     assert not [said for said in differences(base, bert) if "padding" in said]
 
 

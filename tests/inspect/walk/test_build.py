@@ -182,7 +182,7 @@ def test_a_position_is_counted_from_0_and_its_token_is_named():
     assert f"query 2, “{token}”," in found.question.text
     mask = looked.cache["decoder.layers.0.self_attention.mask"]
     assert int(found.question.answer) == int(mask[1, 0, 2].sum()) == 3
-    assert "counted from 0" in found.question.why_not(2)
+    assert "from 0" in found.question.why_not(2)
 
 
 def test_every_step_has_a_name_and_shows_the_functions_of_its_code(looked_at):

@@ -173,7 +173,7 @@ def test_two_models_are_compared_in_words(open_page):
     app.selectbox(key="model-choice").set_value("gpt2-small").run()
     app.selectbox(key="model-compare").set_value("gpt2-medium").run()
     assert not app.exception
-    assert "Layers: 24 instead of 12." in said(app)
+    assert "Layers: 24, not 12." in said(app)
 
 
 def test_the_table_can_be_searched(open_page):
@@ -261,7 +261,8 @@ def test_the_memory_of_a_step_is_the_one_that_the_train_page_says(open_page, nam
     run_time.wait()
     app.run()
     assert not app.exception
-    assert f"({expected} per step)" in said(app)
+    needs = next(one for one in app.markdown if "** disk" in one.value)
+    assert expected in needs.help
     assert "** disk" in said(app)
 
 

@@ -172,7 +172,7 @@ def test_a_configuration_of_before_that_holds_its_text_opens_and_can_be_made_a_s
     app.session_state["draft"] = Draft(values)
     app.run()
     assert not app.exception
-    assert "Part of the configuration" in said(app)
+    assert "The configuration contains this text" in said(app)
     assert "does not contain your pasted text" in part_of(app, "copy_link").json
     assert app.text_area(key="corpus-text").value == text
     app.button(key="corpus-text-keep").click().run()
