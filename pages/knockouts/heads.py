@@ -57,7 +57,7 @@ def offer(run: Run, measurement: Measurement, *, is_measured: bool) -> None:
             type="primary",
             icon=":material/grid_view:",
             key="knockouts-measure",
-            on_click=state.request,
+            on_click=state.enqueue,
             args=("heads", measurement.of(run)),
         )
         st.caption(_("Numbers are heads."), width="content")
@@ -154,7 +154,7 @@ def pruning(run: Run, measurement: Measurement) -> None:
             type="primary",
             icon=":material/content_cut:",
             key="knockouts-prune",
-            on_click=state.request,
+            on_click=state.enqueue,
             args=("pruning", question),
         )
         return

@@ -66,7 +66,7 @@ def _draw(run: Run) -> None:
     shown_run.recorded_note(run, key="knockouts")
     if is_next and not importances:  # what is above is visible meanwhile
         heads.measured_heads(run, measurement, bar)
-        state.request("heads", question)
+        state.enqueue("heads", question)
         draw_anew()
 
 

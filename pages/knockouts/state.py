@@ -66,8 +66,8 @@ def can_undo() -> bool:
     return bool(st.session_state.get(_PAST))
 
 
-def request(measurement: str, question: Question) -> None:
-    """Request a measurement of ``heads`` or ``pruning``, which takes seconds."""
+def enqueue(measurement: str, question: Question) -> None:
+    """Queue a measurement of ``heads`` or ``pruning``, which takes seconds."""
     st.session_state.setdefault(_REQUESTED, set()).add((measurement, question))
 
 

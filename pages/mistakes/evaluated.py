@@ -50,7 +50,7 @@ class Evaluations:
         self._lock = threading.Lock()
         self._jobs: OrderedDict[_Key, Job] = OrderedDict()
 
-    def request(self, run: Run, step: int) -> Job:
+    def enqueue(self, run: Run, step: int) -> Job:
         """Return the job of a step's weights, cached or new.
 
         Raises ValueError, in a sentence, without such weights or if too many jobs wait.
@@ -121,7 +121,7 @@ def answers(run: Run, step: int) -> Answers | None:
     if job_before is not None and before == wanted and job_before.future.done():
         job = job_before  # a failed one too: restarted, it would fail again
     else:
-        job = evaluations().request(run, step)
+        job = evaluations().enqueue(run, step)
         if job_before is not None and job_before is not job:
             evaluations().cancel(job_before)
     try:

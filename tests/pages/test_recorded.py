@@ -15,7 +15,12 @@ RUN_PAGES = ("train", "attention", "walk", "words", "training_step")
 COLD = [  # the page's link, what of the recorded run is in sight, its own button
     ("before", {}, "RNN, additive attention (2015)", "before-train"),
     ("encoders", {}, "This trained model comes with the app", "encoders-sentiment-own"),
-    ("encoders", {"view": "blanks"}, "This trained model comes with the app", "encoders-masked-words-own"),
+    (
+        "encoders",
+        {"view": "blanks"},
+        "This trained model comes with the app",
+        "encoders-masked-words-own",
+    ),
     ("gpt", {}, "A GPT of sentences, recorded", "gpt-language-own"),
     ("captions", {}, "Pictures to words, recorded", "captions-own"),
     ("knockouts", {}, "English to Korean, recorded", "knockouts-own"),

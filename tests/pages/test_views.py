@@ -57,6 +57,7 @@ POSITION = st.integers(0, selection_link.MAX_TOKENS - 1)
 CODES = ["encoder.1.self.2", "decoder.2.ff.norm", "decoder.positions", "decoder.3"]
 NOTATIONS = {
     "off": st.none() | st.lists(st.sampled_from(CODES), unique=True).map(tuple),
+    "out": st.lists(st.sampled_from(CODES), unique=True).map(tuple),
     "runs": st.lists(st.sampled_from(["recorded-digits", "a1B2c3D4", "x_-" * 3]), unique=True).map(
         tuple
     ),
@@ -251,6 +252,9 @@ SHOWN: list[tuple[str, Any, Query]] = [
     ("attention", Selection(kind="patches", layer=1, patch="2,3", small="matrix"), DIGITS),
 ]  # fmt: skip
 ELSEWHERE = {  # tests/pages opens these, with what they need
+    ("walk", "out"),
+    ("walk", "text"),
+    ("walk", "weights"),
     ("attention", "text"),
     ("attention", "own"),
     ("compare", "bands"),

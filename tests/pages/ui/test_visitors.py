@@ -236,7 +236,7 @@ def test_who_waits_is_told_of_others_but_not_their_names(store: RunStore) -> Non
 ACTIONS = re.compile(
     r"(?<!actions)\.(request|rename|delete|undelete|fork|create)\(|queue\(\)\.(resume|submit)"
 )
-LISTS = re.compile(r"store\(\)\.list\(\)")
+LISTS = re.compile(r"(?<!sweep_)store\(\)\.list\(\)")
 
 
 def test_pages_change_runs_through_their_actions_and_list_them_through_visitors() -> None:
