@@ -6,39 +6,10 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.runs import filter, import_run, room, selection
-from pages.ui import show, state
+from pages.ui import show
 from pages.ui.accounts import visitors
 from pages.ui.runs import run_dialogs, run_list, run_words
 from pages.ui.typed import escape
-
-_HOST_KEY = "runs-host-key"
-
-
-def _host() -> None:
-    """Let whoever knows the server's key change every run."""
-    if not visitors.has_key():
-        return
-    if visitors.visitor().is_host:
-        words = _("You are the host: you can change all runs.")
-        st.caption(f":material/key: {words}")
-        return
-    with st.popover(_("Sign in as host"), icon=":material/key:", type="tertiary"):
-        st.text_input(
-            _("Server key"),
-            type="password",
-            key=_HOST_KEY,
-            max_chars=visitors.MAX_KEY,
-            autocomplete="off",
-            on_change=_show,
-        )
-        st.caption(_("Lasts until you reload or close the page."))
-
-
-def _show() -> None:
-    shown, st.session_state[_HOST_KEY] = st.session_state[_HOST_KEY], ""
-    if shown and not visitors.show_key(shown.strip()):
-        state.notify(_("Wrong server key."))
-
 
 show.header("runs")
 room.storage_problem()
@@ -66,7 +37,7 @@ else:
 
 room.undo()
 room.disk_line()
-_host()
+room.host()
 run_dialogs.TWIN_DIALOG.draw()
 run_dialogs.PUBLISH_DIALOG.draw()
 run_dialogs.LABELS_DIALOG.draw()

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import streamlit as st
 
-from pages.components import picture as model_picture
 from pages.i18n import _
-from pages.ui import show, state
+from pages.ui import show
 from pages.ui.address import view_link
 from pages.ui.model import walk_steps
 from pages.ui.state import body
 from pages.walk import link, picture, source, tensor
-
-if TYPE_CHECKING:
-    from pages.ui.settings.model_choice import Chosen
-    from tfm_core.inspect.walk.forward import Subject
 
 
 def page() -> None:
@@ -42,7 +35,7 @@ def _walk() -> None:
         layer = tensor.layer_picker(subject)
     line.caption(" ".join((_(subject.note), tensor.example_name(subject, example))))
     with above:
-        _picture(subject, chosen, example)
+        picture.whole_model(subject, chosen, example)
     from tfm_core.inspect.walk.build import walk
 
     try:
@@ -79,38 +72,6 @@ def _walk() -> None:
             with over:  # drawn last: it shows the head that is chosen for the map
                 picture.looks(subject, step, example)
         picture.used(step)
-
-
-def _picture(subject: Subject, chosen: Chosen | str, example: int) -> None:
-    """Draw the whole model at work; a click explains a step or knocks a part out."""
-    from tfm_core.inspect.knockouts.parts import parts_of
-    from tfm_core.inspect.picture import picture as whole
-    from tfm_core.inspect.walk.subject import n_blocks
-
-    count = n_blocks(subject.config)  # a session keeps what its callbacks hold
-    run = None if isinstance(chosen, str) else chosen.run
-
-    def explain(name: str, block: int) -> None:
-        walk_steps.go(name)
-        if block:
-            st.session_state[f"walk-layer-{count}"] = min(block, count) - 1
-
-    parts = [] if run is None or not subject.is_real else parts_of(run.experiment)
-    codes = {
-        (part.module, -1 if part.head is None else part.head): part.code
-        for part in parts
-        if part.kind in ("head", "sublayer")
-    }
-    model_picture.draw(
-        whole(subject, example),
-        theme=state.theme(),
-        title=_("Walk through"),
-        on_step=explain,
-        codes=codes,
-        out=() if run is None else source.parts_out(run),
-        on_knock=source.knock,
-        key="walk-model",
-    )
 
 
 page()

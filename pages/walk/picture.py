@@ -1,4 +1,4 @@
-"""Pictures of a step: patches, attention of words, caption; and its functions."""
+"""Pictures of the model and of a step: patches, attention of words, caption; and its functions."""
 
 from __future__ import annotations
 
@@ -6,16 +6,51 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from pages.components import picture as model_picture
 from pages.i18n import _, paragraph
 from pages.ui import show, state
+from pages.ui.model import walk_steps
 from pages.ui.typed import escape
-from pages.walk import tensor
+from pages.walk import source, tensor
 from tfm_core.plots.heads.captions import caption_strip
 from tfm_core.plots.model import walk as plots
 
 if TYPE_CHECKING:
+    from pages.ui.settings.model_choice import Chosen
     from tfm_core.inspect.walk.forward import Subject
     from tfm_core.inspect.walk.steps import WalkStep
+
+
+def whole_model(subject: Subject, chosen: Chosen | str, example: int) -> None:
+    """Draw the whole model at work; a click explains a step or knocks a part out."""
+    from tfm_core.inspect.knockouts.parts import parts_of
+    from tfm_core.inspect.picture import picture
+    from tfm_core.inspect.walk.subject import n_blocks
+
+    count = n_blocks(subject.config)  # a session keeps what its callbacks hold
+    run = None if isinstance(chosen, str) else chosen.run
+
+    def explain(name: str, block: int) -> None:
+        walk_steps.go(name)
+        if block:
+            st.session_state[f"walk-layer-{count}"] = min(block, count) - 1
+
+    parts = [] if run is None or not subject.is_real else parts_of(run.experiment)
+    codes = {
+        (part.module, -1 if part.head is None else part.head): part.code
+        for part in parts
+        if part.kind in ("head", "sublayer")
+    }
+    model_picture.draw(
+        picture(subject, example),
+        theme=state.theme(),
+        title=_("Walk through"),
+        on_step=explain,
+        codes=codes,
+        out=() if run is None else source.parts_out(run),
+        on_knock=source.knock,
+        key="walk-model",
+    )
 
 
 def cut(subject: Subject, example: int) -> None:
