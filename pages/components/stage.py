@@ -69,17 +69,24 @@ def stage(
     autoplay: bool = False,
     loop: bool = False,
     compact: bool = False,
+    glossed: bool = False,
     on_choose: Callable[[int, int], None],
+    on_gloss: Callable[[bool], None],
 ) -> None:
     """Draw a stage. shown: of ``pack``; None before the first snapshot.
 
-    on_choose: called with the indices of the chosen kind and example, not yet checked against the
-    run.
+    compact: the accuracy, the most telling heads and some answers. glossed: target tokens carry
+    their glosses. on_choose: called with the indices of the chosen kind and example, not yet
+    checked against the run. on_gloss: called when glosses are switched on or off.
     """
 
     def chosen(value: object) -> None:
         if is_index(value, 16, 10_000):
             on_choose(*value)
+
+    def switched(value: object) -> None:
+        if isinstance(value, bool):
+            on_gloss(value)
 
     with st.container(gap=None, key=f"stage-box-{key}"):
         if shown is not None:
@@ -92,9 +99,10 @@ def stage(
                     "autoplay": autoplay,
                     "loop": loop,
                     "compact": compact,
+                    "glossed": glossed,
                 }
             ),
-            on={"choose": chosen},
+            on={"choose": chosen, "gloss": switched},
             key=key,
         )
 
@@ -126,6 +134,7 @@ def told(moving: Moving, *, name: str) -> dict[str, Any]:
         "live": moving.is_live,
         "wholes": moving.has_wholes,
         "moments": list(moving.moments),
+        "glossed": None,  # as the browser's language asks for
         "words": _words(),
     }
 
@@ -207,6 +216,8 @@ def still(shown: Stage) -> dict[str, Any]:
             "Rows: {query}. Columns: {key}.", query=_(maps.query_title), key=_(maps.key_title)
         ),
         "row_words": [_(words) for words in maps.query_words],
+        "glosses": None if shown.glosses is None else asdict(shown.glosses),
+        "telling": shown.telling,
         "scales": SCALES,
         "masked": MASKED,
     }
@@ -255,8 +266,9 @@ def _words() -> dict[str, str]:
         "next": _("Next snapshot"),
         "scrub": _("Training step"),
         "step": _("step"),
-        "at": _("Step {step}:"),
-        "earlier": _("Earlier (step {step}):"),
+        "measured": _("{name}: {value}."),
+        "training_accuracy": _("Training accuracy"),
+        "validation_accuracy": _("Validation accuracy"),
         "step_of": _("Step {step} of {total}"),
         "follow": _("Follow the training"),
         "between": _("Interpolated"),
@@ -278,7 +290,9 @@ def _words() -> dict[str, str]:
         "heads": _("Attention heads"),
         "layer": _("Layer"),
         "head": _("Head"),
-        "short": _("L{layer} H{head}"),
+        "of_heads": _("{n} of {all} heads: those that show most at the end."),
+        "glosses": _("Glosses"),
+        "glosses_help": _("The source word below each translated one."),
         "kind": _("Attention"),
         "example": _("Example"),
         "picture": _("Picture"),

@@ -192,8 +192,8 @@ class Tab:
 
     @property
     def step_line(self) -> Locator:
-        """The words over the progress bar."""
-        return self.main.get_by_text(STEP).first
+        """Where the stage says which step it shows."""
+        return self.main.locator(".stage .where")
 
     def step(self) -> int:
         """Return the step that the page says the run is at."""
@@ -202,8 +202,9 @@ class Tab:
     def await_step(self, least: int) -> int:
         """Wait until the page says a step of at least ``least``; return it."""
         self.page.wait_for_function(
-            """least => [...document.querySelectorAll('[data-testid=stMain] p')].some(p => {
-                const found = /^Step ([\\d,]+) of/.exec(p.textContent);
+            """least => [...document.querySelectorAll('[class*=st-key-stage-box-] *')].some(node => {
+                const where = node.shadowRoot?.querySelector('.stage .where');
+                const found = /^Step ([\\d,]+) of/.exec(where?.textContent ?? '');
                 return found && Number(found[1].replaceAll(',', '')) >= least;
             })""",
             arg=least,

@@ -11,6 +11,7 @@ from pages.components.stage import Mark, Moving
 from pages.i18n import _, language
 from pages.ui.model import live_curves
 from pages.ui.runs import run_words, runs_access
+from pages.ui.settings import glosses
 from tfm_core import byte_cache
 from tfm_core.inspect.progress import moments
 from tfm_core.inspect.progress import stage as stages
@@ -57,7 +58,9 @@ def stage(
         autoplay=autoplay,
         loop=loop,
         compact=compact,
+        glossed=glosses.are_on(run.experiment),
         on_choose=choose,
+        on_gloss=glosses.switch_on,
     )
 
 
