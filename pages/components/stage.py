@@ -60,24 +60,34 @@ class Moving:
     begins: Sequence[tuple[int, str]] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a stage is drawn.
+
+    autoplay: it plays when it appears. loop: again and again. compact: the accuracy, the heads that
+    show most, and answers. glossed: target tokens carry their glosses.
+    """
+
+    autoplay: bool = False
+    loop: bool = False
+    compact: bool = False
+    glossed: bool = False
+
+
 def stage(
     shown: bytes | None,
     moving: Moving,
     *,
     name: str,
     key: str,
-    autoplay: bool = False,
-    loop: bool = False,
-    compact: bool = False,
-    glossed: bool = False,
+    look: Look,
     on_choose: Callable[[int, int], None],
     on_gloss: Callable[[bool], None],
 ) -> None:
     """Draw a stage. shown: of ``pack``; None before the first snapshot.
 
-    compact: the accuracy, the most telling heads and some answers. glossed: target tokens carry
-    their glosses. on_choose: called with the indices of the chosen kind and example, not yet
-    checked against the run. on_gloss: called when glosses are switched on or off.
+    on_choose: called with the indices of the chosen kind and example, not yet checked against the
+    run. on_gloss: called when glosses are switched on or off.
     """
 
     def chosen(value: object) -> None:
@@ -96,10 +106,7 @@ def stage(
                 {
                     **told(moving, name=name),
                     "has_maps": shown is not None,
-                    "autoplay": autoplay,
-                    "loop": loop,
-                    "compact": compact,
-                    "glossed": glossed,
+                    **asdict(look),
                 }
             ),
             on={"choose": chosen, "gloss": switched},

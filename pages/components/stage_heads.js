@@ -80,7 +80,10 @@ export function buildHeads(state) {
     const button = event.target.closest("button");
     if (!button) return;
     if (lead.hidden) enlarge(state, Number(button.dataset.number));
-    else putFirst(state, Number(button.dataset.number));
+    else {
+      putFirst(state, Number(button.dataset.number));
+      lead.scrollIntoView({ block: "nearest" });
+    }
   });
   grid.addEventListener("keydown", (event) => roam(state, event));
   room.addEventListener("pointermove", (event) => point(state, event));

@@ -37,7 +37,7 @@ def film() -> None:
         return
     with st.container(key="home-translation"):
         st.header(_("Recording: a model learns English to Korean"), anchor=False)
-        stage(run, key="home-stage", autoplay=True, loop=True, compact=True)
+        stage(run, key="home-stage", plays=True)
 
 
 def digit() -> None:

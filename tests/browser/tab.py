@@ -112,6 +112,11 @@ class Tab:
         """Return a button of the page by its whole label."""
         return self.main.get_by_role("button", name=re.compile(rf"(^|\s){re.escape(name)}$"))
 
+    def from_menu(self, name: str) -> None:
+        """Press a button of the menu beside the run's title."""
+        self.main.locator(".st-key-live-head").get_by_role("button", name="More").click()
+        self.page.get_by_test_id("stPopoverBody").get_by_role("button", name=name).click()
+
     def state(self, word: str) -> Locator:
         """Return the badge of the run's state beside its title."""
         return self.main.locator(".stMarkdownBadge", has_text=word).first
@@ -202,7 +207,7 @@ class Tab:
     def await_step(self, least: int) -> int:
         """Wait until the page says a step of at least ``least``; return it."""
         self.page.wait_for_function(
-            """least => [...document.querySelectorAll('[class*=st-key-stage-box-] *')].some(node => {
+            """least => [...document.querySelectorAll('[class*=stage-box-] *')].some(node => {
                 const where = node.shadowRoot?.querySelector('.stage .where');
                 const found = /^Step ([\\d,]+) of/.exec(where?.textContent ?? '');
                 return found && Number(found[1].replaceAll(',', '')) >= least;

@@ -24,7 +24,7 @@ def are_on(experiment: Experiment) -> bool:
     return not (st.context.locale or "").lower().startswith(known.language)
 
 
-def switch_on(chosen: bool) -> None:  # noqa: FBT001
+def switch_on(chosen: bool) -> None:
     """Keep the choice for this session."""
     st.session_state[_CHOICE] = chosen
 

@@ -92,8 +92,8 @@ TELLING = 4
 def telling_heads(run: Run, step: int, kind: str) -> tuple[int, ...]:
     """Return the heads of a kind of attention that show most at a snapshot, the best first.
 
-    They are numbered row by row. The largest share of attention on the true source words comes first,
-    else on a role, else the fewest keys. Empty where nothing was recorded.
+    They are numbered row by row. The largest share of attention on the true source words, else on
+    a role, comes first, then the fewest keys. Empty where nothing was recorded.
     """
     try:
         run.snapshot(step)
