@@ -3,6 +3,7 @@
 import { element, fill } from "./dom.js";
 import { layout, mapAt, under } from "./picture_layout.js";
 import { paint, prepare, weightAt } from "./picture_paint.js";
+import { BoardPanel } from "./picture_board.js";
 import { unpack } from "./packed.js";
 
 const MOVE = 380; // ms of a move of the camera
@@ -487,6 +488,16 @@ function dress(state) {
   });
 }
 
+function furnish(state) {
+  if (state.panel && state.view.board) { state.panel.take(state.view); return; }
+  [state.panel?.toggle, state.panel?.node].forEach((node) => node?.remove());
+  state.panel = null;
+  if (!state.view.board) return;
+  state.panel = new BoardPanel(state.view, (drawing) => state.send("drawn", drawing));
+  state.zoom.before(state.panel.toggle);
+  state.canvas.after(state.panel.node);
+}
+
 function resize(state) {
   const wide = state.root.clientWidth;
   if (!wide) return;
@@ -515,6 +526,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (state.shape !== shape) { state.shape = shape; state.focus = null; state.follow = null; state.attended = null; state.camera = null; }
   state.laid = null;
   relay(state, openOf(state.focus));
+  furnish(state);
   state.canvas.setAttribute("aria-label", `${view.title}. ${view.words.picture}`);
   state.zoom.querySelectorAll("button").forEach((button) => {
     button.title = view.words[button.dataset.name];

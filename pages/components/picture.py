@@ -7,18 +7,47 @@ whole model to the arithmetic of one number, happens in the browser.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pages.components.component import component, is_name, is_whole, pack_bytes
+from pages.components.digits import SIDE, board_words, decode
 from pages.i18n import _
 from tfm_core.inspect.picture import N_ANSWERS, Picture, Stage, pooled_columns, stages
 from tfm_core.plots.heads.attention import DIVERGING, MASKED, SCALES
 from tfm_core.plots.palette import COLOURS, ThemeName
 
+
+@dataclass(frozen=True, slots=True)
+class Knocks:
+    """What can be knocked out.
+
+    codes: path of a stage and number of a head from 0, or -1 -> the code of a part. out: the codes
+    of those that are. on_knock: gets a code.
+    """
+
+    codes: Mapping[tuple[str, int], str]
+    out: Collection[str]
+    on_knock: Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A board to draw the picture on that the model reads.
+
+    is_own: whether the picture was drawn. on_draw: gets a drawing (SIDE, SIDE), or None for an
+    empty board.
+    """
+
+    is_own: bool
+    on_draw: Callable[[npt.NDArray[np.uint8] | None], None]
+
+
 MAX_COLUMNS = 256  # of a vector; of a longer one each is the mean of several
-_component = component("picture", css=["packed.css", "picture.css"])
+_component = component("picture", css=["packed.css", "drawing_board.css", "picture.css"])
 
 
 def draw(
@@ -27,19 +56,16 @@ def draw(
     theme: ThemeName,
     title: str,
     on_step: Callable[[str, int], None],
-    codes: Mapping[tuple[str, int], str],
-    out: Collection[str],
-    on_knock: Callable[[str], None],
+    knocks: Knocks,
+    board: Board | None = None,
     key: str,
 ) -> None:
     """Draw a picture.
 
     on_step: gets the walk's step that explains a stage, and the number of its block from 1, or 0.
-    codes: path of a stage and number of a head from 0, or -1 -> the code of a part that can be
-    knocked out. out: the codes of those that are. on_knock: gets a code.
     """
     steps = frozenset((stage.step, stage.block) for _lane, _place, stage in stages(shown))
-    known = frozenset(codes.values())
+    known = frozenset(knocks.codes.values())
 
     def stepped(value: object) -> None:
         if isinstance(value, list) and len(value) == 2 and isinstance(value[0], str):
@@ -49,12 +75,16 @@ def draw(
 
     def knocked(value: object) -> None:
         if is_name(value, known):
-            on_knock(value)
+            knocks.on_knock(value)
 
-    knocks = {f"{path} {head}": code for (path, head), code in codes.items()}
+    def drawn(value: object) -> None:
+        if board is not None and isinstance(value, str):
+            board.on_draw(decode(value))
+
+    own = None if board is None else {"side": SIDE, "isOwn": board.is_own, "words": _board_words()}
     _component(
-        pack(shown, theme=theme, title=title, codes=knocks, out=out),
-        on={"step": stepped, "knock": knocked},
+        pack(shown, theme=theme, title=title, knocks=knocks, board=own),
+        on={"step": stepped, "knock": knocked, "drawn": drawn},
         key=key,
     )
 
@@ -64,8 +94,8 @@ def pack(
     *,
     theme: ThemeName,
     title: str,
-    codes: Mapping[str, str] | None = None,
-    out: Collection[str] = (),
+    knocks: Knocks | None = None,
+    board: Mapping[str, Any] | None = None,
 ) -> bytes:
     """Return what the browser gets: header length (uint32), JSON header, float16 values."""
     parts: list[np.ndarray[Any, Any]] = []
@@ -82,8 +112,11 @@ def pack(
     header = {
         "title": title,
         "truth": shown.truth,
-        "codes": codes or {},
-        "out": list(out),
+        "codes": {f"{path} {head}": code for (path, head), code in knocks.codes.items()}
+        if knocks
+        else {},
+        "out": list(knocks.out) if knocks else [],
+        "board": board,
         "answers": N_ANSWERS,
         "lanes": [
             {
@@ -128,6 +161,10 @@ def _described(stage: Stage) -> tuple[dict[str, Any], Any]:
         "answers": stage.words,
     }
     return header, values
+
+
+def _board_words() -> dict[str, str]:
+    return {**board_words(), "draw": _("Draw a digit"), "back": _("Back to the example")}
 
 
 def _lane_title(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from pages.i18n import N_, _
@@ -43,6 +44,18 @@ OUT: Written[tuple[str, ...]] = Written(
     "out", reader=_codes_of, writer=",".join, first=(), key="walk-out"
 )
 TEXT = Text("walk-text", first="", key="walk-own-text", most=400)
+DRAWN = "picture-"
+_DIGIT = re.compile(DRAWN + r"[\w-]{1,4096}", re.ASCII)
+
+
+def _digit_of(text: str) -> str:
+    if not _DIGIT.fullmatch(text):
+        raise Unfit(_("picture- and a drawing"))
+    return text
+
+
+DIGIT = Written("walk-digit", reader=_digit_of, writer=str, first="", key="walk-own-digit")
+"""``DRAWN`` and a drawing as ``own_picture.to_text`` writes it, or "" for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +63,8 @@ class WalkView(SizedModelView):
     """What the page shows. step: its name, "" for the first; block: from 0, as ``Number`` says.
 
     position: the kind of the textbook example; a model of one's own has its own. weights: the step
-    of a run whose weights are shown, LAST for the newest. text: the reader's own sentence. out:
-    codes of parts that are knocked out.
+    of a run whose weights are shown, LAST for the newest. text, digit: the reader's own sentence
+    or drawing. out: codes of parts that are knocked out.
     """
 
     source: str = view_link.linked(SOURCE)
@@ -60,6 +73,7 @@ class WalkView(SizedModelView):
     block: int = view_link.linked(BLOCK)
     weights: int = view_link.linked(WEIGHTS)
     text: str = view_link.linked(TEXT)
+    digit: str = view_link.linked(DIGIT)
     out: tuple[str, ...] = view_link.linked(OUT)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -41,14 +42,18 @@ def whole_model(subject: Subject, chosen: Chosen | str, example: int) -> None:
         for part in parts
         if part.kind in ("head", "sublayer")
     }
+    board = None
+    if run is not None and source.takes_drawing(run):
+        board = model_picture.Board(not subject.truth, partial(source.draw, run))
     model_picture.draw(
         picture(subject, example),
         theme=state.theme(),
         title=_("Walk through"),
         on_step=explain,
-        codes=codes,
-        out=() if run is None else source.parts_out(run),
-        on_knock=source.knock,
+        knocks=model_picture.Knocks(
+            codes, () if run is None else source.parts_out(run), source.knock
+        ),
+        board=board,
         key="walk-model",
     )
 

@@ -13,15 +13,19 @@ from pages.ui import show
 from pages.ui.address import view_link
 from pages.ui.settings import model_choice
 from pages.ui.settings.model_choice import Chosen
-from pages.walk.link import BOOK, MINE, OUT, POSITION, SOURCE, TEXT, WEIGHTS
+from pages.walk.link import BOOK, DIGIT, DRAWN, MINE, OUT, POSITION, SOURCE, TEXT, WEIGHTS
 from tfm_core import byte_cache
-from tfm_core.config import Experiment
+from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.facts.architectures import Architecture
 from tfm_core.inspect.knockouts.parts import parts_of
 from tfm_core.runs.run import Run
+from tfm_core.sentences import joined
 from tfm_core.variants.tasks import TASK_KINDS
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from tfm_core.inspect.walk.forward import Subject
 
 
@@ -101,9 +105,9 @@ def knock(code: str) -> None:
 
 
 def _own(run: Run) -> str:
-    """Ask for the reader's own sentence; return "" where there is none."""
+    """Ask for the reader's own sentence, or take the drawing; return "" where there is none."""
     if TASK_KINDS[run.experiment.task.kind].own_text is None:
-        return ""
+        return _drawing(run)
     view_link.warn(view_link.receive(TEXT))
     typed = st.text_input(
         _("Your sentence"),
@@ -113,6 +117,32 @@ def _own(run: Run) -> str:
     )
     view_link.say(TEXT, typed)
     return typed.strip()
+
+
+def _drawing(run: Run) -> str:
+    if not takes_drawing(run):
+        return ""
+    view_link.warn(view_link.receive(DIGIT))
+    digit: str = st.session_state[DIGIT.key]
+    view_link.say(DIGIT, digit)
+    return digit
+
+
+def takes_drawing(run: Run) -> bool:
+    from tfm_core.inspect.progress.pictures import reads_drawings
+
+    return run.has_checkpoint and reads_drawings(run.experiment)
+
+
+def draw(run: Run, drawing: npt.NDArray[np.uint8] | None) -> None:
+    """Take a drawing (H, W) in place of the run's own pictures; None goes back to these."""
+    from tfm_core.data.own_picture import to_text
+    from tfm_core.inspect.attention.own_example import read_picture
+
+    st.session_state[DIGIT.key] = ""
+    if drawing is not None:
+        with suppress(ValueError):  # it is as good as blank
+            st.session_state[DIGIT.key] = DRAWN + to_text(read_picture(run, drawing)[0])
 
 
 @byte_cache.cached
@@ -150,7 +180,8 @@ def _untrained(text: str) -> Subject:
 
 
 @byte_cache.cached
-def _trained(folder: str, step: int, mark: int, text: str, out: tuple[str, ...]) -> Subject:
+def _trained(folder: str, step: int, mark: int, own: str, out: tuple[str, ...]) -> Subject:
+    from tfm_core.data.own_picture import from_text
     from tfm_core.inspect.attention.own_example import look_at_text
     from tfm_core.inspect.knockouts.engine import knocked_out, twin
     from tfm_core.inspect.progress.weights import model_of_step
@@ -160,8 +191,15 @@ def _trained(folder: str, step: int, mark: int, text: str, out: tuple[str, ...])
     run = Run(Path(folder))
     model, _step = model_of_step(run, step)
     given: dict[str, Any] = {}
-    if text:
-        given = {"items": [look_at_text(run, text).item]}
+    note = N_("Weights of step {step:,}.", step=step)
+    if run.experiment.training.ema_decay:
+        note = N_("Averaged weights of step {step:,}.", step=step)
+    if own and takes_drawing(run):
+        facts = run.experiment.task_as(ImageTaskConfig).facts
+        given = {"images": from_text(own.removeprefix(DRAWN), facts)[None]}
+        note = joined(note, N_("Your digit."))
+    elif own:
+        given = {"items": [look_at_text(run, own).item]}
     else:
         with suppress(ValueError):  # no probe yet
             probe = run.probe()
@@ -171,7 +209,4 @@ def _trained(folder: str, step: int, mark: int, text: str, out: tuple[str, ...])
         model = twin(model)
     with knocked_out(model, parts):
         made = subject(run.experiment, model, **given)
-    note = N_("Weights of step {step:,}.", step=step)
-    if run.experiment.training.ema_decay:
-        note = N_("Averaged weights of step {step:,}.", step=step)
     return with_note(made, note)

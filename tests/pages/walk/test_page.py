@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 import torch
 
@@ -11,6 +12,8 @@ from tests.inspect.walk.test_build import FAMILIES, VARIANTS, experiment, name_o
 from tests.pages.counted import SLOW, calls_of
 from tests.pages.looking import said
 from tests.pages.opening import opened_at
+from tfm_core.data.own_picture import to_text
+from tfm_core.inspect.attention import own_example
 from tfm_core.inspect.errors.answers import weights_mark
 from tfm_core.inspect.walk.build import walk
 from tfm_core.inspect.walk.subject import subject
@@ -282,6 +285,36 @@ def test_a_part_is_knocked_out_by_the_link_and_put_back(store, monkeypatch):
     assert not torch.allclose(*answers, atol=0.1)
     change = without.cache["decoder.layers.2.cross_attention_norm.change"]
     assert not change.any()
+
+
+DRAWING = np.zeros((112, 112), np.uint8)
+DRAWING[20:92, 52:60] = 255
+
+
+def test_a_drawn_digit_is_walked_through_as_the_model_reads_it(store, monkeypatch):
+    monkeypatch.setattr(store, "recorded", RECORDED)
+    run = store.get("recorded-digits")
+    digit, _notes = own_example.read_picture(run, DRAWING)
+    at = opened(run=run.id, step="whole", **{"walk-digit": f"picture-{to_text(digit)}"})
+    assert not at.exception
+    assert "Your digit." in said(at)
+    mark = weights_mark(run, run.checkpoint_step)
+    own = f"picture-{to_text(digit)}"
+    assert at.query_params["walk-digit"] in (own, [own])
+    made = source._trained(str(run.folder), run.checkpoint_step, mark, own, ())
+    (logits,) = made.cache["head.logits"]
+    read = own_example.look_at_picture(run, digit).probabilities
+    np.testing.assert_allclose(logits.softmax(-1).numpy(), read, atol=1e-5)
+
+
+@pytest.mark.parametrize("text", ["picture-eJw", "picture-", "seven", "picture-" + "a" * 5000])
+def test_a_drawing_that_a_link_says_wrong_is_said_and_the_example_shown(store, monkeypatch, text):
+    monkeypatch.setattr(store, "recorded", RECORDED)
+    at = opened(run="recorded-digits", **{"walk-digit": text})
+    assert not at.exception
+    assert len(at.warning) + len(at.error) == 1
+    assert "Your digit." not in said(at)
+    assert "Picture 1: 0" in said(at)
 
 
 def test_a_step_without_weights_is_said_and_the_nearest_one_shown(store, monkeypatch):
