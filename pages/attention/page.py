@@ -71,14 +71,8 @@ def _view(run: Run, was_live: bool) -> None:
         chosen, problems = selection.current(run.id, offer)
     for sentence in problems:
         view_link.warn(sentence)
-    shown_run.unchosen_caption(run)
-    with st.container(
-        key="attention-controls", horizontal=True, vertical_alignment="center", gap="small"
-    ):
-        controls.source_picker(run, chosen)
-        controls.example_picker(run, probe, chosen)
-        controls.kind_picker(run, chosen, offer)
-        top = 1.0 if controls.looks(run, probe, chosen) else None
+    with st.container(key="attention-controls"):
+        top = controls.line(run, probe, chosen, offer)
     film = place = None
     if chosen.example is not None:
         film, example = _of_run(run, probe, chosen, offer, is_live=is_live)

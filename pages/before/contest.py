@@ -10,6 +10,7 @@ from pages.before.maps import FIGURES, LABELS, SHORT
 from pages.i18n import _, paragraph
 from pages.ui import show, state
 from pages.ui.accounts import visitors
+from pages.ui.fact_line import fact_line, joined
 from pages.ui.runs import comparison, run_actions, runs_access, shown_run
 from tfm_core.config import TEXT_TASKS, TextTaskConfig
 from tfm_core.inspect.attention import rnn_attention
@@ -36,8 +37,13 @@ def view() -> None:
 
 def _controls() -> None:
     names = rnn_attention.tasks()
-    columns = st.columns([3, 3, 1, 2], vertical_alignment="bottom")
-    with columns[0]:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        with st.container(width="stretch"):
+            facts, choices = fact_line("before")
+        is_started = st.button(
+            _("Train all three"), type="primary", icon=":material/play_arrow:", key="before-train"
+        )
+    with choices:
         task = st.selectbox(
             _("Task"),
             names,
@@ -45,21 +51,15 @@ def _controls() -> None:
             key="before-task",
             help=_("All learn from the same batches in order."),
         )
-    with columns[1]:
         steps = st.slider(_("Steps per run"), 100, 3000, FIRST_STEPS, step=100,
                           key="before-steps",
                           help=_("Batches of 64 pairs."))  # fmt: skip
-    with columns[2]:
-        seed = st.number_input(_("Seed"), 0, 999, 0, key="before-seed")
-    with columns[3]:
-        if st.button(
-            _("Train all three"),
-            type="primary",
-            icon=":material/play_arrow:",
-            key="before-train",
-            width="stretch",
-        ):
-            _start(task or names[0], steps, int(seed))
+        seed = int(st.number_input(_("Seed"), 0, 999, 0, key="before-seed"))
+    steps_per_run = _("{n} steps per run", n=f"{steps:,}")
+    label = _(TEXT_TASKS[task or names[0]].label)
+    facts.caption(joined(f"**{label}**", steps_per_run, _("seed {seed}", seed=seed)))
+    if is_started:
+        _start(task or names[0], steps, seed)
 
 
 def _start(task: str, steps: int, seed: int) -> None:
