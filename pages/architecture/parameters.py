@@ -10,9 +10,8 @@ from pages.ui.settings import model_choice
 
 show.header("parameters")
 chosen, place, choices = model_choice.line("parameters")
-problems = st.container()
 with choices:
-    other = model_choice.compared(problems)
+    other = model_choice.compared(place)
 with place:
     table.metrics(chosen)
 if other is not None:

@@ -24,25 +24,28 @@ _CONTEST = "before-contest"
 
 
 def view() -> None:
-    _controls()
+    task, steps, seed = _controls()
     contests = rnn_attention.contests(visitors.at_hand())
-    if not contests:
-        st.info(_("Nothing to compare yet: train all three."), icon=":material/info:")
+    contest = comparison.choose_group(contests, _name, key=_CONTEST) if contests else None
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if contest is None:
+            st.info(_("Nothing to compare yet: train all three."), icon=":material/info:")
+        else:
+            shown_run.recorded_comparison_note(contest.runs.values())
+        if st.button(
+            _("Train all three"), type="primary", icon=":material/play_arrow:", key="before-train"
+        ):
+            _start(task, steps, seed)
+    if contest is None:
         return
-    contest = comparison.choose_group(contests, _name, key=_CONTEST)
-    shown_run.recorded_comparison_note(contest.runs.values())
     is_live = comparison.is_live(contest.runs.values())
     st.fragment(_draw, run_every=comparison.TICK if is_live else None)(contest, is_live)
 
 
-def _controls() -> None:
+def _controls() -> tuple[str, int, int]:
+    """Ask for what all three are trained on; return the task, the steps and the seed."""
     names = rnn_attention.tasks()
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        with st.container(width="stretch"):
-            facts, choices = fact_line("before")
-        is_started = st.button(
-            _("Train all three"), type="primary", icon=":material/play_arrow:", key="before-train"
-        )
+    facts, choices = fact_line("before")
     with choices:
         task = st.selectbox(
             _("Task"),
@@ -55,11 +58,11 @@ def _controls() -> None:
                           key="before-steps",
                           help=_("Batches of 64 pairs."))  # fmt: skip
         seed = int(st.number_input(_("Seed"), 0, 999, 0, key="before-seed"))
-    steps_per_run = _("{n} steps per run", n=f"{steps:,}")
-    label = _(TEXT_TASKS[task or names[0]].label)
-    facts.caption(joined(f"**{label}**", steps_per_run, _("seed {seed}", seed=seed)))
-    if is_started:
-        _start(task or names[0], steps, seed)
+    task = task or names[0]
+    label = f"**{_(TEXT_TASKS[task].label)}**"
+    length = _("{n} steps", n=f"{steps:,}")
+    facts.caption(joined(label, length, _("seed {seed}", seed=seed)))
+    return task, steps, seed
 
 
 def _start(task: str, steps: int, seed: int) -> None:
