@@ -106,7 +106,10 @@ def line(run: Run, probe: Probe, selection: Selection, offer: Offer) -> float | 
 
     None is the largest weight of each map.
     """
-    facts, choices = fact_line("attention")
+    if probe.images is not None:
+        example_picker(run, probe, selection)
+    with st.container(width="stretch"):
+        facts, choices = fact_line("attention")
     facts.caption(
         shown_run.facts_of(
             run,
@@ -121,8 +124,6 @@ def line(run: Run, probe: Probe, selection: Selection, offer: Offer) -> float | 
             example_picker(run, probe, selection)
         kind_picker(run, selection, offer)
         is_full = _looks(run, probe, selection)
-    if probe.images is not None:
-        example_picker(run, probe, selection)
     return 1.0 if is_full else None
 
 

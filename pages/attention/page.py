@@ -71,7 +71,9 @@ def _view(run: Run, was_live: bool) -> None:
         chosen, problems = selection.current(run.id, offer)
     for sentence in problems:
         view_link.warn(sentence)
-    with st.container(key="attention-controls"):
+    with st.container(
+        key="attention-controls", horizontal=True, vertical_alignment="center", gap="small"
+    ):
         top = controls.line(run, probe, chosen, offer)
     film = place = None
     if chosen.example is not None:
