@@ -10,6 +10,7 @@ from pages.i18n import _, paragraph
 from pages.translate import choice, how
 from pages.translate.link import SAMPLE
 from pages.ui import show
+from pages.ui.settings import glosses
 from pages.ui.typed import escape
 from tfm_core.inspect.attention.head_labels import aligning_head
 from tfm_core.inspect.writing import steps
@@ -30,6 +31,7 @@ def part(source: Source, run: Run, row: DeltaGenerator, method: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         _verdict(writing, own)
         st.space("stretch")
+        glosses.switch(run.experiment, key="translate-glosses")
         layer, head = _head(run, writing)
     writing_desk(
         writing,
@@ -40,6 +42,7 @@ def part(source: Source, run: Run, row: DeltaGenerator, method: str) -> None:
             forced=[source.vocabulary.token(id) for _place, id in forced],
             own=own,
             is_drawn=method == SAMPLE,
+            glosses=glosses.shown(run.experiment),
         ),
         events=_EVENTS,
         key="translate-desk",
