@@ -112,6 +112,17 @@ class Tab:
         """Return a button of the page by its whole label."""
         return self.main.get_by_role("button", name=re.compile(rf"(^|\s){re.escape(name)}$"))
 
+    def open_choices(self) -> Locator:
+        """Open what the line above the subject leaves to choose, and return it."""
+        self.main.get_by_role("button", name="Change", exact=False).first.click()
+        choices = self.page.get_by_test_id("stPopoverBody")
+        expect(choices).to_be_visible()
+        return choices
+
+    def close_choices(self) -> None:
+        self.page.keyboard.press("Escape")
+        expect(self.page.get_by_test_id("stPopoverBody")).to_be_hidden()
+
     def from_menu(self, name: str) -> None:
         """Press a button of the menu beside the run's title."""
         self.main.locator(".st-key-live-head").get_by_role("button", name="More").click()
