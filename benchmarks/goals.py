@@ -265,7 +265,9 @@ _PAGES: tuple[Goal, ...] = (
         "shift: Train",
         "shift: Attention",
     ),
-    *_goals("app", "on any page", _at_most(90, " words"), "words on a first screen"),
+    *_goals("in_sight", "on any page", _at_most(90, " words"), "words on a first screen"),
+    *_goals("in_sight", "on any page", _at_most(25, " controls"), "controls on a first screen"),
+    *_goals("in_sight", "pages, on a phone", _at_most(0, ""), "subjects out of sight"),
     *_goals("app", "presets switched in a hurry", _at_most(0, " errors"), "errors in a hurry"),
     *_goals(
         "app",

@@ -3,6 +3,7 @@
 
 import { rgb } from "./colours.js";
 import { drawn, element, fill } from "./dom.js";
+import { roving } from "./roving.js";
 import { unpack } from "./packed.js";
 
 const PACE = 420; // milliseconds a token, while it plays
@@ -109,12 +110,11 @@ function writtenRow(state) {
     row.append(chip);
     return chip;
   });
+  roving(state.chips);
   row.addEventListener("keydown", (event) => {
-    const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (!move) return;
-    go(state, state.at + move);
-    state.chips[state.at - 1].focus();
-    event.preventDefault();
+    if (!event.key.startsWith("Arrow")) return;
+    const at = state.chips.indexOf(row.getRootNode().activeElement) + 1; // the focus has moved there
+    if (at) go(state, at);
   });
   part.append(row);
   if (view.own) {
@@ -232,6 +232,7 @@ function drawChoices(state) {
     choice.append(bars, element("span", "share", share(chance)));
     weighed.append(choice);
   });
+  roving([...weighed.querySelectorAll("button")], step.best.findIndex(([id]) => id === step.id));
   if (view.is_drawn) weighed.append(legend(view, step));
   if (held) weighed.querySelector(".own-choice")?.focus();
 }

@@ -25,6 +25,8 @@ METHOD = parameters.named(
 )
 TEXT = Text("text", first="", key="translate-text", most=MAX_TEXT)
 PICTURE = Number("picture", first=1, low=1, high=50_000, key="translate-picture")
+LAST = -1
+WEIGHTS = Number("weights", first=LAST, key="translate-weights", low=LAST, high=100_000_000)
 AT = Number("at", first=0, low=0, high=MAX_STEPS, key="translate-at")
 LENGTH = Number("length", first=20, low=1, high=400, key="translate-length")
 TEMPERATURE = Option(
@@ -100,6 +102,7 @@ class TranslateView:
     method: str = view_link.linked(METHOD)
     text: str = view_link.linked(TEXT)
     picture: int = view_link.linked(PICTURE)
+    weights: int = view_link.linked(WEIGHTS)
     at: int = view_link.linked(AT)
     forced: tuple[tuple[int, int], ...] = view_link.linked(FORCED)
     head: tuple[int, int] | None = view_link.linked(HEAD)

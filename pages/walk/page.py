@@ -7,6 +7,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import show
 from pages.ui.address import view_link
+from pages.ui.fact_line import fact_line
 from pages.ui.model import walk_steps
 from pages.ui.state import body
 from pages.walk import link, picture, source, tensor
@@ -18,10 +19,10 @@ def page() -> None:
 
 
 def _walk() -> None:
-    with st.container(horizontal=True, vertical_alignment="center"):
+    facts, choices = fact_line("walk")
+    with facts, st.container(horizontal=True, vertical_alignment="center"):
         line = st.container(width="stretch")
         field = st.empty()
-        choices = st.popover(_("Change"), icon=":material/tune:", key="walk-change")
     above = st.container()
     try:
         with choices:

@@ -232,14 +232,13 @@ def _untrained(text: str) -> Subject:
 def _trained(folder: str, step: int, mark: int, own: str, out: tuple[str, ...]) -> Subject:
     from tfm_core.data.own_picture import from_text
     from tfm_core.inspect.attention.own_example import look_at_text
-    from tfm_core.inspect.attention.trained import model_of
     from tfm_core.inspect.knockouts.engine import knocked_out, twin
-    from tfm_core.inspect.progress.pictures import model_at
+    from tfm_core.inspect.progress.weights import model_of_step
     from tfm_core.inspect.walk.forward import with_note
     from tfm_core.inspect.walk.subject import subject
 
     run = Run(Path(folder))
-    model = model_of(run)[0] if step == run.checkpoint_step else model_at(run, step)
+    model, _step = model_of_step(run, step)
     given: dict[str, Any] = {}
     note = N_("Weights of step {step:,}.", step=step)
     if run.experiment.training.ema_decay:

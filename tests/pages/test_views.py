@@ -188,8 +188,8 @@ SHOWN: list[tuple[str, Any, Query]] = [
     ("experiments", ExperimentsView("no-positions"), {}),
     (
         "translate",
-        TranslateView("sample", "The cat sees a dog.", at=2, forced=((1, 9),), head=(1, -1),
-                      temperature=0.7, top_k=5, top_p=0.9, seed=3),
+        TranslateView("sample", "The cat sees a dog.", weights=137, at=2, forced=((1, 9),),
+                      head=(1, -1), temperature=0.7, top_k=5, top_p=0.9, seed=3),
         KOREAN,
     ),
     ("translate", TranslateView("beam", "The cat sees a dog.", width=2, penalty=0.6), KOREAN),
