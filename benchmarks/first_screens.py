@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 RUN = "recorded-korean"
 HOME, TRAIN, ATTENTION = "", f"train?run={RUN}", f"attention?run={RUN}"
+BOOK = "walk?walk-source=book"
 SWITCHES = 40
 # `frames` are those of the browser's frames in which a canvas of the page was drawn on.
 _WATCH = """(() => {
@@ -70,6 +71,36 @@ _SCRUB = """async (seconds) => {
     });
     return seen.frames.slice(before);
 }"""
+# The picture of a model: at every frame the pointer hovers, or drags it, or the wheel zooms.
+_HANDLE = """async ([act, seconds]) => {
+    const canvas = deep('canvas.model')[0];
+    const { left, top, width, height } = canvas.getBoundingClientRect();
+    const fire = (kind, x, y, more = {}) => canvas.dispatchEvent(
+        new (kind === 'wheel' ? WheelEvent : PointerEvent)(kind, { bubbles: true, cancelable: true,
+            clientX: left + width * x, clientY: top + height * y, pointerId: 1,
+            pointerType: 'mouse', ...more }));
+    canvas.setPointerCapture = () => {}; // there is no real pointer
+    const acts = {
+        hover: (at) => fire('pointermove', 0.5 - 0.4 * Math.cos(at), 0.5 - 0.4 * Math.cos(6 * at)),
+        pan: (at) => fire('pointermove', 0.5 + 0.1 * Math.sin(3 * at), 0.5 + 0.1 * Math.cos(at)),
+        zoom: (at) => fire('wheel', 0.3, 0.4, { ctrlKey: true, deltaY: -30 * Math.sin(2 * at) }),
+    };
+    const frames = [];
+    if (act === 'pan') fire('pointerdown', 0.5, 0.5);
+    const begin = performance.now();
+    await new Promise((done) => {
+        const turn = (now) => {
+            frames.push(now);
+            const at = (now - begin) / 1000;
+            if (at >= seconds) { done(); return; }
+            acts[act](at);
+            requestAnimationFrame(turn);
+        };
+        requestAnimationFrame(turn);
+    });
+    fire('pointercancel', 0.5, 0.5);
+    return frames;
+}"""
 # From the press until the frame after the one that draws: by then it is on the screen.
 _PRESS = """(number) => new Promise((done) => {
     const heads = deep('.stage button.head');
@@ -92,6 +123,7 @@ def tables(served: Served, browser: Browser, *, log: Path, quick: bool) -> Itera
     rounds = 2 if quick else 5
     yield _movement(served, browser, rounds)
     yield _smoothness(served, browser, presses=10 if quick else 40, seconds=2 if quick else 5)
+    yield _picture(served, browser, seconds=2 if quick else 5)
     yield _shifts(served, browser)
     yield _storm(served, browser, log)
 
@@ -138,6 +170,32 @@ def _smoothness(served: Served, browser: Browser, *, presses: int, seconds: floa
         [f"{seconds:g} seconds of scrubbing, {presses} presses.",
          "The browser draws without a GPU; `attention_grid` measures the page of Attention."],
         {"stage: frames": Figure(rate), "stage: a head": Figure(slowest)},
+    )  # fmt: skip
+
+
+def _picture(served: Served, browser: Browser, *, seconds: float) -> Table:
+    page = _open(browser, f"{served.url}/{BOOK}")
+    page.wait_for_function("() => deep('.picture')[0]?.picture?.camera")
+    page.wait_for_timeout(1000)
+    rows, rates = [], []
+    for name, levels in {"the whole model": 0, "some of its blocks": 3}.items():
+        for act in ("hover", "pan", "zoom"):
+            page.locator(".picture [data-name=all]").click()
+            page.wait_for_timeout(1000)
+            for _ in range(levels):
+                page.locator(".picture [data-name=larger]").click()
+            drawn = np.diff(page.evaluate(_HANDLE, [act, seconds])) / 1000
+            rates.append(1 / drawn.mean())
+            rows.append([name, act, f"{rates[-1]:.0f}", f"{1000 * drawn.max():.0f} ms"])
+    page.context.close()
+    slowest = min(rates)
+    return Table(
+        "The picture of a model under the hand: 6 + 6 blocks of 8 heads, d_model 512",
+        ["in sight", "act", "frames a second", "the longest gap"],
+        rows,
+        [f"{seconds:g} seconds each, in a browser that draws without a GPU. The slowest: "
+         f"{slowest:.0f}, {goal_cell('picture: frames', slowest)}."],
+        {"picture: frames": Figure(slowest)},
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from pages.i18n import _
 from pages.ui.fact_line import fact_line
 from pages.ui.model.task_panels import example_name
 from pages.ui.runs import run_words, shown_run
+from pages.ui.settings import glosses
 from tfm_core.inspect.attention.head_labels import first_heads
 from tfm_core.probe.labels import KINDS, axes, kinds_of, modules_by_kind
 from tfm_core.probe.types import Probe
@@ -124,6 +125,7 @@ def line(run: Run, probe: Probe, selection: Selection, offer: Offer) -> float | 
             example_picker(run, probe, selection)
         kind_picker(run, selection, offer)
         is_full = _looks(run, probe, selection)
+        glosses.switch(run.experiment, key="attention-glosses")
     return 1.0 if is_full else None
 
 

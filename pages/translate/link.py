@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pages.i18n import N_, _
 from pages.ui.address import parameters, view_link
-from pages.ui.address.parameters import Number, Option, Text, Unfit, Written
+from pages.ui.address.parameters import Number, Option, SavedStep, Text, Unfit, Written
 
 MAX_TEXT = 400
 MAX_STEPS = 1024
@@ -25,8 +25,7 @@ METHOD = parameters.named(
 )
 TEXT = Text("text", first="", key="translate-text", most=MAX_TEXT)
 PICTURE = Number("picture", first=1, low=1, high=50_000, key="translate-picture")
-LAST = -1
-WEIGHTS = Number("weights", first=LAST, key="translate-weights", low=LAST, high=100_000_000)
+WEIGHTS = SavedStep("weights", key="translate-weights")
 AT = Number("at", first=0, low=0, high=MAX_STEPS, key="translate-at")
 LENGTH = Number("length", first=20, low=1, high=400, key="translate-length")
 TEMPERATURE = Option(

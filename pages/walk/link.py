@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pages.i18n import N_, _
 from pages.ui.address import parameters, view_link
-from pages.ui.address.parameters import Choice, Number, Text, Unfit, Written
+from pages.ui.address.parameters import Choice, Number, SavedStep, Text, Unfit, Written
 from pages.ui.model import walk_steps
 from pages.ui.settings.model_choice import SizedModelView
 from tfm_core.config import ModelConfig
@@ -28,8 +28,7 @@ POSITION = parameters.named(
 
 STEP = Text(walk_steps.STEP, first="", most=40)  # each model has its own steps
 BLOCK = Number("block", first=0, low=0, high=98, offset=1)  # and so many blocks
-LAST = -1
-WEIGHTS = Number("weights", first=LAST, key="walk-weights", low=LAST, high=100_000_000)
+WEIGHTS = SavedStep("weights", key="walk-weights")
 MAX_OUT = 40
 
 
@@ -63,7 +62,7 @@ class WalkView(SizedModelView):
     """What the page shows. step: its name, "" for the first; block: from 0, as ``Number`` says.
 
     position: the kind of the textbook example; a model of one's own has its own. weights: the step
-    of a run whose weights are shown, LAST for the newest. text, digit: the reader's own sentence
+    of a run whose weights are shown. text, digit: the reader's own sentence
     or drawing. out: codes of parts that are knocked out.
     """
 

@@ -19,22 +19,26 @@ def page() -> None:
 
 
 def _walk() -> None:
-    line, choices = fact_line("walk")
+    facts, choices = fact_line("walk")
+    with facts, st.container(horizontal=True, vertical_alignment="center"):
+        line = st.container(width="stretch")
+        field = st.empty()
     above = st.container()
     try:
         with choices:
             chosen = source.pick()
         with st.spinner(_("One forward pass …"), show_time=False):
-            name, subject = source.walked(chosen)
+            walked = source.walked(chosen, field)
     except ValueError as error:
         show.problem(error)
         return
+    subject = walked.subject
     with choices:
         example = tensor.example_picker(subject)
         layer = tensor.layer_picker(subject)
     line.caption(" ".join((_(subject.note), tensor.example_name(subject, example))))
     with above:
-        picture.whole_model(subject, chosen, example)
+        picture.whole_model(walked, chosen, example)
     from tfm_core.inspect.walk.build import walk
 
     try:
@@ -53,8 +57,8 @@ def _walk() -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         above = st.container()
-        walk_steps.question(step, name, example)
-        is_revealed = walk_steps.is_step_revealed(step, name, example)
+        walk_steps.question(step, walked.name, example)
+        is_revealed = walk_steps.is_step_revealed(step, walked.name, example)
         with above:  # drawn last: a correct answer reveals the result above
             walk_steps.shapes(step, subject, example, is_revealed=is_revealed)
             walk_steps.explanation(step, subject, names, is_revealed=is_revealed)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from pages.i18n import N_, _, paragraph
-from pages.ui import show
+from pages.ui import show, state
 from pages.ui.address import view_link
+from pages.ui.address.parameters import NEWEST
 from pages.ui.settings import model_choice
 from pages.ui.settings.model_choice import Chosen
 from pages.walk.link import BOOK, DIGIT, DRAWN, MINE, OUT, POSITION, SOURCE, TEXT, WEIGHTS
@@ -25,8 +27,11 @@ from tfm_core.variants.tasks import TASK_KINDS
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+    from streamlit.delta_generator import DeltaGenerator
 
     from tfm_core.inspect.walk.forward import Subject
+
+_TICK = 2.0  # seconds between two looks at a run that trains
 
 
 def pick() -> Chosen | str:
@@ -51,40 +56,82 @@ def pick() -> Chosen | str:
     return model_choice.chosen()
 
 
-def walked(chosen: Chosen | str) -> tuple[str, Subject]:
-    """Return a name of what is walked through, and the model after one forward pass.
+@dataclass(frozen=True, slots=True, eq=False)
+class Walked:
+    """A model after one forward pass.
 
-    Of a run, draws the choice of the step and the field for a sentence or a digit. Raises
-    ValueError, in a sentence, where it cannot be walked through.
+    name: of what is walked through, the same for all steps of a training and all knock-outs.
+    whole: the same model before parts were knocked out, None where none were. steps: those of the
+    training whose weights were saved, and step, the one that is shown.
+    """
+
+    name: str
+    subject: Subject
+    whole: Subject | None = None
+    steps: tuple[int, ...] = ()
+    step: int = 0
+
+
+def walked(chosen: Chosen | str, field: DeltaGenerator) -> Walked:
+    """Return the model after one forward pass.
+
+    field: where the field for a sentence is drawn, of a run that reads one. Raises ValueError, in a
+    sentence, where it cannot be walked through.
     """
     if isinstance(chosen, str):
-        return f"{BOOK} {chosen}", _book(chosen)
+        return Walked(f"{BOOK} {chosen}", _book(chosen))
     if chosen.experiment is None:
         known = chosen.architecture
         key = f"{known.model.model_dump_json()} {known.shape} {known.src_len} {known.tgt_len}"
-        return key, _of_architecture(f"{key} {known.batch}", known)
-    if chosen.run is not None and chosen.run.has_checkpoint:
-        return _of_run(chosen.run)
+        return Walked(key, _of_architecture(f"{key} {known.batch}", known))
+    if chosen.run is not None and (chosen.run.has_checkpoint or chosen.run.weight_steps()):
+        return _of_run(chosen.run, field)
     text = chosen.experiment.model_dump_json()
-    return text, _untrained(text)
+    return Walked(text, _untrained(text))
 
 
-def _of_run(run: Run) -> tuple[str, Subject]:
+def _of_run(run: Run, field: DeltaGenerator) -> Walked:
     from tfm_core.inspect.errors.answers import steps_of, weights_mark
 
     steps = steps_of(run)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        step = view_link.weights_step(WEIGHTS, steps)
-        own = _own(run)
+    step = view_link.saved_step(WEIGHTS, steps)
+    own = _own(run, field)
     mark, folder, out = weights_mark(run, step), str(run.folder), parts_out(run)
-    name = f"{run.id} {step} {mark} {out}"
+
+    def made(own: str) -> Walked:
+        subject = _trained(folder, step, mark, own, out)
+        whole = _trained(folder, step, mark, own, ()) if out else None
+        return Walked(f"{run.id} {own}", subject, whole, steps, step)
+
     try:
-        return f"{name} {own}", _trained(folder, step, mark, own, out)
+        return made(own)
     except ValueError as error:
         if not own:
             raise
         show.problem(error)
-    return name, _trained(folder, step, mark, "", out)
+    return made("")
+
+
+def scrub(steps: tuple[int, ...], step: int) -> None:
+    """Show the weights of a step; the last one means the newest, whichever that will be."""
+    st.session_state[WEIGHTS.key] = NEWEST if step == steps[-1] else step
+
+
+def follow(run: Run | None) -> None:
+    """Redraw the page whenever a run that trains has saved newer weights."""
+    if run is None or not run.status.is_active:
+        return
+    seen = _newest(run)
+
+    def look() -> None:
+        if _newest(run) != seen or not run.status.is_active:
+            state.draw_anew()
+
+    st.fragment(look, run_every=_TICK)()
+
+
+def _newest(run: Run) -> tuple[list[int], int | None]:
+    return run.weight_steps(), run.checkpoint_step
 
 
 def parts_out(run: Run) -> tuple[str, ...]:
@@ -104,16 +151,18 @@ def knock(code: str) -> None:
     )
 
 
-def _own(run: Run) -> str:
+def _own(run: Run, field: DeltaGenerator) -> str:
     """Ask for the reader's own sentence, or take the drawing; return "" where there is none."""
     if TASK_KINDS[run.experiment.task.kind].own_text is None:
         return _drawing(run)
     view_link.warn(view_link.receive(TEXT))
-    typed = st.text_input(
+    typed = field.text_input(
         _("Your sentence"),
         key=TEXT.key,
         persist_state="session",
-        placeholder=_("Use the words of the task, then press Enter."),
+        placeholder=_("Your sentence, then Enter"),
+        label_visibility="collapsed",
+        width=222,
     )
     view_link.say(TEXT, typed)
     return typed.strip()

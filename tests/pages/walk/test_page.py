@@ -14,7 +14,7 @@ from tests.pages.looking import said
 from tests.pages.opening import opened_at
 from tfm_core.data.own_picture import to_text
 from tfm_core.inspect.attention import own_example
-from tfm_core.inspect.errors.answers import weights_mark
+from tfm_core.inspect.errors.answers import steps_of, weights_mark
 from tfm_core.inspect.walk.build import walk
 from tfm_core.inspect.walk.subject import subject
 from tfm_core.inspect.walk.topics import topic_text
@@ -251,13 +251,15 @@ def test_a_trained_model_is_said_to_be_one(store):
 def test_a_run_is_walked_through_at_any_step_and_with_your_own_sentence(store, monkeypatch):
     monkeypatch.setattr(store, "recorded", RECORDED)
     at = opened(run="recorded-korean", step="whole")
-    slider = at.select_slider(key="walk-weights")
-    assert slider.value == int(slider.options[-1].replace(",", ""))
-    first = int(slider.options[0].replace(",", ""))
-    slider.set_value(first).run()
-    assert not at.exception
-    assert at.query_params["weights"] == str(first)
-    assert f"Weights of step {first:,}" in said(at)
+    run = store.get("recorded-korean")
+    first, *_later, last = steps_of(run)
+    assert f"Weights of step {last:,}" in said(at)
+    for step, asked in ((first, str(first)), (last, None)):
+        at.session_state["walk-weights"] = step
+        at.run()
+        assert not at.exception
+        assert at.query_params.get("weights") in (asked, [asked])
+        assert f"Weights of step {step:,}" in said(at)
     at.text_input(key="walk-own-text").set_value("the teacher bought a book").run()
     assert not at.exception
     assert "1: the teacher bought a book" in said(at)
@@ -322,6 +324,10 @@ def test_a_step_without_weights_is_said_and_the_nearest_one_shown(store, monkeyp
     at = opened(run="recorded-korean", weights="7")
     assert not at.exception
     assert any("No weights at step 7" in warning.value for warning in at.warning)
+    at = opened(run="recorded-korean", weights="soon")
+    assert any("; the newest is shown." in warning.value for warning in at.warning)
+    at = opened(run="recorded-korean", weights="newest")
+    assert not at.warning
 
 
 def test_a_model_is_built_and_walked_through_once_for_all_steps(store):
