@@ -465,7 +465,7 @@ function titles(context, state) {
   const named = laid.places.filter((spot) => spot.w > 0 && spot.stage.kind !== "tokens" && (spot.x - camera.x + spot.w) * k > -200 && (spot.x - camera.x) * k < state.size.w + 200);
   const weight = (spot) => (spot.stage.kind === "heads" ? 0 : spot.stage.isNorm || spot.stage.skips >= 0 ? 2 : 1); // heads are named first
   const isWide = (spot) => spot.w * k > 9;
-  const lines = new Map([...named].sort((a, b) => weight(a) - weight(b)).filter(isWide).map((spot) => [spot, write(spot, spot.stage.title, [0, 1])]));
+  const lines = new Map([...named].sort((a, b) => weight(a) - weight(b)).filter(isWide).map((spot) => [spot, write(spot, spot.stage.title, [0, 1, 2])]));
   context.globalAlpha = 0.8;
   lines.forEach((line, spot) => { if (line !== undefined && spot.stage.kind !== "answers") write(spot, spot.stage.whole.join(" × "), [line + 1]); });
   context.globalAlpha = 1;
