@@ -11,8 +11,8 @@ const NAMES = [ // what stands below a map, and from which width on: lines of th
   { title: 2, role: 1, least: 74 },
   { title: 2, role: 0, least: 48 },
 ];
-const NAMED = 1.6; // times the size that the words of what a head does are worth
-const SMALLEST = 36; // pixels of a map, below which its heads scroll
+const NAMED = 2; // times the size that the words of what a head does are worth
+const SMALLEST = 32; // pixels of a map, below which its heads scroll
 const LARGEST = 300;
 const ROW = 12; // pixels of a row below which its word cannot be read
 const FONT = 12;

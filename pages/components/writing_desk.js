@@ -103,6 +103,7 @@ function writtenRow(state) {
     if (view.own && view.own[i] !== step.token && !step.forced) kinds.push("changed");
     const chip = element("button", kinds.filter(Boolean).join(" "));
     chip.append(element("span", "", visible(step.token)));
+    if (view.glosses[step.token]) chip.append(element("span", "gloss", view.glosses[step.token]));
     chip.type = "button";
     chip.setAttribute("aria-label", said(view.words.chip, { n: i + 1, token: visible(step.token), share: share(step.chance) }));
     chip.append(element("small", "", step.given ? "" : share(step.chance)));
@@ -219,7 +220,9 @@ function drawChoices(state) {
     const rule = isOwn ? (step.forced ? words.let_go : words.keep) : words.force;
     const label = said(rule, { token: visible(token), n: at, share: share(chance) });
     const choice = button("", label, () => choose(state, step, at, id), `choice${isOwn ? " own-choice" : ""}`);
-    choice.append(element("span", "name", visible(token)));
+    const name = element("span", "name", visible(token));
+    if (view.glosses[token]) name.append(element("span", "gloss", ` ${view.glosses[token]}`));
+    choice.append(name);
     const bars = element("span", view.is_drawn ? "bars" : "bars alone");
     const model = element("span");
     model.style.setProperty("--p", chance);

@@ -10,6 +10,7 @@ from pages.i18n import _, paragraph
 from pages.translate import choice, how
 from pages.translate.link import SAMPLE
 from pages.ui import show
+from pages.ui.settings import glosses
 from pages.ui.typed import escape
 from tfm_core.inspect.attention.head_labels import aligning_head
 from tfm_core.inspect.writing import steps
@@ -35,6 +36,7 @@ def part(
     st.markdown(_verdict(writing, own))
     with choices:
         layer, head = _head(run, writing)
+        glosses.switch(run.experiment, key="translate-glosses")
     writing_desk(
         writing,
         writing.looked(layer, head),
@@ -44,6 +46,7 @@ def part(
             forced=[source.vocabulary.token(id) for _place, id in forced],
             own=own,
             is_drawn=method == SAMPLE,
+            glosses=glosses.shown(run.experiment),
         ),
         events=_EVENTS,
         key="translate-desk",

@@ -152,6 +152,7 @@ class Tab:
 
     def draw_a_one(self, board: Locator) -> None:
         """Draw a one with the mouse."""
+        board.scroll_into_view_if_needed()
         box = board.bounding_box()
         assert box is not None
         self.page.mouse.move(box["x"] + 0.52 * box["width"], box["y"] + 0.15 * box["height"])

@@ -43,6 +43,5 @@ def switch(experiment: Experiment, *, key: str) -> None:
     st.toggle(
         _("Glosses"),
         key=key,
-        help=_("The source word below each translated one."),
         on_change=lambda: switch_on(bool(st.session_state[key])),
     )
