@@ -29,9 +29,10 @@ PARTS = {
         "its heads": ".stage .maps",
         "its answers": ".stage .answers",
         "its scrubber": ".stage input[type=range]",
+        "its curve": ".stage .chart.accuracy",
+        "Train it yourself": ".st-key-begin",
+        "next steps": ".st-key-doors",
         "drawing board": ".st-key-home-own-digit",
-        "Now train it yourself": ".st-key-begin",
-        "doors": ".st-key-doors",
         "presets": "[class*=st-key-home-teaches]",
     },
     f"train?run={RUN}": {
