@@ -33,10 +33,10 @@ function headGrid(stage, high, columns) {
   return { columns, lines, gap, mapHigh, mapWide };
 }
 
-function widthOf(stage, high, isCompact, textWide, inRow) {
+function widthOf(stage, high, isCompact, { textWide, inRow, unit }) {
   if (stage.kind === "tokens") return textWide;
   if (stage.kind === "image") return Math.min(high, 240);
-  if (stage.kind === "answers") return stage.were.length ? 240 : 170;
+  if (stage.kind === "answers") return unit * (stage.were.length ? 200 : 130);
   if (stage.kind === "heads") {
     const { columns, gap, mapWide } = headGrid(stage, high, inRow);
     return columns * mapWide + (columns - 1) * gap;
@@ -63,14 +63,14 @@ function place(view, open, measure, unit) {
     const isOnly = view.lanes.length === 1;
     const row = isOnly ? Math.min(2 * ROW, ONLY_HIGH / n) : Math.min(ROW, LANE_HIGH / n);
     const high = Math.max(n * row, isOnly ? 220 : 90);
-    const textWide = unit * Math.min(110, 12 + Math.max(...lane.tokens.map((name) => measure(name)), 10));
+    const textWide = unit * Math.min(150, 12 + Math.max(...lane.tokens.map((name) => measure(name)), 10));
     const count = Math.max(0, ...lane.stages.map((stage) => stage.block));
     const inRow = columnsOf(lane, isOnly);
     let x = 0;
     let last = null;
     lane.stages.forEach((stage, place) => {
       const isCompact = stage.block > 0 && count > FULL_BLOCKS && open !== `${at} ${stage.block}`;
-      const w = widthOf(stage, high, isCompact, textWide, inRow);
+      const w = widthOf(stage, high, isCompact, { textWide, inRow, unit });
       const isFlow = stage.kind === "heads";
       if (last !== null && w > 0) {
         x += isFlow || last.stage.kind === "heads" ? (isCompact ? 16 : FLOW) : (isCompact ? 7 : GAP);
