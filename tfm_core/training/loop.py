@@ -101,13 +101,14 @@ def _update_best(trainer: Trainer, loss: float, *, counts: bool) -> None:
 
 def update(trainer: Trainer) -> tuple[float, float, float, float]:
     """Learn from the next batch; return loss, accuracy, learning rate and gradient norm."""
-    config, step = trainer.experiment.training, trainer.step + 1
+    trainer.follow_turns()
+    config, step = trainer.settings, trainer.step + 1
     model, optimizer, scaler = trainer.model, trainer.optimizer, trainer.scaler
     rate = config.rate(step)
     for group in optimizer.param_groups:
         group["lr"] = rate
     dropout, _drawn = seeds_of_step(trainer.experiment, step)
-    if trainer.experiment.model.dropout:
+    if trainer.dropout:
         torch.manual_seed(dropout if trainer.share is None else dropout + trainer.share.rank)
     if not model.training:
         model.train()
