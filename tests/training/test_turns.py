@@ -5,11 +5,11 @@ import torch
 
 from tests.training.test_loop import experiment, records
 from tfm_core.config.base import ConfigError
+from tfm_core.config.turns import TURNABLE, Turn, checked, turn_of
 from tfm_core.sentences import StudentError
 from tfm_core.training import checkpoints
-from tfm_core.training.events import Step
+from tfm_core.training.events import Step, Turned, to_record
 from tfm_core.training.loop import build, train
-from tfm_core.training.turns import TURNABLE, Turn, checked, read
 
 STEPS = 24
 CHOSEN = {
@@ -38,7 +38,7 @@ def turned(chosen, turns=ALL_TURNED):
 @pytest.mark.parametrize("chosen", CHOSEN.values(), ids=CHOSEN)
 def test_a_training_is_the_same_until_its_first_turn_and_another_after_it(chosen):
     plain, changed = list(records(build(chosen))), list(records(turned(chosen)))
-    until = [record for record in plain if record.get("step", 0) <= 5]
+    until = [record for record in plain if record.get("step", 0) < 5]
     assert changed[: len(until)] == until
     assert changed != plain
     assert changed == list(records(turned(chosen)))
@@ -78,9 +78,9 @@ def test_a_new_batch_size_begins_the_next_epoch_in_an_order_of_its_own():
     epochs = [event.epoch for event in train(trainer) if isinstance(event, Step)]
     assert epochs == sorted(epochs)
     assert trainer.batch_size == 5
-    read_since = torch.cat([trainer.batch_indices(step) for step in range(8, 8 + n // 5)])
+    read_since = torch.cat([trainer.batch_indices(step) for step in range(7, 7 + n // 5)])
     assert len(set(read_since.tolist())) == len(read_since) == n // 5 * 5
-    assert trainer.epoch == 1 + (STEPS - 7) / (n // 5)
+    assert trainer.epoch == 1 + (STEPS - 6) / (n // 5)
 
 
 def test_weight_decay_is_turned_for_matrices_alone():
@@ -103,10 +103,11 @@ def test_a_turn_is_checked_as_its_setting_is():
         checked(chosen, Turn(3, "model.n_heads", 4))
 
 
-@pytest.mark.parametrize("values", [None, {}, [None], [{"step": "3"}], [{"setting": "seed"}]])
-def test_what_is_no_turn_is_left_out(values):
-    assert read(values) == ()
+@pytest.mark.parametrize("record", [{}, {"step": "3"}, {"step": 3, "setting": "seed", "value": 1}])
+def test_a_record_of_no_turn_is_none(record):
+    assert turn_of(record) is None
 
 
-def test_turns_come_back_from_json():
-    assert read([turn.to_dict() for turn in ALL_TURNED]) == ALL_TURNED
+def test_a_turn_comes_back_from_its_record():
+    for turn in ALL_TURNED:
+        assert turn_of(to_record(Turned(turn.step, turn.setting, turn.value))) == turn

@@ -29,7 +29,6 @@ from tfm_core.runs.disk import ownership
 from tfm_core.runs.disk.atomic import CachedReader, write_json
 from tfm_core.runs.disk.failures import os_errors_as_sentences
 from tfm_core.runs.process import requests
-from tfm_core.runs.process.requests import RequestKind
 from tfm_core.runs.queue import claim, tickets
 from tfm_core.runs.record import labels, origin, snapshots, weights
 from tfm_core.runs.record.labels import MAX_NAME, Labels
@@ -301,12 +300,14 @@ class Run:
         return [line for line in text.splitlines() if line.strip()][-lines:]
 
     @os_errors_as_sentences()
-    def request(self, kind: RequestKind) -> None:
+    def request(self, kind: str) -> None:
         """Ask the worker for something; a waiting run that shall stop leaves the line.
+
+        kind: one of ``requests.KINDS``, or what ``requests.turning`` returns.
 
         Raises ValueError, in a sentence, where there is no worker to ask.
         """
-        if kind not in requests.KINDS:
+        if not requests.is_request(kind):
             raise StudentError(
                 "{kind!r} is not a request. Use one of {kinds}.",
                 kinds=", ".join(requests.KINDS),

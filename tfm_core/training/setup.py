@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from tfm_core.config import Experiment
 from tfm_core.data.image_data import ImageData
@@ -89,3 +89,12 @@ def to_floats(*values: Tensor | float) -> list[float]:
     tensors = [value.detach().float() for value in values if isinstance(value, Tensor)]
     numbers = iter(torch.stack(tensors).tolist() if tensors else [])
     return [next(numbers) if isinstance(value, Tensor) else float(value) for value in values]
+
+
+def set_dropout(model: nn.Module, p: float) -> None:
+    """Give every dropout of a model another probability."""
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = p
+        elif isinstance(getattr(module, "dropout", None), float):
+            module.dropout = p  # of attention and of recurrent layers, which call it themselves

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from tfm_core.config import Experiment
+from tfm_core.config.turns import Turn
 from tfm_core.data.download import Progress
 from tfm_core.data.load import Data, load
 from tfm_core.facts.batches import Batches
@@ -27,9 +28,8 @@ from tfm_core.training.devices import resolve
 from tfm_core.training.objectives import ALL, Batch, Objective, send_batches
 from tfm_core.training.optimisation import AveragedWeights, make_optimizer
 from tfm_core.training.progress import Descent, Patience
-from tfm_core.training.setup import autocast, mix, move_data, new_model
+from tfm_core.training.setup import autocast, mix, move_data, new_model, set_dropout
 from tfm_core.training.share import Replica
-from tfm_core.training.turns import Turn, set_dropout
 from tfm_core.variants.precisions import PRECISIONS
 from tfm_core.variants.tasks import TASK_KINDS
 
@@ -101,11 +101,13 @@ class Trainer:
         self.dropout = self.experiment.model.dropout
         self.batches = Batches.of(self.settings, self.objective.n_train)
 
-    def follow_turns(self) -> None:
-        """Give the settings the values that they have after the steps made so far."""
-        while self._n_turned < len(self.turns) and self.turns[self._n_turned].step <= self.step:
-            self._follow(self.turns[self._n_turned])
-            self._n_turned += 1
+    def follow_turns(self, step: int) -> list[Turn]:
+        """Give the settings the values of a step; return what was turned since the last call."""
+        due = [turn for turn in self.turns[self._n_turned :] if turn.step <= step]
+        for turn in due:
+            self._follow(turn)
+        self._n_turned += len(due)
+        return due
 
     def _follow(self, turn: Turn) -> None:
         part, _dot, name = turn.setting.partition(".")
@@ -114,7 +116,8 @@ class Trainer:
             set_dropout(self.model, turn.value)
             return
         if name == "batch_size":  # the next epoch begins, in its own order
-            self._since = turn.step, math.ceil(self._epoch_after(turn.step))
+            done = turn.step - 1
+            self._since = done, math.ceil(self._epoch_after(done))
             self._prefetched.clear()
         self.settings = self.settings.model_copy(update={name: turn.value})
         if name == "batch_size":

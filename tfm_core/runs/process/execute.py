@@ -12,15 +12,18 @@ import time
 import traceback
 from collections.abc import Callable
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tfm_core.config.turns import Turn, checked
 from tfm_core.data.own import place
 from tfm_core.disk import remove
 from tfm_core.facts import storage
 from tfm_core.reading import Unreadable, is_number, object_of
 from tfm_core.runs import own_sets, settings, shared_store
 from tfm_core.runs.backends import job as jobs
+from tfm_core.runs.curves import turns_in
 from tfm_core.runs.disk import cleanup, quota
 from tfm_core.runs.disk.atomic import write_json
 from tfm_core.runs.disk.failures import sentence
@@ -32,7 +35,7 @@ from tfm_core.runs.queue import claim, tickets
 from tfm_core.runs.record import snapshots, thinned, weights
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status, write_status
-from tfm_core.sentences import N_, joined
+from tfm_core.sentences import N_, StudentError, joined
 from tfm_core.training.events import (
     Compiled,
     Event,
@@ -192,6 +195,7 @@ class _Execution:
             device = self.share.device(device)
         trainer = build(self.run.experiment, device, self._download)
         trainer.clock = self.recorder.clock
+        trainer.turns = turns_in(self.run.folder / "events.jsonl")
         reason = self._continue(trainer)
         if self.share is not None:
             self.share.broadcast(True)
@@ -248,6 +252,7 @@ class _Execution:
             pause=lambda: self._pause(trainer),
             go_on=lambda: self.recorder.change("running"),
             snapshot=lambda: self._snapshot(trainer),
+            turn=partial(self._turn, trainer),
         )
         if self.share is not None:
             self.share.broadcast(go_on)
@@ -284,6 +289,13 @@ class _Execution:
             cpu = self._cpu_before + time.process_time() - self._cpu_begin
             times["cpu_seconds"] = round(cpu, 3)
         return times
+
+    def _turn(self, trainer: Trainer, setting: str, value: float) -> None:
+        """Turn a setting from the next step on; one that cannot be turned so stays as it is."""
+        with contextlib.suppress(StudentError):
+            if self.share is None:
+                turn = checked(self.run.experiment, Turn(trainer.step + 1, setting, value))
+                trainer.turns = tuple(sorted((*trainer.turns, turn), key=attrgetter("step")))
 
     def _pause(self, trainer: Trainer) -> None:
         self._record_last_step(trainer)

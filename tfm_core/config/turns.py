@@ -10,10 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torch import nn
-
-from tfm_core.config import Experiment
-from tfm_core.reading import is_number
+from tfm_core.config.experiment import Experiment
 from tfm_core.sentences import StudentError
 
 TURNABLE: tuple[str, ...] = (
@@ -28,15 +25,11 @@ TURNABLE: tuple[str, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """After ``step`` updates a setting gets another value. setting: one of TURNABLE."""
+    """From ``step`` on, counted from 1, a setting has another value. setting: one of TURNABLE."""
 
     step: int
     setting: str
     value: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the turn as a JSON object."""
-        return {"step": self.step, "setting": self.setting, "value": self.value}
 
 
 def checked(experiment: Experiment, turn: Turn) -> Turn:
@@ -49,24 +42,9 @@ def checked(experiment: Experiment, turn: Turn) -> Turn:
     return Turn(turn.step, turn.setting, getattr(getattr(valid, part), name))
 
 
-def read(values: object) -> tuple[Turn, ...]:
-    """Return the turns of a JSON list, in order; what is not one is left out."""
-    if not isinstance(values, list):
-        return ()
-    return tuple(
-        Turn(one["step"], one["setting"], one["value"])
-        for one in values
-        if isinstance(one, Mapping)
-        and one.get("setting") in TURNABLE
-        and isinstance(one.get("step"), int)
-        and is_number(one.get("value"))
-    )
-
-
-def set_dropout(model: nn.Module, p: float) -> None:
-    """Give every dropout of a model another probability."""
-    for module in model.modules():
-        if isinstance(module, nn.Dropout):
-            module.p = p
-        elif isinstance(getattr(module, "dropout", None), float):
-            module.dropout = p  # of attention and of recurrent layers, which call it themselves
+def turn_of(record: Mapping[str, Any]) -> Turn | None:
+    """Return the turn that an event's record tells, or None where it is none."""
+    step, setting, value = (record.get(name) for name in ("step", "setting", "value"))
+    if setting not in TURNABLE or not isinstance(step, int) or not isinstance(value, int | float):
+        return None
+    return Turn(step, str(setting), value)
