@@ -11,12 +11,17 @@ import { loadPlotly, loadUplot } from "./vendors.js";
 const nodes = new WeakMap();
 const MAX_TRIMS = 5; // of a figure's height, before it is left as it is
 const HANGING = 60; // pixels of an axis' words: plotly hangs them into the room below square cells
+const RETRY = 100; // milliseconds until a figure that stands nowhere looks again whether it does
 const PATIENCE = 2000; // milliseconds for which a figure that is out of sight waits for a quiet moment
 const APART = { x: 14, y: 11 }; // pixels between two tokens of an axis, at least; across they lean
 
 function draw(state) {
   const { node, data } = state;
-  if (!node.isConnected || !data || nodes.get(state.parent) !== state) return Promise.resolve();
+  if (!data || nodes.get(state.parent) !== state) return Promise.resolve();
+  if (!node.isConnected) { // it may be put back
+    setTimeout(() => refresh(state), RETRY);
+    return Promise.resolve();
+  }
   state.drawn = data;
   const figure = parsed(state);
   state.parsed = null;

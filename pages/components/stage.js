@@ -356,6 +356,7 @@ function begun(root, data) {
   state.choose = (kind, example) => {
     if (!state.view || (kind === state.view.attention && example === state.example)) return;
     state.example = example;
+    state.heads.box.setAttribute("aria-busy", String(kind !== state.view.attention));
     state.send("choose", [kind, example]);
     state.ask();
   };

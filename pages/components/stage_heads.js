@@ -132,6 +132,7 @@ export function fillHeads(state) {
     heads.large.hidden = true;
     heads.grid.inert = false;
     heads.heading.textContent = view.kinds[view.attention]?.label ?? words.heads;
+    heads.box.setAttribute("aria-busy", "false");
     heads.kinds.textContent = "";
     view.kinds.forEach(({ label }, i) => {
       const option = element("option", "", label);

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _
-from pages.mistakes.link import CELL, LAST, STEP, Cell
+from pages.mistakes.link import CELL, STEP, Cell
 from pages.ui.address import view_link
 from tfm_core.runs.run import Run
 
@@ -24,31 +23,6 @@ def begin(run: Run) -> None:
     if view_link.opened(CELL) is None:
         st.session_state.pop(CELL.key, None)
         view_link.say(CELL, CELL.first)
-
-
-def step(run: Run, steps: tuple[int, ...]) -> int:
-    """Choose the step of the weights; the link has it unless it is the last."""
-    problem = view_link.receive(STEP)
-    requested = int(st.session_state[STEP.key])
-    nearest = min(steps, key=lambda step: abs(step - requested))
-    chosen = steps[-1] if requested == LAST else nearest
-    if requested not in (LAST, chosen):
-        values = {"requested": f"{requested:,}", "step": f"{chosen:,}"}
-        problem = problem or _("No weights at step {requested}; showing step {step}.", **values)
-    view_link.warn(problem)
-    st.session_state[STEP.key] = chosen
-    if len(steps) > 1:
-        st.select_slider(
-            _("Weights of step"),
-            steps,
-            format_func=lambda n: f"{n:,}",
-            key=STEP.key,
-            persist_state="session",
-        )
-    else:
-        st.caption(_("Weights of step **{step}**, the only ones saved.", step=f"{chosen:,}"))
-    view_link.say(STEP, LAST if chosen == steps[-1] else chosen)
-    return chosen
 
 
 def cell() -> Cell | None:

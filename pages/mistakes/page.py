@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.i18n import _, paragraph
 from pages.mistakes import controls, evaluated, gallery, parts
-from pages.mistakes.link import ORDER, SHOW
+from pages.mistakes.link import ORDER, SHOW, STEP
 from pages.ui import show, state
 from pages.ui.accounts import visitors
 from pages.ui.address import view_link
@@ -54,7 +54,7 @@ def page() -> None:
         steps = steps_of(run)
         with st.container(key="mistakes-step-area", horizontal=True, vertical_alignment="center"):
             with st.container(width=360):
-                step = controls.step(run, steps)
+                step = view_link.weights_step(STEP, steps)
             summary_place = st.container(width="stretch")
         answers = evaluated.answers(run, step)
     except ValueError as error:

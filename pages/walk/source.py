@@ -13,7 +13,7 @@ from pages.ui import show
 from pages.ui.address import view_link
 from pages.ui.settings import model_choice
 from pages.ui.settings.model_choice import Chosen
-from pages.walk.link import BOOK, LAST, MINE, OUT, POSITION, SOURCE, TEXT, WEIGHTS
+from pages.walk.link import BOOK, MINE, OUT, POSITION, SOURCE, TEXT, WEIGHTS
 from tfm_core import byte_cache
 from tfm_core.config import Experiment
 from tfm_core.facts.architectures import Architecture
@@ -70,7 +70,7 @@ def _of_run(run: Run) -> tuple[str, Subject]:
 
     steps = steps_of(run)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        step = weights_step(steps)
+        step = view_link.weights_step(WEIGHTS, steps)
         own = _own(run)
     mark, folder, out = weights_mark(run, step), str(run.folder), parts_out(run)
     name = f"{run.id} {step} {mark} {out}"
@@ -98,28 +98,6 @@ def knock(code: str) -> None:
     st.session_state[OUT.key] = (
         tuple(one for one in out if one != code) if code in out else (*out, code)
     )
-
-
-def weights_step(steps: tuple[int, ...]) -> int:
-    """Choose the step whose weights are shown, the newest at first."""
-    problem = view_link.receive(WEIGHTS)
-    requested = int(st.session_state[WEIGHTS.key])
-    chosen = min(steps, key=lambda step: abs(step - requested)) if requested != LAST else steps[-1]
-    if requested not in (LAST, chosen):
-        values = {"requested": f"{requested:,}", "step": f"{chosen:,}"}
-        problem = problem or _("No weights at step {requested}; showing step {step}.", **values)
-    view_link.warn(problem)
-    st.session_state[WEIGHTS.key] = chosen
-    if len(steps) > 1:
-        st.select_slider(
-            _("Weights of step"),
-            steps,
-            format_func=lambda n: f"{n:,}",
-            key=WEIGHTS.key,
-            persist_state="session",
-        )
-    view_link.say(WEIGHTS, LAST if chosen == steps[-1] else chosen)
-    return chosen
 
 
 def _own(run: Run) -> str:

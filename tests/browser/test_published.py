@@ -221,6 +221,7 @@ def test_it_is_scrubbed_and_another_head_and_example_are_chosen(published, watch
     kinds = page.get_by_label("Attention").locator("option")
     page.get_by_label("Attention").select_option(index=1)
     chosen = kinds.nth(1).text_content()
+    expect(page.locator(".stage .heads")).to_have_attribute("aria-busy", "false")
     expect(page.get_by_label("Attention").locator("option:checked")).to_have_text(chosen)
     expect(page.locator(".stage .which")).to_contain_text("Example 2:")
     page.locator(".stage .head").first.click()

@@ -169,3 +169,31 @@ def warn(problem: str) -> None:
 
 def _seen(parameter: Parameter[Any]) -> str:
     return f"{parameter.key or parameter.query}-linked"
+
+
+def weights_step(parameter: Parameter[int], steps: tuple[int, ...]) -> int:
+    """Choose the step whose weights are shown; the link has it unless it is the last.
+
+    parameter: its ``first`` means the last of ``steps``.
+    """
+    last, problem = parameter.first, receive(parameter)
+    requested = int(st.session_state[parameter.key])
+    nearest = min(steps, key=lambda step: abs(step - requested))
+    chosen = steps[-1] if requested == last else nearest
+    if requested not in (last, chosen):
+        values = {"requested": f"{requested:,}", "step": f"{chosen:,}"}
+        problem = problem or _("No weights at step {requested}; showing step {step}.", **values)
+    warn(problem)
+    st.session_state[parameter.key] = chosen
+    if len(steps) > 1:
+        st.select_slider(
+            _("Weights of step"),
+            steps,
+            format_func=lambda n: f"{n:,}",
+            key=parameter.key,
+            persist_state="session",
+        )
+    else:
+        st.caption(_("Weights of step **{step}**, the only ones saved.", step=f"{chosen:,}"))
+    say(parameter, last if chosen == steps[-1] else chosen)
+    return chosen
