@@ -9,7 +9,7 @@ from tests.runs.waiting import tiny, wait_until
 from tfm_core.config import Experiment
 from tfm_core.facts.storage import attention_numbers
 from tfm_core.runs.process.execute import execute
-from tfm_core.runs.process.requests import Control, drop, turning
+from tfm_core.runs.process.requests import Control, drop
 from tfm_core.training.events import Step
 
 
@@ -247,39 +247,3 @@ def test_a_run_says_what_became_of_compiling_it_and_again_when_it_goes_on(store,
     assert run.status.state == "finished"
     assert run.curves().compiled["step"] == 3
     assert [fact["event"] for fact in facts(run)].count("compiled") == 2
-
-
-@pytest.mark.parametrize("breaks_at", [3, 5, 6])
-def test_a_run_whose_settings_were_turned_is_the_same_after_a_break(store, breaks_at):
-    """The turns are made by hand in one run; the other gets them from its events."""
-    turned = {2: ("training.learning_rate", 0.02), 4: ("training.batch_size", 5)}
-
-    def train(run, is_broken):
-        control = Control(run.folder)
-
-        def listen(event):
-            if not isinstance(event, Step):
-                return
-            if event.step in turned and not run.curves().resumed:
-                drop(run.folder, turning(*turned[event.step]))
-                control._looked = 0.0
-            if is_broken and event.step == 2:
-                control.stop_reason = None
-            if is_broken and event.step == breaks_at:
-                raise RuntimeError("the roof fell in")
-
-        return execute(run, control, listen)
-
-    whole, broken = store.create(tiny()), store.create(tiny())
-    assert train(whole, is_broken=False).state == "finished"
-    assert [(turn.step, turn.setting) for turn in whole.curves().turns] == [
-        (step + 1, setting) for step, (setting, _value) in turned.items()
-    ]
-    plain = store.create(tiny())
-    execute(plain)
-    assert facts(plain) != facts(whole)
-    train(broken, is_broken=True)
-    assert execute(broken).state == "finished"
-    if breaks_at > 4:
-        assert_same(whole, broken)
-    assert broken.curves().turns == whole.curves().turns[: 1 + (breaks_at > 4)]

@@ -1,12 +1,12 @@
-"""Settings that are turned while a training runs: each has its new value from a step on.
+"""Settings that change while a training runs.
 
-A turn is part of the training: with the same turns a training gives the same curve, bit for bit on
-one CPU, whether it is resumed, repeated or forked.
+A turn is part of the training: the same turns give the same curve, bit for bit on one CPU, also
+when the run is resumed or forked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,12 +20,12 @@ TURNABLE: tuple[str, ...] = (
     "training.batch_size",
     "model.dropout",
 )
-"""The settings that can be turned, as paths in an experiment."""
+"""The settings that can change during a training, as paths in an experiment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """From ``step`` on, counted from 1, a setting has another value. setting: one of TURNABLE."""
+    """A setting, one of TURNABLE, has another value from ``step`` on, counted from 1."""
 
     step: int
     setting: str
@@ -33,17 +33,24 @@ class Turn:
 
 
 def checked(experiment: Experiment, turn: Turn) -> Turn:
-    """Return the turn, its value as the setting has it. Raises StudentError for a wrong one."""
+    """Return the turn with its value as the setting stores it. Raises StudentError."""
     if turn.setting not in TURNABLE:
         raise StudentError("{setting} cannot change during a training.", setting=turn.setting)
     part, _dot, name = turn.setting.partition(".")
-    values = getattr(experiment, part).model_dump() | {name: turn.value}
-    valid = experiment.replace(**{part: values})
-    return Turn(turn.step, turn.setting, getattr(getattr(valid, part), name))
+    return Turn(turn.step, turn.setting, getattr(getattr(turned(experiment, [turn]), part), name))
+
+
+def turned(experiment: Experiment, turns: Iterable[Turn]) -> Experiment:
+    """Return the experiment with the values of its turns. Raises ConfigError."""
+    for turn in turns:
+        part, _dot, name = turn.setting.partition(".")
+        values = getattr(experiment, part).model_dump() | {name: turn.value}
+        experiment = experiment.replace(**{part: values})
+    return experiment
 
 
 def turn_of(record: Mapping[str, Any]) -> Turn | None:
-    """Return the turn that an event's record tells, or None where it is none."""
+    """Return the turn in an event's record, or None."""
     step, setting, value = (record.get(name) for name in ("step", "setting", "value"))
     if setting not in TURNABLE or not isinstance(step, int) or not isinstance(value, int | float):
         return None

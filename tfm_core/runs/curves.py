@@ -273,12 +273,18 @@ class Series:
 
 
 def turns_in(path: Path) -> tuple[Turn, ...]:
-    """Return every turn that a file of events tells, once, by step; also those gone back behind."""
+    """Return the turns that a training must follow, by step.
+
+    Those after its last checkpoint count, too: a resumed training repeats them. A record
+    ``{"event": "branched", "step": k}`` drops the turns of steps > k.
+    """
     turns: dict[Turn, None] = {}
     for records in EventReader(path).batches():
         for record in records:
             if record["event"] == "turned" and (turn := turn_of(record)) is not None:
                 turns[turn] = None
+            elif record["event"] == "branched":
+                turns = {turn: None for turn in turns if turn.step <= record.get("step", -1)}
     return tuple(sorted(turns, key=lambda turn: turn.step))
 
 
@@ -297,7 +303,7 @@ class Curves:
     ``steps`` (STEP_COLUMNS), ``validation`` and ``test`` (MEASURED_COLUMNS) are series of float32
     columns; ``averaged`` is the validation of averaged weights, empty where there are none;
     ``started``, ``compiled`` and ``finished`` are the records of these events, or empty;
-    ``turns`` are the settings turned on the way;
+    ``turns`` are the settings that changed during the training;
     ``resumed`` are the steps from which the training went on after a break; ``gradients`` the norms
     of each part's gradient, at the few steps that tell them.
     """

@@ -172,7 +172,9 @@ class _Execution:
         self.run, self.control, self.recorder, self.listener = run, control, recorder, listener
         self.share = share
         self.total = run.experiment.training.steps
-        self.last, self.best = (run.folder / "checkpoints" / name for name in ("last", "best"))
+        self.last, self.best, self.before_turn = (
+            run.folder / "checkpoints" / name for name in ("last", "best", "turn")
+        )
         self._best_loss = _best_loss(run.folder)
         self._last_step: Step | None = None
         self._weights = "average" if run.experiment.training.ema_decay else "last"
@@ -291,10 +293,18 @@ class _Execution:
         return times
 
     def _turn(self, trainer: Trainer, setting: str, value: float) -> None:
-        """Turn a setting from the next step on; one that cannot be turned so stays as it is."""
+        """Change a setting from the next step on, and keep a checkpoint of before.
+
+        An invalid value changes nothing, nor does a turn of one of several processes.
+        """
+        from tfm_core.training import checkpoints
+
         with contextlib.suppress(StudentError):
+            turn = checked(self.run.experiment, Turn(trainer.step + 1, setting, value))
             if self.share is None:
-                turn = checked(self.run.experiment, Turn(trainer.step + 1, setting, value))
+                self._record_last_step(trainer)
+                self.recorder.sync()
+                self._keep(partial(checkpoints.save, trainer, self.before_turn))
                 trainer.turns = tuple(sorted((*trainer.turns, turn), key=attrgetter("step")))
 
     def _pause(self, trainer: Trainer) -> None:

@@ -1,7 +1,7 @@
 """Requests to a worker while it trains: pause, resume, step, stop, snapshot, turn a setting.
 
-A request is an empty file, written whole and read in order: ``{time}-{kind}``. A turn says in its
-name what it turns: ``turn.training.learning_rate=0.003``.
+A request is an empty file, written whole and read in order: ``{time}-{kind}``. The kind of a turn
+has the setting and its new value: ``turn.training.learning_rate=0.003``.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ FORM = re.compile(rf"\d{{20}}-[0-9a-f]{{6}}-({'|'.join(KINDS)}|{_TURN})", re.ASC
 
 
 def turning(setting: str, value: float) -> str:
-    """Return the request to turn a setting."""
+    """Return the request that changes a setting."""
     return f"turn.{setting}={value!r}"
 
 
 def turned(request: str) -> tuple[str, float] | None:
-    """Return the setting and the value of a request to turn one, None for another request."""
+    """Return setting and value of a request to change one, None for another request."""
     found = re.fullmatch(_TURN, request)
     try:
         return None if found is None else (found[1], float(found[2]))
@@ -111,8 +111,8 @@ class Control:
     ) -> bool:
         """Answer requests, and wait while paused; False means that the run shall stop.
 
-        ``pause`` and ``go_on`` are told of the change of state, ``snapshot`` takes one, ``turn``
-        gets a setting and its new value.
+        ``pause`` and ``go_on`` are called at a change of state, ``snapshot`` takes one, ``turn`` gets
+        a setting and its new value.
         """
         if self.is_stepping:
             self._pause(pause)
