@@ -111,8 +111,8 @@ class Control:
     ) -> bool:
         """Answer requests, and wait while paused; False means that the run shall stop.
 
-        ``pause`` and ``go_on`` are called at a change of state, ``snapshot`` takes one, ``turn`` gets
-        a setting and its new value.
+        ``pause`` and ``go_on`` are called at a change of state, ``snapshot`` takes one, ``turn``
+        gets a setting and its new value.
         """
         if self.is_stepping:
             self._pause(pause)
