@@ -253,6 +253,10 @@ class ForkPool:
     def fill(self) -> None:
         """Keep none waiting."""
 
+    def n_ready(self) -> int:
+        """Return 1: a fork begins at once."""
+        return 1
+
     def close(self) -> None:
         """End those that wait."""
         for worker in self._spare:

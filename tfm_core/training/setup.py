@@ -7,6 +7,7 @@ leave no memory for a training step stay with the CPU, which then sends each bat
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -92,9 +93,10 @@ def to_floats(*values: Tensor | float) -> list[float]:
 
 
 def set_dropout(model: nn.Module, p: float) -> None:
-    """Give every dropout of a model another probability."""
+    """Set the dropout probability everywhere in a model."""
+    module: Any
     for module in model.modules():
         if isinstance(module, nn.Dropout):
             module.p = p
         elif isinstance(getattr(module, "dropout", None), float):
-            module.dropout = p  # of attention and of recurrent layers, which call it themselves
+            module.dropout = p  # attention and recurrent layers apply it themselves

@@ -17,7 +17,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from functools import cache
 from pathlib import Path
@@ -64,7 +63,7 @@ class LocalWorkers:
             raise _held()
         device = device_for(run, self._root)
         given = list(self._given.values())
-        if not self.pool.waiting() and not all(other.status.is_alive for other in given):
+        if not self.pool.n_ready() and not all(other.status.is_alive for other in given):
             return False  # a worker whose run is over is about to be free
         worker = self.pool.take()
         try:
@@ -134,10 +133,8 @@ class LocalWorkers:
     def _free(self, worker: WorkerProcess) -> None:
         """Let a worker whose run is over wait for the next, if there is room."""
         self._given.pop(worker, None)
-        if self.pool.has_room:
-            self.pool.put_back(worker)
-        else:
-            worker.end()
+        self.pool.put_back(worker)
+        self.pool.trim()
         self._wake()
 
     def _reap(self, run: Run, worker: WorkerProcess) -> None:
@@ -196,6 +193,7 @@ class WorkerProcess:
             creationflags=_APART,
         )
         self.mark: ProcessId = process_id(self.process.pid)
+        self.is_ready = False
         self._freed: Callable[[], None] | None = None
         self._ended: Callable[[], None] | None = None
         threading.Thread(target=self._listen, name="worker", daemon=True).start()
@@ -213,9 +211,9 @@ class WorkerProcess:
         assert self.process.stdout is not None
         with self.process.stdout as answers:
             ready = (line for line in answers if line.strip() == b"ready")
-            next(ready, None)  # for its first run
-            for _line in ready:
-                if self._freed is not None:
+            for n, _line in enumerate(ready):
+                self.is_ready = True
+                if n and self._freed is not None:  # the first one is before any run
                     self._freed()
         self.process.wait()
         self._close_input()
@@ -239,6 +237,7 @@ class WorkerProcess:
         The limits are those of ``Control``.
         """
         assert self.process.stdin is not None
+        self.is_ready = False
         order = {"folder": str(folder), "max_seconds": max_seconds, "max_pause": max_pause}
         self.process.stdin.write(json.dumps(order).encode() + b"\n")
         self.process.stdin.flush()
@@ -262,12 +261,12 @@ class WorkerProcess:
 
 
 class WarmPool:
-    """A few workers that wait; ``take`` hands out the one that has waited longest."""
+    """A few workers that wait; ``take`` hands out one that is ready, if there is one."""
 
     def __init__(self, size: int) -> None:
         """Keep ``size`` workers waiting once ``fill`` was called."""
         self.size = size
-        self._waiting: deque[WorkerProcess] = deque()
+        self._waiting: list[WorkerProcess] = []
 
     def fill(self) -> None:
         """Start what is missing; replace what died. Raises OSError."""
@@ -280,20 +279,27 @@ class WarmPool:
     def take(self) -> WorkerProcess:
         """Return a worker: a waiting one, else a new one. Raises OSError."""
         while self._waiting:
-            worker = self._waiting.popleft()
+            worker = max(self._waiting, key=lambda worker: worker.is_ready)
+            self._waiting.remove(worker)
             if worker.is_alive:
                 return worker
             worker.end()
         return WorkerProcess()
 
-    @property
-    def has_room(self) -> bool:
-        """Whether fewer workers wait than should."""
-        return len(self._waiting) < self.size
+    def n_ready(self) -> int:
+        """Return how many workers could begin at once."""
+        return sum(worker.is_ready for worker in self._waiting)
+
+    def trim(self) -> None:
+        """End workers beyond the size, first those that are not ready."""
+        while len(self._waiting) > self.size:
+            worker = min(self._waiting, key=lambda worker: worker.is_ready)
+            self._waiting.remove(worker)
+            worker.end()
 
     def put_back(self, worker: WorkerProcess) -> None:
         """Let a worker that was taken wait again."""
-        self._waiting.appendleft(worker)
+        self._waiting.insert(0, worker)
 
     def waiting(self) -> list[WorkerProcess]:
         """Return the workers that wait."""
@@ -303,7 +309,7 @@ class WarmPool:
         """End the workers that wait, and keep none waiting."""
         self.size = 0
         while self._waiting:
-            self._waiting.popleft().end()
+            self._waiting.pop().end()
 
 
 def default_size() -> int:

@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
         return work(options.run, max_seconds=options.max_seconds)
     warm_up(settings.read().warm_device)
     gc.freeze()  # looking through all that torch holds takes longer than a model's first steps
-    orders, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")  # a run gets its own
+    orders, answers, errors = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w"), os.dup(2)
     while True:
         with contextlib.suppress(OSError):  # its server may be gone: then there is no order either
             print("ready", file=answers, flush=True)
@@ -68,6 +68,8 @@ def main(arguments: list[str] | None = None) -> int:
         limits = {name: order.get(name) for name in ("max_seconds", "max_pause")}
         code = work(run.folder, **limits)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for output in (1, 2):  # no longer the run's log
+            os.dup2(errors, output)
         if code or not _is_like_new(run):
             return code
 
