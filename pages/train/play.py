@@ -79,7 +79,13 @@ def of_draft(checked_draft: Checked, settings: Mapping[str, Setting]) -> None:
     edition = "-".join(map(str, draft.edition))
     shown = [settings[path] for path in PLAYED if path in settings]
     values = draft.values, draft.begun
-    _grid(shown, values, f"play@{edition}", controls.choose, checked_draft)
+    _grid(shown, values, f"play@{edition}", partial(_choose, draft.edition), checked_draft)
+
+
+def _choose(edition: tuple[int, int, int], path: str, value: object) -> None:
+    """Put a value into the draft, unless the slider belongs to an older one."""
+    if state.current_draft().edition == edition:
+        controls.choose(path, value)
 
 
 def is_playable(run: Run) -> bool:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
-from pages.components import picture as model_picture
 from pages.i18n import _
 from pages.ui import show, state
 from pages.ui.navigation import page_table
 from tfm_core import byte_cache
 from tfm_core.config import Experiment
-from tfm_core.inspect.walk.forward import Subject
+
+if TYPE_CHECKING:
+    from tfm_core.inspect.walk.forward import Subject
 
 _STEP = "play-step"
 
 
 def picture(experiment: Experiment | None) -> None:
     """Draw the picture, or a hint where the settings do not fit."""
+    from pages.components import picture as model_picture
     from tfm_core.inspect.picture import picture as picture_of
 
     if experiment is None:

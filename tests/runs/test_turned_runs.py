@@ -8,7 +8,7 @@ from tfm_core.runs.process.execute import execute
 from tfm_core.runs.process.requests import Control, drop, is_request, turning
 from tfm_core.training.events import Step
 
-TURNS = {2: ("training.learning_rate", 0.02), 4: ("training.batch_size", 5)}
+TURNS = {2: ("training.learning_rate", 0.02), 4: ("training.batch_size", 3)}
 
 
 def train(run, turns=TURNS, breaks_at=None):
@@ -35,7 +35,7 @@ def turned(store):
 def test_turns_are_events_and_change_the_training(turned, whole):
     assert [(turn.step, turn.setting, turn.value) for turn in turned.curves().turns] == [
         (3, "training.learning_rate", 0.02),
-        (5, "training.batch_size", 5),
+        (5, "training.batch_size", 3),
     ]
     assert turned.thinned_curves().turns == turned.curves().turns
     steps, old = turned.curves().steps, whole.curves().steps
@@ -66,7 +66,7 @@ def test_a_fork_follows_the_turns_of_its_parent(store):
 
     low = store.fork(short.id, steps=11, stays_low=True)
     execute(low)
-    assert low.experiment.training.batch_size == 5
+    assert low.experiment.training.batch_size == 3
     assert low.curves().steps.last("learning_rate") == pytest.approx(
         low.experiment.training.learning_rate
     )
