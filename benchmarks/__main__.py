@@ -28,6 +28,7 @@ BENCHMARKS: dict[str, tuple[str, str]] = {
     "comparison": ("benchmarks.comparison", "50 runs on one page, until they are painted"),
     "anatomy": ("benchmarks.anatomy", "how fast the pages on the model show a change"),
     "app": ("benchmarks.app", "what watching costs training, and how fast pages answer"),
+    "in_sight": ("benchmarks.in_sight", "what the first screen of every page holds"),
     "page_speed": ("benchmarks.page_speed", "how long people wait for pages, in a browser"),
     "run_list": ("benchmarks.run_list", "how fast the list of a thousand runs opens"),
     "watchers": ("benchmarks.watchers", "a published run and a thousand who watch it"),

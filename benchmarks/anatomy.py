@@ -6,6 +6,7 @@ holds what the act asked for. The server's part is from the message to the end o
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 import tempfile
@@ -216,6 +217,47 @@ def _click(selector: str) -> Act:
     return lambda page: page.locator(selector).first.click()
 
 
+_SENTENCES = itertools.cycle(
+    f"{article} {subject} {verb} a {adjective} {noun}"
+    for adjective, article, subject, verb, noun in itertools.product(
+        ("big", "small"), ("a", "the"), ("teacher", "student"), ("bought", "ate"), ("egg", "book")
+    )
+)
+_NEW_PICTURE = "all('.picture')[0].picture.view !== seen"
+
+
+def _note_picture(page: Page) -> None:
+    page.evaluate("() => { window.seen = all('.picture')[0].picture.view; }")
+
+
+def _type_sentence(page: Page) -> None:
+    """Type a sentence that was not read before: what was read is kept."""
+    _note_picture(page)
+    box = page.get_by_label("Your sentence")
+    box.fill(next(_SENTENCES))
+    box.press("Enter")
+
+
+_DOTS = itertools.count()
+
+
+def _draw_dot(page: Page) -> None:
+    board = page.locator(".picture .panel .board canvas")
+    if not board.is_visible():
+        page.get_by_role("button", name="Draw a digit").click()
+    _note_picture(page)
+    n = next(_DOTS)
+    board.click(position={"x": 20 + 23 * n % 120, "y": 20 + 37 * n % 120})
+
+
+def _train_on(key: str) -> Act:
+    def act(page: Page) -> None:
+        _note_picture(page)
+        page.get_by_role("slider", name="Weights of step").press(key)
+
+    return act
+
+
 def _shown(count: str) -> str:
     return f"says('[data-testid=stMarkdown]', 'Shown: {count} of')"
 
@@ -272,6 +314,11 @@ CASES = (
          f"{_WAVE} < 10000"),
         (_slide("Base", "ArrowRight"),
          f"{_WAVE} > 10000"),
+    )),
+    Case("Walk: your own sentence", "walk?run=recorded-korean", ((_type_sentence, _NEW_PICTURE),)),
+    Case("Walk: your own digit", "walk?run=recorded-digits", ((_draw_dot, _NEW_PICTURE),)),
+    Case("Walk: another step of training", "walk?run=recorded-korean", (
+        (_train_on("Home"), _NEW_PICTURE), (_train_on("End"), _NEW_PICTURE),
     )),
     Case("Attention: the snapshot before, and back", "attention?run=recorded-korean", (
         (_click(".heads button.back"),

@@ -7,12 +7,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psutil
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 LACKING = "it needs playwright and a Chromium on the PATH."
@@ -21,6 +21,41 @@ LACKING = "it needs playwright and a Chromium on the PATH."
 def is_lacking() -> bool:
     """Return whether playwright or every Chromium is missing; see ``LACKING``."""
     return _path() is None or find_spec("playwright") is None
+
+
+DEEP = """const deep = (selector, root = document) => {
+    const found = [...root.querySelectorAll(selector)];
+    for (const part of root.querySelectorAll('*')) {
+        if (part.shadowRoot) found.push(...deep(selector, part.shadowRoot));
+    }
+    return found;
+};
+window.deep = deep;
+"""
+"""``deep(selector)`` looks into shadow roots, too: components stand in them."""
+
+
+def visit(
+    browser: Browser,
+    url: str,
+    *,
+    size: tuple[int, int] = (1280, 720),
+    theme: Any = "light",
+    script: str = "",
+) -> Page:
+    """Open a page of the app in a new session, and wait until its script has ended.
+
+    script: run before the page's own, with ``deep``.
+    """
+    width, height = size
+    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
+    context.add_init_script(DEEP + script)
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    page.goto(url)
+    page.locator("[data-testid=stMain] h1").first.wait_for()
+    page.locator("[data-test-script-state=notRunning]").first.wait_for()
+    return page
 
 
 @contextmanager

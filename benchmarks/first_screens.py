@@ -1,4 +1,4 @@
-"""The first screens: what moves, how smoothly, and what is visible without scrolling.
+"""The first screens: what moves, and how smoothly.
 
 Everything is measured in the browser by its own clock, in a session that is new to it.
 """
@@ -6,17 +6,16 @@ Everything is measured in the browser by its own clock, in a session that is new
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks import chromium
 from benchmarks.goals import goal_cell
 from benchmarks.report import Figure, Table
 from benchmarks.served import Served
 from benchmarks.timing import TimeRange
-from pages.ui.navigation.page_table import PAGES
 from tfm_core.presets import PRESETS
 
 if TYPE_CHECKING:
@@ -24,52 +23,12 @@ if TYPE_CHECKING:
 
 RUN = "recorded-korean"
 HOME, TRAIN, ATTENTION = "", f"train?run={RUN}", f"attention?run={RUN}"
-SCREENS = {"projector": (1280, 720), "laptop": (1440, 900), "phone": (390, 844)}
-THEMES = ("light", "dark")
-PARTS = {
-    HOME: {
-        "title": "h1",
-        "translation": ".stage",
-        "its heads": ".stage .maps",
-        "its answers": ".stage .answers",
-        "its scrubber": ".stage input[type=range]",
-        "drawing board": ".st-key-home-own-digit",
-        "Now train it yourself": ".st-key-begin",
-        "doors": ".st-key-doors",
-        "presets": "[class*=st-key-home-teaches]",
-    },
-    TRAIN: {
-        "title": "h1",
-        "metrics": ".stage .figures",
-        "curves": ".stage .curves",
-        "heads": ".stage .maps",
-        "answers": ".stage .answers",
-        "caption": ".stage .moment",
-        "scrubber": ".stage input[type=range]",
-    },
-    ATTENTION: {
-        "title": "h1",
-        "controls": ".st-key-attention-controls",
-        "answer": "[class*=st-key-attention-answer]",
-        "all heads": "[class*=st-key-attention-heads]",
-        "one head": "[class*=st-key-attention-map]",
-        "questions": ".st-key-attention-questions",
-    },
-}
-"""The named parts of each page, by where they stand; the first that is drawn counts."""
+BOOK = "walk?walk-source=book"
 SWITCHES = 40
-# Components stand in shadow roots, into which `deep` looks. `frames` are those of the browser's
-# frames in which a canvas of the page was drawn on.
+# `frames` are those of the browser's frames in which a canvas of the page was drawn on.
 _WATCH = """(() => {
     const seen = { shifts: [], frames: [], moved: null };
-    const deep = (selector, root = document) => {
-        const found = [...root.querySelectorAll(selector)];
-        for (const part of root.querySelectorAll('*')) {
-            if (part.shadowRoot) found.push(...deep(selector, part.shadowRoot));
-        }
-        return found;
-    };
-    Object.assign(window, { seen, deep });
+    Object.assign(window, { seen });
     new PerformanceObserver((list) => {
         for (const one of list.getEntries()) seen.shifts.push([one.startTime, one.value]);
     }).observe({ type: 'layout-shift', buffered: true });
@@ -112,6 +71,36 @@ _SCRUB = """async (seconds) => {
     });
     return seen.frames.slice(before);
 }"""
+# The picture of a model: at every frame the pointer hovers, or drags it, or the wheel zooms.
+_HANDLE = """async ([act, seconds]) => {
+    const canvas = deep('canvas.model')[0];
+    const { left, top, width, height } = canvas.getBoundingClientRect();
+    const fire = (kind, x, y, more = {}) => canvas.dispatchEvent(
+        new (kind === 'wheel' ? WheelEvent : PointerEvent)(kind, { bubbles: true, cancelable: true,
+            clientX: left + width * x, clientY: top + height * y, pointerId: 1,
+            pointerType: 'mouse', ...more }));
+    canvas.setPointerCapture = () => {}; // there is no real pointer
+    const acts = {
+        hover: (at) => fire('pointermove', 0.5 - 0.4 * Math.cos(at), 0.5 - 0.4 * Math.cos(6 * at)),
+        pan: (at) => fire('pointermove', 0.5 + 0.1 * Math.sin(3 * at), 0.5 + 0.1 * Math.cos(at)),
+        zoom: (at) => fire('wheel', 0.3, 0.4, { ctrlKey: true, deltaY: -30 * Math.sin(2 * at) }),
+    };
+    const frames = [];
+    if (act === 'pan') fire('pointerdown', 0.5, 0.5);
+    const begin = performance.now();
+    await new Promise((done) => {
+        const turn = (now) => {
+            frames.push(now);
+            const at = (now - begin) / 1000;
+            if (at >= seconds) { done(); return; }
+            acts[act](at);
+            requestAnimationFrame(turn);
+        };
+        requestAnimationFrame(turn);
+    });
+    fire('pointercancel', 0.5, 0.5);
+    return frames;
+}"""
 # From the press until the frame after the one that draws: by then it is on the screen.
 _PRESS = """(number) => new Promise((done) => {
     const heads = deep('.stage button.head');
@@ -124,50 +113,19 @@ _PRESS = """(number) => new Promise((done) => {
     };
     requestAnimationFrame(look);
 })"""
-_SEEN = """(parts) => Object.fromEntries(Object.entries(parts).map(([name, selector]) => {
-    const drawn = deep(selector).map((part) => part.getBoundingClientRect())
-        .filter(({ width, height }) => width > 0 && height > 0)[0];
-    if (!drawn) return [name, 'absent'];
-    const { top, bottom, height } = drawn;
-    const share = (Math.min(bottom, innerHeight) - Math.max(top, 0)) / height;
-    return [name, share > 0.98 ? 'whole' : share > 0 ? `${Math.round(100 * share)} %` : 'below'];
-}))"""
-
-# Words of sentences, labels and buttons in sight; figures, code, tables of data and what components
-# draw in their shadow roots are the subject; `math` is the hidden copy of a formula.
-_WORDS = """() => {
-    const words = [];
-    const isSubject = (node) => node.closest?.('svg, canvas, pre, code, table, math');
-    const visit = (node) => {
-        if (node.nodeType === Node.TEXT_NODE) {
-            const range = document.createRange();
-            range.selectNodeContents(node);
-            const inSight = [...range.getClientRects()].some(({ top, bottom, width }) =>
-                width > 1 && bottom > 0 && top < innerHeight);
-            if (inSight && node.parentElement?.checkVisibility({ visibilityProperty: true })) {
-                words.push(...(node.data.match(/[\\p{L}][\\p{L}\\p{N}'’-]*/gu) ?? []));
-            }
-        } else if (!isSubject(node)) {
-            node.childNodes.forEach(visit);
-        }
-    };
-    visit(document.querySelector('[data-testid=stMain]'));
-    return words.length;
-}"""
 
 
 def tables(served: Served, browser: Browser, *, log: Path, quick: bool) -> Iterator[Table]:
-    """Measure movement, frames, clicks, shifts, presets switched in a hurry, and what is in sight.
+    """Measure movement, frames, clicks, shifts, and presets switched in a hurry.
 
     log: what the server writes.
     """
     rounds = 2 if quick else 5
     yield _movement(served, browser, rounds)
     yield _smoothness(served, browser, presses=10 if quick else 40, seconds=2 if quick else 5)
+    yield _picture(served, browser, seconds=2 if quick else 5)
     yield _shifts(served, browser)
     yield _storm(served, browser, log)
-    yield _in_sight(served, browser)
-    yield _words(served, browser)
 
 
 def _movement(served: Served, browser: Browser, rounds: int) -> Table:
@@ -212,6 +170,32 @@ def _smoothness(served: Served, browser: Browser, *, presses: int, seconds: floa
         [f"{seconds:g} seconds of scrubbing, {presses} presses.",
          "The browser draws without a GPU; `attention_grid` measures the page of Attention."],
         {"stage: frames": Figure(rate), "stage: a head": Figure(slowest)},
+    )  # fmt: skip
+
+
+def _picture(served: Served, browser: Browser, *, seconds: float) -> Table:
+    page = _open(browser, f"{served.url}/{BOOK}")
+    page.wait_for_function("() => deep('.picture')[0]?.picture?.camera")
+    page.wait_for_timeout(1000)
+    rows, rates = [], []
+    for name, levels in {"the whole model": 0, "some of its blocks": 3}.items():
+        for act in ("hover", "pan", "zoom"):
+            page.locator(".picture [data-name=all]").click()
+            page.wait_for_timeout(1000)
+            for _ in range(levels):
+                page.locator(".picture [data-name=larger]").click()
+            drawn = np.diff(page.evaluate(_HANDLE, [act, seconds])) / 1000
+            rates.append(1 / drawn.mean())
+            rows.append([name, act, f"{rates[-1]:.0f}", f"{1000 * drawn.max():.0f} ms"])
+    page.context.close()
+    slowest = min(rates)
+    return Table(
+        "The picture of a model under the hand: 6 + 6 blocks of 8 heads, d_model 512",
+        ["in sight", "act", "frames a second", "the longest gap"],
+        rows,
+        [f"{seconds:g} seconds each, in a browser that draws without a GPU. The slowest: "
+         f"{slowest:.0f}, {goal_cell('picture: frames', slowest)}."],
+        {"picture: frames": Figure(slowest)},
     )  # fmt: skip
 
 
@@ -266,67 +250,12 @@ def _storm(served: Served, browser: Browser, log: Path) -> Table:
     )
 
 
-def _in_sight(served: Served, browser: Browser) -> Table:
-    rows = []
-    for path, parts in PARTS.items():
-        for screen, (width, height) in SCREENS.items():
-            said: list[dict[str, str]] = []
-            for theme in THEMES:
-                look = partial(_open, width=width, height=height, theme=theme)
-                page = look(browser, f"{served.url}/{path}")
-                page.wait_for_timeout(3000)
-                said.append(page.evaluate(_SEEN, parts))
-                page.context.close()
-            rows.append([_name(path), f"{screen}, {width}x{height}", _list(*said)])
-    return Table(
-        "In sight without scrolling",
-        ["page", "screen", "light and dark"],
-        rows,
-        ["A part that is cut has the share of its height that is in sight."],
-    )
-
-
-def _words(served: Served, browser: Browser) -> Table:
-    counts = {}
-    for facts in PAGES.values():
-        page = _open(browser, f"{served.url}/{facts.url_path}")
-        page.wait_for_timeout(3000)
-        counts[facts.name] = int(page.evaluate(_WORDS))
-        page.context.close()
-    most = max(counts.values())
-    return Table(
-        "Words on the first screen of a new session, 1280x720",
-        ["page", "words"],
-        [[name, str(n)] for name, n in sorted(counts.items(), key=lambda row: -row[1])],
-        [f"Sentences, labels and buttons, without figures, code, tables and what "
-         f"components draw. The most: {most}, "
-         f"{goal_cell('words on a first screen', most)}."],
-        {"words on a first screen": Figure(most)},
-    )  # fmt: skip
-
-
-def _list(light: dict[str, str], dark: dict[str, str]) -> str:
-    words = []
-    for name, share in light.items():
-        other = dark[name]
-        words.append(f"{name}: {share}" if other == share else f"{name}: {share} (dark {other})")
-    return "; ".join(words)
-
-
 _PAINTED = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
 
 
-def _open(
-    browser: Browser, url: str, *, width: int = 1280, height: int = 720, theme: Any = "light"
-) -> Page:
+def _open(browser: Browser, url: str) -> Page:
     """Open a page in a new session; ``seen.ready`` is when its script had ended."""
-    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
-    context.add_init_script(_WATCH)
-    page = context.new_page()
-    page.set_default_timeout(60_000)
-    page.goto(url)
-    page.locator("[data-testid=stMain] h1").first.wait_for()
-    page.locator("[data-test-script-state=notRunning]").first.wait_for()
+    page = chromium.visit(browser, url, script=_WATCH)
     page.evaluate("() => { seen.ready = performance.now(); }")
     return page
 

@@ -220,6 +220,9 @@ _PAGES: tuple[Goal, ...] = (
         _at_most(300, " ms"),
         "Build: another published model",
         "Parameters: another published model",
+        "Walk: your own sentence",
+        "Walk: your own digit",
+        "Walk: another step of training",
     ),
     *_goals(
         "anatomy",
@@ -252,6 +255,7 @@ _PAGES: tuple[Goal, ...] = (
     ),
     *_goals("app", "until it moves by itself", _at_most(2, " s"), "Home moves"),
     *_goals("app", "frames while scrubbing", Target(30, " a second"), "stage: frames"),
+    *_goals("app", "frames while moving it", Target(30, " a second"), "picture: frames"),
     *_goals("app", "until its map is on the screen, p95", _at_most(100, " ms"), "stage: a head"),
     *_goals(
         "app",
@@ -261,7 +265,9 @@ _PAGES: tuple[Goal, ...] = (
         "shift: Train",
         "shift: Attention",
     ),
-    *_goals("app", "on any page", _at_most(90, " words"), "words on a first screen"),
+    *_goals("in_sight", "on any page", _at_most(90, " words"), "words on a first screen"),
+    *_goals("in_sight", "on any page", _at_most(25, " controls"), "controls on a first screen"),
+    *_goals("in_sight", "pages, on a phone", _at_most(0, ""), "subjects out of sight"),
     *_goals("app", "presets switched in a hurry", _at_most(0, " errors"), "errors in a hurry"),
     *_goals(
         "app",

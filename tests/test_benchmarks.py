@@ -17,7 +17,7 @@ from benchmarks import (
     batching,
     beginner,
     engine,
-    first_screens,
+    in_sight,
     page_speed,
     peer_learning,
     peer_translator,
@@ -223,7 +223,7 @@ def test_the_parts_that_are_looked_for_on_first_screens_are_drawn_by_the_pages()
     written = "".join(
         file.read_text(encoding="utf-8") for kind in ("*.py", "*.js") for file in folder.rglob(kind)
     )
-    for parts in first_screens.PARTS.values():
+    for parts in in_sight.PARTS.values():
         for selector in parts.values():
             for name in re.findall(r"(?:st-key-|\.(?!st-))([a-z][a-z-]+)", selector):
                 assert f'"{name}' in written, selector

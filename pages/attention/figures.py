@@ -25,6 +25,7 @@ from pages.components.heads import (
 )
 from pages.i18n import _
 from pages.ui import state
+from pages.ui.settings import glosses
 from pages.ui.typed import escape
 from tfm_core.inspect.attention.alignment import clearest_row
 from tfm_core.inspect.attention.example import Example
@@ -69,13 +70,16 @@ def lines(
 
 
 def all_heads(run: Run, example: Example, selection: Selection) -> MapView:
-    return map_view(run.experiment, example, kind=selection.kind, by=selection.row_names, say=_)
+    return map_view(
+        run.experiment, example, kind=selection.kind, by=selection.row_names, say=_,
+        glosses=glosses.shown(run.experiment),
+    )  # fmt: skip
 
 
 def one_head(run: Run, example: Example, selection: Selection) -> MapView:
     return map_view(
         run.experiment, example, kind=selection.kind, layer=selection.layer, head=selection.head,
-        by=selection.row_names, say=_,
+        by=selection.row_names, say=_, glosses=glosses.shown(run.experiment),
     )  # fmt: skip
 
 

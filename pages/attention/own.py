@@ -203,13 +203,14 @@ def sentence(run: Run, probe: Probe, selection: Selection) -> Example:
         chosen.choose(run.id, text=text)
 
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        text = sentence_field.field(
-            task,
-            label=_("Your sentence"),
-            help=_("Use the words of the task, then press Enter."),
-            key=_KEY,
-            on_read=read,
-        )
+        with st.container(key="attention-sentence"):
+            text = sentence_field.field(
+                label=_("Your sentence"),
+                help=_("Use the words of the task, then press Enter."),
+                key=_KEY,
+                on_read=read,
+            )
+        sentence_field.buttons(task, key=_KEY, on_read=read)
     groups = sentence_field.by_class(task)
     if groups:
         sentence_field.chips(task, groups, key=_KEY, on_read=read)

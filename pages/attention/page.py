@@ -27,6 +27,7 @@ from pages.ui.address import view_link
 from pages.ui.model import answer, walk_steps
 from pages.ui.navigation import page_table
 from pages.ui.runs import runs_access, shown_run
+from pages.ui.settings import glosses
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
@@ -79,6 +80,7 @@ def _view(run: Run, was_live: bool) -> None:
         controls.example_picker(run, probe, chosen)
         controls.kind_picker(run, chosen, offer)
         top = 1.0 if controls.looks(run, probe, chosen) else None
+        glosses.switch(run.experiment, key="attention-glosses")
     film = place = None
     if chosen.example is not None:
         film, example = _of_run(run, probe, chosen, offer, is_live=is_live)

@@ -17,6 +17,7 @@ from pages.ui.address import view_link
 from pages.ui.model import answer
 from pages.ui.model.task_panels import example_name
 from pages.ui.navigation import page_table
+from pages.ui.settings import glosses
 from pages.ui.typed import escape
 from tfm_core.inspect.attention.comparison import common_step, nearest, same_example
 from tfm_core.inspect.attention.example import Example, example_of
@@ -173,7 +174,7 @@ def _side(side: Side, first: Side, index: int, kind: str, step: int) -> None:
 
 def _heads(entry: StyledRun, example: Example, kind: str) -> None:
     experiment = entry.run.experiment
-    view = map_view(experiment, example, kind=kind, say=_)
+    view = map_view(experiment, example, kind=kind, say=_, glosses=glosses.shown(experiment))
     chosen_heads = st.session_state.setdefault(_HEADS, {})
     layer, head = chosen_heads.get(entry.run.id, (0, 0))
     chosen = (min(layer, view.weights.shape[0] - 1), min(head, view.weights.shape[1] - 1))

@@ -4,6 +4,7 @@
 import { element } from "./dom.js";
 import { Reader } from "./digit_reader.js";
 import { bytes, greys } from "./drawing_board.js";
+import { roving } from "./roving.js";
 
 const REST = 700; // milliseconds after the last stroke, when the address takes up the drawing
 const ZOOM = 8; // pixels of a canvas to one of the picture, so that the edges of patches are sharp
@@ -46,6 +47,7 @@ class Lab extends Reader {
     bars.append(element("p", "title", data.words.press), list);
     top.append(large, this.headGrid());
     this.rows.forEach(({ row }, index) => this.askMeant(row, index));
+    roving(this.rows.map(({ row }) => row.firstElementChild));
     this.picture = element("canvas");
   }
 
@@ -169,6 +171,7 @@ class Lab extends Reader {
       grid.append(button);
       return { canvas, button, name };
     });
+    roving([...grid.children]);
     box.append(grid);
     return box;
   }

@@ -2,9 +2,9 @@
 
 import { element } from "./dom.js";
 import { DrawingBoard, boardButton, bytes, greys } from "./drawing_board.js";
+import { roving } from "./roving.js";
 
 const PAUSE = 150; // milliseconds between two looks at a stroke that is still being drawn
-const KEYS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 };
 
 const filled = (words, values) => words.replace(/\{(\w+)\}/g, (_all, name) => values[name]);
 const whole = (number) => number.toLocaleString("en");
@@ -120,7 +120,6 @@ export class Reader {
     const buttons = Array.from({ length: all.length / size ** 2 }, (_none, i) => {
       const button = boardButton("", () => { this.#show(all, size, i); this.#tell(String(i)); });
       button.setAttribute("aria-label", filled(this.words.sample, { digit: this.words.names[i] }));
-      button.tabIndex = i ? -1 : 0; // one stop for all of them; arrow keys go on
       const picture = element("canvas");
       picture.width = size;
       picture.height = size;
@@ -129,15 +128,7 @@ export class Reader {
       button.append(picture);
       return button;
     });
-    group.addEventListener("keydown", (event) => {
-      const by = KEYS[event.key];
-      if (!by) return;
-      event.preventDefault();
-      const from = buttons.findIndex((button) => button.tabIndex === 0);
-      const to = buttons[(from + by + buttons.length) % buttons.length];
-      buttons.forEach((button) => { button.tabIndex = button === to ? 0 : -1; });
-      to.focus();
-    });
+    roving(buttons);
     group.append(...buttons);
     return group;
   }

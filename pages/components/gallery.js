@@ -34,7 +34,7 @@ function lacking(error) {
 function playFilms() {
   const sight = new IntersectionObserver((entries) => entries.filter((entry) => entry.isIntersecting).forEach(({ target }) => {
     sight.unobserve(target);
-    play(target, { autoplay: true, compact: true }).catch(lacking);
+    play(target, { autoplay: true, compact: true, bare: true }).catch(lacking);
   }), { rootMargin: AHEAD });
   document.querySelectorAll(".card").forEach((card) => {
     const film = card.querySelector(".film");

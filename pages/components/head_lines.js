@@ -67,15 +67,18 @@ function nameToken(state, text, held) {
   const { side } = text.dataset;
   const position = Number(text.dataset.position);
   const token = (side === "q" ? view.query : view.key)[position];
-  let words = cut(token);
+  const words = [cut(token)];
+  const gloss = view.glosses[token];
+  if (gloss) words.push(" ", drawn("tspan", { "font-size": 12, "fill-opacity": 0.75 }, gloss));
   let fade = 1;
   if (held && held[0] !== side) {
     const weight = side === "q" ? weightOf(view, position, held[1]) : weightOf(view, held[1], position);
     const share = Number.isNaN(weight) ? "–" : weight.toFixed(3);
-    words = side === "q" ? `${words}  ${share}` : `${share}  ${words}`;
+    if (side === "q") words.push(`  ${share}`);
+    else words.unshift(`${share}  `);
     fade = Number.isNaN(weight) ? 0.35 : 0.45 + 0.55 * Math.min(1, weight * 4);
   } else if (held) fade = held[1] === position ? 1 : 0.4;
-  text.textContent = words;
+  text.replaceChildren(...words);
   text.setAttribute("fill-opacity", fade);
   const is = held && held[0] === side && held[1] === position;
   text.setAttribute("font-weight", is ? "700" : "400");
@@ -189,7 +192,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const view = unpack(data);
   const state = root.headLines ?? { root, over: null };
   state.send = setTriggerValue;
-  const tokens = JSON.stringify([view.query, view.key, view.rows, view.titles, view.ink]);
+  const tokens = JSON.stringify([view.query, view.key, view.rows, view.titles, view.ink, view.glosses]);
   const before = state.view;
   state.view = view;
   if (tokens !== state.drawn) { buildLines(state); state.drawn = tokens; state.over = null; }

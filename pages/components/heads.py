@@ -247,6 +247,7 @@ def pack_lines(view: MapView, *, ink: str, pin: Pin | None) -> bytes:
         "key": list(view.key),
         "rows": query_names(view.query, view.query_words),
         "titles": {"query": view.query_title, "key": view.key_title},
+        "glosses": view.glosses,
         "ink": ink,
         "pin": pin,
         "words": _lines_words(),

@@ -1,6 +1,7 @@
 // The parts of a model as buttons: pressed is off.
 
 import { element, fill } from "./dom.js";
+import { roving } from "./roving.js";
 
 // What is said of a part: its name, and what it is worth where that was measured.
 export const said = (cell) => [cell.name, cell.worth].filter(Boolean).join("; ");
@@ -53,6 +54,7 @@ function build(state) {
     line.append(name, groups);
     root.append(line);
   });
+  roving([...root.querySelectorAll("button")]);
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {

@@ -116,7 +116,7 @@ export function reading(at, { described = () => {}, told = () => {}, shown }) {
     shown();
   }
 
-  // What the stage is told. playing: of `autoplay`, `loop` and `compact` those that are so.
+  // What the stage is told. playing: of `autoplay`, `loop`, `compact` and `bare` those that are so.
   function data(playing = {}) {
     const { run, look, now } = live;
     return {

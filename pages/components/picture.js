@@ -2,17 +2,28 @@
 
 import { element, fill } from "./dom.js";
 import { layout, mapAt, under } from "./picture_layout.js";
-import { paint, prepare, weightAt } from "./picture_paint.js";
+import { paint, percent, prepare, weightAt } from "./picture_paint.js";
+import { TimeBar } from "./picture_time.js";
+import { BoardPanel } from "./picture_board.js";
 import { unpack } from "./packed.js";
 
 const MOVE = 380; // ms of a move of the camera
 const MARGIN = 26;
-const HIGH = [260, 560]; // pixels of the picture: as its own shape asks, within these
+const HIGH = [340, 560]; // pixels of the picture: as its own shape asks, within these
 const FAR = 400; // how far it can be zoomed in
 const LEAST = 0.6; // on a narrow screen the picture begins so large, at its left
+const NARROW = 640; // pixels of the picture; there the inspector stands below it
+const INSPECTOR = 336; // pixels of its width
 
 const filled = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 const isCalm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+function smallButton(text, act) {
+  const button = element("button", "small", text);
+  button.type = "button";
+  button.addEventListener("click", act);
+  return button;
+}
 
 function build(root, state) {
   root.textContent = "";
@@ -21,11 +32,14 @@ function build(root, state) {
   canvas.setAttribute("role", "application");
   const trail = element("div", "trail");
   const zoom = element("div", "zoom");
-  [["smaller", "−", 1 / 1.5], ["larger", "+", 1.5]].forEach(([name, sign, factor]) => {
-    const button = element("button", "small", sign);
-    button.type = "button";
+  const middle = () => [state.size.w / 2, state.size.h / 2];
+  [
+    ["smaller", "−", () => zoomBy(state, 1 / 1.5, ...middle())],
+    ["larger", "+", () => zoomBy(state, 1.5, ...middle())],
+    ["all", "⤢", () => focusOn(state, null)],
+  ].forEach(([name, sign, act]) => {
+    const button = smallButton(sign, act);
     button.dataset.name = name;
-    button.addEventListener("click", () => zoomBy(state, factor, state.size.w / 2, state.size.h / 2));
     zoom.append(button);
   });
   const inspector = element("div", "inspector");
@@ -35,28 +49,35 @@ function build(root, state) {
   const spoken = element("div", "spoken");
   spoken.setAttribute("aria-live", "polite");
   const bar = element("div", "bar");
-  bar.append(trail, zoom);
+  const outs = element("div", "outs");
+  bar.append(trail, outs, zoom);
   const stage = element("div", "stage");
   stage.append(canvas, inspector);
-  root.append(bar, stage, tip, spoken);
-  Object.assign(state, { root, canvas, trail, zoom, inspector, tip, spoken, context: canvas.getContext("2d") });
+  const legend = element("div", "legend");
+  const time = new TimeBar(state.view.words, (step) => state.send("weights", step), (view) => display(state, view));
+  root.append(bar, stage, time.node, legend, tip, spoken);
+  Object.assign(state, { root, canvas, trail, zoom, inspector, tip, spoken, outs, legend, time, context: canvas.getContext("2d") });
 }
 
 // ---- camera ----
 
-function fitted(state, box, margin = MARGIN) {
+// beside: pixels at the right that something stands on.
+function fitted(state, box, margin = MARGIN, beside = 0) {
   const { size } = state;
-  const k = Math.min((size.w - 2 * margin) / box.w, (size.h - 2 * margin) / box.h, FAR);
-  return { k, x: box.x + box.w / 2 - size.w / (2 * k), y: box.y + box.h / 2 - size.h / (2 * k) };
+  const wide = size.w - beside;
+  const k = Math.min((wide - 2 * margin) / box.w, (size.h - 2 * margin) / box.h, FAR);
+  return { k, x: box.x + box.w / 2 - wide / (2 * k), y: box.y + box.h / 2 - size.h / (2 * k) };
 }
 
-const whole = (state) => fitted(state, { x: -6, y: -6, w: state.laid.w + 12, h: state.laid.h + 28 }, 12);
+const isNarrow = (state) => state.size.w <= NARROW;
+const focused = (state) => fitted(state, boxOf(state, state.focus), MARGIN, isNarrow(state) ? 0 : INSPECTOR);
+const whole = (state) => fitted(state, { x: -6, y: 0, w: state.laid.w + 12, h: state.laid.h }, 8);
 
 function first(state) {
   const fit = whole(state);
-  if (fit.k >= LEAST || state.size.w > 700) return fit;
-  const k = Math.min(LEAST, (state.size.h - 24) / (state.laid.h + 28));
-  return { k, x: -12 / k, y: -12 / k };
+  if (fit.k >= LEAST || !isNarrow(state)) return fit;
+  const k = Math.min(LEAST, (state.size.h - 12) / state.laid.h);
+  return { k, x: -8 / k, y: -4 / k };
 }
 
 function moveTo(state, camera) {
@@ -71,7 +92,7 @@ function moveTo(state, camera) {
     // the middle of the screen moves on a line, in pixels of the picture
     const middle = (one) => [one.x + state.size.w / (2 * one.k), one.y + state.size.h / (2 * one.k)];
     const [a, b] = [middle(from), middle(camera)];
-    const share = from.k === camera.k ? eased : (1 / k - 1 / from.k) / (1 / camera.k - 1 / from.k);
+    const share = Math.abs(from.k / camera.k - 1) < 1e-6 ? eased : (1 / k - 1 / from.k) / (1 / camera.k - 1 / from.k);
     const [x, y] = [0, 1].map((i) => a[i] + (b[i] - a[i]) * share);
     state.camera = { k, x: x - state.size.w / (2 * k), y: y - state.size.h / (2 * k) };
     redraw(state);
@@ -84,7 +105,6 @@ function zoomBy(state, factor, sx, sy) {
   const { camera } = state;
   const k = Math.max(whole(state).k * 0.8, Math.min(FAR, camera.k * factor));
   state.camera = { k, x: camera.x + sx / camera.k - sx / k, y: camera.y + sy / camera.k - sy / k };
-  state.isFree = true;
   redraw(state);
 }
 
@@ -106,7 +126,11 @@ function boxOf(state, focus) {
     const label = map.w * 0.35;
     return { x: map.x - label, y: map.y - label * 0.6, w: map.w + label * 1.2, h: map.h + label * 0.7 };
   }
-  if (row !== null && spot.stage.kind !== "heads") {
+  if (spot.stage.kind === "tokens" && row !== null) { // a token is followed through all of its lane
+    const lane = state.laid.lanes[spot.lane];
+    return { x: -6, y: lane.y - 24, w: lane.w + 12, h: lane.h + 80 };
+  }
+  if (row !== null && !["heads", "image"].includes(spot.stage.kind)) {
     const high = spot.h / Math.max(1, spot.stage.rows.length);
     return { x: spot.x - 30, y: spot.y + (row - 1) * high, w: spot.w + 60, h: 3 * high };
   }
@@ -119,44 +143,64 @@ const openOf = (focus) => {
   return block ? `${lane} ${block}` : "";
 };
 
+// How large a picture so wide is drawn at first.
+const scaleOf = (state) => (wide) => {
+  const fit = ((state.root.clientWidth || 1000) - 16) / (wide + 12);
+  return state.root.clientWidth > NARROW ? fit : Math.max(LEAST, fit);
+};
+
 function relay(state, open) {
-  if (state.open === open && state.laid) return;
+  const key = `${open} ${state.root.clientWidth}`;
+  if (state.laidFor === key && state.laid) return;
+  state.laidFor = key;
   state.open = open;
   state.context.font = `13px ${state.font}`;
-  state.laid = layout(state.view, open, (text) => state.context.measureText(text).width);
+  state.laid = layout(state.view, open, (text) => state.context.measureText(text).width, scaleOf(state));
   const { focus } = state;
   if (focus?.spot) focus.spot = state.laid.places.find((one) => one.lane === focus.spot.lane && one.place === focus.spot.place);
 }
 
+const anchor = (state, focus) => (focus.block ? state.laid.blocks.find((one) => one.lane === focus.lane && one.block === focus.block) : focus.spot);
+
 function focusOn(state, focus) {
+  const fixed = focus ?? state.focus; // what is opened or closed stays where it is, until the camera moves
+  const before = fixed && { ...anchor(state, fixed) };
   state.focus = focus;
-  state.isFree = false;
   relay(state, openOf(focus));
-  follow(state, focus?.spot && focus.row !== null ? { lane: focus.spot.lane, row: laneRow(focus.spot, focus.row) } : null);
+  if (before && state.camera) {
+    const now = fixed.spot ? state.laid.places.find((one) => one.lane === fixed.spot.lane && one.place === fixed.spot.place) : anchor(state, fixed);
+    state.camera = { ...state.camera, x: state.camera.x + now.x - before.x, y: state.camera.y + now.y - before.y };
+  }
+  follow(state, pinned(state));
   state.canvas.style.touchAction = state.focus ? "none" : "pan-y"; // until then a finger scrolls the page
-  moveTo(state, state.focus ? fitted(state, boxOf(state, state.focus)) : first(state));
+  moveTo(state, state.focus ? focused(state) : first(state));
   inspect(state);
   trail(state);
 }
+
+const pinned = ({ focus }) => (focus?.spot && focus.row !== null ? { lane: focus.spot.lane, row: laneRow(focus.spot, focus.row) } : null);
 
 function laneRow(spot, row) {
   const at = spot.stage.rows[row];
   return at === undefined || at < 0 ? null : at;
 }
 
-function follow(state, what) {
+// Follow a token through all parts; hit: what is pointed at.
+function follow(state, what, hit = state.focus) {
   state.follow = what && what.row !== null ? what : null;
-  state.attended = state.follow ? attended(state) : null;
+  state.attended = state.follow ? attended(state, hit) : null;
 }
 
-// How much the followed token reads of each token of another lane, on average over all maps.
-function attended(state) {
+// What the followed token reads: in the map that is pointed at, else on average in all maps over another lane.
+function attended(state, hit) {
   const { lane, row } = state.follow;
-  const maps = state.laid.places.filter((spot) => spot.lane === lane && spot.stage.kind === "heads" && spot.stage.keys !== lane && spot.stage.mean);
+  const isMap = hit?.spot?.stage.kind === "heads" && hit.spot.stage.mean;
+  const maps = isMap ? [hit.spot] : state.laid.places.filter((spot) => spot.lane === lane && spot.stage.kind === "heads" && spot.stage.keys !== lane && spot.stage.mean);
   if (!maps.length) return null;
   const keys = maps[0].stage.shape[2];
-  const weights = Array.from({ length: keys }, (_, key) => maps.reduce((sum, spot) => sum + weightAt(spot.stage, null, row, key), 0) / maps.length);
-  return { lane: maps[0].stage.keys, weights };
+  const read = (spot, key) => weightAt(spot.stage, isMap ? hit.head : null, row, key) || 0; // NaN where it is masked
+  const weights = Array.from({ length: keys }, (_, key) => maps.reduce((sum, spot) => sum + read(spot, key), 0) / maps.length);
+  return { lane: maps[0].stage.keys, weights, top: Math.max(...weights) || 1 };
 }
 
 // The next smaller thing under the pointer, inside what is in focus.
@@ -200,18 +244,21 @@ function describe(state, hit) {
   if (hit.block) return `${lanes[hit.block.lane].title}, ${words.block.replace("{n}", hit.block.block)}`;
   const { spot, head, row, column } = hit;
   const { stage } = spot;
-  if (row === null) return stage.title;
+  const title = `${stage.title} (${stage.whole.join(" × ")})`;
+  if (row === null) return title;
   if (stage.kind === "tokens") return rowName(state, spot, row);
-  if (stage.kind === "image" || !stage.values) return stage.title;
+  if (stage.kind === "image") return stage.rows.length ? words.patch.replace("{patch}", rowName(state, spot, row)) : title;
+  if (!stage.values) return title;
   if (stage.kind === "answers") {
-    return [rowName(state, spot, row), ...stage.answers[row].map((word, i) => `${word} ${(100 * stage.values[row * stage.answers[row].length + i]).toFixed(1)} %`)].join("\n");
+    const was = stage.were.length && stage.were[row] !== stage.answers[row][0] ? [filled(words.instead, { word: stage.were[row] })] : [];
+    return [rowName(state, spot, row), ...stage.answers[row].map((word, i) => `${word} ${(100 * stage.values[row * stage.answers[row].length + i]).toFixed(1)} %`), ...was].join("\n");
   }
   if (stage.kind === "heads") {
     const weight = weightAt(stage, head, row, column);
     const what = Number.isNaN(weight) ? words.masked : weight.toFixed(3);
     return `${stage.title}, ${words.head.replace("{n}", head + 1)}\n${tokensOf(state, spot)[row]} → ${lanes[stage.keys].tokens[column]}: ${what}`;
   }
-  return `${stage.title}\n${rowName(state, spot, row)}, ${words.number.replace("{n}", column + 1)}: ${number(stage.values[row * stage.columns + column])}`;
+  return `${title}\n${rowName(state, spot, row)}, ${words.number.replace("{n}", column + 1)}: ${number(stage.values[row * stage.columns + column])}`;
 }
 
 // How a number came about, where it follows from what is in the picture; else "".
@@ -285,11 +332,60 @@ function bars(state, values, chosen) {
   return canvas;
 }
 
+function knockButton(state, path, head) {
+  const { view } = state;
+  const code = view.codes[`${path} ${head ?? -1}`];
+  if (!code) return [];
+  const isOut = code in view.out;
+  const button = smallButton(isOut ? view.words.restore : view.words.knock, () => state.send("knock", code));
+  button.classList.toggle("knock", !isOut);
+  return [button];
+}
+
+// What is knocked out, each with a button to put it back, and what that did to the answers.
+function outs(state) {
+  const { view } = state;
+  const { words } = view;
+  const codes = Object.keys(view.out);
+  state.outs.hidden = !codes.length;
+  const buttons = codes.map((code) => {
+    const button = smallButton(`${view.out[code]} ×`, () => state.send("knock", code));
+    button.title = words.restore;
+    return button;
+  });
+  const { were, answers, sure } = view.lanes.at(-1).stages.at(-1);
+  const [before, after] = sure.map(percent);
+  const n = were.filter((word, row) => word !== answers[row][0]).length;
+  const text = were.length > 1 ? filled(words.changed, { n, all: were.length, before, after }) : filled(n ? words.other : words.same, { now: answers[0]?.[0], was: were[0], before, after });
+  state.outs.replaceChildren(element("span", "", words.knocked), ...buttons, element("strong", n ? "changed" : "", were.length ? text : ""));
+}
+
+function legend(state) {
+  const { words, scale, diverging, masked } = state.view;
+  const item = (colour, text) => {
+    const made = element("span", "item", text);
+    const swatch = element("i");
+    swatch.style.background = colour;
+    made.prepend(swatch);
+    return made;
+  };
+  const items = [item(`linear-gradient(to right, ${scale.join(", ")})`, words.weightScale), item(`linear-gradient(to right, ${diverging.join(", ")})`, words.numberScale)];
+  const isMasked = state.view.lanes.some((lane) => lane.stages.some((stage) => stage.kind === "heads" && stage.values?.some(Number.isNaN)));
+  if (isMasked) items.push(item(masked, words.masked));
+  state.legend.replaceChildren(...items, element("span", "hint", words.hint));
+}
+
 function inspect(state) {
   const { focus, view, inspector } = state;
   const { words } = view;
-  inspector.hidden = !focus?.spot;
-  if (inspector.hidden) { state.spoken.textContent = focus ? describe(state, { block: { ...focus } }) : words.whole; return; }
+  inspector.hidden = !focus;
+  if (!focus) { state.spoken.textContent = words.whole; return; }
+  if (focus.block) {
+    const parts = [element("strong", "", describe(state, { block: { ...focus } })), ...knockButton(state, `${view.lanes[focus.lane].name}.layers.${focus.block - 1}`, null)];
+    inspector.replaceChildren(...parts);
+    state.spoken.textContent = parts[0].textContent;
+    return;
+  }
   const { spot, head, row, column } = focus;
   const { stage } = spot;
   const parts = [element("strong", "", stage.title)];
@@ -324,14 +420,7 @@ function inspect(state) {
     button.addEventListener("click", () => state.send("step", [stage.step, stage.block]));
     parts.push(button);
   }
-  const code = view.codes[`${stage.path} ${head ?? -1}`];
-  if (code && stage.values) {
-    const isOut = view.out.includes(code);
-    const button = element("button", "small", isOut ? words.restore : words.knock);
-    button.type = "button";
-    button.addEventListener("click", () => state.send("knock", code));
-    parts.push(button);
-  }
+  if (stage.values && stage.skips < 0) parts.push(...knockButton(state, stage.path, head));
   inspector.replaceChildren(...parts);
   state.spoken.textContent = parts.map((part) => part.textContent).filter(Boolean).join(". ");
 }
@@ -346,6 +435,7 @@ const at = (state, event) => {
 };
 
 function hover(state, event) {
+  if (!state.camera) return;
   const { x, y } = at(state, event);
   const hit = under(state.laid, x, y);
   const text = describe(state, hit);
@@ -355,11 +445,11 @@ function hover(state, event) {
   const right = event.clientX + 14 + tip.offsetWidth > window.innerWidth;
   tip.style.left = `${right ? event.clientX - 14 - tip.offsetWidth : event.clientX + 14}px`;
   tip.style.top = `${Math.min(event.clientY + 14, window.innerHeight - tip.offsetHeight - 4)}px`;
-  const pinned = state.focus?.spot && state.focus.row !== null;
-  if (pinned) return;
-  const row = hit?.spot && hit.row !== null && hit.spot.stage.kind !== "image" ? laneRow(hit.spot, hit.row) : null;
-  const next = row === null || row === undefined ? null : { lane: hit.spot.lane, row };
-  if (JSON.stringify(next) !== JSON.stringify(state.follow)) { follow(state, next); redraw(state); }
+  if (pinned(state)) return;
+  const row = hit?.spot && hit.row !== null ? laneRow(hit.spot, hit.row) : null;
+  const next = row === null ? null : { lane: hit.spot.lane, row };
+  const key = next && `${next.lane} ${row} ${hit.spot.place} ${hit.head}`;
+  if (key !== state.hovered) { state.hovered = key; follow(state, next, hit); redraw(state); }
 }
 
 function listen(state) {
@@ -391,20 +481,21 @@ function listen(state) {
     if (moved < 5) return;
     state.tip.hidden = true;
     state.camera = { ...state.camera, x: state.camera.x - (now[0] - before[0]) / state.camera.k, y: state.camera.y - (now[1] - before[1]) / state.camera.k };
-    state.isFree = true;
-    redraw(state);
+      redraw(state);
   });
   const up = (event) => {
     const was = pointers.delete(event.pointerId);
     if (!was || event.type === "pointercancel" || moved >= 5 || pointers.size) return;
     const { x, y } = at(state, event);
+    state.tip.hidden = true;
     focusOn(state, inner(state, under(state.laid, x, y)));
   };
   canvas.addEventListener("pointerup", up);
   canvas.addEventListener("pointercancel", up);
   canvas.addEventListener("pointerleave", () => {
     state.tip.hidden = true;
-    if (!(state.focus?.spot && state.focus.row !== null) && state.follow) { follow(state, null); redraw(state); }
+    state.hovered = null;
+    if (!pinned(state) && state.follow) { follow(state, null); redraw(state); }
   });
   canvas.addEventListener("wheel", (event) => {
     const isActive = event.ctrlKey || state.root.getRootNode().activeElement === canvas;
@@ -487,43 +578,67 @@ function dress(state) {
   });
 }
 
+function furnish(state) {
+  if (state.panel && state.view.board) { state.panel.take(state.view); return; }
+  [state.panel?.toggle, state.panel?.node].forEach((node) => node?.remove());
+  state.panel = null;
+  if (!state.view.board) return;
+  state.panel = new BoardPanel(state.view, (drawing) => state.send("drawn", drawing));
+  state.zoom.before(state.panel.toggle);
+  state.canvas.after(state.panel.node);
+}
+
 function resize(state) {
   const wide = state.root.clientWidth;
   if (!wide) return;
-  const shape = state.laid.h / state.laid.w;
-  const high = Math.max(HIGH[0], Math.min(HIGH[1], Math.round(Math.max(wide, 560) * shape) + 70, window.innerHeight - 150));
-  state.root.style.setProperty("--high", `${high}px`);
+  relay(state, openOf(state.focus));
+  const k = scaleOf(state)(state.laid.w);
+  const high = Math.round(Math.max(HIGH[0], Math.min(HIGH[1], state.laid.h * k + 16, window.innerHeight - 150)));
+  if (!state.focus || !state.size || state.size.w !== wide) { // the height stays while a block is open
+    state.root.style.setProperty("--high", `${high}px`);
+    state.isSame = state.size?.w === wide && state.size?.h === high;
+    state.size = { w: wide, h: high };
+  }
   state.ratio = window.devicePixelRatio || 1;
-  const isSame = state.size?.w === wide && state.size?.h === high;
-  state.size = { w: wide, h: high };
-  state.canvas.width = wide * state.ratio;
-  state.canvas.height = high * state.ratio;
-  if (!isSame || !state.camera) state.camera = state.focus ? fitted(state, boxOf(state, state.focus)) : first(state);
+  const [w, h] = [state.size.w * state.ratio, state.size.h * state.ratio];
+  if (state.canvas.width !== w || state.canvas.height !== h) Object.assign(state.canvas, { width: w, height: h });
+  if (!state.isSame || !state.camera) state.camera = state.focus ? focused(state) : first(state);
+  state.isSame = true;
   paint(state);
+}
+
+// Show a picture: new data, or one that was shown before.
+function display(state, view) {
+  state.view = view;
+  dress(state);
+  const shape = JSON.stringify(view.lanes.map((lane) => [lane.tokens, lane.stages.map((stage) => [stage.path, stage.whole])]));
+  if (state.shape !== shape) { state.shape = shape; state.focus = null; state.camera = null; }
+  state.laid = null;
+  relay(state, openOf(state.focus));
+  follow(state, pinned(state));
+  state.hovered = null;
+  state.canvas.setAttribute("aria-label", `${view.title}. ${view.words.picture}`);
+  state.zoom.querySelectorAll("button").forEach((button) => {
+    button.title = view.words[button.dataset.name];
+    button.setAttribute("aria-label", view.words[button.dataset.name]);
+  });
+  resize(state);
+  trail(state);
+  outs(state);
+  legend(state);
+  inspect(state);
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".picture");
   const view = unpack(data);
   prepare(view);
-  const state = root.picture ?? { open: null, focus: null, follow: null };
+  const state = root.picture ?? { focus: null, follow: null };
   state.send = setTriggerValue;
-  const shape = JSON.stringify(view.lanes.map((lane) => [lane.tokens, lane.stages.map((stage) => [stage.path, stage.whole])]));
-  if (!root.picture) { build(root, state); root.picture = state; }
   state.view = view;
-  dress(state);
-  if (state.shape !== shape) { state.shape = shape; state.focus = null; state.follow = null; state.attended = null; state.camera = null; }
-  state.laid = null;
-  relay(state, openOf(state.focus));
-  state.canvas.setAttribute("aria-label", `${view.title}. ${view.words.picture}`);
-  state.zoom.querySelectorAll("button").forEach((button) => {
-    button.title = view.words[button.dataset.name];
-    button.setAttribute("aria-label", view.words[button.dataset.name]);
-  });
-  if (!state.isListening) { listen(state); state.isListening = true; }
-  resize(state);
-  trail(state);
-  inspect(state);
+  if (!root.picture) { build(root, state); root.picture = state; listen(state); }
+  furnish(state);
+  display(state, state.time.take(view));
   fill(root);
   if (!state.observer) {
     state.observer = new ResizeObserver(() => resize(state));
@@ -535,6 +650,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (state.call !== call) return;
     state.observer.disconnect();
     state.observer = null;
+    state.time.end();
     cancelAnimationFrame(state.moving);
   };
 }

@@ -6,19 +6,63 @@ whole model to the arithmetic of one number, happens in the browser.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pages.components.component import component, is_name, is_whole, pack_bytes
+from pages.components.digits import SIDE, board_words, decode
 from pages.i18n import _
 from tfm_core.inspect.picture import N_ANSWERS, Picture, Stage, pooled_columns, stages
 from tfm_core.plots.heads.attention import DIVERGING, MASKED, SCALES
 from tfm_core.plots.palette import COLOURS, ThemeName
 
+
+@dataclass(frozen=True, slots=True)
+class Knocks:
+    """What can be knocked out.
+
+    codes: path of a stage or block and number of a head from 0, or -1 -> the code of a part. out:
+    the codes and names of those that are. on_knock: gets a code.
+    """
+
+    codes: Mapping[tuple[str, int], str]
+    out: Mapping[str, str]
+    on_knock: Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A board to draw the picture on that the model reads.
+
+    is_own: whether the picture was drawn. on_draw: gets a drawing (SIDE, SIDE), or None for an
+    empty board.
+    """
+
+    is_own: bool
+    on_draw: Callable[[npt.NDArray[np.uint8] | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """The steps of a training whose weights were saved, ascending, and the one that is shown.
+
+    about: the same for all steps of what is shown, and for nothing else: the browser keeps the
+    pictures of the steps that it has seen. is_live: whether more will come. on_step: gets a step.
+    """
+
+    steps: tuple[int, ...]
+    step: int
+    about: str
+    is_live: bool
+    on_step: Callable[[int], None]
+
+
 MAX_COLUMNS = 256  # of a vector; of a longer one each is the mean of several
-_component = component("picture", css=["packed.css", "picture.css"])
+_component = component("picture", css=["packed.css", "drawing_board.css", "picture.css"])
 
 
 def draw(
@@ -27,19 +71,17 @@ def draw(
     theme: ThemeName,
     title: str,
     on_step: Callable[[str, int], None],
-    codes: Mapping[tuple[str, int], str],
-    out: Collection[str],
-    on_knock: Callable[[str], None],
+    knocks: Knocks | None,
+    training: Training | None = None,
+    board: Board | None = None,
     key: str,
 ) -> None:
     """Draw a picture.
 
     on_step: gets the walk's step that explains a stage, and the number of its block from 1, or 0.
-    codes: path of a stage and number of a head from 0, or -1 -> the code of a part that can be
-    knocked out. out: the codes of those that are. on_knock: gets a code.
     """
     steps = frozenset((stage.step, stage.block) for _lane, _place, stage in stages(shown))
-    known = frozenset(codes.values())
+    known = frozenset([*knocks.codes.values(), *knocks.out]) if knocks else frozenset()
 
     def stepped(value: object) -> None:
         if isinstance(value, list) and len(value) == 2 and isinstance(value[0], str):
@@ -48,13 +90,27 @@ def draw(
                 on_step(name, block)
 
     def knocked(value: object) -> None:
-        if is_name(value, known):
-            on_knock(value)
+        if knocks is not None and is_name(value, known):
+            knocks.on_knock(value)
 
-    knocks = {f"{path} {head}": code for (path, head), code in codes.items()}
+    def drawn(value: object) -> None:
+        if board is not None and isinstance(value, str):
+            board.on_draw(decode(value))
+
+    def scrubbed(value: object) -> None:
+        if training is not None and is_whole(value) and value in training.steps:
+            training.on_step(value)
+
+    own = None if board is None else {"side": SIDE, "isOwn": board.is_own, "words": _board_words()}
     _component(
-        pack(shown, theme=theme, title=title, codes=knocks, out=out),
-        on={"step": stepped, "knock": knocked},
+        pack(
+            shown,
+            theme=theme,
+            title=title,
+            knocks=knocks,
+            more={"training": _time(training), "board": own},
+        ),
+        on={"step": stepped, "knock": knocked, "drawn": drawn, "weights": scrubbed},
         key=key,
     )
 
@@ -64,8 +120,8 @@ def pack(
     *,
     theme: ThemeName,
     title: str,
-    codes: Mapping[str, str] | None = None,
-    out: Collection[str] = (),
+    knocks: Knocks | None = None,
+    more: Mapping[str, Any] | None = None,
 ) -> bytes:
     """Return what the browser gets: header length (uint32), JSON header, float16 values."""
     parts: list[np.ndarray[Any, Any]] = []
@@ -73,7 +129,8 @@ def pack(
     offset = 0
     for lane, _place, stage in stages(shown):
         header, values = _described(stage)
-        for name, numbers in (("offset", values), ("scores", stage.scores)):
+        kept = {"offset": values, "scores": stage.scores, "before": stage.before}
+        for name, numbers in kept.items():
             header[name] = -1 if numbers is None else offset
             if numbers is not None:
                 parts.append(numbers.astype(np.float16).ravel())
@@ -82,8 +139,10 @@ def pack(
     header = {
         "title": title,
         "truth": shown.truth,
-        "codes": codes or {},
-        "out": list(out),
+        "codes": {f"{path} {head}": code for (path, head), code in knocks.codes.items()}
+        if knocks
+        else {},
+        "out": knocks.out if knocks else {},
         "answers": N_ANSWERS,
         "lanes": [
             {
@@ -100,6 +159,7 @@ def pack(
         "ink": {"encoder": COLOURS["encoder"], "decoder": COLOURS["decoder"],
                 "cross": COLOURS["cross"], "query": COLOURS["query"], "wrong": COLOURS["wrong"]},
         "words": _words(),
+        **(more or {}),
     }  # fmt: skip
     values = np.concatenate(parts) if parts else np.zeros(0, np.float16)
     return pack_bytes(header, values)
@@ -126,8 +186,25 @@ def _described(stage: Stage) -> tuple[dict[str, Any], Any]:
         "step": stage.step,
         "skips": stage.skips_from,
         "answers": stage.words,
+        "were": stage.were,
+        "sure": stage.sure,
     }
     return header, values
+
+
+def _time(training: Training | None) -> dict[str, Any] | None:
+    if training is None:
+        return None
+    return {
+        "steps": training.steps,
+        "step": training.step,
+        "about": training.about,
+        "isLive": training.is_live,
+    }
+
+
+def _board_words() -> dict[str, str]:
+    return {**board_words(), "draw": _("Draw a digit"), "back": _("Back to the example")}
 
 
 def _lane_title(name: str) -> str:
@@ -146,6 +223,24 @@ def _words() -> dict[str, str]:
         "restore": _("Put back"),
         "larger": _("Zoom in"),
         "smaller": _("Zoom out"),
+        "all": _("Whole model"),
+        "patch": _("Patch {patch}"),
+        "weights": _("Weights of step"),
+        "step": _("Step {step}"),
+        "newest": _("(newest)"),
+        "play": _("Play the training"),
+        "pause": _("Pause"),
+        "knocked": _("Knocked out:"),
+        "changed": _(
+            "{n} of {all} answers change; probability of the original: {before} → {after}"
+        ),
+        "same": _("Still {now}: {before} → {after}"),
+        "other": _("Now {now}; {was}: {before} → {after}"),
+        "was": _("was"),
+        "instead": _("before: {word}"),
+        "weightScale": _("attention weight, 0 to each head’s largest"),
+        "numberScale": _("number, negative to positive"),
+        "hint": _("Click a part to zoom in; drag to move."),
         "shape": _("{rows} tokens × {columns} numbers"),
         "maps": _(
             "{heads} heads, {rows} queries × {keys} keys; darkest: each head’s largest weight"

@@ -2,10 +2,12 @@
 
 const ROW = 22;
 const LANE_HIGH = 300; // of many tokens, rows get lower until they fit
+const ONLY_HIGH = 440; // of a lane without another
 const GAP = 22;
 const FLOW = 34; // left of maps and right of them: there the lines of attention run
-const BUS = 46; // between two lanes, for what the second reads of the first
-const TITLE = 22;
+const TITLE = 22; // pixels of the screen: names of a lane and of its blocks, above it,
+const NAMES = 46; // names and shapes of its parts, below it,
+const BUS = 14; // and between two lanes what the second reads of the first
 const FULL_BLOCKS = 2; // so few blocks in a lane are always drawn whole
 const WIDE = { Norm: 18 };
 
@@ -23,8 +25,8 @@ function headGrid(stage, high) {
 
 function widthOf(stage, high, isCompact, textWide) {
   if (stage.kind === "tokens") return textWide;
-  if (stage.kind === "image") return Math.min(high, 150);
-  if (stage.kind === "answers") return 170;
+  if (stage.kind === "image") return Math.min(high, 240);
+  if (stage.kind === "answers") return stage.were.length ? 240 : 170;
   if (stage.kind === "heads") {
     const { columns, gap, mapWide } = headGrid(stage, high);
     return columns * mapWide + (columns - 1) * gap;
@@ -33,19 +35,25 @@ function widthOf(stage, high, isCompact, textWide) {
   return WIDE[stage.role] ?? (stage.isNorm ? 18 : Math.max(30, Math.min(64, stage.columns)));
 }
 
-// open: "lane block" of the block that is drawn whole, or "". measure: text -> its width.
-export function layout(view, open, measure) {
+// open: "lane block" of the block that is drawn whole, or "". measure: text -> its width. scaleOf: how
+// large a picture so wide is drawn at first; texts keep their size, so at small scale they need more room.
+export function layout(view, open, measure, scaleOf) {
+  const once = place(view, open, measure, 1);
+  return place(view, open, measure, 1 / Math.min(1, scaleOf(once.w)));
+}
+
+function place(view, open, measure, unit) {
   const places = [];
   const blocks = [];
   const lanes = [];
-  let top = TITLE;
+  let top = TITLE * unit;
   let wide = 0;
   view.lanes.forEach((lane, at) => {
     const n = lane.tokens.length;
     const isOnly = view.lanes.length === 1;
-    const row = Math.min(isOnly ? 1.5 * ROW : ROW, LANE_HIGH / n);
-    const high = Math.max(n * row, isOnly ? 180 : 90);
-    const textWide = Math.min(130, 14 + Math.max(...lane.tokens.map(measure), 10));
+    const row = isOnly ? Math.min(2 * ROW, ONLY_HIGH / n) : Math.min(ROW, LANE_HIGH / n);
+    const high = Math.max(n * row, isOnly ? 220 : 90);
+    const textWide = unit * Math.min(110, 12 + Math.max(...lane.tokens.map((name) => measure(name)), 10));
     const count = Math.max(0, ...lane.stages.map((stage) => stage.block));
     let x = 0;
     let last = null;
@@ -62,7 +70,7 @@ export function layout(view, open, measure) {
       let y = top;
       let h = n * row;
       if (isLone) {
-        h = stage.kind === "answers" ? Math.min(high, 20 * view.answers) : row * rows;
+        h = stage.kind === "answers" ? Math.min(high, 20 * unit * view.answers) : row * rows;
         y = top + (n * row - h) / 2;
       } else if (rows && rows < n) {
         y = top + stage.rows[0] * row;
@@ -84,9 +92,9 @@ export function layout(view, open, measure) {
     });
     lanes.push({ at, y: top, h: high, row, w: x });
     wide = Math.max(wide, x);
-    top += high + BUS + TITLE + 14;
+    top += high + (NAMES + BUS + TITLE) * unit;
   });
-  return { places, blocks, lanes, w: wide, h: top - BUS - 14 };
+  return { places, blocks, lanes, w: wide, h: top - (BUS + TITLE) * unit, unit, bus: (NAMES + 0.6 * BUS) * unit };
 }
 
 // The rectangle of one head's map in a spot.
@@ -109,7 +117,9 @@ export function under(laid, x, y) {
     if (x < spot.x || x >= spot.x + spot.w || y < spot.y || y >= spot.y + spot.h) continue;
     if (spot.stage.kind !== "heads") {
       const rows = Math.max(1, spot.stage.rows.length);
-      const row = Math.min(rows - 1, Math.floor(((y - spot.y) / spot.h) * rows));
+      const [across, down] = [(x - spot.x) / spot.w, (y - spot.y) / spot.h];
+      const side = Math.sqrt(rows);
+      const row = spot.stage.kind === "image" ? Math.floor(down * side) * side + Math.floor(across * side) : Math.min(rows - 1, Math.floor(down * rows));
       const column = Math.min(spot.stage.columns - 1, Math.floor(((x - spot.x) / spot.w) * spot.stage.columns));
       return { spot, head: null, row, column };
     }

@@ -4,7 +4,8 @@ import { colours, rgb } from "./colours.js";
 import { mapAt, rowMiddle } from "./picture_layout.js";
 
 const MAX_CURVES = 60; // of one attention while no token is followed
-const LEGIBLE = 8.5; // pixels of a row from which its token can be read
+const SMALLEST = 11; // pixels of the smallest text
+const LEGIBLE = SMALLEST + 0.5; // pixels of a row from which its text can be read
 const NUMBERS = 34; // pixels of a cell from which its number is written
 
 const abgr = ([r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r;
@@ -31,6 +32,7 @@ export function prepare(view) {
     if (stage.offset < 0) return;
     const size = stage.shape.reduce((product, n) => product * n, 1);
     stage.values = view.values.subarray(stage.offset, stage.offset + size);
+    stage.earlier = stage.before < 0 ? null : view.values.subarray(stage.before, stage.before + size);
     if (stage.kind === "heads") {
       const [heads, rows, keys] = stage.shape;
       stage.logits = stage.scores < 0 ? null : view.values.subarray(stage.scores, stage.scores + size);
@@ -137,7 +139,7 @@ function memory(context, state, colour) {
   if (!readers.length) return;
   const source = laid.places.filter((spot) => spot.lane === readers[0].stage.keys && spot.stage.kind === "vectors" && spot.w > 0).at(-1);
   const first = laid.lanes[source.lane];
-  const bus = first.y + first.h + 20;
+  const bus = first.y + first.h + laid.bus;
   context.strokeStyle = colour;
   context.lineWidth = 2.5;
   context.globalAlpha = 0.6;
@@ -170,58 +172,105 @@ function say(context, state, text, x, y, { size = 11, wide = Infinity, align = "
   context.font = `${bold ? "600 " : ""}${size}px ${state.font}`;
   context.textAlign = align;
   context.textBaseline = "middle";
-  let shown = text;
-  while (shown.length > 1 && context.measureText(shown).width > wide * k) shown = `${shown.slice(0, -2)}…`;
-  context.fillText(shown, 0, 0);
+  context.fillText(wide === Infinity ? text : cut(context, text, wide * k), 0, 0);
   context.restore();
+}
+
+const cuts = new Map(); // measuring a text takes longer than drawing it
+
+function cut(context, text, wide) {
+  const key = `${context.font} ${Math.round(wide)} ${text}`;
+  let shown = cuts.get(key);
+  if (shown !== undefined) return shown;
+  shown = text;
+  while (shown.length > 1 && context.measureText(shown).width > wide) shown = `${shown.slice(0, -2)}…`;
+  if (cuts.size > 5000) cuts.clear();
+  cuts.set(key, shown);
+  return shown;
+}
+
+const widths = new Map();
+
+function widthOf(context, text) {
+  const key = `${context.font} ${text}`;
+  if (!widths.has(key)) widths.set(key, context.measureText(text).width);
+  return widths.get(key);
+}
+
+// How much of each token is read by what the pointer follows, as a tint behind it.
+function tint(context, state, lane, row, x, y, w, h) {
+  const strength = state.attended?.lane === lane ? state.attended.weights[row] : 0;
+  if (!(strength > 0.02)) return;
+  context.fillStyle = state.view.ink.cross;
+  context.globalAlpha = 0.15 + 0.65 * Math.min(1, strength / state.attended.top);
+  context.fillRect(x, y, w, h);
+  context.globalAlpha = 1;
 }
 
 function tokens(context, state, spot) {
   const lane = state.view.lanes[spot.lane];
   const pixels = spot.row * state.camera.k;
-  if (pixels < LEGIBLE) return;
+  const every = Math.ceil(LEGIBLE / pixels); // of many tokens only some are named
   lane.tokens.forEach((name, row) => {
-    const strength = state.attended?.lane === spot.lane ? state.attended.weights[row] : 0;
+    tint(context, state, spot.lane, row, spot.x, spot.y + row * spot.row, spot.w, spot.row);
     const isFollowed = state.follow?.lane === spot.lane && state.follow.row === row;
-    if (strength > 0.02) {
-      context.fillStyle = state.view.ink.cross;
-      context.globalAlpha = 0.15 + 0.6 * strength;
-      context.fillRect(spot.x, spot.y + row * spot.row + 1, spot.w, spot.row - 2);
-      context.globalAlpha = 1;
-    }
+    const isNamed = row % every === 0 && !(every > 1 && state.follow?.lane === spot.lane && Math.abs(state.follow.row - row) < every);
+    if (!isFollowed && !isNamed) return;
     context.fillStyle = state.ink;
-    say(context, state, name, spot.x + spot.w - 4, spot.y + (row + 0.5) * spot.row, {
-      align: "right", wide: spot.w - 4, bold: isFollowed, size: Math.min(13, pixels * 0.72),
+    say(context, state, name, spot.x + spot.w - 4 / state.camera.k, spot.y + (row + 0.5) * spot.row, {
+      align: "right", wide: spot.w, bold: isFollowed, size: Math.max(SMALLEST, Math.min(13, pixels * 0.8)),
     });
   });
 }
 
+// The picture that is read, with the patch that is followed and those that are looked at.
+function image(context, state, spot) {
+  const { stage } = spot;
+  const side = Math.sqrt(stage.rows.length);
+  stage.rows.forEach((row, i) => {
+    const [x, y] = [spot.x + ((i % side) * spot.w) / side, spot.y + (Math.floor(i / side) * spot.h) / side];
+    tint(context, state, spot.lane, row, x, y, spot.w / side, spot.h / side);
+    if (state.follow?.lane !== spot.lane || state.follow.row !== row) return;
+    context.strokeStyle = state.view.ink.query;
+    context.lineWidth = 2 / state.camera.k;
+    context.strokeRect(x, y, spot.w / side, spot.h / side);
+  });
+}
+
+// One bar a word; where something is knocked out, a line marks what the whole model gave it.
 function answers(context, state, spot) {
   const { stage } = spot;
   const { view, camera } = state;
   const rows = stage.rows.length;
   const high = spot.h / rows;
   const isLone = rows === 1 && stage.rows[0] < 0;
-  const bar = (x, y, wide, tall, share, word) => {
-    context.fillStyle = view.ink.query;
+  const bar = (x, y, wide, tall, share, word, before, isOther) => {
+    context.fillStyle = isOther ? view.ink.wrong : view.ink.query;
     context.globalAlpha = 0.25 + 0.5 * share;
-    context.fillRect(x, y + tall * 0.12, Math.max(1, wide * share), tall * 0.76);
+    context.fillRect(x, y + tall * 0.1, Math.max(1, wide * share), tall * 0.8);
     context.globalAlpha = 1;
+    if (before !== null) {
+      context.fillStyle = state.ink;
+      context.fillRect(x + wide * before - 1 / camera.k, y + tall * 0.1, 2 / camera.k, tall * 0.8);
+    }
     if (tall * camera.k < LEGIBLE) return;
     context.fillStyle = state.ink;
-    const size = Math.min(12, tall * camera.k * 0.72);
-    say(context, state, `${word}  ${Math.round(share * 100)} %`, x + 4 / camera.k, y + tall / 2, { size, wide });
+    const size = Math.max(SMALLEST, Math.min(12, tall * camera.k * 0.72));
+    const was = before !== null && Math.abs(before - share) > 0.005 ? `  (${view.words.was} ${percent(before)})` : "";
+    say(context, state, `${word}  ${percent(share)}${was}`, x + 4 / camera.k, y + tall / 2, { size, wide: wide * (isLone ? 1.3 : 1) });
   };
   for (let row = 0; row < rows; row += 1) {
     const words = stage.answers[row];
-    const shares = stage.values.subarray(row * words.length, (row + 1) * words.length);
-    if (isLone) {
-      words.forEach((word, i) => bar(spot.x, spot.y + (i * spot.h) / words.length, spot.w, spot.h / words.length, shares[i], word));
-    } else if (high * camera.k > 60) {
-      words.forEach((word, i) => bar(spot.x, spot.y + row * high + (i * high) / words.length, spot.w, high / words.length, shares[i], word));
-    } else bar(spot.x, spot.y + row * high, spot.w, high, shares[0], words[0]);
+    const of = (values, i) => (values ? values[row * words.length + i] : null);
+    const isOther = stage.were.length > 0 && stage.were[row] !== words[0];
+    const each = (i, y, tall) => bar(spot.x, y, spot.w, tall, of(stage.values, i), words[i], of(stage.earlier, i), isOther && i === 0);
+    if (isLone) words.forEach((_word, i) => each(i, spot.y + (i * spot.h) / words.length, spot.h / words.length));
+    else if (high * camera.k > 60) words.forEach((_word, i) => each(i, spot.y + row * high + (i * high) / words.length, high / words.length));
+    else each(0, spot.y + row * high, high);
   }
 }
+
+export const percent = (share) => (share > 0 && share < 0.01 ? "< 1 %" : `${Math.round(share * 100)} %`);
 
 function numbers(context, state, x, y, w, h, rows, columns, valueAt) {
   const [wide, tall] = [(w / columns) * state.camera.k, (h / rows) * state.camera.k];
@@ -238,6 +287,19 @@ function numbers(context, state, x, y, w, h, rows, columns, valueAt) {
       say(context, state, text, cx, cy, { size: 11, align: "center" });
     }
   }
+}
+
+// A text on a plate, to be read over whatever is behind it.
+function plate(context, state, text, x, y) {
+  const { k } = state.camera;
+  context.font = `${SMALLEST}px ${state.font}`;
+  const wide = widthOf(context, text) + 6;
+  context.fillStyle = state.paper;
+  context.globalAlpha = 0.8;
+  context.fillRect(x, y - 7 / k, wide / k, 14 / k);
+  context.globalAlpha = 1;
+  context.fillStyle = state.ink;
+  say(context, state, text, x + 3 / k, y, { size: SMALLEST });
 }
 
 function heads(context, state, spot) {
@@ -259,17 +321,31 @@ function heads(context, state, spot) {
     }
     const tall = (map.h / rows) * camera.k;
     const wide = (map.w / keys) * camera.k;
-    if (state.focus?.spot !== spot || tall < LEGIBLE + 3) continue;
+    if (n > 1 && map.h * camera.k > 40 && map.w * camera.k > 34) {
+      const name = map.h * camera.k > 90 ? view.words.head.replace("{n}", head + 1) : String(head + 1);
+      plate(context, state, name, map.x + 3 / camera.k, map.y + map.h - 9 / camera.k);
+    }
+    if (state.focus?.spot !== spot || tall < LEGIBLE) continue;
     context.fillStyle = state.ink;
     if (state.focus.head === head || n === 1) {
-      queryTokens.slice(0, rows).forEach((name, row) => say(context, state, name, map.x - 4 / camera.k, map.y + ((row + 0.5) * map.h) / rows, { align: "right", size: Math.min(12, tall * 0.8) }));
+      context.font = `${Math.max(SMALLEST, Math.min(12, tall * 0.8))}px ${state.font}`;
+      const strip = (Math.max(...queryTokens.slice(0, rows).map((name) => widthOf(context, name))) + 8) / camera.k;
+      context.fillStyle = state.card; // the names stand over whatever is beside the map
+      context.fillRect(map.x - strip, map.y, strip, map.h);
+      context.fillStyle = state.ink;
+      queryTokens.slice(0, rows).forEach((name, row) => say(context, state, name, map.x - 4 / camera.k, map.y + ((row + 0.5) * map.h) / rows, { align: "right", size: Math.max(SMALLEST, Math.min(12, tall * 0.8)) }));
       if (wide > 11) {
-        keyTokens.slice(0, keys).forEach((name, key) => say(context, state, name, map.x + ((key + 0.5) * map.w) / keys, map.y - 5 / camera.k, { tilt: -Math.PI / 4, size: Math.min(12, wide * 0.8) }));
+        keyTokens.slice(0, keys).forEach((name, key) => say(context, state, name, map.x + ((key + 0.5) * map.w) / keys, map.y - 5 / camera.k, { tilt: -Math.PI / 4, size: Math.max(SMALLEST, Math.min(12, wide * 0.8)) }));
       }
       numbers(context, state, map.x, map.y, map.w, map.h, rows, keys, (row, key) => {
         const value = weightAt(stage, head, row, key);
         return { text: Number.isNaN(value) ? "" : value.toFixed(2), isDarkCell: value > 0.5 };
       });
+      const { row, column } = state.focus;
+      if (column === null) continue;
+      context.strokeStyle = view.ink.wrong;
+      context.lineWidth = 2.5 / camera.k;
+      context.strokeRect(map.x + (column * map.w) / keys, map.y + (row * map.h) / rows, map.w / keys, map.h / rows);
     }
   }
 }
@@ -292,10 +368,11 @@ function cross(context, state, { x, y, w, h }) {
 
 function crosses(context, state) {
   const { view, laid } = state;
-  const isOut = (path, head) => view.out.includes(view.codes[`${path} ${head}`]);
+  const isOut = (path, head) => view.codes[`${path} ${head}`] in view.out;
+  laid.blocks.forEach((block) => { if (isOut(`${view.lanes[block.lane].name}.layers.${block.block - 1}`, -1)) cross(context, state, block); });
   laid.places.forEach((spot) => {
     const { path, kind, shape, isNorm } = spot.stage;
-    if (spot.w === 0 || isNorm || !path) return;
+    if (spot.w === 0 || isNorm || spot.stage.skips >= 0 || !path) return;
     if (["heads", "vectors"].includes(kind) && isOut(path, -1)) cross(context, state, spot);
     else if (kind === "heads") {
       for (let head = 0; head < shape[0]; head += 1) if (isOut(path, head)) cross(context, state, mapAt(spot, head));
@@ -344,36 +421,45 @@ export function paint(state) {
       context.strokeStyle = state.focus?.spot === spot ? view.ink.query : state.line;
       context.lineWidth = (state.focus?.spot === spot ? 2 : 1) / camera.k;
       context.strokeRect(spot.x, spot.y, spot.w, spot.h);
+      if (stage.kind === "image") image(context, state, spot);
     }
   });
   crosses(context, state);
   titles(context, state);
 }
 
+// Names of lanes, blocks and parts; below its name the shape of a part, wherever there is room.
 function titles(context, state) {
   const { laid, view, camera } = state;
+  const { k } = camera;
   context.fillStyle = state.ink;
   view.lanes.forEach((lane, at) => {
-    if (view.lanes.length > 1) say(context, state, lane.title, 0, laid.lanes[at].y - 13, { bold: true, size: 12 });
-  });
-  laid.blocks.forEach((block) => {
-    const wide = block.w * camera.k;
-    if (wide > 40) {
-      context.fillStyle = state.soft;
-      say(context, state, view.words.block.replace("{n}", block.block), block.x + block.w / 2, block.y - 8 / camera.k, { size: 11, align: "center", wide: block.w });
-    }
+    if (view.lanes.length > 1) say(context, state, lane.title, 0, laid.lanes[at].y - 13 / k, { bold: true, size: 12 });
   });
   context.fillStyle = state.soft;
-  context.font = `10.5px ${state.font}`;
-  const ends = {}; // of the last title in each line of each lane, in pixels of the screen
-  laid.places.forEach((spot) => {
-    if (spot.w === 0 || spot.stage.kind === "tokens") return;
-    const lane = laid.lanes[spot.lane];
-    const middle = (spot.x + spot.w / 2) * camera.k;
-    const half = context.measureText(spot.stage.title).width / 2 + 4;
-    const line = (camera.k > 0.8 ? [0, 1] : [0]).find((one) => middle - half > (ends[`${spot.lane} ${one}`] ?? -Infinity));
-    if (line === undefined) return;
-    ends[`${spot.lane} ${line}`] = middle + half;
-    say(context, state, spot.stage.title, spot.x + spot.w / 2, lane.y + lane.h + 7 + (10 + 12 * line) / camera.k, { size: 10.5, align: "center" });
+  laid.blocks.forEach((block) => {
+    if (block.w * k < 16) return;
+    const name = block.w * k > 52 ? view.words.block.replace("{n}", block.block) : String(block.block);
+    say(context, state, name, block.x + block.w / 2, block.y - 8 / k, { size: SMALLEST, align: "center" });
   });
+  context.font = `${SMALLEST}px ${state.font}`;
+  const taken = {}; // by lane and line, what is written so far, in pixels of the screen
+  const write = (spot, text, lines) => {
+    const middle = (spot.x + spot.w / 2) * k;
+    const half = widthOf(context, text) / 2 + 4;
+    const isFree = (line) => (taken[`${spot.lane} ${line}`] ?? []).every(([from, to]) => middle + half <= from || middle - half >= to);
+    const line = lines.find(isFree);
+    if (line === undefined) return undefined;
+    (taken[`${spot.lane} ${line}`] ??= []).push([middle - half, middle + half]);
+    const lane = laid.lanes[spot.lane];
+    say(context, state, text, spot.x + spot.w / 2, lane.y + lane.h + 7 + (9 + 12 * line) / k, { size: SMALLEST, align: "center" });
+    return line;
+  };
+  const named = laid.places.filter((spot) => spot.w > 0 && spot.stage.kind !== "tokens");
+  const weight = (spot) => (spot.stage.kind === "heads" ? 0 : spot.stage.isNorm || spot.stage.skips >= 0 ? 2 : 1); // heads are named first
+  const isWide = (spot) => spot.w * k > 9;
+  const lines = new Map([...named].sort((a, b) => weight(a) - weight(b)).filter(isWide).map((spot) => [spot, write(spot, spot.stage.title, [0, 1])]));
+  context.globalAlpha = 0.8;
+  lines.forEach((line, spot) => { if (line !== undefined && spot.stage.kind !== "answers") write(spot, spot.stage.whole.join(" × "), [line + 1]); });
+  context.globalAlpha = 1;
 }

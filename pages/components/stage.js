@@ -4,14 +4,15 @@
 
 import { abgr, buildHeads, enlarge, fillHeads, fitHeads, paintHeads } from "./stage_heads.js";
 import { buildAnswers, showAnswers } from "./stage_answers.js";
-import { buildCurves, drawCurves, said } from "./stage_curves.js";
-import { frameAt, isBetween, momentAt, pace, positionOf, stepAt, valueAt, weightsAt } from "./stage_time.js";
+import { across, buildCurves, compactNumber, drawCurves, lastStep, percent, said, stepFrom, stepTicks } from "./stage_curves.js";
+import { frameAt, isBetween, momentAt, nextMoment, pace, positionOf, stepAt, valueAt, weightsAt } from "./stage_time.js";
 import { ARRIVED, kept } from "./stage_store.js";
 import { colours } from "./colours.js";
 import { element, paper } from "./dom.js";
 import { isDark } from "./theme.js";
 
 const HOLD = 1800; // milliseconds at the end before it begins again
+const READ = 1300; // at a snapshot at which something happened
 const ARRIVE = 600; // in which a new snapshot moves in
 const LOOK = 500; // between two looks at the colours of the page
 const calm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -20,11 +21,17 @@ const number = (step) => Math.round(step).toLocaleString("en");
 const stepsOf = (state) => state.view?.frames.map((frame) => frame.step) ?? [];
 const end = (state) => Math.max(0, (state.view?.frames.length ?? 1) - 1);
 
-// Where the play head stands: while the newest snapshot is followed, at the newest step.
+const isNewest = (state) => !state.view?.frames.length || (state.follows && !state.playing);
+
+// The step that everything says: that of the snapshot that is shown, or the newest while it is followed.
 function stepOf(state) {
-  if (!state.view?.frames.length || (state.data.live && state.follows && !state.playing)) return state.data.now;
-  return stepAt(stepsOf(state), state.shown);
+  const steps = stepsOf(state);
+  if (isNewest(state)) return Math.max(state.data.now, steps[steps.length - 1] ?? 0);
+  return steps[frameAt(state.shown, steps.length)];
 }
+
+// Where the play head stands, which moves from snapshot to snapshot.
+const headOf = (state) => (isNewest(state) ? stepOf(state) : stepAt(stepsOf(state), state.shown));
 
 function button(className, text, label, act) {
   const made = element("button", `small ${className}`, text);
@@ -59,6 +66,13 @@ function build(root, state) {
     toggle(words.log_loss, words.log_loss_help, state.logLoss, (on) => { state.logLoss = on; state.ask(true); }),
   );
   curves.box.append(switches);
+  if (state.data.compact) curves.box.prepend(figures); // its only chart needs no line of its own
+  const glosses = toggle(words.glosses, words.glosses_help, false, (on) => {
+    state.glossed = on;
+    state.send("gloss", on);
+    fitAnew(state);
+  });
+  answers.bar.append(glosses);
   panels.append(curves.box, heads.box, answers.box, heads.large);
   const empty = element("p", "empty", words.waits);
   const foot = element("div", "foot");
@@ -70,9 +84,13 @@ function build(root, state) {
   const slider = element("input");
   slider.type = "range";
   slider.min = 0;
+  slider.max = 1;
   slider.step = "any";
   slider.setAttribute("aria-label", words.scrub);
-  slider.addEventListener("input", () => scrub(state, Number(slider.value)));
+  slider.addEventListener("input", () => scrub(state, positionUnder(state, Number(slider.value))));
+  const scale = element("div", "scale"); // the slider's steps stand where the curves have theirs
+  const track = element("div", "track");
+  track.append(slider, scale);
   const where = element("span", "where");
   const follow = button("follow", "⇥", words.follow, () => { pauseQuietly(state); state.follows = true; place(state, end(state)); });
   follow.prepend(element("span", "", `${words.follow} `));
@@ -80,10 +98,11 @@ function build(root, state) {
   const smooth = toggle(words.smooth, words.smooth_help, state.smooth, (on) => { state.smooth = on; place(state, state.position); });
   smooth.classList.add("smooth");
   const between = element("span", "between", words.between);
-  bar.append(play, back, slider, next, where, follow, smooth);
+  bar.append(play, back, track, next, where, follow, smooth);
   foot.append(caption, between, bar);
-  root.append(figures, panels, empty, foot);
-  Object.assign(state, { parts: { figures, panels, caption, play, back, next, slider, where, follow, between, empty } });
+  if (!state.data.compact) root.append(figures);
+  root.append(panels, empty, foot);
+  Object.assign(state, { parts: { figures, panels, caption, play, back, next, slider, scale, where, follow, between, empty, glosses } });
 }
 
 // ---- moving
@@ -92,6 +111,11 @@ function place(state, position) {
   state.position = Math.max(0, Math.min(end(state), position));
   state.shown = state.smooth ? state.position : frameAt(state.position, end(state) + 1);
   state.ask();
+}
+
+// The position under a place of the slider, from 0 to 1.
+function positionUnder(state, share) {
+  return share <= 0 ? 0 : positionOf(stepsOf(state), stepFrom(share, lastStep(state), state.logSteps));
 }
 
 function scrub(state, position) {
@@ -123,7 +147,13 @@ function start(state) {
   state.before = null;
   state.held = null;
   if (state.position >= end(state) - 1e-3) state.position = 0;
+  readAt(state, frameAt(state.position, end(state) + 1));
   place(state, state.position);
+}
+
+// Stay where something happened until its sentence can have been read.
+function readAt(state, index) {
+  if (nextMoment(state.data.moments, stepsOf(state), index - 1, index) === index) state.reading = READ;
 }
 
 // One frame of the browser: move on, if it plays, then draw.
@@ -135,8 +165,14 @@ function turn(state, now) {
     if (state.position >= end(state)) {
       state.held ??= now;
       if (!state.data.loop) { state.playing = false; state.follows = true; }
-      else if (now - state.held > HOLD) { state.held = null; state.position = 0; }
-    } else state.position += passed / pace(end(state) + 1);
+      else if (now - state.held > HOLD) { state.held = null; state.position = 0; readAt(state, 0); }
+    } else if (state.reading > 0) state.reading -= passed;
+    else {
+      const to = Math.min(end(state), state.position + passed / pace(end(state) + 1));
+      const at = nextMoment(state.data.moments, stepsOf(state), state.position, to);
+      state.position = at ?? to;
+      if (at !== null && at < end(state)) state.reading = READ;
+    }
     place(state, state.position);
   } else if (state.arriving) {
     const share = Math.min(1, (now - state.arriving.since) / ARRIVE);
@@ -166,19 +202,37 @@ function tint(state) {
   state.maskedInk = abgr(state.view.masked[theme]);
 }
 
+// Draw all of it in the room that its words now leave.
+function fitAnew(state) {
+  readGlosses(state);
+  if (!state.view?.frames.length) return;
+  showAnswers(state, state.view.frames[frameAt(state.shown, end(state) + 1)]);
+  fitHeads(state);
+  state.ask(true);
+}
+
+// Whether tokens carry glosses: as was chosen here, else as the page says, else as the browser's language asks.
+function readGlosses(state) {
+  const { view, data, parts: { glosses } } = state;
+  glosses.hidden = !view?.glosses;
+  const isForeign = !navigator.language.toLowerCase().startsWith(view?.glosses?.language);
+  state.isGlossed = Boolean(view?.glosses) && (state.glossed ?? data.glossed ?? isForeign);
+  glosses.setAttribute("aria-pressed", String(state.isGlossed));
+}
+
 function draw(state) {
-  const { data, view, parts } = state;
+  const { view, parts } = state;
   const isStale = state.isStale;
   state.isStale = false;
   const step = stepOf(state);
   const hasFrames = Boolean(view?.frames.length);
-  const shownStep = hasFrames ? view.frames[frameAt(state.shown, view.frames.length)].step : step;
   parts.empty.hidden = hasFrames;
   state.root.classList.toggle("empty-stage", !hasFrames);
+  let frame = null;
   if (hasFrames) {
-    const frame = view.frames[frameAt(state.shown, view.frames.length)];
+    frame = view.frames[frameAt(state.shown, view.frames.length)];
     state.isMixed = isBetween(state.shown);
-    const key = `${state.shown} ${state.word}`;
+    const key = `${state.shown} ${state.word} ${state.heads.first}`;
     if (isStale || state.painted !== key) {
       state.painted = key;
       if (state.isMixed && !state.room) state.room = new Float32Array(view.shape.reduce((product, n) => product * n, 1));
@@ -187,22 +241,37 @@ function draw(state) {
     }
     showAnswers(state, frame);
   }
-  drawCurves(state, step, isStale);
+  drawCurves(state, headOf(state), isStale);
   showFigures(state, step);
   showBar(state, step, hasFrames);
-  const moment = momentAt(data.moments, step);
-  const isEarlier = moment && moment[0] < shownStep;
-  const when = isEarlier ? data.words.earlier : data.words.at;
-  const words = moment ? `${when.replace("{step}", number(moment[0]))} ${moment[1]}` : "";
+  const words = captionOf(state, step, frame);
   if (parts.caption.textContent !== words) parts.caption.textContent = words;
+}
+
+// What happened at the snapshot that is shown, unless something was measured since; else the newest accuracy.
+function captionOf({ data }, step, frame) {
+  const { lines, moments, words } = data;
+  const newest = (role) => {
+    const line = lines.find((one) => one.quantity === "accuracy" && one.role === role);
+    return line ? valueAt(line, step) : null;
+  };
+  const [unseen, seen] = [newest("validation"), newest("training")];
+  const moment = momentAt(moments, step);
+  if (moment && moment[0] === (frame?.step ?? 0) && !(unseen?.step > moment[0])) return moment[1];
+  const found = unseen ?? seen;
+  if (!found) return "";
+  const name = unseen ? words.validation_accuracy : words.training_accuracy;
+  return words.measured.replace("{name}", name).replace("{value}", percent(found.value));
 }
 
 function showBar(state, step, hasFrames) {
   const { data, parts } = state;
   const { words } = data;
   const last = end(state);
-  parts.slider.max = last;
-  if (Number(parts.slider.value) !== state.shown) parts.slider.value = state.shown;
+  const share = state.position <= 0 && last ? 0 : across(headOf(state), lastStep(state), state.logSteps);
+  if (Number(parts.slider.value) !== share) parts.slider.value = share;
+  parts.slider.dataset.snapshots = hasFrames ? last + 1 : 0;
+  showScale(state);
   const spoken = `${words.step} ${number(step)}`;
   if (parts.slider.getAttribute("aria-valuetext") !== spoken) parts.slider.setAttribute("aria-valuetext", spoken);
   parts.slider.disabled = !last;
@@ -221,11 +290,26 @@ function showBar(state, step, hasFrames) {
   parts.between.classList.toggle("now", Boolean(state.isMixed));
 }
 
+// The steps below the slider, as below the curves.
+function showScale(state) {
+  const { parts: { scale }, logSteps } = state;
+  const last = lastStep(state);
+  if (scale.dataset.key === `${last} ${logSteps}`) return;
+  scale.dataset.key = `${last} ${logSteps}`;
+  const ticks = stepTicks(last, logSteps).map((step) => {
+    const tick = element("span", "", compactNumber(step));
+    tick.style.setProperty("--share", across(step, last, logSteps));
+    return tick;
+  });
+  scale.replaceChildren(...ticks);
+}
+
 // The metrics as one line: each the newest that was known at the step.
 function showFigures(state, step) {
-  const { data: { lines, words, known }, parts: { figures } } = state;
+  const { data: { lines, words, known, compact }, parts: { figures } } = state;
   const found = (quantity, role) => lines.find((line) => line.quantity === quantity && line.role === role);
-  const shown = known.map((one) => found(one.quantity, one.role) ?? { ...one, steps: [], values: [] });
+  const wanted = compact ? known.filter(({ quantity, role }) => quantity === "accuracy" && role !== "test") : known;
+  const shown = wanted.map((one) => found(one.quantity, one.role) ?? { ...one, steps: [], values: [] });
   const key = shown.map(({ quantity, role }) => quantity + role).join();
   if (figures.dataset.key !== key) {
     figures.dataset.key = key;
@@ -281,12 +365,13 @@ function take(state) {
   state.room = null;
   state.painted = null;
   tint(state);
+  readGlosses(state);
   const last = end(state);
   if (!before) {
     const plays = state.data.autoplay && !calm();
     state.position = plays ? 0 : last;
     state.follows = !plays;
-    if (plays && last) { state.playing = true; state.before = null; }
+    if (plays && last) { state.playing = true; state.before = null; readAt(state, 0); }
   } else if (!state.playing && state.follows) {
     const from = positionOf(stepsOf(state), stepBefore);
     if (from < last && state.smooth) state.arriving = { from, since: performance.now() };
@@ -346,7 +431,7 @@ function watch(root, state) {
 }
 
 function begun(root, data) {
-  const state = { root, data, position: 0, shown: 0, follows: true, playing: false, smooth: !calm(), logSteps: true, logLoss: false, isSeen: true, placeTip };
+  const state = { root, data, position: 0, shown: 0, follows: true, playing: false, smooth: !calm(), logSteps: true, logLoss: false, isSeen: true, reading: 0, glossed: null, placeTip };
   state.ask = (isStale = false) => {
     state.isStale ||= isStale;
     state.request ??= requestAnimationFrame((now) => turn(state, now));
@@ -375,6 +460,7 @@ export default function ({ data: [data], parentElement, setTriggerValue }) {
   if (isNew) { build(root, state); listen(root, state); }
   state.unwatch ??= watch(root, state);
   take(state);
+  if (data.glossed !== state.toldGlossed) { state.toldGlossed = data.glossed; state.glossed = null; fitAnew(state); }
   state.ask(true);
   return () => {
     if (state.call === call) state.unwatch?.();

@@ -62,26 +62,43 @@ class Moving:
     turns: Sequence[tuple[int, str]] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a stage is drawn.
+
+    autoplay: it plays when it appears. loop: again and again. compact: the accuracy, the heads that
+    show most, and answers. glossed: target tokens carry their glosses.
+    """
+
+    autoplay: bool = False
+    loop: bool = False
+    compact: bool = False
+    glossed: bool = False
+
+
 def stage(
     shown: bytes | None,
     moving: Moving,
     *,
     name: str,
     key: str,
-    autoplay: bool = False,
-    loop: bool = False,
-    compact: bool = False,
+    look: Look,
     on_choose: Callable[[int, int], None],
+    on_gloss: Callable[[bool], None],
 ) -> None:
     """Draw a stage. shown: of ``pack``; None before the first snapshot.
 
     on_choose: called with the indices of the chosen kind and example, not yet checked against the
-    run.
+    run. on_gloss: called when glosses are switched on or off.
     """
 
     def chosen(value: object) -> None:
         if is_index(value, 16, 10_000):
             on_choose(*value)
+
+    def switched(value: object) -> None:
+        if isinstance(value, bool):
+            on_gloss(value)
 
     with st.container(gap=None, key=f"stage-box-{key}"):
         if shown is not None:
@@ -91,12 +108,10 @@ def stage(
                 {
                     **told(moving, name=name),
                     "has_maps": shown is not None,
-                    "autoplay": autoplay,
-                    "loop": loop,
-                    "compact": compact,
+                    **asdict(look),
                 }
             ),
-            on={"choose": chosen},
+            on={"choose": chosen, "gloss": switched},
             key=key,
         )
 
@@ -129,6 +144,7 @@ def told(moving: Moving, *, name: str) -> dict[str, Any]:
         "live": moving.is_live,
         "wholes": moving.has_wholes,
         "moments": list(moving.moments),
+        "glossed": None,  # as the browser's language asks for
         "words": _words(),
     }
 
@@ -210,6 +226,8 @@ def still(shown: Stage) -> dict[str, Any]:
             "Rows: {query}. Columns: {key}.", query=_(maps.query_title), key=_(maps.key_title)
         ),
         "row_words": [_(words) for words in maps.query_words],
+        "glosses": None if shown.glosses is None else asdict(shown.glosses),
+        "telling": shown.telling,
         "scales": SCALES,
         "masked": MASKED,
     }
@@ -258,8 +276,9 @@ def _words() -> dict[str, str]:
         "next": _("Next snapshot"),
         "scrub": _("Training step"),
         "step": _("step"),
-        "at": _("Step {step}:"),
-        "earlier": _("Earlier (step {step}):"),
+        "measured": _("{name}: {value}."),
+        "training_accuracy": _("Training accuracy"),
+        "validation_accuracy": _("Validation accuracy"),
         "step_of": _("Step {step} of {total}"),
         "follow": _("Follow the training"),
         "between": _("Interpolated"),
@@ -281,7 +300,9 @@ def _words() -> dict[str, str]:
         "heads": _("Attention heads"),
         "layer": _("Layer"),
         "head": _("Head"),
-        "short": _("L{layer} H{head}"),
+        "of_heads": _("{n} of {all} heads: those that show most at the end."),
+        "glosses": _("Glosses"),
+        "glosses_help": _("The source word below each translated one."),
         "kind": _("Attention"),
         "example": _("Example"),
         "picture": _("Picture"),

@@ -2,18 +2,20 @@
 
 import { element } from "./dom.js";
 import { percent } from "./stage_curves.js";
+import { glossOf } from "./stage_heads.js";
 
 export function buildAnswers(state) {
   const { words } = state.data;
   const box = element("div", "answers");
-  const heading = element("h2", "", words.answers);
+  const bar = element("div", "answers-bar");
+  bar.append(element("h2", "", words.answers));
   const rows = element("div", "rows");
-  box.append(heading, rows);
+  box.append(bar, rows);
   rows.addEventListener("click", (event) => {
     const row = event.target.closest("[data-example]");
     if (row && !isWithout(state.view, Number(row.dataset.example))) state.choose(state.view.attention, Number(row.dataset.example));
   });
-  return { box, rows, built: null };
+  return { box, bar, rows, built: null };
 }
 
 // What a prediction is, token by token: right, wrong, or missing at its end.
@@ -65,9 +67,8 @@ export function showAnswers(state, frame) {
   const { words } = state.data;
   const key = `${view.name} ${view.examples.length}`;
   if (answers.built !== key) { build(state); answers.built = key; answers.shown = null; }
-  if (answers.shown === frame && answers.chosen === state.example) return;
-  answers.shown = frame;
-  answers.chosen = state.example;
+  if (answers.shown === frame && answers.chosen === state.example && answers.glossed === state.isGlossed) return;
+  Object.assign(answers, { shown: frame, chosen: state.example, glossed: state.isGlossed });
   view.examples.forEach((example, n) => {
     const { row, answer, sign } = answers.parts[n];
     const said = frame.answers[n];
@@ -97,6 +98,8 @@ export function showAnswers(state, frame) {
       if (its === "wrong" && i < example.tokens.length) hint.push(`${words.truth}: ${example.tokens[i]}`);
       if (i < said.sure.length && its !== "missing") hint.push(`${words.probability} ${percent(said.sure[i])}`);
       part.title = hint.join(", ");
+      const gloss = glossOf(state, token);
+      if (state.isGlossed) part.append(element("small", "", gloss || "\u00a0"));
       answer.append(part);
     });
   });

@@ -6,7 +6,7 @@ import { valueAt } from "./stage_time.js";
 const LEFT = 40;
 const RIGHT = 8;
 const TOP = 16;
-const BOTTOM = 18;
+const BOTTOM = 19;
 
 export const compactNumber = (value) => {
   if (value >= 10000) return `${Math.round(value / 1000)}k`;
@@ -76,7 +76,7 @@ export function buildCurves(state) {
   const { words } = state.data;
   const box = element("div", "curves");
   const charts = ["loss", "accuracy"].map((quantity) => {
-    const chart = element("div", "chart");
+    const chart = element("div", `chart ${quantity}`);
     const canvas = element("canvas");
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", words[quantity]);
@@ -115,7 +115,10 @@ function listen(state, curves, part) {
   canvas.addEventListener("pointerleave", () => { curves.hover = null; state.ask(); });
 }
 
-const lastStep = ({ data }) => Math.max(data.live ? data.total : 0, data.now, 1);
+export const lastStep = ({ data }) => Math.max(data.live ? data.total : 0, data.now, 1);
+
+// A small stage has no room to say what its star and its ring are.
+const isDrawn = ({ compact }, { role }) => !compact || (role !== "test" && role !== "best");
 
 // All that stands still, on a canvas of its own: the play head then costs one copy of it.
 function drawStill(state, part, box) {
@@ -131,7 +134,7 @@ function drawStill(state, part, box) {
   const last = lastStep(state);
   part.x = (step) => LEFT + across(step, last, state.logSteps) * (box.width - LEFT - RIGHT);
   part.y = (value) => TOP + (1 - upward(value, range ?? [0, 1], isLog)) * (box.height - TOP - BOTTOM);
-  pen.font = `11px ${state.font}`;
+  pen.font = `12px ${state.font}`;
   pen.lineWidth = 1;
   pen.strokeStyle = faint;
   pen.fillStyle = ink;
@@ -177,7 +180,7 @@ function drawStill(state, part, box) {
   pen.beginPath();
   pen.rect(LEFT - 4, TOP - 6, box.width - LEFT - RIGHT + 12, box.height - TOP - BOTTOM + 10);
   pen.clip();
-  data.lines.filter((line) => line.quantity === quantity).forEach((line) => drawLine(state, pen, part, line));
+  data.lines.filter((line) => line.quantity === quantity && isDrawn(data, line)).forEach((line) => drawLine(state, pen, part, line));
   pen.restore();
 }
 
@@ -259,7 +262,7 @@ export function drawCurves(state, step, isStale) {
     pen.scale(ratio, ratio);
     if (curves.hover) rule(pen, part.x(curves.hover.step), box, state.ink, 0.35, 1);
     rule(pen, part.x(step), box, state.ink, 1, 1.5);
-    state.data.lines.filter((line) => line.quantity === part.quantity && line.role !== "batch" && line.role !== "best").forEach((line) => {
+    state.data.lines.filter((line) => line.quantity === part.quantity && line.role !== "batch" && line.role !== "best" && isDrawn(state.data, line)).forEach((line) => {
       const at = valueAt(line, step);
       if (!at || (line.role === "test" && at.step > step)) return;
       pen.fillStyle = line.colour;

@@ -4,31 +4,45 @@ import { rgb } from "./colours.js";
 import { element } from "./dom.js";
 
 const GAP = 6;
-const WORDS = 27; // pixels below a map: two lines of what the head does
-const TITLE = 14;
-const WHOLE_NAME = 80; // pixels of a map from which its name stands in full
-const MIN_ROW = 9; // pixels of a row below which its word cannot be read
-const AXIS_FONT = 11;
-const MAX_AXIS = 62; // pixels of a word beside the first map
+const LINE = 16; // pixels of a line of words below a map
+const NAME = 92; // pixels that a head's name takes in one line
+const NAMES = [ // what stands below a map, and from which width on: lines of the name, then of the role
+  { title: 1, role: 1, least: NAME },
+  { title: 2, role: 1, least: 74 },
+  { title: 2, role: 0, least: 48 },
+];
+const NAMED = 2; // times the size that the words of what a head does are worth
+const SMALLEST = 32; // pixels of a map, below which its heads scroll
+const LARGEST = 300;
+const ROW = 12; // pixels of a row below which its word cannot be read
+const FONT = 12;
+const MAX_AXIS = [104, 64]; // pixels of a word beside and above a map
+const NARROW = 520; // pixels of a room below which the lead stands above the other heads
+const TALL = 480; // pixels that a narrow room, which grows with what is in it, gives its maps
+const LEAD_CELL = 40;
+const STRETCH = 1.6; // times as wide as it would be that a map with words may become
 const VEIL = [230, 159, 0]; // over pictures, as on every page
-const MIN_NAMED = 74; // pixels of a map below which words have no room
-const NAMED = 1.4; // times the size that words are worth
 
-// So many maps a row that they become largest, those with words below a little preferred: a layer takes
-// whole rows, or a row takes whole layers.
-export function arranged(layers, heads, width, height, ratio) {
-  let best = { columns: heads, cell: 0, named: false, worth: 0 };
+// So many maps a row that they become largest, those with words below preferred: a layer takes whole rows,
+// or a row takes whole layers. margin: pixels left of each row of maps, and above it.
+export function arranged(layers, heads, width, height, ratio, [left, top] = [0, 0]) {
+  let best = { cell: 0, worth: 0 };
+  const inner = width - left;
   for (let columns = 1; columns <= heads * layers; columns += columns < heads ? 1 : heads) {
     const rows = columns > heads ? Math.ceil((layers * heads) / columns) : layers * Math.ceil(heads / columns);
-    const wide = (width - GAP * (columns - 1)) / columns;
-    for (const named of [true, false]) {
-      const high = (height - GAP * (rows - 1)) / rows - TITLE - (named ? WORDS : 2);
-      const cell = Math.floor(Math.min(wide, high / ratio, 300));
-      const worth = named ? cell * NAMED : cell;
-      if ((!named || cell >= MIN_NAMED) && worth > best.worth) best = { columns, cell, named, worth };
+    const wide = (inner - GAP * (columns - 1)) / columns;
+    for (const { title, role, least } of NAMES) {
+      const high = (height - GAP * (rows - 1)) / rows - top - LINE * (title + role);
+      const cell = Math.floor(Math.min(wide, high / ratio, LARGEST));
+      const worth = cell * (role ? NAMED : 1);
+      if (wide >= least && worth > best.worth) best = { columns, cell, title, role, wide, worth };
     }
   }
-  return { ...best, cell: Math.max(16, best.cell) };
+  if (best.cell < SMALLEST) {
+    const columns = Math.max(1, Math.min(heads, Math.floor((inner + GAP) / (NAME + GAP))));
+    best = { columns, cell: Math.floor(Math.min(NAME, inner)), title: 1, role: 1, wide: (inner - GAP * (columns - 1)) / columns };
+  }
+  return { ...best, slot: Math.floor(Math.min(best.wide, Math.max(best.cell, NAME + 22))) };
 }
 
 export function buildHeads(state) {
@@ -50,18 +64,29 @@ export function buildHeads(state) {
   tip.hidden = true;
   const axes = element("canvas", "axes");
   axes.setAttribute("aria-hidden", "true"); // each map says its tokens where one points
-  room.append(grid, axes);
+  const board = element("div", "board");
+  board.append(grid, axes);
+  const lead = element("button", "lead");
+  lead.type = "button";
+  lead.append(element("span", "title"), element("canvas"));
+  lead.addEventListener("click", () => enlarge(state, heads.first));
+  room.append(lead, board);
   const note = element("div", "note");
   const [around, said] = [element("span"), element("span")];
   note.append(around, said);
   box.append(bar, row, room, note, tip);
-  const heads = { box, heading, kinds, which, row, room, grid, axes, large, note, around, said, tip, buttons: [], built: null };
+  const heads = { box, heading, kinds, which, row, room, board, grid, axes, lead, large, note, around, said, tip, buttons: [], built: null };
   grid.addEventListener("click", (event) => {
     const button = event.target.closest("button");
-    if (button) enlarge(state, Number(button.dataset.number));
+    if (!button) return;
+    if (lead.hidden) enlarge(state, Number(button.dataset.number));
+    else {
+      putFirst(state, Number(button.dataset.number));
+      lead.scrollIntoView({ block: "nearest" });
+    }
   });
   grid.addEventListener("keydown", (event) => roam(state, event));
-  grid.addEventListener("pointermove", (event) => point(state, event));
+  room.addEventListener("pointermove", (event) => point(state, event));
   large.addEventListener("pointermove", (event) => point(state, event));
   [box, large].forEach((part) => part.addEventListener("pointerleave", () => { tip.hidden = true; }));
   row.addEventListener("click", (event) => {
@@ -77,7 +102,15 @@ function roam(state, event) {
   const button = event.target.closest("button");
   if (!by || !button) return;
   event.preventDefault();
-  buttons[Number(button.dataset.number) + by]?.focus();
+  buttons[buttons.indexOf(button) + by]?.focus();
+}
+
+// Beside the others, larger and with its words.
+function putFirst(state, number) {
+  const { heads } = state;
+  heads.first = number;
+  heads.buttons.forEach((button) => button.setAttribute("aria-pressed", String(!heads.lead.hidden && Number(button.dataset.number) === number)));
+  state.ask(true);
 }
 
 export function enlarge(state, number) {
@@ -86,7 +119,7 @@ export function enlarge(state, number) {
   heads.large.hidden = number === null;
   heads.grid.inert = number !== null;
   if (number !== null) buildLarge(state);
-  else heads.buttons[heads.before ?? 0]?.focus();
+  else (heads.lead.hidden ? heads.buttons.find((button) => Number(button.dataset.number) === heads.before) : heads.lead)?.focus();
   heads.before = number;
   state.ask(true);
 }
@@ -115,17 +148,19 @@ const nameOf = (state, number) => {
   return `${words.layer} ${Math.floor(number / heads) + 1}, ${words.head.toLowerCase()} ${(number % heads) + 1}`;
 };
 
-const shortNameOf = (state, number) => {
-  const { view, data: { words } } = state;
-  const [, heads] = view.shape;
-  return words.short.replace("{layer}", Math.floor(number / heads) + 1).replace("{head}", (number % heads) + 1);
-};
+// The heads that are shown, as numbers: on a small stage those that show most.
+function shownOf({ data, view }) {
+  if (data.compact && view.telling.length) return [...view.telling].sort((a, b) => a - b);
+  return Array.from({ length: view.shape[0] * view.shape[1] }, (_none, number) => number);
+}
+
+export const glossOf = ({ isGlossed, view }, token) => (isGlossed && view.glosses?.words[token]) || "";
 
 // New snapshots came, or another kind or example.
 export function fillHeads(state) {
   const { heads, view, data: { words } } = state;
-  const [layers, across] = view.shape;
-  const key = JSON.stringify([view.attention, view.kinds.length, layers, across, view.surface]);
+  const numbers = shownOf(state);
+  const key = JSON.stringify([view.attention, view.kinds.length, numbers, view.surface]);
   if (heads.built !== key) {
     heads.built = key;
     heads.chosen = null;
@@ -143,7 +178,8 @@ export function fillHeads(state) {
     heads.kinds.hidden = view.kinds.length < 2;
     heads.heading.hidden = view.kinds.length >= 2;
     heads.grid.textContent = "";
-    heads.buttons = Array.from({ length: layers * across }, (_none, number) => {
+    heads.first = view.telling[0] ?? 0;
+    heads.buttons = numbers.map((number) => {
       const button = element("button", "head");
       button.type = "button";
       button.dataset.number = number;
@@ -156,8 +192,10 @@ export function fillHeads(state) {
   const example = view.examples[view.example];
   heads.which.textContent = example ? `${example.picture ? words.picture : words.example} ${view.example + 1}: ${example.source || example.truth}` : "";
   const notes = view.surface === "map" ? [view.axes] : [];
+  const nHeads = view.shape[0] * view.shape[1];
+  if (numbers.length < nHeads) notes.push(words.of_heads.replace("{n}", numbers.length).replace("{all}", nHeads));
   if (view.surface === "picture") notes.push(view.cls ? words.cls : words.mean);
-  if (view.n_attended < view.examples.length) {
+  if (view.n_attended < view.examples.length && !state.data.compact) {
     notes.push(words.kept.replace("{n}", view.n_attended).replace("{all}", view.examples.length));
   }
   if (view.block > 1) notes.push(words.blocks.replaceAll("{n}", view.block));
@@ -197,81 +235,113 @@ function loadPicture(state) {
 }
 
 export function fitHeads(state) {
-  const { heads, view } = state;
+  const { heads, view, data: { bare } } = state;
   if (!view || view.surface === "none" || !heads.room.clientWidth) return;
-  const [layers, across, rows, columns] = view.shape;
+  const [, , rows, columns] = view.shape;
+  const [layers, across] = heads.buttons.length < view.shape[0] * view.shape[1] ? [1, heads.buttons.length] : view.shape;
   const isMap = view.surface === "map";
   const ratio = isMap ? Math.min(1.6, Math.max(0.5, rows / columns)) : 1;
-  const [width, height] = [heads.room.clientWidth, heads.room.clientHeight];
-  let place = arranged(layers, across, width, height, ratio);
-  let margin = [0, 0];
-  if (isMap) {
-    const wanted = axisRoom(state);
-    const beside = arranged(layers, across, width - wanted[0], height - wanted[1], ratio);
-    if (Math.min(beside.cell / columns, (beside.cell * ratio) / rows) >= MIN_ROW) [place, margin] = [beside, wanted];
+  const isNarrow = heads.room.clientWidth < NARROW;
+  const [width, height] = [heads.room.clientWidth, isNarrow && !bare ? TALL : heads.room.clientHeight];
+  const margin = isMap && !bare ? axisRoom(state) : [0, 0];
+  let place = arranged(layers, across, width, height, ratio, margin);
+  const isReadable = Math.min(place.cell / columns, (place.cell * ratio) / rows) >= ROW;
+  heads.lead.hidden = !isMap || isReadable || bare;
+  heads.margin = isReadable ? margin : [0, 0];
+  if (!heads.lead.hidden) {
+    const cell = Math.min(LEAD_CELL, ((isNarrow ? width : width / 2) - margin[0]) / columns, isNarrow ? LEAD_CELL : (height - margin[1] - LINE - 6) / rows);
+    heads.leadSize = [Math.ceil(margin[0] + cell * columns) + 4, Math.ceil(margin[1] + cell * rows) + 4];
+    place = arranged(layers, across, width - (isNarrow ? 0 : heads.leadSize[0] + 14), height, ratio);
   }
-  heads.margin = margin;
   heads.drawn = null;
-  heads.grid.style.padding = `${margin[1]}px 0 0 ${margin[0]}px`;
+  const stretched = heads.margin[0] ? Math.min(place.wide, STRETCH * place.cell) : place.cell; // for the words above it
+  heads.size = [Math.floor(stretched), Math.round(place.cell * ratio)];
+  const [left, top] = heads.margin;
+  heads.grid.style.padding = `${top}px 0 0 ${left}px`;
+  heads.grid.style.rowGap = `${GAP + top}px`;
   heads.columns = place.columns;
   heads.grid.style.gridTemplateColumns = `repeat(${place.columns}, max-content)`;
-  heads.grid.classList.toggle("named", place.named);
-  heads.said.style.visibility = place.named ? "" : "hidden"; // it keeps its room, on which the place depends
-  heads.grid.style.setProperty("--cell", `${place.cell}px`);
-  heads.size = [place.cell, Math.round(place.cell * ratio)];
+  heads.grid.classList.toggle("named", Boolean(place.role));
+  heads.said.style.visibility = place.role ? "" : "hidden"; // it keeps its room, on which the place depends
+  heads.grid.style.setProperty("--slot", `${Math.max(place.slot, heads.size[0])}px`);
+  heads.grid.style.setProperty("--title", `${LINE * place.title}px`);
   heads.buttons.forEach((button) => {
     const canvas = button.children[1];
     canvas.style.width = `${heads.size[0]}px`;
     canvas.style.height = `${heads.size[1]}px`;
-    const name = place.cell < WHOLE_NAME ? shortNameOf(state, Number(button.dataset.number)) : nameOf(state, Number(button.dataset.number));
-    button.firstChild.textContent = name;
   });
+  putFirst(state, heads.first);
 }
 
-// Pixels that the words beside and above the first map need.
+// Pixels that the words beside and above a map need.
 function axisRoom(state) {
   const { heads, view } = state;
   const pen = heads.axes.getContext("2d");
-  pen.font = `${AXIS_FONT}px ${state.font}`;
-  return [view.query, view.key].map((tokens) => Math.ceil(Math.min(MAX_AXIS, Math.max(12, ...tokens.map((token) => pen.measureText(shorten(token)).width)))) + 5);
+  pen.font = `${FONT}px ${state.font}`;
+  return [view.query, view.key].map((tokens, i) => Math.ceil(Math.min(MAX_AXIS[i], Math.max(12, ...tokens.map((token) => widthOf(pen, state, token))))) + 7);
 }
 
-// The words of rows and columns at the first map; drawn when its size, colours or words change alone.
+const SPACE = 4; // pixels between a token and its gloss
+
+function widthOf(pen, state, token) {
+  const gloss = glossOf(state, token);
+  return pen.measureText(shorten(token)).width + (gloss ? SPACE + pen.measureText(gloss).width : 0);
+}
+
+// The words beside each row of maps and above each map; drawn when sizes, colours or words change alone.
 function paintAxes(state) {
   const { heads, view } = state;
-  const [left, top] = heads.margin;
+  const [left] = heads.margin;
   heads.axes.hidden = !left;
-  const key = [state.ink, state.font, ...heads.size, left, top, view.name].join(" ");
+  const key = [state.ink, state.font, ...heads.size, ...heads.margin, view.name, state.isGlossed, heads.columns, heads.buttons.length].join(" ");
   if (!left || heads.drawn === key) return;
   heads.drawn = key;
   const [, , rows, columns] = view.shape;
   const ratio = window.devicePixelRatio || 1;
-  const [width, height] = [left + heads.size[0], top + heads.size[1]];
+  const [width, height] = [heads.grid.offsetWidth, heads.grid.offsetHeight];
   Object.assign(heads.axes.style, { width: `${width}px`, height: `${height}px` });
   [heads.axes.width, heads.axes.height] = [Math.round(width * ratio), Math.round(height * ratio)];
   const pen = heads.axes.getContext("2d");
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
   pen.clearRect(0, 0, width, height);
-  pen.font = `${Math.min(AXIS_FONT, Math.floor(Math.min(heads.size[0] / columns, heads.size[1] / rows)))}px ${state.font}`;
+  pen.font = `${FONT}px ${state.font}`;
   pen.fillStyle = state.ink;
-  writeAxes(pen, view, { x: left, y: top, width: heads.size[0], height: heads.size[1] }, { rows, columns, most: MAX_AXIS });
+  heads.buttons.forEach((button, i) => {
+    const canvas = button.children[1];
+    const area = { x: canvas.offsetLeft, y: canvas.offsetTop, width: heads.size[0], height: heads.size[1] };
+    writeAxes(pen, state, area, { rows, columns, most: heads.margin, hasRows: i % heads.columns === 0 });
+  });
+}
+
+// Write a token and, fainter, its gloss in so many pixels, which end or begin here.
+function writeToken(pen, state, token, x, y, most) {
+  const [own, gloss] = [shorten(token), glossOf(state, token)];
+  if (!gloss) { pen.fillText(own, x, y, most); return; }
+  const [wide, room] = [pen.measureText(own).width, pen.measureText(gloss).width];
+  const beside = Math.max(12, Math.min(room, most - wide - SPACE));
+  const isEnd = pen.textAlign === "right";
+  pen.fillText(own, isEnd ? x - beside - SPACE : x, y);
+  pen.globalAlpha = 0.7;
+  pen.fillText(gloss, isEnd ? x : x + wide + SPACE, y, beside);
+  pen.globalAlpha = 1;
 }
 
 // Write the tokens of rows left of an area, and those of columns above it, as many as have room.
-function writeAxes(pen, view, area, { rows, columns, most }) {
+function writeAxes(pen, state, area, { rows, columns, most, hasRows = true }) {
+  const { view } = state;
   const each = (tokens, count, size, draw) => {
-    const every = Math.max(1, Math.ceil(MIN_ROW / size));
-    for (let i = 0; i < count; i += every) draw(shorten(tokens[i * view.block] ?? ""), (i + 0.5) * size);
+    const every = Math.max(1, Math.ceil((ROW - 0.5) / size));
+    for (let i = 0; i < count; i += every) draw(tokens[i * view.block] ?? "", (i + 0.5) * size);
   };
   pen.textBaseline = "middle";
   pen.textAlign = "right";
-  each(view.query, rows, area.height / rows, (token, at) => pen.fillText(token, area.x - 5, area.y + at, most ?? area.x));
+  if (hasRows) each(view.query, rows, area.height / rows, (token, at) => writeToken(pen, state, token, area.x - 5, area.y + at, most[0] - 7));
   pen.textAlign = "left";
   each(view.key, columns, area.width / columns, (token, at) => {
     pen.save();
-    pen.translate(area.x + at, area.y - 5);
+    pen.translate(area.x + at, area.y - 4);
     pen.rotate(-Math.PI / 2);
-    pen.fillText(token, 0, 0, most ?? area.y);
+    writeToken(pen, state, token, 0, 0, most[1] - 7);
     pen.restore();
   });
 }
@@ -282,7 +352,8 @@ export function paintHeads(state, weights, frame) {
   const [, , rows, columns] = view.shape;
   const cells = rows * columns;
   paintAxes(state);
-  heads.buttons.forEach((button, number) => {
+  heads.buttons.forEach((button) => {
+    const number = Number(button.dataset.number);
     const own = weights.subarray(number * cells, (number + 1) * cells);
     const canvas = button.children[1];
     if (view.surface === "map") paintMap(canvas, own, view, state);
@@ -294,6 +365,7 @@ export function paintHeads(state, weights, frame) {
       button.setAttribute("aria-label", `${nameOf(state, number)}${label ? `: ${label}` : ""}. ${words.enlarge}`);
     }
   });
+  if (!heads.lead.hidden) paintLead(state, weights, frame);
   if (heads.chosen !== null && heads.chosen !== undefined && !heads.large.hidden) paintLarge(state, weights, frame);
 }
 
@@ -343,25 +415,24 @@ const shorten = (token) => {
   return seen.length > 12 ? `${seen.slice(0, 11)}…` : seen;
 };
 
-function paintLarge(state, weights, frame) {
-  const { heads, view, data: { words } } = state;
-  const { title, canvas } = heads.big;
-  const number = heads.chosen;
-  const cells = view.shape[2] * view.shape[3];
-  const own = weights.subarray(number * cells, (number + 1) * cells);
+const titleOf = (state, number, frame) => {
   const label = frame.labels[number] ?? "";
-  const named = `${nameOf(state, number)}${label ? `: ${label}` : ""}`;
-  if (title.textContent !== named) { title.textContent = named; canvas.setAttribute("aria-label", named); }
-  const room = [heads.large.clientWidth, heads.large.clientHeight - 34];
-  if (view.surface !== "map") {
-    const side = Math.max(40, Math.min(...room) - 4);
-    canvas.style.width = canvas.style.height = `${side}px`;
-    paintVeil(canvas, rowOf(own, state), state, [side, side]);
-    heads.area = { x: 0, y: 0, width: side, height: side };
-    return;
-  }
+  return `${nameOf(state, number)}${label ? `: ${label}` : ""}`;
+};
+
+function paintLead(state, weights, frame) {
+  const { heads, view, data: { words } } = state;
+  const [title, canvas] = heads.lead.children;
+  const named = titleOf(state, heads.first, frame);
+  if (title.textContent !== named) { title.textContent = named; heads.lead.setAttribute("aria-label", `${named}. ${words.enlarge}`); }
+  const cells = view.shape[2] * view.shape[3];
+  heads.leadArea = paintWords(state, canvas, weights.subarray(heads.first * cells, (heads.first + 1) * cells), heads.leadSize);
+}
+
+// A map with the words of its rows and columns, as large as its room lets it be; returns where its cells are.
+function paintWords(state, canvas, own, [w, h]) {
+  const { heads, view } = state;
   const ratio = window.devicePixelRatio || 1;
-  const [w, h] = [Math.max(60, room[0]), Math.max(60, room[1])];
   canvas.style.width = `${w}px`;
   canvas.style.height = `${h}px`;
   if (canvas.width !== Math.round(w * ratio) || canvas.height !== Math.round(h * ratio)) {
@@ -374,16 +445,37 @@ function paintLarge(state, weights, frame) {
   const [, , rows, columns] = view.shape;
   heads.small ??= document.createElement("canvas");
   paintMap(heads.small, own, view, state);
-  pen.font = `12px ${state.font}`;
-  const widest = (tokens) => Math.max(20, ...tokens.map((token) => pen.measureText(shorten(token)).width));
-  const [left, top] = [widest(view.query) + 8, Math.min(90, widest(view.key)) + 8];
+  const most = axisRoom(state);
+  const [left, top] = most;
   const cell = Math.min((w - left - 4) / columns, (h - top - 4) / rows, 64);
   const area = { x: left, y: top, width: cell * columns, height: cell * rows };
-  heads.area = area;
+  pen.font = `${FONT}px ${state.font}`;
   pen.imageSmoothingEnabled = false;
   pen.drawImage(heads.small, area.x, area.y, area.width, area.height);
   pen.fillStyle = state.ink;
-  writeAxes(pen, view, area, { rows, columns });
+  writeAxes(pen, state, area, { rows, columns, most });
+  pen.strokeStyle = state.line;
+  pen.strokeRect(area.x + 0.5, area.y + 0.5, area.width - 1, area.height - 1);
+  return area;
+}
+
+function paintLarge(state, weights, frame) {
+  const { heads, view } = state;
+  const { title, canvas } = heads.big;
+  const number = heads.chosen;
+  const cells = view.shape[2] * view.shape[3];
+  const own = weights.subarray(number * cells, (number + 1) * cells);
+  const named = titleOf(state, number, frame);
+  if (title.textContent !== named) { title.textContent = named; canvas.setAttribute("aria-label", named); }
+  const room = [heads.large.clientWidth, heads.large.clientHeight - 34];
+  if (view.surface === "map") {
+    heads.area = paintWords(state, canvas, own, room.map((size) => Math.max(60, size)));
+    return;
+  }
+  const side = Math.max(40, Math.min(...room) - 4);
+  canvas.style.width = canvas.style.height = `${side}px`;
+  paintVeil(canvas, rowOf(own, state), state, [side, side]);
+  heads.area = { x: 0, y: 0, width: side, height: side };
 }
 
 // The cell under the pointer: exact at a snapshot, and said to be mixed between two.
@@ -393,10 +485,10 @@ function point(state, event) {
   const canvas = event.target.closest("canvas");
   tip.hidden = !canvas || event.pointerType === "touch" || !view || !state.weights;
   if (tip.hidden) return;
-  const isLarge = heads.large.contains(canvas);
-  const number = isLarge ? heads.chosen : Number(canvas.parentElement.dataset.number);
+  const [isLarge, isLead] = [heads.large.contains(canvas), heads.lead.contains(canvas)];
+  const number = isLarge ? heads.chosen : isLead ? heads.first : Number(canvas.parentElement.dataset.number);
   const box = canvas.getBoundingClientRect();
-  const area = isLarge ? heads.area : { x: 0, y: 0, width: box.width, height: box.height };
+  const area = isLarge ? heads.area : isLead ? heads.leadArea : { x: 0, y: 0, width: box.width, height: box.height };
   const [acrossShare, downShare] = [(event.clientX - box.left - area.x) / area.width, (event.clientY - box.top - area.y) / area.height];
   if (acrossShare < 0 || downShare < 0 || acrossShare >= 1 || downShare >= 1) { tip.hidden = true; return; }
   const isMap = view.surface === "map";
@@ -411,8 +503,9 @@ function point(state, event) {
   };
   const name = state.isMixed ? words.mixed : view.block > 1 ? words.largest : words.weight;
   const value = Number.isNaN(weight) ? `0 (${words.masked})` : weight.toFixed(4);
+  const glossed = (at) => { const gloss = glossOf(state, at); return gloss ? [`${at} = ${gloss}`] : []; };
   const place = isMap
-    ? [token(view.row_words, row), `${words.key} ${token(view.key, column)}`]
+    ? [token(view.row_words, row), ...glossed(view.query[row * view.block]), `${words.key} ${token(view.key, column)}`]
     : [`${words.patch} ${row + 1},${column + 1}`];
   tip.textContent = [nameOf(state, number), ...place, `${name} ${value}`].join("\n");
   state.placeTip(tip, event.clientX, event.clientY);

@@ -63,3 +63,10 @@ export function momentAt(moments, step) {
   const at = lastUpTo(moments.map(([when]) => when), step);
   return at < 0 ? null : moments[at];
 }
+
+// The first snapshot after a position, up to another, at which something happened; null where there is none.
+export function nextMoment(moments, steps, from, to) {
+  const told = new Set(moments.map(([step]) => step));
+  for (let i = Math.floor(from + 1e-6) + 1; i <= to; i += 1) if (told.has(steps[i])) return i;
+  return null;
+}

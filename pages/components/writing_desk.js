@@ -3,6 +3,7 @@
 
 import { rgb } from "./colours.js";
 import { drawn, element, fill } from "./dom.js";
+import { roving } from "./roving.js";
 import { unpack } from "./packed.js";
 
 const PACE = 420; // milliseconds a token, while it plays
@@ -102,6 +103,7 @@ function writtenRow(state) {
     if (view.own && view.own[i] !== step.token && !step.forced) kinds.push("changed");
     const chip = element("button", kinds.filter(Boolean).join(" "));
     chip.append(element("span", "", visible(step.token)));
+    if (view.glosses[step.token]) chip.append(element("span", "gloss", view.glosses[step.token]));
     chip.type = "button";
     chip.setAttribute("aria-label", said(view.words.chip, { n: i + 1, token: visible(step.token), share: share(step.chance) }));
     chip.append(element("small", "", step.given ? "" : share(step.chance)));
@@ -109,12 +111,11 @@ function writtenRow(state) {
     row.append(chip);
     return chip;
   });
+  roving(state.chips);
   row.addEventListener("keydown", (event) => {
-    const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (!move) return;
-    go(state, state.at + move);
-    state.chips[state.at - 1].focus();
-    event.preventDefault();
+    if (!event.key.startsWith("Arrow")) return;
+    const at = state.chips.indexOf(row.getRootNode().activeElement) + 1; // the focus has moved there
+    if (at) go(state, at);
   });
   part.append(row);
   if (view.own) {
@@ -219,7 +220,9 @@ function drawChoices(state) {
     const rule = isOwn ? (step.forced ? words.let_go : words.keep) : words.force;
     const label = said(rule, { token: visible(token), n: at, share: share(chance) });
     const choice = button("", label, () => choose(state, step, at, id), `choice${isOwn ? " own-choice" : ""}`);
-    choice.append(element("span", "name", visible(token)));
+    const name = element("span", "name", visible(token));
+    if (view.glosses[token]) name.append(element("span", "gloss", ` ${view.glosses[token]}`));
+    choice.append(name);
     const bars = element("span", view.is_drawn ? "bars" : "bars alone");
     const model = element("span");
     model.style.setProperty("--p", chance);
@@ -232,6 +235,7 @@ function drawChoices(state) {
     choice.append(bars, element("span", "share", share(chance)));
     weighed.append(choice);
   });
+  roving([...weighed.querySelectorAll("button")], step.best.findIndex(([id]) => id === step.id));
   if (view.is_drawn) weighed.append(legend(view, step));
   if (held) weighed.querySelector(".own-choice")?.focus();
 }

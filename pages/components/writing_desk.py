@@ -6,8 +6,8 @@ All steps travel at once: only choosing another token asks the server.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,8 @@ class DeskView:
     """How a text is shown: at a step, from 1; 0 plays it, once for each new ``mark``.
 
     forced: the tokens that the reader put in, the last one last. own: the text without them.
-    is_drawn: show the probabilities that tokens are sampled from beside the model's.
+    is_drawn: show the probabilities that tokens are sampled from beside the model's. glosses: of
+    target tokens.
     """
 
     at: int
@@ -48,6 +49,7 @@ class DeskView:
     forced: Sequence[str] = ()
     own: Writing | None = None
     is_drawn: bool = False
+    glosses: Mapping[str, str] = field(default_factory=dict)
 
 
 def writing_desk(
@@ -110,6 +112,7 @@ def pack_desk(writing: Writing, looked: npt.NDArray[np.float32], view: DeskView)
         "own": None if own is None else list(own.words),
         "own_text": "" if own is None else f"{own.text or '–'} (ln p {in_nats(own.score)})",
         "is_drawn": view.is_drawn,
+        "glosses": dict(view.glosses),
         "at": min(view.at, len(writing.tokens)),
         "mark": view.mark,
         "colours": {**_COLOURS, "ink": ORANGE} if picture is not None else _COLOURS,

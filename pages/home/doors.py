@@ -20,11 +20,10 @@ FIRST = "translate"
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """A link to a page: label, one line of text, and its query."""
+    """A link to a page: its label in Markdown and its query."""
 
     page: str
     label: str
-    text: str
     icon: str
     query: dict[str, str] = field(default_factory=dict)
 
@@ -32,52 +31,44 @@ class Door:
 DOORS = (
     Door(
         "train",
-        N_("Watch"),
-        N_("A recorded training: curves, answers, heads."),
+        N_("**Watch** every head and curve of it"),
         ":material/visibility:",
         {"run": TRANSLATOR},
     ),
     Door(
         "attention",
-        N_("Try"),
-        N_("Each head on your own sentence."),
+        N_("**Try** your own sentence"),
         ":material/edit:",
         {"run": TRANSLATOR, "example": "own"},
     ),
-    Door("words", N_("Learn"), N_("Short lessons, from tokens to training."), ":material/school:"),
+    Door("words", N_("**Learn** step by step"), ":material/school:"),
 )
 
 
 def doors() -> None:
-    with st.container(key="doors"):
-        begin, *places = st.columns([1.25, 1, 1, 1], gap="medium")
-    with begin:
-        st.fragment(_train_button)()  # a press redraws only this part
-    for place, door in zip(places, DOORS, strict=True):
-        with place, st.container(gap=None):
+    """Draw the next steps as one row, the training first."""
+    with st.container(key="doors", horizontal=True, vertical_alignment="center", gap="medium"):
+        with st.container(width="content"):
+            st.fragment(_train_button)()  # a press redraws only this part
+        for door in DOORS:
             st.page_link(
                 page_table.path_of(door.page),
-                label=f"**{_(door.label)}**",
+                label=_(door.label),
                 icon=door.icon,
                 query_params=door.query,
+                width="content",
             )
-            st.caption(_(door.text))
 
 
 def _train_button() -> None:
     why_not = visitors.why_not()
-    with st.container(gap="xxsmall"):
-        if st.button(
-            _("Now train it yourself"),
-            key="begin",
-            type="primary",
-            icon=":material/play_arrow:",
-            width="stretch",
-            disabled=bool(why_not),
-        ):
-            run_actions.start_preset(FIRST)
-        if why_not:
-            st.caption(escape(why_not))
-            return
-        name, time = _(PRESETS[FIRST].label), shown_run.preset_time_now(FIRST)
-        st.caption(_("“{name}” from random weights: {time}.", name=name, time=time))
+    name, time = _(PRESETS[FIRST].label), shown_run.preset_time_now(FIRST)
+    if st.button(
+        _("Train it yourself ({time})", time=shown_run.preset_time(FIRST)),
+        key="begin",
+        type="primary",
+        icon=":material/play_arrow:",
+        disabled=bool(why_not),
+        help=escape(why_not) or _("“{name}” from random weights: {time}.", name=name, time=time),
+    ):
+        run_actions.start_preset(FIRST)

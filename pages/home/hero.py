@@ -19,7 +19,6 @@ from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 
 TRANSLATOR, DIGITS = "recorded-korean", "recorded-digits"
-_WIDTHS = 3, 2
 FIRST = 3
 """The sample shown at the first visit."""
 LOOK_AGAIN = 1.5
@@ -31,30 +30,30 @@ SURE = 0.5
 KEY = "home-digit"
 
 
-def hero() -> None:
-    """Show the recorded translator and the digit board, if these runs exist."""
-    translator, digits = _recorded(TRANSLATOR), _recorded(DIGITS)
-    if translator is not None and digits is not None and digits.weight_steps():
-        left, right = st.columns(_WIDTHS, gap="medium")
-        with left:
-            _translation(translator)
-        with right, st.container(key="home-own-digit"):
-            st.header(_("Draw a digit"), anchor=False)
-            board(digits, partial(_answer, digits), look_again=LOOK_AGAIN)
-    elif translator is not None:
-        _translation(translator)
+def film() -> None:
+    """Play the recorded translator, if it is there."""
+    run = _recorded(TRANSLATOR)
+    if run is None:
+        return
+    with st.container(key="home-translation"):
+        st.header(_("Recording: a model learns English to Korean"), anchor=False)
+        stage(run, key="home-stage", plays=True)
+
+
+def digit() -> None:
+    """Show the board whose digit a recorded model reads, if it is there."""
+    run = _recorded(DIGITS)
+    if run is None or not run.weight_steps():
+        return
+    with st.container(key="home-own-digit", width=720):
+        st.header(_("Draw a digit"), anchor=False)
+        board(run, partial(_answer, run), look_again=LOOK_AGAIN)
 
 
 def warm() -> None:
     translator = _recorded(TRANSLATOR)
     if translator is not None:
         prepare(translator)
-
-
-def _translation(run: Run) -> None:
-    with st.container(key="home-translation"):
-        st.header(_("Recording: a model learns English to Korean"), anchor=False)
-        stage(run, key="home-stage", autoplay=True, loop=True, compact=True)
 
 
 def _recorded(run_id: str) -> Run | None:

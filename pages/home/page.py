@@ -12,8 +12,9 @@ from pages.ui.runs import run_list
 RECENT = 3
 
 show.header("home")
-hero.hero()
+hero.film()
 doors.doors()
+hero.digit()
 st.fragment(preset_list.presets)()  # a press redraws only this part
 
 runs = visitors.listed()

@@ -12,6 +12,7 @@ from pages.knockouts import outcome
 from pages.knockouts.outcome import Measurement
 from pages.ui import show, state
 from pages.ui.model import answer
+from pages.ui.settings import glosses
 from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.map_view import map_view
@@ -35,7 +36,8 @@ def answers(run: Run, off: Sequence[KnockedPart], measurement: Measurement) -> N
         lines.append(_line(title, str(item["src_text"])))
     truth = _truth(run, before)
     if truth:
-        lines.append(_line(_("Truth"), truth))
+        tokens = () if before.answer is None else item.get("truth", item.get("tgt", ()))
+        lines.append(_line(_("Truth"), answer.written(run.experiment, tokens, truth)))
     lines.append(_answer_line(run, _("Everything on"), before))
     if off:
         lines.append(_answer_line(run, _without(off), after))
@@ -59,7 +61,7 @@ def attention(run: Run, off: Sequence[KnockedPart], measurement: Measurement) ->
     for column, example, title, name in pairs:
         view = map_view(
             run.experiment, example, kind=kind, layer=layer,
-            head=None if head == MEAN else head, say=_,
+            head=None if head == MEAN else head, say=_, glosses=glosses.shown(run.experiment),
         )  # fmt: skip
         with column:
             show.figure(
@@ -150,13 +152,13 @@ def _truth(run: Run, example: Example) -> str:
     return str(example.item.get("tgt_text", ""))
 
 
-def _line(who: str, what: str) -> Tree:
+def _line(who: str, what: str | Tree) -> Tree:
     return ["p", "", ["span", "who", f"{who} "], ["strong", "", what]]
 
 
 def _answer_line(run: Run, who: str, example: Example) -> Tree:
     text, is_right = _answer(run, example)
-    line = _line(who, text)
+    line = _line(who, answer.written(run.experiment, example.answer or (), text))
     if is_right is None:
         return line
     mark = _(" ✓ right") if is_right else _(" ✗ wrong")

@@ -11,6 +11,7 @@ from pages.ui import show
 from pages.ui.accounts import visitors
 from pages.ui.address import view_link
 from pages.ui.runs import runs_access, shown_run
+from pages.ui.settings import glosses
 from pages.ui.state import current_run_id, draw_anew, set_current_run
 from pages.ui.typed import escape
 from tfm_core.inspect.attention.trained import no_checkpoint
@@ -54,6 +55,7 @@ def _draw(run: Run) -> None:
     with right:
         outcome.scores(run, off, measurement)
         example.answers(run, off, measurement)
+        glosses.switch(run.experiment, key="knockouts-glosses")
     view = view_link.choice(_("Look closer"), VIEW, is_labelled=False)
     if view == "attention":
         example.attention(run, off, measurement)

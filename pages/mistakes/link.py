@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from pages.i18n import N_, _
 from pages.ui.address import parameters, view_link
-from pages.ui.address.parameters import Number, Unfit, Written, whole
+from pages.ui.address.parameters import SavedStep, Unfit, Written, whole
 
-LAST = -1
 _MAX = 1_000_000  # the largest number of a class or token that a link may name
 Cell = tuple[int, int]
 
@@ -26,8 +25,7 @@ def _cell_text(cell: Cell | None) -> str:
     return _("nothing") if cell is None else f"{cell[0]},{cell[1]}"
 
 
-STEP = Number("step", first=LAST, key="mistakes-step", low=LAST, high=100_000_000)
-"""The step of the weights; LAST for the last one."""
+STEP = SavedStep("step", key="mistakes-step")
 SHOW = parameters.named(
     "show",
     {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import streamlit as st
@@ -23,13 +23,16 @@ from tfm_core.sweeps.space import MAX_SETTINGS, Choices, Dimension, Range, Value
 RANGE, VALUES = "range", "values"
 
 
-def plan(first: Plan, key: str) -> Plan:
+def plan(first: Plan, key: str, search: DeltaGenerator | None = None) -> Plan:
     """Draw the form for a plan and return the edited plan. Raises ValueError.
 
-    key: prefix of all widget keys; a new one resets the form.
+    key: prefix of all widget keys; a new one resets the form. search: the place of how to search
+    and how far, by default below what varies.
     """
     dimensions = _space(first, key)
-    return dataclasses.replace(first, space=dimensions, **_search(first, dimensions, key))
+    with search or st.container():
+        found = _search(first, key)
+    return dataclasses.replace(first, space=dimensions, **found)
 
 
 def _space(first: Plan, key: str) -> tuple[Dimension, ...]:
@@ -203,7 +206,7 @@ def _typed(value: Value) -> str:
     return plain(value).replace(",", "") if isinstance(value, int | float) else value
 
 
-def _search(first: Plan, dimensions: Sequence[Dimension], key: str) -> dict[str, Any]:
+def _search(first: Plan, key: str) -> dict[str, Any]:
     with st.container(horizontal=True, gap="medium"):
         search = st.segmented_control(
             _("Sampler"), list(SEARCHES), default=first.search, required=True, key=f"{key}-search",

@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.i18n import _, ngettext
 from pages.sweeps import actions, choice, form
 from pages.ui import show, state
 from pages.ui.accounts import visitors
+from pages.ui.fact_line import fact_line, joined
 from pages.ui.runs import run_time
 from pages.ui.typed import escape
 from tfm_core.config import ConfigError, Experiment
@@ -18,8 +20,9 @@ from tfm_core.presets import PRESETS
 from tfm_core.runs.record.expected_time import Forecast
 from tfm_core.runs.record.labels import MAX_NAME
 from tfm_core.sweeps import ready, space
+from tfm_core.sweeps.objectives import OBJECTIVES
 from tfm_core.sweeps.plan import Plan
-from tfm_core.sweeps.searches import SEARCHES
+from tfm_core.sweeps.searches import PRUNINGS, SEARCHES
 from tfm_core.sweeps.space import Dimension, Range
 
 _BASE, _DRAFT = "sweeps-base", "draft"
@@ -28,27 +31,49 @@ _SAMPLED = 6  # combinations whose time is estimated
 
 
 def new_sweep() -> None:
-    left, right = st.columns([11, 9], gap="medium")
-    with left, st.container(gap="small"):
-        base = _base()
+    left, right = st.columns([9, 11], gap="medium")
+    with right, st.container(gap="small"):
+        facts, choices = fact_line("sweeps")
+        base = _base(choices)
         if base is None:
             return
         key, first = base
         problem: Exception | None = None
         plan = first
         try:
-            plan = form.plan(first, key)
+            plan = form.plan(first, key, choices)
             plan.check()
         except ValueError as error:
             problem = error
-    with right, st.container(gap="small"):
+        facts.caption(_facts(plan))
+    with left, st.container(gap="small"):
         _start_bar(plan, problem, key)
         if problem is None:
             _figure(plan)
 
 
-def _base() -> tuple[str, Plan] | None:
-    """Ask for the base experiment; return a key for the widgets and the proposed plan."""
+def _facts(plan: Plan) -> str:
+    """Return how a plan searches, how far, and for what."""
+    runs = "" if plan.max_runs is None else _("at most {n} runs", n=plan.max_runs)
+    minutes = ""
+    if plan.max_minutes is not None:
+        minutes = _("at most {minutes:g} min", minutes=plan.max_minutes)
+    stopping = PRUNINGS[plan.pruning]
+    return joined(
+        f"**{_(SEARCHES[plan.search].label)}**",
+        _("{n} steps per run", n=f"{plan.base.training.steps:,}"),
+        runs,
+        minutes,
+        "" if plan.pruning == "none" else _(stopping.label),
+        _(OBJECTIVES[plan.objective].label),
+    )
+
+
+def _base(choices: DeltaGenerator) -> tuple[str, Plan] | None:
+    """Ask for the base experiment; return a key for the widgets and the proposed plan.
+
+    choices: the place of how many steps a run takes.
+    """
     runs = [run for run in visitors.at_hand() if run.problem is None][:_MAX_RUNS]
     names = {
         **{f"preset:{name}": _(preset.label) for name, preset in PRESETS.items()},
@@ -58,29 +83,28 @@ def _base() -> tuple[str, Plan] | None:
     options = sorted(names, key=lambda name: name != f"preset:{ready.PRESET}")
     if st.session_state.get(_BASE) not in names:
         st.session_state[_BASE] = options[0]
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        chosen = st.selectbox(
-            _("Experiment"),
-            options,
-            format_func=names.__getitem__,
-            key=_BASE,
-            persist_state="session",
-            help=_("The other settings come from here."),
-        )
-        try:
-            first = _proposed(chosen, names[chosen])
-        except ConfigError as error:
-            show.problem(_("Invalid configuration: {why}", why=_(error)))
-            return None
-        steps = st.number_input(
-            _("Steps per run"),
-            1,
-            1_000_000,
-            first.base.training.steps,
-            step=100,
-            key=f"{chosen}-steps",
-            width=140,
-        )
+    chosen = st.selectbox(
+        _("Experiment"),
+        options,
+        format_func=names.__getitem__,
+        key=_BASE,
+        persist_state="session",
+        help=_("The other settings come from here."),
+    )
+    try:
+        first = _proposed(chosen, names[chosen])
+    except ConfigError as error:
+        show.problem(_("Invalid configuration: {why}", why=_(error)))
+        return None
+    steps = choices.number_input(
+        _("Steps per run"),
+        1,
+        1_000_000,
+        first.base.training.steps,
+        step=100,
+        key=f"{chosen}-steps",
+        width=140,
+    )
     training = first.base.training.replace(steps=int(steps))
     base = first.base.replace(training=training.model_dump())
     return f"new-{chosen}", dataclasses.replace(first, base=base)

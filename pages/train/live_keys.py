@@ -26,7 +26,7 @@ _RECENT = 30  # steps over which speed is averaged
 def line(run: Run, status: Status, state_words: str, well: str = "") -> None:
     """Summarise progress, state and speed in one line. well: text if nothing is wrong."""
     curves = runs_access.curves(run)
-    words = [_progress_words(curves, status)]
+    words = [_progress_words(curves)]
     if state_words:
         words.append(state_words)
     elif status.state != "starting":
@@ -79,19 +79,16 @@ def seconds_left(run: Run, status: Status, curves: Curves) -> float | None:
     return max(0, examples(status.total_steps) - examples(status.step)) / pace
 
 
-def _progress_words(curves: Curves, status: Status) -> str:
+def _progress_words(curves: Curves) -> str:
+    """Return how often the training data was read; the stage has the step."""
     epoch = curves.steps.last("epoch")
-    at = {
-        "step": f"{int(curves.steps.last('step') or status.step):,}",  # as the stage counts
-        "total": f"{status.total_steps:,}",
-    }
     if epoch is None:
-        return _("Step {step} of {total}", **at)
+        return ""
     reads = curves.started.get("reads_per_epoch", 1.0)
     if reads > 1:  # windows overlap, so tokens are read more than once
         times = show.count(epoch * reads) if epoch * reads >= 10 else f"{epoch * reads:.1f}"
-        return _("Step {step} of {total} · each token read {times} times", times=times, **at)
-    return _("Step {step} of {total} · epoch {n}", n=f"{epoch:.1f}", **at)
+        return _("Each token read {times} times", times=times)
+    return _("Epoch {n}", n=f"{epoch:.1f}")
 
 
 def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str]]:

@@ -28,11 +28,12 @@ def row(run: Run, status: Status) -> None:
         _steering(run, status)
     if run.has_checkpoint and not status.is_active:
         _train_further(run, status)
-    if not status.is_active:
-        take_away.button(run, key="run-take")
-    run_dialogs.publish_button(run, key="run-publish")
-    _new_run(run)
-    _beside(run)
+    with st.popover(_("More"), icon=":material/more_horiz:", key=state.menu_key("run-more")):
+        if not status.is_active:
+            take_away.button(run, key="run-take")
+        run_dialogs.publish_button(run, key="run-publish")
+        _new_run(run)
+        _beside(run)
     run_actions.link_back(run.id)
 
 
@@ -112,26 +113,18 @@ def _new_run(run: Run) -> None:
 
 
 def _beside(run: Run) -> None:
+    if st.button(
+        _("Repeat with a change"),
+        icon=":material/alt_route:",
+        key="run-twin",
+        help=escape(visitors.why_not()) or _("Change settings and compare both runs."),
+        disabled=bool(visitors.why_not()),
+    ):
+        run_dialogs.TWIN_DIALOG.ask(run.id)
+        st.rerun()
+    if st.button(_("Compare with …"), icon=":material/compare_arrows:", key="run-compare"):
+        comparison.open_comparison([run.id])
     comparison.seed_button(lambda: [comparison.start_like(run)], key="run")
-    menu = state.menu_key("run-beside")
-    with st.popover(_("Compare"), icon=":material/compare_arrows:", key=menu):
-        if st.button(
-            _("Repeat with a change"),
-            icon=":material/alt_route:",
-            key="run-twin",
-            help=escape(visitors.why_not()) or _("Change settings and compare both runs."),
-            width="stretch",
-            disabled=bool(visitors.why_not()),
-        ):
-            run_dialogs.TWIN_DIALOG.ask(run.id)
-            st.rerun()
-        if st.button(
-            _("Compare with …"),
-            icon=":material/compare_arrows:",
-            key="run-compare",
-            width="stretch",
-        ):
-            comparison.open_comparison([run.id])
 
 
 def _train_further(run: Run, status: Status) -> None:

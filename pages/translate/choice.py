@@ -7,7 +7,17 @@ from typing import Any
 import streamlit as st
 
 from pages.i18n import _
-from pages.translate.link import AT, FORCED, HEAD, LENGTH, MAX_STEPS, TEXT, Forced, Head
+from pages.translate.link import (
+    AT,
+    FORCED,
+    HEAD,
+    LENGTH,
+    MAX_STEPS,
+    TEXT,
+    WEIGHTS,
+    Forced,
+    Head,
+)
 from pages.ui.address import view_link
 from tfm_core.config import Experiment
 from tfm_core.runs.run import Run
@@ -22,7 +32,7 @@ def receive(run: Run) -> tuple[str, ...]:
     """
     old_run, old_words = st.session_state.get(_OF, (run.id, words_of(run.experiment)))
     if old_run != run.id:
-        gone: tuple[Any, ...] = (HEAD, AT)
+        gone: tuple[Any, ...] = (HEAD, AT, WEIGHTS)
         if old_words != words_of(run.experiment):
             gone = (*gone, FORCED, TEXT)
         for parameter in gone:

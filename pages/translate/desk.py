@@ -10,6 +10,7 @@ from pages.i18n import _, paragraph
 from pages.translate import choice, how
 from pages.translate.link import SAMPLE
 from pages.ui import show
+from pages.ui.settings import glosses
 from pages.ui.typed import escape
 from tfm_core.inspect.attention.head_labels import aligning_head
 from tfm_core.inspect.writing import steps
@@ -20,17 +21,22 @@ from tfm_core.runs.run import Run
 _EVENTS = DeskEvents(choice.force, choice.undo, choice.begin_anew, choice.show)
 
 
-def part(source: Source, run: Run, row: DeltaGenerator, method: str) -> None:
-    """Write with the page's settings and show every step. row: container of the method."""
+def part(
+    source: Source, run: Run, row: DeltaGenerator, method: str, choices: DeltaGenerator
+) -> None:
+    """Write with the page's settings and show every step.
+
+    row: container of the method; choices: of what few change.
+    """
     with row:
         sampling, seed, n = how.sampling(source, method)
     forced = choice.forced()
     writing = steps.write(source, sampling, seed=seed, n=n, forced=dict(forced))
     own = steps.write(source, sampling, seed=seed, n=n) if forced else None
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        _verdict(writing, own)
-        st.space("stretch")
+    st.markdown(_verdict(writing, own))
+    with choices:
         layer, head = _head(run, writing)
+        glosses.switch(run.experiment, key="translate-glosses")
     writing_desk(
         writing,
         writing.looked(layer, head),
@@ -40,6 +46,7 @@ def part(source: Source, run: Run, row: DeltaGenerator, method: str) -> None:
             forced=[source.vocabulary.token(id) for _place, id in forced],
             own=own,
             is_drawn=method == SAMPLE,
+            glosses=glosses.shown(run.experiment),
         ),
         events=_EVENTS,
         key="translate-desk",
@@ -47,16 +54,16 @@ def part(source: Source, run: Run, row: DeltaGenerator, method: str) -> None:
     st.caption(_special(writing))
 
 
-def _verdict(writing: Writing, own: Writing | None) -> None:
+def _verdict(writing: Writing, own: Writing | None) -> str:
     source = writing.source
     name = _("It writes") if own is None else _("With your tokens")
-    st.markdown(f":grey[{name}] **{escape(writing.text or '–')}**", width="content")
+    words = [f":grey[{name}] **{escape(writing.text or '–')}**"]
     if source.truth is not None:
         truth = source.text(source.truth)
-        st.markdown(f":grey[{_('Truth')}] **{escape(truth)}**", width="content")
-        is_right = source.text(writing.words) == truth
-        st.markdown(show.right_or_wrong(is_right=is_right), width="content")
-    st.markdown(f":grey[ln p] {in_nats(writing.score)}", width="content")
+        words.append(f":grey[{_('Truth')}] **{escape(truth)}**")
+        words.append(show.right_or_wrong(is_right=source.text(writing.words) == truth))
+    words.append(f":grey[ln p] {in_nats(writing.score)}")
+    return "\u2002 ".join(words)
 
 
 def _head(run: Run, writing: Writing) -> tuple[int, int]:
@@ -73,13 +80,11 @@ def _head(run: Run, writing: Writing) -> tuple[int, int]:
     key = "translate-head-list"
     st.session_state[key] = chosen
     st.selectbox(
-        _("Attention of"),
+        _("Attention of the chosen token"),
         options,
         format_func=lambda one: _head_name(one, is_aligning=one == aligning),
         key=key,
         on_change=lambda: choice.pick(st.session_state[key]),
-        width=270,
-        label_visibility="collapsed",
     )
     return chosen
 
@@ -92,10 +97,10 @@ def _aligning(folder: str, step: int, _run: Run) -> tuple[int, int] | None:
 def _head_name(head: tuple[int, int], *, is_aligning: bool) -> str:
     layer, number = head
     if number == MEAN:
-        return _("Attention: layer {n}, mean of all heads", n=layer + 1)
+        return _("Layer {n}, mean of all heads", n=layer + 1)
     if is_aligning:
-        return _("Attention: layer {n}, head {head} (aligns best)", n=layer + 1, head=number + 1)
-    return _("Attention: layer {n}, head {head}", n=layer + 1, head=number + 1)
+        return _("Layer {n}, head {head} (aligns best)", n=layer + 1, head=number + 1)
+    return _("Layer {n}, head {head}", n=layer + 1, head=number + 1)
 
 
 def _special(writing: Writing) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.i18n import _
 from pages.translate import choice
@@ -21,16 +22,19 @@ from tfm_core.runs.run import Run
 _KEY, _READ = "translate", "translate-read"
 
 
-def source(run: Run) -> Source:
-    """Ask for the source to write from. Raises ValueError if the run has no weights."""
+def source(run: Run, step: int, choices: DeltaGenerator) -> Source:
+    """Ask for what the weights of a step write from; ``choices`` is for what few need.
+
+    Raises ValueError if there are no such weights.
+    """
     if run.experiment.task.describes_pictures:
         view_link.forget([TEXT])
-        return _picture(run)
+        return _picture(run, step)
     view_link.forget([PICTURE])
-    return _text(run)
+    return _text(run, step, choices)
 
 
-def _picture(run: Run) -> Source:
+def _picture(run: Run, step: int) -> Source:
     task = run.experiment.task_as(CaptionTaskConfig)
     problem = view_link.receive(PICTURE)
     st.session_state[PICTURE.key] = min(st.session_state[PICTURE.key], task.n_test)
@@ -48,7 +52,7 @@ def _picture(run: Run) -> Source:
         )
     view_link.warn(problem)
     view_link.say(PICTURE, int(number))
-    return picture_source(run, int(number) - 1)
+    return picture_source(run, int(number) - 1, step)
 
 
 def _another(n: int) -> None:
@@ -56,7 +60,7 @@ def _another(n: int) -> None:
     choice.begin_anew()
 
 
-def _text(run: Run) -> Source:
+def _text(run: Run, step: int, choices: DeltaGenerator) -> Source:
     config = run.experiment.task_as(SequenceTaskConfig)
     task = text_task(config)
     is_prompt = not config.has_source
@@ -64,27 +68,27 @@ def _text(run: Run) -> Source:
         st.session_state[TEXT.key] = _first(run, task)
     problem = view_link.receive(TEXT)
 
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        text = sentence_field.field(
-            task,
-            label=_("Prompt") if is_prompt else _("Your sentence"),
-            help=_("Press Enter to continue it; may be empty.")
-            if is_prompt
-            else _("Use the task's words, then press Enter."),
-            key=_KEY,
-            on_read=lambda _text: choice.begin_anew(),
-        )
+    text = sentence_field.field(
+        label=_("Prompt") if is_prompt else _("Your sentence"),
+        help=_("Press Enter to continue it; may be empty.")
+        if is_prompt
+        else _("Use the task's words, then press Enter."),
+        key=_KEY,
+        on_read=lambda _text: choice.begin_anew(),
+    )
+    with choices.container(horizontal=True, gap="small"):
+        sentence_field.buttons(task, key=_KEY, on_read=lambda _text: choice.begin_anew())
     view_link.warn(problem)
     view_link.say(TEXT, text or " ")  # a link without a text opens the first example
-    result = _read(run, task, text)
+    result = _read(run, step, task, text)
     _next(task, text)
     return result
 
 
-def _read(run: Run, task: TextTask, text: str) -> Source:
+def _read(run: Run, step: int, task: TextTask, text: str) -> Source:
     """Return the source of a text; if it is invalid, say why and keep the last one."""
     try:
-        source = source_of(run, typed.within(text, MAX_TEXT))
+        source = source_of(run, typed.within(text, MAX_TEXT), step)
     except ValueError as error:
         st.warning(escape(_(error)), icon=":material/spellcheck:")
         if 0 < len(text) <= MAX_TEXT:
@@ -92,7 +96,7 @@ def _read(run: Run, task: TextTask, text: str) -> Source:
         run_id, last = st.session_state.get(_READ, ("", ""))
         shown = last if run_id == run.id else _first(run, task)
         st.caption(_("Showing “{text}”", text=escape(shown)))
-        return source_of(run, shown)
+        return source_of(run, shown, step)
     st.session_state[_READ] = (run.id, text)
     sentence_field.mark_unknown(task, text)
     return source

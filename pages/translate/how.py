@@ -44,7 +44,7 @@ def method(source: Source) -> str:
     return view_link.choice(
         _("Method"),
         dataclasses.replace(METHOD, names=names),
-        help=paragraph("translate/method"),
+        is_labelled=False,
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pages.i18n import N_, _
 from pages.ui.address import parameters, view_link
-from pages.ui.address.parameters import Number, Option, Text, Unfit, Written
+from pages.ui.address.parameters import Number, Option, SavedStep, Text, Unfit, Written
 
 MAX_TEXT = 400
 MAX_STEPS = 1024
@@ -25,6 +25,7 @@ METHOD = parameters.named(
 )
 TEXT = Text("text", first="", key="translate-text", most=MAX_TEXT)
 PICTURE = Number("picture", first=1, low=1, high=50_000, key="translate-picture")
+WEIGHTS = SavedStep("weights", key="translate-weights")
 AT = Number("at", first=0, low=0, high=MAX_STEPS, key="translate-at")
 LENGTH = Number("length", first=20, low=1, high=400, key="translate-length")
 TEMPERATURE = Option(
@@ -100,6 +101,7 @@ class TranslateView:
     method: str = view_link.linked(METHOD)
     text: str = view_link.linked(TEXT)
     picture: int = view_link.linked(PICTURE)
+    weights: int = view_link.linked(WEIGHTS)
     at: int = view_link.linked(AT)
     forced: tuple[tuple[int, int], ...] = view_link.linked(FORCED)
     head: tuple[int, int] | None = view_link.linked(HEAD)

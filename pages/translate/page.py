@@ -5,10 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.translate import beside, choice, desk, given, how
+from pages.translate import beside, choice, desk, given, how, weights
 from pages.translate.link import BEAM, BESIDE
 from pages.ui import show, state
 from pages.ui.address import view_link
+from pages.ui.fact_line import fact_line, joined
 from pages.ui.runs import run_words, runs_access, shown_run
 from pages.ui.typed import escape
 from tfm_core.inspect.writing.source import writes
@@ -27,14 +28,17 @@ def page() -> None:
 
 def _write(run: Run) -> None:
     problems = choice.receive(run)
-    if run.meta.recorded:
+    facts, choices = fact_line("translate")
+    with choices:
         shown_run.recorded_note(run, key="translate")
-    elif run.status.is_active:
-        name = escape(run.meta.name)
-        st.caption(_("“{name}” is training; its last weights write.", name=name))
+    above = st.container()
+    row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
     try:
-        source = given.source(run)
-        row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
+        with row.container(width=280):
+            step = weights.step_of(run)
+        facts.caption(_facts(run, step))
+        with above:
+            source = given.source(run, step, choices)
         with row:
             method = how.method(source)
         for problem in problems:
@@ -44,10 +48,16 @@ def _write(run: Run) -> None:
         elif method == BESIDE:
             beside.part(source, row)
         else:
-            desk.part(source, run, row, method)
+            desk.part(source, run, row, method, choices)
     except ValueError as error:
         show.problem(error)
     choice.say()
+
+
+def _facts(run: Run, step: int) -> str:
+    name = f"{shown_run.origin_badge(run)} **{escape(run.meta.name)}**".strip()
+    state = _("is training") if run.status.is_active else ""
+    return joined(name, state, weights.words(run, step))
 
 
 def _chosen() -> Run | None:

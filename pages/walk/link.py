@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from pages.i18n import N_, _
 from pages.ui.address import parameters, view_link
-from pages.ui.address.parameters import Choice, Number, Text, Unfit, Written
+from pages.ui.address.parameters import Choice, Number, SavedStep, Text, Unfit, Written
 from pages.ui.model import walk_steps
 from pages.ui.settings.model_choice import SizedModelView
 from tfm_core.config import ModelConfig
@@ -27,8 +28,7 @@ POSITION = parameters.named(
 
 STEP = Text(walk_steps.STEP, first="", most=40)  # each model has its own steps
 BLOCK = Number("block", first=0, low=0, high=98, offset=1)  # and so many blocks
-LAST = -1
-WEIGHTS = Number("weights", first=LAST, key="walk-weights", low=LAST, high=100_000_000)
+WEIGHTS = SavedStep("weights", key="walk-weights")
 MAX_OUT = 40
 
 
@@ -43,6 +43,18 @@ OUT: Written[tuple[str, ...]] = Written(
     "out", reader=_codes_of, writer=",".join, first=(), key="walk-out"
 )
 TEXT = Text("walk-text", first="", key="walk-own-text", most=400)
+DRAWN = "picture-"
+_DIGIT = re.compile(DRAWN + r"[\w-]{1,4096}", re.ASCII)
+
+
+def _digit_of(text: str) -> str:
+    if not _DIGIT.fullmatch(text):
+        raise Unfit(_("picture- and a drawing"))
+    return text
+
+
+DIGIT = Written("walk-digit", reader=_digit_of, writer=str, first="", key="walk-own-digit")
+"""``DRAWN`` and a drawing as ``own_picture.to_text`` writes it, or "" for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +62,8 @@ class WalkView(SizedModelView):
     """What the page shows. step: its name, "" for the first; block: from 0, as ``Number`` says.
 
     position: the kind of the textbook example; a model of one's own has its own. weights: the step
-    of a run whose weights are shown, LAST for the newest. text: the reader's own sentence. out:
-    codes of parts that are knocked out.
+    of a run whose weights are shown. text, digit: the reader's own sentence
+    or drawing. out: codes of parts that are knocked out.
     """
 
     source: str = view_link.linked(SOURCE)
@@ -60,6 +72,7 @@ class WalkView(SizedModelView):
     block: int = view_link.linked(BLOCK)
     weights: int = view_link.linked(WEIGHTS)
     text: str = view_link.linked(TEXT)
+    digit: str = view_link.linked(DIGIT)
     out: tuple[str, ...] = view_link.linked(OUT)
 
 

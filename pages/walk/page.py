@@ -7,6 +7,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import show
 from pages.ui.address import view_link
+from pages.ui.fact_line import fact_line
 from pages.ui.model import walk_steps
 from pages.ui.state import body
 from pages.walk import link, picture, source, tensor
@@ -18,24 +19,26 @@ def page() -> None:
 
 
 def _walk() -> None:
-    with st.container(horizontal=True, vertical_alignment="center"):
+    facts, choices = fact_line("walk")
+    with facts, st.container(horizontal=True, vertical_alignment="center"):
         line = st.container(width="stretch")
-        choices = st.popover(_("Change"), icon=":material/tune:", key="walk-change")
+        field = st.empty()
     above = st.container()
     try:
         with choices:
             chosen = source.pick()
         with st.spinner(_("One forward pass …"), show_time=False):
-            name, subject = source.walked(chosen)
+            walked = source.walked(chosen, field)
     except ValueError as error:
         show.problem(error)
         return
+    subject = walked.subject
     with choices:
         example = tensor.example_picker(subject)
         layer = tensor.layer_picker(subject)
     line.caption(" ".join((_(subject.note), tensor.example_name(subject, example))))
     with above:
-        picture.whole_model(subject, chosen, example)
+        picture.whole_model(walked, chosen, example)
     from tfm_core.inspect.walk.build import walk
 
     try:
@@ -54,8 +57,8 @@ def _walk() -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         above = st.container()
-        walk_steps.question(step, name, example)
-        is_revealed = walk_steps.is_step_revealed(step, name, example)
+        walk_steps.question(step, walked.name, example)
+        is_revealed = walk_steps.is_step_revealed(step, walked.name, example)
         with above:  # drawn last: a correct answer reveals the result above
             walk_steps.shapes(step, subject, example, is_revealed=is_revealed)
             walk_steps.explanation(step, subject, names, is_revealed=is_revealed)

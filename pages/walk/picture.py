@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -17,16 +18,18 @@ from tfm_core.plots.model import walk as plots
 
 if TYPE_CHECKING:
     from pages.ui.settings.model_choice import Chosen
+    from pages.walk.source import Walked
     from tfm_core.inspect.walk.forward import Subject
     from tfm_core.inspect.walk.steps import WalkStep
+    from tfm_core.runs.run import Run
 
 
-def whole_model(subject: Subject, chosen: Chosen | str, example: int) -> None:
+def whole_model(walked: Walked, chosen: Chosen | str, example: int) -> None:
     """Draw the whole model at work; a click explains a step or knocks a part out."""
-    from tfm_core.inspect.knockouts.parts import parts_of
     from tfm_core.inspect.picture import picture
     from tfm_core.inspect.walk.subject import n_blocks
 
+    subject = walked.subject
     count = n_blocks(subject.config)  # a session keeps what its callbacks hold
     run = None if isinstance(chosen, str) else chosen.run
 
@@ -35,21 +38,47 @@ def whole_model(subject: Subject, chosen: Chosen | str, example: int) -> None:
         if block:
             st.session_state[f"walk-layer-{count}"] = min(block, count) - 1
 
-    parts = [] if run is None or not subject.is_real else parts_of(run.experiment)
-    codes = {
-        (part.module, -1 if part.head is None else part.head): part.code
-        for part in parts
-        if part.kind in ("head", "sublayer")
-    }
+    board = None
+    if run is not None and source.takes_drawing(run):
+        board = model_picture.Board(not subject.truth, partial(source.draw, run))
     model_picture.draw(
-        picture(subject, example),
+        picture(subject, example, whole=walked.whole),
         theme=state.theme(),
         title=_("Walk through"),
         on_step=explain,
-        codes=codes,
-        out=() if run is None else source.parts_out(run),
-        on_knock=source.knock,
+        knocks=_knocks(run) if subject.is_real else None,
+        training=_training(run, walked, example),
+        board=board,
         key="walk-model",
+    )
+    source.follow(run)
+
+
+def _knocks(run: Run | None) -> model_picture.Knocks | None:
+    from tfm_core.inspect.knockouts.parts import name_of, parts_of
+
+    if run is None:
+        return None
+    parts = parts_of(run.experiment)
+    codes = {
+        (part.module, -1 if part.head is None else part.head): part.code
+        for part in parts
+        if part.kind in ("head", "sublayer", "layer")
+    }
+    chosen = source.parts_out(run)
+    out = {part.code: _(name_of(part)) for part in parts if part.code in chosen}
+    return model_picture.Knocks(codes, out, source.knock)
+
+
+def _training(run: Run | None, walked: Walked, example: int) -> model_picture.Training | None:
+    if run is None or not walked.steps:
+        return None
+    return model_picture.Training(
+        walked.steps,
+        walked.step,
+        f"{walked.name} {example} {source.parts_out(run)} {state.theme()}",
+        run.status.is_active,
+        partial(source.scrub, walked.steps),
     )
 
 

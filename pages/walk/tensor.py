@@ -229,6 +229,8 @@ def mistake(subject: Subject, step: WalkStep, example: int) -> None:
 def example_name(subject: Subject, index: int) -> str:
     """Return an example's number and its text."""
     if subject.pictures is not None:
+        if subject.n_examples == 1 and not subject.truth:
+            return ""  # a drawing, as the note says
         name = " ".join(subject.truth[index]) if subject.truth else ""
         if subject.described is not None:
             name = subject.described.truth[index]

@@ -112,6 +112,22 @@ class Tab:
         """Return a button of the page by its whole label."""
         return self.main.get_by_role("button", name=re.compile(rf"(^|\s){re.escape(name)}$"))
 
+    def open_choices(self) -> Locator:
+        """Open what the line above the subject leaves to choose, and return it."""
+        self.main.get_by_role("button", name="Change", exact=False).first.click()
+        choices = self.page.get_by_test_id("stPopoverBody")
+        expect(choices).to_be_visible()
+        return choices
+
+    def close_choices(self) -> None:
+        self.page.keyboard.press("Escape")
+        expect(self.page.get_by_test_id("stPopoverBody")).to_be_hidden()
+
+    def from_menu(self, name: str) -> None:
+        """Press a button of the menu beside the run's title."""
+        self.main.locator(".st-key-live-head").get_by_role("button", name="More").click()
+        self.page.get_by_test_id("stPopoverBody").get_by_role("button", name=name).click()
+
     def state(self, word: str) -> Locator:
         """Return the badge of the run's state beside its title."""
         return self.main.locator(".stMarkdownBadge", has_text=word).first
@@ -136,6 +152,7 @@ class Tab:
 
     def draw_a_one(self, board: Locator) -> None:
         """Draw a one with the mouse."""
+        board.scroll_into_view_if_needed()
         box = board.bounding_box()
         assert box is not None
         self.page.mouse.move(box["x"] + 0.52 * box["width"], box["y"] + 0.15 * box["height"])
@@ -192,8 +209,8 @@ class Tab:
 
     @property
     def step_line(self) -> Locator:
-        """The words over the progress bar."""
-        return self.main.get_by_text(STEP).first
+        """Where the stage says which step it shows."""
+        return self.main.locator(".stage .where")
 
     def step(self) -> int:
         """Return the step that the page says the run is at."""
@@ -202,8 +219,9 @@ class Tab:
     def await_step(self, least: int) -> int:
         """Wait until the page says a step of at least ``least``; return it."""
         self.page.wait_for_function(
-            """least => [...document.querySelectorAll('[data-testid=stMain] p')].some(p => {
-                const found = /^Step ([\\d,]+) of/.exec(p.textContent);
+            """least => [...document.querySelectorAll('[class*=stage-box-] *')].some(node => {
+                const where = node.shadowRoot?.querySelector('.stage .where');
+                const found = /^Step ([\\d,]+) of/.exec(where?.textContent ?? '');
                 return found && Number(found[1].replaceAll(',', '')) >= least;
             })""",
             arg=least,

@@ -51,7 +51,7 @@ def test_a_digit_is_read_at_each_stroke_and_at_each_time_of_the_training(
     expect(read).to_have_text("8")
     tab.main.get_by_role("button", name="Clear").click()
     expect(said).to_have_text("Draw a digit; the bars follow each stroke.")
-    tab.button("Now train it yourself").click()
+    tab.main.get_by_role("button", name="Train it yourself").click()
     run = server.hold()
     expect(tab.title).to_have_text(PRESETS["translate"].label)
     assert run.meta.preset == "translate"

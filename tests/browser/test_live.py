@@ -117,9 +117,10 @@ def test_figures_keep_what_a_reader_chose_while_points_arrive(open_tab: OpenTab)
 
     def await_snapshots(least: int) -> int:
         tab.page.wait_for_function(
-            "([one, least]) => Number(one.max) >= least", arg=[slider.element_handle(), least]
+            "([one, least]) => Number(one.dataset.snapshots) >= least",
+            arg=[slider.element_handle(), least],
         )
-        return int(slider.get_attribute("max") or 0)
+        return int(slider.get_attribute("data-snapshots") or 0)
 
     n = await_snapshots(2)
     expect(follow).to_be_hidden()

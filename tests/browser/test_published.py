@@ -86,7 +86,7 @@ def test_a_run_is_published_watched_while_it_trains_and_taken_back(open_tab, ser
     tab = open_tab(link_of(LONG))
     tab.button("Start").click()
     tab.await_step(1)
-    tab.button("Publish").click()
+    tab.from_menu("Publish")
     panel = tab.page.get_by_role("dialog")
     panel.get_by_role("button", name="Publish", exact=True).click()
     url = panel.locator("code").text_content()

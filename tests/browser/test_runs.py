@@ -185,7 +185,7 @@ def test_ticked_runs_are_labelled_and_compared_and_dialogs_stay_behind(
     tab.page.go_back()
     expect(tab.title).to_have_text(run.meta.name)
     expect(dialog).to_have_count(0)
-    tab.button("Publish").click()
+    tab.from_menu("Publish")
     expect(dialog).to_be_visible()
     tab.settle()
     tab.page.go_forward()

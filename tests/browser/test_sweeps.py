@@ -23,10 +23,12 @@ def test_a_sweep_is_begun_stopped_gone_on_with_and_given_more_trials(
     open_tab: OpenTab, server: AppServer
 ) -> None:
     tab = open_tab("sweeps")
-    tab.main.get_by_role("radio", name="Random").click()
+    choices = tab.open_choices()
+    choices.get_by_role("radio", name="Random").click()
     tab.settle()
-    number(tab, "Steps per run", 200)
-    number(tab, "Max. runs", 2)
+    number(tab, "Steps per run", 200, choices)
+    number(tab, "Max. runs", 2, choices)
+    tab.close_choices()
     start = tab.main.get_by_role("button", name="Start sweep")
     expect(start).to_be_enabled()
     start.click()

@@ -14,6 +14,10 @@ pytestmark = pytest.mark.browser
 MAP = "walk-map"
 LOOKS = ".st-key-walk-looks .js-plotly-plot"
 LOOKED = f"String(document.querySelector('{LOOKS}')._fullData[1].z.map(row => Array.from(row)))"
+LIKELIEST = """node => {
+    const { view } = node.getRootNode().querySelector(".picture").picture;
+    return view.lanes.at(-1).stages.at(-1).answers[0];
+}"""
 ANSWERS = "canvas => String(canvas.closest('.picture').picture.view.values.slice(-50))"
 VALUES = "String(node._fullData[0].z.map(row => Array.from(row)))"
 
@@ -110,3 +114,31 @@ def test_the_picture_is_entered_by_keys_down_to_a_number_and_a_head_is_knocked_o
     expect(tab.main.get_by_role("button", name="Put back")).to_be_visible()
     after = model.evaluate(ANSWERS)
     assert after != before
+
+
+def test_a_digit_is_drawn_in_the_picture_and_the_example_comes_back(open_tab: OpenTab) -> None:
+    tab = open_tab("walk?run=recorded-digits")
+    toggle = tab.main.get_by_role("button", name="Draw a digit")
+    expect(toggle).to_be_visible()
+    example = toggle.evaluate(LIKELIEST)
+    assert example[0] == "0"
+    toggle.click()
+    board = tab.main.get_by_role("img", name="Drawing pad for one digit")
+    box = board.bounding_box()
+    assert box is not None
+    points = [(0.25, 0.2), (0.75, 0.2), (0.45, 0.85)]  # a seven
+    (x, y), *later = [
+        (box["x"] + a * box["width"], box["y"] + b * box["height"]) for a, b in points
+    ]
+    tab.page.mouse.move(x, y)
+    tab.page.mouse.down()
+    for x, y in later:
+        tab.page.mouse.move(x, y, steps=5)
+    tab.page.mouse.up()
+    expect(tab.page).to_have_url(re.compile(r"\bwalk-digit=picture-"))
+    expect(tab.main.get_by_text("Your digit.")).to_be_visible()
+    assert toggle.evaluate(LIKELIEST)[0] == "7"
+    tab.main.get_by_role("button", name="Back to the example").click()
+    expect(tab.main.get_by_text("Picture 1: 0")).to_be_visible()
+    expect(tab.page).not_to_have_url(re.compile("walk-digit"))
+    assert toggle.evaluate(LIKELIEST) == example

@@ -7,9 +7,13 @@ import pytest
 import torch
 
 from tfm_core.anatomy import Attention
+from tfm_core.facts.architectures import ARCHITECTURES
+from tfm_core.inspect.knockouts.engine import knocked_out
+from tfm_core.inspect.knockouts.parts import first_to_go
 from tfm_core.inspect.picture import picture, pooled_columns, stages
-from tfm_core.inspect.walk.subject import book_example, subject
+from tfm_core.inspect.walk.subject import book_example, by_shape, subject
 from tfm_core.presets import PRESETS
+from tfm_core.training.setup import new_model
 
 SEEN = (
     "translate", "vit-digits", "captions", "translate-luong", "addition", "sentiment",
@@ -89,9 +93,47 @@ def test_a_model_known_by_its_shapes_has_stages_without_values() -> None:
     assert all(stage.values is None for _lane, _place, stage in stages(shown))
 
 
+def test_the_segments_of_bert_are_added_after_its_positions() -> None:
+    bert = ARCHITECTURES["bert-base"]
+    known = by_shape(bert.model, bert.shape, batch=1, src_len=5, tgt_len=1)
+    (lane,) = picture(known).lanes
+    titles = [stage.title for stage in lane.stages]
+    assert titles[:4] == ["Tokens", "Embedding", "+ positions", "+ segments"]
+    assert lane.stages[3].shape == lane.stages[2].shape
+
+
 def test_long_vectors_become_means_of_neighbours() -> None:
     values = np.arange(12, dtype=np.float32).reshape(2, 6)
     made, size = pooled_columns(values, 4)
     assert size == 2
     np.testing.assert_array_equal(made, [[0.5, 2.5, 4.5], [6.5, 8.5, 10.5]])
     assert pooled_columns(values, 6)[1] == 1
+
+
+def test_what_a_knock_out_changes_is_told_of_the_words_that_are_likeliest() -> None:
+    experiment = PRESETS["translate"].experiment
+    model = new_model(experiment).eval()
+    whole = subject(experiment, model)
+    with knocked_out(model, [first_to_go(experiment)]):
+        without = subject(experiment, model)
+    answers = picture(without, whole=whole).lanes[-1].stages[-1]
+    then, now = (seen.cache["output.logits"][0].softmax(-1) for seen in (whole, without))
+    names = whole.tokens("vocabulary", 0)
+    for row, (words, before) in enumerate(zip(answers.words, answers.before, strict=True)):
+        expected = [then[row, names.index(word)].item() for word in words]
+        np.testing.assert_allclose(before, expected, atol=1e-6)
+        assert answers.were[row] == names[then[row].argmax()]
+    kept = slice(len(answers.were))
+    most = then[kept].argmax(-1, keepdim=True)
+    expected = [part[kept].gather(-1, most).mean().item() for part in (then, now)]
+    np.testing.assert_allclose(answers.sure, expected, atol=1e-6)
+    assert expected[0] != pytest.approx(expected[1], abs=1e-6)
+    assert picture(whole).lanes[-1].stages[-1].before is None
+
+
+def test_a_picture_knows_the_row_of_each_of_its_patches() -> None:
+    (lane,) = picture(subject(PRESETS["vit-digits"].experiment)).lanes
+    assert lane.stages[0].kind == "image"
+    names = [lane.tokens[row] for row in lane.stages[0].rows]
+    assert names[0] == "1,1"
+    assert len(names) == len({*names}) == int(names[-1].partition(",")[0]) ** 2

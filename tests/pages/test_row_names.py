@@ -13,6 +13,7 @@ from tests.inspect.constructed import constructed_run, text_experiment
 from tests.pages.looking import grid, opened, said
 from tfm_core.export import figures
 from tfm_core.inspect.attention import rnn_attention
+from tfm_core.inspect.glosses import glosses_of
 from tfm_core.inspect.progress import stage
 from tfm_core.runs import notebook
 from tfm_core.runs.store import RECORDED
@@ -83,9 +84,20 @@ def test_before_the_transformer(store):
 def test_on_knockouts(store, open_page, monkeypatch):
     monkeypatch.setattr(store, "recorded", RECORDED)
     app = open_page("knockouts/page.py", run="recorded-causal-mask", off="decoder.1.cross")
-    item = store.get("recorded-causal-mask").probe().items[0]
-    written = ([*item["tgt"], "<eos>"], "target token written (query)")
-    assert figures_on(app).count(written) == 2  # before and after
+    run = store.get("recorded-causal-mask")
+    item, words = run.probe().items[0], glosses_of(run.experiment).words
+    title = "target token written (query)"
+    glossed = [
+        f"{token} <i>{words[token]}</i>" if token in words else token for token in item["tgt"]
+    ]
+    assert figures_on(app).count(([*glossed, "<eos>"], title)) == 2  # before and after
+
+    # without glosses, here and on the other pages
+    app.toggle(key="knockouts-glosses").set_value(False).run()
+    assert figures_on(app).count(([*item["tgt"], "<eos>"], title)) == 2
+    app.switch_page("attention/page.py").run()
+    assert not app.toggle(key="attention-glosses").value
+    assert ([*item["tgt"], "<eos>"], title) in figures_on(app)
 
 
 def test_in_the_arithmetic_of_a_cell(store, open_page, monkeypatch):

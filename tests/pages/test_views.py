@@ -65,6 +65,7 @@ NOTATIONS = {
     "pin": st.none() | st.tuples(st.sampled_from("qk"), POSITION),
     "pair": st.sampled_from([("recorded-many-heads", "recorded-one-head"), ("a1B2", "c_3-D")]),
     "digit": st.sampled_from(["0", "9", "picture-eJw"]),
+    "walk-digit": st.sampled_from(["", "picture-eJw"]),
     "forced": st.dictionaries(st.integers(0, 99), st.integers(0, 999), max_size=3).map(
         lambda pairs: tuple(pairs.items())
     ),
@@ -187,8 +188,8 @@ SHOWN: list[tuple[str, Any, Query]] = [
     ("experiments", ExperimentsView("no-positions"), {}),
     (
         "translate",
-        TranslateView("sample", "The cat sees a dog.", at=2, forced=((1, 9),), head=(1, -1),
-                      temperature=0.7, top_k=5, top_p=0.9, seed=3),
+        TranslateView("sample", "The cat sees a dog.", weights=137, at=2, forced=((1, 9),),
+                      head=(1, -1), temperature=0.7, top_k=5, top_p=0.9, seed=3),
         KOREAN,
     ),
     ("translate", TranslateView("beam", "The cat sees a dog.", width=2, penalty=0.6), KOREAN),
@@ -252,6 +253,7 @@ SHOWN: list[tuple[str, Any, Query]] = [
     ("attention", Selection(kind="patches", layer=1, patch="2,3", small="matrix"), DIGITS),
 ]  # fmt: skip
 ELSEWHERE = {  # tests/pages opens these, with what they need
+    ("walk", "digit"),
     ("walk", "out"),
     ("walk", "text"),
     ("walk", "weights"),

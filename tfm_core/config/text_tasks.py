@@ -27,6 +27,7 @@ class TextTaskFacts:
     ``unseen`` says what is new in an unseen example; its shares are those of the default settings.
     ``hides``: words of a sentence are hidden; several may be right, and ``size`` is no length.
     ``n_pairs`` takes the size and returns how many pairs there are, None where they never run out.
+    ``tgt_language`` is the language that a translation is written in, as in ``ko``.
     """
 
     label: str
@@ -42,6 +43,7 @@ class TextTaskFacts:
     answer: AnswerKind = "sequence"
     hides: bool = False
     n_pairs: Callable[[int], int] | None = None
+    tgt_language: str | None = None
 
 
 def shares(sizes: Sequence[int], total: int) -> tuple[int, ...]:
@@ -86,6 +88,7 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
         lambda n: (16, 33)[n - 1],
         lambda n: (17, 34)[n - 1],
         Paragraph("settings/unseen-english"),
+        tgt_language="ko",
     ),
     "dates": TextTaskFacts(
         N_("Dates to ISO"),

@@ -30,6 +30,7 @@ _TITLES: dict[str, dict[str, str]] = {
         "{path}.patches.projected": N_("Patch embedding"),
     },
     "positions": {"{path}.placed": N_("+ positions")},
+    "segments": {"{path}.added": N_("+ segments")},
     "pooling": {"head.pooled": N_("Pooling"), "output.answering": N_("Pooling")},
     "readout": {"output.answering": N_("Context + state")},
 }
@@ -47,7 +48,10 @@ class Stage:
     whose tokens a map's keys are. block: number of its block from 1, 0 outside. step: the step of
     the walk that explains it, "" for none. words: of probabilities, the token of each.
     skips_from: place in the lane of the vectors that are added to it, -1 for none. is_norm: whether
-    a norm made it. scores: of maps, what the softmax is taken of (H, rows, keys).
+    a norm made it. scores: of maps, what the softmax is taken of (H, rows, keys). before: of
+    probabilities, what the whole model gives the same words (rows, 5); were: its likeliest word of
+    each row; sure: what it gives these and what is left of it, on average. None and () where
+    nothing is knocked out.
     """
 
     kind: Kind
@@ -64,6 +68,9 @@ class Stage:
     skips_from: int = -1
     is_norm: bool = False
     scores: npt.NDArray[np.float32] | None = None
+    before: npt.NDArray[np.float32] | None = None
+    were: tuple[str, ...] = ()
+    sure: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,16 +90,17 @@ class Picture:
     truth: str
 
 
-def picture(subject: Subject, example: int = 0) -> Picture:
+def picture(subject: Subject, example: int = 0, *, whole: Subject | None = None) -> Picture:
     """Return the picture of a model and one of its examples, from 0.
 
-    Padding is left out of it. A model that is known by its shapes alone has stages without values.
+    whole: the same model and examples before parts were knocked out. Padding is left out of the
+    picture. A model that is known by its shapes alone has stages without values.
     """
     subject = subject.looked_at
     lanes: list[_Lane] = []
     for part in subject.anatomy.parts:
         if not lanes or (part.kind == "input" and lanes[-1].has_stack):
-            lanes.append(_Lane(subject, example, len(lanes), _stack_of(subject, part)))
+            lanes.append(_Lane(subject, example, len(lanes), _stack_of(subject, part), whole))
         lanes[-1].add(part)
     made = tuple(Lane(one.name, one.tokens, tuple(one.stages)) for one in lanes)
     truth = " ".join(subject.truth[example]) if subject.truth else ""
@@ -112,6 +120,7 @@ class _Lane:
     example: int
     number: int
     stack: Part
+    whole: Subject | None
     stages: list[Stage] = field(default_factory=list)
     kept: list[int] = field(init=False)
     tokens: tuple[str, ...] = field(init=False)
@@ -146,8 +155,10 @@ class _Lane:
     def _add_input(self, part: Part) -> None:
         if self.subject.pictures is not None and self.number == 0:
             image = self.subject.pictures[self.example].astype(np.float32)
+            n_patches = len(self.subject.tokens("patches", self.example) or ())
+            rows = tuple(range(len(self.kept)))[-n_patches:] if n_patches else ()
             self.stages.append(
-                Stage("image", "", N_("Picture"), "", image, image.shape, step=_step(part))
+                Stage("image", "", N_("Picture"), "", image, image.shape, rows, step=_step(part))
             )
         elif not self.stages:
             rows = tuple(range(len(self.kept)))
@@ -264,8 +275,7 @@ class _Lane:
         return max((n for n, one in enumerate(self.stages) if one.kind == "vectors"), default=-1)
 
     def _add_answers(self, part: Part) -> None:
-        cache = self.subject.cache
-        logits = cache["head.logits"] if "head.logits" in cache else cache["output.logits"]
+        logits = _logits(self.subject)
         names = self.subject.tokens("vocabulary", 0) or self.subject.tokens("classes", 0)
         scores, rows = self._rows_of(logits)
         n = min(N_ANSWERS, logits.size(-1))
@@ -276,12 +286,26 @@ class _Lane:
                 Stage("vectors", part.path, N_("Logits"), "logits", scores, shape, rows, step=step)
             )
             return
-        best = torch.from_numpy(scores).softmax(-1).topk(n)
+        now = torch.from_numpy(scores).softmax(-1)
+        best = now.topk(n)
         words = tuple(tuple(names[i] for i in row) for row in best.indices.tolist())
+        before, were, sure = None, tuple[str, ...](), tuple[float, ...]()
+        if self.whole is not None:
+            then = torch.from_numpy(self._rows_of(_logits(self.whole))[0]).softmax(-1)
+            before = then.gather(-1, best.indices).numpy()
+            most = then.argmax(-1, keepdim=True)
+            were = tuple(names[i] for i in most[:, 0].tolist())
+            sure = tuple(float(part.gather(-1, most).mean()) for part in (then, now))
         self.stages.append(
             Stage("answers", part.path, N_("Probabilities"), "logits", best.values.numpy(),
-                  tuple(best.values.shape), rows, step=step, words=words)
+                  tuple(best.values.shape), rows, step=step, words=words, before=before, were=were,
+                  sure=sure)
         )  # fmt: skip
+
+
+def _logits(subject: Subject) -> Tensor:
+    cache = subject.cache
+    return cache["head.logits"] if "head.logits" in cache else cache["output.logits"]
 
 
 def _step(part: Part, preferred: str = "") -> str:

@@ -50,6 +50,7 @@ class Segments(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Add the first segment's vector to x: (B, T, d_model), and normalise."""
         out: Tensor = self.norm(x + self.table.weight[0])
+        recorder.record(self, added=out)
         return out
 
 

@@ -219,6 +219,28 @@ class Number(Parameter[int]):
         return str(value + self.offset)
 
 
+NEWEST = -1
+
+
+@dataclass(frozen=True)
+class SavedStep(Number):
+    """A step with saved weights, or NEWEST for the newest, whichever that is."""
+
+    first: int = NEWEST
+    low: int = NEWEST
+    high: int = 100_000_000
+
+    def parse(self, text: str) -> int:
+        """Return the step."""
+        number = NEWEST if text == "newest" else whole(text)
+        if number is None or not self.low <= number <= self.high:
+            raise Unfit(_("newest, or the number of a step"), NEWEST)
+        return number
+
+    def words(self, value: int) -> str:
+        return _("the newest") if value == NEWEST else self.text(value)
+
+
 def whole(text: str) -> int | None:
     """Return a whole number of at most nine digits, None for anything else."""
     match = re.fullmatch(r"(-?[0-9]{1,9})(\.0+)?", text)

@@ -171,20 +171,27 @@ def _seen(parameter: Parameter[Any]) -> str:
     return f"{parameter.key or parameter.query}-linked"
 
 
-def weights_step(parameter: Parameter[int], steps: tuple[int, ...]) -> int:
-    """Choose the step whose weights are shown; the link has it unless it is the last.
+def saved_step(parameter: Parameter[int], steps: tuple[int, ...]) -> int:
+    """Return the step of ``steps`` that is asked for; the link has it unless it is the newest.
 
-    parameter: its ``first`` means the last of ``steps``.
+    parameter: its ``first`` means the newest, whichever that is.
     """
-    last, problem = parameter.first, receive(parameter)
+    newest, problem = parameter.first, receive(parameter)
     requested = int(st.session_state[parameter.key])
     nearest = min(steps, key=lambda step: abs(step - requested))
-    chosen = steps[-1] if requested == last else nearest
-    if requested not in (last, chosen):
+    chosen = steps[-1] if requested == newest else nearest
+    if requested not in (newest, chosen):
         values = {"requested": f"{requested:,}", "step": f"{chosen:,}"}
         problem = problem or _("No weights at step {requested}; showing step {step}.", **values)
     warn(problem)
-    st.session_state[parameter.key] = chosen
+    st.session_state[parameter.key] = newest if chosen == steps[-1] else chosen
+    say(parameter, st.session_state[parameter.key])
+    return chosen
+
+
+def weights_step(parameter: Parameter[int], steps: tuple[int, ...]) -> int:
+    """Draw the choice of the step whose weights are shown, as ``saved_step`` reads it."""
+    st.session_state[parameter.key] = chosen = saved_step(parameter, steps)
     if len(steps) > 1:
         st.select_slider(
             _("Weights of step"),
@@ -195,5 +202,4 @@ def weights_step(parameter: Parameter[int], steps: tuple[int, ...]) -> int:
         )
     else:
         st.caption(_("Weights of step **{step}**, the only ones saved.", step=f"{chosen:,}"))
-    say(parameter, last if chosen == steps[-1] else chosen)
     return chosen

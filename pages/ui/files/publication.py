@@ -38,7 +38,17 @@ LOOKS_ANEW = 10
 REEL = 8
 """Snapshots after which reels are rewritten."""
 
-_PER_VIEW = ("attention", "example", "surface", "side", "cls", "query", "key", "row_words")
+_PER_VIEW = (
+    "attention",
+    "example",
+    "surface",
+    "side",
+    "cls",
+    "query",
+    "key",
+    "row_words",
+    "telling",
+)
 _STILL = ("words", "ill", "grey")  # the part of a stage's data that never changes
 _OF_A_LOOK = ("name", "lines", "now", "total", "live")  # what the page computes itself
 

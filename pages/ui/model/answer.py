@@ -11,6 +11,7 @@ from itertools import zip_longest
 from pages.components.effects import Tree, moving
 from pages.i18n import _
 from pages.ui import show
+from pages.ui.settings import glosses
 from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.inspect.attention.example import Example
 from tfm_core.probe.items import is_language
@@ -37,7 +38,7 @@ def line(experiment: Experiment, example: Example) -> Tree:
     if example.probabilities is not None:
         return ["div", "line", *_picture_verdict(experiment, example), when]
     if example.answer is not None:
-        return ["div", "line", *_sentence_verdict(example), when]
+        return ["div", "line", *_sentence_verdict(experiment, example), when]
     return ["p", "who", _("No saved prediction.")]
 
 
@@ -48,24 +49,24 @@ def _details(experiment: Experiment, example: Example) -> Tree:
     return ["div", "", title] if example.answer is None else ["div", "", title, _tokens(example)]
 
 
-def _sentence_verdict(example: Example) -> list[Tree]:
+def _sentence_verdict(experiment: Experiment, example: Example) -> list[Tree]:
     item = example.item
     if is_language(item):
         return _continuation_verdict(example)
     parts = [_labelled(_("Source"), item["src_text"])] if "src_text" in item else []
     truth = item.get("truth", item["tgt"]) if "tgt_text" in item else None
     if truth is not None:
-        parts.append(_labelled(_("Truth"), item["tgt_text"]))
-    parts.append(_labelled(_("Model"), example.answer_text or "–"))
+        parts.append(_labelled(_("Truth"), written(experiment, truth, item["tgt_text"])))
+    model = example.answer or ()
+    parts.append(_labelled(_("Model"), written(experiment, model, example.answer_text or "–")))
     if truth is None:
         return parts
-    written = example.answer or ()
-    if tuple(written) == tuple(truth):
+    if tuple(model) == tuple(truth):
         if item.get("goes_on"):
             words = _("wrong: the text is right, but <eos> is missing")
             return [*parts, _mark(words, is_right=False)]
         return [*parts, _mark(_("right"), is_right=True)]
-    right = sum(a == b for a, b in zip(written, truth, strict=False))
+    right = sum(a == b for a, b in zip(model, truth, strict=False))
     words = _("{right} of {count} tokens right", right=right, count=len(truth))
     return [*parts, _mark(words, is_right=False)]
 
@@ -93,8 +94,20 @@ def _picture_verdict(experiment: Experiment, example: Example) -> list[Tree]:
     return [*parts, _mark(_("right") if is_right else _("wrong"), is_right=is_right)]
 
 
-def _labelled(who: str, what: str) -> Tree:
+def _labelled(who: str, what: str | Tree) -> Tree:
     return ["p", "", ["span", "who", f"{who} "], ["strong", "", what]]
+
+
+def written(experiment: Experiment, tokens: Sequence[str], text: str) -> Tree:
+    """Return a target as text, or while glosses are shown token by token with them above."""
+    known = glosses.shown(experiment)
+    if not known or not tokens:
+        return ["span", "", text]
+    return ["span", "glossed", *(_glossed(token, known.get(token, "")) for token in tokens)]
+
+
+def _glossed(token: str, gloss: str) -> Tree:
+    return ["ruby", "", token, ["rt", "", gloss]] if gloss else ["span", "", token]
 
 
 def _mark(words: str, *, is_right: bool) -> Tree:

@@ -23,16 +23,17 @@ Read = Callable[[str], None]
 MAX_CHIPS = 120
 
 
-def field(task: TextTask, *, label: str, help: str, key: str, on_read: Read) -> str:
-    """Draw a text field under ``{key}-text``, with buttons to draw a text and to clear it.
+def field(*, label: str, help: str, key: str, on_read: Read) -> str:
+    """Draw a text field under ``{key}-text``; return its text."""
+    text = st.text_input(
+        label, key=f"{key}-text", on_change=lambda: on_read(st.session_state[f"{key}-text"]),
+        help=help,
+    )  # fmt: skip
+    return text or ""
 
-    Call it in a separate row.
-    """
-    with st.container(key=f"sentence-{key}"):
-        text = st.text_input(
-            label, key=f"{key}-text", on_change=lambda: on_read(st.session_state[f"{key}-text"]),
-            help=help,
-        )  # fmt: skip
+
+def buttons(task: TextTask, *, key: str, on_read: Read) -> None:
+    """Draw buttons that draw a text for the field of that key, and that clear it."""
     missing = missing_examples(task)
     st.button(
         _("Surprise me"),
@@ -47,7 +48,6 @@ def field(task: TextTask, *, label: str, help: str, key: str, on_read: Read) -> 
         key=f"{key}-clear",
         on_click=lambda: st.session_state.update({f"{key}-text": ""}),
     )
-    return text or ""
 
 
 def mark_unknown(task: TextTask, text: str) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 import streamlit as st
 
 from pages.components import stage as component
-from pages.components.stage import Mark, Moving
+from pages.components.stage import Look, Mark, Moving
 from pages.i18n import _, language
 from pages.ui.model import live_curves
 from pages.ui.runs import run_words, runs_access
+from pages.ui.settings import glosses
 from tfm_core import byte_cache
 from tfm_core.inspect.progress import moments
 from tfm_core.inspect.progress import stage as stages
@@ -26,14 +27,13 @@ def stage(
     key: str,
     kind: str | None = None,
     example: int | None = None,
-    autoplay: bool = False,
-    loop: bool = False,
-    compact: bool = False,
+    plays: bool = False,
 ) -> None:
     """Show a run on stage. Raises ValueError if its probe is damaged.
 
-    key: one a place on a page. kind, example: what is shown until the viewer chooses another. A
-    run without a snapshot shows its curves alone.
+    key: one a place on a page. kind, example: what is shown until the viewer chooses another.
+    plays: a small one, which plays again and again. A run without a snapshot shows its curves
+    alone.
     """
     chosen = f"{key}-chosen {run.id}"
     kind, example = st.session_state.get(chosen, (kind, example))
@@ -54,10 +54,9 @@ def stage(
         moving(run, steps),
         name=name,
         key=key,
-        autoplay=autoplay,
-        loop=loop,
-        compact=compact,
+        look=Look(plays, plays, plays, glosses.are_on(run.experiment)),
         on_choose=choose,
+        on_gloss=glosses.switch_on,
     )
 
 

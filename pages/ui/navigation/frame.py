@@ -175,14 +175,16 @@ def _current_run(run: Run, *, was_active: bool) -> None:
     if was_active and not status.is_active:
         state.draw_anew()  # once: drawn anew, it no longer ticks
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="current-run"):
-        st.markdown(f"**{escape(run.meta.name)}**", width="content")
-        st.markdown(run_words.badge(status, run.outcome), width="content")
+        if state.page() != "train":  # which has them in its title and on its stage
+            st.markdown(f"**{escape(run.meta.name)}**", width="content")
+            st.markdown(run_words.badge(status, run.outcome), width="content")
+            if not run.problem:
+                if status.is_active:
+                    st.progress(status.progress, width=90)
+                st.caption(run_words.progress(status), width="content")
         if run.problem:
             st.caption(escape(_(run.problem)), width="content")
             return
-        if status.is_active:
-            st.progress(status.progress, width=90)
-        st.caption(run_words.progress(status), width="content")
         for facts in page_table.PAGES.values():
             if facts.follows_run:
                 query = {"run": run.id} | ({"show": "run"} if facts.name == "walk" else {})

@@ -9,10 +9,12 @@ import pytest
 
 from tests.pages.learned_runs import learned_run
 from tests.probe.expected_masks import expected_mask
+from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.progress import stage
 from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.runs.record.snapshots import snapshot_path, write
-from tfm_core.runs.store import RunStore
+from tfm_core.runs.run import Run
+from tfm_core.runs.store import RECORDED, RunStore
 
 
 @pytest.fixture
@@ -105,3 +107,21 @@ def test_without_attention_there_are_answers_and_no_maps(store):
     shown = stage.read(run)
     assert (shown.surface, shown.weights) == ("none", None)
     assert len(shown.frames[1].answers) == len(run.probe().items)
+
+
+def test_the_heads_that_show_most_come_first(store):
+    run = Run(RECORDED / "recorded-korean", recorded=True)
+    shown = stage.read(run, "cross")
+    scores = alignment.score(run.experiment, run.probe(), run.snapshot(shown.steps[-1]))
+    shares = np.concatenate([score.share for score in scores.values()])
+    assert list(shown.telling) == list(np.argsort(-shares)[:4])
+    others = stage.read(run, "decoder").telling
+    assert len(others) == len(set(others)) == 4
+
+
+def test_a_translation_has_glosses_and_a_copy_has_none(store):
+    translated = stage.read(Run(RECORDED / "recorded-korean", recorded=True)).glosses
+    assert translated is not None
+    assert translated.language == "ko"
+    assert translated.words["달걀"] == "egg"
+    assert stage.read(learned_run(store, "reverse")).glosses is None

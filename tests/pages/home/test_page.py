@@ -75,7 +75,7 @@ def test_the_one_button_trains_what_moves_beside_it(
 ) -> None:
     app = open_page()
     (primary,) = [button for button in app.button if button.proto.type == "primary"]
-    assert primary.label == "Now train it yourself"
+    assert primary.label == f"Train it yourself ({shown_run.preset_time('translate')})"
     primary.click().run()
     assert_starts(app, "translate", store, busy_queue)
 
@@ -96,7 +96,7 @@ def test_three_doors_lead_to_pages_that_show_what_they_promise(
     monkeypatch.setattr(store, "recorded", RECORDED)
     links = {link.proto.label: link.proto for link in open_page().get("page_link")}
     for door in DOORS:
-        assert links[f"**{door.label}**"].page == PAGES[door.page].url_path
+        assert links[door.label].page == PAGES[door.page].url_path
         app = open_page(PAGES[door.page].file, **door.query)
         assert not app.exception
         assert not app.error

@@ -263,10 +263,10 @@ def test_the_floor_of_smoothed_targets_is_that_of_training_alone(store) -> None:
 def test_a_text_says_how_often_it_was_read(store) -> None:
     run = learned_run(store, "reverse")
     curves = run.curves()
-    assert "epoch" in live_keys._progress_words(curves, run.status)
+    assert "Epoch" in live_keys._progress_words(curves)
     curves.started["reads_per_epoch"] = 62.1
     times = show.count(curves.steps.last("epoch") * 62.1)
-    assert f"each token read {times} times" in live_keys._progress_words(curves, run.status)
+    assert f"Each token read {times} times" in live_keys._progress_words(curves)
 
 
 def test_an_older_run_with_a_split_of_its_own_says_so(store) -> None:

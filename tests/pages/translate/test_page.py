@@ -43,7 +43,30 @@ def test_cold_a_recorded_translator_writes_at_once():
     assert [step["token"] for step in header["steps"]][-1] == "<eos>"
     assert header["keys"] == TEXT.lower().rstrip(".").split()
     assert weights.size == len(header["steps"]) * len(header["keys"])
+
+
+def test_it_opens_half_trained_and_ends_at_the_last_weights():
+    app = opened()
+    slider = app.select_slider(key="translate-weights")
+    assert slider.value == 63
+    assert "half-trained" in said(app)
+    assert app.query_params["weights"] == "63"
+    chances = [step["best"][0][2] for step in desk(app)[0]["steps"]]
+    assert min(chances) < 0.5
+    slider.set_value(1000).run()
+    assert "half-trained" not in said(app)
+    assert "weights" not in app.query_params
+    assert min(step["best"][0][2] for step in desk(app)[0]["steps"]) > 0.9
     assert "right" in said(app)
+
+
+def test_a_link_with_a_text_and_no_step_is_of_the_last_weights():
+    assert opened(text=TEXT).select_slider(key="translate-weights").value == 1000
+    app = opened(text=TEXT, weights="60")
+    assert app.select_slider(key="translate-weights").value == 63
+    assert "60" in app.warning[0].value
+    assert opened(weights="x").select_slider(key="translate-weights").value == 1000
+    assert opened(method="beam").select_slider(key="translate-weights").value == 63
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 import torch
 
@@ -11,7 +12,9 @@ from tests.inspect.walk.test_build import FAMILIES, VARIANTS, experiment, name_o
 from tests.pages.counted import SLOW, calls_of
 from tests.pages.looking import said
 from tests.pages.opening import opened_at
-from tfm_core.inspect.errors.answers import weights_mark
+from tfm_core.data.own_picture import to_text
+from tfm_core.inspect.attention import own_example
+from tfm_core.inspect.errors.answers import steps_of, weights_mark
 from tfm_core.inspect.walk.build import walk
 from tfm_core.inspect.walk.subject import subject
 from tfm_core.inspect.walk.topics import topic_text
@@ -248,13 +251,15 @@ def test_a_trained_model_is_said_to_be_one(store):
 def test_a_run_is_walked_through_at_any_step_and_with_your_own_sentence(store, monkeypatch):
     monkeypatch.setattr(store, "recorded", RECORDED)
     at = opened(run="recorded-korean", step="whole")
-    slider = at.select_slider(key="walk-weights")
-    assert slider.value == int(slider.options[-1].replace(",", ""))
-    first = int(slider.options[0].replace(",", ""))
-    slider.set_value(first).run()
-    assert not at.exception
-    assert at.query_params["weights"] == str(first)
-    assert f"Weights of step {first:,}" in said(at)
+    run = store.get("recorded-korean")
+    first, *_later, last = steps_of(run)
+    assert f"Weights of step {last:,}" in said(at)
+    for step, asked in ((first, str(first)), (last, None)):
+        at.session_state["walk-weights"] = step
+        at.run()
+        assert not at.exception
+        assert at.query_params.get("weights") in (asked, [asked])
+        assert f"Weights of step {step:,}" in said(at)
     at.text_input(key="walk-own-text").set_value("the teacher bought a book").run()
     assert not at.exception
     assert "1: the teacher bought a book" in said(at)
@@ -284,11 +289,45 @@ def test_a_part_is_knocked_out_by_the_link_and_put_back(store, monkeypatch):
     assert not change.any()
 
 
+DRAWING = np.zeros((112, 112), np.uint8)
+DRAWING[20:92, 52:60] = 255
+
+
+def test_a_drawn_digit_is_walked_through_as_the_model_reads_it(store, monkeypatch):
+    monkeypatch.setattr(store, "recorded", RECORDED)
+    run = store.get("recorded-digits")
+    digit, _notes = own_example.read_picture(run, DRAWING)
+    at = opened(run=run.id, step="whole", **{"walk-digit": f"picture-{to_text(digit)}"})
+    assert not at.exception
+    assert "Your digit." in said(at)
+    mark = weights_mark(run, run.checkpoint_step)
+    own = f"picture-{to_text(digit)}"
+    assert at.query_params["walk-digit"] in (own, [own])
+    made = source._trained(str(run.folder), run.checkpoint_step, mark, own, ())
+    (logits,) = made.cache["head.logits"]
+    read = own_example.look_at_picture(run, digit).probabilities
+    np.testing.assert_allclose(logits.softmax(-1).numpy(), read, atol=1e-5)
+
+
+@pytest.mark.parametrize("text", ["picture-eJw", "picture-", "seven", "picture-" + "a" * 5000])
+def test_a_drawing_that_a_link_says_wrong_is_said_and_the_example_shown(store, monkeypatch, text):
+    monkeypatch.setattr(store, "recorded", RECORDED)
+    at = opened(run="recorded-digits", **{"walk-digit": text})
+    assert not at.exception
+    assert len(at.warning) + len(at.error) == 1
+    assert "Your digit." not in said(at)
+    assert "Picture 1: 0" in said(at)
+
+
 def test_a_step_without_weights_is_said_and_the_nearest_one_shown(store, monkeypatch):
     monkeypatch.setattr(store, "recorded", RECORDED)
     at = opened(run="recorded-korean", weights="7")
     assert not at.exception
     assert any("No weights at step 7" in warning.value for warning in at.warning)
+    at = opened(run="recorded-korean", weights="soon")
+    assert any("; the newest is shown." in warning.value for warning in at.warning)
+    at = opened(run="recorded-korean", weights="newest")
+    assert not at.warning
 
 
 def test_a_model_is_built_and_walked_through_once_for_all_steps(store):

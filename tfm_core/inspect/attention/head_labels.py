@@ -85,6 +85,38 @@ def _labels(
     )
 
 
+TELLING = 4
+"""Heads that a small stage shows."""
+
+
+def telling_heads(run: Run, step: int, kind: str) -> tuple[int, ...]:
+    """Return the heads of a kind of attention that show most at a snapshot, the best first.
+
+    They are numbered row by row. The largest share of attention on the true source words, else on
+    a role, comes first, then the fewest keys. Empty where nothing was recorded.
+    """
+    try:
+        run.snapshot(step)
+        changed = snapshot_path(run.folder, step).stat().st_mtime_ns
+    except (OSError, ValueError):  # damaged
+        return ()
+    scored = alignment.of_step(run.folder, step, changed)
+    figures = head_statistics.of_step(run.folder, step, changed)
+    modules = modules_by_kind(run.experiment)[kind]
+    if any(module not in figures for module in modules):
+        return ()
+    worth = []
+    for module in modules:
+        stats = figures[module]
+        for head, entropy in enumerate(stats.entropy):
+            role = head_statistics.leading_role(stats, head)
+            share = float(stats.shares[role][head]) if role is not None else 0.0
+            if module in scored:
+                share = float(scored[module].share[head])
+            worth.append((share, -float(entropy)))
+    return tuple(sorted(range(len(worth)), key=worth.__getitem__, reverse=True)[:TELLING])
+
+
 HeadIndex = tuple[int, int]
 """Layer and head, from 0."""
 

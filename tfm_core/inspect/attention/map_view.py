@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ class MapView:
     weights: (..., Q, K), one head or layers and heads. query, key: names of rows and columns; no
     query names for a single unnamed row. may_attend: bool, broadcastable to the weights; None for
     all. query_title, key_title: what rows and columns are. query_words: a phrase for each row.
-    Raises ValueError if names do not fit.
+    glosses: of target tokens, to stand beside their names. Raises ValueError if names do not fit.
     """
 
     weights: Array
@@ -34,6 +34,7 @@ class MapView:
     query_title: str = N_("query token")
     key_title: str = N_("key token")
     query_words: Sequence[str] = ()
+    glosses: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Raise ValueError when names do not fit the weights."""
@@ -62,7 +63,7 @@ class MapView:
         mask = None if self.may_attend is None else self.allowed[layer, head]
         return MapView(
             self.weights[layer, head], self.query, self.key, mask,
-            self.query_title, self.key_title, self.query_words,
+            self.query_title, self.key_title, self.query_words, self.glosses,
         )  # fmt: skip
 
 
@@ -75,15 +76,20 @@ def map_view(
     head: int | None = None,
     by: RowNames | None = None,
     say: Callable[[str], str] = lambda words: words,
+    glosses: Mapping[str, str] | None = None,
 ) -> MapView:
     """Return all heads of a kind of attention on an example (L, H, Q, K), or one map of a layer.
 
-    head: of the layer; None for the mean. by: see ``rows``. say: translates. Raises StudentError
-    where maps were not recorded.
+    head: of the layer; None for the mean. by: see ``rows``. say: translates. glosses: of target
+    tokens. Raises StudentError where maps were not recorded.
     """
     modules = modules_by_kind(experiment)[kind]
     modules = modules if layer is None else modules[layer : layer + 1]
     called = rows(experiment, example.item, modules[0], by)
+    phrases = called.words
+    if glosses:
+        glossed = [with_gloss(token, glosses) for token in example.item["tgt"]]
+        phrases = rows(experiment, {**example.item, "tgt": glossed}, modules[0], by).words
     weights, mask = example.maps(modules), example.may_attend(modules)[:, None]
     if layer is not None:
         weights, mask = weights[0].mean(0) if head is None else weights[0, head], mask[0, 0]
@@ -94,5 +100,12 @@ def map_view(
         mask,
         say(called.title),
         say(kind_of(experiment, modules[0]).key),
-        tuple(map(say, called.words)),
+        tuple(map(say, phrases)),
+        glosses or {},
     )
+
+
+def with_gloss(token: str, glosses: Mapping[str, str]) -> str:
+    """Return a token with its gloss behind it, if it has one."""
+    gloss = glosses.get(token)
+    return token if gloss is None else f"{token} ({gloss})"

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import Experiment
-from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, model_of, no_checkpoint
+from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, no_checkpoint
 from tfm_core.inspect.errors.validation_errors import ValidationAnswer
-from tfm_core.inspect.progress.pictures import model_at
+from tfm_core.inspect.progress.weights import model_of_step
 from tfm_core.runs.record.weights import weights_path
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
@@ -111,7 +111,7 @@ def answers(run: Run, step: int, report: OnProgress | None = None, limit: int = 
     """
     import torch
 
-    model = model_of(run)[0] if step == run.checkpoint_step else model_at(run, step)
+    model, _step = model_of_step(run, step)
     experiment, data = run.experiment, data_of(run.experiment)
     n = min(limit, len(data.validation))
     kind = TASK_KINDS[experiment.task.kind]

@@ -332,7 +332,7 @@ def _with_since(sentence: Sentence, steps: Floats, shares: Floats, step: int) ->
     since = int(steps[different[-1] + 1 if different else 0])
     if since == step:
         return sentence
-    return joined(sentence, N_("So since step {since:,}.", since=since))
+    return joined(sentence, N_("Unchanged since step {since:,}.", since=since))
 
 
 def _jump(curves: Curves, way: float, before: int, step: int) -> Iterator[_Event]:

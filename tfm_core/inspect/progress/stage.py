@@ -15,6 +15,7 @@ from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.inspect.attention import head_labels
 from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.attention.map_view import MapView, map_view
+from tfm_core.inspect.glosses import Glosses, glosses_of
 from tfm_core.probe.items import is_language
 from tfm_core.probe.labels import CLS, AttentionKind, kinds_of, modules_by_kind, patches_per_side
 from tfm_core.probe.types import Probe, Snapshot
@@ -67,7 +68,8 @@ class Stage:
     maps: weights float16 (F, L, H, Q, K), or None. surface: ``map``: queries down, keys across;
     ``words``: K patches for each of Q words; ``picture``: K patches, Q = 1: the CLS row, or the
     mean of all rows. side: patches to a side, else 0. kinds: names of all kinds; kind_words: in
-    words. pictures: uint8 (P, C, height, width), or None.
+    words. pictures: uint8 (P, C, height, width), or None. glosses: of target tokens. telling: the
+    heads that show most at the last snapshot, as numbers row by row, the best first.
     """
 
     kind: str | None
@@ -82,6 +84,8 @@ class Stage:
     pictures: Array | None = None
     has_cls: bool = False
     kind_words: tuple[AttentionKind, ...] = ()
+    glosses: Glosses | None = None
+    telling: tuple[int, ...] = ()
 
     @property
     def weights(self) -> Array | None:
@@ -140,6 +144,8 @@ def read(
         pictures=probe.images,
         has_cls=experiment.has_cls and surface != "none",
         kind_words=words,
+        glosses=glosses_of(experiment),
+        telling=head_labels.telling_heads(run, frames[-1].step, chosen) if views and chosen else (),
     )
 
 

@@ -14,10 +14,11 @@ from tfm_core.anatomy import anatomy
 from tfm_core.config import Experiment, ImageTaskConfig, ModelConfig, OwnPicturesTaskConfig
 from tfm_core.config.shape import patches_per_side
 from tfm_core.data.embedded import read_embedded
-from tfm_core.data.image_data import EMBEDDED, load_images, pixel_statistics
+from tfm_core.data.image_data import EMBEDDED, ImageData, load_images, pixel_statistics
+from tfm_core.data.load import data_as
 from tfm_core.data.own.pictures_task import load_own_pictures
 from tfm_core.data.shape import data_shape
-from tfm_core.inspect.attention.trained import at_once
+from tfm_core.inspect.attention.trained import at_once, data_of
 from tfm_core.inspect.walk.forward import Item, Subject, on_device, recorded
 from tfm_core.models.build import ImageShape, Model
 from tfm_core.sentences import N_, joined
@@ -31,11 +32,16 @@ def of_pictures(
     items: Sequence[Item],
     images: npt.NDArray[np.uint8] | None,
 ) -> Subject:
-    """Run a model on pictures. items, images: as a probe holds them; None takes some of the app."""
+    """Run a model on pictures. items, images: as a probe holds them; None takes some of the app.
+
+    Images without items are somebody's own; they are normalised as the training set was. Raises
+    ValueError, in a sentence, without that set.
+    """
     config = experiment.task_as(ImageTaskConfig)
     shape = data_shape(experiment)
     assert isinstance(shape, ImageShape)
     labels = [int(item["label"]) for item in items]
+    is_own = images is not None and not items
     notes: list[str] = []
     if images is None:
         images, labels, note = _some_pictures(config, experiment.seed)
@@ -43,7 +49,10 @@ def of_pictures(
     n = at_once(experiment, len(images))
     images, labels = images[:n], labels[:n]
     pixels = torch.from_numpy(np.array(images))
-    mean, std, is_own = _statistics(config, experiment.seed, pixels)
+    mean, std, has_own = _statistics(config, experiment.seed, pixels)
+    if is_own:  # its own mean would make another picture of it
+        data = data_as(data_of(experiment), ImageData)
+        mean, std, has_own = data.mean, data.std, False
     scaled = pixels.float().div(255).sub(mean[:, None, None]).div(std[:, None, None])
     inputs = on_device(model, scaled)
     names = config.facts.class_names
@@ -51,7 +60,7 @@ def of_pictures(
         experiment.model, model, shape, inputs, recorded(model, inputs),
         {**_places(experiment.model, shape), "classes": [list(names)]},
         truth=[[names[label]] for label in labels], pictures=images,
-        statistics=(mean, std), has_own_statistics=is_own, note=joined(*notes),
+        statistics=(mean, std), has_own_statistics=has_own, note=joined(*notes),
     )  # fmt: skip
 
 

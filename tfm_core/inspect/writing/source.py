@@ -19,7 +19,8 @@ import numpy.typing as npt
 from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, Experiment, SequenceTaskConfig
 from tfm_core.data.text.nearest import sampled_sentences
 from tfm_core.data.text.task import TextTask
-from tfm_core.inspect.attention.trained import check_context, data_of, inputs_of, model_of
+from tfm_core.inspect.attention.trained import check_context, data_of, inputs_of
+from tfm_core.inspect.progress.weights import model_of_step
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 
@@ -106,9 +107,10 @@ def is_at_once(experiment: Experiment) -> bool:
     return experiment.model.family == "encoder-only"
 
 
-def source_of(run: Run, text: str) -> Source:
-    """Return what the last checkpoint writes from: a sentence, or a text to continue, maybe empty.
+def source_of(run: Run, text: str, step: int | None = None) -> Source:
+    """Return what a model writes from: a sentence, or a text to continue, maybe empty.
 
+    step: of the weights; None is the last checkpoint.
     Raises StudentError for unknown words, a wrong length, another task, or no checkpoint.
     """
     import torch
@@ -121,9 +123,9 @@ def source_of(run: Run, text: str) -> Source:
         raise StudentError(why)
     task = text_task(config)
     tokens = task.tokenize(text) if text.strip() or config.has_source else ()
-    model, step = model_of(run)
     if not config.has_source:
-        return continuing(run, tuple(task.tgt_vocabulary.encode(tokens)))
+        return continuing(run, tuple(task.tgt_vocabulary.encode(tokens)), step=step)
+    model, step = model_of_step(run, step)
     return Source(
         experiment=run.experiment,
         model=model,
@@ -137,10 +139,13 @@ def source_of(run: Run, text: str) -> Source:
     )
 
 
-def continuing(run: Run, prompt: Ids, longest: int | None = None) -> Source:
+def continuing(
+    run: Run, prompt: Ids, longest: int | None = None, step: int | None = None
+) -> Source:
     """Return what a language model writes from: the ids of a prompt.
 
-    longest: by default up to the context. Raises StudentError for a prompt that fills it.
+    longest: by default up to the context. step: of the weights; None is the last checkpoint. Raises
+    StudentError for a prompt that fills it.
     """
     import torch
 
@@ -148,7 +153,7 @@ def continuing(run: Run, prompt: Ids, longest: int | None = None) -> Source:
 
     config = run.experiment.task_as(CorpusTaskConfig)
     task = corpus_task(config)
-    model, step = model_of(run)
+    model, step = model_of_step(run, step)
     room = config.max_tgt_len + 1 - len(prompt)
     if longest is None:
         check_context(config, len(prompt))
@@ -165,8 +170,11 @@ def continuing(run: Run, prompt: Ids, longest: int | None = None) -> Source:
     )
 
 
-def picture_source(run: Run, row: int) -> Source:
-    """Return what a captioner writes from: a test picture, counted around. Raises StudentError."""
+def picture_source(run: Run, row: int, step: int | None = None) -> Source:
+    """Return what a captioner writes from: a test picture, counted around. Raises StudentError.
+
+    step: of the weights; None is the last checkpoint.
+    """
     import torch
 
     from tfm_core.data.caption_words import join, longest
@@ -176,7 +184,7 @@ def picture_source(run: Run, row: int) -> Source:
     config = run.experiment.task_as(
         CaptionTaskConfig, N_("This run does not describe pictures; choose one that does.")
     )
-    model, step = model_of(run)
+    model, step = model_of_step(run, step)
     data = data_as(data_of(run.experiment), CaptionData)
     row %= len(data.test)
     picture = data.test.pictures(torch.tensor([row]))[0].numpy()

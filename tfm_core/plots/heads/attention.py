@@ -7,7 +7,7 @@ kind of colour vision tells apart.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from typing import Any
@@ -90,7 +90,7 @@ def head_map(
                 "title": {"text": N_("{key_title} (key)", key_title=view.key_title)},
                 "tickangle": -45,
                 "constrain": "domain",
-                **_ticks(view.key),
+                **_ticks(view.key, view.glosses),
             },
             "yaxis": {
                 "title": {"text": N_("{query_title} (query)", query_title=view.query_title)},
@@ -98,7 +98,7 @@ def head_map(
                 "scaleanchor": None if is_flat else "x",
                 "constrain": "domain",
                 "constraintoward": "top",
-                **_ticks(view.query),
+                **_ticks(view.query, view.glosses),
             },
         },
     )
@@ -129,16 +129,21 @@ def _hover(view: MapView, weights: Floats) -> dict[str, Any]:
     return {"hovertext": texts, "hoverinfo": "text"}
 
 
-def _ticks(tokens: Sequence[str]) -> dict[str, Any]:
-    """Return an axis whose every place, or every n-th of many, carries its token."""
+def _ticks(tokens: Sequence[str], glosses: Mapping[str, str]) -> dict[str, Any]:
+    """Return an axis whose every place, or every n-th of many, carries its token and gloss."""
     every = -(-len(tokens) // _MAX_TICKS)
     shown = range(0, len(tokens), every)
     return {
-        **ticks([short(tokens[i]) for i in shown]),
+        **ticks([_glossed(tokens[i], glosses) for i in shown]),
         "tickvals": list(shown),
         "tickfont": {"size": 12 if len(shown) <= 16 else 10},
         "ticks": "",
     }
+
+
+def _glossed(token: str, glosses: Mapping[str, str]) -> str:
+    gloss = glosses.get(token)
+    return short(token) if gloss is None else f"{short(token)} <i>{escape(gloss, quote=False)}</i>"
 
 
 def short(token: str) -> str:

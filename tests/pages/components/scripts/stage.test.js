@@ -4,7 +4,7 @@ import test from "node:test";
 import { marked } from "../../../../pages/components/stage_answers.js";
 import { across, ends, percent, stepFrom, stepTicks, ticks, upward } from "../../../../pages/components/stage_curves.js";
 import { arranged } from "../../../../pages/components/stage_heads.js";
-import { frameAt, isBetween, lastUpTo, momentAt, pace, positionOf, stepAt, valueAt, weightsAt } from "../../../../pages/components/stage_time.js";
+import { frameAt, isBetween, lastUpTo, momentAt, nextMoment, pace, positionOf, stepAt, valueAt, weightsAt } from "../../../../pages/components/stage_time.js";
 
 const near = (found, wanted) => assert.ok(Math.abs(found - wanted) < 1e-6, `${found} is not ${wanted}`);
 
@@ -26,6 +26,14 @@ test("what was known at a step is the newest before it", () => {
   assert.equal(valueAt({ steps: [5], values: [1] }, 4), null);
   assert.equal(momentAt([[5, "a"], [9, "b"]], 4), null);
   assert.deepEqual(momentAt([[5, "a"], [9, "b"]], 8.9), [5, "a"]);
+});
+
+test("a film stops at the next snapshot at which something happened", () => {
+  const [moments, steps] = [[[0, "a"], [9, "b"]], [0, 1, 9, 99]];
+  assert.equal(nextMoment(moments, steps, -1, 0), 0);
+  assert.equal(nextMoment(moments, steps, 0, 1.9), null);
+  assert.equal(nextMoment(moments, steps, 1.9, 2.3), 2);
+  assert.equal(nextMoment(moments, steps, 2, 3), null);
 });
 
 test("weights are a snapshot's own, and mixed between two", () => {
@@ -73,14 +81,17 @@ test("predictions are compared place by place", () => {
   assert.equal(verdicts("", "a"), "missing");
 });
 
-test("heads are as large as their room lets them be, and fit into it", () => {
-  [[1, 4, 690, 200], [2, 4, 690, 200], [6, 8, 690, 330], [1, 1, 300, 300], [12, 12, 690, 200]].forEach(([layers, heads, width, height]) => {
-    const { columns, cell, named } = arranged(layers, heads, width, height, 1);
-    const rows = columns > heads ? Math.ceil((layers * heads) / columns) : layers * Math.ceil(heads / columns);
-    assert.ok(columns <= heads || columns % heads === 0); // no row ends within a layer
-    assert.ok(columns * cell + (columns - 1) * 6 <= width || cell === 16);
-    assert.ok(rows * (cell + (named ? 41 : 16)) + (rows - 1) * 6 <= height || cell === 16);
+test("heads are as large as their room lets them be, fit into it, and carry their names", () => {
+  [[1, 4, 690, 200], [2, 4, 690, 200], [3, 4, 490, 240], [1, 1, 300, 300]].forEach(([layers, heads, width, height]) => {
+    [[0, 0], [61, 53]].forEach(([left, top]) => {
+      const { columns, cell, title, role, slot } = arranged(layers, heads, width, height, 1, [left, top]);
+      const rows = columns > heads ? Math.ceil((layers * heads) / columns) : layers * Math.ceil(heads / columns);
+      assert.ok(columns <= heads || columns % heads === 0); // no row ends within a layer
+      assert.ok(left + columns * slot + (columns - 1) * 6 <= width);
+      assert.ok(slot >= (title === 1 ? 92 : 48) || cell === slot);
+      assert.ok(rows * (top + cell + 16 * (title + role)) + (rows - 1) * 6 <= height || top || rows > 2);
+    });
   });
-  assert.ok(arranged(1, 4, 690, 200, 1).named);
-  assert.ok(!arranged(6, 8, 690, 330, 1).named);
+  const many = arranged(12, 12, 690, 200, 1); // more than fit, so they scroll
+  assert.ok(many.columns * many.slot + (many.columns - 1) * 6 <= 690 && many.cell >= 48 && many.title === 1);
 });
