@@ -38,19 +38,19 @@ def page() -> None:
     preset = drafts.preset_of(draft)
     settings = settings_of(drafts.family_of(draft.values), drafts.task_of(draft.values))
     by_path = {setting.path: setting for setting in settings}
+    if not checked.concerned <= set(play.PLAYED):
+        st.session_state[_ALL] = True
     with st.container(key="play"):
         left, right = st.columns([1, 3.4], gap="medium")
     with left:
         _presets(preset)
-        play.of_draft(checked, by_path)
+        play.of_draft(checked, by_path, says_problems=not st.session_state.get(_ALL))
     changes.strip(
         checked,
         by_path,
         threads=state.threads(),
         preset="" if preset is None else _(PRESETS[preset].label),
     )
-    if any(path not in play.PLAYED for path in checked.concerned):
-        st.session_state[_ALL] = True
     if st.toggle(_("All settings"), key=_ALL, persist_state="session"):
         _all(checked, settings, preset)
     is_preset = not drafts.differences(draft.values, draft.begun)

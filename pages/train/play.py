@@ -73,13 +73,18 @@ Values = tuple[drafts.Values, drafts.Values]
 """The present values of all settings, and those that the draft or the run began with."""
 
 
-def of_draft(checked_draft: Checked, settings: Mapping[str, Setting]) -> None:
-    """Draw the sliders of the draft."""
+def of_draft(
+    checked_draft: Checked, settings: Mapping[str, Setting], *, says_problems: bool
+) -> None:
+    """Draw the sliders of the draft. says_problems: also their problems."""
     draft = checked_draft.draft
     edition = "-".join(map(str, draft.edition))
     shown = [settings[path] for path in PLAYED if path in settings]
     values = draft.values, draft.begun
-    _grid(shown, values, f"play@{edition}", partial(_choose, draft.edition), checked_draft)
+    _grid(shown, values, f"play@{edition}", partial(_choose, draft.edition))
+    for path in PLAYED if says_problems else ():
+        for sentence in checked_draft.at(path):
+            controls.complaint(sentence)
 
 
 def _choose(edition: tuple[int, int, int], path: str, value: object) -> None:
@@ -169,20 +174,12 @@ def _wanted(run: Run) -> dict[str, Any]:
     return {path: value for path, value in wanted.items() if drafts.get(values, path) != value}
 
 
-def _grid(
-    settings: list[Setting],
-    values: Values,
-    key: str,
-    change: Change,
-    checked_draft: Checked | None = None,
-) -> None:
-    """Draw settings two in a row, with the problems of a draft below them."""
+def _grid(settings: list[Setting], values: Values, key: str, change: Change) -> None:
+    """Draw settings two in a row."""
     for start in range(0, len(settings), 2):
         for column, setting in zip(st.columns(2), settings[start : start + 2], strict=False):
             with column:
                 _control(setting, values, key, change)
-                for sentence in checked_draft.at(setting.path) if checked_draft else ():
-                    controls.complaint(sentence)
 
 
 def _control(setting: Setting, values: Values, key: str, change: Change) -> None:

@@ -42,9 +42,7 @@ def picture(experiment: Experiment | None) -> None:
         theme=state.theme(),
         title=_("Train"),
         on_step=explain,
-        codes={},
-        out=(),
-        on_knock=lambda _code: None,
+        knocks=None,
         key="train-model",
     )
     if (step := st.session_state.pop(_STEP, None)) is not None:
