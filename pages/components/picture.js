@@ -9,7 +9,7 @@ import { unpack } from "./packed.js";
 
 const MOVE = 380; // ms of a move of the camera
 const MARGIN = 26;
-const HIGH = [340, 560]; // pixels of the picture: as its own shape asks, within these
+const HIGH = [340, 620]; // pixels of the picture: as its own shape asks, within these
 const FAR = 400; // how far it can be zoomed in
 const LEAST = 0.6; // on a narrow screen the picture begins so large, at its left
 const NARROW = 640; // pixels of the picture; there the inspector stands below it
@@ -143,10 +143,12 @@ const openOf = (focus) => {
   return block ? `${lane} ${block}` : "";
 };
 
-// How large a picture so wide is drawn at first.
-const scaleOf = (state) => (wide) => {
+const mostHigh = () => Math.max(HIGH[0], Math.min(HIGH[1], window.innerHeight - 300));
+
+// How large a picture so wide and high is drawn at first.
+const scaleOf = (state) => (wide, high) => {
   const fit = ((state.root.clientWidth || 1000) - 16) / (wide + 12);
-  return state.root.clientWidth > NARROW ? fit : Math.max(LEAST, fit);
+  return Math.min((mostHigh() - 16) / high, state.root.clientWidth > NARROW ? fit : Math.max(LEAST, fit));
 };
 
 function relay(state, open) {
@@ -592,8 +594,8 @@ function resize(state) {
   const wide = state.root.clientWidth;
   if (!wide) return;
   relay(state, openOf(state.focus));
-  const k = scaleOf(state)(state.laid.w);
-  const high = Math.round(Math.max(HIGH[0], Math.min(HIGH[1], state.laid.h * k + 16, window.innerHeight - 150)));
+  const k = scaleOf(state)(state.laid.w, state.laid.h);
+  const high = Math.round(Math.max(HIGH[0], Math.min(mostHigh(), state.laid.h * k + 16)));
   if (!state.focus || !state.size || state.size.w !== wide) { // the height stays while a block is open
     state.root.style.setProperty("--high", `${high}px`);
     state.isSame = state.size?.w === wide && state.size?.h === high;

@@ -13,9 +13,19 @@ const WIDE = { Norm: 18 };
 
 export const isVectors = (stage) => stage.kind === "vectors";
 
-function headGrid(stage, high) {
+// The maps of a lane in so many columns that it fills a screen, and without a hole.
+function columnsOf(lane, isOnly) {
+  const attentions = lane.stages.filter((stage) => stage.kind === "heads");
+  if (!attentions.length) return 1;
+  const heads = attentions[0].shape[0];
+  const most = Math.min(Math.ceil(Math.sqrt(heads)), 0.4 + Math.sqrt(((isOnly ? 3 : 6) * heads) / attentions.length));
+  let columns = Math.max(1, Math.floor(most));
+  while (heads % columns) columns -= 1;
+  return columns;
+}
+
+function headGrid(stage, high, columns) {
   const [heads, rows, keys] = stage.shape;
-  const columns = heads === 1 ? 1 : heads <= 8 ? 2 : Math.ceil(Math.sqrt(heads));
   const lines = Math.ceil(heads / columns);
   const gap = 5;
   const mapHigh = Math.max(18, (high - gap * (lines - 1)) / lines);
@@ -23,12 +33,12 @@ function headGrid(stage, high) {
   return { columns, lines, gap, mapHigh, mapWide };
 }
 
-function widthOf(stage, high, isCompact, textWide) {
+function widthOf(stage, high, isCompact, textWide, inRow) {
   if (stage.kind === "tokens") return textWide;
   if (stage.kind === "image") return Math.min(high, 240);
   if (stage.kind === "answers") return stage.were.length ? 240 : 170;
   if (stage.kind === "heads") {
-    const { columns, gap, mapWide } = headGrid(stage, high);
+    const { columns, gap, mapWide } = headGrid(stage, high, inRow);
     return columns * mapWide + (columns - 1) * gap;
   }
   if (isCompact) return stage.isNorm ? 0 : 14;
@@ -36,10 +46,10 @@ function widthOf(stage, high, isCompact, textWide) {
 }
 
 // open: "lane block" of the block that is drawn whole, or "". measure: text -> its width. scaleOf: how
-// large a picture so wide is drawn at first; texts keep their size, so at small scale they need more room.
+// large a picture so wide and high is drawn at first; texts keep their size, so at small scale they need more room.
 export function layout(view, open, measure, scaleOf) {
   const once = place(view, open, measure, 1);
-  return place(view, open, measure, 1 / Math.min(1, scaleOf(once.w)));
+  return place(view, open, measure, 1 / Math.min(1, scaleOf(once.w, once.h)));
 }
 
 function place(view, open, measure, unit) {
@@ -55,11 +65,12 @@ function place(view, open, measure, unit) {
     const high = Math.max(n * row, isOnly ? 220 : 90);
     const textWide = unit * Math.min(110, 12 + Math.max(...lane.tokens.map((name) => measure(name)), 10));
     const count = Math.max(0, ...lane.stages.map((stage) => stage.block));
+    const inRow = columnsOf(lane, isOnly);
     let x = 0;
     let last = null;
     lane.stages.forEach((stage, place) => {
       const isCompact = stage.block > 0 && count > FULL_BLOCKS && open !== `${at} ${stage.block}`;
-      const w = widthOf(stage, high, isCompact, textWide);
+      const w = widthOf(stage, high, isCompact, textWide, inRow);
       const isFlow = stage.kind === "heads";
       if (last !== null && w > 0) {
         x += isFlow || last.stage.kind === "heads" ? (isCompact ? 16 : FLOW) : (isCompact ? 7 : GAP);
@@ -78,7 +89,7 @@ function place(view, open, measure, unit) {
       }
       const spot = { stage, lane: at, place, x, y, w, h, row, isCompact, grid: null };
       if (stage.kind === "heads") {
-        spot.grid = headGrid(stage, high);
+        spot.grid = headGrid(stage, high, inRow);
         spot.h = high;
       }
       if (stage.kind === "image") { spot.h = w; spot.y = top + Math.max(0, (n * row - w) / 2); }

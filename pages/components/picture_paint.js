@@ -5,6 +5,8 @@ import { mapAt, rowMiddle } from "./picture_layout.js";
 
 const MAX_CURVES = 60; // of one attention while no token is followed
 const SMALLEST = 11; // pixels of the smallest text
+// Of a text in a row so high: whole pixels, for each new size of a font costs time.
+const sizeIn = (pixels, most) => Math.max(SMALLEST, Math.min(most, Math.round(pixels * 0.8)));
 const LEGIBLE = SMALLEST + 0.5; // pixels of a row from which its text can be read
 const NUMBERS = 34; // pixels of a cell from which its number is written
 
@@ -90,6 +92,7 @@ function flows(context, state, spot, colour) {
   const head = state.focus?.spot === spot ? state.focus.head : null;
   const from = before.x + before.w;
   const to = after.x;
+  if (row === null && (spot.x - from) * state.camera.k < 10) return; // too short to be told apart
   context.strokeStyle = colour;
   const draw = (query, key, weight, width) => {
     context.globalAlpha = Math.min(1, weight) * (row === null ? 0.5 : 0.95);
@@ -179,6 +182,7 @@ function say(context, state, text, x, y, { size = 11, wide = Infinity, align = "
 const cuts = new Map(); // measuring a text takes longer than drawing it
 
 function cut(context, text, wide) {
+  if (widthOf(context, text) <= wide) return text;
   const key = `${context.font} ${Math.round(wide)} ${text}`;
   let shown = cuts.get(key);
   if (shown !== undefined) return shown;
@@ -218,7 +222,7 @@ function tokens(context, state, spot) {
     if (!isFollowed && !isNamed) return;
     context.fillStyle = state.ink;
     say(context, state, name, spot.x + spot.w - 4 / state.camera.k, spot.y + (row + 0.5) * spot.row, {
-      align: "right", wide: spot.w, bold: isFollowed, size: Math.max(SMALLEST, Math.min(13, pixels * 0.8)),
+      align: "right", wide: spot.w, bold: isFollowed, size: sizeIn(pixels, 13),
     });
   });
 }
@@ -255,7 +259,7 @@ function answers(context, state, spot) {
     }
     if (tall * camera.k < LEGIBLE) return;
     context.fillStyle = state.ink;
-    const size = Math.max(SMALLEST, Math.min(12, tall * camera.k * 0.72));
+    const size = sizeIn(tall * camera.k, 12);
     const was = before !== null && Math.abs(before - share) > 0.005 ? `  (${view.words.was} ${percent(before)})` : "";
     say(context, state, `${word}  ${percent(share)}${was}`, x + 4 / camera.k, y + tall / 2, { size, wide: wide * (isLone ? 1.3 : 1) });
   };
@@ -328,14 +332,14 @@ function heads(context, state, spot) {
     if (state.focus?.spot !== spot || tall < LEGIBLE) continue;
     context.fillStyle = state.ink;
     if (state.focus.head === head || n === 1) {
-      context.font = `${Math.max(SMALLEST, Math.min(12, tall * 0.8))}px ${state.font}`;
+      context.font = `${sizeIn(tall, 12)}px ${state.font}`;
       const strip = (Math.max(...queryTokens.slice(0, rows).map((name) => widthOf(context, name))) + 8) / camera.k;
       context.fillStyle = state.card; // the names stand over whatever is beside the map
       context.fillRect(map.x - strip, map.y, strip, map.h);
       context.fillStyle = state.ink;
-      queryTokens.slice(0, rows).forEach((name, row) => say(context, state, name, map.x - 4 / camera.k, map.y + ((row + 0.5) * map.h) / rows, { align: "right", size: Math.max(SMALLEST, Math.min(12, tall * 0.8)) }));
+      queryTokens.slice(0, rows).forEach((name, row) => say(context, state, name, map.x - 4 / camera.k, map.y + ((row + 0.5) * map.h) / rows, { align: "right", size: sizeIn(tall, 12) }));
       if (wide > 11) {
-        keyTokens.slice(0, keys).forEach((name, key) => say(context, state, name, map.x + ((key + 0.5) * map.w) / keys, map.y - 5 / camera.k, { tilt: -Math.PI / 4, size: Math.max(SMALLEST, Math.min(12, wide * 0.8)) }));
+        keyTokens.slice(0, keys).forEach((name, key) => say(context, state, name, map.x + ((key + 0.5) * map.w) / keys, map.y - 5 / camera.k, { tilt: -Math.PI / 4, size: sizeIn(wide, 12) }));
       }
       numbers(context, state, map.x, map.y, map.w, map.h, rows, keys, (row, key) => {
         const value = weightAt(stage, head, row, key);
@@ -406,11 +410,14 @@ export function paint(state) {
   }
   skips(context, state, state.soft);
   memory(context, state, view.ink.encoder);
-  laid.places.forEach((spot) => {
-    if (spot.stage.kind === "heads" && spot.w > 0) flows(context, state, spot, spot.stage.keys === spot.lane ? view.ink[view.lanes[spot.lane].name] : view.ink.cross);
+  const [left, right] = [camera.x, camera.x + size.w / camera.k];
+  const [top, bottom] = [camera.y, camera.y + size.h / camera.k];
+  const room = 60 * laid.unit; // of what is written and drawn around a part
+  const seen = laid.places.filter(({ x, y, w, h }) => w > 0 && x - room < right && x + w + room > left && y - room < bottom && y + h + room > top);
+  seen.forEach((spot) => {
+    if (spot.stage.kind === "heads") flows(context, state, spot, spot.stage.keys === spot.lane ? view.ink[view.lanes[spot.lane].name] : view.ink.cross);
   });
-  laid.places.forEach((spot) => {
-    if (spot.w === 0) return;
+  seen.forEach((spot) => {
     const { stage } = spot;
     if (stage.kind === "tokens") tokens(context, state, spot);
     else if (stage.kind === "answers") answers(context, state, spot);
@@ -445,20 +452,20 @@ function titles(context, state) {
   context.font = `${SMALLEST}px ${state.font}`;
   const taken = {}; // by lane and line, what is written so far, in pixels of the screen
   const write = (spot, text, lines) => {
-    const middle = (spot.x + spot.w / 2) * k;
     const half = widthOf(context, text) / 2 + 4;
+    const middle = Math.min((spot.x + spot.w / 2) * k, (laid.w + 6) * k - half + 4);
     const isFree = (line) => (taken[`${spot.lane} ${line}`] ?? []).every(([from, to]) => middle + half <= from || middle - half >= to);
     const line = lines.find(isFree);
     if (line === undefined) return undefined;
     (taken[`${spot.lane} ${line}`] ??= []).push([middle - half, middle + half]);
     const lane = laid.lanes[spot.lane];
-    say(context, state, text, spot.x + spot.w / 2, lane.y + lane.h + 7 + (9 + 12 * line) / k, { size: SMALLEST, align: "center" });
+    say(context, state, text, middle / k, lane.y + lane.h + 7 + (9 + 12 * line) / k, { size: SMALLEST, align: "center" });
     return line;
   };
-  const named = laid.places.filter((spot) => spot.w > 0 && spot.stage.kind !== "tokens");
+  const named = laid.places.filter((spot) => spot.w > 0 && spot.stage.kind !== "tokens" && (spot.x - camera.x + spot.w) * k > -200 && (spot.x - camera.x) * k < state.size.w + 200);
   const weight = (spot) => (spot.stage.kind === "heads" ? 0 : spot.stage.isNorm || spot.stage.skips >= 0 ? 2 : 1); // heads are named first
   const isWide = (spot) => spot.w * k > 9;
-  const lines = new Map([...named].sort((a, b) => weight(a) - weight(b)).filter(isWide).map((spot) => [spot, write(spot, spot.stage.title, [0, 1])]));
+  const lines = new Map([...named].sort((a, b) => weight(a) - weight(b)).filter(isWide).map((spot) => [spot, write(spot, spot.stage.title, [0, 1, 2])]));
   context.globalAlpha = 0.8;
   lines.forEach((line, spot) => { if (line !== undefined && spot.stage.kind !== "answers") write(spot, spot.stage.whole.join(" × "), [line + 1]); });
   context.globalAlpha = 1;

@@ -112,6 +112,7 @@ def test_the_picture_is_entered_by_keys_down_to_a_number_and_a_head_is_knocked_o
     tab.main.get_by_role("button", name="Knock out").click()
     expect(tab.page).to_have_url(re.compile(r"\bout=encoder\.1\.self\.1\b"))
     expect(tab.main.get_by_role("button", name="Put back")).to_be_visible()
+    expect(tab.main.get_by_text("of 10 answers change")).to_be_visible()
     after = model.evaluate(ANSWERS)
     assert after != before
 
@@ -141,4 +142,13 @@ def test_a_digit_is_drawn_in_the_picture_and_the_example_comes_back(open_tab: Op
     tab.main.get_by_role("button", name="Back to the example").click()
     expect(tab.main.get_by_text("Picture 1: 0")).to_be_visible()
     expect(tab.page).not_to_have_url(re.compile("walk-digit"))
+    assert toggle.evaluate(LIKELIEST) == example
+
+    slider = tab.main.get_by_role("slider", name="Weights of step")
+    slider.press("Home")
+    expect(tab.main.get_by_text("Weights of step 0.")).to_be_visible()
+    expect(tab.page).to_have_url(re.compile(r"\bweights=0\b"))
+    assert toggle.evaluate(LIKELIEST) != example
+    slider.press("End")
+    expect(tab.page).not_to_have_url(re.compile("weights="))
     assert toggle.evaluate(LIKELIEST) == example
