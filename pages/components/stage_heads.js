@@ -98,17 +98,24 @@ export function buildHeads(state) {
 
 function roam(state, event) {
   const { columns, buttons } = state.heads;
-  const by = { ArrowUp: -columns, ArrowDown: columns }[event.key];
+  const by = { ArrowUp: -columns, ArrowDown: columns, ArrowLeft: -1, ArrowRight: 1 }[event.key];
   const button = event.target.closest("button");
   if (!by || !button) return;
   event.preventDefault();
-  buttons[buttons.indexOf(button) + by]?.focus();
+  const next = buttons[buttons.indexOf(button) + by];
+  if (next) { stopAt(buttons, next); next.focus(); }
+}
+
+// Tab stops at one head; arrow keys move among them.
+function stopAt(buttons, stop) {
+  buttons.forEach((button) => { button.tabIndex = button === stop ? 0 : -1; });
 }
 
 // Beside the others, larger and with its words.
 function putFirst(state, number) {
   const { heads } = state;
   heads.first = number;
+  stopAt(heads.buttons, heads.buttons.find((button) => Number(button.dataset.number) === number) ?? heads.buttons[0]);
   heads.buttons.forEach((button) => button.setAttribute("aria-pressed", String(!heads.lead.hidden && Number(button.dataset.number) === number)));
   state.ask(true);
 }

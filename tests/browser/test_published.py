@@ -87,7 +87,7 @@ def test_a_run_is_published_watched_while_it_trains_and_taken_back(open_tab, ser
     tab.button("Start").click()
     tab.await_step(1)
     tab.from_menu("Publish")
-    panel = tab.page.get_by_role("dialog")
+    panel = tab.page.get_by_test_id("stDialog")
     panel.get_by_role("button", name="Publish", exact=True).click()
     url = panel.locator("code").text_content()
     (run,) = server.active()

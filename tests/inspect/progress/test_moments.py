@@ -68,13 +68,13 @@ def curved(store, *events, steps=(0, 100, 200)):
 
 def test_a_head_that_begins_to_align_is_named_with_its_share(store):
     found = attending(store, [even, even, even], [even, perfect, even])
-    assert "layer 1, head 2 now puts 100 % of its attention on the keys" in found[100]
+    assert "layer 1, head 2 now aligns: 100 % of its attention" in found[100]
     assert found[0] == "The weights are random."
 
 
 def test_heads_that_align_together_are_counted(store):
     found = attending(store, [even, even, even], [perfect, never, perfect])
-    assert "layer 1: 2 of 3 heads now put 100 % to 100 % of their attention" in found[100]
+    assert "layer 1: 2 of 3 heads now align, with 100 % to 100 % of their attention" in found[100]
 
 
 def test_heads_that_part_are_told_behind_that_one_aligns(store):

@@ -260,6 +260,7 @@ def _of_answers(probe: Probe, measured: _Measured) -> Iterator[_Event]:
     if len(right) == 1:
         item = probe.items[right[0]]
         name = str(item["label"]) if "label" in item else item.get("src_text") or item["tgt_text"]
+        name = name.removesuffix(".")
         sentence = N_("The first of the {n} examples is right: “{name}”.", n=n, name=name)
         yield _Event(3, frozenset({"right"}), sentence)
     elif len(right) == n:
