@@ -104,6 +104,7 @@ function moveTo(state, camera) {
 function zoomBy(state, factor, sx, sy) {
   const { camera } = state;
   const k = Math.max(whole(state).k * 0.8, Math.min(FAR, camera.k * factor));
+  if (factor > 1) state.canvas.style.touchAction = "none";
   state.camera = { k, x: camera.x + sx / camera.k - sx / k, y: camera.y + sy / camera.k - sy / k };
   redraw(state);
 }
@@ -482,7 +483,8 @@ function listen(state) {
     moved += Math.hypot(now[0] - before[0], now[1] - before[1]);
     if (moved < 5) return;
     state.tip.hidden = true;
-    state.camera = { ...state.camera, x: state.camera.x - (now[0] - before[0]) / state.camera.k, y: state.camera.y - (now[1] - before[1]) / state.camera.k };
+    const down = canvas.style.touchAction === "none" || event.pointerType === "mouse" ? now[1] - before[1] : 0; // else the page scrolls
+    state.camera = { ...state.camera, x: state.camera.x - (now[0] - before[0]) / state.camera.k, y: state.camera.y - down / state.camera.k };
       redraw(state);
   });
   const up = (event) => {
