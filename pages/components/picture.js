@@ -512,6 +512,7 @@ function listen(state) {
 }
 
 function press(state, event) {
+  if (event.key === "Delete") { state.inspector.querySelector(".knock")?.click(); return; }
   const next = KEYS[event.key]?.(state);
   if (next === undefined) return;
   event.preventDefault();

@@ -207,7 +207,9 @@ def _lane_title(name: str) -> str:
 
 def _words() -> dict[str, str]:
     return {
-        "picture": _("The model at work. Arrow keys move, Enter zooms in, Escape zooms out."),
+        "picture": _(
+            "The model at work. Arrows move, Enter zooms in, Escape zooms out, Delete knocks out."
+        ),
         "whole": _("Whole model"),
         "block": _("Block {n}"),
         "head": _("Head {n}"),
