@@ -200,6 +200,7 @@ const widths = new Map();
 
 function widthOf(context, text) {
   const key = `${context.font} ${text}`;
+  if (widths.size > 5000) widths.clear();
   if (!widths.has(key)) widths.set(key, context.measureText(text).width);
   return widths.get(key);
 }
