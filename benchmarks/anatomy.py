@@ -202,6 +202,8 @@ def _alone(rounds: int) -> Table:
 def _model(label: str) -> Act:
     def act(page: Page) -> None:
         box = page.get_by_role("combobox", name="Which model")
+        if not box.is_visible():
+            page.get_by_role("button", name="Change").first.click()
         box.click()
         box.fill(label)  # the list is long, and only what is in sight of it is drawn
         page.get_by_role("option", name=label, exact=True).click()

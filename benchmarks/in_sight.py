@@ -54,7 +54,16 @@ PARTS = {
     },
 }
 """The named parts of each page, by where they stand; the first that is drawn counts."""
-SUBJECTS: dict[str, str] = {}
+SUBJECTS = {
+    "runs": "[class*=st-key-run-]",
+    "translate": ".desk",
+    "knockouts": ".board",
+    "experiments": "[data-testid=stForm], .live-figure",
+    "own-data": "img",
+    "words": ".tfm-tokens",
+    "gpt": ".tfm-gpt",
+    "speed": "[data-testid=stForm], .live-figure",
+}
 """What a page is about, where it is not the first large figure, picture, map or table on it."""
 _ANY_SUBJECT = "canvas, svg, figure, table, img, [role=img], [role=grid]"
 _SETTLE = 2000  # ms
@@ -121,7 +130,7 @@ _SUBJECT = """(selector) => {
         return part === page;
     };
     const [part] = deep(selector).filter(isOfPage).map((one) => one.getBoundingClientRect())
-        .filter(({ width, height }) => width >= 100 && height >= 60)
+        .filter(({ width, height }) => width >= 100 && height >= 24)
         .sort((one, other) => one.top - other.top);
     if (!part) return 'absent';
     const seen = Math.min(part.bottom, innerHeight) - Math.max(part.top, 0);

@@ -11,6 +11,7 @@ from pages.ui import show, state
 from pages.ui.settings import controls, drafts, model_choice
 from pages.ui.settings.fields import settings_of
 from pages.ui.settings.model_choice import Chosen
+from pages.ui.typed import escape
 from tfm_core.facts.compute import macs
 
 _EDITOR = "build-editor"
@@ -25,7 +26,8 @@ def facts(chosen: Chosen) -> None:
         chosen.model, chosen.shape, src_len=architecture.src_len, tgt_len=architecture.tgt_len
     )
     size = _(
-        "**{n}** parameters · {example}: **{macs}** multiply-accumulates",
+        "**{label}** · **{n}** parameters · {example}: **{macs}** multiply-accumulates",
+        label=escape(chosen.label),
         n=f"{total:,}",
         macs=show.count(sum(work.values())),
         example=example_size(chosen),
@@ -59,8 +61,9 @@ def editor(chosen: Chosen) -> None:
 
 
 show.header("build")
-chosen = model_choice.chosen(is_edited=True)
-facts(chosen)
+chosen, place, _choices = model_choice.line("build", is_edited=True)
+with place:
+    facts(chosen)
 if chosen.name == model_choice.DRAFT:
     editor(chosen)
 diagram.view(chosen)

@@ -9,12 +9,11 @@ from pages.ui import show
 from pages.ui.settings import model_choice
 
 show.header("parameters")
-left, right = st.columns(2)
-with left:
-    chosen = model_choice.chosen()
-with right:
-    other = model_choice.compared()
-table.metrics(chosen)
+chosen, place, choices = model_choice.line("parameters")
+with choices:
+    other = model_choice.compared(place)
+with place:
+    table.metrics(chosen)
 if other is not None:
     table.compare(chosen, other)
 counts, compute, weights, activation = st.tabs(  # only what is open is computed and drawn

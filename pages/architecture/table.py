@@ -25,7 +25,12 @@ from tfm_core.runs.run import Run
 def metrics(chosen: Chosen) -> None:
     architecture = chosen.architecture
     total = parameter_table(chosen.model, chosen.shape).total
-    size = _("**{n}** parameters, {size} in fp32", n=f"{total:,}", size=show.size(4 * total))
+    size = _(
+        "**{label}** · **{n}** parameters, {size} in fp32",
+        label=escape(chosen.label),
+        n=f"{total:,}",
+        size=show.size(4 * total),
+    )
     published(architecture, size, total)
 
 

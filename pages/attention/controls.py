@@ -13,8 +13,10 @@ from pages.attention import selection_link
 from pages.attention.selection_link import MISTAKES, OWN, Offer, Selection
 from pages.components.pickers import Thumbnail, thumbnails
 from pages.i18n import _
+from pages.ui.fact_line import fact_line
 from pages.ui.model.task_panels import example_name
-from pages.ui.runs import run_words
+from pages.ui.runs import run_words, shown_run
+from pages.ui.settings import glosses
 from tfm_core.inspect.attention.head_labels import first_heads
 from tfm_core.probe.labels import KINDS, axes, kinds_of, modules_by_kind
 from tfm_core.probe.types import Probe
@@ -97,36 +99,67 @@ def kind_picker(run: Run, selection: Selection, offer: Offer) -> None:
             layer, head = offer.first_head(kind)
             chosen.choose(run.id, kind=kind, layer=layer, head=head)
 
-        segments(
-            _("Attention"), names, selection.kind, "kind", picked, label_visibility="collapsed"
+        segments(_("Attention"), names, selection.kind, "kind", picked)
+
+
+def line(run: Run, probe: Probe, selection: Selection, offer: Offer) -> float | None:
+    """Say what is shown, and offer to change it; return the weight of the darkest colour.
+
+    None is the largest weight of each map.
+    """
+    if probe.images is not None:
+        example_picker(run, probe, selection)
+    with st.container(width="stretch"):
+        facts, choices = fact_line("attention")
+    facts.caption(
+        shown_run.facts_of(
+            run,
+            _input(selection),
+            _(kinds_of(run.experiment)[selection.kind].label),
         )
+    )
+    with choices:
+        shown_run.unchosen_caption(run)
+        source_picker(run, selection)
+        if probe.images is None:
+            example_picker(run, probe, selection)
+        kind_picker(run, selection, offer)
+        is_full = _looks(run, probe, selection)
+        glosses.switch(run.experiment, key="attention-glosses")
+    return 1.0 if is_full else None
 
 
-def looks(run: Run, probe: Probe, selection: Selection) -> bool:
+def _input(selection: Selection) -> str:
+    """Return what is read, in two words."""
+    if selection.example is not None:
+        return _("example {n}", n=selection.example + 1)
+    return _("a mistake") if selection.source == MISTAKES else _("your own")
+
+
+def _looks(run: Run, probe: Probe, selection: Selection) -> bool:
     """Choose how maps are drawn; return whether the darkest colour is a weight of 1."""
     kind = kinds_of(run.experiment)[selection.kind]
-    with st.popover(_("View"), icon=":material/tune:"):
-        st.markdown(f"**{_(kind.label)}.** {_(kind.help)}")
-        is_full = _full_scale(selection.kind)
-        if kind.written:
-            by = selection.rows or ("written" if kind.is_named_by_written else "read")
-            segments(
-                _("Name rows by"),
-                {"written": _("the token written"), "read": _("the token read")},
-                by,
-                "rows",
-                lambda rows: chosen.choose(run.id, rows=rows),
-                _("Each row reads one token and writes the next."),
-            )
-        if selection.kind == "patches":
-            segments(
-                _("Small maps"),
-                {"picture": _("over the picture"), "matrix": _("patch by patch")},
-                selection.small,
-                "small",
-                lambda small: chosen.choose(run.id, small=small),
-            )
-        run_words.attended_caption(run, probe)
+    st.markdown(f"**{_(kind.label)}.** {_(kind.help)}")
+    is_full = _full_scale(selection.kind)
+    if kind.written:
+        by = selection.rows or ("written" if kind.is_named_by_written else "read")
+        segments(
+            _("Name rows by"),
+            {"written": _("the token written"), "read": _("the token read")},
+            by,
+            "rows",
+            lambda rows: chosen.choose(run.id, rows=rows),
+            _("Each row reads one token and writes the next."),
+        )
+    if selection.kind == "patches":
+        segments(
+            _("Small maps"),
+            {"picture": _("over the picture"), "matrix": _("patch by patch")},
+            selection.small,
+            "small",
+            lambda small: chosen.choose(run.id, small=small),
+        )
+    run_words.attended_caption(run, probe)
     return is_full
 
 
@@ -243,7 +276,6 @@ def source_picker(run: Run, selection: Selection) -> None:
         "source",
         lambda source: _to_source(run, source),
         _("Examples and mistakes are unseen in training."),
-        label_visibility="collapsed",
     )
 
 
@@ -274,8 +306,6 @@ def example_picker(run: Run, probe: Probe, selection: Selection) -> None:
         format_func=lambda index: example_name(run.experiment, probe.items[index], index + 1),
         key=key,
         on_change=lambda: _to_example(run, st.session_state[key]),
-        label_visibility="collapsed",
-        width=320,
     )
 
 

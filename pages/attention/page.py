@@ -27,7 +27,6 @@ from pages.ui.address import view_link
 from pages.ui.model import answer, walk_steps
 from pages.ui.navigation import page_table
 from pages.ui.runs import runs_access, shown_run
-from pages.ui.settings import glosses
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
@@ -72,15 +71,10 @@ def _view(run: Run, was_live: bool) -> None:
         chosen, problems = selection.current(run.id, offer)
     for sentence in problems:
         view_link.warn(sentence)
-    shown_run.unchosen_caption(run)
     with st.container(
         key="attention-controls", horizontal=True, vertical_alignment="center", gap="small"
     ):
-        controls.source_picker(run, chosen)
-        controls.example_picker(run, probe, chosen)
-        controls.kind_picker(run, chosen, offer)
-        top = 1.0 if controls.looks(run, probe, chosen) else None
-        glosses.switch(run.experiment, key="attention-glosses")
+        top = controls.line(run, probe, chosen, offer)
     film = place = None
     if chosen.example is not None:
         film, example = _of_run(run, probe, chosen, offer, is_live=is_live)

@@ -10,6 +10,7 @@ from pages.before.maps import FIGURES, LABELS, SHORT
 from pages.i18n import _, paragraph
 from pages.ui import show, state
 from pages.ui.accounts import visitors
+from pages.ui.fact_line import fact_line, joined
 from pages.ui.runs import comparison, run_actions, runs_access, shown_run
 from tfm_core.config import TEXT_TASKS, TextTaskConfig
 from tfm_core.inspect.attention import rnn_attention
@@ -23,21 +24,29 @@ _CONTEST = "before-contest"
 
 
 def view() -> None:
-    _controls()
+    task, steps, seed = _controls()
     contests = rnn_attention.contests(visitors.at_hand())
-    if not contests:
-        st.info(_("Nothing to compare yet: train all three."), icon=":material/info:")
+    contest = comparison.choose_group(contests, _name, key=_CONTEST) if contests else None
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if contest is None:
+            st.info(_("Nothing to compare yet: train all three."), icon=":material/info:")
+        else:
+            shown_run.recorded_comparison_note(contest.runs.values())
+        if st.button(
+            _("Train all three"), type="primary", icon=":material/play_arrow:", key="before-train"
+        ):
+            _start(task, steps, seed)
+    if contest is None:
         return
-    contest = comparison.choose_group(contests, _name, key=_CONTEST)
-    shown_run.recorded_comparison_note(contest.runs.values())
     is_live = comparison.is_live(contest.runs.values())
     st.fragment(_draw, run_every=comparison.TICK if is_live else None)(contest, is_live)
 
 
-def _controls() -> None:
+def _controls() -> tuple[str, int, int]:
+    """Ask for what all three are trained on; return the task, the steps and the seed."""
     names = rnn_attention.tasks()
-    columns = st.columns([3, 3, 1, 2], vertical_alignment="bottom")
-    with columns[0]:
+    facts, choices = fact_line("before")
+    with choices:
         task = st.selectbox(
             _("Task"),
             names,
@@ -45,21 +54,15 @@ def _controls() -> None:
             key="before-task",
             help=_("All learn from the same batches in order."),
         )
-    with columns[1]:
         steps = st.slider(_("Steps per run"), 100, 3000, FIRST_STEPS, step=100,
                           key="before-steps",
                           help=_("Batches of 64 pairs."))  # fmt: skip
-    with columns[2]:
-        seed = st.number_input(_("Seed"), 0, 999, 0, key="before-seed")
-    with columns[3]:
-        if st.button(
-            _("Train all three"),
-            type="primary",
-            icon=":material/play_arrow:",
-            key="before-train",
-            width="stretch",
-        ):
-            _start(task or names[0], steps, int(seed))
+        seed = int(st.number_input(_("Seed"), 0, 999, 0, key="before-seed"))
+    task = task or names[0]
+    label = f"**{_(TEXT_TASKS[task].label)}**"
+    length = _("{n} steps", n=f"{steps:,}")
+    facts.caption(joined(label, length, _("seed {seed}", seed=seed)))
+    return task, steps, seed
 
 
 def _start(task: str, steps: int, seed: int) -> None:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui.accounts import visitors
+from pages.ui.fact_line import fact_line
 from pages.ui.navigation import page_table
 from pages.ui.runs import run_actions, shown_run
 from pages.ui.typed import escape
@@ -21,29 +22,26 @@ def pick() -> Run | None:
     if not runs:
         _none()
         return None
-    left, right = st.columns([3, 2], vertical_alignment="bottom")
-    with left:
+    facts, choices = fact_line("captions")
+    with choices:
         picked = shown_run.choose_run(
             _("Model"),
             runs,
             key="captions-run",
-            describe=_name,
+            describe=lambda run: f"{run.meta.name} · {_learned(run)}",
             about=_("Runs with saved weights."),
         )
-    with right:
         _other_language(runs)
-    shown_run.recorded_note(picked, key="captions")
+        shown_run.recorded_note(picked, key="captions")
+    step = _("step {step}", step=f"{picked.status.step:,}")
+    facts.caption(shown_run.facts_of(picked, _learned(picked), step))
     return picked
 
 
-def _name(run: Run) -> str:
+def _learned(run: Run) -> str:
     task = run.experiment.task_as(CaptionTaskConfig)
-    return _(
-        "{name} · {language}, {n} digits",
-        name=run.meta.name,
-        language=_(LANGUAGES[task.language].label),
-        n=task.n_digits,
-    )
+    language = _(LANGUAGES[task.language].label)
+    return _("{language}, {n} digits", language=language, n=task.n_digits)
 
 
 def _other_language(runs: list[Run]) -> None:

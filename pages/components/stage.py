@@ -46,7 +46,8 @@ class Mark:
 class Moving:
     """What changes at each update: curves, progress, events.
 
-    begins: steps at which something went wrong, each with a word or two. now: the newest step.
+    begins: steps at which something went wrong, each with a word or two; turns: the same where a
+    setting was changed. now: the newest step.
     total: the last step. is_live: it is still training. moments: step and sentence, ascending.
     """
 
@@ -58,6 +59,7 @@ class Moving:
     has_wholes: bool
     moments: Sequence[tuple[int, str]] = ()
     begins: Sequence[tuple[int, str]] = ()
+    turns: Sequence[tuple[int, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,7 @@ def told(moving: Moving, *, name: str) -> dict[str, Any]:
         ],
         "marks": [asdict(mark) for mark in moving.marks],
         "begins": list(moving.begins),
+        "turns": list(moving.turns),
         "ill": COLOURS["wrong"],
         "known": _known(moving),
         "grey": COLOURS["chance"],

@@ -7,6 +7,7 @@ import streamlit as st
 from pages.draw.board import board
 from pages.i18n import _
 from pages.ui import show
+from pages.ui.fact_line import fact_line
 from pages.ui.navigation import page_table
 from pages.ui.runs import run_actions, run_words, shown_run
 from pages.ui.typed import escape
@@ -32,10 +33,14 @@ def page() -> None:
 def _which(run: Run) -> None:
     """Say which run reads, and why it is not the current one."""
     current = shown_run.current_run()
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        words = _("Read by **{name}**", name=escape(run.meta.name))
-        st.markdown(f"{words} {run_words.badge(run.status)}", width="content")
-        shown_run.recorded_note(run, key="draw")
+    words = _("Read by **{name}**", name=escape(run.meta.name))
+    if run.meta.recorded:
+        facts, choices = fact_line("draw")
+        facts.caption(f"{shown_run.origin_badge(run)} {words}")
+        with choices:
+            shown_run.recorded_note(run, key="draw")
+    else:
+        st.caption(f"{words} {run_words.badge(run.status)}")
     if current is None or current.id == run.id:
         return
     name = escape(current.meta.name)

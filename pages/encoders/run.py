@@ -11,6 +11,7 @@ import streamlit as st
 from pages.i18n import N_, _
 from pages.ui import state
 from pages.ui.address import parameters, view_link
+from pages.ui.fact_line import fact_line
 from pages.ui.navigation import page_table
 from pages.ui.runs import run_actions, run_time, run_words, shown_run
 from pages.ui.typed import escape
@@ -53,7 +54,11 @@ def show_with(
             _train(preset)
         return
     is_live = run.status.is_active
-    shown_run.recorded_note(run, key=f"encoders-{preset}")
+    if run.meta.recorded:
+        facts, choices = fact_line(f"encoders-{preset}")
+        facts.caption(shown_run.facts_of(run, _("step {step}", step=f"{run.status.step:,}")))
+        with choices:
+            shown_run.recorded_note(run, key=f"encoders-{preset}")
     st.fragment(_look, run_every=TICK if is_live else None)(run, draw, is_live, preset)
 
 

@@ -24,11 +24,10 @@ _MAX = 6000  # characters
 def part(run: Run) -> None:
     key = f"gpt-read-{run.id}"
     st.session_state.setdefault(key, example_text(run))
-    text = st.text_area(_("Text"), key=key, height=140, help=_("At first an unseen passage."))
+    text = st.text_area(_("Text"), key=key, height=68, help=_("At first an unseen passage."))
     reading = _read(str(run.folder), trained.checkpoint_mark(run), typed.within(text, _MAX), run)
     sentence_field.mark_unknown(text_task(run.experiment.task_as(CorpusTaskConfig)), text)
     unit = run.experiment.task_as(CorpusTaskConfig).unit
-    _figures(reading, unit)
     n = len(reading.tokens)
     key = f"gpt-read-token-{run.id}-{n}"
     st.session_state.setdefault(key, int(reading.nats.argmax()) + 1)
@@ -44,6 +43,7 @@ def part(run: Run) -> None:
             help=_("Framed in the text; at first the most surprising."),
         )
     _guesses(reading, picked)
+    _figures(reading, unit)
 
 
 def _figures(reading: Surprisals, unit: str) -> None:

@@ -9,6 +9,7 @@ from pages.i18n import N_, _
 from pages.ui import state
 from pages.ui.accounts import visitors
 from pages.ui.address import parameters, view_link
+from pages.ui.fact_line import fact_line
 from pages.ui.runs import shown_run
 from tfm_core.runs.run import Run
 
@@ -73,14 +74,18 @@ def with_run(needs: Needs, part: Callable[[Run], None]) -> None:
     if not able:
         shown_run.preset_buttons(needs.sentence, needs.presets, key="gpt-train")
         return
-    run = shown_run.choose_run(
-        _("Model"),
-        able,
-        key=f"gpt-run-{needs.name}",
-        describe=_name,
-        about=_("Fitting runs, newest first."),
-    )
-    shown_run.recorded_note(run, key=f"gpt-{needs.name}")
+    facts, choices = fact_line(f"gpt-{needs.name}")
+    with choices:
+        run = shown_run.choose_run(
+            _("Model"),
+            able,
+            key=f"gpt-run-{needs.name}",
+            describe=_name,
+            about=_("Fitting runs, newest first."),
+        )
+        shown_run.recorded_note(run, key=f"gpt-{needs.name}")
+    step, task = f"{run.status.step:,}", _(run.experiment.task.facts.label)
+    facts.caption(shown_run.facts_of(run, task, _("step {step}", step=step)))
     part(run)
 
 

@@ -14,9 +14,10 @@ from pages.knockouts.board import signed
 from pages.knockouts.link import ALL, EXAMPLE, HOW
 from pages.ui import show
 from pages.ui.address import view_link
+from pages.ui.fact_line import fact_line
 from pages.ui.model.task_panels import example_name
 from pages.ui.navigation import page_table
-from pages.ui.typed import escape
+from pages.ui.runs import shown_run
 from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
 from tfm_core.inspect.knockouts import measure
 from tfm_core.inspect.knockouts.measure import Replacement, Score
@@ -60,7 +61,6 @@ def scores(run: Run, off: Sequence[KnockedPart], measurement: Measurement) -> No
     st.caption(
         paragraph(
             "knockouts/baseline",
-            name=escape(run.meta.name),
             n=f"{before.n:,}",
             all=f"{measure.n_validation(run):,}",
             step=f"{model_of(run)[1]:,}",
@@ -169,11 +169,15 @@ def controls(run: Run, probe: Probe) -> Measurement:
     """Choose the example, what replaces the output of a part, and how many examples to measure."""
     n_first, n_most = measure.n_first(run), measure.n_most(run)
     count = len(probe.items)
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+    facts, choices = fact_line("knockouts")
+    problems = st.container()
+    with choices:
         problem = view_link.receive(EXAMPLE)
         st.session_state[EXAMPLE.key] = min(int(st.session_state[EXAMPLE.key]), count - 1)
         index = _example(run, probe)
-        how = view_link.choice(_("Replace by"), HOW, help=paragraph("knockouts/zero-or-mean"))
+        how = view_link.choice(
+            _("Replace by"), HOW, help=paragraph("knockouts/zero-or-mean"), problems=problems
+        )
         if n_most > n_first:
             problem = problem or view_link.receive(ALL)
             st.toggle(
@@ -181,10 +185,14 @@ def controls(run: Run, probe: Probe) -> Measurement:
                 key=ALL.key,
                 help=_("Off: the first {n}.", n=n_first),
             )
+        shown_run.recorded_note(run, key="knockouts")
+    with problems:
         view_link.warn(problem)
     view_link.say(EXAMPLE, index)
     is_all = n_most > n_first and bool(st.session_state[ALL.key])
     view_link.say(ALL, is_all)
+    replaced = _("replaced by its mean") if how == "mean" else _("replaced by zero")
+    facts.caption(shown_run.facts_of(run, _("example {n}", n=index + 1), replaced))
     return Measurement(
         how="mean" if how == "mean" else "zero",
         n=n_most if is_all else n_first,
@@ -202,8 +210,6 @@ def _example(run: Run, probe: Probe) -> int:
             range(len(probe.items)),
             format_func=lambda i: example_name(run.experiment, probe.items[i], i + 1),
             key=EXAMPLE.key,
-            label_visibility="collapsed",
-            width=360,
         )
     index = int(st.session_state[EXAMPLE.key])
     pictures = zip(probe.images, probe.items, strict=True)

@@ -65,7 +65,6 @@ def _draw(run: Run) -> None:
         heads.table(run, off, measurement, importances)
     else:
         heads.pruning(run, measurement)
-    shown_run.recorded_note(run, key="knockouts")
     if is_next and not importances:  # what is above is visible meanwhile
         heads.measured_heads(run, measurement, bar)
         state.enqueue("heads", question)

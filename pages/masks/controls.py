@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.i18n import _
 from pages.masks.link import MASK
@@ -50,13 +51,13 @@ def kind() -> str:
     return chosen
 
 
-def choice(chosen: str) -> MaskChoice:
-    """Ask for tokens and sizes. Raises ValueError, in a sentence, for what cannot be read."""
-    run = _run()
-    left, right = st.columns([3, 2], vertical_alignment="bottom")
-    with left:
-        text = _text(run, chosen)
-    with right:
+def choice(chosen: str, choices: DeltaGenerator) -> MaskChoice:
+    """Ask for tokens and sizes. Raises ValueError, in a sentence, for what cannot be read.
+
+    choices: the place of what few change.
+    """
+    with choices:
+        run = _run()
         n_pad = st.slider(
             _("Padding tokens at the end"),
             0,
@@ -65,6 +66,7 @@ def choice(chosen: str) -> MaskChoice:
             key=f"{_PAD}-{chosen}",
             persist_state="session",
         )
+    text = _text(run, chosen)
     tokens, note, is_run = _tokens(run, typed.within(text, MAX_TEXT), chosen)
     tokens, segments = lab.segments_of(tokens)
     if chosen != "packed" and segments[-1]:
@@ -85,28 +87,29 @@ def choice(chosen: str) -> MaskChoice:
     )
 
 
-def projected(choice: MaskChoice) -> Projected:
+def projected(choice: MaskChoice, facts: DeltaGenerator, choices: DeltaGenerator) -> Projected:
     """Return scores of the current run's model where it can read the tokens, else seeded ones.
 
-    Says on the page where they come from.
+    facts: where the page says where they come from; choices: the place of what few change.
     """
     why = choice.note
     if choice.run is not None:
         try:
-            location = _location(choice.run, choice.kind)
+            with choices:
+                location = _location(choice.run, choice.kind)
             if location is not None:
                 made = scores.of_run(choice.run, choice.kind, choice.tokens, choice.other, location)
                 words = _("Real projections: {origin}.", origin=typed.escape(_(made.origin)))
                 if scores.reads_target(choice.run, choice.kind):
                     source = typed.escape(" ".join(choice.other))
                     words += " " + _("The tokens are its answer to “{source}”.", source=source)
-                st.caption(f"{words} {choice.note}")
+                facts.caption(f"{words} {choice.note}")
                 return made
         except ValueError as error:
             why = _("Not from the current run: {why}", why=typed.escape(_(error)))
     query = ("<bos>", *choice.other) if choice.kind == "cross" else choice.tokens
     made = lab.seeded(query, choice.tokens)
-    st.caption(f"{_('Scores from random embeddings, untrained.')} {why}")
+    facts.caption(f"{_('Scores from random embeddings, untrained.')} {why}")
     return made
 
 

@@ -8,6 +8,7 @@ from pages.i18n import N_, _
 from pages.masks import controls, lab, traps
 from pages.masks.controls import MaskChoice
 from pages.ui import show
+from pages.ui.fact_line import fact_line
 from pages.ui.state import body
 from tfm_core.inspect.masks.lab import Projected
 
@@ -28,13 +29,14 @@ def page() -> None:
 
 def _choose() -> None:
     kind = controls.kind()
+    facts, choices = fact_line("masks")
     try:
-        choice = controls.choice(kind)
+        choice = controls.choice(kind, choices)
     except ValueError as error:
         show.problem(error)
         return
     # a fragment: a click on the mask draws only what it changes
-    st.fragment(_lab)(choice, controls.projected(choice))
+    st.fragment(_lab)(choice, controls.projected(choice, facts, choices))
 
 
 def _lab(choice: MaskChoice, projected: Projected) -> None:

@@ -26,11 +26,11 @@ def page() -> None:
     kind = view_link.choice(_("Data"), KIND, is_labelled=False)
     view = VIEWS[kind]
     own = state.shown_set(shelf.sets(kind))
-    left, right = st.columns([2, 5], gap="medium")
-    with left:
+    left, right = st.columns([5, 2], gap="medium")
+    with right:  # drawn first: what is added is shown on the left
         draft = view.add(kind)
         shelf.rows(kind, None if draft is not None else own)
-    with right:
+    with left:
         if draft is not None:
             view.preview(draft)
         elif own is not None and own.problem is not None:

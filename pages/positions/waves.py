@@ -81,7 +81,6 @@ def view() -> None:
         chosen_base = base("waves")
     with third:
         n = length("waves")
-    _formula(d_model, chosen_base)
     table = tables.sinusoidal_table(n, d_model, chosen_base)
     left, right = st.columns(2)
     with left:
@@ -98,6 +97,7 @@ def view() -> None:
             _("Pairs far above the line barely move."),
             key="positions-wavelengths",
         )
+    _formula(d_model, chosen_base)
     _row(table)
     show.code(tables.source_of("positions:sinusoidal"))
 

@@ -35,11 +35,9 @@ class SpeedView(ModelView):
 
 def pick() -> BenchmarkRequest | None:
     """Draw the choices; return None, with a message, if nothing can be measured."""
-    left, right = st.columns(2)
-    with left:
-        chosen = model_choice.chosen(is_trained=True)
-    with right:
-        name = _compare()
+    name = _compare()
+    chosen, facts, _choices = model_choice.line("speed", is_trained=True)
+    facts.caption(_("On **{model}**", model=escape(chosen.label)))
     if chosen.experiment is None:
         st.info(
             _("A published model has only shapes. Choose another model."),

@@ -27,9 +27,9 @@ def page() -> None:
         if result.guessed(request.name, report):
             result.result(report)
     elif speed_state.requested() is None:
-        if is_offered:
-            st.caption(_("Nothing measured yet for this model."))
         record = recorded(request.name)
+        if is_offered and record is None:
+            st.caption(_("Nothing measured yet for this model."))
         if record is not None and result.guessed(request.name, record.report):
             result.recorded_result(record)
     result.code(request.name)

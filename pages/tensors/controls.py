@@ -11,6 +11,7 @@ from pages.tensors.link import OPERATION, OWN, PARAMETERS, elsewhere, key_of
 from pages.ui import typed
 from pages.ui.address import view_link
 from pages.ui.address.parameters import Choice, Text
+from pages.ui.fact_line import fact_line, joined
 from tfm_core.inspect.tensors import text
 from tfm_core.inspect.tensors.mistakes import MISTAKES, RefusedCall
 from tfm_core.inspect.tensors.operations import OPERATIONS, Argument, TensorOperation, Values
@@ -70,18 +71,22 @@ def _shape(chosen: TensorOperation, name: str, label: str) -> str:
 
 
 def _source(chosen: TensorOperation) -> InputSpec:
-    left, right = st.columns(2)
-    with left:
-        shape = text.shape_of(_shape(chosen, "shape", _("Shape of x")))
-    with right:
+    facts, choices = fact_line("tensors")
+    problems = st.container()
+    shape = text.shape_of(_shape(chosen, "shape", _("Shape of x")))
+    offered = {name: _named(chosen, name) for name in ("prepared", "content", "dtype")}
+    with choices:
         prepared = view_link.listed(
             _("x is then"),
-            _named(chosen, "prepared"),
+            offered["prepared"],
             help=_("A transposed or sliced tensor reads its memory in another order."),
+            problems=problems,
         )
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        content = view_link.choice(_("Content"), _named(chosen, "content"))
-        dtype = view_link.choice(_("Type"), _named(chosen, "dtype"))
+        content = view_link.choice(_("Content"), offered["content"], problems=problems)
+        dtype = view_link.choice(_("Type"), offered["dtype"], problems=problems)
+    picked = {"prepared": prepared, "content": content, "dtype": dtype}
+    labels = [_(offered[name].labels.get(value, value)) for name, value in picked.items()]
+    facts.caption(joined(_("x: {how}", how=labels[0]), *labels[1:]))
     numbers = _numbers(chosen, shape) if content == OWN else None
     whole: Dtype = "int64" if dtype == "int64" else "float32"
     if whole == "int64" and numbers is not None and any(n != int(n) for n in numbers):

@@ -14,25 +14,23 @@ def page() -> None:
     """Show one operation on a tensor of the user's, and the mistakes that are worth seeing."""
     show.header("tensors")
     operation = controls.operation()
-    controls_column, seen_code = st.columns(2, gap="medium")
+    given, seen_code = st.columns(2, gap="medium")
     try:
-        with controls_column, st.container(border=True):
+        with given:
             source, values, second = controls.inputs(operation)
         result = sight(operation.name, source, values, second)
     except ValueError as error:
-        with controls_column:
+        with given:
             show.problem(error)
-        with seen_code:
-            tensors_sight.used(operation)
-            controls.own_mistakes(operation)
     else:
         with seen_code:
-            tensors_sight.code(result)
-            controls.own_mistakes(operation)
+            st.code(result.code, language="python", wrap_lines=True)
         if result.after is None:
             tensors_sight.refused(result)
         else:
             tensors_sight.result(result)
+    tensors_sight.used(operation)
+    controls.own_mistakes(operation)
     controls.gallery()
     tensors_sight.numpy()
 

@@ -20,12 +20,6 @@ from tfm_core.plots.sheet import Board, SheetLine
 _PICK = "tensors-pick"
 
 
-def code(outcome: OperationResult) -> None:
-    """Show the lines that ran, and where the models have them."""
-    st.code(outcome.code, language="python", wrap_lines=True)
-    used(outcome.operation)
-
-
 def used(operation: TensorOperation) -> None:
     """Say where the app's models use an operation, with a link to that step."""
     st.markdown(_("**In the models:** {where}", where=_(operation.where)))

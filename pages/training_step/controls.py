@@ -15,6 +15,7 @@ from pages.ui import show
 from pages.ui.address import view_link
 from pages.ui.settings import model_choice
 from pages.ui.settings.model_choice import Chosen
+from pages.ui.typed import escape
 from tfm_core.plots.training import training_step as plots
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ def pick() -> Chosen | None:
     from tfm_core.inspect.training_step.step import example
 
     small = model_choice.Example("sgd-example", N_("A small translator, plain SGD"), example())
-    chosen = model_choice.chosen(is_trained=True, example=small)
+    chosen, facts, _choices = model_choice.line("training-step", is_trained=True, example=small)
+    facts.markdown(f"**{escape(chosen.label)}**")
     if chosen.experiment is None:
         st.info(
             _("A published model has only shapes. Choose another model."),

@@ -9,7 +9,7 @@ from pages.translate import beside, choice, desk, given, how, weights
 from pages.translate.link import BEAM, BESIDE
 from pages.ui import show, state
 from pages.ui.address import view_link
-from pages.ui.fact_line import fact_line, joined
+from pages.ui.fact_line import fact_line
 from pages.ui.runs import run_words, runs_access, shown_run
 from pages.ui.typed import escape
 from tfm_core.inspect.writing.source import writes
@@ -55,9 +55,8 @@ def _write(run: Run) -> None:
 
 
 def _facts(run: Run, step: int) -> str:
-    name = f"{shown_run.origin_badge(run)} **{escape(run.meta.name)}**".strip()
-    state = _("is training") if run.status.is_active else ""
-    return joined(name, state, weights.words(run, step))
+    training = _("is training") if run.status.is_active else ""
+    return shown_run.facts_of(run, training, weights.words(run, step))
 
 
 def _chosen() -> Run | None:

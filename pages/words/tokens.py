@@ -10,6 +10,7 @@ import streamlit as st
 from pages.i18n import _, content
 from pages.ui import show
 from pages.ui.address import view_link
+from pages.ui.fact_line import fact_line, joined
 from pages.words.link import CORPUS, CUT
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.inspect.text import bpe, tokenise
@@ -25,15 +26,22 @@ def view() -> None:
         _("Your text"),
         EXAMPLE,
         key="words-text",
-        height=100,
+        height=68,
         persist_state="session",
     )
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        cut = view_link.choice(_("Tokenise by"), CUT)
+    cut = view_link.choice(_("Tokenise by"), CUT, is_labelled=False)
+    facts, choices = fact_line("words-tokens")
+    problems = st.container()
+    with choices:
         corpus = view_link.listed(
-            _("Vocabulary from"), CORPUS, help=_("A vocabulary knows only its corpus.")
+            _("Vocabulary from"),
+            CORPUS,
+            help=_("A vocabulary knows only its corpus."),
+            problems=problems,
         )
         is_lower = st.toggle(_("Lower case"), key="words-lower", persist_state="session")
+    known = _("Vocabulary from **{corpus}**", corpus=_(CORPUS.labels[corpus]))
+    facts.caption(joined(known, _("lower case") if is_lower else ""))
     try:
         text = tokenise.clean(raw, lower=is_lower)
     except ValueError as error:

@@ -119,9 +119,19 @@ class Tab:
         expect(choices).to_be_visible()
         return choices
 
+    def choose_behind(self, option: str) -> None:
+        """Press an option of a row of options behind the line above the subject."""
+        self.open_choices().get_by_role("radio", name=option, exact=True).click()
+        self.close_choices()
+
     def close_choices(self) -> None:
         self.page.keyboard.press("Escape")
         expect(self.page.get_by_test_id("stPopoverBody")).to_be_hidden()
+
+    def open_all_settings(self) -> None:
+        """Show every setting on Train."""
+        self.main.get_by_text("All settings", exact=True).click()
+        expect(self.page.get_by_role("spinbutton", name="Seed", exact=True)).to_be_visible()
 
     def from_menu(self, name: str) -> None:
         """Press a button of the menu beside the run's title."""

@@ -39,7 +39,7 @@ def test_a_patch_asks_and_a_digit_of_ones_own_is_read_whichever_way_it_comes(
     expect(tab.page).to_have_url(re.compile(r"patch=1(%2C|,)2"))
 
     # a digit of one's own is uploaded
-    tab.choose("Your own")
+    tab.choose_behind("Your own")
     expect(tab.main.get_by_text("Upload a picture")).to_be_visible()
     expect(tab.main.locator(PATCHES)).to_have_count(0)
     tab.main.locator("input[type=file]").set_input_files(

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import field
 from typing import Any, TypeVar, cast
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.i18n import _
 from pages.ui.address.parameters import Choice, Parameter
@@ -123,9 +125,17 @@ def forget(gone: Iterable[Parameter[Any]]) -> None:
 
 
 def choice(
-    label: str, parameter: Choice, *, help: str | None = None, is_labelled: bool = True
+    label: str,
+    parameter: Choice,
+    *,
+    help: str | None = None,
+    is_labelled: bool = True,
+    problems: DeltaGenerator | None = None,
 ) -> str:
-    """Draw a segmented control that is kept in the link; return the chosen name."""
+    """Draw a segmented control that is kept in the link; return the chosen name.
+
+    problems: the place of what the link has wrong, where the control is not always in sight.
+    """
     problem = receive(parameter)
     picked = st.segmented_control(
         label,
@@ -138,14 +148,24 @@ def choice(
         help=help,
         label_visibility="visible" if is_labelled else "collapsed",
     )
-    warn(problem)
+    with problems or nullcontext():
+        warn(problem)
     chosen = str(picked) if picked in parameter.names else parameter.first
     say(parameter, chosen)
     return chosen
 
 
-def listed(label: str, parameter: Choice, *, help: str | None = None) -> str:
-    """Draw a list that opens and is kept in the link; return the chosen name."""
+def listed(
+    label: str,
+    parameter: Choice,
+    *,
+    help: str | None = None,
+    problems: DeltaGenerator | None = None,
+) -> str:
+    """Draw a list that opens and is kept in the link; return the chosen name.
+
+    problems: as in ``choice``.
+    """
     problem = receive(parameter)
     picked = st.selectbox(
         label,
@@ -155,7 +175,8 @@ def listed(label: str, parameter: Choice, *, help: str | None = None) -> str:
         persist_state="session",
         help=help,
     )
-    warn(problem)
+    with problems or nullcontext():
+        warn(problem)
     say(parameter, picked)
     return picked
 

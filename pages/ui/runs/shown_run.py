@@ -9,6 +9,7 @@ import streamlit as st
 from pages.i18n import N_, _, paragraph
 from pages.ui import show, state
 from pages.ui.accounts import visitors
+from pages.ui.fact_line import joined
 from pages.ui.runs import run_actions, run_time, runs_access
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
@@ -27,6 +28,11 @@ def origin_badge(run: Run) -> str:
     if run.origin is not None:
         return f":blue-badge[:material/move_to_inbox: {_('Imported')}]"
     return ""
+
+
+def facts_of(run: Run, *more: str) -> str:
+    """Return a run's badge and name, and what else a page says of it, as one line of Markdown."""
+    return joined(f"{origin_badge(run)} **{escape(run.meta.name)}**".strip(), *more)
 
 
 def origin_words(run: Run) -> str:

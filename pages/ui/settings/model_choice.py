@@ -10,12 +10,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.i18n import N_, _
 from pages.ui import state
 from pages.ui.accounts import visitors
 from pages.ui.address import url_config, view_link
 from pages.ui.address.parameters import Choice, Number, Unfit, one_of
+from pages.ui.fact_line import fact_line
 from pages.ui.runs import runs_access, shown_run
 from pages.ui.settings import controls, drafts
 from tfm_core.config import Experiment, ModelConfig
@@ -174,17 +176,37 @@ class Example:
     experiment: Experiment
 
 
+def line(
+    key: str, *, is_edited: bool = False, is_trained: bool = False, example: Example | None = None
+) -> tuple[Chosen, DeltaGenerator, DeltaGenerator]:
+    """Draw a line for the model's facts, with the choice behind it, and problems below.
+
+    Returns the model, the place of the facts, and that of more choices. key: begins their keys.
+    """
+    facts, choices = fact_line(key)
+    problems = st.container()
+    with choices:
+        model = chosen(
+            is_edited=is_edited, is_trained=is_trained, example=example, problems=problems
+        )
+    return model, facts, choices
+
+
 def chosen(
-    *, is_edited: bool = False, is_trained: bool = False, example: Example | None = None
+    *,
+    is_edited: bool = False,
+    is_trained: bool = False,
+    example: Example | None = None,
+    problems: DeltaGenerator | None = None,
 ) -> Chosen:
     """Draw the choice of the model, with the draft's problems below it; return the model.
 
     The choice is the same on every page, and the link holds it. While the draft does not fit
     together, the last one that did is shown. is_edited: the page has the settings of the model, and
     says there what is wrong with them. is_trained: it needs an experiment, so the draft has the
-    sizes of its task. example: what it opens with while there is no run.
+    sizes of its task. example: what it opens with while there is no run. problems: their place.
     """
-    problems = _read_draft()
+    misread = _read_draft()
     run, others = shown_run.current_run(), _other_runs()
     own = [] if example is None else [example.name]
     names = [*own, DRAFT, *([RUN] if run is not None else []), *others, *ARCHITECTURES]
@@ -210,8 +232,8 @@ def chosen(
         on_change=_take_run,
         help=_("Yours, a run's, or a published model at full size, without memory."),
     )
-    with st.container():  # exists even when empty: nothing below moves when a problem appears
-        for problem in (missing or unknown, *problems):
+    with problems or st.container():  # exists even when empty: nothing moves when one appears
+        for problem in (missing or unknown, *misread):
             view_link.warn(problem)
         _mirror_choice(picked, run, first)
         if example is not None and picked == example.name:
@@ -354,8 +376,11 @@ def _missing() -> str | None:
     return _("{why} Showing the configuration being edited.", why=why)
 
 
-def compared() -> Chosen | None:
-    """Draw the choice of a model to compare with; return it, or None."""
+def compared(problems: DeltaGenerator) -> Chosen | None:
+    """Draw the choice of a model to compare with; return it, or None.
+
+    problems: the place of what the link has wrong.
+    """
     run = shown_run.current_run()
     runs = ({} if run is None else {_RUN_PREFIX + run.id: run}) | _other_runs()
     names = [DRAFT, *runs, *ARCHITECTURES]
@@ -370,7 +395,8 @@ def compared() -> Chosen | None:
         persist_state="session",
         help=_("Lists the differences."),
     )
-    view_link.warn(unknown)
+    with problems:
+        view_link.warn(unknown)
     view_link.say(VERSUS, picked or "")
     if picked is None:
         return None
