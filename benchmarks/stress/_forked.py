@@ -199,9 +199,9 @@ class ForkedWorker:
         os.write(self._order, json.dumps(order).encode() + b"\n")
         os.close(self._order)
 
-    def wait_then(self, call: Callable[[], None]) -> None:
-        """Call once it has ended; ``reap`` looks whether it has."""
-        self._then = call
+    def watch(self, *, freed: Callable[[], None], ended: Callable[[], None]) -> None:
+        """Call ``ended`` once it has ended; ``reap`` looks whether it has. It trains one run."""
+        self._then = ended
 
     def reap(self) -> bool:
         """Return whether the process has ended, and call what waits for that."""
@@ -252,6 +252,10 @@ class ForkPool:
 
     def fill(self) -> None:
         """Keep none waiting."""
+
+    def n_ready(self) -> int:
+        """Return 1: a fork begins at once."""
+        return 1
 
     def close(self) -> None:
         """End those that wait."""

@@ -362,6 +362,8 @@ def pictures(tally: Tally, *, count: int) -> None:
 
 def _upload(page: str, key: str, file: tuple[str, bytes, str], **query: str) -> AppTest:
     app = opened_at(PAGES[page].file, **query)
+    if page == "train":
+        app.toggle(key="all-settings").set_value(True).run()
     return app.file_uploader(key=key).set_value(file).run()
 
 

@@ -2,7 +2,7 @@
 
 import { element, fill } from "./dom.js";
 import { layout, mapAt, under } from "./picture_layout.js";
-import { paint, percent, prepare, weightAt } from "./picture_paint.js";
+import { glossed, paint, percent, prepare, weightAt } from "./picture_paint.js";
 import { TimeBar } from "./picture_time.js";
 import { BoardPanel } from "./picture_board.js";
 import { unpack } from "./packed.js";
@@ -104,6 +104,7 @@ function moveTo(state, camera) {
 function zoomBy(state, factor, sx, sy) {
   const { camera } = state;
   const k = Math.max(whole(state).k * 0.8, Math.min(FAR, camera.k * factor));
+  if (factor > 1) state.canvas.style.touchAction = "none";
   state.camera = { k, x: camera.x + sx / camera.k - sx / k, y: camera.y + sy / camera.k - sy / k };
   redraw(state);
 }
@@ -157,7 +158,7 @@ function relay(state, open) {
   state.laidFor = key;
   state.open = open;
   state.context.font = `13px ${state.font}`;
-  state.laid = layout(state.view, open, (text) => state.context.measureText(text).width, scaleOf(state));
+  state.laid = layout(state.view, open, (text) => state.context.measureText(glossed(state.view, text)).width, scaleOf(state));
   const { focus } = state;
   if (focus?.spot) focus.spot = state.laid.places.find((one) => one.lane === focus.spot.lane && one.place === focus.spot.place);
 }
@@ -232,7 +233,7 @@ function outer(focus) {
 const tokensOf = (state, spot) => state.view.lanes[spot.lane].tokens;
 const rowName = (state, spot, row) => {
   const at = laneRow(spot, row);
-  return at === null ? spot.stage.title : tokensOf(state, spot)[at];
+  return at === null ? spot.stage.title : glossed(state.view, tokensOf(state, spot)[at]);
 };
 
 function number(value) {
@@ -252,13 +253,13 @@ function describe(state, hit) {
   if (stage.kind === "image") return stage.rows.length ? words.patch.replace("{patch}", rowName(state, spot, row)) : title;
   if (!stage.values) return title;
   if (stage.kind === "answers") {
-    const was = stage.were.length && stage.were[row] !== stage.answers[row][0] ? [filled(words.instead, { word: stage.were[row] })] : [];
-    return [rowName(state, spot, row), ...stage.answers[row].map((word, i) => `${word} ${(100 * stage.values[row * stage.answers[row].length + i]).toFixed(1)} %`), ...was].join("\n");
+    const was = stage.were.length && stage.were[row] !== stage.answers[row][0] ? [filled(words.instead, { word: glossed(state.view, stage.were[row]) })] : [];
+    return [rowName(state, spot, row), ...stage.answers[row].map((word, i) => `${glossed(state.view, word)} ${(100 * stage.values[row * stage.answers[row].length + i]).toFixed(1)} %`), ...was].join("\n");
   }
   if (stage.kind === "heads") {
     const weight = weightAt(stage, head, row, column);
     const what = Number.isNaN(weight) ? words.masked : weight.toFixed(3);
-    return `${stage.title}, ${words.head.replace("{n}", head + 1)}\n${tokensOf(state, spot)[row]} → ${lanes[stage.keys].tokens[column]}: ${what}`;
+    return `${stage.title}, ${words.head.replace("{n}", head + 1)}\n${rowName(state, spot, row)} → ${glossed(state.view, lanes[stage.keys].tokens[column])}: ${what}`;
   }
   return `${title}\n${rowName(state, spot, row)}, ${words.number.replace("{n}", column + 1)}: ${number(stage.values[row * stage.columns + column])}`;
 }
@@ -402,9 +403,9 @@ function inspect(state) {
   if (!stage.values && stage.kind !== "tokens") parts.push(element("div", "", words.shapes_only));
   if (row !== null && stage.values) {
     if (stage.kind === "heads") {
-      const names = view.lanes[stage.keys].tokens;
+      const names = view.lanes[stage.keys].tokens.map((name) => glossed(view, name));
       const weights = Float32Array.from(names, (_, key) => weightAt(stage, head, row, key)).map((weight) => (Number.isNaN(weight) ? 0 : weight));
-      parts.push(element("div", "", filled(words.reads, { query: tokensOf(state, spot)[row] })), weightsList(names, weights));
+      parts.push(element("div", "", filled(words.reads, { query: rowName(state, spot, row) })), weightsList(names, weights));
       if (column !== null) parts.push(element("div", "", describe(state, focus).split("\n")[1]), element("div", "", arithmetic(state, focus)));
     } else if (stage.kind === "vectors") {
       const values = stage.values.subarray(row * stage.columns, (row + 1) * stage.columns);
@@ -412,7 +413,7 @@ function inspect(state) {
       if (column !== null) parts.push(element("div", "", describe(state, focus).split("\n")[1]), element("div", "", arithmetic(state, focus)));
     } else if (stage.kind === "answers") {
       const size = stage.answers[row].length;
-      parts.push(element("div", "", rowName(state, spot, row)), weightsList(stage.answers[row], stage.values.subarray(row * size, (row + 1) * size)));
+      parts.push(element("div", "", rowName(state, spot, row)), weightsList(stage.answers[row].map((word) => glossed(view, word)), stage.values.subarray(row * size, (row + 1) * size)));
       if (view.truth) parts.push(element("div", "", filled(words.truth, { truth: view.truth })));
     }
   }
@@ -482,7 +483,8 @@ function listen(state) {
     moved += Math.hypot(now[0] - before[0], now[1] - before[1]);
     if (moved < 5) return;
     state.tip.hidden = true;
-    state.camera = { ...state.camera, x: state.camera.x - (now[0] - before[0]) / state.camera.k, y: state.camera.y - (now[1] - before[1]) / state.camera.k };
+    const down = canvas.style.touchAction === "none" || event.pointerType === "mouse" ? now[1] - before[1] : 0; // else the page scrolls
+    state.camera = { ...state.camera, x: state.camera.x - (now[0] - before[0]) / state.camera.k, y: state.camera.y - down / state.camera.k };
       redraw(state);
   });
   const up = (event) => {
@@ -510,6 +512,7 @@ function listen(state) {
 }
 
 function press(state, event) {
+  if (event.key === "Delete") { state.inspector.querySelector(".knock")?.click(); return; }
   const next = KEYS[event.key]?.(state);
   if (next === undefined) return;
   event.preventDefault();
@@ -619,7 +622,7 @@ function display(state, view) {
   relay(state, openOf(state.focus));
   follow(state, pinned(state));
   state.hovered = null;
-  state.canvas.setAttribute("aria-label", `${view.title}. ${view.words.picture}`);
+  state.canvas.setAttribute("aria-label", view.words.picture);
   state.zoom.querySelectorAll("button").forEach((button) => {
     button.title = view.words[button.dataset.name];
     button.setAttribute("aria-label", view.words[button.dataset.name]);

@@ -69,7 +69,7 @@ def draw(
     shown: Picture,
     *,
     theme: ThemeName,
-    title: str,
+    glosses: Mapping[str, str],
     on_step: Callable[[str, int], None],
     knocks: Knocks | None,
     training: Training | None = None,
@@ -78,7 +78,8 @@ def draw(
 ) -> None:
     """Draw a picture.
 
-    on_step: gets the walk's step that explains a stage, and the number of its block from 1, or 0.
+    glosses: the translation of each token that has one. on_step: gets the walk's step that explains
+    a stage, and the number of its block from 1, or 0.
     """
     steps = frozenset((stage.step, stage.block) for _lane, _place, stage in stages(shown))
     known = frozenset([*knocks.codes.values(), *knocks.out]) if knocks else frozenset()
@@ -102,14 +103,9 @@ def draw(
             training.on_step(value)
 
     own = None if board is None else {"side": SIDE, "isOwn": board.is_own, "words": _board_words()}
+    more = {"training": _time(training), "board": own, "glosses": dict(glosses)}
     _component(
-        pack(
-            shown,
-            theme=theme,
-            title=title,
-            knocks=knocks,
-            more={"training": _time(training), "board": own},
-        ),
+        pack(shown, theme=theme, knocks=knocks, more=more),
         on={"step": stepped, "knock": knocked, "drawn": drawn, "weights": scrubbed},
         key=key,
     )
@@ -119,7 +115,6 @@ def pack(
     shown: Picture,
     *,
     theme: ThemeName,
-    title: str,
     knocks: Knocks | None = None,
     more: Mapping[str, Any] | None = None,
 ) -> bytes:
@@ -137,7 +132,6 @@ def pack(
                 offset += numbers.size
         described[lane].append(header)
     header = {
-        "title": title,
         "truth": shown.truth,
         "codes": {f"{path} {head}": code for (path, head), code in knocks.codes.items()}
         if knocks
@@ -213,7 +207,9 @@ def _lane_title(name: str) -> str:
 
 def _words() -> dict[str, str]:
     return {
-        "picture": _("The model at work. Arrow keys move, Enter zooms in, Escape zooms out."),
+        "picture": _(
+            "The model at work. Arrows move, Enter zooms in, Escape zooms out, Delete knocks out."
+        ),
         "whole": _("Whole model"),
         "block": _("Block {n}"),
         "head": _("Head {n}"),

@@ -3,6 +3,7 @@
 const ROW = 22;
 const LANE_HIGH = 300; // of many tokens, rows get lower until they fit
 const ONLY_HIGH = 440; // of a lane without another
+const LEGIBLE = 12; // pixels of the screen, of a row whose text can be read
 const GAP = 22;
 const FLOW = 34; // left of maps and right of them: there the lines of attention run
 const TITLE = 22; // pixels of the screen: names of a lane and of its blocks, above it,
@@ -24,21 +25,22 @@ function columnsOf(lane, isOnly) {
   return columns;
 }
 
-function headGrid(stage, high, columns) {
+// wideAs: the height of the lane that the width of a map follows; rows may be higher, to be read.
+function headGrid(stage, high, columns, wideAs) {
   const [heads, rows, keys] = stage.shape;
   const lines = Math.ceil(heads / columns);
   const gap = 5;
   const mapHigh = Math.max(18, (high - gap * (lines - 1)) / lines);
-  const mapWide = Math.min(mapHigh * Math.max(0.6, Math.min(2.4, keys / rows)), 260);
+  const mapWide = Math.min(Math.max(18, (wideAs - gap * (lines - 1)) / lines) * Math.max(0.6, Math.min(2.4, keys / rows)), 260);
   return { columns, lines, gap, mapHigh, mapWide };
 }
 
-function widthOf(stage, high, isCompact, textWide, inRow) {
+function widthOf(stage, high, isCompact, { textWide, inRow, unit, wideAs }) {
   if (stage.kind === "tokens") return textWide;
   if (stage.kind === "image") return Math.min(high, 240);
-  if (stage.kind === "answers") return stage.were.length ? 240 : 170;
+  if (stage.kind === "answers") return unit * (stage.were.length ? 200 : 130);
   if (stage.kind === "heads") {
-    const { columns, gap, mapWide } = headGrid(stage, high, inRow);
+    const { columns, gap, mapWide } = headGrid(stage, high, inRow, wideAs);
     return columns * mapWide + (columns - 1) * gap;
   }
   if (isCompact) return stage.isNorm ? 0 : 14;
@@ -48,8 +50,9 @@ function widthOf(stage, high, isCompact, textWide, inRow) {
 // open: "lane block" of the block that is drawn whole, or "". measure: text -> its width. scaleOf: how
 // large a picture so wide and high is drawn at first; texts keep their size, so at small scale they need more room.
 export function layout(view, open, measure, scaleOf) {
-  const once = place(view, open, measure, 1);
-  return place(view, open, measure, 1 / Math.min(1, scaleOf(once.w, once.h)));
+  let laid = place(view, open, measure, 1);
+  for (let round = 0; round < 3; round += 1) laid = place(view, open, measure, 1 / Math.min(1, scaleOf(laid.w, laid.h)));
+  return laid;
 }
 
 function place(view, open, measure, unit) {
@@ -61,16 +64,17 @@ function place(view, open, measure, unit) {
   view.lanes.forEach((lane, at) => {
     const n = lane.tokens.length;
     const isOnly = view.lanes.length === 1;
-    const row = isOnly ? Math.min(2 * ROW, ONLY_HIGH / n) : Math.min(ROW, LANE_HIGH / n);
+    const row = isOnly ? Math.min(2 * ROW, ONLY_HIGH / n) : Math.min(Math.max(ROW, LEGIBLE * unit), LANE_HIGH / n);
     const high = Math.max(n * row, isOnly ? 220 : 90);
-    const textWide = unit * Math.min(110, 12 + Math.max(...lane.tokens.map((name) => measure(name)), 10));
+    const wideAs = isOnly ? high : Math.max(n * Math.min(ROW, LANE_HIGH / n), 90);
+    const textWide = unit * Math.min(150, 12 + Math.max(...lane.tokens.map((name) => measure(name)), 10));
     const count = Math.max(0, ...lane.stages.map((stage) => stage.block));
     const inRow = columnsOf(lane, isOnly);
     let x = 0;
     let last = null;
     lane.stages.forEach((stage, place) => {
       const isCompact = stage.block > 0 && count > FULL_BLOCKS && open !== `${at} ${stage.block}`;
-      const w = widthOf(stage, high, isCompact, textWide, inRow);
+      const w = widthOf(stage, high, isCompact, { textWide, inRow, unit, wideAs });
       const isFlow = stage.kind === "heads";
       if (last !== null && w > 0) {
         x += isFlow || last.stage.kind === "heads" ? (isCompact ? 16 : FLOW) : (isCompact ? 7 : GAP);
@@ -89,7 +93,7 @@ function place(view, open, measure, unit) {
       }
       const spot = { stage, lane: at, place, x, y, w, h, row, isCompact, grid: null };
       if (stage.kind === "heads") {
-        spot.grid = headGrid(stage, high, inRow);
+        spot.grid = headGrid(stage, high, inRow, wideAs);
         spot.h = high;
       }
       if (stage.kind === "image") { spot.h = w; spot.y = top + Math.max(0, (n * row - w) / 2); }

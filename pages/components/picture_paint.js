@@ -23,6 +23,9 @@ function imageOf(values, columns, rows, colourOf) {
   return canvas;
 }
 
+// A token with its translation, where it has one.
+export const glossed = (view, token) => (token in view.glosses ? `${token} (${view.glosses[token]})` : token);
+
 const indexOf = (share) => Math.max(0, Math.min(255, Math.round(share * 255)));
 
 // Give each stage its numbers and its images, once for each new data.
@@ -197,6 +200,7 @@ const widths = new Map();
 
 function widthOf(context, text) {
   const key = `${context.font} ${text}`;
+  if (widths.size > 5000) widths.clear();
   if (!widths.has(key)) widths.set(key, context.measureText(text).width);
   return widths.get(key);
 }
@@ -221,7 +225,7 @@ function tokens(context, state, spot) {
     const isNamed = row % every === 0 && !(every > 1 && state.follow?.lane === spot.lane && Math.abs(state.follow.row - row) < every);
     if (!isFollowed && !isNamed) return;
     context.fillStyle = state.ink;
-    say(context, state, name, spot.x + spot.w - 4 / state.camera.k, spot.y + (row + 0.5) * spot.row, {
+    say(context, state, glossed(state.view, name), spot.x + spot.w - 4 / state.camera.k, spot.y + (row + 0.5) * spot.row, {
       align: "right", wide: spot.w, bold: isFollowed, size: sizeIn(pixels, 13),
     });
   });
@@ -261,7 +265,7 @@ function answers(context, state, spot) {
     context.fillStyle = state.ink;
     const size = sizeIn(tall * camera.k, 12);
     const was = before !== null && Math.abs(before - share) > 0.005 ? `  (${view.words.was} ${percent(before)})` : "";
-    say(context, state, `${word}  ${percent(share)}${was}`, x + 4 / camera.k, y + tall / 2, { size, wide: wide * (isLone ? 1.3 : 1) });
+    say(context, state, `${glossed(view, word)}  ${percent(share)}${was}`, x + 4 / camera.k, y + tall / 2, { size, wide: wide * (isLone ? 1.3 : 1) });
   };
   for (let row = 0; row < rows; row += 1) {
     const words = stage.answers[row];
@@ -319,9 +323,13 @@ function heads(context, state, spot) {
     context.lineWidth = 1 / camera.k;
     context.strokeRect(map.x, map.y, map.w, map.h);
     if (state.follow?.lane === spot.lane && state.follow.row < rows) {
+      const row = [map.x, map.y + (state.follow.row * map.h) / rows, map.w, map.h / rows];
       context.strokeStyle = view.ink.query;
+      context.fillStyle = view.ink.query;
       context.lineWidth = 1.5 / camera.k;
-      context.strokeRect(map.x, map.y + (state.follow.row * map.h) / rows, map.w, map.h / rows);
+      context.globalAlpha = row[3] * camera.k < 5 ? 0.35 : 1; // too low for an outline
+      if (context.globalAlpha === 1) context.strokeRect(...row); else context.fillRect(...row);
+      context.globalAlpha = 1;
     }
     const tall = (map.h / rows) * camera.k;
     const wide = (map.w / keys) * camera.k;
@@ -333,13 +341,13 @@ function heads(context, state, spot) {
     context.fillStyle = state.ink;
     if (state.focus.head === head || n === 1) {
       context.font = `${sizeIn(tall, 12)}px ${state.font}`;
-      const strip = (Math.max(...queryTokens.slice(0, rows).map((name) => widthOf(context, name))) + 8) / camera.k;
+      const strip = (Math.max(...queryTokens.slice(0, rows).map((name) => widthOf(context, glossed(view, name)))) + 8) / camera.k;
       context.fillStyle = state.card; // the names stand over whatever is beside the map
       context.fillRect(map.x - strip, map.y, strip, map.h);
       context.fillStyle = state.ink;
-      queryTokens.slice(0, rows).forEach((name, row) => say(context, state, name, map.x - 4 / camera.k, map.y + ((row + 0.5) * map.h) / rows, { align: "right", size: sizeIn(tall, 12) }));
+      queryTokens.slice(0, rows).forEach((name, row) => say(context, state, glossed(view, name), map.x - 4 / camera.k, map.y + ((row + 0.5) * map.h) / rows, { align: "right", size: sizeIn(tall, 12) }));
       if (wide > 11) {
-        keyTokens.slice(0, keys).forEach((name, key) => say(context, state, name, map.x + ((key + 0.5) * map.w) / keys, map.y - 5 / camera.k, { tilt: -Math.PI / 4, size: sizeIn(wide, 12) }));
+        keyTokens.slice(0, keys).forEach((name, key) => say(context, state, glossed(view, name), map.x + ((key + 0.5) * map.w) / keys, map.y - 5 / camera.k, { tilt: -Math.PI / 4, size: sizeIn(wide, 12) }));
       }
       numbers(context, state, map.x, map.y, map.w, map.h, rows, keys, (row, key) => {
         const value = weightAt(stage, head, row, key);

@@ -21,7 +21,7 @@ from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.inspect.progress.stage import Stage, StageAnswer, StageFrame
 from tfm_core.plots.examples.pictures import picture_url
 from tfm_core.plots.heads.attention import MASKED, SCALES
-from tfm_core.plots.palette import COLOURS
+from tfm_core.plots.palette import COLOURS, ORANGE
 from tfm_core.plots.training.stage import ROLE_COLOURS, StageLine
 
 MAX_VALUES = 500_000
@@ -46,7 +46,8 @@ class Mark:
 class Moving:
     """What changes at each update: curves, progress, events.
 
-    begins: steps at which something went wrong, each with a word or two. now: the newest step.
+    begins: steps at which something went wrong, each with a word or two; turns: the same where a
+    setting was changed. now: the newest step.
     total: the last step. is_live: it is still training. moments: step and sentence, ascending.
     """
 
@@ -58,6 +59,7 @@ class Moving:
     has_wholes: bool
     moments: Sequence[tuple[int, str]] = ()
     begins: Sequence[tuple[int, str]] = ()
+    turns: Sequence[tuple[int, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,7 @@ def told(moving: Moving, *, name: str) -> dict[str, Any]:
         ],
         "marks": [asdict(mark) for mark in moving.marks],
         "begins": list(moving.begins),
+        "turns": list(moving.turns),
         "ill": COLOURS["wrong"],
         "known": _known(moving),
         "grey": COLOURS["chance"],
@@ -224,6 +227,8 @@ def still(shown: Stage) -> dict[str, Any]:
         ),
         "row_words": [_(words) for words in maps.query_words],
         "glosses": None if shown.glosses is None else asdict(shown.glosses),
+        "truth": shown.truth,
+        "truth_ink": ORANGE,
         "telling": shown.telling,
         "scales": SCALES,
         "masked": MASKED,
@@ -297,7 +302,8 @@ def _words() -> dict[str, str]:
         "heads": _("Attention heads"),
         "layer": _("Layer"),
         "head": _("Head"),
-        "of_heads": _("{n} of {all} heads: those that show most at the end."),
+        "truth_frames": _("Orange: true source."),
+        "of_heads": _("{n} of {all} heads, the most telling."),
         "glosses": _("Glosses"),
         "glosses_help": _("The source word below each translated one."),
         "kind": _("Attention"),

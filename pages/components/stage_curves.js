@@ -175,7 +175,7 @@ function drawStill(state, part, box) {
     pen.fillText(mark.words, box.width - RIGHT - 2, y + (y < TOP + 14 ? 2 : -2));
     pen.globalAlpha = 1;
   });
-  if (quantity === "loss") drawBegins(state, pen, part, box);
+  drawUprights(state, pen, part, box);
   pen.save();
   pen.beginPath();
   pen.rect(LEFT - 4, TOP - 6, box.width - LEFT - RIGHT + 12, box.height - TOP - BOTTOM + 10);
@@ -184,23 +184,27 @@ function drawStill(state, part, box) {
   pen.restore();
 }
 
-// Where something went wrong: an upright line, and beside it what it was.
-function drawBegins({ data, logSteps }, pen, part, box) {
-  data.begins.filter(([step]) => !logSteps || step >= 1).forEach(([step, words], number) => {
+// Upright lines where something went wrong or a setting was changed; on the loss, with their words.
+function drawUprights({ data, ink, logSteps }, pen, part, box) {
+  const middle = (TOP + box.height - BOTTOM) / 2; // above and below it are the levels' words
+  const isLoss = part.quantity === "loss";
+  const uprights = [...(isLoss ? data.begins : []).map((one) => [...one, data.ill]), ...data.turns.map((one) => [...one, ink])];
+  uprights.filter(([step]) => !logSteps || step >= 1).forEach(([step, words, colour], number) => {
     const x = Math.round(part.x(step)) + 0.5;
-    pen.strokeStyle = data.ill;
-    pen.fillStyle = data.ill;
+    pen.strokeStyle = colour;
+    pen.fillStyle = colour;
     pen.setLineDash([4, 3]);
     pen.beginPath(); pen.moveTo(x, TOP); pen.lineTo(x, box.height - BOTTOM); pen.stroke();
     pen.setLineDash([]);
+    if (!isLoss || number < uprights.length - NAMED) return;
     const isRight = x > box.width / 2;
     pen.textAlign = isRight ? "right" : "left";
     pen.textBaseline = "middle";
-    const middle = (TOP + box.height - BOTTOM) / 2; // above and below it are the levels' words
-    pen.fillText(words, x + (isRight ? -4 : 4), middle + 13 * number);
+    pen.fillText(words, x + (isRight ? -4 : 4), middle + 13 * (number % NAMED));
   });
 }
 
+const NAMED = 4; // newest upright lines whose words are shown
 const DOTTED = new Set(["validation", "whole", "average", "average_whole"]);
 const DASHED = new Set(["whole", "average_whole"]);
 

@@ -163,6 +163,8 @@ function shownOf({ data, view }) {
 
 export const glossOf = ({ isGlossed, view }, token) => (isGlossed && view.glosses?.words[token]) || "";
 
+const hasFrames = ({ truth, block }) => truth?.length > 0 && block === 1;
+
 // New snapshots came, or another kind or example.
 export function fillHeads(state) {
   const { heads, view, data: { words } } = state;
@@ -199,6 +201,7 @@ export function fillHeads(state) {
   const example = view.examples[view.example];
   heads.which.textContent = example ? `${example.picture ? words.picture : words.example} ${view.example + 1}: ${example.source || example.truth}` : "";
   const notes = view.surface === "map" ? [view.axes] : [];
+  if (hasFrames(view)) notes.push(words.truth_frames);
   const nHeads = view.shape[0] * view.shape[1];
   if (numbers.length < nHeads) notes.push(words.of_heads.replace("{n}", numbers.length).replace("{all}", nHeads));
   if (view.surface === "picture") notes.push(view.cls ? words.cls : words.mean);
@@ -317,7 +320,17 @@ function paintAxes(state) {
     const canvas = button.children[1];
     const area = { x: canvas.offsetLeft, y: canvas.offsetTop, width: heads.size[0], height: heads.size[1] };
     writeAxes(pen, state, area, { rows, columns, most: heads.margin, hasRows: i % heads.columns === 0 });
+    frameTruth(pen, view, area);
   });
+}
+
+// Frame the cells where the true source of each token is.
+function frameTruth(pen, view, area) {
+  if (!hasFrames(view)) return;
+  const [wide, high] = [area.width / view.shape[3], area.height / view.shape[2]];
+  pen.strokeStyle = view.truth_ink;
+  pen.lineWidth = 1.5;
+  view.truth.forEach(([row, column]) => pen.strokeRect(area.x + column * wide + 1, area.y + row * high + 1, wide - 2, high - 2));
 }
 
 // Write a token and, fainter, its gloss in so many pixels, which end or begin here.
@@ -463,6 +476,7 @@ function paintWords(state, canvas, own, [w, h]) {
   writeAxes(pen, state, area, { rows, columns, most });
   pen.strokeStyle = state.line;
   pen.strokeRect(area.x + 0.5, area.y + 0.5, area.width - 1, area.height - 1);
+  frameTruth(pen, view, area);
   return area;
 }
 

@@ -40,7 +40,9 @@ class LastChange:
 
 def strip(checked: Checked, settings: Mapping[str, Setting], *, threads: int, preset: str) -> None:
     """Draw the strip. settings: those on the page, by path; preset: its label, or empty."""
-    paths = drafts.changed(checked)
+    paths, history = drafts.changed(checked), state.history()
+    if not (paths or history.past or history.future):
+        return
     with st.container(key="changes"):
         with st.container(horizontal=True, vertical_alignment="center", key="changes-buttons"):
             _buttons(checked, settings, paths, preset)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from pages.i18n import _
-from pages.train import changes, corpus_text, start
+from pages.train import changes, corpus_text, play, start, untrained
 from pages.ui import show, state
 from pages.ui.address import url_config, view_link
 from pages.ui.settings import controls, drafts, own_choice
 from pages.ui.settings.drafts import Checked, Draft
-from pages.ui.settings.fields import settings_of
+from pages.ui.settings.fields import Setting, settings_of
 from pages.ui.typed import escape
 from tfm_core import made_with
 from tfm_core.config import TASK_FACTS, ConfigError, from_json, to_json
 from tfm_core.presets import PRESETS
 
+_ALL = "all-settings"
 _LINK_READ = "configure-link-read"
 _LINK_PROBLEMS = "configure-link-problems"
 _LINK_MADE = "configure-link-made"
@@ -33,24 +36,42 @@ def page() -> None:
     _link_made(draft)
     checked = drafts.check(draft)
     preset = drafts.preset_of(draft)
+    settings = settings_of(drafts.family_of(draft.values), drafts.task_of(draft.values))
+    by_path = {setting.path: setting for setting in settings}
+    if not checked.concerned <= set(play.PLAYED):
+        st.session_state[_ALL] = True
+    with st.container(key="play"):
+        left, right = st.columns([1, 3.4], gap="medium")
+    with left:
+        _presets(preset)
+        play.of_draft(checked, by_path, says_problems=not st.session_state.get(_ALL))
+    changes.strip(
+        checked,
+        by_path,
+        threads=state.threads(),
+        preset="" if preset is None else _(PRESETS[preset].label),
+    )
+    if st.toggle(_("All settings"), key=_ALL, persist_state="session"):
+        _all(checked, settings, preset)
+    is_preset = not drafts.differences(draft.values, draft.begun)
+    start.bar(checked, preset if is_preset else None)
+    url_config.mirror(state.configuration_query(draft))
+    with right:
+        untrained.picture(checked.experiment)
+
+
+def _all(checked: Checked, settings: Sequence[Setting], preset: str | None) -> None:
+    """Draw a control of each setting."""
+    draft = checked.draft
     with st.container(border=True, gap="small"):
-        first, second, third = st.columns(3)
-        with first:
-            _presets(preset)
-        with second:
+        left, right = st.columns(2)
+        with left:
             controls.family(draft)
-        with third:
+        with right:
             controls.task(draft)
         _about(preset, drafts.task_of(draft.values))
         for sentence in (*checked.at("task.name"), *checked.at("model.family"), *checked.at("")):
             controls.complaint(sentence)
-    settings = settings_of(drafts.family_of(draft.values), drafts.task_of(draft.values))
-    changes.strip(
-        checked,
-        {setting.path: setting for setting in settings},
-        threads=state.threads(),
-        preset="" if preset is None else _(PRESETS[preset].label),
-    )
     by_section = {
         section: [setting for setting in settings if setting.section == section]
         for section in ("model", "task", "training", "")
@@ -66,9 +87,6 @@ def page() -> None:
         controls.group(_("Optimisation"), by_section["training"], checked)
         start.place(by_section[""], checked)
         _file(checked)
-    is_preset = not drafts.differences(draft.values, draft.begun)
-    start.bar(checked, preset if is_preset else None)
-    url_config.mirror(state.configuration_query(draft))
 
 
 def _presets(chosen: str | None) -> None:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from pages.i18n import N_, _, ngettext, paragraph
-from pages.train import crowd, doctor, live_keys, run_buttons
+from pages.train import crowd, doctor, live_keys, play, run_buttons
 from pages.ui import show, state
 from pages.ui.accounts import visitors
 from pages.ui.model import live_curves, stage_view
@@ -59,7 +59,17 @@ def page(run: Run) -> None:
         if _pulse(run, was_active, calm, is_due=time.monotonic() >= due):
             due = min(due, time.monotonic() + BRISK)
 
-    st.fragment(pulse, run_every=pace)()
+    play.arrive(run)
+    if play.is_playable(run):
+        with st.container(key="play"):
+            left, right = st.columns([1, 3.4], gap="medium")
+        with left:
+            st.fragment(play.of_run)(run)
+            st.fragment(play.last_turn, run_every=pace)(run)
+        with right:
+            st.fragment(pulse, run_every=pace)()
+    else:
+        st.fragment(pulse, run_every=pace)()
     st.fragment(_details, run_every=later)(run)
     run_dialogs.TWIN_DIALOG.draw()
     run_dialogs.PUBLISH_DIALOG.draw()

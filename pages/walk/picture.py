@@ -11,6 +11,7 @@ from pages.components import picture as model_picture
 from pages.i18n import _, paragraph
 from pages.ui import show, state
 from pages.ui.model import walk_steps
+from pages.ui.settings import glosses
 from pages.ui.typed import escape
 from pages.walk import source, tensor
 from tfm_core.plots.heads.captions import caption_strip
@@ -44,7 +45,7 @@ def whole_model(walked: Walked, chosen: Chosen | str, example: int) -> None:
     model_picture.draw(
         picture(subject, example, whole=walked.whole),
         theme=state.theme(),
-        title=_("Walk through"),
+        glosses={} if run is None else glosses.shown(run.experiment),
         on_step=explain,
         knocks=_knocks(run) if subject.is_real else None,
         training=_training(run, walked, example),

@@ -128,6 +128,11 @@ class Tab:
         self.page.keyboard.press("Escape")
         expect(self.page.get_by_test_id("stPopoverBody")).to_be_hidden()
 
+    def open_all_settings(self) -> None:
+        """Show every setting on Train."""
+        self.main.get_by_text("All settings", exact=True).click()
+        expect(self.page.get_by_role("spinbutton", name="Seed", exact=True)).to_be_visible()
+
     def from_menu(self, name: str) -> None:
         """Press a button of the menu beside the run's title."""
         self.main.locator(".st-key-live-head").get_by_role("button", name="More").click()

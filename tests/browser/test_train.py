@@ -32,12 +32,14 @@ def test_a_copied_link_opens_the_same_configuration_and_sessions_stay_separate(
     open_tab: OpenTab,
 ) -> None:
     tab = open_tab(link_of(experiment("vit", "mnist-5000", steps=123)))
+    tab.open_all_settings()
     set_number(tab, HEADS, 2)
     expect(tab.page).to_have_url(re.compile(r"model\.n_heads=2\b"))
     tab.settle()
     link = tab.copied_link()
     assert parse_qs(urlsplit(link).query) == parse_qs(urlsplit(tab.page.url).query)
     other = open_tab(link.removeprefix(f"{tab.url}/"))
+    other.open_all_settings()
     expect(number(other, HEADS)).to_have_value("2")
     expect(number(other, STEPS)).to_have_value("123")
     expect(other.main.get_by_role("combobox", name="Model family")).to_have_value(
@@ -46,6 +48,7 @@ def test_a_copied_link_opens_the_same_configuration_and_sessions_stay_separate(
     set_number(tab, STEPS, 77)
     expect(tab.page).to_have_url(re.compile(r"training\.steps=77\b"))
     other.reload()
+    other.open_all_settings()
     expect(number(other, STEPS)).to_have_value("123")
     set_number(other, STEPS, 88)
     expect(other.page).to_have_url(re.compile(r"training\.steps=88\b"))
@@ -56,6 +59,7 @@ def test_what_is_typed_wrong_is_told_at_its_control_and_start_stays_in_sight(
     open_tab: OpenTab,
 ) -> None:
     tab = open_tab(link_of(PRESETS["vit-digits"].experiment))
+    tab.open_all_settings()
     for place in (tab.title, tab.main.get_by_role("textbox", name="Run name")):
         place.scroll_into_view_if_needed()
         expect(tab.button("Start")).to_be_in_viewport(ratio=1)
@@ -92,6 +96,7 @@ def test_a_change_says_its_effect_and_presets_switched_quickly_mix_nothing(
     open_tab: OpenTab,
 ) -> None:
     tab = open_tab("train?preset=copy", viewport={"width": 1280, "height": 720})
+    tab.open_all_settings()
     set_number(tab, "Seed", 7)
     line = tab.main.get_by_text("Seed 0 → 7")
     expect(line).to_be_in_viewport(ratio=1)

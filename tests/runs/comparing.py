@@ -14,7 +14,7 @@ def facts(run) -> list[dict]:
     for record in run.reader().read():
         if record["event"] == "resumed":
             kept = [old for old in kept if old["step"] <= record["step"]]
-        elif record["event"] != "started":
+        elif record["event"] not in {"started", "branched"}:
             kept.append({key: value for key, value in record.items() if key not in TIMES})
     return kept
 

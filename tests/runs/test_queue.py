@@ -11,6 +11,7 @@ import pytest
 from tests.runs.comparing import assert_same, stopping_at
 from tests.runs.conftest import end_workers
 from tests.runs.waiting import tiny, wait_until
+from tfm_core.runs.backends import local
 from tfm_core.runs.process import worker
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.process.identity import this_host
@@ -268,5 +269,35 @@ def test_damaged_runs_keep_neither_the_queue_from_starting_nor_sound_runs_waitin
         wait_until(lambda: broken.status.state == "failed", "the broken one was tried")
         assert broken.status.reason == broken.problem
         assert forged.status.reason.startswith("This run is damaged (status.json")
+    finally:
+        queue.close()
+
+
+def test_a_worker_trains_one_run_after_another_each_as_if_it_were_the_first(store, monkeypatch):
+    monkeypatch.setattr(local, "REFILL_SECONDS", 3600)
+    queue = RunQueue(store, max_running=1, warm=1, limits=Limits())
+    queue.start()
+    try:
+        wait_until(lambda: queue.backend.n_warm() == 1, "a worker waits")
+        runs = [store.create(tiny()) for _ in range(3)]
+        for run in runs:
+            queue.submit(run)
+        workers = [wait_for(run, "finished", "failed").pid for run in runs]
+    finally:
+        queue.close()
+    assert len(set(workers)) == 1
+    first, *others = runs
+    for run in others:
+        assert_same(first, run)
+
+
+def test_a_worker_that_is_not_needed_any_more_ends(store):
+    queue = RunQueue(store, max_running=1, warm=0, limits=Limits())
+    queue.start()
+    try:
+        run = store.create(tiny())
+        queue.submit(run)
+        pid = wait_for(run, "finished", "failed").pid
+        wait_until(lambda: not psutil.pid_exists(pid), "its worker ends")
     finally:
         queue.close()

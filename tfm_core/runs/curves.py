@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tfm_core.config.turns import TURNABLE, Turn, turn_of
 from tfm_core.reading import (
     MAX_STEP_NUMBER,
     Unreadable,
@@ -179,6 +180,8 @@ _CHECKS: dict[str, Callable[[object], bool]] = {
     **dict.fromkeys(("examples_per_second", "memory_bytes", "seconds"), _is_measure),
     "cpu_seconds": _is_measure,
     "gradients": _are_norms,
+    "setting": lambda value: value in TURNABLE,
+    "value": _is_measure,
     **dict.fromkeys(("start_loss", "floor", "reads_per_epoch"), _is_measure),
 }
 
@@ -269,6 +272,22 @@ class Series:
         return row if math.isfinite(row[0]) else None
 
 
+def turns_in(path: Path) -> tuple[Turn, ...]:
+    """Return the turns that a training must follow, by step.
+
+    Those after its last checkpoint count, too: a resumed training repeats them. A record
+    ``{"event": "branched", "step": k}`` drops the turns of steps > k.
+    """
+    turns: dict[Turn, None] = {}
+    for records in EventReader(path).batches():
+        for record in records:
+            if record["event"] == "turned" and (turn := turn_of(record)) is not None:
+                turns[turn] = None
+            elif record["event"] == "branched":
+                turns = {turn: None for turn in turns if turn.step <= record.get("step", -1)}
+    return tuple(sorted(turns, key=lambda turn: turn.step))
+
+
 def lowest(measured: Series) -> int | None:
     """Return which row of a validation has the lowest loss after step 0, None without one."""
     losses = measured["loss"].astype(np.float64)
@@ -284,6 +303,7 @@ class Curves:
     ``steps`` (STEP_COLUMNS), ``validation`` and ``test`` (MEASURED_COLUMNS) are series of float32
     columns; ``averaged`` is the validation of averaged weights, empty where there are none;
     ``started``, ``compiled`` and ``finished`` are the records of these events, or empty;
+    ``turns`` are the settings that changed during the training;
     ``resumed`` are the steps from which the training went on after a break; ``gradients`` the norms
     of each part's gradient, at the few steps that tell them.
     """
@@ -299,6 +319,7 @@ class Curves:
         self.compiled: dict[str, Any] = {}
         self.resumed: tuple[int, ...] = ()
         self.gradients: tuple[GradientNorms, ...] = ()
+        self.turns: tuple[Turn, ...] = ()
 
     def extend(self, records: list[dict[str, Any]]) -> bool:
         """Take in what an EventReader read; return whether there was anything."""
@@ -311,6 +332,9 @@ class Curves:
                 self.compiled = record
             elif event == "finished":
                 self.finished = record
+            elif event == "turned":
+                if (turn := turn_of(record)) is not None:
+                    self.turns = (*self.turns, turn)
             elif event == "resumed":
                 self._add(waiting)
                 waiting = []
@@ -371,6 +395,7 @@ class Curves:
             return
         self.steps = self.steps.up_to(step)
         self._forget_gradients(step)
+        self.turns = tuple(turn for turn in self.turns if turn.step <= step)
         self.validation = self.validation.up_to(step)
         self.averaged = self.averaged.up_to(step)
         self.test = self.test.up_to(step)

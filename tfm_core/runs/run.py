@@ -29,7 +29,6 @@ from tfm_core.runs.disk import ownership
 from tfm_core.runs.disk.atomic import CachedReader, write_json
 from tfm_core.runs.disk.failures import os_errors_as_sentences
 from tfm_core.runs.process import requests
-from tfm_core.runs.process.requests import RequestKind
 from tfm_core.runs.queue import claim, tickets
 from tfm_core.runs.record import labels, origin, snapshots, weights
 from tfm_core.runs.record.labels import MAX_NAME, Labels
@@ -42,6 +41,8 @@ from tfm_core.stored import Device, Moment, Step, Stored, line, matching, unstor
 from tfm_core.training.checkpoint_facts import facts_of
 
 ID = re.compile(rf"(?!{place.FOLDER}$)[A-Za-z0-9_-]{{8,64}}")  # that folder is no run
+Checkpoint = Literal["last", "best", "turn"]
+"""The newest, that of the lowest validation loss so far, and that before the last turn."""
 _Name = Annotated[str, line(MAX_NAME)]
 _Id = Annotated[str, matching(ID)]
 _Owner = Annotated[str, matching(re.compile(r"[0-9a-f]{64}"))]
@@ -206,11 +207,8 @@ class Run:
         """The step of the last checkpoint, or None without a readable one."""
         return self.step_of_checkpoint("last")
 
-    def step_of_checkpoint(self, which: Literal["last", "best"]) -> int | None:
-        """Return the step of a checkpoint, or None without a readable one.
-
-        best: of the lowest validation loss so far.
-        """
+    def step_of_checkpoint(self, which: Checkpoint) -> int | None:
+        """Return the step of a checkpoint, or None without a readable one."""
         path = self.folder / "checkpoints" / which / "checkpoint.safetensors"
         try:
             os.close(open_plain(path))
@@ -301,12 +299,14 @@ class Run:
         return [line for line in text.splitlines() if line.strip()][-lines:]
 
     @os_errors_as_sentences()
-    def request(self, kind: RequestKind) -> None:
+    def request(self, kind: str) -> None:
         """Ask the worker for something; a waiting run that shall stop leaves the line.
+
+        kind: one of ``requests.KINDS``, or a result of ``requests.turning``.
 
         Raises ValueError, in a sentence, where there is no worker to ask.
         """
-        if kind not in requests.KINDS:
+        if not requests.is_request(kind):
             raise StudentError(
                 "{kind!r} is not a request. Use one of {kinds}.",
                 kinds=", ".join(requests.KINDS),

@@ -14,7 +14,6 @@ from typing import Literal, Protocol, cast
 
 from tfm_core.runs import settings
 from tfm_core.runs.disk import ownership
-from tfm_core.runs.process.requests import RequestKind
 from tfm_core.sentences import N_, StudentError
 
 _STORE = "tfm_core.hosting.store.shared_store:Store"
@@ -50,7 +49,7 @@ class SharedStore(Protocol):
     def fetch_large(self, folder: Path) -> None:
         """Fetch the large files of a run that somebody opens. Never raises."""
 
-    def request(self, folder: Path, kind: RequestKind) -> None:
+    def request(self, folder: Path, kind: str) -> None:
         """Ask the worker of a run for something. Raises StudentError."""
 
     def take_over(self, folder: Path) -> None:
@@ -78,7 +77,7 @@ def fetch_large(folder: Path) -> None:
         store.fetch_large(folder)
 
 
-def request(folder: Path, kind: RequestKind) -> None:
+def request(folder: Path, kind: str) -> None:
     """Ask the worker of another server's run for something. Raises StudentError."""
     _store_of(folder).request(folder, kind)
 

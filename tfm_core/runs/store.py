@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import secrets
 import shutil
@@ -13,17 +14,19 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
 from tfm_core.config import Experiment, to_json
+from tfm_core.config.turns import turned
 from tfm_core.disk import remove, rename, sync_file, sync_folder
 from tfm_core.facts.batches import Batches
 from tfm_core.reading import is_plain
 from tfm_core.runs import settings, shared_store
+from tfm_core.runs.curves import turns_in
 from tfm_core.runs.disk import quota, trash
 from tfm_core.runs.disk.atomic import read_json, write_bytes, write_json
 from tfm_core.runs.disk.cleanup import DRAFT
 from tfm_core.runs.disk.failures import os_errors_as_sentences
 from tfm_core.runs.record import labels, thinned, weights
 from tfm_core.runs.record.labels import Labels
-from tfm_core.runs.run import ID, Meta, Run
+from tfm_core.runs.run import ID, Checkpoint, Meta, Run
 from tfm_core.runs.status import State, Status, write_status
 from tfm_core.sentences import N_, StudentError
 
@@ -246,6 +249,8 @@ class RunStore:
         if steps <= done:
             raise StudentError("This run has already done {done:,} steps. Choose more.", done=done)
         old = parent.experiment
+        if stays_low:  # from the rate it had at its end, which no turn may change again
+            old = turned(old, turns_in(parent.folder / "events.jsonl"))
         training = old.training.further(steps, stays_low=stays_low)
         if status.state == "finished" and done < old.training.steps:
             # early stopping ended it: the copy would stop at once
@@ -262,7 +267,7 @@ class RunStore:
             cured_from=0,
             begun_on=parent.meta.begun_on or (None if device == before else before),
         )
-        return self._branch(parent, experiment, meta, done)
+        return self._branch(parent, experiment, meta, done, turns_until=-1 if stays_low else None)
 
     @os_errors_as_sentences()
     def cure(
@@ -295,7 +300,36 @@ class RunStore:
             cure_of=parent.id,
             cured_from=done,
         )
-        return self._branch(parent, experiment, meta, done, begins)
+        return self._branch(parent, experiment, meta, done, begins, turns_until=-1)
+
+    @os_errors_as_sentences()
+    def branch(
+        self,
+        run_id: str,
+        *,
+        name: str | None = None,
+        owner: str | None = None,
+        owner_name: str | None = None,
+    ) -> Run:
+        """Copy a run as it was before its last turn, to train on without that turn.
+
+        The run may still train. The copy goes on through the queue's ``resume``. Raises ValueError,
+        in a sentence, for a run without a turn.
+        """
+        parent = self.get(run_id)
+        done = parent.step_of_checkpoint("turn")
+        if done is None:
+            raise StudentError("No setting of this run was changed while it trained.")
+        meta = dataclasses.replace(
+            parent.meta,
+            name=labels.clean_name(name or parent.meta.name),
+            preset=None,
+            owner=owner,
+            owner_name=owner_name,
+            cure_of=None,
+            cured_from=0,
+        )
+        return self._branch(parent, parent.experiment, meta, done, "turn", turns_until=done)
 
     def _branch(
         self,
@@ -303,9 +337,14 @@ class RunStore:
         experiment: Experiment,
         meta: Meta,
         done: int,
-        begins: Literal["best", "last"] = "last",
+        begins: Checkpoint = "last",
+        *,
+        turns_until: int | None = None,
     ) -> Run:
-        """Make a run that continues another from step ``done``, one of its checkpoints."""
+        """Make a run that continues another from step ``done``, one of its checkpoints.
+
+        It follows the parent's turns up to a step, or all.
+        """
         meta = dataclasses.replace(meta, created=_now(), recorded=False, parent=parent.id)
         status = parent.status
         is_behind, whole = done < status.step, Batches.of_experiment(parent.experiment).whole
@@ -323,6 +362,9 @@ class RunStore:
         def write(folder: Path) -> None:
             _write_new(folder, experiment, meta, stopped)
             _copy(parent.folder, folder, begins)
+            if turns_until is not None:
+                with (folder / "events.jsonl").open("a", encoding="utf-8") as file:
+                    file.write(json.dumps({"event": "branched", "step": turns_until}) + "\n")
 
         return self._add(write)
 
@@ -386,24 +428,25 @@ def _write_new(folder: Path, experiment: Experiment, meta: Meta, status: Status)
     quota.reserve(folder)
 
 
-def _copy(source: Path, folder: Path, begins: Literal["best", "last"] = "last") -> None:
+def _copy(source: Path, folder: Path, begins: Checkpoint = "last") -> None:
     """Copy a run's results so far, plain files only.
 
     begins: the checkpoint that becomes the copy's last.
     """
-    found = [
-        source / name for name in ("events.jsonl", thinned.FILE, "probe.json", "probe.safetensors")
-    ]
-    for name in ("snapshots", weights.FOLDER, "checkpoints/last", "checkpoints/best"):
+    names = ["events.jsonl", thinned.FILE, "probe.json", "probe.safetensors"]
+    pairs = [(source / name, folder / name) for name in names]
+    folders = [(name, name) for name in ("snapshots", weights.FOLDER)]
+    folders.append((f"checkpoints/{begins}", "checkpoints/last"))
+    if begins != "turn":  # the best may be of a later step
+        folders.append(("checkpoints/best", "checkpoints/best"))
+        pairs.append((source / "best.json", folder / "best.json"))
+    for name, target in folders:
         if os.path.isdir(source / name):
-            found += (source / name).iterdir()
-    for path in (*found, source / "best.json"):
+            pairs += [(path, folder / target / path.name) for path in (source / name).iterdir()]
+    for path, copy in pairs:
         if is_plain(path):
-            target = folder / path.relative_to(source)
-            if begins == "best" and target.parent.name == "last":
-                path = source / "checkpoints" / "best" / path.name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, target)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
     for path in folder.rglob("*"):
         sync_folder(path) if path.is_dir() else sync_file(path)
 

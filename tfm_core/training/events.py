@@ -1,10 +1,11 @@
 """What training yields: frozen events with plain numbers, in the order in which they happen.
 
 ``Started``, and with torch.compile ``Compiled``; then for step 0 ``SnapshotDue`` and ``Measured``;
-for each later step ``Measured`` and ``SnapshotDue`` where they are due and then ``Step``, which
-closes the step; last, unless the config leaves the test split unopened, ``Measured`` on it, and
-``Finished``. A ``Step`` is the last event of its step, so it is the moment for a checkpoint. Losses
-are mean cross-entropies in nats, accuracies 0 to 1.
+for each later step ``Turned`` for each setting that was turned before it, ``Measured`` and
+``SnapshotDue`` where they are due and then ``Step``, which closes the step; last, unless the config
+leaves the test split unopened, ``Measured`` on it, and ``Finished``. A ``Step`` is the last event
+of its step, so it is the moment for a checkpoint. Losses are mean cross-entropies in nats,
+accuracies 0 to 1.
 """
 
 from __future__ import annotations
@@ -119,11 +120,24 @@ class Finished:
     best_step: int | None = None
 
 
-Event = Started | Compiled | Step | Measured | SnapshotDue | Finished
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """A setting was turned: it has this value from ``step`` on.
+
+    setting: one of ``config.turns.TURNABLE``.
+    """
+
+    step: int
+    setting: str
+    value: float
+
+
+Event = Started | Compiled | Turned | Step | Measured | SnapshotDue | Finished
 
 _NAMES: dict[type[Any], str] = {
     Started: "started",
     Compiled: "compiled",
+    Turned: "turned",
     Step: "step",
     Measured: "measured",
     SnapshotDue: "snapshot",

@@ -24,6 +24,7 @@ from tfm_core.training.events import (
     Split,
     Started,
     Step,
+    Turned,
     Weights,
 )
 from tfm_core.training.objectives import StepMetrics, TextObjective
@@ -58,8 +59,10 @@ def train(trainer: Trainer) -> Iterator[Event]:
     if trainer.step == 0:
         yield SnapshotDue(0, keeps_weights=True)
         yield from _validated(trainer)
+    trainer.follow_turns(trainer.step)
     memory, per_example = memory_used(trainer.device), 0.0
     while trainer.step < config.steps and not trainer.patience.is_over:
+        yield from _turned(trainer)
         begin = trainer.clock()
         loss, accuracy, rate, norm = update(trainer)
         trainer.step += 1
@@ -99,15 +102,23 @@ def _update_best(trainer: Trainer, loss: float, *, counts: bool) -> None:
         trainer.best = BestWeights(trainer.step, _weights(trainer.eval_model))
 
 
+def _turned(trainer: Trainer) -> list[Turned]:
+    """Give the settings that were turned their values; return the events that tell it."""
+    return [
+        Turned(turn.step, turn.setting, turn.value)
+        for turn in trainer.follow_turns(trainer.step + 1)
+    ]
+
+
 def update(trainer: Trainer) -> tuple[float, float, float, float]:
     """Learn from the next batch; return loss, accuracy, learning rate and gradient norm."""
-    config, step = trainer.experiment.training, trainer.step + 1
+    config, step = trainer.settings, trainer.step + 1
     model, optimizer, scaler = trainer.model, trainer.optimizer, trainer.scaler
     rate = config.rate(step)
     for group in optimizer.param_groups:
         group["lr"] = rate
     dropout, _drawn = seeds_of_step(trainer.experiment, step)
-    if trainer.experiment.model.dropout:
+    if trainer.dropout:
         torch.manual_seed(dropout if trainer.share is None else dropout + trainer.share.rank)
     if not model.training:
         model.train()

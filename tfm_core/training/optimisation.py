@@ -32,15 +32,18 @@ def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Opti
         {
             "params": [one for one in model.parameters() if one in hidden],
             "weight_decay": config.weight_decay,
+            "is_decayed": True,
             "is_hidden": True,
         },
         {
             "params": [one for one in model.parameters() if one in matrices - hidden],
             "weight_decay": config.weight_decay,
+            "is_decayed": True,
         },
         {
             "params": [one for one in model.parameters() if one not in matrices],
             "weight_decay": 0.0,
+            "is_decayed": False,
         },
     ]
     groups = [group for group in groups if group["params"]]

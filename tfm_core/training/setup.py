@@ -7,9 +7,10 @@ leave no memory for a training step stay with the CPU, which then sends each bat
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from tfm_core.config import Experiment
 from tfm_core.data.image_data import ImageData
@@ -89,3 +90,13 @@ def to_floats(*values: Tensor | float) -> list[float]:
     tensors = [value.detach().float() for value in values if isinstance(value, Tensor)]
     numbers = iter(torch.stack(tensors).tolist() if tensors else [])
     return [next(numbers) if isinstance(value, Tensor) else float(value) for value in values]
+
+
+def set_dropout(model: nn.Module, p: float) -> None:
+    """Set the dropout probability everywhere in a model."""
+    module: Any
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = p
+        elif isinstance(getattr(module, "dropout", None), float):
+            module.dropout = p  # attention and recurrent layers apply it themselves

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from tfm_core.config import Experiment
+from tfm_core.config.turns import Turn
 from tfm_core.data.download import Progress
 from tfm_core.data.load import Data, load
 from tfm_core.facts.batches import Batches
@@ -27,7 +28,7 @@ from tfm_core.training.devices import resolve
 from tfm_core.training.objectives import ALL, Batch, Objective, send_batches
 from tfm_core.training.optimisation import AveragedWeights, make_optimizer
 from tfm_core.training.progress import Descent, Patience
-from tfm_core.training.setup import autocast, mix, move_data, new_model
+from tfm_core.training.setup import autocast, mix, move_data, new_model, set_dropout
 from tfm_core.training.share import Replica
 from tfm_core.variants.precisions import PRECISIONS
 from tfm_core.variants.tasks import TASK_KINDS
@@ -53,6 +54,7 @@ class Trainer:
     share: this process's part, where several train together. clock: monotonic seconds; only
     differences are meaningful. remark: what a person should know of the data and where it is.
     compiled: the model that torch.compile made, to train with; its parameters are the model's.
+    turns: settings that change on the way, by step.
     """
 
     experiment: Experiment
@@ -73,6 +75,9 @@ class Trainer:
     clock: Callable[[], float] = time.perf_counter
     remark: str | None = None
     compiled: nn.Module | None = None
+    turns: tuple[Turn, ...] = ()
+    _n_turned: int = field(default=0, repr=False)
+    _since: tuple[int, int] = field(default=(0, 0), repr=False)  # step and epoch of this batch size
     _order: tuple[int, Tensor] | None = field(default=None, repr=False)
     _prefetched: dict[int, Batch] = field(default_factory=dict, repr=False)
 
@@ -90,10 +95,38 @@ class Trainer:
         """Examples in a whole batch: the configured number, or all there are."""
         return self.batches.size
 
-    @cached_property
-    def batches(self) -> Batches:
-        """How many examples each step learns from."""
-        return Batches.of(self.experiment.training, self.objective.n_train)
+    def __post_init__(self) -> None:
+        """Begin with the settings of the experiment."""
+        self.settings = self.experiment.training
+        self.dropout = self.experiment.model.dropout
+        self.batches = Batches.of(self.settings, self.objective.n_train)
+
+    def follow_turns(self, step: int) -> list[Turn]:
+        """Give the settings the values of a step; return what was turned since the last call."""
+        due = [turn for turn in self.turns[self._n_turned :] if turn.step <= step]
+        for turn in due:
+            self._follow(turn)
+        self._n_turned += len(due)
+        return due
+
+    def _follow(self, turn: Turn) -> None:
+        part, _dot, name = turn.setting.partition(".")
+        if part == "model":
+            self.dropout = turn.value
+            set_dropout(self.model, turn.value)
+            return
+        if name == "batch_size":  # the next epoch begins, in its own order
+            done = turn.step - 1
+            self._since = done, math.ceil(self._epoch_after(done))
+            self._prefetched.clear()
+        self.settings = self.settings.model_copy(update={name: turn.value})
+        if name == "batch_size":
+            size = Batches.of(self.settings, self.objective.n_train).size
+            self.batches = Batches(size)
+        for group in self.optimizer.param_groups:
+            if group["is_decayed"]:
+                group["weight_decay"] = self.settings.weight_decay
+        self.objective.label_smoothing = self.settings.label_smoothing
 
     @property
     def steps_per_epoch(self) -> int:
@@ -103,7 +136,11 @@ class Trainer:
     @property
     def epoch(self) -> float:
         """How often the training set has been read."""
-        return self.batches.whole(self.step) / self.steps_per_epoch
+        return self._epoch_after(self.step)
+
+    def _epoch_after(self, step: int) -> float:
+        first, epoch = self._since
+        return epoch + self.batches.whole(step - first) / self.steps_per_epoch
 
     @cached_property
     def parameters(self) -> list[nn.Parameter]:
@@ -117,14 +154,16 @@ class Trainer:
 
     def batch_indices(self, step: int) -> Tensor:
         """Return (B,): the training examples of a step, counted from 1; every epoch is shuffled."""
-        begin = self.batches.whole(step - 1)
+        first, first_epoch = self._since
+        begin = self.batches.whole(step - 1 - first)
         epoch, index = divmod(int(begin), self.steps_per_epoch)
+        epoch += first_epoch
         if self._order is None or self._order[0] != epoch:
             generator = torch.Generator().manual_seed(mix(self.experiment.seed, 1, epoch))
             order = torch.randperm(self.objective.n_train, generator=generator)
             self._order = (epoch, order)
-        first = index * self.batch_size + (self.batches.half if begin % 1 else 0)
-        return self._order[1][first : first + self.batches.size_of(step)]
+        begin_at = index * self.batch_size + (self.batches.half if begin % 1 else 0)
+        return self._order[1][begin_at : begin_at + self.batches.size_of(step)]
 
     def batch(self, step: int) -> Batch:
         """Return the batch of a step, counted from 1, its tensors on the device.

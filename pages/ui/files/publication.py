@@ -47,6 +47,7 @@ _PER_VIEW = (
     "query",
     "key",
     "row_words",
+    "truth",
     "telling",
 )
 _STILL = ("words", "ill", "grey")  # the part of a stage's data that never changes

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.i18n import _, language
 from pages.ui import show
-from pages.ui.runs import runs_access
+from pages.ui.runs import run_words, runs_access
 from tfm_core.config.own_tasks import OwnTextTaskFacts
 from tfm_core.config.text_tasks import TextTaskFacts
 from tfm_core.plots.training.curves import (
@@ -81,7 +81,7 @@ def _key(run: Run, curves: Curves) -> tuple[object, ...]:
         (len(series), series.last("step"))
         for series in (curves.steps, curves.validation, curves.averaged, curves.test)
     ]
-    return (run.id, *sizes, len(curves.resumed), bool(curves.started))
+    return (run.id, *sizes, len(curves.resumed), len(curves.turns), bool(curves.started))
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)
@@ -92,6 +92,7 @@ def _figures(
     total = int(started.get("total_steps") or _run.experiment.training.steps)
     curve = partial(learning_curve, total_steps=total, window=window, is_log=is_log)
     is_patient = _run.experiment.training.patience > 0
+    turns = run_words.turn_marks(_run)
     loss = curve(
         MeasuredCurves(
             _train(_curves, "loss"),
@@ -99,6 +100,7 @@ def _figures(
             [_measured(_("test"), _curves.test, "loss")],
             [_measured(_("averaged weights"), _curves.averaged, "loss")],
             best(_curves, "loss") if is_patient else None,
+            turns,
         ),
         y_title=_("loss (nats)"),
         marks=_loss_marks(started, is_smoothed=_is_floor_smoothed(_run)),
@@ -113,6 +115,7 @@ def _figures(
             [_measured(_("test"), _curves.test, "accuracy")],
             [_measured(name, _curves.averaged, column) for column, _last, name in columns],
             best(_curves, "accuracy") if is_patient else None,
+            turns,
         ),
         y_title=_("accuracy"),
         marks=_chance_marks(started),

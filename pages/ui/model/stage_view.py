@@ -118,6 +118,7 @@ def moving(run: Run, steps: tuple[int, ...]) -> Moving:
         lines=lines,
         marks=_marks(run, curves),
         begins=run_words.symptom_marks(run),
+        turns=run_words.turn_marks(run),
         now=int(curves.steps.last("step") or 0),
         total=int(curves.started.get("total_steps") or experiment.training.steps),
         is_live=status.is_active,

@@ -171,8 +171,8 @@ def watch(run: Run) -> None:
     st.switch_page(page_table.path_of("train"), query_params={"run": run.id, **back})
 
 
-def ask(run: Run, kind: RequestKind) -> bool:
-    """Send a request to a run's worker; show why and return False if refused."""
+def ask(run: Run, kind: str) -> bool:
+    """Send a request (``Run.request``) to a run's worker; show why and return False if refused."""
     try:
         _owned(run.id).request(kind)
     except (ValueError, OSError) as error:
@@ -268,6 +268,22 @@ def _start_cure(run: Run, chosen: Cure) -> Run:
         )
         gone = _resume_copy(copy)
     _notify_deleted(gone)
+    return copy
+
+
+def branch(run: Run, name: str) -> Run | None:
+    """Train a copy of a run without its last turn; show why and return None if refused."""
+    try:
+        who = acting_visitor()
+        with _counted_start():
+            copy = runs_access.store().branch(
+                run.id, name=name[:MAX_NAME], owner=who.owner, owner_name=who.name
+            )
+            gone = _resume_copy(copy)
+        _notify_deleted(gone)
+    except (ValueError, OSError) as error:
+        state.notify(_(error))
+        return None
     return copy
 
 

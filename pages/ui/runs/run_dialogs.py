@@ -17,7 +17,7 @@ from pages.ui.files import publisher
 from pages.ui.runs import comparison, run_actions, runs_access
 from pages.ui.runs.run_actions import Start
 from pages.ui.settings import controls, drafts
-from pages.ui.settings.fields import Setting, settings_of
+from pages.ui.settings.fields import Setting, settings_by_path
 from pages.ui.typed import escape
 from tfm_core.config import ConfigError, Experiment, Problem
 from tfm_core.config.codec import problems_of
@@ -117,8 +117,7 @@ LABELS_DIALOG = RunDialog(
 
 def _twin_body(run: Run) -> None:
     values = begun = run.experiment.model_dump()
-    family, task = drafts.family_of(values), drafts.task_of(values)
-    settings = {setting.path: setting for setting in settings_of(family, task)}
+    settings = settings_by_path(run.experiment)
     chosen = _chosen_settings(run, settings)
     keys = {path: f"twin-{run.id}-{path}" for path in chosen}
     for path, key in keys.items():

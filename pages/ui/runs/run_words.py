@@ -17,6 +17,7 @@ import streamlit as st
 from pages.i18n import N_, _
 from pages.ui import show
 from pages.ui.runs import runs_access
+from pages.ui.settings.fields import settings_by_path
 from tfm_core.config import FAMILIES
 from tfm_core.facts.storage import HALF, attention_numbers
 from tfm_core.inspect.compare.differences import differences
@@ -196,6 +197,17 @@ def symptom_marks(run: Run) -> list[tuple[int, str]]:
     """Return the steps to mark on a run's curves, with labels."""
     marked = [symptom for symptom in symptoms(run) or () if symptom.kind in _SYMPTOM_MARKS]
     return [(symptom.step, _(_SYMPTOM_MARKS[symptom.kind])) for symptom in marked]
+
+
+def turn_marks(run: Run) -> list[tuple[int, str]]:
+    """Return the steps at which a setting was changed while the run trained, with its new value."""
+    turns = runs_access.curves(run).turns
+    labels = settings_by_path(run.experiment) if turns else {}
+    return [
+        (turn.step, f"{_(labels[turn.setting].label)} {turn.value:g}")
+        for turn in turns
+        if turn.setting in labels
+    ]
 
 
 def _modified_ns(run: Run, which: str) -> int:

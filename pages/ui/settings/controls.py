@@ -280,12 +280,16 @@ def _take(key: str, setting: Setting) -> None:
     if not _is_of(setting, value):
         st.session_state[key] = _as_widget(old)  # also resets an emptied field
         return
-    if setting.kind == "several":
-        value = drafts.fitting(setting, value)
-    values = drafts.chosen(draft.values, setting.path, value)
-    state.set_draft(values, by=setting.path)
-    for path in drafts.differences(values, draft.values):  # what followed has a control too
-        st.session_state[key_of(path, draft)] = _as_widget(drafts.get(values, path))
+    choose(setting.path, drafts.fitting(setting, value) if setting.kind == "several" else value)
+
+
+def choose(path: str, value: Any) -> None:
+    """Put a value into the draft, with what depends on it, and into their controls."""
+    draft = state.current_draft()
+    values = drafts.chosen(draft.values, path, value)
+    state.set_draft(values, by=path)
+    for changed in drafts.differences(values, draft.values):
+        st.session_state[key_of(changed, draft)] = _as_widget(drafts.get(values, changed))
 
 
 def _is_of(setting: Setting, value: Any) -> bool:

@@ -60,6 +60,12 @@ class Checked:
         """Return the problems of a setting, in the session's language."""
         return [_(problem.sentence) for problem in self.problems if problem.field == path]
 
+    @property
+    def concerned(self) -> set[str]:
+        """The settings with a problem or a warning."""
+        warnings = {item.field for item in self.advice if item.is_warning}
+        return warnings | {problem.field for problem in self.problems}
+
     def advice_at(self, path: str) -> list[Advice]:
         return [item for item in self.advice if item.field == path]
 

@@ -116,6 +116,12 @@ def settings_of(family: str, task_name: str) -> list[Setting]:
     ]
 
 
+def settings_by_path(experiment: Experiment) -> dict[str, Setting]:
+    """Return the settings of an experiment by their paths, in the order to show."""
+    settings = settings_of(experiment.model.family, experiment.task.name)
+    return {setting.path: setting for setting in settings}
+
+
 def _section(section: str, config: type[Config]) -> list[Setting]:
     """Return the settings of a config: sizes first, switches last."""
     entries = [

@@ -125,3 +125,12 @@ def test_a_translation_has_glosses_and_a_copy_has_none(store):
     assert translated.language == "ko"
     assert translated.words["달걀"] == "egg"
     assert stage.read(learned_run(store, "reverse")).glosses is None
+
+
+def test_the_true_alignment_is_framed_where_target_meets_source(store):
+    run = Run(RECORDED / "recorded-korean", recorded=True)
+    item = run.probe().items[1]
+    cells = [(row, column) for row, sources in enumerate(item["alignment"]) for column in sources]
+    assert list(stage.read(run, "cross", 1).truth) == cells
+    assert stage.read(run, "encoder", 1).truth == ()
+    assert stage.read(learned_run(store, "vit-digits")).truth == ()

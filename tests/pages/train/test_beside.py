@@ -82,6 +82,7 @@ def test_a_configuration_that_cannot_be_has_no_seeds(
     store: RunStore, busy_queue: RunQueue, open_page: Open
 ) -> None:
     app = open_page(TRAIN, draft=tiny())
+    app.toggle(key="all-settings").set_value(True).run()
     app.number_input(key="setting:model.n_heads").set_value(3).run()
     assert app.button(key="start-seeds").disabled
 

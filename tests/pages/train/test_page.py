@@ -177,6 +177,7 @@ def test_a_pause_says_how_long_it_keeps_its_place(store, watch, monkeypatch) -> 
 
 def test_pressing_start_makes_a_run_and_watches_it(busy_queue, open_page) -> None:
     app = open_page(TRAIN)
+    app.toggle(key="all-settings").set_value(True).run()
     app.text_input(key="start-name").set_value("Mine").run()
     app.button(key="start").click().run()
     assert not app.exception
@@ -198,6 +199,7 @@ def test_new_run_begins_with_the_settings_of_the_run_that_was_shown(store, watch
     app = watch(learned_run(store, "addition").id)
     app.button(key="run-new").click().run()
     assert app.button(key="start") is not None
+    app.toggle(key="all-settings").set_value(True).run()
     (task,) = [box for box in app.selectbox if str(box.key).startswith("setting:task.name")]
     assert task.value == "addition"
     assert "run" not in app.query_params

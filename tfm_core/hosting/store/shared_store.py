@@ -19,7 +19,6 @@ from tfm_core.hosting.store.manifest import CALLS
 from tfm_core.hosting.store.mirror import Mirror
 from tfm_core.hosting.store.storage import AlreadyExists, StoreUnavailable, remote_of
 from tfm_core.runs.disk import ownership
-from tfm_core.runs.process.requests import RequestKind
 from tfm_core.runs.shared_store import Busy, SharedStore
 from tfm_core.runs.status import read_status
 
@@ -50,7 +49,7 @@ class Store(SharedStore):
         except (StoreUnavailable, OSError) as error:
             logger.warning("The run %s could not be fetched: %s", folder.name, error)
 
-    def request(self, folder: Path, kind: RequestKind) -> None:
+    def request(self, folder: Path, kind: str) -> None:
         """Ask the worker of a run for something. Raises StoreUnavailable."""
         name = f"{time.time_ns():020d}-{secrets.token_hex(3)}-{kind}"
         remote_of(self._url).write(f"{CALLS}/{folder.name}/{name}", b"{}")

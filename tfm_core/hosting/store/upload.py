@@ -52,7 +52,6 @@ FLUSH_SECONDS = 60.0
 _KEPT_SECONDS = 60.0  # of an object that no manifest names any more: it may still be read
 _FOLDERS = ("checkpoints/best", "checkpoints/last", "snapshots", "weights")
 _HOME = re.compile(r"home-(\d{6})", re.ASCII)
-_REQUEST = re.compile(rf"\d{{20}}-[0-9a-f]{{6}}-({'|'.join(requests.KINDS)})", re.ASCII)
 
 logger = logging.getLogger(__name__)
 
@@ -122,7 +121,7 @@ class Uploader:
             home = _HOME.fullmatch(name)
             if home is not None and int(home[1]) > max(1, self.record.home):
                 raise Lost
-            if _REQUEST.fullmatch(name):
+            if requests.FORM.fullmatch(name):
                 (self.folder / "requests").mkdir(exist_ok=True)
                 write_bytes(self.folder / "requests" / name, b"")
                 self.remote.remove(f"{CALLS}/{self.id}/{name}")
@@ -130,7 +129,7 @@ class Uploader:
     def drop_requests(self) -> None:
         """Remove requests to a worker that is gone. Raises StoreUnavailable."""
         names = self.remote.listing(f"{CALLS}/{self.id}")
-        self.remote.remove(*(f"{CALLS}/{self.id}/{n}" for n in names if _REQUEST.fullmatch(n)))
+        self.remote.remove(*(f"{CALLS}/{self.id}/{n}" for n in names if requests.FORM.fullmatch(n)))
 
     def _waits(self, name: str) -> bool:
         """Return whether a final state must wait for large files."""

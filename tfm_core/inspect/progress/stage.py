@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.inspect.attention import head_labels
+from tfm_core.inspect.attention.alignment import truth_on_map
 from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.attention.map_view import MapView, map_view
 from tfm_core.inspect.glosses import Glosses, glosses_of
@@ -21,6 +22,7 @@ from tfm_core.probe.labels import CLS, AttentionKind, kinds_of, modules_by_kind,
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
 
 Array = npt.NDArray[Any]
 Surface = Literal["map", "picture", "words", "none"]
@@ -68,7 +70,8 @@ class Stage:
     maps: weights float16 (F, L, H, Q, K), or None. surface: ``map``: queries down, keys across;
     ``words``: K patches for each of Q words; ``picture``: K patches, Q = 1: the CLS row, or the
     mean of all rows. side: patches to a side, else 0. kinds: names of all kinds; kind_words: in
-    words. pictures: uint8 (P, C, height, width), or None. glosses: of target tokens. telling: the
+    words. pictures: uint8 (P, C, height, width), or None. glosses: of target tokens. truth: the
+    cells of a map, row and column, where the true alignment is. telling: the
     heads that show most at the last snapshot, as numbers row by row, the best first.
     """
 
@@ -85,6 +88,7 @@ class Stage:
     has_cls: bool = False
     kind_words: tuple[AttentionKind, ...] = ()
     glosses: Glosses | None = None
+    truth: tuple[tuple[int, int], ...] = ()
     telling: tuple[int, ...] = ()
 
     @property
@@ -145,6 +149,7 @@ def read(
         has_cls=experiment.has_cls and surface != "none",
         kind_words=words,
         glosses=glosses_of(experiment),
+        truth=_truth(experiment, probe, index, chosen) if chosen and surface == "map" else (),
         telling=head_labels.telling_heads(run, frames[-1].step, chosen) if views and chosen else (),
     )
 
@@ -155,6 +160,18 @@ def _telling(probe: Probe) -> int:
     if not items or not is_language(items[0]):
         return 0
     return max(range(len(items)), key=lambda index: len(items[index]["tgt"]))
+
+
+def _truth(
+    experiment: Experiment, probe: Probe, index: int, kind: str
+) -> tuple[tuple[int, int], ...]:
+    """Return the cells of the true alignment on the maps of a kind; none where it is unknown."""
+    module = modules_by_kind(experiment)[kind][0]
+    try:
+        cells = np.argwhere(truth_on_map(experiment, probe.items[index], module))
+    except StudentError:
+        return ()
+    return tuple((int(row), int(column)) for row, column in cells)
 
 
 def _together(views: Sequence[MapView]) -> MapView:

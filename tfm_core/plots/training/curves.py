@@ -47,7 +47,8 @@ class ReferenceLine:
 class MeasuredCurves:
     """All series of one quantity. A second one of a split is that of whole sequences.
 
-    averaged: what validation says of averaged weights. best: one point, ringed.
+    averaged: what validation says of averaged weights. best: one point, ringed. turns: steps at
+    which a setting was changed, with its new value in words.
     """
 
     train: Measurements
@@ -55,6 +56,7 @@ class MeasuredCurves:
     test: Sequence[Measurements] = ()
     averaged: Sequence[Measurements] = ()
     best: Measurements | None = None
+    turns: Sequence[tuple[int, str]] = ()
 
 
 def learning_curve(
@@ -82,6 +84,8 @@ def learning_curve(
     lines += [_points(series, number, _STAR) for series in measured.test if len(series.steps)]
     if measured.best is not None:
         lines.append(_points(measured.best, number, _RING))
+    if measured.turns and len(measured.train.steps):
+        lines.append(_turns(measured.turns, lines[min(1, window - 1)]))
     figure = go.Figure(lines, _layout(y_title, total_steps, is_log, is_share))
     for mark in marks:
         reference_line(figure, y=mark.value, words=mark.words, is_below=mark.is_lower_bound)
@@ -129,6 +133,20 @@ def _markers(
     line = {"color": colour, "width": 2, "dash": look["dash"]}
     drawn = _line(steps, values, is_log, series.name, line, number)
     return drawn.update(mode="lines+markers", marker={"symbol": look["symbol"], "size": 7})
+
+
+def _turns(turns: Sequence[tuple[int, str]], line: go.Scatter) -> go.Scatter:
+    """Return a mark on a line at each step where a setting was changed."""
+    steps = [step for step, _words in turns]
+    return go.Scatter(
+        x=steps,
+        y=np.interp(steps, line.x, line.y),
+        name=N_("setting changed"),
+        mode="markers",
+        marker={"color": COLOURS["train"], "symbol": "diamond-tall", "size": 12},
+        text=[words for _step, words in turns],
+        hovertemplate=N_("step %{{x:,}}: %{{text}}<extra></extra>"),
+    )
 
 
 def _points(series: Measurements, number: str, marker: dict[str, Any]) -> go.Scatter:

@@ -17,7 +17,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from functools import cache
 from pathlib import Path
@@ -40,7 +39,7 @@ from tfm_core.training import gpu_helper
 from tfm_core.training.devices import usable_cores
 
 REFILL_SECONDS = 3.0
-"""How long a new run is left alone before the next warm worker imports torch beside it."""
+"""How long a new run is left alone before another warm worker imports torch beside it."""
 
 
 class LocalWorkers:
@@ -56,12 +55,16 @@ class LocalWorkers:
         self.pool = WarmPool(default_size() if warm is None else warm)
         self._root, self._limits, self._wake = root, limits, wake
         self._refill_at = 0.0
+        self._given: dict[WorkerProcess, Run] = {}
 
     def start(self, run: Run) -> bool:
         """Give a waiting run to a worker. Raises Unavailable, OSError and RunHeld."""
         if claim.is_held(run.folder):
             raise _held()
         device = device_for(run, self._root)
+        given = list(self._given.values())
+        if not self.pool.n_ready() and not all(other.status.is_alive for other in given):
+            return False  # a worker whose run is over is about to be free
         worker = self.pool.take()
         try:
             is_ours = claim.take(run.folder, worker.mark)
@@ -71,6 +74,7 @@ class LocalWorkers:
         if not is_ours:
             self.pool.put_back(worker)
             raise _held()
+        worker.watch(freed=lambda: self._free(worker), ended=lambda: self._reap(run, worker))
         try:
             is_told = self._tell(run, worker, device)
         except OSError:
@@ -79,7 +83,7 @@ class LocalWorkers:
         self._refill_at = time.monotonic() + REFILL_SECONDS
         tickets.remove(self._root, run.id)
         if is_told:
-            worker.wait_then(lambda: self._reap(run, worker))
+            self._given[worker] = run
         return is_told
 
     def has(self, run: Run) -> bool:
@@ -126,11 +130,19 @@ class LocalWorkers:
         )
         return True
 
+    def _free(self, worker: WorkerProcess) -> None:
+        """Let a worker whose run is over wait for the next, if there is room."""
+        self._given.pop(worker, None)
+        self.pool.put_back(worker)
+        self.pool.trim()
+        self._wake()
+
     def _reap(self, run: Run, worker: WorkerProcess) -> None:
         """Look how a worker ended; one that broke down leaves a run that failed, with the reason.
 
         A worker that was killed leaves its run interrupted.
         """
+        self._given.pop(worker, None)
         code = worker.process.returncode
         values = read_json(run.folder / "status.json") or {}
         if code > 0 and values.get("state") in ALIVE and values.get("pid") == worker.mark.pid:
@@ -159,7 +171,7 @@ _APART = getattr(subprocess, "CREATE_NO_WINDOW", 0) | getattr(
 
 
 class WorkerProcess:
-    """One worker: getting ready, or waiting, until ``send`` gives it its run."""
+    """One worker: getting ready, waiting for a run, or training the one that ``send`` gave it."""
 
     def __init__(self) -> None:
         """Start the process; it outlives this one once it has a run. Raises OSError."""
@@ -169,7 +181,7 @@ class WorkerProcess:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tfm_core.runs.process.worker", "--warm"],
             stdin=subprocess.PIPE,
-            stdout=self._log,
+            stdout=subprocess.PIPE,
             stderr=self._log,
             env={
                 **os.environ,
@@ -181,14 +193,35 @@ class WorkerProcess:
             creationflags=_APART,
         )
         self.mark: ProcessId = process_id(self.process.pid)
+        self.is_ready = False
+        self._freed: Callable[[], None] | None = None
+        self._ended: Callable[[], None] | None = None
+        threading.Thread(target=self._listen, name="worker", daemon=True).start()
 
     @property
     def is_alive(self) -> bool:
         """Whether the process runs."""
         return self.process.poll() is None
 
+    def watch(self, *, freed: Callable[[], None], ended: Callable[[], None]) -> None:
+        """Call, from a thread, when the run that it gets next is over, or when the process ends."""
+        self._freed, self._ended = freed, ended
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        with self.process.stdout as answers:
+            ready = (line for line in answers if line.strip() == b"ready")
+            for n, _line in enumerate(ready):
+                self.is_ready = True
+                if n and self._freed is not None:  # the first one is before any run
+                    self._freed()
+        self.process.wait()
+        self._close_input()
+        if self._ended is not None:
+            self._ended()
+
     def output(self) -> list[str]:
-        """Return the lines that it wrote before it got a run."""
+        """Return the errors that it wrote before it got a run."""
         try:
             self._log.seek(0)
             text = self._log.read()
@@ -199,35 +232,28 @@ class WorkerProcess:
     def send(
         self, folder: Path, *, max_seconds: float | None = None, max_pause: float | None = None
     ) -> None:
-        """Assign a run, to be started once the worker is ready. Raises OSError if it is gone.
+        """Assign a run, to be started once the worker is ready. Raises OSError if it has ended.
 
         The limits are those of ``Control``.
         """
         assert self.process.stdin is not None
+        self.is_ready = False
         order = {"folder": str(folder), "max_seconds": max_seconds, "max_pause": max_pause}
-        try:
-            self.process.stdin.write(json.dumps(order).encode() + b"\n")
-        finally:
-            with contextlib.suppress(OSError):
-                self.process.stdin.close()
-
-    def wait_then(self, call: Callable[[], None]) -> None:
-        """Call from a thread as soon as the process has ended."""
-
-        def watch() -> None:
-            self.process.wait()
-            call()
-
-        threading.Thread(target=watch, name="reaper", daemon=True).start()
+        self.process.stdin.write(json.dumps(order).encode() + b"\n")
+        self.process.stdin.flush()
 
     def end(self) -> None:
-        """End a process that has no run yet."""
-        assert self.process.stdin is not None
-        with contextlib.suppress(OSError):
-            self.process.stdin.close()
+        """End a process that has no run."""
+        self._freed = self._ended = None
+        self._close_input()
         self.process.terminate()
         self.process.wait()
         self.close()
+
+    def _close_input(self) -> None:
+        assert self.process.stdin is not None
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
 
     def close(self) -> None:
         """Forget its output."""
@@ -235,12 +261,12 @@ class WorkerProcess:
 
 
 class WarmPool:
-    """A few workers that wait; ``take`` hands out the one that has waited longest."""
+    """A few workers that wait; ``take`` hands out one that is ready, if there is one."""
 
     def __init__(self, size: int) -> None:
         """Keep ``size`` workers waiting once ``fill`` was called."""
         self.size = size
-        self._waiting: deque[WorkerProcess] = deque()
+        self._waiting: list[WorkerProcess] = []
 
     def fill(self) -> None:
         """Start what is missing; replace what died. Raises OSError."""
@@ -253,24 +279,37 @@ class WarmPool:
     def take(self) -> WorkerProcess:
         """Return a worker: a waiting one, else a new one. Raises OSError."""
         while self._waiting:
-            worker = self._waiting.popleft()
+            worker = max(self._waiting, key=lambda worker: worker.is_ready)
+            self._waiting.remove(worker)
             if worker.is_alive:
                 return worker
             worker.end()
         return WorkerProcess()
 
+    def n_ready(self) -> int:
+        """Return how many workers could begin at once."""
+        return sum(worker.is_ready for worker in self._waiting)
+
+    def trim(self) -> None:
+        """End workers beyond the size, first those that are not ready."""
+        while len(self._waiting) > self.size:
+            worker = min(self._waiting, key=lambda worker: worker.is_ready)
+            self._waiting.remove(worker)
+            worker.end()
+
     def put_back(self, worker: WorkerProcess) -> None:
         """Let a worker that was taken wait again."""
-        self._waiting.appendleft(worker)
+        self._waiting.insert(0, worker)
 
     def waiting(self) -> list[WorkerProcess]:
         """Return the workers that wait."""
         return list(self._waiting)
 
     def close(self) -> None:
-        """End the workers that wait."""
+        """End the workers that wait, and keep none waiting."""
+        self.size = 0
         while self._waiting:
-            self._waiting.popleft().end()
+            self._waiting.pop().end()
 
 
 def default_size() -> int:

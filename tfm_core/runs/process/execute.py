@@ -12,15 +12,18 @@ import time
 import traceback
 from collections.abc import Callable
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tfm_core.config.turns import Turn, checked
 from tfm_core.data.own import place
 from tfm_core.disk import remove
 from tfm_core.facts import storage
 from tfm_core.reading import Unreadable, is_number, object_of
 from tfm_core.runs import own_sets, settings, shared_store
 from tfm_core.runs.backends import job as jobs
+from tfm_core.runs.curves import turns_in
 from tfm_core.runs.disk import cleanup, quota
 from tfm_core.runs.disk.atomic import write_json
 from tfm_core.runs.disk.failures import sentence
@@ -32,7 +35,7 @@ from tfm_core.runs.queue import claim, tickets
 from tfm_core.runs.record import snapshots, thinned, weights
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status, write_status
-from tfm_core.sentences import N_, joined
+from tfm_core.sentences import N_, StudentError, joined
 from tfm_core.training.events import (
     Compiled,
     Event,
@@ -169,7 +172,9 @@ class _Execution:
         self.run, self.control, self.recorder, self.listener = run, control, recorder, listener
         self.share = share
         self.total = run.experiment.training.steps
-        self.last, self.best = (run.folder / "checkpoints" / name for name in ("last", "best"))
+        self.last, self.best, self.before_turn = (
+            run.folder / "checkpoints" / name for name in ("last", "best", "turn")
+        )
         self._best_loss = _best_loss(run.folder)
         self._last_step: Step | None = None
         self._weights = "average" if run.experiment.training.ema_decay else "last"
@@ -192,6 +197,7 @@ class _Execution:
             device = self.share.device(device)
         trainer = build(self.run.experiment, device, self._download)
         trainer.clock = self.recorder.clock
+        trainer.turns = turns_in(self.run.folder / "events.jsonl")
         reason = self._continue(trainer)
         if self.share is not None:
             self.share.broadcast(True)
@@ -248,6 +254,7 @@ class _Execution:
             pause=lambda: self._pause(trainer),
             go_on=lambda: self.recorder.change("running"),
             snapshot=lambda: self._snapshot(trainer),
+            turn=partial(self._turn, trainer),
         )
         if self.share is not None:
             self.share.broadcast(go_on)
@@ -284,6 +291,21 @@ class _Execution:
             cpu = self._cpu_before + time.process_time() - self._cpu_begin
             times["cpu_seconds"] = round(cpu, 3)
         return times
+
+    def _turn(self, trainer: Trainer, setting: str, value: float) -> None:
+        """Change a setting from the next step on, and keep a checkpoint of before.
+
+        An invalid value changes nothing, nor does a turn of one of several processes.
+        """
+        from tfm_core.training import checkpoints
+
+        with contextlib.suppress(StudentError):
+            turn = checked(self.run.experiment, Turn(trainer.step + 1, setting, value))
+            if self.share is None:
+                self._record_last_step(trainer)
+                self.recorder.sync()
+                self._keep(partial(checkpoints.save, trainer, self.before_turn))
+                trainer.turns = tuple(sorted((*trainer.turns, turn), key=attrgetter("step")))
 
     def _pause(self, trainer: Trainer) -> None:
         self._record_last_step(trainer)

@@ -1,11 +1,13 @@
-"""Requests to a worker while it trains: pause, resume, step, stop, snapshot.
+"""Requests to a worker while it trains: pause, resume, step, stop, snapshot, turn a setting.
 
-A request is an empty file, written whole and read in order: ``{time}-{kind}``.
+A request is an empty file, written whole and read in order: ``{time}-{kind}``. The kind of a turn
+has the setting and its new value: ``turn.training.learning_rate=0.003``.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import time
 from collections import deque
@@ -19,22 +21,44 @@ from tfm_core.sentences import N_
 
 RequestKind = Literal["pause", "resume", "step", "stop", "snapshot"]
 KINDS: tuple[RequestKind, ...] = get_args(RequestKind)
+_TURN = r"turn\.((?:training|model)\.[a-z_]{1,40})=([0-9.e+-]{1,30})"
+FORM = re.compile(rf"\d{{20}}-[0-9a-f]{{6}}-({'|'.join(KINDS)}|{_TURN})", re.ASCII)
+"""The names of requests' files."""
 
 
-def drop(folder: Path, kind: RequestKind) -> None:
+def turning(setting: str, value: float) -> str:
+    """Return the request that changes a setting."""
+    return f"turn.{setting}={value!r}"
+
+
+def turned(request: str) -> tuple[str, float] | None:
+    """Return setting and value of a request to change one, None for another request."""
+    found = re.fullmatch(_TURN, request)
+    try:
+        return None if found is None else (found[1], float(found[2]))
+    except ValueError:
+        return None
+
+
+def is_request(text: str) -> bool:
+    """Return whether a worker knows such a request."""
+    return text in KINDS or turned(text) is not None
+
+
+def drop(folder: Path, kind: str) -> None:
     """Leave a request for the worker of a run. Raises OSError."""
     name = f"{time.time_ns():020d}-{secrets.token_hex(3)}-{kind}"
     (folder / "requests").mkdir(exist_ok=True)
     write_bytes(folder / "requests" / name, b"")
 
 
-def take(folder: Path) -> list[RequestKind]:
+def take(folder: Path) -> list[str]:
     """Return the waiting requests, oldest first, and remove them with any invalid files."""
     try:
         names = sorted(os.listdir(folder / "requests"))
     except OSError:
         return []
-    taken: list[RequestKind] = []
+    taken: list[str] = []
     for name in names:
         if name.startswith("."):  # being written
             continue
@@ -42,7 +66,8 @@ def take(folder: Path) -> list[RequestKind]:
             (folder / "requests" / name).unlink()
         except OSError:
             continue
-        taken += [kind for kind in KINDS if name.endswith(f"-{kind}")]
+        if (found := FORM.fullmatch(name)) is not None:
+            taken.append(found[1])
     return taken
 
 
@@ -66,7 +91,7 @@ class Control:
         self.stop_reason: str | None = None
         self.is_paused = False
         self.is_stepping = False
-        self._waiting: deque[RequestKind] = deque()
+        self._waiting: deque[str] = deque()
         self._looked = 0.0
         self._limit, self._max_pause = max_seconds, max_pause
         self._clock: Callable[[], float] = time.monotonic
@@ -77,11 +102,17 @@ class Control:
         self._clock, self._began = clock, clock() - seconds
 
     def after_step(
-        self, *, pause: Callable[[], None], go_on: Callable[[], None], snapshot: Callable[[], None]
+        self,
+        *,
+        pause: Callable[[], None],
+        go_on: Callable[[], None],
+        snapshot: Callable[[], None],
+        turn: Callable[[str, float], None],
     ) -> bool:
         """Answer requests, and wait while paused; False means that the run shall stop.
 
-        ``pause`` and ``go_on`` are told of the change of state, ``snapshot`` takes one.
+        ``pause`` and ``go_on`` are called at a change of state, ``snapshot`` takes one, ``turn``
+        gets a setting and its new value.
         """
         if self.is_stepping:
             self._pause(pause)
@@ -91,7 +122,9 @@ class Control:
             self._look()
             while self._waiting and self.stop_reason is None:
                 kind = self._waiting.popleft()
-                if self._answer(kind, pause=pause, go_on=go_on, snapshot=snapshot):
+                if (turning := turned(kind)) is not None:
+                    turn(*turning)
+                elif self._answer(kind, pause=pause, go_on=go_on, snapshot=snapshot):
                     return True
             if not self.is_paused:
                 break
@@ -109,7 +142,7 @@ class Control:
 
     def _answer(
         self,
-        kind: RequestKind,
+        kind: str,
         *,
         pause: Callable[[], None],
         go_on: Callable[[], None],

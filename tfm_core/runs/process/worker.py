@@ -1,12 +1,14 @@
-"""The worker: a process that trains one run and writes only into its folder.
+"""The worker: a process that trains a run and writes only into its folder.
 
-``--warm`` gets ready and waits for one line of JSON, ``{"folder": ...}``, on its standard input;
-it leaves when the input closes before that. ``--run FOLDER`` begins at once.
+``--warm`` imports torch, prints ``ready`` and waits for a line of JSON, ``{"folder": ...}``, on its
+standard input. After a run it does so again, unless the run failed or may have left something
+behind. It ends when the input closes. ``--run FOLDER`` trains one run at once.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import json
 import os
@@ -15,6 +17,8 @@ import sys
 import time
 import traceback
 from pathlib import Path
+
+import psutil
 
 from tfm_core.disk import BINARY
 from tfm_core.machine import WORKER_NICENESS
@@ -28,6 +32,9 @@ from tfm_core.runs.run import Run
 
 HELD_SECONDS = 60.0
 """How long a job waits for its run's claim: a network folder may show its release late."""
+
+MAX_IDLE_BYTES = 2**30
+"""A worker that holds more memory ends after its run instead of waiting for the next."""
 
 _LOOK_SECONDS = 0.5
 
@@ -48,15 +55,32 @@ def main(arguments: list[str] | None = None) -> int:
         return work(options.run, max_seconds=options.max_seconds)
     warm_up(settings.read().warm_device)
     gc.freeze()  # looking through all that torch holds takes longer than a model's first steps
-    print("ready", flush=True)
-    line = sys.stdin.readline()
-    if not line.strip():
-        return 0
-    order = json.loads(line)
-    return work(
-        Path(order["folder"]),
-        max_seconds=order.get("max_seconds"),
-        max_pause=order.get("max_pause"),
+    orders, answers, errors = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w"), os.dup(2)
+    while True:
+        with contextlib.suppress(OSError):  # its server may be gone: then there is no order either
+            print("ready", file=answers, flush=True)
+        gc.collect()
+        line = orders.readline()
+        if not line.strip():
+            return 0
+        order = json.loads(line)
+        run = Run(Path(order["folder"]))
+        limits = {name: order.get(name) for name in ("max_seconds", "max_pause")}
+        code = work(run.folder, **limits)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for output in (1, 2):  # no longer the run's log
+            os.dup2(errors, output)
+        if code or not _is_like_new(run):
+            return code
+
+
+def _is_like_new(run: Run) -> bool:
+    """Return whether the next run will be as after a fresh start, and as quick."""
+    return (
+        run.status.state in {"finished", "stopped"}
+        and run.meta.device == "cpu"
+        and not run.experiment.training.compile
+        and psutil.Process().memory_info().rss < MAX_IDLE_BYTES
     )
 
 

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from tfm_core.config.turns import turn_of
 from tfm_core.reading import MAX_STEP_NUMBER, Unreadable, is_plain, is_whole, open_plain
 from tfm_core.runs.curves import (
     MEASURED_COLUMNS,
@@ -158,6 +160,7 @@ def _content(folder: Path, offset: int, curves: Curves) -> bytes:
     """Return the file's content. Raises OSError and Unreadable if the events are gone."""
     told: dict[str, Any] = {name: getattr(curves, name) for name in _RECORDS}
     told["resumed"] = curves.resumed
+    told["turns"] = [asdict(turn) for turn in curves.turns]
     told["gradients"] = [
         {"step": one.step, "norms": {part: _finite(norm) for part, norm in one.norms.items()}}
         for one in curves.gradients
@@ -194,6 +197,8 @@ def _kept(folder: Path) -> tuple[EventReader, Curves] | None:
         for name in _RECORDS:
             setattr(curves, name, dict(told[name]))
         curves.resumed = tuple(int(step) for step in told["resumed"])
+        turns = (turn_of(one) for one in told.get("turns", ()))
+        curves.turns = tuple(turn for turn in turns if turn is not None)
         curves.gradients = tuple(
             GradientNorms(
                 int(one["step"]),

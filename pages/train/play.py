@@ -1,0 +1,290 @@
+"""Play: the settings that matter most as sliders, of the draft or of a run.
+
+A change of a run's learning rate, batch size or regularisation applies while it trains
+(``config.turns``); any other change starts a new run with it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import state
+from pages.ui.accounts import visitors
+from pages.ui.runs import comparison, run_actions, runs_access
+from pages.ui.runs.run_actions import Start
+from pages.ui.settings import controls, drafts
+from pages.ui.settings.drafts import Checked
+from pages.ui.settings.fields import Setting, settings_by_path
+from pages.ui.typed import escape
+from tfm_core.config import Experiment
+from tfm_core.config.turns import TURNABLE, Turn, checked, turned
+from tfm_core.runs.process.requests import turning
+from tfm_core.runs.run import Run
+
+PLAYED = (
+    "model.n_encoder_layers",
+    "model.n_decoder_layers",
+    "model.n_layers",
+    "model.d_model",
+    "model.n_heads",
+    "model.d_ff",
+    "model.position",
+    "training.learning_rate",
+    "training.batch_size",
+    "model.norm_first",
+)
+"""The settings to play with, in the order to show; each family has most of them."""
+
+_REGULARISING = ("model.dropout", "training.weight_decay", "training.label_smoothing")
+_LAYERS = (1, 2, 3, 4, 5, 6)
+_WIDTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+_VALUES: Mapping[str, tuple[float, ...]] = {
+    "n_encoder_layers": _LAYERS,
+    "n_decoder_layers": _LAYERS,
+    "n_layers": _LAYERS,
+    "d_model": _WIDTHS,
+    "n_heads": (1, 2, 3, 4, 6, 8, 12, 16),
+    "d_ff": (16, 32, 64, 128, 256, 512, 1024),
+    "learning_rate": tuple(
+        float(f"{digit}e{power}") for power in range(-5, 0) for digit in (1, 2, 5)
+    ),
+    "batch_size": (2, 4, 8, 16, 32, 64, 128, 256, 512),
+    "dropout": (0.0, 0.05, 0.1, 0.2, 0.3, 0.5),
+    "weight_decay": (0.0, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3, 1.0),
+    "label_smoothing": (0.0, 0.05, 0.1, 0.2, 0.3),
+}
+_RUNNING = frozenset({"starting", "running", "paused"})
+_STOP_SECONDS = 1.0
+"""How long a restart waits for the old run to stop; later the new one waits in the queue."""
+
+_WANTED = "play-wanted"  # (run, {path: value}): chosen, and not yet seen in the run's events
+_WISH = "play-wish"  # (run, path, value): to start a new run with
+_REPLACED = "play-replaced"  # the run that was on the page before the new one
+_PROBLEM = "play-problem"
+
+Change = Callable[[str, Any], None]
+Values = tuple[drafts.Values, drafts.Values]
+"""The present values of all settings, and those that the draft or the run began with."""
+
+
+def of_draft(
+    checked_draft: Checked, settings: Mapping[str, Setting], *, says_problems: bool
+) -> None:
+    """Draw the sliders of the draft. says_problems: also their problems."""
+    draft = checked_draft.draft
+    edition = "-".join(map(str, draft.edition))
+    shown = [settings[path] for path in PLAYED if path in settings]
+    values = draft.values, draft.begun
+    _grid(shown, values, f"play@{edition}", partial(_choose, draft.edition))
+    for path in PLAYED if says_problems else ():
+        for sentence in checked_draft.at(path):
+            controls.complaint(sentence)
+
+
+def _choose(edition: tuple[int, int, int], path: str, value: object) -> None:
+    """Put a value into the draft, unless the slider belongs to an older one."""
+    if state.current_draft().edition == edition:
+        controls.choose(path, value)
+
+
+def is_playable(run: Run) -> bool:
+    """Return whether this visitor may change the run, whose settings are known."""
+    return not (run.meta.recorded or visitors.watches(run) or runs_access.is_hidden(run))
+
+
+def arrive(run: Run) -> None:
+    """Let a run be played with again, after another one was shown."""
+    if st.session_state.get(_REPLACED) != run.id:
+        st.session_state[_REPLACED] = None
+
+
+def of_run(run: Run) -> None:
+    """Draw the sliders of a run."""
+    if (wish := st.session_state.pop(_WISH, None)) is not None and wish[0] == run.id:
+        _restart(run, *wish[1:])
+    experiment = _now(run)
+    settings, now = settings_by_path(experiment), experiment.model_dump()
+    for path, value in _wanted(run).items():
+        now = drafts.put(now, path, value)
+    values = now, run.experiment.model_dump()
+    key, change = f"play-{run.id}", partial(_change, run.id)
+    if run.status.is_active:
+        st.caption(_("Learning rate and batch size change at once; the others start a new run."))
+    else:
+        st.caption(_("A change starts a new run."))
+    _grid([settings[path] for path in PLAYED if path in settings], values, key, change)
+    with st.popover(_("Regularisation"), icon=":material/tune:", width="stretch"):
+        for path in _REGULARISING:
+            if path in settings:
+                _control(settings[path], values, key, change)
+    problem = st.session_state.get(_PROBLEM)
+    if problem is not None and problem[0] == run.id:
+        controls.complaint(problem[1])
+
+
+def last_turn(run: Run) -> None:
+    """Say what changed last while a run trained, and offer to train on without it."""
+    turns = runs_access.curves(run).turns
+    if not turns or run.step_of_checkpoint("turn") != turns[-1].step - 1:
+        return
+    newest = turns[-1]
+    before = turned(run.experiment, [turn for turn in turns if turn.step < newest.step])
+    after = turned(before, [newest])
+    setting = settings_by_path(before)[newest.setting]
+    old, new = (
+        drafts.format_value(setting, drafts.get(one.model_dump(), newest.setting))
+        for one in (before, after)
+    )
+    with st.container(gap="xsmall"):
+        words = _(
+            "Step {step}: {label} {old} → {new}",
+            step=f"{newest.step:,}", label=_(setting.label), old=old, new=new,
+        )  # fmt: skip
+        st.caption(words)
+        st.button(
+            _("Branch here with {old}", old=old),
+            icon=":material/alt_route:",
+            key=f"play-branch-{run.id}",
+            help=escape(visitors.why_not()) or _("Trains the twin, and compares both."),
+            width="stretch",
+            disabled=bool(visitors.why_not()),
+            on_click=_branch,
+            args=(run.id, f"{_(setting.label)} {old}"),
+        )
+    if (pair := st.session_state.pop("play-branched", None)) is not None:
+        comparison.open_comparison(pair)
+
+
+def _now(run: Run) -> Experiment:
+    return turned(run.experiment, runs_access.curves(run).turns)
+
+
+def _wanted(run: Run) -> dict[str, Any]:
+    """Return values that were chosen for a run, as long as its events don't have them."""
+    run_id, wanted = st.session_state.get(_WANTED, ("", {}))
+    values = _now(run).model_dump()
+    if run_id != run.id or not run.status.is_active:
+        return {}
+    return {path: value for path, value in wanted.items() if drafts.get(values, path) != value}
+
+
+def _grid(settings: list[Setting], values: Values, key: str, change: Change) -> None:
+    """Draw settings two in a row, on a phone, too."""
+    with st.container(key="play-sliders"):
+        for start in range(0, len(settings), 2):
+            for column, setting in zip(st.columns(2), settings[start : start + 2], strict=False):
+                with column:
+                    _control(setting, values, key, change)
+
+
+def _control(setting: Setting, values: Values, key: str, change: Change) -> None:
+    now, begun = values
+    value, label = drafts.get(now, setting.path), _(setting.label)
+    key = f"{key}:{setting.path}"
+    if setting.kind == "bool":
+        st.session_state[key] = value is True
+        st.toggle(label, key=key, on_change=_take, args=(key, setting.path, change))
+    elif setting.choices is not None:
+        names = list(setting.choices)
+        st.session_state[key] = value if value in names else names[0]
+        st.selectbox(
+            label,
+            names,
+            format_func=lambda name: _(setting.choices[name].label) if setting.choices else name,
+            key=key,
+            on_change=_take,
+            args=(key, setting.path, change),
+        )
+    elif isinstance(value, int | float):
+        options = _options(setting, now, begun)
+        key = f"{key}:{'-'.join(f'{one:g}' for one in options)}"
+        st.session_state[key] = value
+        st.select_slider(
+            label,
+            options,
+            format_func=lambda number: f"{number:g}",
+            key=key,
+            on_change=_take,
+            args=(key, setting.path, change),
+        )
+
+
+def _options(setting: Setting, values: drafts.Values, begun: drafts.Values) -> list[float]:
+    """Return the values of a slider: possible ones, the first one and the present one."""
+    model, name = values["model"], setting.name
+    own = {one[setting.section].get(name) for one in (values, begun)}
+    options = {
+        value
+        for value in _VALUES[name]
+        if (setting.lowest is None or value >= setting.lowest)
+        and (setting.highest is None or value <= setting.highest)
+    }
+    n_heads, d_model = model.get("n_heads"), model.get("d_model")
+    if isinstance(n_heads, int) and isinstance(d_model, int) and n_heads > 0:
+        if name == "d_model":
+            options = {value for value in options if value % n_heads == 0}
+        elif name == "n_heads":
+            options = {value for value in options if d_model % value == 0}
+    return sorted(options | {one for one in own if isinstance(one, int | float)})
+
+
+def _take(key: str, path: str, change: Change) -> None:
+    if key in st.session_state:
+        change(path, st.session_state[key])
+
+
+def _change(run_id: str, path: str, value: object) -> None:
+    """Give a run another value while it trains, or note the wish for a new run with it."""
+    if st.session_state.get(_REPLACED) == run_id:
+        return  # the browser still sends the old page's sliders
+    st.session_state[_PROBLEM] = None
+    run = runs_access.store().get(run_id)
+    if path not in TURNABLE or run.status.state not in _RUNNING:
+        st.session_state[_WISH] = run_id, path, value
+        return
+    try:
+        _turn(run, path, value)
+    except (ValueError, OSError) as error:
+        st.session_state[_PROBLEM] = run_id, _(error)
+
+
+def _turn(run: Run, path: str, value: Any) -> None:
+    turn, wanted = checked(run.experiment, Turn(1, path, value)), _wanted(run)
+    if wanted.get(path) != turn.value and run_actions.ask(run, turning(path, turn.value)):
+        st.session_state[_WANTED] = run.id, {**wanted, path: turn.value}
+
+
+def _restart(run: Run, path: str, value: object) -> None:
+    """Stop a run, start one with another value, and show it; say why where that is refused."""
+    try:
+        experiment = Experiment.parse(drafts.put(_now(run).model_dump(), path, value))
+        if run.status.is_active:
+            run.request("stop")
+            end = time.monotonic() + _STOP_SECONDS
+            while run.status.is_active and time.monotonic() < end:
+                time.sleep(0.01)
+        meta, group = run.meta, run.labels.group or _("Playground")
+        start = Start(experiment, meta.device, meta.name, None, meta.threads)
+        new = run_actions.enqueue(start, group=group)
+    except (ValueError, OSError) as error:
+        st.session_state[_PROBLEM] = run.id, _(error)
+        return
+    run_actions.label([run.id], group=group)
+    st.session_state[_REPLACED] = run.id
+    state.set_draft(experiment.model_dump())
+    state.set_current_run(new.id)
+    st.rerun()
+
+
+def _branch(run_id: str, change: str) -> None:
+    run = runs_access.store().get(run_id)
+    name = _("{name}, {change}", name=run.meta.name, change=change)
+    branch = run_actions.branch(run, name)
+    if branch is not None:
+        st.session_state["play-branched"] = [run_id, branch.id]
