@@ -291,6 +291,7 @@ _PAGES: tuple[Goal, ...] = (
     *_goals("app", "a step slower by 3 browsers", _at_most(10, " %"), "watchers' slowdown"),
     *_goals("page_speed", "from a cold server to a usable Home", _at_most(2, " s"), "cold start"),
     *_goals("page_speed", "from Start to a point on stage", _at_most(1.5, " s"), "point on stage"),
+    *_goals("page_speed", "from a slider to a point on stage", _at_most(1, " s"), "restart"),
     *_goals(
         "page_speed",
         "a change of page, in the browser",

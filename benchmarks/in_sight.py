@@ -67,6 +67,8 @@ SUBJECTS = {
 """What a page is about, where it is not the first large figure, picture, map or table on it."""
 _ANY_SUBJECT = "canvas, svg, figure, table, img, [role=img], [role=grid]"
 _SETTLE = 2000  # ms
+_MOST_LOOKS = 30
+"""Some pages never come to rest."""
 _ON_ITS_WAY = "[data-testid=stSkeleton], [data-testid=stSpinner], [data-test-script-state=running]"
 
 _SEEN = """(parts) => Object.fromEntries(Object.entries(parts).map(([name, selector]) => {
@@ -218,7 +220,9 @@ def _settled(
     """Open a page, and wait until nothing of it is still on its way and what it holds stays."""
     page = chromium.visit(browser, url, size=size, theme=theme)
     before, now = "", page.evaluate(_HOLDS)
-    while before != now or page.locator(_ON_ITS_WAY).count():
+    for _ in range(_MOST_LOOKS):
+        if before == now and not page.locator(_ON_ITS_WAY).count():
+            break
         page.wait_for_timeout(_SETTLE)
         before, now = now, page.evaluate(_HOLDS)
     return page

@@ -99,6 +99,7 @@ def tables(*, quick: bool) -> Iterator[Table | Skipped]:
         with tempfile.TemporaryDirectory() as folder, serve(Path(folder)) as served:
             yield _scripts(browser, served)
             yield _first_points(browser, served, rounds)
+            yield _restarts(browser, served, rounds)
             yield _page_changes(browser, served, rounds)
 
 
@@ -268,6 +269,37 @@ def _first_points(browser: Browser, served: Served, rounds: int) -> Table:
         rows,
         [f"{rounds} runs, each begun on Home in a session of its own."],
         {"point on stage": Figure(TimeRange.of(found["the stage shows a point"][1:]).median)},
+    )
+
+
+_RESTARTED = """(before) => {
+    const found = deep('.stage')[0]?.stage?.data;
+    return found && location.search !== before.search && found.now > 0 && found.now < before.now
+        && performance.now() - began;
+}"""
+
+
+def _restarts(browser: Browser, served: Served, rounds: int) -> Table:
+    taken: list[float] = []
+    with _opened(browser) as page:
+        page.goto(f"{served.url}/train?preset={PRESET}")
+        page.get_by_role("button", name="Start", exact=True).click()
+        for n in range(rounds):
+            page.wait_for_function(_STAGED)
+            page.wait_for_timeout(4000)  # as somebody who watches before the next change
+            before = page.evaluate(
+                "() => ({ search: location.search, now: deep('.stage')[0].stage.data.now })"
+            )
+            page.get_by_role("slider", name="d_ff").press("ArrowLeft" if n % 2 else "ArrowRight")
+            taken.append(page.wait_for_function(_RESTARTED, arg=before).json_value() / 1000)
+    served.end_runs()
+    spread = TimeRange.of(taken)
+    return Table(
+        f"From a touched slider to the first point of the new run ({PRESET}, d_ff)",
+        ["", "seconds since the key", "target"],
+        [["the stage shows a point", spread.show(), goal_cell("restart", spread.median)]],
+        [f"{rounds} changes, 4 s after the last one's first point."],
+        {"restart": Figure(spread.median)},
     )
 
 

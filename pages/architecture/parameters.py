@@ -6,12 +6,13 @@ from pages.architecture import activation as activation_view
 from pages.architecture import costs, table
 from pages.i18n import _
 from pages.ui import show
+from pages.ui.address import view_link
 from pages.ui.settings import model_choice
 
 show.header("parameters")
 chosen, place, choices = model_choice.line("parameters")
-with choices:
-    other = model_choice.compared(place)
+with choices, view_link.warnings_in(place):
+    other = model_choice.compared()
 with place:
     table.metrics(chosen)
 if other is not None:

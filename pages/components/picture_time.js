@@ -4,7 +4,7 @@ import { element } from "./dom.js";
 
 const PLAY = 600; // ms from one step to the next, at least
 const PATIENCE = 3000; // ms until a step is asked for again
-const MOST = 40; // pictures that are kept
+const MOST = 16e6; // numbers of the pictures that are kept, in all
 
 const whole = (number) => number.toLocaleString("en");
 
@@ -36,7 +36,7 @@ export class TimeBar {
     this.steps = training.steps;
     this.isLive = training.isLive;
     this.kept.set(training.step, view);
-    if (this.kept.size > MOST) this.kept.delete(this.kept.keys().next().value);
+    if (this.kept.size * view.values.length > MOST) this.kept.delete(this.kept.keys().next().value);
     this.served = training.step;
     this.askedAt = -Infinity;
     if (this.wanted === training.step) this.wanted = null;

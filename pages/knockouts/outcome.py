@@ -171,13 +171,11 @@ def controls(run: Run, probe: Probe) -> Measurement:
     count = len(probe.items)
     facts, choices = fact_line("knockouts")
     problems = st.container()
-    with choices:
+    with choices, view_link.warnings_in(problems):
         problem = view_link.receive(EXAMPLE)
         st.session_state[EXAMPLE.key] = min(int(st.session_state[EXAMPLE.key]), count - 1)
         index = _example(run, probe)
-        how = view_link.choice(
-            _("Replace by"), HOW, help=paragraph("knockouts/zero-or-mean"), problems=problems
-        )
+        how = view_link.choice(_("Replace by"), HOW, help=paragraph("knockouts/zero-or-mean"))
         if n_most > n_first:
             problem = problem or view_link.receive(ALL)
             st.toggle(
@@ -186,7 +184,6 @@ def controls(run: Run, probe: Probe) -> Measurement:
                 help=_("Off: the first {n}.", n=n_first),
             )
         shown_run.recorded_note(run, key="knockouts")
-    with problems:
         view_link.warn(problem)
     view_link.say(EXAMPLE, index)
     is_all = n_most > n_first and bool(st.session_state[ALL.key])

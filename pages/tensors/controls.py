@@ -75,15 +75,14 @@ def _source(chosen: TensorOperation) -> InputSpec:
     problems = st.container()
     shape = text.shape_of(_shape(chosen, "shape", _("Shape of x")))
     offered = {name: _named(chosen, name) for name in ("prepared", "content", "dtype")}
-    with choices:
+    with choices, view_link.warnings_in(problems):
         prepared = view_link.listed(
             _("x is then"),
             offered["prepared"],
             help=_("A transposed or sliced tensor reads its memory in another order."),
-            problems=problems,
         )
-        content = view_link.choice(_("Content"), offered["content"], problems=problems)
-        dtype = view_link.choice(_("Type"), offered["dtype"], problems=problems)
+        content = view_link.choice(_("Content"), offered["content"])
+        dtype = view_link.choice(_("Type"), offered["dtype"])
     picked = {"prepared": prepared, "content": content, "dtype": dtype}
     labels = [_(offered[name].labels.get(value, value)) for name, value in picked.items()]
     facts.caption(joined(_("x: {how}", how=labels[0]), *labels[1:]))

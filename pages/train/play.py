@@ -175,11 +175,12 @@ def _wanted(run: Run) -> dict[str, Any]:
 
 
 def _grid(settings: list[Setting], values: Values, key: str, change: Change) -> None:
-    """Draw settings two in a row."""
-    for start in range(0, len(settings), 2):
-        for column, setting in zip(st.columns(2), settings[start : start + 2], strict=False):
-            with column:
-                _control(setting, values, key, change)
+    """Draw settings two in a row, on a phone, too."""
+    with st.container(key="play-sliders"):
+        for start in range(0, len(settings), 2):
+            for column, setting in zip(st.columns(2), settings[start : start + 2], strict=False):
+                with column:
+                    _control(setting, values, key, change)
 
 
 def _control(setting: Setting, values: Values, key: str, change: Change) -> None:

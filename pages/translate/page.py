@@ -29,8 +29,6 @@ def page() -> None:
 def _write(run: Run) -> None:
     problems = choice.receive(run)
     facts, choices = fact_line("translate")
-    with choices:
-        shown_run.recorded_note(run, key="translate")
     above = st.container()
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
     try:
@@ -51,6 +49,8 @@ def _write(run: Run) -> None:
             desk.part(source, run, row, method, choices)
     except ValueError as error:
         show.problem(error)
+    with choices:
+        shown_run.recorded_note(run, key="translate")
     choice.say()
 
 

@@ -23,9 +23,9 @@ def _walk() -> None:
     with facts, st.container(horizontal=True, vertical_alignment="center"):
         line = st.container(width="stretch")
         field = st.empty()
-    above = st.container()
+    above = st.container()  # of warnings, too
     try:
-        with choices:
+        with choices, view_link.warnings_in(above):
             chosen = source.pick()
         with st.spinner(_("One forward pass …"), show_time=False):
             walked = source.walked(chosen, field)

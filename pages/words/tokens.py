@@ -32,12 +32,9 @@ def view() -> None:
     cut = view_link.choice(_("Tokenise by"), CUT, is_labelled=False)
     facts, choices = fact_line("words-tokens")
     problems = st.container()
-    with choices:
+    with choices, view_link.warnings_in(problems):
         corpus = view_link.listed(
-            _("Vocabulary from"),
-            CORPUS,
-            help=_("A vocabulary knows only its corpus."),
-            problems=problems,
+            _("Vocabulary from"), CORPUS, help=_("A vocabulary knows only its corpus.")
         )
         is_lower = st.toggle(_("Lower case"), key="words-lower", persist_state="session")
     known = _("Vocabulary from **{corpus}**", corpus=_(CORPUS.labels[corpus]))

@@ -303,6 +303,26 @@ def test_the_link_that_a_page_offers_opens_the_same_view(
     assert urlsplit(links(again)[0]) == link
 
 
+@pytest.mark.parametrize(
+    ("name", "query"),
+    [
+        ("build", {"show": "no-such-model"}),
+        ("parameters", {"versus": "no-such-model"}),
+        ("walk", {"show": "no-such-model"}),
+        ("words", {"corpus": "no-such-corpus"}),
+        ("tensors", {"view-dtype": "float7"}),
+    ],
+)
+def test_what_a_link_has_wrong_is_said_outside_what_is_folded(
+    recorded: None, name: str, query: Query
+) -> None:
+    app = opened_at(PAGES[name].file, **query)
+    assert [one for one in app.warning if one.icon == ":material/link_off:"]
+    folded = app.get("popover")
+    assert folded
+    assert not [one for popover in folded for one in popover.warning]
+
+
 def test_every_value_of_every_view_is_opened_once() -> None:
     changed = {
         (name, field)

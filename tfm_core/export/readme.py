@@ -49,6 +49,11 @@ def of(run: Run, data: Carried | None, *, has_weights: bool, n_left_out: int, ha
         "Trained again from experiment.json with the same versions and kind of processor, the run "
         "makes the same curve; other versions or devices round differently."
     ]
+    if run.thinned_curves().turns:
+        notes.append(
+            "Settings were changed while it trained: run/events.jsonl says which and when, and "
+            "experiment.json has their first values."
+        )
     if not has_weights:
         notes.append(
             "There are no weights here: the run had no checkpoint, or training diverged and its "

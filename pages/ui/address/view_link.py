@@ -8,8 +8,9 @@ drawn.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import field
 from typing import Any, TypeVar, cast
 
@@ -130,12 +131,8 @@ def choice(
     *,
     help: str | None = None,
     is_labelled: bool = True,
-    problems: DeltaGenerator | None = None,
 ) -> str:
-    """Draw a segmented control that is kept in the link; return the chosen name.
-
-    problems: the place of what the link has wrong, where the control is not always in sight.
-    """
+    """Draw a segmented control that is kept in the link; return the chosen name."""
     problem = receive(parameter)
     picked = st.segmented_control(
         label,
@@ -148,8 +145,7 @@ def choice(
         help=help,
         label_visibility="visible" if is_labelled else "collapsed",
     )
-    with problems or nullcontext():
-        warn(problem)
+    warn(problem)
     chosen = str(picked) if picked in parameter.names else parameter.first
     say(parameter, chosen)
     return chosen
@@ -160,12 +156,8 @@ def listed(
     parameter: Choice,
     *,
     help: str | None = None,
-    problems: DeltaGenerator | None = None,
 ) -> str:
-    """Draw a list that opens and is kept in the link; return the chosen name.
-
-    problems: as in ``choice``.
-    """
+    """Draw a list that opens and is kept in the link; return the chosen name."""
     problem = receive(parameter)
     picked = st.selectbox(
         label,
@@ -175,15 +167,32 @@ def listed(
         persist_state="session",
         help=help,
     )
-    with problems or nullcontext():
-        warn(problem)
+    warn(problem)
     say(parameter, picked)
     return picked
 
 
+_WARNINGS: ContextVar[DeltaGenerator | None] = ContextVar("_WARNINGS", default=None)
+
+
+@contextmanager
+def warnings_in(place: DeltaGenerator) -> Iterator[None]:
+    """Show what the link has wrong in a place: the controls themselves are not always in sight."""
+    before = _WARNINGS.set(place)
+    try:
+        yield
+    finally:
+        _WARNINGS.reset(before)
+
+
+def warnings_place() -> DeltaGenerator:
+    """Return where to show what the link has wrong."""
+    return _WARNINGS.get() or st.container()
+
+
 def warn(problem: str) -> None:
     """Show a problem of the link, in a place that stays so that nothing moves."""
-    with st.container():
+    with warnings_place():
         if problem:
             st.warning(escape(problem), icon=":material/link_off:")
 

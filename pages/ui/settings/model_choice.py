@@ -185,10 +185,8 @@ def line(
     """
     facts, choices = fact_line(key)
     problems = st.container()
-    with choices:
-        model = chosen(
-            is_edited=is_edited, is_trained=is_trained, example=example, problems=problems
-        )
+    with choices, view_link.warnings_in(problems):
+        model = chosen(is_edited=is_edited, is_trained=is_trained, example=example)
     return model, facts, choices
 
 
@@ -197,14 +195,13 @@ def chosen(
     is_edited: bool = False,
     is_trained: bool = False,
     example: Example | None = None,
-    problems: DeltaGenerator | None = None,
 ) -> Chosen:
     """Draw the choice of the model, with the draft's problems below it; return the model.
 
     The choice is the same on every page, and the link holds it. While the draft does not fit
     together, the last one that did is shown. is_edited: the page has the settings of the model, and
     says there what is wrong with them. is_trained: it needs an experiment, so the draft has the
-    sizes of its task. example: what it opens with while there is no run. problems: their place.
+    sizes of its task. example: what it opens with while there is no run.
     """
     misread = _read_draft()
     run, others = shown_run.current_run(), _other_runs()
@@ -232,7 +229,7 @@ def chosen(
         on_change=_take_run,
         help=_("Yours, a run's, or a published model at full size, without memory."),
     )
-    with problems or st.container():  # exists even when empty: nothing moves when one appears
+    with view_link.warnings_place():  # exists even when empty: nothing moves when one appears
         for problem in (missing or unknown, *misread):
             view_link.warn(problem)
         _mirror_choice(picked, run, first)
@@ -376,11 +373,8 @@ def _missing() -> str | None:
     return _("{why} Showing the configuration being edited.", why=why)
 
 
-def compared(problems: DeltaGenerator) -> Chosen | None:
-    """Draw the choice of a model to compare with; return it, or None.
-
-    problems: the place of what the link has wrong.
-    """
+def compared() -> Chosen | None:
+    """Draw the choice of a model to compare with; return it, or None."""
     run = shown_run.current_run()
     runs = ({} if run is None else {_RUN_PREFIX + run.id: run}) | _other_runs()
     names = [DRAFT, *runs, *ARCHITECTURES]
@@ -395,8 +389,7 @@ def compared(problems: DeltaGenerator) -> Chosen | None:
         persist_state="session",
         help=_("Lists the differences."),
     )
-    with problems:
-        view_link.warn(unknown)
+    view_link.warn(unknown)
     view_link.say(VERSUS, picked or "")
     if picked is None:
         return None

@@ -56,7 +56,7 @@ test("while the server makes one step, only the last of those wanted meanwhile i
   const shown = [];
   const words = { step: "Step {step}", newest: "(newest)" };
   const bar = new TimeBar(words, (step) => sent.push(step), (view) => shown.push(view.training.step));
-  const view = (step) => ({ training: { step, steps: [0, 9, 70, 800], about: "a run", isLive: false } });
+  const view = (step) => ({ values: [], training: { step, steps: [0, 9, 70, 800], about: "a run", isLive: false } });
   const drag = (place) => { bar.slider.value = String(place); bar.slider.listeners.input(); };
 
   assert.equal(bar.take(view(800)).training.step, 800);
