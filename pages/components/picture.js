@@ -253,8 +253,9 @@ function describe(state, hit) {
   if (stage.kind === "image") return stage.rows.length ? words.patch.replace("{patch}", rowName(state, spot, row)) : title;
   if (!stage.values) return title;
   if (stage.kind === "answers") {
+    const truth = stage.truths.length ? [filled(words.truth, { truth: glossed(state.view, stage.truths[row]) })] : [];
     const was = stage.were.length && stage.were[row] !== stage.answers[row][0] ? [filled(words.instead, { word: glossed(state.view, stage.were[row]) })] : [];
-    return [rowName(state, spot, row), ...stage.answers[row].map((word, i) => `${glossed(state.view, word)} ${(100 * stage.values[row * stage.answers[row].length + i]).toFixed(1)} %`), ...was].join("\n");
+    return [rowName(state, spot, row), ...stage.answers[row].map((word, i) => `${glossed(state.view, word)} ${(100 * stage.values[row * stage.answers[row].length + i]).toFixed(1)} %`), ...was, ...truth].join("\n");
   }
   if (stage.kind === "heads") {
     const weight = weightAt(stage, head, row, column);
@@ -375,6 +376,8 @@ function legend(state) {
   const items = [item(`linear-gradient(to right, ${scale.join(", ")})`, words.weightScale), item(`linear-gradient(to right, ${diverging.join(", ")})`, words.numberScale)];
   const isMasked = state.view.lanes.some((lane) => lane.stages.some((stage) => stage.kind === "heads" && stage.values?.some(Number.isNaN)));
   if (isMasked) items.push(item(masked, words.masked));
+  const { truths = [], answers } = state.view.lanes.at(-1).stages.at(-1);
+  if (truths.some((word, row) => word !== answers[row][0])) items.push(item(state.view.ink.wrong, words.wrong));
   state.legend.replaceChildren(...items, element("span", "hint", words.hint));
 }
 
@@ -414,7 +417,7 @@ function inspect(state) {
     } else if (stage.kind === "answers") {
       const size = stage.answers[row].length;
       parts.push(element("div", "", rowName(state, spot, row)), weightsList(stage.answers[row].map((word) => glossed(view, word)), stage.values.subarray(row * size, (row + 1) * size)));
-      if (view.truth) parts.push(element("div", "", filled(words.truth, { truth: view.truth })));
+      if (stage.truths.length) parts.push(element("div", "", filled(words.truth, { truth: glossed(view, stage.truths[row]) })));
     }
   }
   if (stage.step) {

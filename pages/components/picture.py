@@ -69,17 +69,17 @@ def draw(
     shown: Picture,
     *,
     theme: ThemeName,
-    glosses: Mapping[str, str],
     on_step: Callable[[str, int], None],
-    knocks: Knocks | None,
+    glosses: Mapping[str, str] | None = None,
+    knocks: Knocks | None = None,
     training: Training | None = None,
     board: Board | None = None,
     key: str,
 ) -> None:
     """Draw a picture.
 
-    glosses: the translation of each token that has one. on_step: gets the walk's step that explains
-    a stage, and the number of its block from 1, or 0.
+    on_step: gets the walk's step that explains a stage, and the number of its block from 1, or 0.
+    glosses: the translation of each token that has one.
     """
     steps = frozenset((stage.step, stage.block) for _lane, _place, stage in stages(shown))
     known = frozenset([*knocks.codes.values(), *knocks.out]) if knocks else frozenset()
@@ -103,7 +103,7 @@ def draw(
             training.on_step(value)
 
     own = None if board is None else {"side": SIDE, "isOwn": board.is_own, "words": _board_words()}
-    more = {"training": _time(training), "board": own, "glosses": dict(glosses)}
+    more = {"training": _time(training), "board": own, "glosses": dict(glosses or {})}
     _component(
         pack(shown, theme=theme, knocks=knocks, more=more),
         on={"step": stepped, "knock": knocked, "drawn": drawn, "weights": scrubbed},
@@ -132,7 +132,6 @@ def pack(
                 offset += numbers.size
         described[lane].append(header)
     header = {
-        "truth": shown.truth,
         "codes": {f"{path} {head}": code for (path, head), code in knocks.codes.items()}
         if knocks
         else {},
@@ -182,6 +181,7 @@ def _described(stage: Stage) -> tuple[dict[str, Any], Any]:
         "answers": stage.words,
         "were": stage.were,
         "sure": stage.sure,
+        "truths": stage.truths,
     }
     return header, values
 
@@ -234,6 +234,7 @@ def _words() -> dict[str, str]:
         "other": _("Now {now}; {was}: {before} → {after}"),
         "was": _("was"),
         "instead": _("before: {word}"),
+        "wrong": _("not the true answer"),
         "weightScale": _("attention weight, 0 to each head’s largest"),
         "numberScale": _("number, negative to positive"),
         "hint": _("Click a part to zoom in; drag to move."),

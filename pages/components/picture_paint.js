@@ -270,7 +270,8 @@ function answers(context, state, spot) {
   for (let row = 0; row < rows; row += 1) {
     const words = stage.answers[row];
     const of = (values, i) => (values ? values[row * words.length + i] : null);
-    const isOther = stage.were.length > 0 && stage.were[row] !== words[0];
+    const right = stage.truths.length ? stage.truths[row] : stage.were[row] ?? words[0];
+    const isOther = right !== words[0];
     const each = (i, y, tall) => bar(spot.x, y, spot.w, tall, of(stage.values, i), words[i], of(stage.earlier, i), isOther && i === 0);
     if (isLone) words.forEach((_word, i) => each(i, spot.y + (i * spot.h) / words.length, spot.h / words.length));
     else if (high * camera.k > 60) words.forEach((_word, i) => each(i, spot.y + row * high + (i * high) / words.length, high / words.length));

@@ -40,9 +40,7 @@ def picture(experiment: Experiment | None) -> None:
     model_picture.draw(
         drawn,
         theme=state.theme(),
-        title=_("Train"),
         on_step=explain,
-        knocks=None,
         key="train-model",
     )
     if (step := st.session_state.pop(_STEP, None)) is not None:

@@ -149,7 +149,9 @@ def test_figures_keep_what_a_reader_chose_while_points_arrive(open_tab: OpenTab)
     assert tab.plotly(figure, "node.mark") == "the same node"
 
 
-def test_a_run_goes_on_through_a_reload_a_page_change_and_a_closed_tab(open_tab: OpenTab) -> None:
+def test_a_run_goes_on_through_a_reload_a_page_change_and_a_closed_tab(
+    open_tab: OpenTab, server: AppServer
+) -> None:
     tab = start(open_tab)
     run_id, before = tab.run_id, tab.step()
     tab.reload()
@@ -187,10 +189,10 @@ def test_a_run_goes_on_through_a_reload_a_page_change_and_a_closed_tab(open_tab:
     # both see that one of them pauses it
     far.goto(f"train?run={run_id}")
     near.button("Pause").click()
+    run = server.store.get(run_id)
     for one in (near, far):
         expect(one.state("Paused")).to_be_visible()
-        one.await_draws(2)
-    assert near.step() == far.step() > before
+        assert one.await_step(run.status.step) == run.status.step > before
 
 
 def test_a_run_is_paused_stepped_resumed_killed_and_resumed(
@@ -199,8 +201,8 @@ def test_a_run_is_paused_stepped_resumed_killed_and_resumed(
     tab = start(open_tab)
     tab.button("Pause").click()
     expect(tab.state("Paused")).to_be_visible()
-    tab.await_draws(2)
-    paused = tab.step()
+    paused = server.store.get(tab.run_id).status.step
+    tab.await_step(paused)
     tab.await_draws(4)
     assert tab.step() == paused
     for done in (1, 2):

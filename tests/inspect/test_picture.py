@@ -137,3 +137,10 @@ def test_a_picture_knows_the_row_of_each_of_its_patches() -> None:
     names = [lane.tokens[row] for row in lane.stages[0].rows]
     assert names[0] == "1,1"
     assert len(names) == len({*names}) == int(names[-1].partition(",")[0]) ** 2
+
+
+def test_each_answer_has_its_truth_but_a_text_that_may_go_on_in_many_ways() -> None:
+    for name, is_known in (("translate", True), ("vit-digits", True), ("gpt-grammar", False)):
+        seen = subject(PRESETS[name].experiment)
+        truths = picture(seen, 1).lanes[-1].stages[-1].truths
+        assert truths == (tuple(seen.truth[1]) if is_known else ())

@@ -1,11 +1,16 @@
 """A run whose settings were turned: repeated by resume and forks, dropped by branches and cures."""
 
+import os
+import signal
+
 import pytest
 
 from tests.runs.comparing import assert_same, facts
-from tests.runs.waiting import tiny
+from tests.runs.waiting import tiny, wait_until
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.process.requests import Control, drop, is_request, turning
+from tfm_core.runs.queue.limits import Limits
+from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.training.events import Step
 
 TURNS = {2: ("training.learning_rate", 0.02), 4: ("training.batch_size", 3)}
@@ -52,6 +57,27 @@ def test_a_turned_run_is_the_same_after_a_break(store, turned, breaks_at):
     assert run.curves().turns == turned.curves().turns[:n_turned]
     if n_turned == len(TURNS):
         assert_same(turned, run)
+
+
+def test_a_turned_run_whose_worker_is_killed_ends_as_if_it_had_not_been(store):
+    run = store.create(tiny(steps=600))
+    queue = RunQueue(store, max_running=1, warm=0, limits=Limits())
+    queue.start()
+    try:
+        queue.submit(run)
+        wait_until(lambda: run.status.step > 5, "it trains")
+        run.request(turning("training.learning_rate", 0.02))
+        wait_until(lambda: run.curves().turns, "it was turned")
+        os.kill(run.status.pid, signal.SIGKILL)
+        wait_until(lambda: run.status.state == "interrupted", "its worker is gone")
+        queue.resume(run)
+        wait_until(lambda: run.status.state == "finished", "it ends")
+    finally:
+        queue.close()
+    (turn,) = run.curves().turns
+    whole = store.create(run.experiment)
+    train(whole, turns={turn.step - 1: (turn.setting, turn.value)})
+    assert_same(run, whole)
 
 
 def test_a_fork_follows_the_turns_of_its_parent(store):

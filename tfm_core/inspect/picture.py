@@ -51,7 +51,8 @@ class Stage:
     a norm made it. scores: of maps, what the softmax is taken of (H, rows, keys). before: of
     probabilities, what the whole model gives the same words (rows, 5); were: its likeliest word of
     each row; sure: what it gives these and what is left of it, on average. None and () where
-    nothing is knocked out.
+    nothing is knocked out. truths: of probabilities, the one right word of each row, () where there
+    is none.
     """
 
     kind: Kind
@@ -71,6 +72,7 @@ class Stage:
     before: npt.NDArray[np.float32] | None = None
     were: tuple[str, ...] = ()
     sure: tuple[float, ...] = ()
+    truths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,10 +86,9 @@ class Lane:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Picture:
-    """A model at work. truth: what it should answer, "" where nobody knows."""
+    """A model at work."""
 
     lanes: tuple[Lane, ...]
-    truth: str
 
 
 def picture(subject: Subject, example: int = 0, *, whole: Subject | None = None) -> Picture:
@@ -102,9 +103,7 @@ def picture(subject: Subject, example: int = 0, *, whole: Subject | None = None)
         if not lanes or (part.kind == "input" and lanes[-1].has_stack):
             lanes.append(_Lane(subject, example, len(lanes), _stack_of(subject, part), whole))
         lanes[-1].add(part)
-    made = tuple(Lane(one.name, one.tokens, tuple(one.stages)) for one in lanes)
-    truth = " ".join(subject.truth[example]) if subject.truth else ""
-    return Picture(made, truth)
+    return Picture(tuple(Lane(one.name, one.tokens, tuple(one.stages)) for one in lanes))
 
 
 def _stack_of(subject: Subject, part: Part) -> Part:
@@ -299,8 +298,15 @@ class _Lane:
         self.stages.append(
             Stage("answers", part.path, N_("Probabilities"), "logits", best.values.numpy(),
                   tuple(best.values.shape), rows, step=step, words=words, before=before, were=were,
-                  sure=sure)
+                  sure=sure, truths=self._truths(len(rows)))
         )  # fmt: skip
+
+    def _truths(self, n_rows: int) -> tuple[str, ...]:
+        subject = self.subject
+        if not subject.truth or subject.reader == "language":  # a text may go on in many ways
+            return ()
+        truths = tuple(subject.truth[self.example])
+        return truths if len(truths) == n_rows else ()
 
 
 def _logits(subject: Subject) -> Tensor:

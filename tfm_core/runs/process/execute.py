@@ -302,7 +302,6 @@ class _Execution:
         with contextlib.suppress(StudentError):
             turn = checked(self.run.experiment, Turn(trainer.step + 1, setting, value))
             if self.share is None:
-                self._record_last_step(trainer)
                 self.recorder.sync()
                 self._keep(partial(checkpoints.save, trainer, self.before_turn))
                 trainer.turns = tuple(sorted((*trainer.turns, turn), key=attrgetter("step")))
