@@ -7,6 +7,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.translate.link import TEXT, WEIGHTS
 from pages.ui.address import view_link
+from pages.ui.runs import runs_access
 from tfm_core.inspect.errors.answers import steps_of
 from tfm_core.inspect.progress.weights import half_trained_step
 from tfm_core.runs.run import Run
@@ -17,7 +18,7 @@ def step_of(run: Run) -> int:
     steps = steps_of(run)
     is_chosen = WEIGHTS.key in st.session_state or WEIGHTS.query in view_link.query()
     if not is_chosen and view_link.opened(TEXT) is None and not run.status.is_active:
-        st.session_state[WEIGHTS.key] = half_trained_step(run, steps)
+        st.session_state[WEIGHTS.key] = _half_trained(run, steps)
     return view_link.weights_step(WEIGHTS, steps)
 
 
@@ -27,6 +28,10 @@ def words(run: Run, step: int) -> str:
     if step == steps[-1]:
         return ""
     values = {"step": f"{step:,}", "last": f"{steps[-1]:,}"}
-    if step == half_trained_step(run, steps):
+    if step == _half_trained(run, steps):
         return _("**half-trained**, step {step} of {last}", **values)
     return _("step {step} of {last}", **values)
+
+
+def _half_trained(run: Run, steps: tuple[int, ...]) -> int:
+    return half_trained_step(runs_access.curves(run), steps)

@@ -9,6 +9,7 @@ import numpy as np
 
 from tfm_core.inspect.attention.trained import model_of
 from tfm_core.inspect.progress.pictures import model_at
+from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def model_of_step(run: Run, step: int | None = None) -> tuple[Model, int]:
     return model_at(run, step), step
 
 
-def half_trained_step(run: Run, steps: Sequence[int]) -> int:
+def half_trained_step(curves: Curves, steps: Sequence[int]) -> int:
     """Return the step whose validation score is nearest half way from guessing to the last one.
 
     steps: those with weights, ascending. The score is the share of whole answers that are right,
@@ -33,7 +34,6 @@ def half_trained_step(run: Run, steps: Sequence[int]) -> int:
     last step where no other has weights, or where the model never got better than guessing.
     """
     last = steps[-1]
-    curves = run.thinned_curves()
     measured = np.asarray(curves.unseen["step"])
     if len(steps) < 2 or not len(measured):
         return last
