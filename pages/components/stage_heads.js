@@ -35,7 +35,7 @@ export function arranged(layers, heads, width, height, ratio, [left, top] = [0, 
       const high = (height - GAP * (rows - 1)) / rows - top - LINE * (title + role);
       const cell = Math.floor(Math.min(wide, high / ratio, LARGEST));
       const worth = cell * (role ? NAMED : 1);
-      if (wide >= least && worth > best.worth) best = { columns, cell, title, role, wide, worth };
+      if (wide >= least && worth > best.worth) best = { columns, cell, title, role, wide, high, worth };
     }
   }
   if (best.cell < SMALLEST) {
@@ -265,7 +265,8 @@ export function fitHeads(state) {
   }
   heads.drawn = null;
   const stretched = heads.margin[0] ? Math.min(place.wide, STRETCH * place.cell) : place.cell; // for the words above it
-  heads.size = [Math.floor(stretched), Math.round(place.cell * ratio)];
+  const tall = heads.margin[0] && place.high ? Math.min(place.high, STRETCH * place.cell * ratio) : place.cell * ratio;
+  heads.size = [Math.floor(stretched), Math.floor(tall)];
   const [left, top] = heads.margin;
   heads.grid.style.padding = `${top}px 0 0 ${left}px`;
   heads.grid.style.rowGap = `${GAP + top}px`;
