@@ -23,7 +23,7 @@ from pages.ui.settings.drafts import Checked
 from pages.ui.settings.fields import Setting, settings_by_path
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
-from tfm_core.config.turns import TURNABLE, Turn, checked, turned
+from tfm_core.config.turns import TURNABLE, Turn, checked, possible, turned
 from tfm_core.runs.process.requests import turning
 from tfm_core.runs.run import Run
 
@@ -130,7 +130,7 @@ def of_run(run: Run) -> None:
 
 def last_turn(run: Run) -> None:
     """Say what changed last while a run trained, and offer to train on without it."""
-    turns = runs_access.curves(run).turns
+    turns = possible(run.experiment, runs_access.curves(run).turns)
     if not turns or run.step_of_checkpoint("turn") != turns[-1].step - 1:
         return
     newest = turns[-1]
@@ -162,7 +162,7 @@ def last_turn(run: Run) -> None:
 
 
 def _now(run: Run) -> Experiment:
-    return turned(run.experiment, runs_access.curves(run).turns)
+    return turned(run.experiment, possible(run.experiment, runs_access.curves(run).turns))
 
 
 def _wanted(run: Run) -> dict[str, Any]:

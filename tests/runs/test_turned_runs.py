@@ -157,6 +157,17 @@ def test_an_impossible_turn_changes_nothing(store, whole, setting, value):
     assert facts(run) == facts(whole)
 
 
+def test_turns_of_a_damaged_file_are_left_out(store, turned):
+    lines = (turned.folder / "events.jsonl").read_text()
+    for value in ("-1", "1e30"):
+        lines += f'{{"event": "turned", "step": 6, "setting": "model.dropout", "value": {value}}}\n'
+    (turned.folder / "events.jsonl").write_text(lines)
+    fork = store.fork(turned.id, steps=9)
+    assert execute(fork).state == "finished"
+    low = store.fork(turned.id, steps=9, stays_low=True)
+    assert low.experiment.model.dropout == turned.experiment.model.dropout
+
+
 @pytest.mark.parametrize(
     "text", ["turn", "turn.training.learning_rate=nan", "turn.seed=1", "turn.../x=1", "stop=1"]
 )

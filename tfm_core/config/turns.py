@@ -7,9 +7,12 @@ when the run is resumed or forked.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
+from tfm_core.config.base import ConfigError
 from tfm_core.config.experiment import Experiment
 from tfm_core.sentences import StudentError
 
@@ -38,6 +41,15 @@ def checked(experiment: Experiment, turn: Turn) -> Turn:
         raise StudentError("{setting} cannot change during a training.", setting=turn.setting)
     part, _dot, name = turn.setting.partition(".")
     return Turn(turn.step, turn.setting, getattr(getattr(turned(experiment, [turn]), part), name))
+
+
+def possible(experiment: Experiment, turns: Iterable[Turn]) -> tuple[Turn, ...]:
+    """Return the turns that the experiment allows, by step; a damaged file may have others."""
+    found = []
+    for turn in turns:
+        with suppress(ConfigError):
+            found.append(checked(experiment, turn))
+    return tuple(sorted(found, key=attrgetter("step")))
 
 
 def turned(experiment: Experiment, turns: Iterable[Turn]) -> Experiment:

@@ -273,7 +273,7 @@ class Series:
 
 
 def turns_in(path: Path) -> tuple[Turn, ...]:
-    """Return the turns that a training must follow, by step.
+    """Return the turns that a training must follow.
 
     Those after its last checkpoint count, too: a resumed training repeats them. A record
     ``{"event": "branched", "step": k}`` drops the turns of steps > k.
@@ -285,7 +285,7 @@ def turns_in(path: Path) -> tuple[Turn, ...]:
                 turns[turn] = None
             elif record["event"] == "branched":
                 turns = {turn: None for turn in turns if turn.step <= record.get("step", -1)}
-    return tuple(sorted(turns, key=lambda turn: turn.step))
+    return tuple(turns)
 
 
 def lowest(measured: Series) -> int | None:

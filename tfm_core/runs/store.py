@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
 from tfm_core.config import Experiment, to_json
-from tfm_core.config.turns import turned
+from tfm_core.config.turns import possible, turned
 from tfm_core.disk import remove, rename, sync_file, sync_folder
 from tfm_core.facts.batches import Batches
 from tfm_core.reading import is_plain
@@ -250,7 +250,7 @@ class RunStore:
             raise StudentError("This run has already done {done:,} steps. Choose more.", done=done)
         old = parent.experiment
         if stays_low:  # from the rate it had at its end, which no turn may change again
-            old = turned(old, turns_in(parent.folder / "events.jsonl"))
+            old = turned(old, possible(old, turns_in(parent.folder / "events.jsonl")))
         training = old.training.further(steps, stays_low=stays_low)
         if status.state == "finished" and done < old.training.steps:
             # early stopping ended it: the copy would stop at once

@@ -19,6 +19,7 @@ from pages.ui import show
 from pages.ui.runs import runs_access
 from pages.ui.settings.fields import settings_by_path
 from tfm_core.config import FAMILIES
+from tfm_core.config.turns import possible
 from tfm_core.facts.storage import HALF, attention_numbers
 from tfm_core.inspect.compare.differences import differences
 from tfm_core.inspect.compare.names import names
@@ -201,13 +202,9 @@ def symptom_marks(run: Run) -> list[tuple[int, str]]:
 
 def turn_marks(run: Run) -> list[tuple[int, str]]:
     """Return the steps at which a setting was changed while the run trained, with its new value."""
-    turns = runs_access.curves(run).turns
+    turns = possible(run.experiment, runs_access.curves(run).turns)
     labels = settings_by_path(run.experiment) if turns else {}
-    return [
-        (turn.step, f"{_(labels[turn.setting].label)} {turn.value:g}")
-        for turn in turns
-        if turn.setting in labels
-    ]
+    return [(turn.step, f"{_(labels[turn.setting].label)} {turn.value:g}") for turn in turns]
 
 
 def _modified_ns(run: Run, which: str) -> int:

@@ -12,11 +12,10 @@ import time
 import traceback
 from collections.abc import Callable
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfm_core.config.turns import Turn, checked
+from tfm_core.config.turns import Turn, checked, possible
 from tfm_core.data.own import place
 from tfm_core.disk import remove
 from tfm_core.facts import storage
@@ -197,7 +196,7 @@ class _Execution:
             device = self.share.device(device)
         trainer = build(self.run.experiment, device, self._download)
         trainer.clock = self.recorder.clock
-        trainer.turns = turns_in(self.run.folder / "events.jsonl")
+        trainer.turns = possible(self.run.experiment, turns_in(self.run.folder / "events.jsonl"))
         reason = self._continue(trainer)
         if self.share is not None:
             self.share.broadcast(True)
@@ -304,7 +303,7 @@ class _Execution:
             if self.share is None:
                 self.recorder.sync()
                 self._keep(partial(checkpoints.save, trainer, self.before_turn))
-                trainer.turns = tuple(sorted((*trainer.turns, turn), key=attrgetter("step")))
+                trainer.turns = possible(self.run.experiment, (*trainer.turns, turn))
 
     def _pause(self, trainer: Trainer) -> None:
         self._record_last_step(trainer)
