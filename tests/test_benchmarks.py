@@ -210,7 +210,7 @@ def test_an_unknown_benchmark_is_named_with_those_there_are(capsys):
 
 def test_every_wait_for_a_page_is_a_goal():
     waits = {f"to {place.title}" for place in page_speed.PLACES}
-    waits |= {"cold start", "point on stage"}
+    waits |= {"cold start", "point on stage", "restart"}
     assert waits == {name for name, goal in GOALS.items() if goal.module == "page_speed"}
     changes = {case.name for case in anatomy.CASES}
     changes |= {f"{what} of {name}" for what in ("table", "memory") for name in anatomy.SIZES}

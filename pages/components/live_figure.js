@@ -229,7 +229,7 @@ function follow(state, frame) {
 }
 
 function mount(parentElement) {
-  const node = parentElement.querySelector(".live-figure");
+  const node = nodeOf(parentElement);
   const state = { node, parent: parentElement, data: null, dark: null, busy: false, again: false, spare: 0, trims: 0 };
   state.resize = new ResizeObserver(() => {
     if (!node.isConnected || !isDrawn(state) || !node.clientWidth) return;
@@ -241,8 +241,10 @@ function mount(parentElement) {
   state.sight = new IntersectionObserver((seen) => { state.isInSight = seen.at(-1).isIntersecting; });
   state.sight.observe(node);
   node.addEventListener("keydown", rove);
-  state.theme = setInterval(() => {
-    if (node.isConnected && isDrawn(state) && isDark(node) !== state.dark) refresh(state);
+  state.watch = setInterval(() => {
+    if (isReplaced(state)) show(parentElement, state);
+    else if (isForgotten(state)) arrive(state);
+    else if (node.isConnected && isDrawn(state) && isDark(node) !== state.dark) refresh(state);
   }, 500);
   state.unfollow = followFrames((frame) => follow(state, frame));
   nodes.set(parentElement, state);
@@ -321,28 +323,47 @@ function arrive(state) {
 function loadAndDraw(state) {
   const { data: traces, layout } = parsed(state);
   const { root, sorry } = state.data;
+  state.isLoading = true;
   const load = isOfManyLines({ layout }) ? loadUplot(root) : loadPlotly(root, traces).then((loaded) => Object.assign(state, { loaded }));
-  load.then(() => refresh(state), () => say(state, sorry.notLoaded));
+  load.then(() => refresh(state), () => say(state, sorry.notLoaded)).finally(() => { state.isLoading = false; });
 }
 
-export default function ({ data, parentElement, setTriggerValue }) {
-  const isNew = !nodes.has(parentElement);
-  const state = nodes.get(parentElement) ?? mount(parentElement);
-  const call = {};
-  Object.assign(state, { data, call, send: setTriggerValue });
+// Streamlit may put a new node in place of the one that was drawn on: the figure moves there.
+const nodeOf = (parent) => parent.querySelector(".live-figure");
+const isReplaced = ({ node, parent }) => !node.isConnected && nodeOf(parent) !== null && nodeOf(parent) !== node;
+
+// On the page, and yet neither drawn nor about to be: its node was off the page when its turn came.
+const isForgotten = (state) => state.node.isConnected && state.node.clientWidth > 0 && !isDrawn(state)
+  && !state.isComing && !state.isLoading && !state.busy && !state.node.textContent;
+
+function show(parent, { data, call, send }) {
+  const before = nodes.get(parent);
+  if (before && isReplaced(before)) leave(before);
+  const isNew = !nodes.has(parent);
+  const state = nodes.get(parent) ?? mount(parent);
+  Object.assign(state, { data, call, send });
   if (isNew) { // plotly is large: its room does not wait for it
     stand(state, parsed(state).layout.height ?? 360);
     fill(state.node);
   }
   if (isNew || !isShown(state)) arrive(state);
+}
+
+function leave(state) {
+  clearInterval(state.watch);
+  state.resize.disconnect();
+  state.sight.disconnect();
+  state.unfollow();
+  clearManyLines(state);
+  if (state.node.data) state.plotly?.purge(state.node);
+  nodes.delete(state.parent);
+}
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const call = {};
+  show(parentElement, { data, call, send: setTriggerValue });
   return () => {
-    if (state.call !== call) return; // a newer one came while this one was on its way
-    clearInterval(state.theme);
-    state.resize.disconnect();
-    state.sight.disconnect();
-    state.unfollow();
-    clearManyLines(state);
-    if (state.node.data) state.plotly?.purge(state.node);
-    nodes.delete(parentElement);
+    const state = nodes.get(parentElement);
+    if (state?.call === call) leave(state); // else a newer one came while this one was on its way
   };
 }

@@ -51,6 +51,8 @@ def page() -> None:
         threads=state.threads(),
         preset="" if preset is None else _(PRESETS[preset].label),
     )
+    own_choice.area(checked)
+    corpus_text.area(checked)
     if st.toggle(_("All settings"), key=_ALL, persist_state="session"):
         _all(checked, settings, preset)
     is_preset = not drafts.differences(draft.values, draft.begun)
@@ -81,8 +83,6 @@ def _all(checked: Checked, settings: Sequence[Setting], preset: str | None) -> N
     with left:
         controls.group(_("Architecture"), by_section["model"], checked)
         controls.group(_("Task"), by_section["task"], checked)
-        own_choice.area(checked)
-        corpus_text.area(checked)
     with right:
         controls.group(_("Optimisation"), by_section["training"], checked)
         start.place(by_section[""], checked)

@@ -265,7 +265,7 @@ def _restart(run: Run, path: str, value: object) -> None:
     try:
         experiment = Experiment.parse(drafts.put(_now(run).model_dump(), path, value))
         if run.status.is_active:
-            run.request("stop")
+            run_actions.ask(run, "stop")
             end = time.monotonic() + _STOP_SECONDS
             while run.status.is_active and time.monotonic() < end:
                 time.sleep(0.01)

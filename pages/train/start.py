@@ -45,6 +45,9 @@ def bar(checked: Checked, preset: str | None) -> None:
             disabled=is_off,
             on_refused=show.problem,
         )
+        device = show.device(state.device())
+        with st.popover(device, icon=":material/memory:", key="start-device-choice"):
+            _device()
         if checked.experiment is None:
             _why_not(checked)
         else:
@@ -59,8 +62,7 @@ def bar(checked: Checked, preset: str | None) -> None:
 
 def place(seed: Sequence[Setting], checked: Checked) -> None:
     with st.container(border=True):
-        st.header(_("Device and seed"), anchor=False)
-        _device()
+        st.header(_("Seed and name"), anchor=False)
         for setting in seed:
             controls.control(setting, checked)
         st.text_input(
@@ -188,7 +190,7 @@ def _show_needs(experiment: Experiment, future: Future[Any]) -> None:
 
 
 def _device() -> None:
-    future = run_time.devices()
+    future, shown = run_time.devices(), state.device()
     was_known = future.done()
 
     def choice() -> None:
@@ -216,6 +218,8 @@ def _device() -> None:
             on_change=lambda: state.set_device(st.session_state[_DEVICE]),
             persist_state="session",
         )
+        if state.device() != shown:
+            state.draw_anew()
         for device in devices:
             if not device.available:
                 why = _(device.reason)

@@ -117,3 +117,11 @@ def test_nothing_moves_on_a_projector(open_tab: OpenTab) -> None:
         if path:
             tab.goto(path)
         expect_no_shift(tab, path)
+
+
+def test_a_figure_whose_node_is_replaced_is_drawn_on_the_new_one(open_tab: OpenTab) -> None:
+    tab = open_tab("encoders")
+    figure = tab.main.locator(".live-figure").first
+    expect(figure.locator(".main-svg").first).to_be_attached()
+    figure.evaluate("node => node.replaceWith(node.cloneNode(false))")
+    expect(figure.locator(".main-svg").first).to_be_attached()

@@ -148,6 +148,7 @@ def test_a_pasted_text_becomes_a_set_that_a_link_can_name(open_page, store):
     app.text_area(key="corpus-text").set_value(text).run()
     assert not app.exception
     assert "Your text:" in said(app)
+    app.toggle(key="all-settings").set_value(True).run()
     (task,) = [box.key for box in app.selectbox if str(box.key).startswith("setting:task.name")]
     app.selectbox(key=task).set_value("grammar").run()
     app.selectbox(key=task).set_value("own-text").run()
