@@ -242,7 +242,8 @@ function mount(parentElement) {
   state.sight.observe(node);
   node.addEventListener("keydown", rove);
   state.watch = setInterval(() => {
-    if (isReplaced(state)) show(parentElement, state);
+    if (state.isLeft && !node.isConnected) leave(state);
+    else if (isReplaced(state)) show(parentElement, state);
     else if (isForgotten(state)) arrive(state);
     else if (node.isConnected && isDrawn(state) && isDark(node) !== state.dark) refresh(state);
   }, 500);
@@ -341,7 +342,7 @@ function show(parent, { data, call, send }) {
   if (before && isReplaced(before)) leave(before);
   const isNew = !nodes.has(parent);
   const state = nodes.get(parent) ?? mount(parent);
-  Object.assign(state, { data, call, send });
+  Object.assign(state, { data, call, send, isLeft: false });
   if (isNew) { // plotly is large: its room does not wait for it
     stand(state, parsed(state).layout.height ?? 360);
     fill(state.node);
@@ -364,6 +365,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   show(parentElement, { data, call, send: setTriggerValue });
   return () => {
     const state = nodes.get(parentElement);
-    if (state?.call === call) leave(state); // else a newer one came while this one was on its way
+    if (state?.call !== call) return; // a newer one came while this one was on its way
+    state.isLeft = true; // Streamlit also says so of figures that stay on the page and hear no more
+    if (!state.node.isConnected) leave(state);
   };
 }

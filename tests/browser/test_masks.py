@@ -26,7 +26,9 @@ def test_cells_are_clicked_in_short_and_in_long_sentences(open_tab: OpenTab) -> 
     expect(cell(tab, "weights", 0, 1)).to_have_text(before)
 
     # a sentence of 46 tokens fits and its cells can be clicked
+    tab.settle()
     tab.choose("Causal")
+    expect(tab.main.get_by_text("21 of 36 pairs")).to_be_visible()
     sentence = tab.main.get_by_role("textbox", name="Your sentence")
     sentence.fill(" ".join(f"word{n}" for n in range(46)))
     sentence.press("Enter")

@@ -113,6 +113,8 @@ def test_a_card_plays_when_it_comes_into_sight_and_its_heads_are_no_buttons(visi
     page = visit(viewport=PHONE, color_scheme="dark")
     film = page.locator(".card .film").last
     expect(film.locator(".head")).to_have_count(0)
+    expect(page.locator(".card .film").first.locator(".head")).not_to_have_count(0)
+    page.evaluate("() => document.fonts.ready")
     whole = page.evaluate("document.documentElement.scrollHeight")
     film.scroll_into_view_if_needed()
     expect(film.locator(".head")).not_to_have_count(0)
