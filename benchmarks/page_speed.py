@@ -286,7 +286,7 @@ def _restarts(browser: Browser, served: Served, rounds: int) -> Table:
         page.get_by_role("button", name="Start", exact=True).click()
         for n in range(rounds):
             page.wait_for_function(_STAGED)
-            page.wait_for_timeout(4000)  # as somebody who watches before the next change
+            page.wait_for_timeout(4000)  # time to look before the next change
             before = page.evaluate(
                 "() => ({ search: location.search, now: deep('.stage')[0].stage.data.now })"
             )

@@ -290,16 +290,8 @@ class RunStore:
         done = parent.step_of_checkpoint(begins)
         if done is None:
             raise StudentError("This run has no checkpoint.")
-        meta = dataclasses.replace(
-            parent.meta,
-            name=labels.clean_name(name or parent.meta.name),
-            preset=None,
-            device="cpu" if parent.meta.recorded else parent.meta.device,
-            owner=owner,
-            owner_name=owner_name,
-            cure_of=parent.id,
-            cured_from=done,
-        )
+        meta = _copied_meta(parent, name, owner, owner_name)
+        meta = dataclasses.replace(meta, cure_of=parent.id, cured_from=done)
         return self._branch(parent, experiment, meta, done, begins, turns_until=-1)
 
     @os_errors_as_sentences()
@@ -320,15 +312,7 @@ class RunStore:
         done = parent.step_of_checkpoint("turn")
         if done is None:
             raise StudentError("No setting of this run was changed while it trained.")
-        meta = dataclasses.replace(
-            parent.meta,
-            name=labels.clean_name(name or parent.meta.name),
-            preset=None,
-            owner=owner,
-            owner_name=owner_name,
-            cure_of=None,
-            cured_from=0,
-        )
+        meta = _copied_meta(parent, name, owner, owner_name)
         return self._branch(parent, parent.experiment, meta, done, "turn", turns_until=done)
 
     def _branch(
@@ -426,6 +410,20 @@ def _write_new(folder: Path, experiment: Experiment, meta: Meta, status: Status)
     write_json(folder / "meta.json", dataclasses.asdict(meta), lasting=True)
     write_status(folder, status)
     quota.reserve(folder)
+
+
+def _copied_meta(parent: Run, name: str | None, owner: str | None, owner_name: str | None) -> Meta:
+    """Return the facts of a copy with other settings; a recorded run's goes to the CPU."""
+    return dataclasses.replace(
+        parent.meta,
+        name=labels.clean_name(name or parent.meta.name),
+        preset=None,
+        device="cpu" if parent.meta.recorded else parent.meta.device,
+        owner=owner,
+        owner_name=owner_name,
+        cure_of=None,
+        cured_from=0,
+    )
 
 
 def _copy(source: Path, folder: Path, begins: Checkpoint = "last") -> None:
