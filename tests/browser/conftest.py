@@ -1,6 +1,7 @@
 """A real server and a real Chromium; every test fails that leaves an error on a page.
 
-Without a Chromium these tests are skipped.
+Without a Chromium these tests are skipped. A test that fails is run once more: what a press loses
+in a page that is just being drawn anew, a second look tells from a fault. The summary lists it.
 """
 
 from __future__ import annotations
@@ -67,6 +68,11 @@ def server(session_server: AppServer) -> Iterator[AppServer]:
     """The server, on which no run is left when the test has ended."""
     yield session_server
     session_server.forget_runs()
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let each test of this folder have a second try."""
+    item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 class Tabs:

@@ -223,7 +223,8 @@ class Tab:
         return self.main.locator(".stage .where")
 
     def step(self) -> int:
-        """Return the step that the page says the run is at."""
+        """Return the step that the page says the run is at, once it says one."""
+        expect(self.step_line).to_have_text(STEP)
         return _number(STEP, self.step_line.inner_text())
 
     def await_step(self, least: int) -> int:

@@ -76,6 +76,7 @@ def test_the_map_answers_keys_and_clicks_and_the_scrubber_goes_through_the_train
     answer = tab.said("Model")
     expect(tab.main.get_by_text("at step 1,000")).to_be_visible()
     last = tab.plotly(MAP, WEIGHTS)
+    expect(answer).not_to_have_text("")
     learned = answer.inner_text()
     slider = tab.main.get_by_role("slider", name="Training step")
     slider.press("Home")

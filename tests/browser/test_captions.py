@@ -32,6 +32,7 @@ def test_a_fresh_run_describes_what_is_composed(open_tab: OpenTab) -> None:
     tab.goto(f"captions?run={tab.run_id}")
     expect(tab.main.locator(STRIP)).to_be_visible()
     for name in ("Swap places", "Next picture"):
+        expect(tab.said("Truth")).not_to_have_text("")
         before = tab.said("Truth").inner_text()
         tab.button(name).click()
         expect(tab.said("Truth")).not_to_have_text(before)

@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenTab
 from tests.browser.server import AppServer
+from tests.browser.tab import STEP
 from tfm_core.presets import PRESETS
 
 pytestmark = pytest.mark.browser
@@ -15,6 +16,7 @@ pytestmark = pytest.mark.browser
 def test_heads_form_without_a_click_unless_no_motion_is_wanted(open_tab: OpenTab) -> None:
     tab = open_tab()
     where = tab.main.locator(".stage .where")
+    expect(where).to_have_text(STEP)
     expect(where).not_to_have_text(where.inner_text())
     tab.main.get_by_role("slider", name="Training step").press("Home")
     expect(where).to_have_text(re.compile("^Step 0 of "))

@@ -36,6 +36,7 @@ def test_a_base_bends_the_waves_words_are_shuffled_and_a_run_is_chosen(open_tab:
     # a run that is chosen here stands above the page
     tab.goto("positions?view=learned&run=recorded-korean")
     look = tab.main.get_by_role("button", name=re.compile("Open “"))
+    expect(look).to_have_text(re.compile("“.+”"))
     name = re.search("“(.+)”", look.inner_text())
     assert name is not None
     look.click()

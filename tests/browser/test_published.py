@@ -41,9 +41,9 @@ class Watched:
 
     def step(self):
         """The step where the play head stands."""
-        return int(
-            STEP.search(self.page.locator(".stage .where").text_content())[1].replace(",", "")
-        )
+        where = self.page.locator(".stage .where")
+        expect(where).to_have_text(STEP)
+        return int(STEP.search(where.text_content())[1].replace(",", ""))
 
     def await_step(self, step):
         self.page.wait_for_function(

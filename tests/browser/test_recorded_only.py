@@ -54,6 +54,7 @@ def plays(stage):
     expect(stage.locator(".head")).not_to_have_count(0)
     page = stage.page
     page.get_by_role("slider", name="Training step").first.press("Home")
+    expect(stage.locator(".where")).to_have_text(STEP)
     start = stage.locator(".where").text_content()
     head = "stage => stage.querySelector('.head canvas').toDataURL()"
     drawn = stage.evaluate(head)

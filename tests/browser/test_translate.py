@@ -17,6 +17,7 @@ def test_a_token_is_put_in_and_taken_back_and_the_link_shows_it(open_tab: OpenTa
     tab.main.get_by_role("button", name="Previous token").click()
     expect(desk.locator(".say")).to_have_text(re.compile("^Token 1 of"))
     expect(tab.page).to_have_url(re.compile("at=1"))
+    expect(tokens.first.locator("span")).not_to_have_text("")
     was = tokens.first.locator("span").inner_text()
     desk.locator(".choice").nth(2).click()
     expect(desk.locator(".forced")).to_have_count(1)
