@@ -20,7 +20,7 @@ STAGES = {
 
 def page() -> None:
     """Show one stage; the link holds which, the words and their vectors."""
-    show.header("by_hand")
+    show.header("by-hand")
     stage = view_link.choice(_("Stage"), STAGE, is_labelled=False)
     st.markdown(content(f"by_hand_{stage.replace('-', '_')}"))
     view_link.forget(elsewhere(stage))

@@ -28,7 +28,7 @@ _TICK = 3.0  # seconds
 
 
 def navigation() -> st.Page:
-    sections: dict[str, list[st.Page]] = {}
+    sections: dict[str, list[st.Page]] = {_(title): [] for title in page_table.SECTIONS.values()}
     for facts in page_table.PAGES.values():
         entry = st.Page(
             facts.path,
@@ -37,7 +37,7 @@ def navigation() -> st.Page:
             url_path=facts.url_path or None,
             default=not facts.url_path,
         )
-        sections.setdefault(_section(facts), []).append(entry)
+        sections[_section(facts)].append(entry)
     page = st.navigation(sections, position="top")
     state.set_page(page.url_path)
     _mark_section(list(sections).index(_section(page_table.at(page.url_path))))

@@ -76,6 +76,23 @@ def test_the_current_run_stands_in_the_strip(store: RunStore, open_page: Open) -
     assert "Finished" in words
 
 
+def test_a_page_of_the_path_says_its_goal_and_leads_on_with_the_run(
+    store: RunStore, open_page: Open
+) -> None:
+    run = made_run(store)
+    for name in ("masks", "positions", "find-the-bug"):
+        page, after = page_table.PAGES[name], page_table.after(name)
+        app = open_page(page.file, run=run.id)
+        assert any(page.goal in caption.value for caption in app.caption)
+        nexts = [link.proto for link in app.get("page_link") if "Next" in link.proto.label]
+        if after is None:
+            assert not nexts
+        else:
+            (link,) = nexts
+            assert link.page == after.url_path
+            assert link.query_string == (f"run={run.id}" if after.shows_run else "")
+
+
 def test_a_link_to_the_configuration_reproduces_it(open_page: Open) -> None:
     app = open_page("home/page.py")
     link = urlsplit(links(app)[-1])
