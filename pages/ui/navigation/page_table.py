@@ -1,7 +1,7 @@
 """The pages: one row each. Navigation, links, the search and the tests read this table.
 
-Its order is the only one: menus, Home's map, the search and "Next" follow it. A page is added by its
-package, a row here, and its words in ``content/en``.
+Its order is the only one: menus, Home's map, the search and "Next" follow it. A page is added by
+its package, a row here, and its words in ``content/en``.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ class PageFacts:
     its address names the run. follows_run: its label beside the current run in the strip, or "".
     What else an address says is in the page's view (``view_link``).
 
-    chapter: a key of ``CHAPTERS`` if the page is on the path. goal: what a reader can do afterwards,
-    as a verb phrase. minutes: how long that takes.
+    chapter: a key of ``CHAPTERS`` if the page is on the path. goal: what a reader can do
+    afterwards, as a verb phrase. minutes: how long that takes. questions: how many have to be
+    answered.
     """
 
     name: str
@@ -52,6 +53,7 @@ class PageFacts:
     chapter: str = ""
     goal: str = ""
     minutes: int = 0
+    questions: int = 0
 
     def __post_init__(self) -> None:
         if self.section not in SECTIONS:
@@ -84,17 +86,17 @@ _ROWS = (
     PageFacts("runs", "watch", N_("Runs"), ":material/stacked_line_chart:"),
 
     PageFacts("words", "topics", N_("Words into tensors"), ":material/text_fields:",
-              shows_run=True, chapter="numbers", minutes=6,
+              shows_run=True, chapter="numbers", minutes=6, questions=2,
               goal=N_("Turn a sentence into tokens, ids and vectors")),
     PageFacts("tensors", "topics", N_("Tensors by sight"), ":material/view_in_ar:",
-              chapter="numbers", minutes=8,
+              chapter="numbers", minutes=8, questions=2,
               goal=N_("Predict the shape after view, transpose and matmul")),
     PageFacts("positions", "understand", N_("Positions"), ":material/waves:",
               chapter="numbers", minutes=6,
               goal=N_("Say how a model knows word order")),
 
     PageFacts("by-hand", "topics", N_("Attention by hand"), ":material/calculate:",
-              chapter="attention", minutes=10,
+              chapter="attention", minutes=10, questions=4,
               goal=N_("Say what a query, a key and a value are for")),
     PageFacts("masks", "understand", N_("Masks"), ":material/grid_off:",
               chapter="attention", minutes=6,
@@ -110,30 +112,31 @@ _ROWS = (
               script="architecture/parameters.py", chapter="model", minutes=6,
               goal=N_("Count a model’s parameters, and say where most of them are")),
     PageFacts("walk", "understand", N_("Walk through"), ":material/footprint:",
-              shows_run=True, follows_run=N_("Walk through"), chapter="model", minutes=15,
+              shows_run=True, follows_run=N_("Walk through"),
+              chapter="model", minutes=15, questions=3,
               goal=N_("Follow one example through a whole model")),
 
     PageFacts("before", "topics", N_("Before the Transformer"), ":material/history:",
-              chapter="kinds", minutes=6,
+              chapter="kinds", minutes=6, questions=2,
               goal=N_("Say what attention added to recurrent networks")),
     PageFacts("encoders", "topics", N_("Reading: encoders"), ":material/auto_stories:",
-              shows_run=True, chapter="kinds", minutes=8,
+              shows_run=True, chapter="kinds", minutes=8, questions=2,
               goal=N_("Say how an encoder labels a sentence and fills gaps")),
     PageFacts("gpt", "topics", N_("Writing: GPT"), ":material/edit_note:",
-              shows_run=True, chapter="kinds", minutes=8,
+              shows_run=True, chapter="kinds", minutes=8, questions=2,
               goal=N_("Say how a GPT reads, and how it picks the next token")),
     PageFacts("captions", "topics", N_("Pictures to words"), ":material/image_search:",
-              shows_run=True, chapter="kinds", minutes=6,
+              shows_run=True, chapter="kinds", minutes=6, questions=2,
               goal=N_("Say how a decoder reads a picture")),
 
     PageFacts("training-step", "topics", N_("One training step"), ":material/sync:",
-              shows_run=True, chapter="training", minutes=10,
+              shows_run=True, chapter="training", minutes=10, questions=2,
               goal=N_("Explain loss, gradient and update with real numbers")),
     PageFacts("practice", "topics", N_("Good practice"), ":material/verified:",
-              shows_run=True, chapter="training", minutes=15,
+              shows_run=True, chapter="training", minutes=15, questions=3,
               goal=N_("Get from pictures to a test result you can defend")),
     PageFacts("speed", "topics", N_("Making it fast"), ":material/speed:",
-              chapter="training", minutes=8,
+              chapter="training", minutes=8, questions=2,
               goal=N_("Say what makes training faster, and when it does not")),
     PageFacts("compare", "play", N_("Compare"), ":material/compare_arrows:",
               chapter="training", minutes=5,
@@ -158,7 +161,7 @@ _ROWS = (
               shows_run=True, chapter="use", minutes=6,
               goal=N_("Predict what a model loses without a head or a layer")),
     PageFacts("experiments", "break", N_("Experiments"), ":material/science:",
-              chapter="use", minutes=10,
+              chapter="use", minutes=10, questions=1,
               goal=N_("Predict what one change does to a training, and test it")),
     PageFacts("find-the-bug", "break", N_("Find the bug"), ":material/bug_report:",
               chapter="use", minutes=8,
