@@ -23,4 +23,6 @@ links = frame.strip()
 frame.notices()
 with st.container(key="page"):
     page.run()
+frame.explain()
+frame.finish()
 frame.share(links)

@@ -33,7 +33,7 @@ def view() -> None:
         st.session_state[_ROUND] = _next_round()
     if st.session_state.get(_ROUND) is None:
         recorded = recorded_times()
-        st.markdown(paragraph("before/recorded-times", day=recorded.day, torch=recorded.torch))
+        show.prose(paragraph("before/recorded-times", day=recorded.day, torch=recorded.torch))
         _figures(1000 * pd.DataFrame(recorded.seconds))
         return
     futures = _futures(st.session_state[_ROUND])
@@ -89,7 +89,7 @@ def _sentence(frame: pd.DataFrame) -> None:
     asked = questions.about_growth(last // first, growth["additive"], growth["one-head"])
     if not question.guess(asked, "growth", of=f"{growth}"):
         return
-    st.markdown(
+    show.prose(
         paragraph(
             "before/growth",
             a=first,

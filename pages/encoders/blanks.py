@@ -51,7 +51,7 @@ def view() -> None:
 def _spans() -> None:
     st.header(_("T5: hidden spans"), anchor=False, divider="grey")
     with st.expander(_("How it works"), icon=":material/help:"):
-        st.markdown(content("encoders_spans"))
+        show.prose(content("encoders_spans"))
     preset = PRESETS[_SPANS]
     task = text_task(preset.experiment.task_as(TextTaskConfig))
     pair = task.sample(random.Random(_SEED))

@@ -134,7 +134,7 @@ def _next(run: Run, sample: Sample, sampling: SamplingConfig) -> None:
         st.caption(_("The first sample has ended with <eos>.").replace("<", "\\<"))
         return
     upcoming = gpt_writing.next_token(run, sample.ids, sampling)
-    st.markdown(
+    show.prose(
         paragraph(
             "gpt/next-token",
             left=f"{upcoming.n_left:,}",

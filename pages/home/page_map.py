@@ -5,11 +5,16 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
+from pages.ui.navigation import ticks
 from pages.ui.navigation.page_table import CHAPTERS, WAY
 
 
 def page_map() -> None:
     st.header(_("What you can learn"), anchor=False)
+    if n := ticks.done():
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.caption(_("{n} of {all} done", n=n, all=len(WAY)), width="content")
+            st.button(_("Reset"), key="reset-ticks", type="tertiary", on_click=ticks.reset)
     with st.container(key="page-map"):
         for number, (column, (chapter, title)) in enumerate(
             zip(st.columns(len(CHAPTERS)), CHAPTERS.items(), strict=True), start=1
@@ -19,5 +24,6 @@ def page_map() -> None:
                 for page in WAY:
                     if page.chapter == chapter:
                         goal = _("{goal} · {n} min", goal=_(page.goal), n=page.minutes)
-                        label = f"**{_(page.title)}** {goal}"  # one element is faster
+                        title = f"{'✓ ' if ticks.is_done(page) else ''}{_(page.title)}"
+                        label = f"**{title}** {goal}"  # one element is faster
                         st.page_link(page.path, label=label)

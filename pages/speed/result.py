@@ -56,7 +56,7 @@ def result(report: SpeedReport) -> None:
 
 def recorded_result(record: RecordedReport) -> None:
     """Show what was measured beforehand, on a preset."""
-    st.markdown(
+    show.prose(
         paragraph(
             "speed/recorded", day=record.day, torch=record.torch, preset=_(PRESETS[PRESET].label)
         )

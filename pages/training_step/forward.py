@@ -112,7 +112,7 @@ def _arithmetic(answer: BatchAnswer) -> None:
     logit = float(answer.logits[index])
     if answer.is_changed:
         st.markdown(_("A mistake changes the logits before the loss."))
-    st.markdown(
+    show.prose(
         paragraph(
             "training_step/cross-entropy",
             target=answer.target.replace("`", ""),

@@ -184,7 +184,7 @@ def _merge_table(learned: Bpe, k: int) -> pd.DataFrame:
 
 def _byte_note(text: str, *, is_open: bool = False) -> None:
     with st.expander(_("Bytes: no unknown tokens"), expanded=is_open):
-        st.markdown(content("words_bytes"))
+        show.prose(content("words_bytes"))
         rows = pd.DataFrame(tokenise.bytes_of(text), columns=[_("character"), _("bytes of UTF-8")])
         st.dataframe(rows, hide_index=True, height=220, key="words-bytes")
 

@@ -116,6 +116,8 @@ _ROWS = (
               chapter="model", minutes=15, questions=3,
               goal=N_("Follow one example through a whole model")),
 
+    PageFacts("glossary", "understand", N_("Glossary"), ":material/dictionary:"),
+
     PageFacts("before", "topics", N_("Before the Transformer"), ":material/history:",
               chapter="kinds", minutes=6, questions=2,
               goal=N_("Say what attention added to recurrent networks")),
