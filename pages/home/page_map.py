@@ -24,6 +24,6 @@ def page_map() -> None:
                 for page in WAY:
                     if page.chapter == chapter:
                         goal = _("{goal} · {n} min", goal=_(page.goal), n=page.minutes)
-                        title = f"{'✓ ' if ticks.is_done(page) else ''}{_(page.title)}"
-                        label = f"**{title}** {goal}"  # one element is faster
+                        tick = "✓ " if ticks.is_done(page) else ""
+                        label = f"**{tick}{_(page.title)}** {goal}"  # one element is faster
                         st.page_link(page.path, label=label)

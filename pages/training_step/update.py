@@ -112,8 +112,7 @@ def after(model_at: ModelAtStep, rate: float) -> None:
     from tfm_core.inspect.training_step.questions import about_step
 
     result = state.last_step(state.after(model_at, rate))
-    of = f"{model_at.subject} {model_at.rates} {rate}"
-    if not question.guess(about_step(result), "step", of=of):
+    if not question.guess(about_step(result), "step", of=model_at.subject):
         return
     left, middle, right = st.columns(3)
     left.metric(_("Loss before (nats)"), f"{result.loss_before:.4g}")

@@ -33,7 +33,10 @@ def ask(asked: Question, slot: str, *, of: str = "") -> bool:
     slot: names the question on its page. of: what it is asked of; of something else it is asked
     anew.
     """
-    name = _name(slot, of)
+    return _asked(asked, slot, _name(slot, of))
+
+
+def _asked(asked: Question, slot: str, name: str, *, is_guess: bool = False) -> bool:
     with st.container(border=True):
         st.markdown(_("**Predict:** {question}", question=_(asked.text)))
         with st.form(f"question-form-{hash(name)}", border=False, enter_to_submit=True):
@@ -41,7 +44,10 @@ def ask(asked: Question, slot: str, *, of: str = "") -> bool:
             given = _answer_input(asked, key)
             with st.container(horizontal=True):
                 pressed = st.form_submit_button(
-                    _("Check"), type="primary", on_click=_check, args=(asked, slot, name, key)
+                    _("Check"),
+                    type="primary",
+                    on_click=_check,
+                    args=(asked, slot, name, key, is_guess),
                 )
                 st.form_submit_button(
                     _("Show the answer"), type="tertiary", on_click=_reveal, args=(slot, name)
@@ -57,7 +63,7 @@ def guess(asked: Question, slot: str, *, of: str = "") -> bool:
     """Ask for a guess before a result; return whether it was made or declined."""
     name = _name(slot, of)
     if not _is_guessed(name):
-        return ask(asked, slot, of=of)
+        return _asked(asked, slot, name, is_guess=True)
     last = _last().get(name)
     if last is not None:
         is_right = asked.is_right(last)
@@ -83,8 +89,11 @@ def _name(slot: str, of: str) -> str:
     return f"{state.page()} {slot} {of}"
 
 
-def _check(asked: Question, slot: str, name: str, key: str) -> None:
-    """Record an answer. Only the first one counts; a right one reveals."""
+def _check(asked: Question, slot: str, name: str, key: str, is_guess: bool) -> None:
+    """Record an answer. Only the first one counts; a right one reveals.
+
+    is_guess: the page shows what is true behind any answer.
+    """
     given = st.session_state.get(key)
     if given is None:
         return
@@ -93,6 +102,7 @@ def _check(asked: Question, slot: str, name: str, key: str) -> None:
     _last()[name] = given
     if is_right:
         _revealed().add(name)
+    if is_right or is_guess:
         ticks.mark(slot)
 
 

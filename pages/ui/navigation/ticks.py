@@ -77,7 +77,7 @@ def keep() -> None:
         written(marks()),
         path=addresses.root() or "/",
         resets=st.session_state.get(_RESETS, 0),
-        key="ticks",
+        key="tick-cookie",
     )
 
 

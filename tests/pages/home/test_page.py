@@ -12,6 +12,7 @@ from pages.home.preset_list import ALL, START_HERE, TEACHES
 from pages.home.samples import caption_sample, text_sample
 from pages.ui.navigation.page_table import PAGES, WAY
 from pages.ui.runs import shown_run
+from tests.pages.looking import unmarked
 from tests.pages.made_runs import made_run
 from tfm_core.presets import PRESETS
 from tfm_core.runs.queue.run_queue import RunQueue
@@ -21,7 +22,7 @@ Open = Callable[..., AppTest]
 
 
 def said(app: AppTest) -> str:
-    return "\n".join(element.value for element in [*app.markdown, *app.caption])
+    return unmarked("\n".join(element.value for element in [*app.markdown, *app.caption]))
 
 
 def listed(app: AppTest) -> list[str]:
