@@ -6,6 +6,7 @@ from pages import i18n
 from pages.components import effects
 from pages.i18n import _
 from pages.ui.accounts import login
+from pages.ui.lessons import lesson_bar
 from pages.ui.navigation import frame
 
 i18n.follow_link()
@@ -21,6 +22,7 @@ if login.is_shut():
 frame.lead_to_game()
 links = frame.strip()
 frame.notices()
+lesson_bar.bar()
 with st.container(key="page"):
     page.run()
 frame.share(links)

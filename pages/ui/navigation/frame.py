@@ -14,6 +14,7 @@ from pages.components.effects import arrival
 from pages.i18n import PAGES_DIR, _, language
 from pages.ui import show, state, typed
 from pages.ui.accounts import login, login_setup, visitors
+from pages.ui.lessons import open_lesson
 from pages.ui.navigation import page_table
 from pages.ui.navigation.page_table import PageFacts
 from pages.ui.navigation.terms import TERMS, Term
@@ -40,6 +41,7 @@ def navigation() -> st.Page:
         sections.setdefault(_section(facts), []).append(entry)
     page = st.navigation(sections, position="top")
     state.set_page(page.url_path)
+    open_lesson.follow_link()
     _mark_section(list(sections).index(_section(page_table.at(page.url_path))))
     return page
 
@@ -117,6 +119,8 @@ def notices() -> None:
             st.warning(
                 _("The run in this link is not here or was deleted."), icon=":material/link_off:"
             )
+        if why := open_lesson.problem():
+            st.warning(escape(why), icon=":material/link_off:")
         for sentence in typed.let_go():
             st.warning(sentence, icon=":material/content_cut:")
         for sentence in state.take_notices():
