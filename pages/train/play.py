@@ -251,9 +251,6 @@ def _change(run_id: str, path: str, value: object) -> None:
     if st.session_state.get(_REPLACED) == run_id:
         return  # the browser still sends the old page's sliders
     st.session_state[_PROBLEM] = None
-    if lock := open_lesson.lock(path):
-        st.session_state[_PROBLEM] = run_id, lock
-        return
     run = runs_access.store().get(run_id)
     if path not in TURNABLE or run.status.state not in _RUNNING:
         st.session_state[_WISH] = run_id, path, value

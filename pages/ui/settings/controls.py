@@ -292,15 +292,8 @@ def _take(key: str, setting: Setting) -> None:
 
 
 def choose(path: str, value: Any) -> None:
-    """Put a value into the draft, with what depends on it, and into their controls.
-
-    What the open lesson locks stays as it is, with a notice.
-    """
+    """Put a value into the draft, with what depends on it, and into their controls."""
     draft = state.current_draft()
-    if lock := open_lesson.lock(path):
-        state.notify(lock)
-        st.session_state[key_of(path, draft)] = _as_widget(drafts.get(draft.values, path))
-        return
     values = drafts.chosen(draft.values, path, value)
     state.set_draft(values, by=path)
     for changed in drafts.differences(values, draft.values):
