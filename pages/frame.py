@@ -7,6 +7,7 @@ from pages.components import effects
 from pages.i18n import _
 from pages.ui.accounts import login
 from pages.ui.navigation import frame
+from pages.ui.tour import bar as tour
 
 i18n.follow_link()
 st.set_page_config(page_title=_("Watch a Transformer learn"), page_icon=frame.ICON, layout="wide")
@@ -20,6 +21,7 @@ if login.is_shut():
     st.stop()
 frame.lead_to_game()
 links = frame.strip()
+tour.bar()
 frame.notices()
 with st.container(key="page"):
     page.run()
