@@ -47,7 +47,7 @@ def digit() -> None:
     if run is None or not run.weight_steps():
         return
     with st.container(key="home-own-digit", width=720):
-        with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        with st.container(horizontal=True, vertical_alignment="top", gap="small"):
             st.header(_("Draw a digit"), anchor=False, width="content")
             tour.start("digit", _("Tour: six stops"))
         board(run, partial(_answer, run), look_again=LOOK_AGAIN)

@@ -35,7 +35,7 @@ def bar() -> None:
             return
         run = session.run_of(place)
         if run is None:
-            session.go_to(None)
+            session.leave()
             state.notify(_("The tour needs a run that this server does not have."))
             return
         started = session.started_meanwhile(place)
@@ -69,11 +69,15 @@ def _bar(place: Place, run: Run) -> None:
         text=_away_words(place, run)
         if is_away
         else paragraph(f"tour/{place.tour}-{place.stop.name}"),
-        wait="" if is_away else session.noted() or problem or _wait_words(place, run, waited, is_told),
-        happened=_("You can go on.") if is_live and waited is not None and waited.has_happened else "",
+        wait=""
+        if is_away
+        else session.noted() or problem or _wait_words(place, run, waited, is_told),
+        happened=_("You can go on.")
+        if is_live and waited is not None and waited.has_happened
+        else "",
         question=None if is_away or question is None else _asked(place, run, question),
         outlines=() if is_away else place.stop.outlines,
-        veils=() if is_away or is_told else place.stop.veils,
+        veils=() if is_away or is_told or run.status.is_active else place.stop.veils,
         buttons=_away_buttons() if is_away else _buttons(place, run, waited),
     )
     pressed = tour_bar(
@@ -167,7 +171,7 @@ def _buttons(place: Place, run: Run, waited: Waited | None) -> tuple[TourButton,
 
 
 def _start_buttons(place: Place, run: Run) -> list[TourButton]:
-    """Return the ways on from where a training starts: one's own, unless something speaks against."""
+    """Return the ways on from where a training starts: one's own, where the visitor can."""
     goes_on = _("Use the recorded run") if run.meta.recorded else _("Next")
     if why_recorded():
         return [TourButton("next", goes_on, is_primary=True)]
@@ -204,7 +208,7 @@ def _act(pressed: str, place: Place, run: Run) -> None:
         case "other":
             _begin(Place(_OTHER[place.tour], 1))
         case _:
-            session.go_to(None)
+            session.leave()
             st.rerun()
 
 

@@ -97,14 +97,18 @@ def follow_link() -> Place | None:
     return place
 
 
-def go_to(place: Place | None, run_id: str | None = None) -> None:
-    """Go to a stop, or leave the tour, from the next rerun on. run_id: of another run."""
+def go_to(place: Place, run_id: str) -> None:
+    """Go to a stop over a run; its page is still to be opened."""
     st.session_state[TOUR.key] = place
+    st.session_state[_RUN] = run_id
     st.session_state.pop(_NOTE, None)
-    if place is None:
-        st.session_state.pop(_RUN, None)
-    elif run_id is not None:
-        st.session_state[_RUN] = run_id
+
+
+def leave() -> None:
+    """Leave the tour, also in the address."""
+    for key in (TOUR.key, _RUN, _NOTE):
+        st.session_state.pop(key, None)
+    view_link.say(TOUR, None)
 
 
 def run_of(place: Place) -> Run | None:
@@ -119,7 +123,9 @@ def run_of(place: Place) -> Run | None:
 def _fitting(place: Place | None, run_id: str | None) -> str | None:
     """Return the id of a run that the tour may lead over, None to take the recorded one."""
     run = None if place is None else _found(run_id)
-    return run.id if run is not None and place is not None and place.of.fits(run.experiment) else None
+    return (
+        run.id if run is not None and place is not None and place.of.fits(run.experiment) else None
+    )
 
 
 def _found(run_id: str | None) -> Run | None:

@@ -33,8 +33,8 @@ class Stop:
     name: of its text. page: a name of the page table. outlines: CSS selectors of what it speaks
     of, the first of which is brought into sight; ``host >>> inner`` is inside a component. query:
     what the page's address says beside the run. asks: its question, before it tells. veils: what
-    would give the answer away, blurred until then. waits: for what, before it goes on. starts: it
-    offers to train the tour's preset.
+    would give the answer away, blurred until then; not of a run that trains, which is to be
+    watched. waits: for what, before it goes on. starts: it offers to train the tour's preset.
     """
 
     name: str
@@ -95,11 +95,12 @@ _TRANSLATE = Tour(
         Stop("start", "home", N_("Train your own"), (".st-key-begin",), starts=True),
         Stop(
             "guessing", "train", N_("Better than guessing"), (_STAGE + ".chart.loss",),
-            asks=questions.leaves_guessing, waits=waits.left_guessing,
+            asks=questions.leaves_guessing, veils=(_STAGE + ".curves",),
+            waits=waits.left_guessing,
         ),
         Stop(
             "aligns", "train", N_("A head finds the right word"), (_STAGE + ".heads",),
-            asks=questions.heads_that_align, waits=waits.head_aligns,
+            asks=questions.heads_that_align, veils=(_STAGE + ".heads",), waits=waits.head_aligns,
         ),
         Stop(
             "map", "attention", N_("Read one map"), (".st-key-attention-one",),
@@ -141,7 +142,7 @@ _DIGIT = Tour(
         ),
         Stop(
             "curve", "train", N_("It learns to read"), (_STAGE + ".chart.accuracy",),
-            asks=questions.reads_most,
+            asks=questions.reads_most, veils=(_STAGE + ".curves",),
         ),
         Stop(
             "heads", "attention", N_("Where heads look"), (".st-key-attention-heads",),
