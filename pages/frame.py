@@ -8,6 +8,7 @@ from pages.i18n import _
 from pages.ui.accounts import login
 from pages.ui.lessons import lesson_bar
 from pages.ui.navigation import frame
+from pages.ui.tour import bar as tour
 
 i18n.follow_link()
 st.set_page_config(page_title=_("Watch a Transformer learn"), page_icon=frame.ICON, layout="wide")
@@ -21,6 +22,7 @@ if login.is_shut():
     st.stop()
 frame.lead_to_game()
 links = frame.strip()
+tour.bar()
 frame.notices()
 lesson_bar.bar()
 with st.container(key="page"):

@@ -6,7 +6,7 @@ import numpy as np
 
 from tests.pages.opening import opened_at
 
-OF_THE_FRAME = {"search", "copy_link", "icons", "arrival"}
+OF_THE_FRAME = {"search", "copy_link", "icons", "arrival", "tour"}
 
 
 def opened(run=None, **query):
