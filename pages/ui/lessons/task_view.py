@@ -17,6 +17,7 @@ from tfm_core.lessons.words import TaskWords
 
 MAX_RADIO = 6
 """Options of a choice that stand below each other; more are a list that opens."""
+_ANSWER_WIDTH = 260  # pixels
 _MESSAGES = "lesson-messages"  # (lesson, task) -> (whether right, sentence)
 
 
@@ -78,9 +79,11 @@ def _answer(lesson: Lesson, one: Task, words: TaskWords, key: str) -> object:
     """Draw the input of an answer and return what is in it."""
     label = _("Your answer")
     if one.asks == "number":
-        return st.number_input(label, value=None, step=1.0, format="%.10g", key=key)
+        return st.number_input(
+            label, value=None, step=1.0, format="%.10g", key=key, width=_ANSWER_WIDTH
+        )
     if one.asks == "head":
-        left, right = st.columns(2)
+        left, right, _rest = st.columns([1, 1, 4])
         with left:
             layer = st.number_input(
                 _("Layer"), min_value=1, max_value=99, value=None, key=f"{key}-layer"
