@@ -31,18 +31,20 @@ def add_parser(commands: Any) -> None:
     verify.add_argument("--json", action="store_true", help="print JSON")
     verify.set_defaults(command=verify_files)
 
-    xapi = actions.add_parser("xapi", help="print the good results in files as xAPI statements")
-    xapi.add_argument(
+    to_statements = actions.add_parser(
+        "xapi", help="print the good results in files as xAPI statements"
+    )
+    to_statements.add_argument(
         "files", metavar="FILE", nargs="+", help="text with signed lines, - for input"
     )
-    xapi.add_argument("--address", metavar="URL", required=True, help="address of the app")
-    xapi.set_defaults(command=print_statements)
+    to_statements.add_argument("--address", metavar="URL", required=True, help="address of the app")
+    to_statements.set_defaults(command=print_statements)
 
-    scorm = actions.add_parser("scorm", help="write a lesson as a SCORM 1.2 package")
-    scorm.add_argument("id", metavar="ID", help="the id of a lesson of this server")
-    scorm.add_argument("--address", metavar="URL", required=True, help="address of the app")
-    scorm.add_argument("--out", metavar="FILE", help="output file (default: ID.zip)")
-    scorm.set_defaults(command=write_package)
+    to_zip = actions.add_parser("scorm", help="write a lesson as a SCORM 1.2 package")
+    to_zip.add_argument("id", metavar="ID", help="the id of a lesson of this server")
+    to_zip.add_argument("--address", metavar="URL", required=True, help="address of the app")
+    to_zip.add_argument("--out", metavar="FILE", help="output file (default: ID.zip)")
+    to_zip.set_defaults(command=write_package)
 
 
 def check_files(options: argparse.Namespace) -> int:
