@@ -12,6 +12,7 @@ from pages.ui.accounts import visitors
 from pages.ui.navigation import page_table, ticks
 from pages.ui.navigation.page_table import WAY
 from pages.ui.runs import run_actions, shown_run
+from pages.ui.tour import doors as tour
 from pages.ui.typed import escape
 from tfm_core.presets import PRESETS
 
@@ -51,6 +52,7 @@ def doors() -> None:
     with st.container(key="doors", horizontal=True, vertical_alignment="center", gap="medium"):
         with st.container(width="content"):
             st.fragment(_train_button)()  # a press redraws only this part
+        tour.start("translate", _("**Take the tour**: eight stops"))
         for door in DOORS:
             page = ticks.upcoming().name if door.page == WAY[0].name else door.page
             st.page_link(
@@ -60,6 +62,7 @@ def doors() -> None:
                 query_params=door.query,
                 width="content",
             )
+        tour.resume()
 
 
 def _train_button() -> None:

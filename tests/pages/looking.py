@@ -7,7 +7,7 @@ import numpy as np
 
 from tests.pages.opening import opened_at
 
-OF_THE_FRAME = {"search", "copy_link", "icons", "arrival", "terms", "cookie"}
+OF_THE_FRAME = {"search", "copy_link", "icons", "arrival", "terms", "cookie", "tour"}
 _TERM = re.compile(r"\[([^\]]*)\]\(#term-[a-z0-9-]+\)")
 
 

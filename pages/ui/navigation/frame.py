@@ -22,6 +22,7 @@ from pages.i18n import PAGES_DIR, _, language
 from pages.ui import show, state, typed
 from pages.ui.accounts import login, login_setup, visitors
 from pages.ui.address import view_link
+from pages.ui.lessons import open_lesson
 from pages.ui.navigation import page_table, terms, ticks
 from pages.ui.navigation.page_table import PageFacts
 from pages.ui.navigation.terms import BY_KEY, TERMS, Term
@@ -51,6 +52,7 @@ def navigation() -> st.Page:
     if state.set_page(page.url_path):
         view_link.leave()
     terms.begin()
+    open_lesson.follow_link()
     _mark_section(list(sections).index(_section(page_table.at(page.url_path))))
     return page
 
@@ -128,6 +130,8 @@ def notices() -> None:
             st.warning(
                 _("The run in this link is not here or was deleted."), icon=":material/link_off:"
             )
+        if why := open_lesson.problem():
+            st.warning(escape(why), icon=":material/link_off:")
         for sentence in typed.let_go():
             st.warning(sentence, icon=":material/content_cut:")
         for sentence in state.take_notices():

@@ -81,6 +81,7 @@ class PageFacts:
 HOME = "home"
 _ROWS = (
     PageFacts("home", "home", N_("Home"), ":material/home:"),
+    PageFacts("lessons", "home", N_("Lessons"), ":material/school:"),
     PageFacts("train", "watch", N_("Train"), ":material/model_training:",
               shows_run=True, follows_run=N_("Watch it learn")),
     PageFacts("runs", "watch", N_("Runs"), ":material/stacked_line_chart:"),
