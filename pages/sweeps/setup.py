@@ -12,6 +12,7 @@ from pages.sweeps import actions, choice, form
 from pages.ui import show, state
 from pages.ui.accounts import visitors
 from pages.ui.fact_line import fact_line, joined
+from pages.ui.navigation import ticks
 from pages.ui.runs import run_time
 from pages.ui.typed import escape
 from tfm_core.config import ConfigError, Experiment
@@ -155,6 +156,7 @@ def _start_bar(plan: Plan, problem: Exception | None, key: str) -> None:
         sweep = actions.start(plan)
         if sweep is not None:
             choice.open_sweep(sweep.id)
+            ticks.mark()
             st.rerun()
 
 
