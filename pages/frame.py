@@ -22,11 +22,11 @@ if login.is_shut():
     st.stop()
 frame.lead_to_game()
 links = frame.strip()
+frame.explain()
 tour.bar()
 frame.notices()
 lesson_bar.bar()
 with st.container(key="page"):
     page.run()
-frame.explain()
 frame.finish()
 frame.share(links)

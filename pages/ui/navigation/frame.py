@@ -53,12 +53,17 @@ def navigation() -> st.Page:
         view_link.leave()
     terms.begin()
     open_lesson.follow_link()
-    _mark_section(list(sections).index(_section(page_table.at(page.url_path))))
+    here = list(sections).index(_section(page_table.at(page.url_path)))
+    before = list(sections.items())[:here]
+    _mark_section(sum(1 if title else len(pages) for title, pages in before))
     return page
 
 
 def _mark_section(index: int) -> None:
-    """Mark the section of the bar that holds this page; Streamlit only marks pages."""
+    """Mark the entry of the bar whose section holds this page; Streamlit only marks pages.
+
+    A section without a title has an entry a page.
+    """
     place = f"[data-testid='stTopNav'] > :nth-child({index + 1}) [data-testid='stTopNavSection']"
     look = "font-weight: 600; box-shadow: inset 0 -2px 0 light-dark(#1f6aa8, #6db3ea)"
     st.html(f"<style>{place} {{ {look} }}</style>")
