@@ -90,7 +90,6 @@ def _base(choices: DeltaGenerator) -> tuple[str, Plan] | None:
         format_func=names.__getitem__,
         key=_BASE,
         persist_state="session",
-        help=_("The other settings come from here."),
     )
     try:
         first = _proposed(chosen, names[chosen])
