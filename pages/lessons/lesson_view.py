@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.lessons import hand_in
-from pages.ui.lessons import open_lesson, task_view
+from pages.ui.lessons import open_lesson, score_report, task_view
 from pages.ui.typed import escape
 from tfm_core.lessons.attempts import Attempt
 from tfm_core.lessons.checks import Task
@@ -35,7 +35,7 @@ def view(lesson: Lesson) -> None:
     for number, task in enumerate(lesson.tasks, 1):
         _task(lesson, task, number, attempt, is_open=task.id == opened)
     hand_in.result(lesson, attempt)
-    hand_in.report(lesson, attempt)
+    score_report.report(lesson, attempt)
 
 
 def _task(lesson: Lesson, task: Task, number: int, attempt: Attempt, *, is_open: bool) -> None:

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pages.lessons.hand_in import may_frame
+from pages.ui.lessons.score_report import may_frame
 from tests.lessons.made import WORDS, written
 from tfm_core.cli import main
 from tfm_core.lessons import catalogue

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import state
-from pages.ui.lessons import open_lesson, task_view
+from pages.ui.lessons import open_lesson, score_report, task_view
 from pages.ui.navigation import page_table
 from pages.ui.typed import escape
 
@@ -41,3 +41,4 @@ def bar() -> None:
             key="lesson-leave",
             on_click=open_lesson.leave,
         )
+    score_report.report(lesson, attempt)
