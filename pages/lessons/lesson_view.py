@@ -41,7 +41,8 @@ def view(lesson: Lesson) -> None:
 def _task(lesson: Lesson, task: Task, number: int, attempt: Attempt, *, is_open: bool) -> None:
     title = open_lesson.words(lesson).tasks[task.id].title or _("Task")
     icon = ":material/check_circle:" if attempt.is_solved(task.id) else ":material/circle:"
-    key = f"lesson-task-{lesson.id}-{task.id}"
+    is_open = is_open or task_view.has_message(lesson, task)  # what was just said stays in sight
+    key = f"lesson-task-{lesson.id}-{task.id}-{is_open}"
     with st.expander(f"{number} · {escape(title)}", icon=icon, expanded=is_open, key=key):
         task_view.task(lesson, task, place="page")
 

@@ -31,7 +31,7 @@ def bar() -> None:
             at = lesson.tasks.index(opened[0])
             label = _("Task {at} of {n}", at=at + 1, n=n)
             with st.popover(label, icon=":material/assignment:", key=f"lesson-bar-task-{at}"):
-                task_view.task(lesson, opened[0], place="bar")
+                task_view.task(lesson, opened[0], place=task_view.BAR)
         else:
             st.markdown(f":green[:material/check_circle: {_('All tasks solved')}]", width="content")
         st.button(
