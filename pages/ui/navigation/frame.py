@@ -53,7 +53,7 @@ def navigation() -> st.Page:
         view_link.leave()
     terms.begin()
     open_lesson.follow_link()
-    _mark_section(list(sections).index(_section(page_table.at(page.url_path))))
+    _mark_section(page_table.place_in_bar(page_table.at(page.url_path)))
     return page
 
 
