@@ -6,6 +6,7 @@ from pages import i18n
 from pages.components import effects
 from pages.i18n import _
 from pages.ui.accounts import login
+from pages.ui.lessons import lesson_bar
 from pages.ui.navigation import frame
 from pages.ui.tour import bar as tour
 
@@ -23,6 +24,9 @@ frame.lead_to_game()
 links = frame.strip()
 tour.bar()
 frame.notices()
+lesson_bar.bar()
 with st.container(key="page"):
     page.run()
+frame.explain()
+frame.finish()
 frame.share(links)

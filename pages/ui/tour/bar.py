@@ -18,8 +18,8 @@ from pages.ui.runs.run_actions import Start
 from pages.ui.tour import session
 from pages.ui.tour.session import Place
 from pages.ui.tour.stops import TOURS, address
+from tfm_core.inspect.questions import Question
 from tfm_core.inspect.tours.waits import TourRun, Waited
-from tfm_core.inspect.walk.steps import Question
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 

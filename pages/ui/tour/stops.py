@@ -12,10 +12,10 @@ from pages.i18n import N_
 from pages.ui.navigation import page_table
 from tfm_core.config import Experiment
 from tfm_core.inspect.progress.pictures import reads_drawings
+from tfm_core.inspect.questions import Question
 from tfm_core.inspect.tours import questions, waits
 from tfm_core.inspect.tours.questions import cross_attention
 from tfm_core.inspect.tours.waits import TourRun, Waited
-from tfm_core.inspect.walk.steps import Question
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 
