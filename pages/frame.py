@@ -27,4 +27,6 @@ frame.notices()
 lesson_bar.bar()
 with st.container(key="page"):
     page.run()
+frame.explain()
+frame.finish()
 frame.share(links)

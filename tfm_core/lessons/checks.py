@@ -21,7 +21,7 @@ from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.bugs.bugs import BUGS, Bug, basis, bug_of, with_bug
 from tfm_core.inspect.compare.differences import settings
 from tfm_core.inspect.experiments import result
-from tfm_core.inspect.walk.steps import Question
+from tfm_core.inspect.questions import Question
 from tfm_core.lessons.words import TaskWords
 from tfm_core.mistakes import MISTAKES
 from tfm_core.probe.labels import layer_of, modules_by_kind

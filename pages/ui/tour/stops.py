@@ -12,10 +12,10 @@ from pages.i18n import N_
 from pages.ui.navigation import page_table
 from tfm_core.config import Experiment
 from tfm_core.inspect.progress.pictures import reads_drawings
+from tfm_core.inspect.questions import Question
 from tfm_core.inspect.tours import questions, waits
 from tfm_core.inspect.tours.questions import cross_attention
 from tfm_core.inspect.tours.waits import TourRun, Waited
-from tfm_core.inspect.walk.steps import Question
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 
@@ -139,6 +139,7 @@ _DIGIT = Tour(
         Stop(
             "patches", "walk", N_("A picture becomes tokens"), (".st-key-walk-model",),
             query=lambda _run: {"show": "run", "step": "patches"}, asks=questions.patches_read,
+            veils=(".st-key-walk-model",),
         ),
         Stop(
             "curve", "train", N_("It learns to read"), (_STAGE + ".chart.accuracy",),

@@ -19,13 +19,13 @@ from tfm_core.inspect.knockouts.example import example_without
 from tfm_core.inspect.knockouts.measure import Score
 from tfm_core.inspect.knockouts.parts import KnockedPart, parts_of
 from tfm_core.inspect.progress import moments
+from tfm_core.inspect.questions import Question
 from tfm_core.inspect.tours.waits import (
     TourRun,
     aligns_from,
     guessing_left_at,
     newest_alignment,
 )
-from tfm_core.inspect.walk.steps import Question
 from tfm_core.probe.labels import axes, modules_by_kind, patches_per_side
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.record.outcome import loss_progress
