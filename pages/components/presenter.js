@@ -37,18 +37,24 @@ function deep(selector, root = document) {
 const hostOf = (root) => root.getRootNode().host ?? root.parentElement;
 const isLarge = (root) => root.clientWidth > 100 && root.clientHeight > 40 && root.checkVisibility();
 
-// What can be presented: each figure of the page; the page itself where it has none.
+// What can be presented: each figure of the page; the page itself where it has none, or during a tour.
 function figures() {
   const page = document.querySelector(".st-key-page");
   if (!page) return [];
   const found = [];
-  deep(state.data.kinds.map((kind) => kind.css).join(), page).forEach((root) => {
+  if (!tourBar()) deep(state.data.kinds.map((kind) => kind.css).join(), page).forEach((root) => {
     const kind = state.data.kinds.find((one) => root.matches(one.css));
     const host = hostOf(root);
     const isInside = found.some((other) => other.host === host || other.host.contains(host));
     if (!isInside && (isLarge(root) || root === state.shown?.root)) found.push({ kind, root, host, name: nameOf(kind, root) });
   });
-  return found.length ? found : [{ kind: { css: "", narrowest: 640, canvas: 12 }, root: page, host: page, name: titleOf(page) }];
+  return found.length ? found : [{ kind: { css: "", narrowest: 640, canvas: 0 }, root: page, host: page, name: titleOf(page) }];
+}
+
+// The bar of the tour that the page is a stop of, if any.
+function tourBar() {
+  const place = document.querySelector(".st-key-tour");
+  return place && (deep(".tour", place)[0]?.querySelector(".bar") ?? null);
 }
 
 const titleOf = (page) => page.querySelector("h1")?.textContent ?? "";
@@ -74,15 +80,18 @@ function scaleOf(node) {
   return Math.sqrt(Math.abs(a * d - b * c));
 }
 
-// Pixels of the smallest type in an element, as it is drawn.
+// Pixels of the smallest type in an element, as it is drawn. onCanvas: of its canvases, whom nobody can
+// ask; 0 to leave out what is drawn, which on a page has its own size.
 function smallest(root, onCanvas) {
   let least = Infinity;
   for (const node of texts(root)) {
     if (["STYLE", "SCRIPT", "TITLE"].includes(node.tagName?.toUpperCase()) || isHeard(node)) continue;
     if (!node.checkVisibility({ visibilityProperty: true })) continue;
+    if (!onCanvas && node.ownerSVGElement) continue;
     const drawn = node.ownerSVGElement ? scaleOf(node) : zoomOf(node);
     least = Math.min(least, parseFloat(getComputedStyle(node).fontSize) * drawn);
   }
+  if (!onCanvas) return least;
   const hasCanvas = deep("canvas", root).some((canvas) => canvas.clientWidth);
   return hasCanvas ? Math.min(least, onCanvas * zoomOf(root)) : least;
 }
@@ -119,6 +128,7 @@ function show(at) {
   state.shown = shown;
   document.documentElement.classList.add("presenting");
   document.documentElement.classList.toggle("presenting-figure", !isPage(shown));
+  document.documentElement.style.setProperty("--presented-zoom", isPage(shown) ? LEGIBLE / 12 : 1);
   host.classList.add("presented");
   if (!isPage(shown)) {
     host.popover = "manual"; // above everything, whatever stands around it
@@ -148,6 +158,7 @@ function leave() {
   state.bar = null;
   sessionStorage.removeItem(KEPT);
   document.documentElement.classList.remove("presenting", "presenting-figure");
+  document.documentElement.style.removeProperty("--presented-zoom");
 }
 
 function start() {
@@ -180,6 +191,12 @@ const dispatch = (node, key) => node.dispatchEvent(new KeyboardEvent("keydown", 
 
 // Press what leads to the next beat of the figure; return whether there was one.
 function pressBeat({ kind, root }, by) {
+  const tour = tourBar();
+  if (tour) {
+    const button = tour.querySelector(`[data-name=${by > 0 ? "next" : "back"}]`);
+    if (button?.getAttribute("aria-disabled") !== "true") button?.click();
+    return true;
+  }
   const [back, next] = kind.buttons ?? [];
   if (next) {
     const button = root.querySelector(by > 0 ? next : back);

@@ -364,7 +364,7 @@ function take(state) {
     const plays = state.data.autoplay && !calm();
     state.position = plays ? 0 : last;
     state.follows = !plays;
-    if (plays && last) { state.playing = true; state.before = null; readAt(state, 0); }
+    if (plays && last) { state.playing = true; state.before = null; }
   } else if (!state.playing && state.follows) {
     const from = positionOf(stepsOf(state), stepBefore);
     if (from < last && state.smooth) state.arriving = { from, since: performance.now() };
