@@ -6,7 +6,9 @@ from pages import i18n
 from pages.components import effects
 from pages.i18n import _
 from pages.ui.accounts import login
+from pages.ui.lessons import lesson_bar
 from pages.ui.navigation import frame
+from pages.ui.tour import bar as tour
 
 i18n.follow_link()
 st.set_page_config(page_title=_("Watch a Transformer learn"), page_icon=frame.ICON, layout="wide")
@@ -20,7 +22,11 @@ if login.is_shut():
     st.stop()
 frame.lead_to_game()
 links = frame.strip()
+tour.bar()
 frame.notices()
+lesson_bar.bar()
 with st.container(key="page"):
     page.run()
+frame.explain()
+frame.finish()
 frame.share(links)

@@ -20,7 +20,7 @@ def view(chosen: Chosen) -> None:
         st.info(_("This model has no feed-forward layer, so no activation."))
         return
     label = _(ACTIVATIONS[name].label)
-    st.markdown(paragraph("architecture/activation", name=label))
+    show.prose(paragraph("architecture/activation", name=label))
     curves = {each: activations.curve(each) for each in ACTIVATIONS}
     left, right = st.columns(2)
     for column, what, words, key in (

@@ -204,7 +204,7 @@ def _maps(
             st.markdown(f"**{captions[i]}**")
             figure.update_layout(height=min(400, figure.layout.height))
             show.live_figure(figure, "", key=f"attention-compare-{i}")
-    st.markdown(
+    show.prose(
         paragraph(
             "attention/two-heads",
             moved=show.percent(both.moved),

@@ -59,7 +59,7 @@ def explanations(run: Run, example: Example) -> None:
         deletion_curves(explained.deletion, class_name=name), words, key="attention-deletion"
     )
     st.markdown(_verdict(explained))
-    st.markdown(content("attention_explanation"))
+    show.prose(content("attention_explanation"))
 
 
 def _controls(names: tuple[str, ...]) -> tuple[int | None, str]:

@@ -127,7 +127,7 @@ def positions(run: Run, steps: tuple[int, ...], step: int) -> None:
     figure = position_tiles(tiles, state.theme())
     figure.update_layout(margin={"b": 48}).update_xaxes(title={"standoff": 24})
     show.live_figure(figure, words, key="attention-positions")
-    st.markdown(
+    show.prose(
         paragraph(
             "attention/share-a-line",
             now=f"{geometry(tiles):+.3f}",

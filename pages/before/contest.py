@@ -11,9 +11,10 @@ from pages.i18n import _, paragraph
 from pages.ui import show, state
 from pages.ui.accounts import visitors
 from pages.ui.fact_line import fact_line, joined
+from pages.ui.model import question
 from pages.ui.runs import comparison, run_actions, runs_access, shown_run
 from tfm_core.config import TEXT_TASKS, TextTaskConfig
-from tfm_core.inspect.attention import rnn_attention
+from tfm_core.inspect.attention import questions, rnn_attention
 from tfm_core.inspect.attention.rnn_attention import Contest, CrossAttentionAtStep
 from tfm_core.inspect.compare import conclusions
 from tfm_core.plots.heads import before as plots
@@ -86,7 +87,8 @@ def _draw(contest: Contest, was_live: bool) -> None:
     with left:
         _curves(contest)
     with right:
-        _table(contest, attentions)
+        if was_live or _guessed(contest, attentions):
+            _table(contest, attentions)
     maps.maps(contest, attentions)
 
 
@@ -113,14 +115,25 @@ def _table(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None])
     st.markdown(words, help=paragraph("before/figures"))
 
 
-def _conclusion(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None]) -> str:
-    whole = {name: _whole(run) for name, run in contest.runs.items()}
-    right = {_(SHORT[name]): share for name, share in whole.items() if share is not None}
-    aligned = {
+def _guessed(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None]) -> bool:
+    """Ask whose attention aligns best; return whether the figures may be shown."""
+    asked = questions.about_alignment(_aligned(attentions))
+    of = " ".join(run.id for run in contest.runs.values())
+    return asked is None or question.guess(asked, "alignment", of=of)
+
+
+def _aligned(attentions: dict[str, CrossAttentionAtStep | None]) -> dict[str, float]:
+    return {
         _(SHORT[name]): attention.share
         for name, attention in attentions.items()
         if attention and attention.is_scored
     }
+
+
+def _conclusion(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None]) -> str:
+    whole = {name: _whole(run) for name, run in contest.runs.items()}
+    right = {_(SHORT[name]): share for name, share in whole.items() if share is not None}
+    aligned = _aligned(attentions)
     task = contest.experiment.task_as(TextTaskConfig)
     is_live = comparison.is_live(contest.runs.values())
     n = task.n_validation if is_live else task.n_test

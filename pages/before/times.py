@@ -10,8 +10,9 @@ import streamlit as st
 from pages.before.maps import LABELS
 from pages.i18n import _, paragraph
 from pages.ui import show, state
+from pages.ui.model import question
 from pages.ui.runs import run_time
-from tfm_core.inspect.attention import rnn_attention
+from tfm_core.inspect.attention import questions, rnn_attention
 from tfm_core.inspect.speed.step_times import BATCH, LENGTHS, recorded_times
 from tfm_core.plots.heads import before as plots
 
@@ -32,7 +33,7 @@ def view() -> None:
         st.session_state[_ROUND] = _next_round()
     if st.session_state.get(_ROUND) is None:
         recorded = recorded_times()
-        st.markdown(paragraph("before/recorded-times", day=recorded.day, torch=recorded.torch))
+        show.prose(paragraph("before/recorded-times", day=recorded.day, torch=recorded.torch))
         _figures(1000 * pd.DataFrame(recorded.seconds))
         return
     futures = _futures(st.session_state[_ROUND])
@@ -84,14 +85,18 @@ def _sentence(frame: pd.DataFrame) -> None:
     if first == last:
         return
     ratio = frame["additive"] / frame["one-head"]
-    st.markdown(
+    growth = {name: frame[name][last] / frame[name][first] for name in ("additive", "one-head")}
+    asked = questions.about_growth(last // first, growth["additive"], growth["one-head"])
+    if not question.guess(asked, "growth", of=f"{growth}"):
+        return
+    show.prose(
         paragraph(
             "before/growth",
             a=first,
             b=last,
             n=last // first,
-            rnn=f"{frame['additive'][last] / frame['additive'][first]:.1f}",
-            one=f"{frame['one-head'][last] / frame['one-head'][first]:.1f}",
+            rnn=f"{growth['additive']:.1f}",
+            one=f"{growth['one-head']:.1f}",
             low=f"{ratio[first]:.1f}",
             high=f"{ratio[last]:.1f}",
         )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from pages.by_hand import stages, words
 from pages.by_hand.link import STAGE, elsewhere
 from pages.i18n import _, content
@@ -20,9 +18,9 @@ STAGES = {
 
 def page() -> None:
     """Show one stage; the link holds which, the words and their vectors."""
-    show.header("by_hand")
+    show.header("by-hand")
     stage = view_link.choice(_("Stage"), STAGE, is_labelled=False)
-    st.markdown(content(f"by_hand_{stage.replace('-', '_')}"))
+    show.prose(content(f"by_hand_{stage.replace('-', '_')}"))
     view_link.forget(elsewhere(stage))
     try:
         given = words.given(stage)

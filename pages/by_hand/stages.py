@@ -16,12 +16,11 @@ from pages.components.pickers import number_sheet
 from pages.i18n import N_, _
 from pages.ui import show
 from pages.ui.address import view_link
-from pages.ui.model import walk_steps
+from pages.ui.model import question
 from pages.ui.typed import escape
 from tfm_core.inspect.by_hand import attention, questions
 from tfm_core.inspect.by_hand import forms as by_hand_forms
 from tfm_core.inspect.by_hand.attention import Attended, Matrices
-from tfm_core.inspect.walk.steps import Question
 from tfm_core.plots.heads import by_hand as plots
 from tfm_core.plots.heads.by_hand import Pick
 from tfm_core.plots.sheet import SheetLine
@@ -49,11 +48,11 @@ def one_hot(given: Given) -> None:
     scaled, plain = (
         attention.attend(x, x, x, given.allowed, is_scaled=is_scaled) for is_scaled in (True, False)
     )
-    question = questions.about_scale(
+    asked = questions.about_scale(
         scaled, plain, tuple(map(escape, given.words)), pick.query, is_scaled=given.is_scaled
     )
     numbers = f"{x.tobytes()!r} {given.allowed.tobytes()!r} {given.is_scaled}"
-    if _question(question, f"hand {given.words} {numbers} {pick.query}"):
+    if question.ask(asked, "scale", of=f"{given.words} {numbers} {pick.query}"):
         line = plots.comparison_line(
             scaled, plain, given.words, _("With and without the scale"),
             _("Without it rows are sharper, and gradients vanish."), _
@@ -84,8 +83,8 @@ def projections(given: Given) -> None:
     with left:
         chart()
     with right:
-        question = questions.about_symmetry(head, tuple(map(escape, given.typed)))
-        _question(question, f"hand symmetry {given.typed} {head.products.tobytes()!r}")
+        asked = questions.about_symmetry(head, tuple(map(escape, given.typed)))
+        question.ask(asked, "symmetry", of=f"{given.typed} {head.products.tobytes()!r}")
     pick = by_hand_pick.pickers(given, given.vectors.shape[1])
     lines = _projected(given, matrices, head, pick)
     _sheet([*lines, *_attention(head, given, pick)], given)
@@ -98,7 +97,7 @@ def heads(given: Given) -> None:
     attended = attention.multi_head(
         given.vectors, matrices, n_heads, given.allowed, is_scaled=given.is_scaled
     )
-    _question(questions.about_heads(given.vectors, n_heads), f"hand heads {d_model} {n_heads}")
+    question.ask(questions.about_heads(given.vectors, n_heads), "heads", of=f"{d_model} {n_heads}")
     names = {str(n): N_("Head {n}", n=n) for n in range(1, n_heads + 1)}
     parameter = replace(HEAD, names=tuple(names), labels=names)
     chosen = int(view_link.choice(_("Written out"), parameter))
@@ -126,7 +125,7 @@ def forms(given: Given) -> None:
     matrices = by_hand_matrices.matrices(given, with_out=True)
     made = by_hand_forms.forms(given.vectors, matrices, n_heads, given.allowed)
     size = given.vectors.shape[1]
-    _question(questions.about_size(given.vectors, n_heads), f"hand size {size} {n_heads}")
+    question.ask(questions.about_size(given.vectors, n_heads), "size", of=f"{size} {n_heads}")
     _table(made)
     number_sheet([plots.forms_line(made, given.words, _("The outputs"), _)], key="hand-forms")
     if not given.allowed.any(1).all():
@@ -189,12 +188,6 @@ def _projected(given: Given, matrices: Matrices, head: Attended, pick: Pick) -> 
         plots.projection_line(title, kind, x, matrix, made, words, (word, pick.dimension), _)
         for title, kind, matrix, made, word in parts
     ]
-
-
-def _question(question: Question, name: str) -> bool:
-    """Ask a question; return whether it was answered or its answer shown."""
-    walk_steps.ask(question, name)
-    return name in walk_steps.answers()
 
 
 def _sheet(lines: list[SheetLine], given: Given) -> None:

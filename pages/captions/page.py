@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import streamlit as st
 
 from pages.captions import run as captions_run
 from pages.captions import scene, view
 from pages.i18n import _
 from pages.ui import show
-from tfm_core.inspect.text import caption_look
+from pages.ui.model import question
+from tfm_core.inspect.questions import Question
+from tfm_core.inspect.text import caption_look, questions
+from tfm_core.inspect.text.caption_look import CaptionReading, Piece
 from tfm_core.runs.run import Run
 
 
@@ -50,8 +55,20 @@ def _compose(run: Run) -> None:
     with below:
         if reading.words:
             view.inside(reading, chosen)
+            _check(run, pieces, reading)
     show.code(caption_look.look_at_picture)
     st.caption(_("Weights of step {step}.", step=f"{reading.example.step:,}"))
+
+
+def _check(run: Run, pieces: list[Piece], reading: CaptionReading) -> None:
+    """Ask what the model writes once two digits change places, and how many keys a word has."""
+    asked: dict[str, Question | None] = {"patches": questions.about_patches(reading)}
+    if len(pieces) > 1:
+        with suppress(ValueError):  # of two sizes they may overlap then
+            swapped = caption_look.look_at_scene(run, caption_look.exchanged(pieces))
+            asked = {"swap": questions.about_swap(reading, swapped), **asked}
+    scene = [(piece.placed, hash(piece.pixels.tobytes())) for piece in pieces]
+    question.check(asked, of=f"{run.id} {reading.example.step} {scene}")
 
 
 page()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 
 import streamlit as st
 
 from pages.components import addresses
-from pages.components.component import component, is_index, is_whole, plain, sent
+from pages.components.component import component, is_index, is_name, is_whole, plain, sent
 from pages.i18n import _
 
 MAX_PRESSES = 50  # presses taken at once
@@ -159,6 +159,29 @@ def search(entries: Sequence[SearchEntry], *, key: str) -> int | None:
     chosen = result.chosen
     is_entry = isinstance(chosen, int | float) and chosen in range(len(entries))
     return int(chosen) if is_entry else None
+
+
+_terms = component("terms", css=["terms.css"], isolate_styles=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a term means, and where it can be seen: the words of a link, and its address."""
+
+    name: str
+    text: str
+    where: str
+    href: str
+
+
+def meanings(terms: Mapping[str, Meaning], *, key: str) -> str | None:
+    """Explain marked terms of the page at their words; return the one to be seen, or None.
+
+    terms: by the key that ends their links, as ``terms.marked`` makes them.
+    """
+    told = {name: asdict(meaning) for name, meaning in terms.items()}
+    chosen = _terms(plain({"terms": told}), on={"see": None}, key=key).see
+    return chosen if is_name(chosen, terms) else None
 
 
 _png = component("svg_png", css=["svg_png.css"])

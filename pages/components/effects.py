@@ -42,6 +42,17 @@ def hide_icons() -> None:
     _icons(key="quiet-icons")
 
 
+_cookie = component("cookie", html="")
+
+
+def keep_cookie(name: str, text: str, *, path: str, resets: int, key: str) -> None:
+    """Have the browser keep a text for a year, together with what other tabs keep there.
+
+    text: parts separated by "/". resets: forget what is there with each that is new.
+    """
+    _cookie([{"name": name, "text": text, "path": path, "resets": resets}], key=key)
+
+
 Tree = list["str | float | Tree"]
 """``[tag, class, *children]``; a child is text, a tree, or the share (0 to 1) that a bar shows."""
 

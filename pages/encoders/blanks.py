@@ -8,16 +8,19 @@ from pathlib import Path
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.encoders import run as encoders_run
 from pages.i18n import _, content
 from pages.ui import show, state, typed
+from pages.ui.model import question
 from pages.ui.runs import run_actions, run_time
 from pages.ui.typed import escape
 from tfm_core.config import TextTaskConfig
 from tfm_core.data.text import text_task
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text import blanks as core
+from tfm_core.inspect.text import questions
 from tfm_core.inspect.text.blanks import Blank, Filled
 from tfm_core.plots.texts import reading as plots
 from tfm_core.presets import PRESETS
@@ -48,7 +51,7 @@ def view() -> None:
 def _spans() -> None:
     st.header(_("T5: hidden spans"), anchor=False, divider="grey")
     with st.expander(_("How it works"), icon=":material/help:"):
-        st.markdown(content("encoders_spans"))
+        show.prose(content("encoders_spans"))
     preset = PRESETS[_SPANS]
     task = text_task(preset.experiment.task_as(TextTaskConfig))
     pair = task.sample(random.Random(_SEED))
@@ -80,7 +83,7 @@ def _draw(run: Run) -> None:
     if not filled.blanks[0].truth:
         st.info(_("The grammar has no such sentence: no truth to compare."), icon=":material/info:")
     for blank in filled.blanks:
-        _blank(filled, blank)
+        _blank(run, filled, blank)
 
 
 def _hidden(tokens: tuple[str, ...]) -> tuple[str, ...]:
@@ -97,14 +100,31 @@ def _hidden(tokens: tuple[str, ...]) -> tuple[str, ...]:
     return core.hide(tokens, pressed)
 
 
-def _blank(filled: Filled, blank: Blank) -> None:
+def _blank(run: Run, filled: Filled, blank: Blank) -> None:
     words = [GAP if position != blank.position and not token.isalpha() else token
              for position, token in enumerate(filled.tokens)]  # fmt: skip
     words[blank.position] = "[ ? ]"
     st.header(escape(" ".join(words)), anchor=False, divider="grey")
-    shown = blank.top(N_WORDS)
     left, right = st.columns(2, gap="medium")
+    asked = questions.about_gap(blank)
+    of = f"{run.id} {filled.step} {filled.tokens} {blank.position}"
     with left:
+        is_shown = asked is None or question.guess(asked, "gap", of=of)
+    if is_shown:
+        _choice(left, filled, blank)
+    with right:
+        show.figure(
+            plots.head_rows(blank.heads, [*words], theme=state.theme(), marked=[blank.position]),
+            _("Attention of the gap (▸), by head."),
+            key=f"encoders-gap-{blank.position}",
+        )
+    _sure(blank)
+
+
+def _choice(place: DeltaGenerator, filled: Filled, blank: Blank) -> None:
+    """Draw the likeliest words, and the exact probabilities."""
+    shown = blank.top(N_WORDS)
+    with place:
         truth = [blank.truth.get(word, 0.0) for word in shown]
         show.figure(
             plots.word_choice(
@@ -115,13 +135,6 @@ def _blank(filled: Filled, blank: Blank) -> None:
             _("Model at step {step}, and the exact probabilities.", step=f"{filled.step:,}"),
             key=f"encoders-choice-{blank.position}",
         )
-    with right:
-        show.figure(
-            plots.head_rows(blank.heads, [*words], theme=state.theme(), marked=[blank.position]),
-            _("Attention of the gap (▸), by head."),
-            key=f"encoders-gap-{blank.position}",
-        )
-    _sure(blank)
 
 
 def _sure(blank: Blank) -> None:

@@ -18,7 +18,7 @@ def page() -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         view = view_link.choice(_("View"), VIEW, is_labelled=False)
         with st.popover(_("How it works"), icon=":material/help:"):
-            st.markdown(content(f"encoders_{view}"))
+            show.prose(content(f"encoders_{view}"))
     VIEWS[view]()
 
 

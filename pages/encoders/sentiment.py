@@ -11,8 +11,10 @@ import streamlit as st
 from pages.encoders import run as encoders_run
 from pages.i18n import _, paragraph
 from pages.ui import show, state, typed
+from pages.ui.model import question
 from pages.ui.typed import escape
 from tfm_core.inspect.attention import trained
+from tfm_core.inspect.text import questions
 from tfm_core.inspect.text import sentence as core
 from tfm_core.inspect.text.sentence import SentenceReading
 from tfm_core.plots.texts import reading as plots
@@ -43,7 +45,7 @@ def _draw(run: Run) -> None:
         show.problem(error)
         return
     _answer(sentence)
-    _words(sentence)
+    _words(run, sentence)
     _pairs(run, sentence)
 
 
@@ -85,7 +87,7 @@ def _rule(sentence: SentenceReading) -> str:
     )
 
 
-def _words(sentence: SentenceReading) -> None:
+def _words(run: Run, sentence: SentenceReading) -> None:
     marked = sentence.rule.decides if sentence.rule is not None else ()
     shift = len(sentence.keys) - len(sentence.words)
     left, right = st.columns(2, gap="medium")
@@ -104,6 +106,10 @@ def _words(sentence: SentenceReading) -> None:
             key="encoders-heads",
         )
     with right:
+        asked = questions.about_word(sentence)
+        of = f"{run.id} {sentence.step} {sentence.words}"
+        if asked is not None and not question.guess(asked, "word", of=of):
+            return
         values = {
             "needed": sentence.needed,
             "relevance": sentence.relevance,

@@ -11,7 +11,7 @@ from pages.experiments import outcome
 from pages.i18n import _, ngettext
 from pages.ui import show, state
 from pages.ui.address import parameters, view_link
-from pages.ui.model import walk_steps
+from pages.ui.model import question
 from pages.ui.navigation import page_table
 from pages.ui.runs import comparison, run_actions, run_time, run_words, shown_run
 from pages.ui.runs.run_actions import Start
@@ -67,7 +67,7 @@ def draw(chosen: Demonstration, trained: ExperimentRuns, was_live: bool) -> None
     left, right = st.columns(2, gap="medium")
     with left:
         _differs(chosen)
-        if not walk_steps.guess(question_of(chosen), f"experiment {chosen.name}"):
+        if not question.guess(question_of(chosen), chosen.name):
             with right:
                 _runs(chosen, trained)
             return

@@ -19,7 +19,7 @@ _TEXT, _UNIT = "gpt-own-text", "gpt-own-unit"
 
 
 def part() -> None:
-    st.markdown(paragraph("gpt/own-text"))
+    show.prose(paragraph("gpt/own-text"))
     st.session_state.setdefault(_TEXT, state.own_text())
     text = st.text_area(
         _("Training text"),

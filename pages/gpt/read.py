@@ -7,11 +7,12 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import show, typed
-from pages.ui.model import sentence_field
+from pages.ui.model import question, sentence_field
 from pages.ui.typed import escape
 from tfm_core.config import CorpusTaskConfig
 from tfm_core.data.text import text_task
 from tfm_core.inspect.attention import trained
+from tfm_core.inspect.text import questions
 from tfm_core.inspect.text.surprisal import BITS, Surprisals, example_text, surprisals
 from tfm_core.plots.texts import gpt as plots
 from tfm_core.plots.texts.writing import surprise_text
@@ -44,6 +45,7 @@ def part(run: Run) -> None:
         )
     _guesses(reading, picked)
     _figures(reading, unit)
+    _check(run, reading, unit)
 
 
 def _figures(reading: Surprisals, unit: str) -> None:
@@ -96,6 +98,18 @@ def _guesses(reading: Surprisals, picked: int) -> None:
         _("Predictions here; the actual token is marked."),
         key="gpt-guesses",
     )
+
+
+def _check(run: Run, reading: Surprisals, unit: str) -> None:
+    """Ask how the model reads the text backwards."""
+    task = text_task(run.experiment.task_as(CorpusTaskConfig))
+    tokens = [token for token in reading.tokens if token != "<eos>"]
+    backwards = task.join_tgt(tokens[::-1])
+    if len(tokens) < 2 or tokens == tokens[::-1]:
+        return
+    mark = trained.checkpoint_mark(run)
+    asked = questions.about_order(reading, _read(str(run.folder), mark, backwards, run))
+    question.check({"order": asked}, of=f"{run.id} {mark} {reading.tokens}")
 
 
 @st.cache_data(show_spinner=False, max_entries=32)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from pages.i18n import N_, _, paragraph
 from pages.ui import show, typed
-from pages.ui.model import beam_view, sentence_field
+from pages.ui.model import beam_view, question, sentence_field
 from tfm_core.config import CorpusTaskConfig
 from tfm_core.data.text import text_task
 from tfm_core.inspect.attention import trained
-from tfm_core.inspect.text import gpt_writing
+from tfm_core.inspect.text import gpt_writing, questions
 from tfm_core.inspect.text.gpt_writing import Sample
 from tfm_core.inspect.text.surprisal import example_text
 from tfm_core.inspect.writing import beams
@@ -26,6 +27,8 @@ from tfm_core.variants.units import UNITS
 if TYPE_CHECKING:
     from tfm_core.decoding import SamplingConfig
 
+_HOT = 2.0
+"""The temperature of the question."""
 _WRITTEN, _COMMAND = "gpt-written", "gpt-asked"
 _METHODS = {
     "sample": N_("Sample"),
@@ -131,7 +134,7 @@ def _next(run: Run, sample: Sample, sampling: SamplingConfig) -> None:
         st.caption(_("The first sample has ended with <eos>.").replace("<", "\\<"))
         return
     upcoming = gpt_writing.next_token(run, sample.ids, sampling)
-    st.markdown(
+    show.prose(
         paragraph(
             "gpt/next-token",
             left=f"{upcoming.n_left:,}",
@@ -145,6 +148,10 @@ def _next(run: Run, sample: Sample, sampling: SamplingConfig) -> None:
         _("Grey: model. Vermilion: after sampling settings."),
         key="gpt-next",
     )
+    if sampling.temperature < _HOT:
+        hotter = gpt_writing.next_token(run, sample.ids, replace(sampling, temperature=_HOT))
+        asked = questions.about_temperature(upcoming, hotter)
+        question.check({"temperature": asked}, of=f"{run.id} {sample.ids} {sampling}")
 
 
 def _slider(name: str, label: str, *, bounds: tuple[float, float], first: float) -> float:

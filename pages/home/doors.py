@@ -9,8 +9,10 @@ import streamlit as st
 from pages.home.hero import TRANSLATOR
 from pages.i18n import N_, _
 from pages.ui.accounts import visitors
-from pages.ui.navigation import page_table
+from pages.ui.navigation import page_table, ticks
+from pages.ui.navigation.page_table import WAY
 from pages.ui.runs import run_actions, shown_run
+from pages.ui.tour import doors as tour
 from pages.ui.typed import escape
 from tfm_core.presets import PRESETS
 
@@ -50,14 +52,17 @@ def doors() -> None:
     with st.container(key="doors", horizontal=True, vertical_alignment="center", gap="medium"):
         with st.container(width="content"):
             st.fragment(_train_button)()  # a press redraws only this part
+        tour.start("translate", _("**Take the tour**: eight stops"))
         for door in DOORS:
+            page = ticks.upcoming().name if door.page == WAY[0].name else door.page
             st.page_link(
-                page_table.path_of(door.page),
+                page_table.path_of(page),
                 label=_(door.label),
                 icon=door.icon,
                 query_params=door.query,
                 width="content",
             )
+        tour.resume()
 
 
 def _train_button() -> None:

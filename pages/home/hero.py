@@ -13,6 +13,7 @@ from pages.ui import show
 from pages.ui.model.digit_models import board, reading_or_note, samples
 from pages.ui.model.stage_view import prepare, stage
 from pages.ui.runs import runs_access
+from pages.ui.tour import doors as tour
 from tfm_core.inspect.attention.own_example import read_picture
 from tfm_core.inspect.progress.pictures import answers_by_step, right_since
 from tfm_core.runs.run import Run
@@ -46,7 +47,9 @@ def digit() -> None:
     if run is None or not run.weight_steps():
         return
     with st.container(key="home-own-digit", width=720):
-        st.header(_("Draw a digit"), anchor=False)
+        with st.container(horizontal=True, vertical_alignment="top", gap="small"):
+            st.header(_("Draw a digit"), anchor=False, width="content")
+            tour.start("digit", _("Tour: six stops"))
         board(run, partial(_answer, run), look_again=LOOK_AGAIN)
 
 

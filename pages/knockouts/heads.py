@@ -141,7 +141,7 @@ def pruning(run: Run, measurement: Measurement) -> None:
     heads = heads_of(run.experiment)
     question = measurement.of(run)
     if not state.is_requested("pruning", question):
-        st.markdown(
+        show.prose(
             paragraph(
                 "knockouts/remove-heads",
                 orders=measure.RANDOM_ORDERS,

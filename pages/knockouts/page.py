@@ -52,7 +52,7 @@ def _draw(run: Run) -> None:
         bar = st.empty()
         if importances or not is_next:
             heads.offer(run, measurement, is_measured=bool(importances))
-    with right:
+    with right, st.container(key="knockouts-outcome"):
         outcome.scores(run, off, measurement)
         example.answers(run, off, measurement)
         glosses.switch(run.experiment, key="knockouts-glosses")

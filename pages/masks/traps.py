@@ -22,7 +22,7 @@ def code(
     choice: MaskChoice, projected: Projected, flow: MaskedAttention, *, was_clicked: bool
 ) -> None:
     """Show code that makes this mask, turns it into the other form and hands it to PyTorch."""
-    st.markdown(content("masks_conventions"))
+    show.prose(content("masks_conventions"))
     st.dataframe(
         [
             {
@@ -117,7 +117,7 @@ def _explain(name: str) -> None:
 
 
 def half_precision(projected: Projected, flow: MaskedAttention) -> None:
-    st.markdown(content("masks_precision"))
+    show.prose(content("masks_precision"))
     query = traps.mixed_row(flow.allowed)
     allowed = np.arange(len(projected.key)) < (len(projected.key) + 1) // 2
     words = _("Scores of the first query, half of its keys forbidden, in each type.")
@@ -161,7 +161,7 @@ def _every_number(results: Sequence[traps.FillResult], fills: Mapping[str, str])
 
 def blind_row(projected: Projected, flow: MaskedAttention) -> None:
     """Show a fully masked row under each way to compute the softmax."""
-    st.markdown(content("masks_blind_row"))
+    show.prose(content("masks_blind_row"))
     query = flow.blind[0] if flow.blind else 0
     maps = traps.blind_row(projected, query)
     names = {

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
 import streamlit as st
 
 from pages.i18n import _
 from pages.practice import steps
 from pages.practice.steps import Runs
 from pages.ui import show, state
+from pages.ui.model import question
+from tfm_core.inspect.practice import questions
 from tfm_core.inspect.practice.evaluation import Evaluation
 from tfm_core.plots.examples import practice as plots
 from tfm_core.plots.examples.pictures import picture_cards
@@ -32,42 +33,18 @@ def view(runs: Runs) -> None:
             _("Validation split: rows true, columns predicted."),
             key="practice-confusion",
         )
+    of = f"{picked[1].id} {evaluated.step}"
     with right:
-        show.figure(
-            plots.by_class(evaluated),
-            _("Accuracy per class, with 95 % confidence."),
-            key="practice-by-class",
-        )
-    _question(evaluated)
+        if question.guess(questions.about_weakest(evaluated), "weakest", of=of):
+            show.figure(
+                plots.by_class(evaluated),
+                _("Accuracy per class, with 95 % confidence."),
+                key="practice-by-class",
+            )
+    if question.is_guessed("weakest", of=of):
+        steps.mark_done("errors")
     _pictures(evaluated)
     show.code(Evaluation)
-
-
-def _question(evaluated: Evaluation) -> None:
-    counts = evaluated.confusion()
-    share = counts.diagonal() / np.maximum(counts.sum(1), 1)
-    answer = st.pills(
-        _("Which digit does it get wrong most often?"),
-        list(evaluated.class_names),
-        key="practice-weakest",
-    )
-    if answer is None:
-        return
-    index = evaluated.class_names.index(str(answer))
-    if share[index] > share.min():
-        shown = show.percent(float(share[index]))
-        st.info(_("{n}: {share} right. Another digit is worse.", n=answer, share=shown))
-        return
-    st.success(
-        _(
-            "Yes: {right} of {n} pictures of a {digit} are right.",
-            right=counts[index, index],
-            n=counts[index].sum(),
-            digit=answer,
-        ),
-        icon=":material/check_circle:",
-    )
-    steps.mark_done("errors")
 
 
 def _pictures(evaluated: Evaluation) -> None:

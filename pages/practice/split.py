@@ -5,21 +5,17 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import N_, _
+from pages.i18n import _
 from pages.practice import steps
 from pages.practice.steps import Runs
 from pages.ui import show
+from pages.ui.model import question
 from tfm_core.inspect.compare import conclusions
-from tfm_core.inspect.practice import lesson
+from tfm_core.inspect.practice import lesson, questions
 from tfm_core.inspect.practice.lesson import Splits
 from tfm_core.plots.examples import practice as plots
 
-_QUESTION = "practice-question"
-_ANSWERS = {
-    "train": N_("Training"),
-    "validation": N_("Validation"),
-    "test": N_("Test"),
-}
+_CHOOSING = "choosing"
 
 
 def view(runs: Runs) -> None:
@@ -75,25 +71,13 @@ def _width() -> None:
         ),
         help=_("95 % confidence (Wilson 1927)."),
     )
+    question.check({"precision": questions.about_precision(n)}, of=f"{n}")
 
 
 def _question() -> None:
-    answer = st.radio(
-        _("Which split decides when to stop?"),
-        list(_ANSWERS),
-        format_func=lambda name: _(_ANSWERS[name]),
-        index=None,
-        key=_QUESTION,
-        horizontal=True,
-        persist_state="session",
-    )
-    if answer == "validation":
-        st.success(_("Right: choosing is what it is for."), icon=":material/check_circle:")
+    question.ask(questions.about_choosing(), _CHOOSING)
+    if question.is_revealed(_CHOOSING):
         steps.mark_done("split")
-    elif answer == "train":
-        st.info(_("No: its loss falls by memorising too."))
-    elif answer == "test":
-        st.info(_("No: it can no longer test what it chose."))
 
 
 @st.cache_data(show_spinner=False)

@@ -149,7 +149,7 @@ def chosen(runs: Runs) -> tuple[LessonKind, Run] | None:
         starter(["plain"], TRAIN_GUIDED, runs)
         return None
     kind, step, loss = best
-    st.markdown(
+    show.prose(
         paragraph(
             "practice/chosen",
             name=_(NAMES[kind]),

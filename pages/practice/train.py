@@ -31,7 +31,7 @@ def view(runs: Runs) -> None:
 def augmentation(runs: Runs) -> None:
     """Put the run without and the run with augmentation side by side, from one seed."""
     kinds: list[LessonKind] = ["plain", "augmented"]
-    st.markdown(paragraph("practice/augment", **lesson.AUGMENTATION))
+    show.prose(paragraph("practice/augment", **lesson.AUGMENTATION))
     steps.starter(kinds, N_("Train with augmentation ({time})"), runs)
     if any(kind in runs for kind in kinds):
         steps.live(kinds, runs, _side_by_side)
@@ -87,7 +87,7 @@ def _one(shown: Runs) -> None:
     if turn is None:
         st.caption(_("Waiting for the first measurement."))
     elif turn.has_begun:
-        st.markdown(
+        show.prose(
             paragraph(
                 "practice/overfitting",
                 step=f"{turn.step:,}",
@@ -128,7 +128,7 @@ def _side_by_side(shown: Runs) -> None:
 
 
 def early(runs: Runs) -> None:
-    st.markdown(
+    show.prose(
         paragraph(
             "practice/patience",
             n=lesson.PATIENCE,
@@ -149,7 +149,7 @@ def _draw_early(shown: Runs) -> None:
     if best is None or status.is_active:
         return
     saved = 1 - status.step / status.total_steps if status.total_steps else 0.0
-    st.markdown(
+    show.prose(
         paragraph(
             "practice/stopped",
             step=f"{status.step:,}",

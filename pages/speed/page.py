@@ -24,13 +24,12 @@ def page() -> None:
         st.fragment(_progress, run_every=TICK)()
     report = speed_state.result(request)
     if report is not None:
-        if result.guessed(request.name, report):
-            result.result(report)
+        result.result(report)
     elif speed_state.requested() is None:
         record = recorded(request.name)
         if is_offered and record is None:
             st.caption(_("Nothing measured yet for this model."))
-        if record is not None and result.guessed(request.name, record.report):
+        if record is not None:
             result.recorded_result(record)
     result.code(request.name)
     result.table()

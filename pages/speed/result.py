@@ -5,10 +5,11 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import N_, _, ngettext, paragraph
+from pages.i18n import _, ngettext, paragraph
 from pages.speed import state, words
 from pages.ui import show
-from pages.ui.model import walk_steps
+from pages.ui.model import question
+from tfm_core.inspect.speed import questions
 from tfm_core.inspect.speed.paired import TimeRange
 from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import (
@@ -20,11 +21,10 @@ from tfm_core.inspect.speed.report import (
     to_csv,
 )
 from tfm_core.inspect.syntax import source_of
-from tfm_core.inspect.walk.steps import Question
 from tfm_core.plots.training import speed as plots
 from tfm_core.presets import PRESETS
 
-_TIE = N_("No noticeable difference")
+_FASTEST = "fastest"
 
 
 def result(report: SpeedReport) -> None:
@@ -33,7 +33,10 @@ def result(report: SpeedReport) -> None:
     timed = report.timed
     if not timed:
         return
-    _equal([equality for case in timed for equality in case.equalities])
+    if not _equal(report.name, [equality for case in timed for equality in case.equalities]):
+        return
+    if not _fastest(report):
+        return
     st.header(_("2 · What is gained"), anchor=False)
     if COMPARISONS[report.name].x_title:
         _curves(report, timed)
@@ -53,7 +56,7 @@ def result(report: SpeedReport) -> None:
 
 def recorded_result(record: RecordedReport) -> None:
     """Show what was measured beforehand, on a preset."""
-    st.markdown(
+    show.prose(
         paragraph(
             "speed/recorded", day=record.day, torch=record.torch, preset=_(PRESETS[PRESET].label)
         )
@@ -61,8 +64,11 @@ def recorded_result(record: RecordedReport) -> None:
     result(record.report)
 
 
-def _equal(equalities: list[Equality]) -> None:
+def _equal(name: str, equalities: list[Equality]) -> bool:
+    """Ask whether the numbers are the same; return whether that was guessed, and is shown."""
     st.header(_("1 · The same numbers?"), anchor=False)
+    if not question.guess(questions.about_equality(equalities), "equality", of=name):
+        return False
     worst = max(equalities, key=lambda equality: equality.difference / (equality.tolerance or 1.0))
     values = {"difference": worst.difference, "what": _(worst.what), "tolerance": worst.tolerance}
     if not all(equality.is_equal for equality in equalities):
@@ -84,6 +90,7 @@ def _equal(equalities: list[Equality]) -> None:
         st.dataframe(
             frame, hide_index=True, column_config={name: form for name in frame.columns[2:]}
         )
+    return True
 
 
 def _pair(report: SpeedReport, case: CaseReport, number: int) -> None:
@@ -147,21 +154,27 @@ def code(name: str) -> None:
             st.code(source_of(path), language="python")
 
 
-def guessed(name: str, report: SpeedReport) -> bool:
-    """Ask which side is fastest, if there are several; return whether the result may be shown."""
-    case = report.timed[0] if report.timed else None
-    if case is None or len(case.sides) < 2:
+def _fastest(report: SpeedReport) -> bool:
+    """Ask which side is fastest, if there are several; return whether the times may be shown."""
+    case = report.timed[0]
+    if len(case.sides) < 2:
         return True
-    labels = {side: words.side_label(name, side) for side in case.sides}
-    fastest = min(case.sides, key=lambda side: case.time(side).median)
-    is_tie = all(words.is_tie(case.gain(side)) for side in case.sides[1:])
-    answer = _TIE if is_tie else labels[fastest]
-    question = Question(N_("Which one is fastest?"), answer, "", (*labels.values(), _TIE))
-    return walk_steps.guess(question, f"speed {name}")
+    labels = {side: words.side_label(report.name, side) for side in case.sides}
+    asked = questions.about_fastest(case, labels, words.is_tie)
+    return question.guess(asked, _FASTEST, of=report.name)
+
+
+def _is_open(report: SpeedReport) -> bool:
+    return len(report.timed[0].sides) < 2 or question.is_guessed(_FASTEST, of=report.name)
 
 
 def table() -> None:
-    timed = [(label, report) for label, report in state.results().values() if report.timed]
+    """Show what was measured in this session, except what is still to be guessed."""
+    timed = [
+        (label, report)
+        for label, report in state.results().values()
+        if report.timed and _is_open(report)
+    ]
     if not timed:
         return
     st.header(_("Measured in this session"), anchor=False)

@@ -7,10 +7,11 @@ import streamlit as st
 from pages.components.pickers import number_sheet
 from pages.i18n import _, paragraph
 from pages.ui import show
+from pages.ui.model import question
 from pages.ui.navigation import page_table
 from pages.ui.typed import escape
 from tfm_core.inspect.by_hand.arithmetic import product
-from tfm_core.inspect.tensors import notes, products
+from tfm_core.inspect.tensors import notes, products, questions
 from tfm_core.inspect.tensors.operations import TensorOperation
 from tfm_core.inspect.tensors.sight import OperationResult, TensorView
 from tfm_core.plots.model import tensor_ops as plots
@@ -85,9 +86,15 @@ def result(outcome: OperationResult) -> None:
         on_pick=lambda _board, row, column: _remember(after, row, column),
     )  # fmt: skip
     _say(outcome)
+    _check(after)
     if outcome.operation.name == "einsum":
         _loops(outcome)
     memory(outcome, after, inputs, output)
+
+
+def _check(after: TensorView) -> None:
+    asked = {"strides": questions.about_strides(after), "view": questions.about_view(after)}
+    question.check(asked, of=f"{after.shape} {after.strides}")
 
 
 def _sharing(outcome: OperationResult) -> tuple[str, ...]:

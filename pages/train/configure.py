@@ -10,6 +10,7 @@ from pages.i18n import _
 from pages.train import changes, corpus_text, play, start, untrained
 from pages.ui import show, state
 from pages.ui.address import url_config, view_link
+from pages.ui.lessons import open_lesson
 from pages.ui.settings import controls, drafts, own_choice
 from pages.ui.settings.drafts import Checked, Draft
 from pages.ui.settings.fields import Setting, settings_of
@@ -107,7 +108,8 @@ def _presets(chosen: str | None) -> None:
         format_func=lambda name: _(PRESETS[name].label),
         key=key,
         placeholder=_("Your own configuration"),
-        help=_("Settings that are known to work."),
+        help=open_lesson.lock("task.name") or _("Settings that are known to work."),
+        disabled=bool(open_lesson.lock("task.name")),
         on_change=_take_preset,
         args=(key,),
         persist_state="session",

@@ -16,6 +16,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import state
 from pages.ui.accounts import visitors
+from pages.ui.lessons import open_lesson
 from pages.ui.runs import comparison, run_actions, runs_access
 from pages.ui.runs.run_actions import Start
 from pages.ui.settings import controls, drafts
@@ -187,9 +188,16 @@ def _control(setting: Setting, values: Values, key: str, change: Change) -> None
     now, begun = values
     value, label = drafts.get(now, setting.path), _(setting.label)
     key = f"{key}:{setting.path}"
+    lock = open_lesson.lock(setting.path)
+    shared: dict[str, Any] = {
+        "on_change": _take,
+        "args": (key, setting.path, change),
+        "disabled": bool(lock),
+        "help": lock or None,
+    }
     if setting.kind == "bool":
         st.session_state[key] = value is True
-        st.toggle(label, key=key, on_change=_take, args=(key, setting.path, change))
+        st.toggle(label, key=key, **shared)
     elif setting.choices is not None:
         names = list(setting.choices)
         st.session_state[key] = value if value in names else names[0]
@@ -198,20 +206,19 @@ def _control(setting: Setting, values: Values, key: str, change: Change) -> None
             names,
             format_func=lambda name: _(setting.choices[name].label) if setting.choices else name,
             key=key,
-            on_change=_take,
-            args=(key, setting.path, change),
+            **shared,
         )
     elif isinstance(value, int | float):
         options = _options(setting, now, begun)
         key = f"{key}:{'-'.join(f'{one:g}' for one in options)}"
+        shared["args"] = (key, setting.path, change)
         st.session_state[key] = value
         st.select_slider(
             label,
             options,
             format_func=lambda number: f"{number:g}",
             key=key,
-            on_change=_take,
-            args=(key, setting.path, change),
+            **shared,
         )
 
 

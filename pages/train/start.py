@@ -12,6 +12,7 @@ from pages.i18n import _, ngettext, paragraph
 from pages.ui import show, state
 from pages.ui.accounts import visitors
 from pages.ui.address import url_config
+from pages.ui.lessons import open_lesson
 from pages.ui.runs import comparison, run_actions, run_time
 from pages.ui.runs.run_actions import Start
 from pages.ui.settings import controls, drafts
@@ -29,7 +30,8 @@ _LOOK_AGAIN = 0.4  # seconds
 
 def bar(checked: Checked, preset: str | None) -> None:
     """Draw the Start button and what the run needs, or why it cannot start."""
-    is_off, why_not = checked.experiment is None, visitors.why_not()
+    locked = open_lesson.refusal(checked.experiment)
+    is_off, why_not = checked.experiment is None, visitors.why_not() or locked
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="start-bar"):
         pressed = st.button(
             _("Start"),
@@ -42,7 +44,7 @@ def bar(checked: Checked, preset: str | None) -> None:
         comparison.seed_button(
             lambda: [_requested(checked.experiment, preset)] if checked.experiment else [],
             key="start",
-            disabled=is_off,
+            disabled=is_off or bool(locked),
             on_refused=show.problem,
         )
         device = show.device(state.device())

@@ -45,7 +45,7 @@ def _graph(model_at: ModelAtStep) -> None:
     from tfm_core.inspect.training_step.fold import fold, groups_of
 
     graph: Graph = training_step_state.cached("graph", model_at, (), _make_graph)
-    st.markdown(paragraph("training_step/graph", n=len(graph.operations)))
+    show.prose(paragraph("training_step/graph", n=len(graph.operations)))
     opened = st.selectbox(
         _("Open"),
         groups_of(graph),

@@ -12,6 +12,7 @@ from pages.i18n import _, paragraph
 from pages.training_step import state
 from pages.training_step.state import ModelAtStep
 from pages.ui import show
+from pages.ui.model import question
 from tfm_core.plots.examples.pictures import picture_url
 from tfm_core.plots.training import training_step as plots
 
@@ -63,6 +64,8 @@ def _table(rows: BatchRows, losses: Floats | None) -> None:
 
 def loss(model_at: ModelAtStep) -> None:
     """Show one answer: logits, log-softmax, loss."""
+    from tfm_core.inspect.training_step.questions import about_guessing
+
     counted = state.cached("counted", model_at, (), _counted)
     if counted is None:
         st.info(_("This loss is not a cross-entropy: no classes to show."))
@@ -100,6 +103,8 @@ def loss(model_at: ModelAtStep) -> None:
         key="training-step-answer",
     )
     _arithmetic(answer)
+    asked = about_guessing(answer)
+    question.check({"guessing": asked}, of=f"{answer.n_classes}")
 
 
 def _arithmetic(answer: BatchAnswer) -> None:
@@ -107,7 +112,7 @@ def _arithmetic(answer: BatchAnswer) -> None:
     logit = float(answer.logits[index])
     if answer.is_changed:
         st.markdown(_("A mistake changes the logits before the loss."))
-    st.markdown(
+    show.prose(
         paragraph(
             "training_step/cross-entropy",
             target=answer.target.replace("`", ""),

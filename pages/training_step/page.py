@@ -13,7 +13,7 @@ from pages.ui.address import view_link
 
 def page() -> None:
     """Choose a model and a rate; show one stage of its next step."""
-    show.header("training_step")
+    show.header("training-step")
     chosen = controls.pick()
     if chosen is None:
         return

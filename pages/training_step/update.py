@@ -14,6 +14,7 @@ from pages.i18n import _, paragraph
 from pages.training_step import state
 from pages.training_step.state import ModelAtStep
 from pages.ui import show
+from pages.ui.model import question
 from tfm_core.config import Experiment
 from tfm_core.plots.training import training_step as plots
 from tfm_core.plots.training.training_step import Floats
@@ -108,7 +109,11 @@ def _weight(
 
 def after(model_at: ModelAtStep, rate: float) -> None:
     """Show the loss of the same batch after the step, at this rate and at others."""
+    from tfm_core.inspect.training_step.questions import about_step
+
     result = state.last_step(state.after(model_at, rate))
+    if not question.guess(about_step(result), "step", of=model_at.subject):
+        return
     left, middle, right = st.columns(3)
     left.metric(_("Loss before (nats)"), f"{result.loss_before:.4g}")
     change = result.loss_after - result.loss_before

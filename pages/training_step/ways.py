@@ -43,7 +43,7 @@ def one_layer() -> None:
             st.code(script.code, "python", wrap_lines=True)
             st.markdown(_("It prints:"))
             st.code(script.printed, None, wrap_lines=True)
-    st.markdown(paragraph("training_step/modules-or-functions"))
+    show.prose(paragraph("training_step/modules-or-functions"))
 
 
 def two_ways(model_at: ModelAtStep, rate: float) -> None:
@@ -123,13 +123,13 @@ def _mistake(
 def _argmax(result: Argmax) -> None:
     st.subheader(_("argmax before the loss"), anchor=False)
     st.code("wrong = (logits.argmax(-1) != targets).float().mean()\nwrong.backward()", "python")
-    st.markdown(paragraph("training_step/argmax", share=result.wrong_share, grad_fn=result.grad_fn))
+    show.prose(paragraph("training_step/argmax", share=result.wrong_share, grad_fn=result.grad_fn))
     st.code(f"RuntimeError: {result.error}", None, wrap_lines=True)
 
 
 def _silent_argmax(result: SilentArgmax) -> None:
     _lines(MISTAKES["argmax-before-loss"])
-    st.markdown(
+    show.prose(
         paragraph("training_step/new-leaf",
               loss=result.loss, n=result.n_gradients, all=result.n_weights, change=result.change
           )
@@ -139,7 +139,7 @@ def _silent_argmax(result: SilentArgmax) -> None:
 def _zero_grad(result: SummedGradients) -> None:
     st.subheader(_("Forgetting `zero_grad`"), anchor=False)
     st.code("loss.backward()\nloss_again.backward()  # no optimizer.zero_grad() between", "python")
-    st.markdown(
+    show.prose(
         paragraph("training_step/zero-grad",
             once=result.once, twice=result.twice, d=result.difference_from_double
         )
@@ -148,7 +148,7 @@ def _zero_grad(result: SummedGradients) -> None:
 
 def _softmax(result: SoftmaxLoss) -> None:
     _lines(MISTAKES["softmax-before-loss"])
-    st.markdown(
+    show.prose(
         paragraph("training_step/loss-input",
             wrong=result.wrong_loss, right=result.right_loss, floor=result.floor,
             n=f"{result.n_classes:,}", wrong_norm=result.wrong_norm, right_norm=result.right_norm
@@ -159,7 +159,7 @@ def _softmax(result: SoftmaxLoss) -> None:
 def _four_axes(result: FourAxes) -> None:
     st.subheader(_("`mm` on tensors of four axes"), anchor=False)
     st.code("scores = torch.mm(q, k.transpose(-2, -1))", "python")
-    st.markdown(
+    show.prose(
         paragraph("training_step/mm", query=result.query, key=result.key, scores=result.scores)
     )
     st.code(f"RuntimeError: {result.error}", None, wrap_lines=True)
@@ -177,7 +177,7 @@ def _model(mistake: Mistake, result: WrongModel) -> None:
     if result.error:
         st.code(f"RuntimeError: {result.error}", None, wrap_lines=True)
         return
-    st.markdown(
+    show.prose(
         paragraph("training_step/model",
             wrong=result.wrong, right=result.right, share=result.dropout,
             wrong_there=result.wrong_in_training, right_there=result.right_in_training
@@ -197,7 +197,7 @@ def _block(mistake: Mistake, result: WrongBlock) -> None:
         ],
         ["", _("parameters of the block"), _("out, first token")],
     )
-    st.markdown(
+    show.prose(
         paragraph(
             "training_step/outputs-differ",
             difference=result.apart,

@@ -14,7 +14,9 @@ import streamlit as st
 
 from pages.components import live_figure as component
 from pages.i18n import _, content
-from pages.ui.navigation import page_table
+from pages.ui import state
+from pages.ui.navigation import page_table, ticks
+from pages.ui.navigation.terms import marked
 from pages.ui.typed import escape
 from tfm_core import sentences
 from tfm_core.inspect.syntax import source
@@ -38,12 +40,42 @@ def words(name: str) -> PageWords:
 
 
 def header(name: str) -> None:
-    """Show a page's title and line; the rest of its text is the help."""
-    texts = words(name)
+    """Show a page's title; on the path its goal, its minutes and the next page, else its line.
+
+    The rest of its text is the help.
+    """
+    texts, page, after = words(name), page_table.PAGES[name], page_table.after(name)
+    line, more = texts.intro, texts.more
+    if page.goal:
+        line, more = _("{goal} · {n} min", goal=_(page.goal), n=page.minutes), f"{line}\n\n{more}"
+        line = " · ".join(filter(None, (marked(line), _progress(page))))
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="page-title"):
-        st.title(texts.title, anchor=False, help=texts.more or None, width="content")
-        if texts.intro:
-            st.caption(texts.intro, width="stretch")
+        st.title(texts.title, anchor=False, help=more.strip() or None, width="content")
+        if line:
+            st.caption(line, width="stretch")
+        if after is not None:
+            _next(after)
+
+
+def _progress(page: page_table.PageFacts) -> str:
+    """Return what of a page is done, if anything."""
+    if ticks.is_done(page):
+        return f":green[:material/check_circle: {_('done')}]"
+    n = ticks.answered(page)
+    return _("{n} of {all} answered", n=n, all=page.questions) if n else ""
+
+
+def _next(page: page_table.PageFacts) -> None:
+    """Draw the link to the next page of the path; it takes the current run along."""
+    run_id = state.current_run_id() if page.shows_run else None
+    st.page_link(
+        page.path,
+        label=_("Next: {title}", title=_(page.title)),
+        icon=":material/arrow_forward:",
+        icon_position="right",
+        width="content",
+        query_params={} if run_id is None else {state.RUN_QUERY: run_id},
+    )
 
 
 def figure(fig: go.Figure, caption: str, key: str | None = None) -> None:
@@ -58,7 +90,12 @@ def figure(fig: go.Figure, caption: str, key: str | None = None) -> None:
 def live_figure(fig: go.Figure, caption: str, key: str | None) -> None:
     """Show a figure whose data changes; zoom, hover and hidden lines stay."""
     component.live_figure(fig, key=key, name=caption)
-    st.caption(caption)
+    st.caption(marked(caption))
+
+
+def prose(text: str) -> None:
+    """Show Markdown whose terms explain themselves."""
+    st.markdown(marked(text))
 
 
 def facts(rows: Sequence[Sequence[str]], columns: Sequence[str]) -> None:

@@ -210,14 +210,16 @@ def threads() -> int:
     return int(st.session_state.get(THREADS) or 1) if device() == "cpu" else 1
 
 
-def set_page(url_path: str) -> None:
-    """Remember which page is shown; ``""`` is Home."""
-    if st.session_state.get(_PAGE) != url_path:
+def set_page(url_path: str) -> bool:
+    """Remember which page is shown; ``""`` is Home. Return whether it is another."""
+    is_other = st.session_state.get(_PAGE) != url_path
+    if is_other:
         st.session_state.pop(_GONE, None)
         close_dialog()
         _forget_asked()
     st.session_state[_PAGE] = url_path
     addresses.keep_root(url_path)
+    return is_other
 
 
 def page() -> str:

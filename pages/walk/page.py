@@ -60,7 +60,7 @@ def _walk() -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         above = st.container()
-        walk_steps.question(step, walked.name, example)
+        walk_steps.ask(step, walked.name, example)
         is_revealed = walk_steps.is_step_revealed(step, walked.name, example)
         with above:  # drawn last: a correct answer reveals the result above
             walk_steps.shapes(step, subject, example, is_revealed=is_revealed)

@@ -7,8 +7,9 @@ import streamlit as st
 
 from pages.i18n import _, ngettext
 from pages.ui import show, state, typed
+from pages.ui.model import question
 from pages.ui.typed import escape
-from tfm_core.inspect.text import tokenise
+from tfm_core.inspect.text import questions, tokenise
 from tfm_core.inspect.text.tokenise import PaddedBatch
 from tfm_core.plots.texts import tokens as plots
 
@@ -54,6 +55,9 @@ def view() -> None:
             key="words-mask",
         )
     _what_happened(made)
+    if not any(made.cut):
+        asked = questions.about_padding(made)
+        question.check({"padding": asked}, of=f"{made.mask.sum(1)}")
     _vocabulary(made)
     show.code(tokenise.batch)
 

@@ -94,7 +94,7 @@ def _lookup(table: EmbeddingTable, index: int) -> None:
         _("One-hot vector times table: one row."),
         key="words-lookup",
     )
-    st.markdown(
+    show.prose(
         paragraph(
             "words/lookup",
             n=f"{lookup.n_products:,}",

@@ -30,7 +30,7 @@ def page() -> None:
 
 
 def _patches() -> None:
-    st.markdown(paragraph("words/patches"))
+    show.prose(paragraph("words/patches"))
     language, words = _side("translate", is_words=True)
     vision, pixels = _side("vit-digits", is_words=False)
     rows = [

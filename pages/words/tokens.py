@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 import pandas as pd
 import streamlit as st
@@ -11,9 +12,11 @@ from pages.i18n import _, content
 from pages.ui import show
 from pages.ui.address import view_link
 from pages.ui.fact_line import fact_line, joined
+from pages.ui.model import question
+from pages.ui.typed import escape
 from pages.words.link import CORPUS, CUT
 from tfm_core.data.vocabulary import SPECIALS
-from tfm_core.inspect.text import bpe, tokenise
+from tfm_core.inspect.text import bpe, questions, tokenise
 from tfm_core.inspect.text.bpe import Bpe
 from tfm_core.inspect.text.tokenise import Token
 from tfm_core.plots.texts import tokens as plots
@@ -66,6 +69,7 @@ def _pairs(text: str, source: str) -> None:
         )
     words = tokenise.words_of(text)
     _chips(bpe.tokens(learned, words, k), len(SPECIALS) + len(learned.vocabulary(k)))
+    _check(text, lambda word: bpe.tokens(learned, [word], k))
     if not most:
         return
     merge = learned.merges[k - 1] if k else learned.merges[0]
@@ -112,6 +116,7 @@ def _words(text: str, source: str) -> None:
         )
     vocabulary = tokenise.vocabulary(counts, size)
     _chips(tokenise.by_word(text, vocabulary), len(vocabulary))
+    _check(text, lambda word: tokenise.by_word(word, vocabulary))
     st.markdown(
         _(
             "Unknown words become number {n}; “dog” and “dogs” are unrelated.",
@@ -124,12 +129,14 @@ def _words(text: str, source: str) -> None:
 def _characters(text: str, source: str) -> None:
     vocabulary = tokenise.vocabulary(Counter(source))
     _chips(tokenise.by_character(text, vocabulary), len(vocabulary))
+    _check(text, lambda word: tokenise.by_character(word, vocabulary))
     st.markdown(_("Small vocabulary, long sequence: attention costs the square of its length."))
     show.code(tokenise.by_character)
 
 
 def _bytes(text: str, source: str) -> None:
     _chips(tokenise.by_byte(text), tokenise.FIRST_BYTE + 256)
+    _check(text, tokenise.by_byte)
     _byte_note(text, is_open=True)
     show.code(tokenise.by_byte)
 
@@ -142,6 +149,14 @@ def _chips(tokens: list[Token], size: int) -> None:
         share = show.percent(tokenise.unknown_share(tokens))
         parts.append(_("**{n}** unknown ({share})", n=unknown, share=share))
     st.caption(" · ".join(parts))
+
+
+def _check(text: str, cut: Callable[[str], list[Token]]) -> None:
+    """Ask how a new word is cut. cut: as the text above is."""
+    if word := questions.compound_of(text):
+        tokens = cut(word)
+        asked = questions.about_compound(escape(word), tokens)
+        question.check({"compound": asked}, of=f"{word} {[token.id for token in tokens]}")
 
 
 def _others(text: str, source: str) -> dict[str, tuple[int, int]]:
@@ -169,7 +184,7 @@ def _merge_table(learned: Bpe, k: int) -> pd.DataFrame:
 
 def _byte_note(text: str, *, is_open: bool = False) -> None:
     with st.expander(_("Bytes: no unknown tokens"), expanded=is_open):
-        st.markdown(content("words_bytes"))
+        show.prose(content("words_bytes"))
         rows = pd.DataFrame(tokenise.bytes_of(text), columns=[_("character"), _("bytes of UTF-8")])
         st.dataframe(rows, hide_index=True, height=220, key="words-bytes")
 

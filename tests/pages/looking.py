@@ -1,12 +1,19 @@
 """Opening the attention page through the frame, and reading what it shows."""
 
 import json
+import re
 
 import numpy as np
 
 from tests.pages.opening import opened_at
 
-OF_THE_FRAME = {"search", "copy_link", "icons", "arrival"}
+OF_THE_FRAME = {"search", "copy_link", "icons", "arrival", "terms", "cookie", "tour"}
+_TERM = re.compile(r"\[([^\]]*)\]\(#term-[a-z0-9-]+\)")
+
+
+def unmarked(text):
+    """Return Markdown without the links to the meanings of terms."""
+    return _TERM.sub(r"\1", text)
 
 
 def opened(run=None, **query):
@@ -17,7 +24,31 @@ def opened(run=None, **query):
 
 def said(at):
     parts = [*at.markdown, *at.caption, *at.warning, *at.error, *at.info]
-    return " ".join([*(part.value for part in parts), *map(text_of, trees(at))])
+    return unmarked(" ".join([*(part.value for part in parts), *map(text_of, trees(at))]))
+
+
+def revealed(at):
+    """Press the first "Show the answer" and return the page."""
+    next(button for button in at.button if button.label == "Show the answer").click().run()
+    assert not at.exception
+    return at
+
+
+def asked(at):
+    """Return the fields of the questions of the page that are still open, in order."""
+    fields = [*at.radio, *at.selectbox, *at.number_input]
+    return [field for field in fields if field.label == "Your prediction"]
+
+
+def answered(at, given):
+    """Give an answer to the first question that offers it, or takes a number, and check it."""
+    field = next(f for f in asked(at) if given in getattr(f, "options", [given]))
+    field.set_value(given)
+    form = field.proto.form_id
+    (button,) = [b for b in at.button if b.proto.form_id == form and b.label == "Check"]
+    button.click().run()
+    assert not at.exception
+    return at
 
 
 def trees(at):

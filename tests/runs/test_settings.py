@@ -22,6 +22,7 @@ BAD = {
     "TFM_MAX_DISK": "twenty",
     "TFM_PUBLIC": "yes please",
     "TFM_HOST_KEY": "short",
+    "TFM_LESSONS_KEY": "short",
     "TFM_CLUSTER_PYTHON": "python '",
     "TFM_WARM_DEVICE": "gpu 1",
 }

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tfm_core.cli import training
+from tfm_core.cli import lessons, training
 from tfm_core.cli.commands import (
     FAILED,
     WRONG_INPUT,
@@ -136,6 +136,8 @@ def parser() -> argparse.ArgumentParser:
         lister = commands.add_parser(name, help=words)
         lister.add_argument("--json", action="store_true", help="print JSON")
         lister.set_defaults(command=command)
+
+    lessons.add_parser(commands)
 
     doctor = commands.add_parser("doctor", help="check folder, disk, packages and runs")
     doctor.add_argument("--json", action="store_true", help="print JSON")

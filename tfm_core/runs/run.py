@@ -41,10 +41,12 @@ from tfm_core.stored import Device, Moment, Step, Stored, line, matching, unstor
 from tfm_core.training.checkpoint_facts import facts_of
 
 ID = re.compile(rf"(?!{place.FOLDER}$)[A-Za-z0-9_-]{{8,64}}")  # that folder is no run
+LESSON_ID = re.compile(r"[a-z0-9][a-z0-9-]{1,39}", re.ASCII)
 Checkpoint = Literal["last", "best", "turn"]
 """The newest, that of the lowest validation loss so far, and that before the last turn."""
 _Name = Annotated[str, line(MAX_NAME)]
 _Id = Annotated[str, matching(ID)]
+_Lesson = Annotated[str, matching(LESSON_ID)]
 _Owner = Annotated[str, matching(re.compile(r"[0-9a-f]{64}"))]
 
 
@@ -61,7 +63,8 @@ class Meta:
     app and cannot be changed. ``owner`` is the hash of the token of the browser that
     began it (see ``auth``), or of who was logged in, whose name is ``owner_name``; None for a run
     that the command line began. ``begun_on`` is the device of its first steps, where it went on on
-    another one. ``is_suspect`` marks a run whose settings hide a bug to be found.
+    another one. ``is_suspect`` marks a run whose settings hide a bug to be found. ``lesson`` is the
+    lesson that it was started in, whose locked settings it has.
     """
 
     name: _Name
@@ -77,6 +80,7 @@ class Meta:
     cured_from: Step = 0
     begun_on: Device | None = None
     is_suspect: StrictBool = False
+    lesson: _Lesson | None = None
 
 
 class Run:

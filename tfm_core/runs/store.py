@@ -48,6 +48,7 @@ class Facts(TypedDict, total=False):
     owner_name: str | None
     cure_of: str | None
     is_suspect: bool
+    lesson: str | None
 
 
 class RunNotFound(StudentError):
@@ -329,7 +330,9 @@ class RunStore:
 
         It follows the parent's turns up to a step, or all.
         """
-        meta = dataclasses.replace(meta, created=_now(), recorded=False, parent=parent.id)
+        meta = dataclasses.replace(
+            meta, created=_now(), recorded=False, parent=parent.id, lesson=None
+        )
         status = parent.status
         is_behind, whole = done < status.step, Batches.of_experiment(parent.experiment).whole
         stopped = Status(

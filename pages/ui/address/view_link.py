@@ -77,6 +77,26 @@ def put(changes: Mapping[str, str | None]) -> None:
     query_with_changes = {name: text for name, text in new.items() if text is not None}
     if query_with_changes != old:
         st.query_params.from_dict(query_with_changes)
+        if st.session_state.get(_IS_SETTLED) and set(changes) - {"run", "lang"}:
+            st.session_state[_IS_CHANGED] = True
+
+
+_IS_SETTLED, _IS_CHANGED = "view-settled", "view-changed"
+
+
+def settle() -> None:
+    """Count changes of the address as the reader's from now on: the page is drawn."""
+    st.session_state[_IS_SETTLED] = True
+
+
+def leave() -> None:
+    """Count changes of the address as the page's own until it is drawn."""
+    st.session_state[_IS_SETTLED] = st.session_state[_IS_CHANGED] = False
+
+
+def is_changed() -> bool:
+    """Return whether the reader has changed what the page in sight shows."""
+    return bool(st.session_state.get(_IS_CHANGED))
 
 
 def opened(parameter: Parameter[Any]) -> str | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from pages.i18n import _
 from pages.ui.address import view_link
 from pages.ui.address.parameters import Choice, Unfit, one_of, whole
+from pages.ui.model import question
 from pages.ui.settings import names_choice
 from pages.ui.typed import escape
 from tfm_core.runs.run import Run
@@ -18,16 +19,12 @@ from tfm_core.runs.run import Run
 if TYPE_CHECKING:
     from tfm_core.anatomy.names import Scheme
     from tfm_core.inspect.walk.forward import Subject
-    from tfm_core.inspect.walk.steps import Question, StepTensor, WalkStep
+    from tfm_core.inspect.walk.steps import StepTensor, WalkStep
 
 
 _STEP = "walk-step"
 _PLACE = "walk-place"
-_ANSWERS = "walk-answers"
-_GIVEN, _REVEALED = "walk-given", "walk-revealed"
 STEP = "step"  # in the link
-MAX_RADIO = 6
-"""Options of a question that stand side by side; more are a list that opens."""
 
 
 @dataclass(frozen=True)
@@ -84,47 +81,6 @@ def go(name: str) -> None:
     view_link.put({STEP: name})
 
 
-def answers() -> dict[str, bool]:
-    """Return whether the first answer was right, by question."""
-    given: dict[str, bool] = st.session_state.setdefault(_ANSWERS, {})
-    return given
-
-
-def record_answer(question: str, given: str | float, *, is_right: bool) -> None:
-    """Record an answer. Only the first one counts; a right one reveals."""
-    answers().setdefault(question, is_right)
-    _last()[question] = given
-    if is_right:
-        _revealed().add(question)
-
-
-def reveal(question: str) -> None:
-    """Reveal the answer; a question that was not answered counts as wrong."""
-    answers().setdefault(question, False)
-    _last().pop(question, None)
-    _revealed().add(question)
-
-
-def last_answer(question: str) -> str | float | None:
-    """Return the last answer, or None before one and after the solution was shown."""
-    return _last().get(question)
-
-
-def is_revealed(question: str) -> bool:
-    """Return whether the question was answered right or its answer shown."""
-    return question in _revealed()
-
-
-def _last() -> dict[str, str | float]:
-    given: dict[str, str | float] = st.session_state.setdefault(_GIVEN, {})
-    return given
-
-
-def _revealed() -> set[str]:
-    names: set[str] = st.session_state.setdefault(_REVEALED, set())
-    return names
-
-
 def navigation(steps: tuple[WalkStep, ...], number: int) -> None:
     """Draw back, the list of steps, and next. number: of the step shown, from 1."""
     names = [step.name for step in steps]
@@ -160,11 +116,7 @@ def _arrow_button(label: str, icon: str, shortcut: str, to: str, is_end: bool) -
 
 def is_step_revealed(step: WalkStep, subject_name: str, example: int) -> bool:
     """Return whether the step's question was answered right or its answer shown."""
-    return is_revealed(_question_name(step, subject_name, example))
-
-
-def _question_name(step: WalkStep, subject_name: str, example: int) -> str:
-    return f"{subject_name} {step.name} {example}"
+    return question.is_revealed(step.name, of=f"{subject_name} {example}")
 
 
 def shapes(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool) -> None:
@@ -264,82 +216,8 @@ class _StepNumbers(list[str]):
         return str(self.index(name) + 1)
 
 
-def question(step: WalkStep, subject_name: str, example: int) -> None:
-    ask(step.question, _question_name(step, subject_name, example))
-
-
-def ask(asked: Question, name: str) -> None:
-    """Ask a question under a name; only the first answer counts for the score."""
-    with st.container(border=True):
-        st.markdown(_("**Predict:** {question}", question=_(asked.text)))
-        with st.form(f"walk-form-{hash(name)}", border=False, enter_to_submit=True):
-            given = _answer_input(asked, f"walk-answer-{hash(name)}")
-            with st.container(horizontal=True):
-                pressed = st.form_submit_button(_("Check"), type="primary")
-                shown = st.form_submit_button(_("Show the answer"), type="tertiary")
-        if pressed and given is None:
-            st.caption(_("Answer first."))
-        elif pressed and given is not None:
-            record_answer(name, given, is_right=asked.is_right(given))
-        elif shown:
-            reveal(name)
-        _verdict(asked, name)
-        _score()
-
-
-def guess(asked: Question, name: str) -> bool:
-    """Ask for a guess before a result; return whether it was made or declined."""
-    if not is_guessed(name):
-        ask(asked, name)
-        if not is_guessed(name):
-            return False
-        st.rerun()
-    last = last_answer(name)
-    if last is not None:
-        message = _("Your guess: **{given}**", given=_(str(last)).rstrip("."))
-        icon = ":green[:material/check_circle:]" if asked.is_right(last) else ":material/cancel:"
-        st.markdown(f"{icon} {message}")
-    return True
-
-
-def is_guessed(name: str) -> bool:
-    return last_answer(name) is not None or is_revealed(name)
-
-
-def _verdict(asked: Question, name: str) -> None:
-    """Show whether the last answer is right, and why."""
-    last = last_answer(name)
-    if last is None:
-        if is_revealed(name):
-            st.info(f"**{_(asked.answer)}**. {_(asked.because)}")
-    elif asked.is_right(last):
-        st.success(_("Right. {because}", because=_(asked.because)))
-    else:
-        given = _(last) if isinstance(last, str) else f"{last:g}"
-        why = _(asked.why_not(last))
-        st.warning(_("Not {given}. {why} Try again.", given=given, why=why))
-
-
-def _answer_input(asked: Question, key: str) -> str | float | None:
-    label = _("Your prediction")
-    shared: dict[str, Any] = {"key": key, "label_visibility": "collapsed"}
-    options: dict[str, Any] = {"options": asked.options, "format_func": _, "index": None}
-    given: str | float | None
-    if not asked.options:
-        hint = _("a whole number")
-        given = st.number_input(label, value=None, step=1, format="%d", placeholder=hint, **shared)
-    elif len(asked.options) > MAX_RADIO:
-        given = st.selectbox(label, placeholder=_("Choose what happens"), **options, **shared)
-    else:
-        given = st.radio(label, **options, **shared)
-    return given
-
-
-def _score() -> None:
-    given = answers()
-    if given:
-        right, count = sum(given.values()), len(given)
-        st.caption(_("{right} of {count} right on the first try.", right=right, count=count))
+def ask(step: WalkStep, subject_name: str, example: int) -> None:
+    question.ask(step.question, step.name, of=f"{subject_name} {example}")
 
 
 MAP_STEPS = {  # family and kind of attention -> name of the step; elsewhere "scores"

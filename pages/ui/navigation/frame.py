@@ -9,14 +9,23 @@ from functools import lru_cache
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.components.buttons import Link, SearchEntry, copy_link, search
+from pages.components.buttons import (
+    Link,
+    Meaning,
+    SearchEntry,
+    copy_link,
+    meanings,
+    search,
+)
 from pages.components.effects import arrival
 from pages.i18n import PAGES_DIR, _, language
 from pages.ui import show, state, typed
 from pages.ui.accounts import login, login_setup, visitors
-from pages.ui.navigation import page_table
+from pages.ui.address import view_link
+from pages.ui.lessons import open_lesson
+from pages.ui.navigation import page_table, terms, ticks
 from pages.ui.navigation.page_table import PageFacts
-from pages.ui.navigation.terms import TERMS, Term
+from pages.ui.navigation.terms import BY_KEY, TERMS, Term
 from pages.ui.runs import run_words, runs_access
 from pages.ui.typed import escape
 from tfm_core.runs.run import Run
@@ -28,7 +37,7 @@ _TICK = 3.0  # seconds
 
 
 def navigation() -> st.Page:
-    sections: dict[str, list[st.Page]] = {}
+    sections: dict[str, list[st.Page]] = {_(title): [] for title in page_table.SECTIONS.values()}
     for facts in page_table.PAGES.values():
         entry = st.Page(
             facts.path,
@@ -37,10 +46,14 @@ def navigation() -> st.Page:
             url_path=facts.url_path or None,
             default=not facts.url_path,
         )
-        sections.setdefault(_section(facts), []).append(entry)
+        sections[_section(facts)].append(entry)
     page = st.navigation(sections, position="top")
-    state.set_page(page.url_path)
-    _mark_section(list(sections).index(_section(page_table.at(page.url_path))))
+    ticks.mark_change()
+    if state.set_page(page.url_path):
+        view_link.leave()
+    terms.begin()
+    open_lesson.follow_link()
+    _mark_section(page_table.place_in_bar(page_table.at(page.url_path)))
     return page
 
 
@@ -117,6 +130,8 @@ def notices() -> None:
             st.warning(
                 _("The run in this link is not here or was deleted."), icon=":material/link_off:"
             )
+        if why := open_lesson.problem():
+            st.warning(escape(why), icon=":material/link_off:")
         for sentence in typed.let_go():
             st.warning(sentence, icon=":material/content_cut:")
         for sentence in state.take_notices():
@@ -204,6 +219,33 @@ def _search() -> None:
         st.switch_page(page_table.path_of(name), query_params=dict(view))
 
 
+def finish() -> None:
+    """Keep what was done; call it after the page."""
+    view_link.settle()
+    ticks.mark_change()
+    ticks.keep()
+
+
+def explain() -> None:
+    """Explain the marked terms of the page, and open where one can be seen."""
+    seen = meanings(_meanings(language(), state.address("", {})), key="terms")
+    if seen is not None:
+        term = BY_KEY[seen]
+        st.switch_page(page_table.path_of(term.page), query_params=dict(term.view))
+
+
+@lru_cache(maxsize=32)
+def _meanings(_spoken: str, _home: str) -> Mapping[str, Meaning]:
+    return {key: _meaning(term) for key, term in BY_KEY.items()}
+
+
+def _meaning(term: Term) -> Meaning:
+    facts = page_table.PAGES[term.page]
+    where = _("See it: {page}", page=_(facts.title))
+    href = state.address(facts.url_path, term.view)
+    return Meaning(_(term.name), " ".join(term.sentences), where, href)
+
+
 @lru_cache(maxsize=32)
 def _entries(_spoken: str, _home: str) -> tuple[SearchEntry, ...]:
     """Return the search entries, which depend on the language and on the address of the app."""
@@ -219,5 +261,5 @@ def _entry(facts: PageFacts) -> SearchEntry:
 
 def _term(term: Term) -> SearchEntry:
     facts = page_table.PAGES[term.page]
-    about = f"{_(term.meaning)} → {_(facts.title)}"
+    about = f"{term.sentences[0]} → {_(facts.title)}"
     return SearchEntry(_(term.name), about, state.address(facts.url_path, term.view), term.also)

@@ -1,36 +1,56 @@
-"""Terms that the app teaches: what each means, in a line, and which page shows it.
+"""The glossary: every term that the app teaches, once, and the page that shows it.
 
-The search finds them, and settings link to the pages that explain them.
+The search finds them, settings link to the pages that explain them, and texts of pages carry them:
+``marked`` makes the first use of each on a page a link ``#term-softmax`` that explains itself.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
-from pages.i18n import N_
+import streamlit as st
+
+from pages.i18n import N_, _, language, paragraph
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.norms import NORMS
 from tfm_core.variants.optimisers import OPTIMISERS
 from tfm_core.variants.positions import POSITIONS
 from tfm_core.variants.record import Registry, Variant
 
+ADDRESS = "#term-"
+"""Begins the link of a marked term."""
+_CLAIMS = "term-claims"
+
 
 @dataclass(frozen=True, slots=True)
 class Term:
     """A term and the page that teaches it.
 
-    name, meaning: translated where they are drawn. page: a name of ``page_table.PAGES``. view: what
-    the page's address says besides. settings: the settings of an experiment that it explains.
-    also: other words that find it.
+    name: translated where it is drawn. key: of its two sentences, in ``texts/terms.md``. page: a
+    name of ``page_table.PAGES``. view: what the page's address says besides. settings: the settings
+    of an experiment that it explains. also: other words that find it. forms: English words that are
+    marked in texts. variant: what a registry says of it, in place of sentences of its own.
     """
 
     name: str
-    meaning: str
+    key: str
     page: str
     view: Mapping[str, str] = field(default_factory=dict)
     settings: tuple[str, ...] = ()
     also: str = ""
+    forms: tuple[str, ...] = ()
+    variant: str = ""
+
+    @property
+    def sentences(self) -> tuple[str, str]:
+        """Return what it means, in the session's language: a line for the search, and one more."""
+        if self.variant:
+            return _(self.variant), _("It acts inside attention, on each pair of query and key.")
+        first, _newline, second = paragraph(f"terms/{self.key}").partition("\n")
+        return first, second
 
 
 def _labels(variants: Registry[Variant]) -> str:
@@ -38,171 +58,337 @@ def _labels(variants: Registry[Variant]) -> str:
 
 
 TERMS = (
-    Term(N_("How attention works"), N_("Each token averages the values of others."),
+    Term(N_("How attention works"), "attention",
          "by-hand",
-         also="어텐션"),
-    Term(N_("Query, key, value"), N_("What a token seeks, offers and passes on."),
+         also="어텐션",
+         forms=("attention",)),
+    Term(N_("Query, key, value"), "query-key-value",
          "by-hand", {"stage": "projections"}, ("projection_bias",),
          also="Q K V projection W_Q W_K W_V q_mappings k_mappings v_mappings queries "
-         "keys values 쿼리 키 값"),
-    Term(N_("Attention head"), N_("One of several parallel attentions."),
+         "keys values 쿼리 키 값",
+         forms=("query", "queries")),
+    Term(N_("Attention head"), "head",
          "by-hand", {"stage": "heads"}, ("n_heads",),
          also="multi-head d_head num_heads head_dim W_O fc_out out_projection My_MHA "
-         "mha msa MultiHeadAttention 멀티헤드 어텐션 헤드"),
-    Term(N_("Scaled dot product"), N_("q·k over √d, so softmax does not saturate."),
-         "by-hand", also="score sqrt energy d_k 스케일드 닷 프로덕트"),
-    Term(N_("Softmax"), N_("Turns scores into shares that sum to 1."),
+         "mha msa MultiHeadAttention 멀티헤드 어텐션 헤드",
+         forms=("head", "heads", "attention head", "attention heads")),
+    Term(N_("Scaled dot product"), "scaled-dot-product",
+         "by-hand", also="score sqrt energy d_k 스케일드 닷 프로덕트",
+         forms=("scaled dot product",)),
+    Term(N_("Softmax"), "softmax",
          "tensors", {"op": "softmax"},
-         also="소프트맥스"),
-    Term(N_("Cross-attention"), N_("The decoder reads the encoder."),
+         also="소프트맥스",
+         forms=("softmax",)),
+    Term(N_("Cross-attention"), "cross-attention",
          "attention",
-         also="enc_dec_attention 교차 어텐션 크로스"),
-    Term(N_("Self-attention"), N_("Tokens of a sequence read each other."), "attention",
-         also="SingleHeadAttention 셀프 어텐션"),
-    Term(N_("Attention map"), N_("A head's weights: queries × keys."),
-         "attention", also="heatmap weights"),
-    Term(N_("Alignment"), N_("Which source word each output word matches."),
-         "attention", {"deeper": "alignment"}),
-    Term(N_("Attention is not explanation"), N_("Weights show reading, not effect."),
+         also="enc_dec_attention 교차 어텐션 크로스",
+         forms=("cross-attention",)),
+    Term(N_("Self-attention"), "self-attention", "attention",
+         also="SingleHeadAttention 셀프 어텐션",
+         forms=("self-attention",)),
+    Term(N_("Attention map"), "attention-map",
+         "attention", also="heatmap weights",
+         forms=("attention map", "attention maps")),
+    Term(N_("Alignment"), "alignment",
+         "attention", {"deeper": "alignment"},
+         forms=("alignment",)),
+    Term(N_("Attention is not explanation"), "not-explanation",
          "attention", {"deeper": "explain"}, also="ablation attribution"),
-    Term(N_("Mask"), N_("Which query may attend to which key."), "masks",
-         also="masked_fill 마스크 마스킹"),
-    Term(N_("Causal mask"), N_("Attend only to earlier tokens."),
+    Term(N_("Mask"), "mask", "masks",
+         also="masked_fill 마스크 마스킹",
+         forms=("mask", "masks")),
+    Term(N_("Causal mask"), "causal-mask",
          "masks", {"mask": "causal"},
          also="autoregressive future make_tgt_mask make_trg_mask look-ahead tril 캐주얼 "
-         "룩어헤드 마스크"),
-    Term(N_("Padding mask"), N_("Hides padding."),
+         "룩어헤드 마스크",
+         forms=("causal mask",)),
+    Term(N_("Padding mask"), "padding-mask",
          "masks", {"mask": "padding"},
-         also="make_src_mask src_mask 패딩 마스크"),
-    Term(N_("Sliding window"), N_("Attend only to neighbours."),
-         "masks", {"mask": "window"}, ("window",), also="local attention"),
-    Term(N_("Positional encoding"), N_("How attention learns order."),
+         also="make_src_mask src_mask 패딩 마스크",
+         forms=("padding mask",)),
+    Term(N_("Sliding window"), "sliding-window",
+         "masks", {"mask": "window"}, ("window",), also="local attention",
+         forms=("sliding window",)),
+    Term(N_("Positional encoding"), "positional-encoding",
          "positions", {}, ("position", "text_position"),
-         also="sinusoidal position embedding PositionalEncoding pos_encoding 위치 인코딩"),
-    Term(N_("Learned positions"), N_("A trained vector per position."),
+         also="sinusoidal position embedding PositionalEncoding pos_encoding 위치 인코딩",
+         forms=("positional encoding",)),
+    Term(N_("Learned positions"), "learned-positions",
          "positions", {"view": "learned"},
          also="pos_embedding position_embedding 위치 임베딩"),
     *(
-        Term(kind.label, kind.help, "positions", {"view": kind.name})
+        Term(kind.label, kind.name, "positions", {"view": kind.name}, variant=kind.help)
         for kind in POSITIONS.values()
         if kind.is_inside
     ),
-    Term(N_("Knock-out"), N_("Switch a part off to see its effect."),
-         "knockouts", also="ablation lesion"),
-    Term(N_("Head pruning"), N_("Remove the least important heads."),
-         "knockouts", {"view": "pruning"}, also="importance Michel"),
-    Term(N_("Encoder-decoder"), N_("One part reads, the other writes."),
+    Term(N_("Knock-out"), "knock-out",
+         "knockouts", also="ablation lesion",
+         forms=("knock-out", "knock-outs")),
+    Term(N_("Head pruning"), "head-pruning",
+         "knockouts", {"view": "pruning"}, also="importance Michel",
+         forms=("head pruning",)),
+    Term(N_("Encoder-decoder"), "encoder-decoder",
          "build", {"show": "transformer-base"}, ("family", "n_encoder_layers", "n_decoder_layers"),
-         also="seq2seq translation Transformer EncoderDecoderTransformer 트랜스포머 인코더-디코더"),
-    Term(N_("Encoder"), N_("Reads a whole sequence at once."), "encoders",
-         also="BERT EncoderBlock EncoderLayer TransformerBlock MyEncoder 인코더"),
-    Term(N_("Decoder"), N_("Writes token by token."), "gpt",
-         also="DecoderBlock DecoderLayer 디코더"),
-    Term(N_("Models of the study notebooks"),
-         N_("Their models as configurations."),
+         also="seq2seq translation Transformer EncoderDecoderTransformer 트랜스포머 인코더-디코더",
+         forms=("encoder-decoder",)),
+    Term(N_("Encoder"), "encoder", "encoders",
+         also="BERT EncoderBlock EncoderLayer TransformerBlock MyEncoder 인코더",
+         forms=("encoder", "encoders")),
+    Term(N_("Decoder"), "decoder", "gpt",
+         also="DecoderBlock DecoderLayer 디코더",
+         forms=("decoder", "decoders")),
+    Term(N_("Models of the study notebooks"), "notebooks",
          "build", {"show": "text-encoder"},
          also="Encoder(3, 16, 4, 2) SimpleTransformer SentimentAnalyzer ImageCaptioning "
          "My_Transformer"),
-    Term(N_("MyVIT"), N_("The notebook's ViT: 1,770 parameters."),
+    Term(N_("MyVIT"), "my-vit",
          "build", {"show": "text-vit"}),
-    Term(N_("Vision Transformer"), N_("Reads an image as patches."),
+    Term(N_("Vision Transformer"), "vision-transformer",
          "encoders", {"view": "patches"}, ("patch_size", "stem"),
-         also="ViT patch image patchify linear_mapper mlp_head 비전 트랜스포머 패치"),
-    Term(N_("CLS token"), N_("Summarises the whole sequence."),
-         "encoders", {"view": "patches"}, ("pooling",), also="pooling class_token cls_token"),
-    Term(N_("Masked language model"), N_("Guesses hidden words, as BERT."),
-         "encoders", {"view": "blanks"}, also="MLM BERT"),
-    Term(N_("Span corruption"), N_("T5's task: restore hidden spans."),
-         "encoders", {"view": "blanks"}, also="T5 sentinel"),
-    Term(N_("Sentiment"), N_("One label per sentence."), "encoders",
+         also="ViT patch image patchify linear_mapper mlp_head 비전 트랜스포머 패치",
+         forms=("Vision Transformer",)),
+    Term(N_("CLS token"), "cls",
+         "encoders", {"view": "patches"}, ("pooling",), also="pooling class_token cls_token",
+         forms=("CLS token", "CLS")),
+    Term(N_("Masked language model"), "masked-language-model",
+         "encoders", {"view": "blanks"}, also="MLM BERT",
+         forms=("masked language model",)),
+    Term(N_("Span corruption"), "span-corruption",
+         "encoders", {"view": "blanks"}, also="T5 sentinel",
+         forms=("span corruption",)),
+    Term(N_("Sentiment"), "sentiment", "encoders",
          {"view": "sentiment"}, also="classification"),
-    Term(N_("Language model"), N_("Predicts the next token."), "gpt",
-         also="GPT next token"),
-    Term(N_("Temperature"), N_("Flattens or sharpens probabilities."),
-         "gpt", {"part": "write"}),
-    Term(N_("Top-k and top-p"), N_("Sample only the likeliest tokens."),
-         "gpt", {"part": "write"}, also="nucleus sampling"),
-    Term(N_("Beam search"), N_("Keeps the likeliest few texts."),
-         "gpt", {"part": "write"}, also="greedy decoding"),
-    Term(N_("Perplexity"), N_("How many tokens the model hesitates between."),
-         "gpt", {"part": "read"}, also="surprise entropy"),
-    Term(N_("Logit lens"), N_("What each layer would predict."),
-         "gpt", {"part": "lens"}, also="residual stream"),
-    Term(N_("Token"), N_("A numbered piece of text."), "words",
+    Term(N_("Language model"), "language-model", "gpt",
+         also="GPT next token",
+         forms=("language model", "language models")),
+    Term(N_("Temperature"), "temperature",
+         "gpt", {"part": "write"},
+         forms=("temperature",)),
+    Term(N_("Top-k and top-p"), "top-k-top-p",
+         "gpt", {"part": "write"}, also="nucleus sampling",
+         forms=("top-k", "top-p")),
+    Term(N_("Beam search"), "beam-search",
+         "gpt", {"part": "write"}, also="greedy decoding",
+         forms=("beam search",)),
+    Term(N_("Perplexity"), "perplexity",
+         "gpt", {"part": "read"}, also="surprise entropy",
+         forms=("perplexity",)),
+    Term(N_("Logit lens"), "logit-lens",
+         "gpt", {"part": "lens"}, also="residual stream",
+         forms=("logit lens",)),
+    Term(N_("Token"), "token", "words",
          {"view": "tokens"}, ("unit",),
-         also="tokeniser vocabulary tokenizer 토큰화 토큰 어휘 사전"),
-    Term(N_("Byte-pair encoding"), N_("Merges frequent pairs into tokens."),
-         "words", {"cut": "bpe"}, also="BPE subword"),
-    Term(N_("Batch"), N_("Several examples, padded to one length."), "words",
-         {"view": "batch"}, ("batch_size", "batch_warmup"), also="padding batch_size 패딩 배치"),
-    Term(N_("Embedding"), N_("A trained vector per token."), "words",
+         also="tokeniser vocabulary tokenizer 토큰화 토큰 어휘 사전",
+         forms=("token", "tokens")),
+    Term(N_("Byte-pair encoding"), "bpe",
+         "words", {"cut": "bpe"}, also="BPE subword",
+         forms=("byte-pair encoding",)),
+    Term(N_("Batch"), "batch", "words",
+         {"view": "batch"}, ("batch_size", "batch_warmup"), also="padding batch_size 패딩 배치",
+         forms=("batch", "batches")),
+    Term(N_("Embedding"), "embedding", "words",
          {"view": "embeddings"}, ("d_model", "tie_embeddings"),
          also="lookup vector embed_size embed_dim n_hidden word_embedding "
-         "token_embedding enc_embed 임베딩"),
-    Term(N_("Tensor"), N_("Numbers with a shape."), "tensors",
-         also="텐서"),
-    Term(N_("view and reshape"), N_("Another shape, same numbers."), "tensors",
+         "token_embedding enc_embed 임베딩",
+         forms=("embedding", "embeddings")),
+    Term(N_("Tensor"), "tensor", "tensors",
+         also="텐서",
+         forms=("tensor", "tensors")),
+    Term(N_("view and reshape"), "view", "tensors",
          {"op": "view"}, also="stride contiguous"),
-    Term(N_("transpose"), N_("Swaps two axes."), "tensors",
+    Term(N_("transpose"), "transpose", "tensors",
          {"op": "transpose"}, also="permute 전치"),
-    Term(N_("Matrix product"), N_("Rows times columns."), "tensors",
-         {"op": "matmul"}, also="matmul @ mm 행렬 곱"),
-    Term(N_("einsum"), N_("A product by named axes."), "tensors", {"op": "einsum"}),
-    Term(N_("Broadcasting"), N_("Repeats a tensor along missing axes."),
-         "tensors", {"op": "broadcast"}),
-    Term(N_("Feed-forward network"), N_("Two linear layers per token."),
+    Term(N_("Matrix product"), "matrix-product", "tensors",
+         {"op": "matmul"}, also="matmul @ mm 행렬 곱",
+         forms=("matrix product", "matrix products")),
+    Term(N_("einsum"), "einsum", "tensors", {"op": "einsum"},
+         forms=("einsum",)),
+    Term(N_("Broadcasting"), "broadcasting",
+         "tensors", {"op": "broadcast"},
+         forms=("broadcasting",)),
+    Term(N_("Feed-forward network"), "feed-forward",
          "walk", {}, ("d_ff", "activation"),
          also=f"MLP FFN {_labels(ACTIVATIONS)} fc1 fc2 "
-         "linear_1 linear_2 hidden_dim d_ff 피드포워드"),
-    Term(N_("Residual connection"), N_("A layer adds to its input."),
-         "walk", {}, also="skip addnorm 잔차 연결"),
-    Term(N_("Layer normalisation"), N_("Mean 0 and deviation 1 per token."),
+         "linear_1 linear_2 hidden_dim d_ff 피드포워드",
+         forms=("feed-forward network",)),
+    Term(N_("Residual connection"), "residual",
+         "walk", {}, also="skip addnorm 잔차 연결",
+         forms=("residual connection", "residual connections")),
+    Term(N_("Layer normalisation"), "layer-norm",
          "walk", {}, ("norm", "norm_eps", "norm_first", "final_norm"),
-         also=f"{_labels(NORMS)} pre-norm post-norm addnorm ln1 norm1 ln_final 레이어 층 정규화"),
-    Term(N_("Dropout"), N_("Zeroes random activations."), "walk", {}, ("dropout",),
-         also="드롭아웃"),
-    Term(N_("Parameter count"), N_("Where a model's weights are."),
-         "parameters", {}, ("n_layers", "bias"), also="count weights size memory FLOPs"),
-    Term(N_("Recurrent network"), N_("Reads word by word."), "before", {},
-         ("cell", "is_bidirectional"), also="RNN LSTM GRU"),
-    Term(N_("Additive attention"), N_("Bahdanau's scores: a small network."),
-         "before", {"view": "history"}, ("attention",), also="Bahdanau Luong"),
-    Term(N_("Captioning"), N_("From image to sentence."), "captions"),
-    Term(N_("Loss"), N_("What training lowers."),
+         also=f"{_labels(NORMS)} pre-norm post-norm addnorm ln1 norm1 ln_final 레이어 층 정규화",
+         forms=("layer normalisation",)),
+    Term(N_("Dropout"), "dropout", "walk", {}, ("dropout",),
+         also="드롭아웃",
+         forms=("dropout",)),
+    Term(N_("Parameter count"), "parameters",
+         "parameters", {}, ("n_layers", "bias"), also="count weights size memory FLOPs",
+         forms=("parameter", "parameters")),
+    Term(N_("Recurrent network"), "rnn", "before", {},
+         ("cell", "is_bidirectional"), also="RNN LSTM GRU",
+         forms=("recurrent network", "recurrent networks")),
+    Term(N_("Additive attention"), "additive-attention",
+         "before", {"view": "history"}, ("attention",), also="Bahdanau Luong",
+         forms=("additive attention",)),
+    Term(N_("Captioning"), "captioning", "captions"),
+    Term(N_("Loss"), "loss",
          "training-step", {"stage": "loss"}, ("label_smoothing",),
-         also="cross-entropy CrossEntropyLoss logits 손실 로짓"),
-    Term(N_("Teacher forcing"), N_("The decoder trains on true words."),
-         "training-step", {"stage": "batch"}),
-    Term(N_("Backpropagation"), N_("Computes every weight's gradient."), "training-step",
-         {"stage": "backward"}, ("clip_norm",), also="gradient clipping chain rule 역전파"),
-    Term(N_("Optimiser"), N_("Turns gradients into updates."), "training-step",
+         also="cross-entropy CrossEntropyLoss logits 손실 로짓",
+         forms=("loss",)),
+    Term(N_("Teacher forcing"), "teacher-forcing",
+         "training-step", {"stage": "batch"},
+         forms=("teacher forcing",)),
+    Term(N_("Backpropagation"), "backpropagation", "training-step",
+         {"stage": "backward"}, ("clip_norm",), also="gradient clipping chain rule 역전파",
+         forms=("backpropagation",)),
+    Term(N_("Optimiser"), "optimiser", "training-step",
          {"stage": "update"}, ("optimizer", "beta1", "beta2", "weight_decay"),
-         also=f"{_labels(OPTIMISERS)} momentum Newton-Schulz orthogonal"),
-    Term(N_("Learning rate"), N_("How far weights move per step."), "training-step",
+         also=f"{_labels(OPTIMISERS)} momentum Newton-Schulz orthogonal",
+         forms=("optimiser", "optimisers")),
+    Term(N_("Learning rate"), "learning-rate", "training-step",
          {"stage": "update"}, ("learning_rate", "schedule", "warmup"),
-         also="warmup schedule 학습률"),
-    Term(N_("Overfitting"), N_("Memorising the training examples."), "practice",
-         {"step": "train"}, also="memorise generalise 과적합"),
-    Term(N_("Training, validation, test"), N_("Train, choose, judge once."),
+         also="warmup schedule 학습률",
+         forms=("learning rate", "learning rates")),
+    Term(N_("Overfitting"), "overfitting", "practice",
+         {"step": "train"}, also="memorise generalise 과적합",
+         forms=("overfitting",)),
+    Term(N_("Training, validation, test"), "splits",
          "practice", {"step": "split"}, ("n_train", "n_validation", "n_test", "final_test"),
-         also="split"),
-    Term(N_("Early stopping"), N_("Stop when validation stalls."),
-         "practice", {"step": "early"}, ("patience", "validate_every")),
-    Term(N_("Augmentation"), N_("Varies every image a little."),
-         "practice", {"step": "augment"}, ("shift", "rotation", "scale", "slant")),
-    Term(N_("Confusion matrix"), N_("Which class is taken for which."),
+         also="split",
+         forms=("validation", "test set")),
+    Term(N_("Early stopping"), "early-stopping",
+         "practice", {"step": "early"}, ("patience", "validate_every"),
+         forms=("early stopping",)),
+    Term(N_("Augmentation"), "augmentation",
+         "practice", {"step": "augment"}, ("shift", "rotation", "scale", "slant"),
+         forms=("augmentation",)),
+    Term(N_("Confusion matrix"), "confusion-matrix",
          "mistakes",
-         also="혼동 행렬"),
-    Term(N_("Checkpoint"), N_("Saved weights to resume from."), "practice",
-         {"step": "save"}, also="state_dict save"),
-    Term(N_("Fused attention"), N_("The same result without maps."), "speed",
-         {"compare": "attention"}, also="FlashAttention SDPA scaled_dot_product_attention"),
-    Term(N_("Mixed precision"), N_("16-bit where it suffices."), "speed",
-         {"compare": "precision"}, ("precision",), also="bfloat16 float16 autocast"),
-    Term(N_("Gradient checkpointing"), N_("Less memory, more compute."), "speed",
-         {"compare": "checkpointing"}, ("checkpointing",)),
-    Term(N_("torch.compile"), N_("Compiles a model's operations."), "speed",
+         also="혼동 행렬",
+         forms=("confusion matrix",)),
+    Term(N_("Checkpoint"), "checkpoint", "practice",
+         {"step": "save"}, also="state_dict save",
+         forms=("checkpoint", "checkpoints")),
+    Term(N_("Fused attention"), "fused-attention", "speed",
+         {"compare": "attention"}, also="FlashAttention SDPA scaled_dot_product_attention",
+         forms=("fused attention",)),
+    Term(N_("Mixed precision"), "mixed-precision", "speed",
+         {"compare": "precision"}, ("precision",), also="bfloat16 float16 autocast",
+         forms=("mixed precision",)),
+    Term(N_("Gradient checkpointing"), "gradient-checkpointing", "speed",
+         {"compare": "checkpointing"}, ("checkpointing",),
+         forms=("gradient checkpointing",)),
+    Term(N_("torch.compile"), "compile", "speed",
          {"compare": "compile"}, ("compile",)),
+    Term(N_("Gradient"), "gradient", "training-step", {"stage": "backward"},
+         also="derivative slope norm grad_norm 기울기 그래디언트",
+         forms=("gradient", "gradients",)),
+    Term(N_("Gradient clipping"), "clipping", "training-step", {"stage": "update"},
+         also="clip_norm exploding",
+         forms=("gradient clipping",)),
+    Term(N_("Weight decay"), "weight-decay", "training-step", {"stage": "update"},
+         also="AdamW L2 regularisation",
+         forms=("weight decay",)),
+    Term(N_("Warm-up and schedule"), "schedule", "training-step", {"stage": "update"},
+         also="warmup cosine",
+         forms=("schedule", "warm-up",)),
+    Term(N_("Label smoothing"), "label-smoothing", "training-step", {"stage": "loss"},
+         also="smoothing",
+         forms=("label smoothing",)),
+    Term(N_("Logit"), "logit", "training-step", {"stage": "loss"},
+         also="로짓 logits",
+         forms=("logit", "logits",)),
+    Term(N_("Epoch"), "epoch", "practice", {"step": "train"},
+         also="에폭 step iteration",
+         forms=("epoch", "epochs",)),
+    Term(N_("Vocabulary"), "vocabulary", "words", {"view": "batch"},
+         also="어휘 사전 <unk> <bos> <eos> special",
+         forms=("vocabulary",)),
+    Term(N_("Padding"), "padding", "words", {"view": "batch"},
+         also="<pad> 패딩",
+         forms=("padding",)),
+    Term(N_("Patch"), "patch", "encoders", {"view": "patches"},
+         also="patchify patch_size linear_mapper 패치",
+         forms=("patch", "patches",)),
+    Term(N_("One-hot vector"), "one-hot", "words", {"view": "embeddings"},
+         also="onehot lookup",
+         forms=("one-hot vector", "one-hot vectors",)),
+    Term(N_("Entropy"), "entropy", "encoders", {"view": "blanks"},
+         also="nats bits Kullback-Leibler divergence",
+         forms=("entropy",)),
+    Term(N_("Baseline of guessing"), "guessing", "training-step", {"stage": "loss"},
+         also="chance ln(n) start loss"),
+    Term(N_("Accuracy"), "accuracy", "practice", {"step": "train"},
+         also="정확도 token accuracy sequence accuracy",
+         forms=("accuracy",)),
+    Term(N_("Confidence interval"), "confidence-interval", "practice", {"step": "split"},
+         also="Wilson significance error bar",
+         forms=("confidence interval",)),
+    Term(N_("Seed"), "seed", "compare",
+         also="random reproducible 시드",
+         forms=("seed", "seeds",)),
+    Term(N_("Sweep"), "sweep", "sweeps",
+         also="Optuna grid search hyperparameter pruning trial",
+         forms=("sweep", "sweeps",)),
+    Term(N_("Autoregression"), "autoregression", "gpt", {"part": "write"},
+         also="autoregressive generation decoding"),
+    Term(N_("Greedy decoding"), "greedy", "translate",
+         also="argmax decoding",
+         forms=("greedy decoding", "greedy",)),
+    Term(N_("FLOPs"), "flops", "parameters",
+         also="compute cost",
+         forms=("FLOPs",)),
 )  # fmt: skip
 BY_SETTING = {setting: term for term in TERMS for setting in term.settings}
 """The term that teaches a setting of an experiment, by the setting's name, such as ``n_heads``."""
+BY_KEY = {term.key: term for term in TERMS}
+
+
+def begin() -> None:
+    """Forget which texts of the page carry terms; called before a page is drawn."""
+    st.session_state[_CLAIMS] = {}
+
+
+def marked(text: str) -> str:
+    """Return Markdown in which the first use of each term on this page is a link to its meaning.
+
+    The text that used a term first keeps it when only a part of the page is drawn again.
+    """
+    claims: dict[str, str] = st.session_state.setdefault(_CLAIMS, {})
+    known = _forms(language())
+    parts = _WHOLE.split(text)  # odd ones are not running text
+    used: set[str] = set()
+
+    def link(match: re.Match[str]) -> str:
+        key = known[match[0].casefold()]
+        if key in used or claims.setdefault(key, text) != text:
+            return match[0]
+        used.add(key)
+        return f"[{match[0]}]({ADDRESS}{key})"
+
+    pattern = _pattern(language())
+    return "".join(
+        part if number % 2 else pattern.sub(link, part) for number, part in enumerate(parts)
+    )
+
+
+_WHOLE = re.compile(
+    r"(```.*?```|`[^`]*`|\$[^$]+\$|\[[^\]]*\]\([^)]*\)|:[a-z-]+:?\[|:material/\w+:|<[^>]*>|^#.*$)",
+    re.DOTALL | re.MULTILINE,
+)
+"""What of Markdown is not running text: code, formulas, links, directives, headings."""
+
+
+@lru_cache(maxsize=8)
+def _forms(spoken: str) -> dict[str, str]:
+    """Return the key of each word that is marked in texts of a language, in lower case."""
+    if spoken == "en":
+        return {form.casefold(): term.key for term in TERMS for form in term.forms}
+    return {_(term.name).casefold(): term.key for term in TERMS}
+
+
+@lru_cache(maxsize=8)
+def _pattern(spoken: str) -> re.Pattern[str]:
+    longest_first = sorted(_forms(spoken), key=len, reverse=True)
+    end = r"(?![\w-])" if spoken == "en" else ""  # elsewhere particles may follow
+    return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, longest_first))}){end}", re.I)

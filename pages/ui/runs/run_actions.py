@@ -21,6 +21,7 @@ from pages.ui import show, state
 from pages.ui.accounts import visitors
 from pages.ui.address import view_link
 from pages.ui.files import publisher
+from pages.ui.lessons import open_lesson
 from pages.ui.navigation import page_table
 from pages.ui.runs import runs_access
 from pages.ui.typed import escape
@@ -75,8 +76,12 @@ def start(
 
 
 def enqueue(start: Start, *, group: str | None = None) -> Run:
-    """Create and queue a run. Raises ValueError and OSError, and then leaves nothing."""
+    """Create and queue a run. Raises ValueError and OSError, and then leaves nothing.
+
+    What the open lesson locks is checked here, whatever the controls sent.
+    """
     who, store = acting_visitor(), runs_access.store()
+    lesson = open_lesson.check(start.experiment)
     with _counted_start():
         run = store.create(
             start.experiment,
@@ -89,8 +94,10 @@ def enqueue(start: Start, *, group: str | None = None) -> Run:
             group=group,
             cure_of=start.cure_of,
             is_suspect=start.is_suspect,
+            lesson=lesson,
         )
         try:
+            open_lesson.note_run(run)
             gone = runs_access.queue().submit(run)
         except ValueError:
             store.discard(run)
@@ -174,7 +181,9 @@ def watch(run: Run) -> None:
 def ask(run: Run, kind: str) -> bool:
     """Send a request (``Run.request``) to a run's worker; show why and return False if refused."""
     try:
-        _owned(run.id).request(kind)
+        owned = _owned(run.id)
+        open_lesson.check_request(owned, kind)
+        owned.request(kind)
     except (ValueError, OSError) as error:
         _toast(error)
         return False

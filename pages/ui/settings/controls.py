@@ -8,12 +8,14 @@ widgets get new keys, so late values of the old ones are ignored.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
 from pages.i18n import _
 from pages.ui import state
+from pages.ui.lessons import open_lesson
 from pages.ui.navigation import page_table
 from pages.ui.navigation.terms import BY_SETTING
 from pages.ui.settings import drafts
@@ -101,7 +103,11 @@ def control(setting: Setting, checked: Checked) -> None:
     """Draw one setting, and its problems below it."""
     key = key_of(setting.path, checked.draft)
     _begin(key, drafts.get(checked.draft.values, setting.path))
-    widget(setting, {"key": key, "on_change": _take, "args": (key, setting)})
+    shared: dict[str, Any] = {"key": key, "on_change": _take, "args": (key, setting)}
+    if lock := open_lesson.lock(setting.path):
+        setting = replace(setting, help=lock)
+        shared["disabled"] = True
+    widget(setting, shared)
     _mark(setting, checked)
     for sentence in checked.at(setting.path):
         complaint(sentence)
@@ -195,6 +201,7 @@ def family(draft: Draft) -> None:
         index=names.index(chosen),
         format_func=lambda name: _(FAMILIES[name].label),
         key=key,
+        disabled=bool(open_lesson.lock("model.family")),
         help=variants(_("How tokens flow through the model."), FAMILIES),
         on_change=_take_family,
         args=(key,),
@@ -212,6 +219,7 @@ def task(draft: Draft) -> None:
         index=tasks.index(chosen) if chosen in tasks else 0,
         format_func=lambda name: _(TASK_FACTS[name].label),
         key=key,
+        disabled=bool(open_lesson.lock("task.name")),
         help=_("What this family can learn."),
         on_change=_take_task,
         args=(key,),

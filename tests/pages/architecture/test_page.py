@@ -462,5 +462,6 @@ def test_the_file_and_the_print_are_in_the_names_that_are_chosen(open_page):
     app = open_page(PATHS[0], show="text-encoder", names="notebook")
     app.session_state["build-printed"] = app.session_state["build-code"] = True
     app.run()
-    assert "self.attn = MultiHeadAttention()" in said(app)
-    assert "(W_Q): Linear(in_features=16, out_features=16, bias=True)" in said(app)
+    text = "".join(shown_code(app))
+    assert "self.attn = MultiHeadAttention()" in text
+    assert "(W_Q): Linear(in_features=16, out_features=16, bias=True)" in text

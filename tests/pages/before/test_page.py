@@ -5,7 +5,7 @@ import pytest
 from pages.ui.runs import run_time
 from tests.inspect.attention.test_own_example import trained
 from tests.inspect.constructed import constructed_run, small
-from tests.pages.looking import n_drawn, said
+from tests.pages.looking import n_drawn, revealed, said
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.rnn_attention import racers
 from tfm_core.inspect.speed.step_times import LENGTHS
@@ -78,7 +78,8 @@ def test_times_are_measured_on_a_press_and_the_ratio_is_said(open_page, monkeypa
     run_time.wait()
     app.run()
     assert not app.exception
-    words = said(app)
+    assert f"From {LENGTHS[0]} to" not in said(app)  # it is asked first
+    words = said(revealed(app))
     assert "Recorded" not in words
     assert f"From {LENGTHS[0]} to {LENGTHS[-1]} tokens" in words
     assert n_drawn(app) == 2

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from tests.pages.looking import part_of, text_of, trees
+from tests.pages.looking import part_of, text_of, trees, unmarked
 from tests.training.test_loop import experiment
 from tfm_core.plots.palette import VERMILION
 from tfm_core.probe.snapshot import probe_of, take
@@ -41,7 +41,7 @@ def clean(app):
 
 
 def said(app):
-    return " ".join(str(part.value) for part in (*app.markdown, *app.caption, *app.error))
+    return unmarked(" ".join(str(part.value) for part in (*app.markdown, *app.caption, *app.error)))
 
 
 def test_without_a_run_there_is_a_button_for_each_language(open_page, busy_queue, store):

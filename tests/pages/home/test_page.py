@@ -8,11 +8,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.home.doors import DOORS
-from pages.home.page_map import WAY
 from pages.home.preset_list import ALL, START_HERE, TEACHES
 from pages.home.samples import caption_sample, text_sample
-from pages.ui.navigation.page_table import PAGES
+from pages.ui.navigation.page_table import PAGES, WAY
 from pages.ui.runs import shown_run
+from tests.pages.looking import unmarked
 from tests.pages.made_runs import made_run
 from tfm_core.presets import PRESETS
 from tfm_core.runs.queue.run_queue import RunQueue
@@ -22,7 +22,7 @@ Open = Callable[..., AppTest]
 
 
 def said(app: AppTest) -> str:
-    return "\n".join(element.value for element in [*app.markdown, *app.caption])
+    return unmarked("\n".join(element.value for element in [*app.markdown, *app.caption]))
 
 
 def listed(app: AppTest) -> list[str]:
@@ -103,14 +103,13 @@ def test_three_doors_lead_to_pages_that_show_what_they_promise(
         assert not app.warning
 
 
-def test_every_page_that_teaches_stands_once_on_the_map(open_page: Open) -> None:
-    on_the_way = [name for stretch in WAY for name in stretch.pages]
-    assert sorted(on_the_way) == sorted(set(PAGES) - {"home", "train", "runs"})
+def test_every_page_of_the_path_stands_on_the_map_in_order_with_its_goal(open_page: Open) -> None:
     app = open_page()
-    shown = [link.proto.page for link in app.get("page_link")]
-    assert [page for page in shown if page in on_the_way][-len(on_the_way) :] == on_the_way
-    words = "\n".join(link.proto.label for link in app.get("page_link"))
-    assert all(says in words for stretch in WAY for says in stretch.pages.values())
+    links = [link.proto for link in app.get("page_link")][-len(WAY) :]
+    assert [link.page for link in links] == [page.url_path for page in WAY]
+    for link, page in zip(links, WAY, strict=True):
+        assert page.goal in link.label
+        assert f"{page.minutes} min" in link.label
 
 
 def test_a_preset_beyond_the_limits_is_refused_in_a_sentence_and_leaves_nothing(

@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from pages.mistakes.link import MistakesView
 from pages.ui.address import view_link
 from tests.pages.learned_runs import learned_run
+from tests.pages.looking import unmarked
 from tests.pages.opening import links, opened_at
 from tfm_core.inspect.errors.answers import answers, steps_of
 from tfm_core.inspect.errors.examples import n_alike
@@ -43,7 +44,7 @@ def settled(app: AppTest) -> AppTest:
 
 
 def said(app: AppTest) -> str:
-    return " ".join(part.value for part in (*app.markdown, *app.caption))
+    return unmarked(" ".join(part.value for part in (*app.markdown, *app.caption)))
 
 
 def figure(app: AppTest, name: str) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.pages.guided_runs import guided_run
-from tests.pages.looking import said
+from tests.pages.looking import answered, revealed, said
 from tfm_core.inspect.practice import lesson
 
 PAGE = "practice/page.py"
@@ -30,9 +30,10 @@ def test_every_step_is_there_without_a_run(open_page):
 def test_the_split_is_counted_and_its_question_answered(open_page):
     app = open_page(PAGE)
     assert "Pictures in two splits: 0" in said(app)
-    app.radio(key="practice-question").set_value("test").run()
+    answered(app, "Test")
     assert "0 of 7 done" in said(app)
-    app.radio(key="practice-question").set_value("validation").run()
+    assert "no longer test" in app.warning[0].value
+    answered(app, "Validation")
     assert "1 of 7 done" in said(app)
     app.select_slider(key="practice-n").set_value(20).run()
     assert "69.9 %" in said(app)  # Wilson, 18 of 20
@@ -73,8 +74,7 @@ def test_a_finished_run_fills_every_step(store, open_page):
     at_step(app, "errors")
     assert "Validation chooses **No augmentation**, step **300**" in said(app)
     assert "of 500 wrong" in said(app)
-    for digit in "0123456789":
-        app.pills(key="practice-weakest").set_value(digit).run()
+    revealed(app)
     assert "3 of 7 done" in said(app)
 
     at_step(app, "save")

@@ -8,6 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.runs import comparison, run_time
+from tests.pages.looking import unmarked
 from tests.pages.made_runs import made_run
 from tests.runs.waiting import tiny
 from tfm_core.runs.queue.run_queue import RunQueue
@@ -51,7 +52,7 @@ def twin(app: AppTest, run: Run, *paths: str) -> AppTest:
 
 def said(app: AppTest) -> str:
     kinds = ("caption", "markdown", "error", "info")
-    return "\n".join(str(element.value) for kind in kinds for element in app.get(kind))
+    return unmarked("\n".join(str(element.value) for kind in kinds for element in app.get(kind)))
 
 
 def test_a_configuration_is_trained_with_five_seeds_by_one_press(

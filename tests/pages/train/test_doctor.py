@@ -12,6 +12,7 @@ from pages.ui.runs import run_time
 from pages.ui.typed import escape
 from tests.inspect.symptoms.recorded_curves import recorded
 from tests.pages.learned_runs import learned_run
+from tests.pages.looking import unmarked
 from tests.pages.made_runs import made_run
 from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS
@@ -30,7 +31,7 @@ def _nothing_left_behind() -> Iterator[None]:
 
 def said(app: AppTest) -> str:
     kinds = ("caption", "markdown", "error")
-    return "\n".join(str(element.value) for kind in kinds for element in app.get(kind))
+    return unmarked("\n".join(str(element.value) for kind in kinds for element in app.get(kind)))
 
 
 def ill(store: RunStore, name: str, *, state: State = "finished") -> Run:

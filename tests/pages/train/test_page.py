@@ -19,7 +19,7 @@ from pages.ui import show
 from pages.ui.model import live_curves
 from pages.ui.runs import run_time
 from tests.pages.learned_runs import learned_run
-from tests.pages.looking import part_of
+from tests.pages.looking import part_of, unmarked
 from tests.pages.made_runs import damaged_run, made_run, with_checkpoint
 from tfm_core.config import to_json
 from tfm_core.inspect.progress import stage
@@ -53,7 +53,7 @@ def _nothing_left_behind():
 
 def said(app: AppTest) -> str:
     kinds = ("title", "caption", "markdown", "warning", "info", "error", "header")
-    return "\n".join(str(element.value) for kind in kinds for element in app.get(kind))
+    return unmarked("\n".join(str(element.value) for kind in kinds for element in app.get(kind)))
 
 
 def run_buttons(app: AppTest) -> set[str]:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.inspect.constructed import small
 from tests.inspect.training_step.test_step import FAMILIES, chosen
-from tests.pages.looking import said
+from tests.pages.looking import revealed, said
 from tests.pages.opening import opened_at
 from tests.training.test_loop import experiment
 from tfm_core.inspect.training_step.step import scheduled_rate, start, take
@@ -51,6 +51,8 @@ def test_the_losses_shown_are_those_of_the_step(store):
     trainer = start(chosen())
     _after, taken = take(trainer, scheduled_rate(trainer))
     at = at_stage(opened(), "after")
+    assert not at.metric  # what happens is asked first
+    revealed(at)
     assert [metric.value for metric in at.metric[:2]] == [
         f"{taken.loss_before:.4g}",
         f"{taken.loss_after:.4g}",
@@ -100,7 +102,7 @@ def test_a_step_is_taken_and_undone(store, stage):
 
 
 def test_a_huge_rate_overshoots_and_says_so(store):
-    at = at_stage(opened(), "after")
+    at = revealed(at_stage(opened(), "after"))
     at.toggle(key="training-step-follow").set_value(False).run()
     at.select_slider(key="training-step-rate").set_value(10.0).run()
     assert not at.exception

@@ -19,6 +19,7 @@ from pages.ui.address import url_config
 from pages.ui.navigation import page_table
 from pages.ui.navigation.terms import TERMS
 from pages.ui.settings import drafts
+from tests.pages.looking import unmarked
 from tests.pages.made_runs import damaged_run, made_run
 from tests.pages.opening import links
 from tfm_core.presets import PRESETS
@@ -39,7 +40,7 @@ PAGES_AND_STATES = [
 
 def texts(app: AppTest) -> str:
     elements = [*app.markdown, *app.caption, *app.warning, *app.info, *app.error, *app.title]
-    return "\n".join(str(element.value) for element in elements)
+    return unmarked("\n".join(str(element.value) for element in elements))
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -74,6 +75,23 @@ def test_the_current_run_stands_in_the_strip(store: RunStore, open_page: Open) -
     words = "\n".join(element.value for element in app.markdown)
     assert r"Backwards \*again\*" in words
     assert "Finished" in words
+
+
+def test_a_page_of_the_path_says_its_goal_and_leads_on_with_the_run(
+    store: RunStore, open_page: Open
+) -> None:
+    run = made_run(store)
+    for name in ("masks", "positions", "find-the-bug"):
+        page, after = page_table.PAGES[name], page_table.after(name)
+        app = open_page(page.file, run=run.id)
+        assert page.goal in texts(app)
+        nexts = [link.proto for link in app.get("page_link") if "Next" in link.proto.label]
+        if after is None:
+            assert not nexts
+        else:
+            (link,) = nexts
+            assert link.page == after.url_path
+            assert link.query_string == (f"run={run.id}" if after.shows_run else "")
 
 
 def test_a_link_to_the_configuration_reproduces_it(open_page: Open) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from pages.i18n import PAGES_DIR, content
 from pages.ui.model.task_panels import TASK_PANELS, example_name
 from pages.ui.navigation import page_table
-from pages.ui.navigation.page_table import PAGES, PageFacts
+from pages.ui.navigation.page_table import PAGES, WAY, PageFacts
 from tfm_core.config import CaptionTaskConfig, Experiment
 from tfm_core.presets import PRESETS
 from tfm_core.variants.tasks import TASK_KINDS
@@ -44,10 +45,38 @@ def test_a_page_of_no_section_says_which_there_are() -> None:
         PageFacts("wine", "cellar", "wine/page.py", "Wine", ":material/wine_bar:")
 
 
+def test_every_page_that_teaches_is_on_the_path_chapter_by_chapter() -> None:
+    assert {page.name for page in PAGES.values()} - {page.name for page in WAY} == {
+        "home",
+        "train",
+        "runs",
+        "glossary",
+        "lessons",
+    }
+    chapters = [chapter for chapter, _pages in itertools.groupby(page.chapter for page in WAY)]
+    assert chapters == list(page_table.CHAPTERS)
+
+
+def test_next_leads_from_the_first_page_of_the_path_to_the_last() -> None:
+    page, walked = WAY[0], [WAY[0]]
+    while (following := page_table.after(page.name)) is not None:
+        page = following
+        walked.append(page)
+    assert tuple(walked) == WAY
+    assert page_table.after("home") is None
+
+
+def test_a_page_of_the_path_needs_a_goal() -> None:
+    with pytest.raises(ValueError, match="needs a goal, minutes and a chapter: one of numbers"):
+        PageFacts("wine", "try", "Wine", ":material/wine_bar:", chapter="numbers")
+    with pytest.raises(ValueError, match="one of numbers, attention"):
+        PageFacts("wine", "try", "Wine", "", chapter="cellar", goal="Taste", minutes=7)
+
+
 def test_the_bar_shows_few_entries_and_every_section_with_pages_has_a_name() -> None:
     sections = {page.section for page in PAGES.values()}
     in_the_bar = [page for page in PAGES.values() if not page_table.SECTIONS[page.section]]
-    assert [page.name for page in in_the_bar] == ["home"]
+    assert [page.name for page in in_the_bar] == ["home", "lessons"]
     assert len(sections) <= 8
 
 
@@ -71,3 +100,10 @@ def test_an_example_is_named_by_what_its_kind_holds() -> None:
     captions = PRESETS["captions"].experiment
     assert isinstance(captions.task, CaptionTaskConfig)
     assert example_name(captions, {"tgt_text": "a two"}, 3, is_short=True) == "Picture 3: a two"
+
+
+def test_pages_without_a_section_title_stand_in_the_bar_one_by_one() -> None:
+    places = {page.name: page_table.place_in_bar(page) for page in PAGES.values()}
+    assert (places["home"], places["lessons"]) == (0, 1)
+    assert places["train"] == places["attention"] == 2
+    assert places["words"] == max(places.values())

@@ -24,8 +24,8 @@ def test_no_two_terms_or_pages_share_a_name() -> None:
 
 def test_a_term_has_one_line_and_its_page_follows_its_link() -> None:
     for term in TERMS:
-        assert len(term.meaning) <= 80
-        assert term.meaning.endswith(".")
+        assert len(term.sentences[0]) <= 80
+        assert all(sentence.endswith(".") for sentence in term.sentences)
         facts = PAGES[term.page]
         if not term.view:
             continue
@@ -84,7 +84,7 @@ FOUND = {  # what is typed -> the first thing that is found
 def test_names_of_code_and_korean_words_find_their_term(tmp_path: Path) -> None:
     assert NODE is not None
     entries = [{"name": page.title, "also": "", "about": ""} for page in PAGES.values()]
-    entries += [{"name": t.name, "also": t.also, "about": t.meaning} for t in TERMS]
+    entries += [{"name": t.name, "also": t.also, "about": t.sentences[0]} for t in TERMS]
     script = tmp_path / "find.mjs"
     script.write_text(
         f"import {{ matching }} from {json.dumps(str(FOLDER / 'matching.js'))};\n"

@@ -64,7 +64,13 @@ DOWN_SECONDS = 5.0
 TRIES = 3
 """Jobs in a row that may end without having brought their run a checkpoint further."""
 
-_SECRET = {"TFM_HOST_KEY", "TFM_BACKEND", "TFM_RAY_ADDRESS", "TFM_SLURM_OPTIONS"}
+_SECRET = {
+    "TFM_HOST_KEY",
+    "TFM_LESSONS_KEY",
+    "TFM_BACKEND",
+    "TFM_RAY_ADDRESS",
+    "TFM_SLURM_OPTIONS",
+}
 Answer = TypeVar("Answer")
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tfm_core.inspect.by_hand.attention import Attended, Floats
-from tfm_core.inspect.walk.steps import Question, choice_question, number_question
+from tfm_core.inspect.questions import Question, choice_question, number_question
 from tfm_core.sentences import N_, Paragraph
 
 

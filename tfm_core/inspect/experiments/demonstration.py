@@ -10,7 +10,7 @@ from typing import Any, Literal
 from tfm_core.config import Experiment
 from tfm_core.config.codec import default_sections
 from tfm_core.inspect.experiments.result import Result
-from tfm_core.inspect.walk.steps import Question
+from tfm_core.inspect.questions import Question
 from tfm_core.mistakes import MISTAKES
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
 

@@ -179,6 +179,17 @@ def _on_ink(
             yield module, tuple(map(float, on / (weights.shape[0] * weights.shape[2])))
 
 
+def attention_on_ink(run: Run, step: int) -> tuple[float, float] | None:
+    """Return the share of all heads' attention on patches with ink, and that of even attention.
+
+    None where no digit is read. Raises ValueError for a damaged snapshot.
+    """
+    run.snapshot(step)  # raises what is wrong with it
+    measured = _measure(run.folder, step, snapshot_path(run.folder, step).stat().st_mtime_ns)
+    shares = [share for of_module in measured.ink.values() for share in of_module]
+    return (float(np.mean(shares)), measured.even_ink) if shares else None
+
+
 def _is_right(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: int) -> bool:
     """Say whether an example is answered right, and not by chance."""
     item = probe.items[index]

@@ -6,7 +6,7 @@ torch is imported late.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -157,6 +157,16 @@ def _composed(pieces: Sequence[Piece]) -> tuple[Array, list[list[int]]]:
     digits = torch.from_numpy(np.stack([piece.pixels for piece in pieces]))[None]
     squares = torch.tensor([[[p.placed.left, p.placed.top, p.placed.side] for p in pieces]])
     return compose(digits, squares)[0].numpy(), ink_boxes(digits, squares)[0].tolist()
+
+
+def exchanged(pieces: Sequence[Piece]) -> list[Piece]:
+    """Return the digits with the places of the first two exchanged."""
+    one, other = pieces[0].placed, pieces[1].placed
+    return [
+        Piece(replace(one, left=other.left, top=other.top, side=other.side), pieces[0].pixels),
+        Piece(replace(other, left=one.left, top=one.top, side=one.side), pieces[1].pixels),
+        *pieces[2:],
+    ]
 
 
 def look_at_scene(run: Run, pieces: Sequence[Piece]) -> CaptionReading:

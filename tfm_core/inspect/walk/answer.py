@@ -9,17 +9,11 @@ from torch import Tensor
 
 from tfm_core.config.shape import CaptionShape, TextShape
 from tfm_core.decoding import greedy
+from tfm_core.inspect.questions import Question, choice_question
 from tfm_core.inspect.walk.block import blocks
 from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.steps import (
-    Question,
-    StepTensor,
-    WalkStep,
-    choice_question,
-    seen,
-    shape_question,
-)
+from tfm_core.inspect.walk.steps import StepTensor, WalkStep, seen, shape_question
 from tfm_core.inspect.walk.tokens import ids_seen
 from tfm_core.layers.masks import is_token
 from tfm_core.sentences import N_, Sentence, StudentError, joined

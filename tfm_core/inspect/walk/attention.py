@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from tfm_core.inspect.questions import Question, choice_question, number_question
 from tfm_core.inspect.walk.block_view import MODULES, BlockView, dropped
-from tfm_core.inspect.walk.steps import (
-    Question,
-    WalkStep,
-    choice_question,
-    number_question,
-    seen,
-    shape_question,
-)
+from tfm_core.inspect.walk.steps import WalkStep, seen, shape_question
 from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.forms import Projections
 

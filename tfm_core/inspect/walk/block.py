@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from tfm_core.anatomy import Sublayer
+from tfm_core.inspect.questions import Question, choice_question
 from tfm_core.inspect.walk.block_view import MODULES, BlockView, dropped, mask_seen
-from tfm_core.inspect.walk.steps import (
-    Question,
-    StepTensor,
-    WalkStep,
-    choice_question,
-    seen,
-    shape_question,
-)
+from tfm_core.inspect.walk.steps import StepTensor, WalkStep, seen, shape_question
 from tfm_core.sentences import N_
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.forms import Residual

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tfm_core.inspect.questions import number_question
 from tfm_core.inspect.walk import block, tokens
 from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
-from tfm_core.inspect.walk.steps import WalkStep, number_question, seen, shape_question
+from tfm_core.inspect.walk.steps import WalkStep, seen, shape_question
 from tfm_core.inspect.walk.weights import scores_code
 from tfm_core.sentences import N_
 from tfm_core.variants.forms import Causality

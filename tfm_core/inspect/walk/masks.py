@@ -5,16 +5,10 @@ from __future__ import annotations
 import torch
 
 from tfm_core.config.shape import TextShape
+from tfm_core.inspect.questions import Question, number_question
 from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.steps import (
-    Question,
-    StepTensor,
-    WalkStep,
-    number_question,
-    seen,
-    shape_question,
-)
+from tfm_core.inspect.walk.steps import StepTensor, WalkStep, seen, shape_question
 from tfm_core.inspect.walk.tokens import ids_seen
 from tfm_core.layers.masks import window_mask
 from tfm_core.sentences import N_, Paragraph

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from tfm_core.inspect.questions import Question, number_question
 from tfm_core.inspect.walk import answer, attention
 from tfm_core.inspect.walk.block_view import MODULES, BlockView
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.steps import Question, WalkStep, number_question, seen, shape_question
+from tfm_core.inspect.walk.steps import WalkStep, seen, shape_question
 from tfm_core.layers.recurrent import EncodedSource
 from tfm_core.models.recurrent import State
 from tfm_core.sentences import N_, Paragraph

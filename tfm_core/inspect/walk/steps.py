@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from tfm_core.inspect.questions import Question
 from tfm_core.sentences import N_, joined
 
 if TYPE_CHECKING:
@@ -177,41 +178,6 @@ def first_numbers(tensor: StepTensor, example: int, words: Sequence[str] = ()) -
     return ", ".join(shown) + (", …" if value.numel() > _MAX_NUMBERS else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """Something to predict. One of ``options`` is right, or, without options, a number.
-
-    answer: the right option, or the number in digits. because: what the reveal says. also: options
-    that are right, too.
-    wrong: a wrong option, or a wrong number in digits -> why it is not that one. hint: what is
-    said to every other wrong answer.
-    What would give the answer away is not shown before it: shapes, the names of tensors of which
-    not even the shape may be seen; values, those of which only the shape may; topics, paragraphs.
-    """
-
-    text: str
-    answer: str
-    because: str
-    options: tuple[str, ...] = ()
-    wrong: Mapping[str, str] = field(default_factory=dict)
-    hint: str = ""
-    shapes: tuple[str, ...] = ()
-    values: tuple[str, ...] = ()
-    topics: tuple[str, ...] = ()
-    also: tuple[str, ...] = ()
-
-    def is_right(self, given: str | float) -> bool:
-        """Return whether an answer is the right one; a number is right when it is equal."""
-        if self.options:
-            return given in (self.answer, *self.also)
-        return float(given) == float(self.answer)
-
-    def why_not(self, given: str | float) -> str:
-        """Return why a wrong answer is wrong, without the right one."""
-        name = given if isinstance(given, str) else f"{given:.0f}"
-        return self.wrong.get(name, self.hint)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class WalkStep:
     """One step. topics name the paragraphs that are true of this model's settings.
@@ -284,40 +250,3 @@ def shape_question(
         why,
         shapes=(target.name,),
     )
-
-
-def number_question(
-    text: str,
-    answer: int,
-    because: str,
-    *,
-    wrong: Mapping[int, str] | None = None,
-    hint: str,
-    shapes: tuple[str, ...] = (),
-    values: tuple[str, ...] = (),
-    topics: tuple[str, ...] = (),
-) -> Question:
-    """Ask for a whole number; the arguments are those of ``Question``."""
-    why = {str(number): reason for number, reason in (wrong or {}).items() if number != answer}
-    return Question(
-        text, str(answer), because, wrong=why, hint=hint, shapes=shapes, values=values,
-        topics=topics,
-    )  # fmt: skip
-
-
-def choice_question(
-    text: str,
-    answer: str,
-    wrong: Mapping[str, str],
-    because: str,
-    *,
-    values: tuple[str, ...] = (),
-    topics: tuple[str, ...] = (),
-) -> Question:
-    """Ask to choose; the options are in alphabetical order, so that none stands out.
-
-    wrong: the other options, each with why it is not that one.
-    """
-    why = {option: reason for option, reason in wrong.items() if option != answer}
-    options = tuple(sorted([answer, *why]))
-    return Question(text, answer, because, options, why, values=values, topics=topics)

@@ -7,17 +7,10 @@ import math
 from torch import Tensor, nn
 
 from tfm_core.config.shape import CaptionShape, TextShape
+from tfm_core.inspect.questions import Question, choice_question, number_question
 from tfm_core.inspect.walk.block_view import MODULES, BlockView, dropped, drops
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.steps import (
-    Question,
-    StepTensor,
-    WalkStep,
-    choice_question,
-    number_question,
-    seen,
-    shape_question,
-)
+from tfm_core.inspect.walk.steps import StepTensor, WalkStep, seen, shape_question
 from tfm_core.sentences import N_
 from tfm_core.variants.positions import POSITIONS
 

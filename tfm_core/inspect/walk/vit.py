@@ -6,17 +6,11 @@ import torch
 import torch.nn.functional as F
 
 from tfm_core.config.shape import patches_per_side
+from tfm_core.inspect.questions import Question, number_question
 from tfm_core.inspect.walk import answer
 from tfm_core.inspect.walk.block_view import MODULES, BlockView
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.steps import (
-    Question,
-    StepTensor,
-    WalkStep,
-    number_question,
-    seen,
-    shape_question,
-)
+from tfm_core.inspect.walk.steps import StepTensor, WalkStep, seen, shape_question
 from tfm_core.layers.patches import patchify
 from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.poolings import POOLINGS

@@ -6,15 +6,9 @@ import math
 
 from torch import Tensor
 
+from tfm_core.inspect.questions import Question, choice_question, number_question
 from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
-from tfm_core.inspect.walk.steps import (
-    Question,
-    WalkStep,
-    choice_question,
-    number_question,
-    seen,
-    shape_question,
-)
+from tfm_core.inspect.walk.steps import WalkStep, seen, shape_question
 from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.forms import CAUSALITIES, SCALES, Causality, Scale
 

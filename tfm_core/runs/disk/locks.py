@@ -65,7 +65,7 @@ def _is_had(file: int) -> bool:
         return True
 
 
-Limited = Literal["runs", "sets", "sweeps", "published"]
+Limited = Literal["runs", "sets", "sweeps", "published", "lessons"]
 
 PATIENCE_SECONDS = 30.0
 """How long to wait for the others: each holds a lock while it counts and writes a few files."""

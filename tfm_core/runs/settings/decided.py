@@ -173,6 +173,14 @@ class Settings(BaseSettings):
         "the key with which the host may change all runs; 16 characters or more",
         default="none",
     )
+    lessons_dir: Path | None = variable(
+        None, "a folder with a teacher's lessons; see docs/lessons.md", default="none"
+    )
+    lessons_key: Key | None = variable(
+        None,
+        "the key that signs the results of lessons; 16 characters or more",
+        default="one that is made once and kept in the folder of runs",
+    )
     login_to_watch: Switch = variable(
         False,
         "1 shows nothing without a login; see docs/deploy.md",

@@ -63,6 +63,10 @@ def checked(environment: Mapping[str, str] | None = None) -> Settings:
             text=str(said.runs_dir),
             there=str(there),
         )
+    if said.lessons_dir is not None and not said.lessons_dir.is_dir():
+        raise StudentError(
+            "TFM_LESSONS_DIR is {text!r}, which is not a folder.", text=str(said.lessons_dir)
+        )
     if said.runs_url is not None:
         _check_address(said.runs_url)
     return said

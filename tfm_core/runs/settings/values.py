@@ -47,11 +47,11 @@ def size(text: str) -> int:
     return int(float(number) * base ** " KMGT".index((prefix or " ").upper()))
 
 
-def _key(text: str) -> str:
-    if len(text) < SHORTEST_KEY:  # the sentence does not repeat it
+def _key(text: object, info: ValidationInfo) -> object:
+    if isinstance(text, str) and len(text) < SHORTEST_KEY:  # the sentence does not repeat it
         raise StudentError(
             "{name} has {n} characters; use at least {least}.",
-            name="TFM_HOST_KEY",
+            name=f"{PREFIX}{str(info.field_name).upper()}",
             n=len(text),
             least=SHORTEST_KEY,
         )
@@ -157,7 +157,7 @@ Switch = Annotated[
         N_("{name} is {text!r}; use 1 (on) or 0 (off)."),
     ),
 ]
-Key = Annotated[str, _as(_key, "")]
+Key = Annotated[str, BeforeValidator(_key)]
 People = Annotated[
     _Words,
     _as(

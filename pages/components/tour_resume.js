@@ -1,0 +1,27 @@
+// A button that resumes the tour which this browser has left, if any.
+
+import { element } from "./dom.js";
+import { kept, TOUR } from "./kept.js";
+
+// Where the tour was left: its name, the number of the stop and the run; null for anything else.
+export function left(text, tours) {
+  let value;
+  try { value = JSON.parse(text ?? "null"); } catch { return null; }
+  if (!Array.isArray(value) || value.length !== 2 || !value.every((part) => typeof part === "string")) return null;
+  const [name, number] = value[0].split(".");
+  const n = Number(number);
+  if (!Object.hasOwn(tours, name) || !Number.isInteger(n) || n < 1 || n > tours[name].count) return null;
+  return { name, n, value };
+}
+
+export default function ({ data: [data], parentElement, setTriggerValue }) {
+  const root = parentElement.querySelector(".tour-resume");
+  const at = data.is_shown ? left(kept(TOUR), data.tours) : null;
+  root.replaceChildren();
+  if (!at) return;
+  const { label, count } = data.tours[at.name];
+  const button = element("button", "", label.replace("{n}", at.n).replace("{count}", count));
+  button.type = "button";
+  button.addEventListener("click", () => setTriggerValue("resume", at.value));
+  root.append(button);
+}

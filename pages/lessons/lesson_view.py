@@ -1,0 +1,56 @@
+"""One lesson: its goal, its text, its tasks, and the result to hand in."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.lessons import hand_in
+from pages.ui.lessons import open_lesson, task_view
+from pages.ui.typed import escape
+from tfm_core.lessons.attempts import Attempt
+from tfm_core.lessons.checks import Task
+from tfm_core.lessons.lesson import Lesson
+
+
+def view(lesson: Lesson) -> None:
+    words, attempt = open_lesson.words(lesson), open_lesson.attempt(lesson)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="page-title"):
+        st.title(escape(words.title), anchor=False, width="content")
+        minutes = _("{n} min", n=lesson.minutes)
+        preview = f" · {_('preview: nothing is kept')}" if open_lesson.is_preview() else ""
+        st.caption(f"{words.goal} {minutes}{preview}", width="stretch")
+        st.button(
+            _("All lessons"),
+            icon=":material/grid_view:",
+            type="tertiary",
+            key="lesson-all",
+            on_click=open_lesson.leave,
+        )
+    if words.text:
+        st.markdown(words.text)
+    if lesson.experiment is not None:
+        st.caption(f":material/lock: {_locks(lesson)}")
+    opened = next((task.id for task in lesson.tasks if not attempt.is_solved(task.id)), "")
+    for number, task in enumerate(lesson.tasks, 1):
+        _task(lesson, task, number, attempt, is_open=task.id == opened)
+    hand_in.result(lesson, attempt)
+    hand_in.report(lesson, attempt)
+
+
+def _task(lesson: Lesson, task: Task, number: int, attempt: Attempt, *, is_open: bool) -> None:
+    title = open_lesson.words(lesson).tasks[task.id].title or _("Task")
+    icon = ":material/check_circle:" if attempt.is_solved(task.id) else ":material/circle:"
+    key = f"lesson-task-{lesson.id}-{task.id}"
+    with st.expander(f"{number} · {escape(title)}", icon=icon, expanded=is_open, key=key):
+        task_view.task(lesson, task, place="page")
+
+
+def _locks(lesson: Lesson) -> str:
+    """Return what may be changed while the lesson is open."""
+    labels = [f"**{_(lesson.labels.get(path, path))}**" for path in sorted(lesson.open)]
+    if not labels:
+        return _("While this lesson is open, all settings on Train are locked.")
+    if len(labels) > 6:
+        return _("While this lesson is open, some settings on Train are locked.")
+    return _("On Train you can change {settings}; the rest is locked.", settings=", ".join(labels))

@@ -1,0 +1,214 @@
+"""The lesson that a session has open: from its link, with what it locks and what was done in it.
+
+While one is open its id stands in every address, and a run starts only with the lesson's locked
+settings. A preview of a teacher's file is open in the same way, but the server keeps nothing of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import streamlit as st
+
+from pages.i18n import _, language
+from pages.ui import state
+from pages.ui.accounts import visitors
+from pages.ui.address import view_link
+from pages.ui.runs import runs_access
+from tfm_core.config import Experiment
+from tfm_core.lessons import attempts, catalogue
+from tfm_core.lessons.attempts import Answer, Attempt
+from tfm_core.lessons.checks import Task, Verdict, Work
+from tfm_core.lessons.lesson import Lesson
+from tfm_core.lessons.words import LessonWords
+from tfm_core.runs.process.requests import turned
+from tfm_core.runs.run import Run
+from tfm_core.runs.store import RunNotFound
+from tfm_core.sentences import StudentError
+
+LESSON_QUERY = "lesson"
+"""What the address calls the open lesson."""
+PREVIEW = "preview"
+"""What the address calls a lesson that is only previewed."""
+
+_OPEN = "open-lesson"
+_PROBLEM = "open-lesson-problem"
+_PREVIEWED = "open-lesson-preview"
+_OWN_WORK = "open-lesson-preview-work"  # the attempt at a preview
+
+
+def follow_link() -> None:
+    """Open the lesson that the address names, and name the open one in the address."""
+    linked = view_link.query().get(LESSON_QUERY)
+    opened: str | None = st.session_state.get(_OPEN)
+    if linked is None:
+        st.session_state[_PROBLEM] = ""
+        if current() is not None:
+            view_link.put({LESSON_QUERY: opened})
+    elif linked != opened:
+        _open(linked)
+
+
+def _open(name: str) -> None:
+    """Open a lesson by its id, or note why not."""
+    try:
+        lesson = _find(name)
+    except StudentError as error:
+        st.session_state[_PROBLEM] = str(_(error))
+        st.session_state[_OPEN] = None
+        return
+    st.session_state[_PROBLEM] = ""
+    st.session_state[_OPEN] = name
+    if lesson.experiment is not None:
+        state.set_draft(lesson.experiment.model_dump())
+
+
+def problem() -> str:
+    """Return why the lesson of the link could not be opened, or ""."""
+    return str(st.session_state.get(_PROBLEM, ""))
+
+
+def current() -> Lesson | None:
+    """Return the open lesson, if any."""
+    name = st.session_state.get(_OPEN)
+    if name is None:
+        return None
+    try:
+        return _find(name)
+    except StudentError:  # its file was removed meanwhile
+        st.session_state[_OPEN] = None
+        return None
+
+
+def _find(name: str) -> Lesson:
+    previewed: Lesson | None = st.session_state.get(_PREVIEWED)
+    if name == PREVIEW and previewed is not None:
+        return previewed
+    return catalogue.lesson(name)
+
+
+def words(lesson: Lesson) -> LessonWords:
+    return lesson.words(language())
+
+
+def leave() -> None:
+    """Close the open lesson, also in the address."""
+    st.session_state[_OPEN] = None
+    st.session_state[_PROBLEM] = ""
+    view_link.put({LESSON_QUERY: None})
+
+
+def preview(lesson: Lesson) -> None:
+    """Open a lesson of a file, for this session only."""
+    st.session_state[_PREVIEWED] = lesson
+    st.session_state[_OWN_WORK] = Attempt(lesson.id, visitors.visitor().owner)
+    _open(PREVIEW)
+    view_link.put({LESSON_QUERY: PREVIEW})
+
+
+def is_preview() -> bool:
+    return st.session_state.get(_OPEN) == PREVIEW
+
+
+def query() -> dict[str, str]:
+    """Return what a link within the open lesson says besides."""
+    name = st.session_state.get(_OPEN)
+    return {} if name is None else {LESSON_QUERY: str(name)}
+
+
+def lock(path: str) -> str:
+    """Return why the open lesson locks a setting, or ""."""
+    lesson = current()
+    if lesson is None or not lesson.locks(path):
+        return ""
+    return _("Locked by the lesson “{title}”.", title=words(lesson).title)
+
+
+def refusal(experiment: Experiment | None) -> str:
+    """Return why the open lesson does not let an experiment start, or ""."""
+    lesson = current()
+    if lesson is None or experiment is None:
+        return ""
+    try:
+        lesson.check(experiment)
+    except StudentError as error:
+        return _(error)
+    return ""
+
+
+def check(experiment: Experiment) -> str | None:
+    """Return the lesson that a new run belongs to, None for none.
+
+    Raises StudentError, in a sentence, where the open lesson locks what the experiment changes.
+    """
+    lesson = current()
+    if lesson is None:
+        return None
+    lesson.check(experiment)
+    return None if is_preview() else lesson.id
+
+
+def check_request(run: Run, kind: str) -> None:
+    """Raise StudentError where a request would change what the run's lesson locks."""
+    turn = turned(kind)
+    if turn is None or run.meta.lesson is None:
+        return
+    lesson = catalogue.catalogue().lessons.get(run.meta.lesson)
+    if lesson is not None:
+        lesson.check_setting(turn[0])
+
+
+def note_run(run: Run) -> None:
+    """Note a run that was started in the open lesson. Raises StudentError."""
+    lesson = current()
+    if lesson is None:
+        return
+    if is_preview():
+        mine = attempt(lesson)
+        st.session_state[_OWN_WORK] = dataclasses.replace(mine, runs=(*mine.runs, run.id))
+    else:
+        attempts.add_run(lesson.id, visitors.visitor().owner, run.id)
+
+
+def attempt(lesson: Lesson) -> Attempt:
+    """Return what this visitor did in a lesson so far."""
+    if is_preview():
+        mine: Attempt = st.session_state[_OWN_WORK]
+        return mine
+    return attempts.attempt(lesson.id, visitors.visitor().owner)
+
+
+def record(lesson: Lesson, task: Task, answer: str, verdict: Verdict) -> None:
+    """Keep an answer. Raises StudentError."""
+    if not is_preview():
+        owner = visitors.visitor().owner
+        attempts.record(lesson.id, owner, task.id, answer=answer, verdict=verdict)
+        return
+    mine = attempt(lesson)
+    tries = 1 + (mine.answers[task.id].tries if task.id in mine.answers else 0)
+    new = Answer(answer, verdict.is_right, tries, "", verdict.run, dict(verdict.figures))
+    answers: dict[str, Any] = {**mine.answers, task.id: new}
+    st.session_state[_OWN_WORK] = dataclasses.replace(mine, answers=answers)
+
+
+def work(lesson: Lesson, task: Task) -> Work:
+    """Return what a check of a task may look at: this visitor's runs in the lesson, and all."""
+    store, runs = runs_access.store(), []
+    for run_id in reversed(attempt(lesson).runs):
+        try:
+            run = store.get(run_id)
+        except RunNotFound:  # deleted
+            continue
+        if run.problem is None and _is_kept_to(lesson, run):
+            runs.append(run)
+    return Work(lesson.words().tasks[task.id], lesson.experiment, runs, store)
+
+
+def _is_kept_to(lesson: Lesson, run: Run) -> bool:
+    """Return whether a run has the settings that the lesson locks now."""
+    try:
+        lesson.check(run.experiment)
+    except StudentError:
+        return False
+    return True

@@ -1,0 +1,137 @@
+"""A task of a lesson: its words, the way to its page, an answer, and what the check says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import state
+from pages.ui.lessons import open_lesson
+from pages.ui.navigation import page_table
+from pages.ui.typed import escape
+from tfm_core.lessons.checks import Task
+from tfm_core.lessons.lesson import Lesson
+from tfm_core.lessons.words import TaskWords
+
+MAX_RADIO = 6
+"""Options of a choice that stand below each other; more are a list that opens."""
+_ANSWER_WIDTH = 260  # pixels
+_MESSAGES = "lesson-messages"  # (lesson, task) -> (whether right, sentence)
+
+
+def task(lesson: Lesson, one: Task, *, place: str) -> None:
+    """Draw a task. place: begins the keys of its controls."""
+    words = open_lesson.words(lesson).tasks[one.id]
+    st.markdown(words.text)
+    page_link(one, place=place)
+    attempt = open_lesson.attempt(lesson)
+    is_solved = attempt.is_solved(one.id)
+    if not is_solved:
+        _form(lesson, one, words, place)
+    message = _messages().get((lesson.id, one.id))
+    if is_solved:
+        said = "" if message is None else message[1]
+        parts = [said, words.solved]
+        st.success("\n\n".join(filter(None, parts)) or _("Solved."), icon=":material/check_circle:")
+    elif message is not None:
+        st.warning(message[1], icon=":material/help:")
+
+
+def page_link(one: Task, *, place: str) -> None:
+    """Draw the link to the page of a task, in the lesson; for Train without a run."""
+    facts = page_table.PAGES.get(one.page)
+    if facts is None or facts.name == state.page():
+        return
+    label = _("Open {page}", page=_(facts.title))
+    if facts.name == "train":
+        st.button(label, icon=facts.icon, key=f"{place}-{one.id}-page", on_click=_to_train)
+        if st.session_state.pop(_GO, False):
+            st.switch_page(facts.path, query_params=open_lesson.query())
+        return
+    query = {**one.view, **open_lesson.query()}
+    st.page_link(facts.path, label=label, icon=facts.icon, query_params=query, width="content")
+
+
+_GO = "lesson-go-to-train"
+
+
+def _to_train() -> None:
+    """Show the configuration on Train, not the run that was shown last."""
+    state.set_current_run(None)
+    st.session_state[_GO] = True
+
+
+def _form(lesson: Lesson, one: Task, words: TaskWords, place: str) -> None:
+    key = f"{place}-{lesson.id}-{one.id}"
+    with st.form(f"{key}-form", border=False, enter_to_submit=True):
+        given = _answer(lesson, one, words, key)
+        label = _("Check my runs") if one.asks == "nothing" else _("Check")
+        pressed = st.form_submit_button(label, type="primary", icon=":material/done:")
+    if pressed:
+        with st.spinner(_("Checking …"), show_time=False):
+            _judge(lesson, one, given)
+        st.rerun()
+
+
+def _answer(lesson: Lesson, one: Task, words: TaskWords, key: str) -> object:
+    """Draw the input of an answer and return what is in it."""
+    label = _("Your answer")
+    if one.asks == "number":
+        return st.number_input(
+            label, value=None, step=1.0, format="%.10g", key=key, width=_ANSWER_WIDTH
+        )
+    if one.asks == "head":
+        left, right, _rest = st.columns([1, 1, 4])
+        with left:
+            layer = st.number_input(
+                _("Layer"), min_value=1, max_value=99, value=None, key=f"{key}-layer"
+            )
+        with right:
+            head = st.number_input(
+                _("Head"), min_value=1, max_value=99, value=None, key=f"{key}-head"
+            )
+        return [layer, head]
+    if one.asks == "choice":
+        options = one.options(words)
+        shared: dict[str, Any] = {
+            "options": list(options),
+            "format_func": lambda name: _(options.get(name, name)),
+            "index": None,
+            "key": key,
+        }
+        if len(options) > MAX_RADIO:
+            return st.selectbox(label, placeholder=_("Choose"), **shared)
+        return st.radio(label, label_visibility="collapsed", **shared)
+    return None
+
+
+def _judge(lesson: Lesson, one: Task, given: object) -> None:
+    """Check an answer, keep it, and note what to say; one that can't be judged yet is not kept."""
+    work = open_lesson.work(lesson, one)
+    shown = open_lesson.words(lesson).tasks[one.id]
+    try:
+        answer = one.answer_of(_in_english(given, shown, work.words), work.words)
+        verdict = one.judge(answer, work)
+        open_lesson.record(lesson, one, answer, verdict)
+    except (ValueError, OSError) as error:
+        _messages()[lesson.id, one.id] = False, escape(_(error))
+        return
+    sentence = escape(_(verdict.sentence)) if verdict.sentence else ""
+    if not verdict.is_right:
+        sentence = _("Not yet. {why}", why=sentence) if sentence else _("Not yet. Try again.")
+    _messages()[lesson.id, one.id] = verdict.is_right, sentence
+
+
+def _in_english(given: object, shown: TaskWords, words: TaskWords) -> object:
+    """Return a chosen option as it stands in the English words, by its place."""
+    texts = [option.text for option in shown.options]
+    if shown is words or given not in texts or len(texts) != len(words.options):
+        return given
+    return words.options[texts.index(str(given))].text
+
+
+def _messages() -> dict[tuple[str, str], tuple[bool, str]]:
+    said: dict[tuple[str, str], tuple[bool, str]] = st.session_state.setdefault(_MESSAGES, {})
+    return said

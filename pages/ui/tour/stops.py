@@ -1,0 +1,163 @@
+"""The tours and their stops: one table, which the bar, Home and the presenter read.
+
+A text of a stop is the section ``<tour>-<stop>`` of ``texts/tour.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pages.i18n import N_
+from pages.ui.navigation import page_table
+from tfm_core.config import Experiment
+from tfm_core.inspect.progress.pictures import reads_drawings
+from tfm_core.inspect.questions import Question
+from tfm_core.inspect.tours import questions, waits
+from tfm_core.inspect.tours.questions import cross_attention
+from tfm_core.inspect.tours.waits import TourRun, Waited
+from tfm_core.presets import PRESETS
+from tfm_core.runs.run import Run
+
+Query = Mapping[str, str]
+
+
+def _nothing(_run: Run) -> Query:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A stop of a tour.
+
+    name: of its text. page: a name of the page table. outlines: CSS selectors of what it speaks
+    of, the first of which is brought into sight; ``host >>> inner`` is inside a component. query:
+    what the page's address says beside the run. asks: its question, before it tells. veils: what
+    would give the answer away, blurred until then; not of a run that trains, which is to be
+    watched. waits: for what, before it goes on. starts: it offers to train the tour's preset.
+    """
+
+    name: str
+    page: str
+    title: str
+    outlines: tuple[str, ...]
+    query: Callable[[Run], Query] = _nothing
+    asks: Callable[[TourRun], Question] | None = None
+    veils: tuple[str, ...] = ()
+    waits: Callable[[TourRun], Waited] | None = None
+    starts: bool = False
+
+    def __post_init__(self) -> None:
+        if self.page not in page_table.PAGES:
+            raise ValueError(f"The stop {self.name} is on {self.page}, which is no page.")
+
+
+@dataclass(frozen=True, slots=True)
+class Tour:
+    """A tour over one run. recorded: the run that comes with the app; fits: which others do."""
+
+    name: str
+    title: str
+    preset: str
+    recorded: str
+    fits: Callable[[Experiment], bool]
+    stops: tuple[Stop, ...]
+
+
+def address(stop: Stop, run: Run) -> tuple[str, dict[str, str]]:
+    """Return the path of a stop's page, as ``st.switch_page`` takes it, and its query."""
+    return page_table.path_of(stop.page), {"run": run.id, **stop.query(run)}
+
+
+def _sentence(run: Run) -> Query:
+    return {"method": "greedy", "text": str(run.probe().items[0]["src_text"])}
+
+
+def _without_source(run: Run) -> Query:
+    codes = ",".join(part.code for part in cross_attention(run.experiment))
+    return {"off": codes, "example": "1"}
+
+
+_STAGE = "[class*='st-key-stage-box-'] >>> "
+_TRANSLATE = Tour(
+    "translate",
+    N_("A model learns to translate"),
+    preset="translate",
+    recorded="recorded-korean",
+    fits=lambda experiment: experiment.task.name == PRESETS["translate"].experiment.task.name
+    and experiment.model.family == PRESETS["translate"].experiment.model.family,
+    stops=(
+        Stop(
+            "recording", "home", N_("A training, recorded"),
+            (_STAGE + ".heads", _STAGE + ".answers"),
+            asks=questions.right_at_random,
+        ),
+        Stop("start", "home", N_("Train your own"), (".st-key-begin",), starts=True),
+        Stop(
+            "guessing", "train", N_("Better than guessing"), (_STAGE + ".chart.loss",),
+            asks=questions.leaves_guessing, veils=(_STAGE + ".curves",),
+            waits=waits.left_guessing,
+        ),
+        Stop(
+            "aligns", "train", N_("A head finds the right word"), (_STAGE + ".heads",),
+            asks=questions.heads_that_align, veils=(_STAGE + ".heads",), waits=waits.head_aligns,
+        ),
+        Stop(
+            "map", "attention", N_("Read one map"), (".st-key-attention-one",),
+            query=lambda _run: {"kind": "cross", "example": "1"},
+            asks=questions.where_it_reads,
+            veils=(".st-key-attention-one", ".st-key-attention-lines"),
+        ),
+        Stop(
+            "mask", "masks", N_("No peeking ahead"), (".st-key-masks-editor >>> figure.mask",),
+            query=lambda _run: {"mask": "causal"},
+            asks=questions.without_mask, waits=waits.is_trained,
+        ),
+        Stop(
+            "writing", "translate", N_("One token at a time"), (".st-key-translate-desk",),
+            query=_sentence, asks=questions.decoder_passes, waits=waits.is_trained,
+        ),
+        Stop(
+            "knockout", "knockouts", N_("Without cross-attention"),
+            (".st-key-knockouts-outcome", "[class*='st-key-knockouts-board-']"),
+            query=_without_source, asks=questions.without_cross_attention,
+            veils=(".st-key-knockouts-outcome",), waits=waits.is_trained,
+        ),
+    ),
+)  # fmt: skip
+_DIGIT = Tour(
+    "digit",
+    N_("A model reads a digit"),
+    preset="vit-digits",
+    recorded="recorded-digits",
+    fits=reads_drawings,
+    stops=(
+        Stop(
+            "board", "home", N_("Draw a digit"), (".st-key-home-own-digit",),
+            asks=questions.sure_at_random,
+        ),
+        Stop(
+            "patches", "walk", N_("A picture becomes tokens"), (".st-key-walk-model",),
+            query=lambda _run: {"show": "run", "step": "patches"}, asks=questions.patches_read,
+            veils=(".st-key-walk-model",),
+        ),
+        Stop(
+            "curve", "train", N_("It learns to read"), (_STAGE + ".chart.accuracy",),
+            asks=questions.reads_most, veils=(_STAGE + ".curves",),
+        ),
+        Stop(
+            "heads", "attention", N_("Where heads look"), (".st-key-attention-heads",),
+            query=lambda _run: {"kind": "patches", "example": "1"},
+            asks=questions.attention_on_ink, veils=(".st-key-attention-heads",),
+        ),
+        Stop("drawing", "draw", N_("Your turn"), ("[class*='st-key-draw-'] >>> .lab",)),
+        Stop(
+            "positions", "knockouts", N_("Without positions"),
+            (".st-key-knockouts-outcome", "[class*='st-key-knockouts-board-']"),
+            query=lambda _run: {"off": "encoder.positions", "example": "1"},
+            asks=questions.without_positions, veils=(".st-key-knockouts-outcome",),
+            waits=waits.is_trained,
+        ),
+    ),
+)  # fmt: skip
+TOURS: dict[str, Tour] = {tour.name: tour for tour in (_TRANSLATE, _DIGIT)}

@@ -1,0 +1,231 @@
+"""Each lesson of the app, solved and failed by script: every task by a right and a wrong answer.
+
+What is trained is either trained here, comes with the app, or is a run with the figure that such a
+run was measured to reach.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.lessons.made import finished_run
+from tfm_core.config import Experiment
+from tfm_core.inspect.bugs.bugs import BUGS, basis, with_bug
+from tfm_core.lessons import catalogue
+from tfm_core.lessons.checks import PredictedCount, Verdict, Work
+from tfm_core.lessons.lesson import Lesson
+from tfm_core.runs.process.execute import execute
+from tfm_core.runs.process.requests import Control
+from tfm_core.runs.run import Run
+from tfm_core.runs.store import RECORDED, RunStore
+from tfm_core.sentences import StudentError
+from tfm_core.training.setup import new_model
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RunStore:
+    return RunStore(tmp_path)
+
+
+class Pupil:
+    """Answers tasks of a lesson with the runs that it trained."""
+
+    def __init__(self, name: str, store: RunStore) -> None:
+        self.lesson: Lesson = catalogue.lesson(name)
+        self.store = store
+        self.runs: list[Run] = []
+
+    def answer(self, task: str, given: object = None) -> Verdict:
+        chosen = self.lesson.task(task)
+        assert chosen is not None
+        words = self.lesson.words().tasks[task]
+        work = Work(words, self.lesson.experiment, self.runs, self.store)
+        return chosen.judge(chosen.answer_of(given, words), work)
+
+    def begun(self, **model: object) -> Experiment:
+        begun = self.lesson.experiment
+        assert begun is not None
+        changed = begun.replace(model=begun.model.model_dump() | model)
+        self.lesson.check(changed)  # the lesson lets one do this
+        return changed
+
+    def trained(self, experiment: Experiment, accuracy: float) -> None:
+        self.runs.insert(0, finished_run(self.store, experiment, accuracy=accuracy))
+
+
+def is_solved(pupil: Pupil, task: str, right: object, wrong: object) -> None:
+    """Assert that one answer solves a task and another fails it, with a reason."""
+    failed = pupil.answer(task, wrong)
+    assert not failed.is_right
+    assert failed.sentence
+    assert pupil.answer(task, right).is_right
+
+
+def questions(pupil: Pupil, *tasks: str) -> None:
+    """Assert that every option of a question is right or wrong, as its words say, and says why."""
+    for task in tasks:
+        for option in pupil.lesson.words().tasks[task].options:
+            given = float(option.text) if pupil.lesson.task(task).asks == "number" else option.text
+            verdict = pupil.answer(task, given)
+            assert verdict.is_right == option.is_right
+            assert verdict.sentence == option.why != ""
+
+
+def test_words_to_numbers(store: RunStore) -> None:
+    pupil = Pupil("words-to-numbers", store)
+    questions(pupil, "pieces", "padding", "table")
+    assert len("개".encode()) == 3
+    assert store.get("recorded-korean").experiment.model.d_model == 48
+
+
+def test_aligning_head(store: RunStore) -> None:
+    pupil = Pupil("aligning-head", store)
+    questions(pupil, "width", "effect")
+    is_solved(pupil, "head", right=[3, 3], wrong=[1, 1])
+    assert pupil.answer("head", [3, 2]).figures["share"] < 0.6
+    for nowhere in ([4, 1], [1, 5], [99, 99]):
+        with pytest.raises(StudentError, match="layers 1 to 3, heads 1 to 4"):
+            pupil.answer("head", nowhere)
+    for nonsense in ([1], "1.1", [1.5, 2], [True, 1], None, [0, 1]):
+        with pytest.raises(StudentError, match="both from 1"):
+            pupil.answer("head", nonsense)
+
+
+def recorded_as_own(store: RunStore, name: str) -> Run:
+    """A copy of a recorded run as a pupil's own."""
+    shutil.copytree(RECORDED / name, store.root / name)
+    return Run(store.root / name)
+
+
+def test_causal_mask(store: RunStore) -> None:
+    pupil = Pupil("causal-mask", store)
+    questions(pupil, "keys", "why")
+    with pytest.raises(StudentError, match="No causal mask"):
+        pupil.answer("fail")
+    sound, blind = (
+        recorded_as_own(store, name) for name in ("recorded-causal-mask", "recorded-no-mask")
+    )
+    for run in (sound, blind):  # what comes with the app is what the lesson lets one train
+        pupil.lesson.check(run.experiment)
+    pupil.runs = [sound]
+    with pytest.raises(StudentError, match="No causal mask"):
+        pupil.answer("fail")
+    pupil.runs = [blind, sound]
+    verdict = pupil.answer("fail")
+    assert verdict.is_right
+    assert verdict.run == blind.id
+    assert verdict.figures["given"] > 0.9 > 0.5 > verdict.figures["alone"]
+    strict = pupil.lesson.task("fail").replace(alone_at_most=0.0)
+    work = Work(pupil.lesson.words().tasks["fail"], pupil.lesson.experiment, pupil.runs, store)
+    assert not strict.judge("", work).is_right
+
+
+def test_count_parameters(store: RunStore) -> None:
+    pupil = Pupil("count-parameters", store)
+    questions(pupil, "doubled")
+    model = new_model(pupil.begun())  # PyTorch's own count
+    for task in ("queries", "feed-forward"):
+        check = pupil.lesson.task(task)
+        assert isinstance(check, PredictedCount)
+        n = sum(one.numel() for one in model.get_submodule(check.part).parameters())
+        is_solved(pupil, task, right=n, wrong=n + 1)
+        assert pupil.answer(task, n + 1).sentence != pupil.answer(task, n - 1).sentence
+        for option in pupil.lesson.words().tasks[task].options:
+            assert pupil.answer(task, float(option.text)).sentence == option.why
+    with pytest.raises(StudentError, match="number first"):
+        pupil.answer("queries", "many")
+
+
+def test_smallest_model(store: RunStore) -> None:
+    pupil = Pupil("smallest-model", store)
+    questions(pupil, "guess")
+    with pytest.raises(StudentError, match="Train a run with"):
+        pupil.answer("smallest", "16")
+    pupil.trained(pupil.begun(d_model=32), 0.999)
+    with pytest.raises(StudentError, match="16, too"):
+        pupil.answer("smallest", "32")
+    pupil.trained(pupil.begun(d_model=16), 0.9997)  # as measured
+    assert not pupil.answer("smallest", "32").is_right
+    pupil.trained(pupil.begun(d_model=8), 0.935)
+    is_solved(pupil, "smallest", right="16", wrong="8")
+    with pytest.raises(StudentError, match="Choose an answer"):
+        pupil.answer("smallest", "17")
+
+
+def test_learning_rate(store: RunStore) -> None:
+    pupil = Pupil("learning-rate", store)
+    questions(pupil, "why")
+    with pytest.raises(StudentError, match="Train a run"):
+        pupil.answer("reach")
+
+    def train(rate: float) -> None:
+        begun = pupil.lesson.experiment
+        assert begun is not None
+        experiment = begun.replace(training=begun.training.model_dump() | {"learning_rate": rate})
+        pupil.lesson.check(experiment)
+        run = store.create(experiment, state="starting")
+        execute(run, Control(run.folder), lambda _event: None)
+        pupil.runs.insert(0, run)
+
+    train(0.0001)
+    assert not pupil.answer("reach").is_right
+    with pytest.raises(StudentError, match="None of your finished runs has the settings"):
+        pupil.answer("break")  # too low a rate is another mistake
+    train(0.002)
+    assert pupil.answer("reach").is_right
+    train(0.3)
+    assert pupil.answer("break").is_right
+
+
+def test_name_the_bug(store: RunStore) -> None:
+    pupil = Pupil("name-the-bug", store)
+    questions(pupil, "first-look")
+    with pytest.raises(StudentError, match="Train a new suspect"):
+        pupil.answer("bug", "no-positions")
+    for bug in BUGS.values():
+        run = finished_run(store, with_bug(basis(), bug), accuracy=0.9, is_suspect=True)
+        pupil.runs = [run]
+        other = next(name for name in BUGS if name != bug.name)
+        is_solved(pupil, "bug", right=bug.name, wrong=other)
+        run.write_meta(replace(run.meta, is_suspect=False))  # the page has shown it
+        with pytest.raises(StudentError, match="still be hidden"):
+            pupil.answer("bug", bug.name)
+
+
+def test_read_a_digit(store: RunStore) -> None:
+    pupil = Pupil("read-a-digit", store)
+    questions(pupil, "patches", "order")
+    assert pupil.begun().patches_per_side ** 2 == 16
+    pupil.trained(pupil.begun(), 0.886)  # as measured
+    assert pupil.answer("blind").is_right
+    assert not pupil.answer("seeing").is_right
+    pupil.trained(pupil.begun(position="learned"), 0.962)
+    assert pupil.answer("seeing").is_right
+    pupil.runs = pupil.runs[:1]
+    with pytest.raises(StudentError, match="None of your finished runs has the settings"):
+        pupil.answer("blind")
+
+
+def test_runs_that_have_not_ended_count_for_nothing(store: RunStore) -> None:
+    pupil = Pupil("read-a-digit", store)
+    pupil.runs = [store.create(pupil.begun(), state="stopped")]
+    with pytest.raises(StudentError, match="to its end"):
+        pupil.answer("blind")
+
+
+@pytest.mark.parametrize(
+    ("given", "is_right"), [("recorded-no-mask", True), ("recorded-causal-mask", False)]
+)
+def test_one_of_several_runs_can_be_the_one_with_the_bug(
+    store: RunStore, given: str, is_right: bool
+) -> None:
+    task = Pupil("name-the-bug", store).lesson.task("bug")
+    assert task is not None
+    chosen = task.replace(runs=["recorded-causal-mask", "recorded-no-mask"])
+    work = Work(Pupil("name-the-bug", store).lesson.words().tasks["bug"], None, [], store)
+    assert list(chosen.options(work.words)) == ["recorded-causal-mask", "recorded-no-mask"]
+    assert chosen.judge(chosen.answer_of(given, work.words), work).is_right == is_right

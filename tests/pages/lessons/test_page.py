@@ -1,0 +1,216 @@
+"""Lessons in the app: opened by a link, answered, locked on the server, handed in, previewed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui.lessons import open_lesson
+from tests.lessons.made import SETTINGS, WORDS, finished_run
+from tests.pages.opening import opened_at
+from tfm_core.lessons import attempts, catalogue, results
+from tfm_core.runs.auth import hashed
+from tfm_core.runs.queue.run_queue import RunQueue
+from tfm_core.runs.store import RECORDED, RunStore
+
+TOKEN = "t" * 43
+OWNER = hashed(TOKEN)
+
+
+def opened(file: str, **query: str) -> AppTest:
+    app = opened_at(file, token=TOKEN, **query)
+    assert not app.exception
+    return app
+
+
+def words_of(app: AppTest) -> str:
+    every = [*app.title, *app.markdown, *app.caption, *app.warning, *app.success, *app.error]
+    return "\n".join(one.value for one in [*every, *app.info])
+
+
+def forged(widget: Any) -> Any:
+    """Return a disabled widget that answers all the same, as a forged message would."""
+    widget.proto.disabled = False
+    return widget
+
+
+def press(app: AppTest, label: str) -> AppTest:
+    button = next(one for one in app.button if one.label == label)
+    button.click()
+    app.run()
+    assert not app.exception
+    return app
+
+
+def test_the_page_shows_every_lesson_and_a_tick_for_what_is_solved(store: RunStore) -> None:
+    for task in catalogue.lesson("words-to-numbers").tasks:
+        attempts.record(
+            "words-to-numbers", OWNER, task.id, answer="", verdict=open_lesson.Verdict(True, "")
+        )
+    app = opened("lessons/page.py")
+    said = words_of(app)
+    for lesson in catalogue.catalogue().lessons.values():
+        assert lesson.words().goal in said
+    assert said.count("solved") == 1
+
+
+def test_a_question_is_answered_wrong_then_right_and_both_are_kept(store: RunStore) -> None:
+    app = opened("lessons/page.py", lesson="aligning-head")
+    assert app.title[0].value == "Find the head that aligns"
+    field = next(one for one in app.number_input if one.key == "page-aligning-head-width")
+    field.set_value(48.0)
+    press(app, "Check")
+    assert "That is the whole query" in words_of(app)
+    field = next(one for one in app.number_input if one.key == "page-aligning-head-width")
+    field.set_value(12.0)
+    press(app, "Check")
+    assert "The heads share the 48 numbers" in words_of(app)
+    answer = attempts.attempt("aligning-head", OWNER).answers["width"]
+    assert (answer.answer, answer.is_right, answer.tries) == ("12", True, 2)
+    again = opened("lessons/page.py", lesson="aligning-head")
+    assert "width" not in [one.key for one in again.number_input]
+
+
+def test_no_answer_is_no_try(store: RunStore) -> None:
+    app = opened("lessons/page.py", lesson="aligning-head")
+    press(app, "Check")
+    assert "Enter a number first" in words_of(app)
+    assert attempts.attempt("aligning-head", OWNER).answers == {}
+
+
+def test_a_link_to_no_lesson_gets_a_sentence(store: RunStore) -> None:
+    app = opened("lessons/page.py", lesson="../etc/passwd")
+    assert "There is no lesson" in words_of(app)
+    assert app.title[0].value == "Lessons"
+
+
+def test_train_in_a_lesson_begins_with_its_settings_and_shows_the_locks(store: RunStore) -> None:
+    app = opened("train/page.py", lesson="smallest-model")
+    locked = [one for one in app.select_slider if one.disabled]
+    assert len(locked) == len(app.select_slider) - 1
+    assert all("Locked by the lesson" in one.help for one in locked)
+    assert app.selectbox(key="configure-preset").disabled
+
+
+def test_a_run_started_in_a_lesson_belongs_to_it(busy_queue: RunQueue) -> None:
+    app = opened("train/page.py", lesson="smallest-model")
+    app.button(key="start").click().run()
+    assert not app.exception
+    (run,) = [one for one in busy_queue.store.kept() if one.meta.lesson is not None]
+    assert run.meta.lesson == "smallest-model"
+    assert run.meta.owner == OWNER
+    assert attempts.attempt("smallest-model", OWNER).runs == (run.id,)
+
+
+@pytest.mark.parametrize("query", [{"training.steps": "5"}, {"seed": "7"}, {"model.n_heads": "2"}])
+def test_a_link_with_another_value_starts_nothing(
+    busy_queue: RunQueue, query: dict[str, str]
+) -> None:
+    app = opened("train/page.py", lesson="smallest-model", preset="copy", **query)
+    assert app.button(key="start").disabled
+    assert "locks this" in words_of(app)
+    n = len(busy_queue.store.kept())
+    forged(app.button(key="start")).click().run()
+    assert "locks this" in words_of(app)
+    assert len(busy_queue.store.kept()) == n
+
+
+def test_a_forged_value_of_a_locked_control_changes_nothing(busy_queue: RunQueue) -> None:
+    app = opened("train/page.py", lesson="smallest-model")
+    before = app.session_state["draft"].values
+    slider = next(one for one in app.select_slider if one.label == "Encoder layers")
+    forged(slider).set_value(3).run()
+    assert not app.exception
+    assert app.session_state["draft"].values == before
+
+
+def test_a_preset_of_another_page_is_refused_while_a_lesson_is_open(busy_queue: RunQueue) -> None:
+    app = opened("home/page.py", lesson="smallest-model")
+    n = len(busy_queue.store.kept())
+    app.button(key="begin").click().run()
+    assert "locks this" in words_of(app)
+    assert len(busy_queue.store.kept()) == n
+    press(app, "Leave lesson")
+    app.button(key="begin").click().run()
+    assert len(busy_queue.store.kept()) == n + 1
+
+
+def test_a_locked_setting_cannot_change_while_the_run_trains(store: RunStore) -> None:
+    lesson = catalogue.lesson("smallest-model")
+    assert lesson.experiment is not None
+    run = finished_run(store, lesson.experiment, accuracy=0.5, lesson=lesson.id)
+    with pytest.raises(ValueError, match="locks Learning rate"):
+        open_lesson.check_request(run, "turn.training.learning_rate=0.1")
+    open_lesson.check_request(run, "stop")
+    free = finished_run(store, lesson.experiment, accuracy=0.5)
+    open_lesson.check_request(free, "turn.training.learning_rate=0.1")
+
+
+def test_own_runs_are_checked_and_those_of_others_are_not(store: RunStore) -> None:
+    lesson = catalogue.lesson("learning-rate")
+    assert lesson.experiment is not None
+    theirs = finished_run(store, lesson.experiment, accuracy=0.99, lesson=lesson.id, owner="b" * 64)
+    attempts.add_run(lesson.id, "b" * 64, theirs.id)
+    app = opened("lessons/page.py", lesson=lesson.id)
+    press(app, "Check my runs")
+    assert "Train a run in this lesson first" in words_of(app)
+    mine = finished_run(store, lesson.experiment, accuracy=0.95, lesson=lesson.id, owner=OWNER)
+    attempts.add_run(lesson.id, OWNER, mine.id)
+    press(app, "Check my runs")
+    assert attempts.attempt(lesson.id, OWNER).answers["reach"].run == mine.id
+
+
+def test_the_bar_of_other_pages_leads_back_and_checks_the_task(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "recorded", RECORDED)
+    app = opened("attention/page.py", run="recorded-korean", lesson="aligning-head")
+    field = next(one for one in app.number_input if one.key == "bar-aligning-head-width")
+    field.set_value(12.0)
+    press(app, "Check")
+    assert attempts.attempt("aligning-head", OWNER).is_solved("width")
+    press(app, "Leave lesson")
+    assert "lesson" not in app.query_params
+    assert not [one for one in app.number_input if one.key and one.key.startswith("bar-")]
+
+
+def test_a_result_is_handed_in_with_a_name_and_is_good(store: RunStore) -> None:
+    attempts.record(
+        "aligning-head", OWNER, "width", answer="12", verdict=open_lesson.Verdict(True, "")
+    )
+    app = opened("lessons/page.py", lesson="aligning-head")
+    app.text_input(key="lesson-name").set_value("Ann").run()
+    (line,) = [one.value for one in app.code if one.value.startswith("tfm1.")]
+    (checked,) = results.check([("", 1, line)], results.server_key())
+    assert checked.standing == "good"
+    assert checked.result.values["name"] == "Ann"
+    assert checked.result.n_solved == 1
+
+
+def test_a_preview_is_open_and_nothing_of_it_is_kept(store: RunStore) -> None:
+    app = opened("lessons/page.py")
+    files = [
+        ("width.toml", SETTINGS.encode(), "application/toml"),
+        ("width.md", WORDS.encode(), "text/markdown"),
+    ]
+    app.file_uploader(key="lessons-preview-files").set_value(files).run()
+    assert not app.exception
+    assert app.title[0].value == "Width"
+    app.radio(key="page-width-why").set_value("this")
+    press(app, "Check")
+    assert "It is." in words_of(app)
+    assert not list((store.root / attempts.FOLDER).rglob("*.json"))
+
+
+def test_a_bad_file_is_not_previewed_and_says_why(store: RunStore) -> None:
+    app = opened("lessons/page.py")
+    files = [
+        ("width.toml", SETTINGS.replace("minutes = 7", "minutes = 0").encode(), "application/toml"),
+        ("width.md", WORDS.encode(), "text/markdown"),
+    ]
+    app.file_uploader(key="lessons-preview-files").set_value(files).run()
+    assert not app.exception
+    assert app.title[0].value == "Lessons"
+    assert "width.toml, minutes" in words_of(app)

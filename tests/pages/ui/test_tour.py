@@ -1,0 +1,366 @@
+"""Tours: stop by stop, by links, off the way, on a busy machine, with wrong answers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from streamlit.components.v2.bidi_component import main
+from streamlit.proto.WidgetStates_pb2 import WidgetStates
+from streamlit.testing.v1 import AppTest
+
+from pages.i18n import paragraph
+from pages.ui.navigation.page_table import PAGES
+from pages.ui.runs import runs_access
+from pages.ui.tour.session import parsed
+from pages.ui.tour.stops import TOURS, Tour, address
+from tests.pages.looking import part_of
+from tests.pages.made_runs import made_run
+from tests.pages.opening import opened_at
+from tfm_core.presets import PRESETS
+from tfm_core.runs.queue.run_queue import RunQueue
+from tfm_core.runs.run import Run
+from tfm_core.runs.store import RECORDED, RunStore
+
+STOPS = [(tour, stop) for tour in TOURS.values() for stop in tour.stops]
+
+
+class Walker:
+    """Somebody on a tour: reads the bar and presses its buttons."""
+
+    def __init__(self, triggers: dict[str, str], place: str, **query: str) -> None:
+        self._triggers = triggers
+        stop = parsed(place)  # a bad link opens Home
+        page = PAGES["home" if stop is None else stop.stop.page]
+        self.app = opened_at(page.file, tour=place, **query)
+
+    @property
+    def bar(self) -> dict[str, Any]:
+        """What the browser gets of the bar."""
+        shown: dict[str, Any] = json.loads(part_of(self.app, "tour").json)[0]
+        return shown
+
+    @property
+    def has_bar(self) -> bool:
+        return any(one.proto.component_name == "tour" for one in self.app.get("bidi_component"))
+
+    @property
+    def buttons(self) -> dict[str, bool]:
+        """The buttons by name, and whether each can be pressed."""
+        return {one["name"]: not one["is_off"] for one in self.bar["buttons"]}
+
+    def send(self, event: str, value: object) -> None:
+        """Send what a browser would, or might."""
+        (trigger,) = {id for name, id in self._triggers.items() if "tour-bar" in name}
+        states = WidgetStates()
+        told = json.dumps([{"event": event, "value": value}])
+        states.widgets.add(id=trigger, json_trigger_value=told)
+        self.app = self.app._run(states)
+        assert not self.app.exception
+
+    def press(self, name: str) -> None:
+        self.send("go", [self.bar["place"], name])
+
+    def answer(self, index: int) -> None:
+        self.send("answer", [self.bar["place"], index])
+
+
+def address_of(app: AppTest) -> dict[str, str]:
+    """Return the address as a browser shows it: AppTest has lists of what the page wrote."""
+    query = dict(app.query_params)
+    return {name: text if isinstance(text, str) else text[-1] for name, text in query.items()}
+
+
+Walk = Callable[..., Walker]
+
+
+@pytest.fixture
+def recorded(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> RunStore:
+    """The recorded runs, besides those of the store."""
+    monkeypatch.setattr(store, "recorded", RECORDED)
+    return store
+
+
+@pytest.fixture
+def walk(recorded: RunStore, monkeypatch: pytest.MonkeyPatch) -> Walk:
+    """Open a stop by its link."""
+    triggers: dict[str, str] = {}
+    known = main.make_bidi_component_presenter
+
+    def spied(trigger: str, component: str, allowed: set[str] | None) -> Any:
+        triggers[component] = trigger
+        return known(trigger, component, allowed)
+
+    monkeypatch.setattr(main, "make_bidi_component_presenter", spied)
+    return lambda place, **query: Walker(triggers, place, **query)
+
+
+@pytest.mark.parametrize(("tour", "stop"), STOPS)
+def test_a_stop_says_little_and_outlines_something(tour: Tour, stop: Any) -> None:
+    assert 10 <= len(paragraph(f"tour/{tour.name}-{stop.name}").split()) <= 50
+    assert stop.outlines
+    run = Run(RECORDED / tour.recorded)
+    assert tour.fits(run.experiment)
+    assert tour.fits(PRESETS[tour.preset].experiment)
+    path, query = address(stop, run)
+    assert path == PAGES[stop.page].path
+    assert query["run"] == run.id
+
+
+def test_most_stops_ask_and_the_first_tour_has_eight() -> None:
+    assert len(TOURS["translate"].stops) == 8
+    for tour in TOURS.values():
+        assert 5 <= len(tour.stops) <= 8
+        assert sum(stop.asks is not None for stop in tour.stops) >= len(tour.stops) - 2
+
+
+@pytest.mark.parametrize("tour", TOURS.values(), ids=TOURS)
+def test_a_tour_leads_over_one_run_to_its_end(tour: Tour, walk: Walk) -> None:
+    walker = walk(f"{tour.name}.1")
+    for number, stop in enumerate(tour.stops, 1):
+        bar, app = walker.bar, walker.app
+        assert not app.exception
+        assert bar["place"] == f"{tour.name}.{number}"
+        assert bar["count"] == f"{number} of {len(tour.stops)}"
+        assert bar["outlines"] == list(stop.outlines)
+        assert app.session_state["page"] == PAGES[stop.page].url_path
+        assert address_of(app)["tour"] == bar["place"]
+        assert bar["run"] == tour.recorded
+        if number > 1:
+            assert address_of(app)["run"] == tour.recorded
+        if stop.asks is not None:
+            assert bar["question"]["right"] is None
+            assert bar["question"]["verdict"] == ""
+            walker.answer(0)
+            asked = walker.bar["question"]
+            assert asked["chosen"] == 0
+            assert asked["right"] in range(len(asked["options"]))
+            assert asked["verdict"].startswith("Right." if asked["right"] == 0 else "No.")
+            assert walker.bar["veils"] == []
+        walker.press("finish" if number == len(tour.stops) else "next")
+    assert not walker.has_bar
+    assert "tour" not in walker.app.query_params
+
+
+def test_only_the_first_answer_counts(walk: Walk) -> None:
+    walker = walk("translate.1")
+    options = len(walker.bar["question"]["options"])
+    walker.answer(options - 1)
+    walker.answer(0)
+    asked = walker.bar["question"]
+    assert asked["chosen"] == options - 1
+    assert asked["right"] != options - 1  # random weights are not nearly always right
+    assert asked["verdict"].startswith("No.")
+
+
+def test_what_gives_an_answer_away_is_veiled_until_it_is_given(walk: Walk) -> None:
+    walker = walk("translate.5", run="recorded-korean")
+    assert walker.bar["veils"] == [".st-key-attention-one", ".st-key-attention-lines"]
+    walker.answer(1)
+    assert walker.bar["veils"] == []
+
+
+def test_back_returns_to_the_stop_before_with_its_answer(walk: Walk) -> None:
+    walker = walk("translate.1")
+    assert "back" not in walker.buttons
+    walker.answer(0)
+    walker.press("next")
+    walker.press("back")
+    assert walker.bar["place"] == "translate.1"
+    assert walker.bar["question"]["chosen"] == 0
+
+
+def test_the_last_stop_offers_the_second_tour(walk: Walk) -> None:
+    walker = walk("translate.8", run="recorded-korean")
+    walker.press("other")
+    assert walker.bar["place"] == "digit.1"
+    assert walker.bar["run"] == "recorded-digits"
+
+
+def test_leaving_takes_the_tour_out_of_the_address(walk: Walk) -> None:
+    walker = walk("translate.3", run="recorded-korean")
+    walker.press("leave")
+    assert not walker.has_bar
+    assert "tour" not in walker.app.query_params
+    assert walker.app.session_state["page"] == "train"
+
+
+# ---- links
+
+
+@pytest.mark.parametrize(
+    "text", ["", "foo", "foo.1", "translate", "translate.x", "digit.", "." * 99]
+)
+def test_a_link_to_no_stop_is_a_sentence(text: str, walk: Walk) -> None:
+    walker = walk(text)
+    assert not walker.app.exception
+    assert not walker.has_bar
+    (said,) = [one.value for one in walker.app.info if "in the link" in one.value]
+    assert "translate, digit" in said
+    assert "tour" not in walker.app.query_params
+
+
+@pytest.mark.parametrize(
+    ("text", "nearest"), [("translate.99", "translate.8"), ("digit.0", "digit.1")]
+)
+def test_a_link_beyond_the_tour_opens_its_nearest_stop_and_says_so(
+    text: str, nearest: str, walk: Walk
+) -> None:
+    walker = walk(text)
+    assert walker.bar["place"] == nearest
+    assert any("in the link" in one.value for one in walker.app.info)
+
+
+@pytest.mark.parametrize("run", ["nowhere", "recorded-digits", "../x"])
+def test_a_link_with_a_run_that_does_not_fit_follows_the_recorded_one(run: str, walk: Walk) -> None:
+    walker = walk("translate.1", run=run)
+    assert not walker.app.exception
+    assert walker.bar["run"] == "recorded-korean"
+
+
+def test_what_no_browser_of_ours_sends_changes_nothing(walk: Walk) -> None:
+    walker = walk("translate.1")
+    for value in (None, 7, "next", ["translate.2", "next"], ["translate.1", "finish"], [[], {}]):
+        walker.send("go", value)
+        assert walker.bar["place"] == "translate.1"
+    for value in (None, 0, ["translate.1", True], ["translate.1", 7], ["translate.1", "0"]):
+        walker.send("answer", value)
+        assert walker.bar["question"]["chosen"] is None
+
+
+# ---- off the way
+
+
+def test_who_wanders_off_keeps_the_bar_and_finds_back(walk: Walk) -> None:
+    walker = walk("translate.5", run="recorded-korean")
+    walker.app.query_params.clear()
+    walker.app = walker.app.switch_page("runs/page.py").run()
+    assert walker.app.session_state["page"] == "runs"
+    assert walker.bar["place"] == "translate.5"
+    assert walker.bar["outlines"] == walker.bar["veils"] == []
+    assert walker.bar["question"] is None
+    assert "Attention" in walker.bar["text"]
+    assert address_of(walker.app)["tour"] == "translate.5"
+    walker.press("return")
+    assert walker.app.session_state["page"] == "attention"
+    assert address_of(walker.app)["run"] == "recorded-korean"
+    assert walker.bar["outlines"]
+
+
+def test_another_run_on_the_page_of_a_stop_is_off_the_way(walk: Walk) -> None:
+    walker = walk("translate.4", run="recorded-korean")
+    walker.app.query_params["run"] = "recorded-digits"
+    walker.app.run()
+    assert walker.bar["outlines"] == []
+    assert "another run" in walker.bar["text"]
+
+
+# ---- one's own run
+
+
+def test_training_from_the_bar_leads_on_over_the_new_run(walk: Walk, recorded: RunStore) -> None:
+    walker = walk("translate.2")
+    assert set(walker.buttons) == {"back", "next", "train"}
+    walker.press("train")
+    (run,) = [run for run in recorded.list() if not run.meta.recorded]
+    assert run.meta.preset == "translate"
+    assert walker.bar["place"] == "translate.3"
+    assert walker.bar["run"] == run.id
+    assert walker.app.session_state["page"] == "train"
+    runs_access.close_queue()
+
+
+def test_training_from_the_page_leads_on_too(walk: Walk, recorded: RunStore) -> None:
+    walker = walk("translate.2")
+    walker.app = walker.app.button(key="begin").click().run()
+    (run,) = [run for run in recorded.list() if not run.meta.recorded]
+    assert walker.bar["place"] == "translate.3"
+    assert walker.bar["run"] == run.id
+    runs_access.close_queue()
+
+
+def test_a_busy_machine_follows_the_recorded_run(walk: Walk, busy_queue: RunQueue) -> None:
+    walker = walk("translate.2")
+    assert "recorded run" in walker.bar["wait"]
+    assert "train" not in walker.buttons
+    walker.press("next")
+    assert walker.bar["place"] == "translate.3"
+    assert walker.bar["run"] == "recorded-korean"
+
+
+def test_who_may_only_watch_follows_the_recorded_run(
+    walk: Walk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFM_MAX_RUNNING", "0")
+    walker = walk("translate.2")
+    assert "train" not in walker.buttons
+    assert "recorded run" in walker.bar["wait"]
+
+
+def own(store: RunStore, *, state: str, step: int = 1) -> Run:
+    """A run of the tour's preset that has done a step and guesses."""
+    return made_run(
+        store, state=state, step=step, experiment=PRESETS["translate"].experiment, name="Mine"
+    )
+
+
+def test_a_stop_waits_for_what_it_speaks_of(walk: Walk, recorded: RunStore) -> None:
+    run = own(recorded, state="running")
+    walker = walk("translate.3", run=run.id)
+    assert walker.bar["run"] == run.id
+    assert walker.bar["wait"].startswith("Waiting")
+    assert walker.buttons == {"back": True, "recorded": True, "next": False}
+    walker.press("next")
+    assert walker.bar["place"] == "translate.3"
+    walker.answer(2)
+    assert walker.bar["question"]["right"] is None  # the run has not said yet
+    walker.press("recorded")
+    assert walker.bar["place"] == "translate.3"
+    assert walker.bar["run"] == "recorded-korean"
+    assert walker.buttons == {"back": True, "next": True}
+
+
+def test_a_stop_goes_on_once_the_curve_has_left_guessing(walk: Walk, recorded: RunStore) -> None:
+    run = own(recorded, state="running", step=97)
+    lines = (run.folder / "events.jsonl").read_text().splitlines()
+    first = {**json.loads(lines[0]), "start_loss": 4.2, "chance": 0.01, "total_steps": 630}
+    (run.folder / "events.jsonl").write_text("\n".join([json.dumps(first), *lines[1:]]) + "\n")
+    walker = walk("translate.3", run=run.id)
+    assert walker.buttons["next"]
+    assert walker.bar["wait"] == ""  # it would answer the question
+    walker.answer(0)
+    assert re.search(r"left guessing at step \d", walker.bar["wait"])
+    assert walker.bar["question"]["right"] is not None
+
+
+def test_a_run_that_ended_too_early_gives_way_to_the_recorded_one(
+    walk: Walk, recorded: RunStore
+) -> None:
+    run = own(recorded, state="stopped")
+    walker = walk("translate.4", run=run.id)
+    assert "ended before that" in walker.bar["wait"]
+    assert not walker.buttons["next"]
+    walker.press("recorded")
+    assert walker.bar["run"] == "recorded-korean"
+    assert walker.buttons["next"]
+
+
+def test_a_run_that_is_deleted_meanwhile_gives_way_to_the_recorded_one(
+    walk: Walk, recorded: RunStore
+) -> None:
+    run = own(recorded, state="stopped")
+    walker = walk("translate.3", run=run.id)
+    recorded.delete(run.id)
+    walker.app = walker.app.run()
+    assert not walker.app.exception
+    assert walker.bar["run"] == "recorded-korean"
+
+
+def test_without_any_run_the_tour_says_so(store: RunStore) -> None:
+    app = opened_at(tour="translate.1")
+    assert not app.exception
+    assert "tour" not in app.query_params
+    assert any("tour needs a run" in one.value for one in app.info)

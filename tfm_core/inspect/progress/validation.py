@@ -1,0 +1,123 @@
+"""Why validation can look better than training, where it does in a run: only what applies to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import Experiment
+from tfm_core.runs.curves import Curves
+from tfm_core.sentences import N_, Sentence, joined
+
+Floats = npt.NDArray[np.floating[Any]]
+
+MIN_MEASURED = 3
+"""Validations in a row that have to be better: fewer may be chance."""
+LEAST_LOSS = 0.02
+"""Share of the training loss that validation has to be below it."""
+LEAST_ACCURACY = 0.005
+"""How far above training's its accuracy has to be instead."""
+LAG = 0.1
+"""Share of the gap from which a mean that lags is named as a cause."""
+_BY_CHANCE = N_("No setting explains it: the validation examples may be easier by chance.")
+_CHANGES = ("shift", "rotation", "scale", "slant")  # random changes of training pictures
+
+
+@dataclass(frozen=True, slots=True)
+class BetterValidation:
+    """A stretch in which validation looks better than training, and why.
+
+    first, last: steps. sentence: the causes that apply.
+    """
+
+    first: int
+    last: int
+    sentence: Sentence
+
+
+def better_validation(
+    experiment: Experiment, curves: Curves, window: int
+) -> BetterValidation | None:
+    """Return the longest such stretch; None where there is none.
+
+    window: how many batches the line of training averages, looking back.
+    """
+    steps, losses = curves.steps["step"], curves.steps["loss"]
+    measured = curves.validation
+    measured_at = measured["step"]
+    rows = np.searchsorted(steps, measured_at, side="right")
+    known = (measured_at > 0) & (rows >= 2)
+    measured_at, rows = measured_at[known], rows[known]
+    if len(measured_at) < MIN_MEASURED:
+        return None
+    loss, accuracy = (
+        (_means(curves.steps[name], rows, window), measured[name][known])
+        for name in ("loss", "accuracy")
+    )
+    with np.errstate(invalid="ignore"):
+        better = loss[0] - loss[1] > LEAST_LOSS * np.abs(loss[0])
+        better |= accuracy[1] - accuracy[0] > LEAST_ACCURACY
+    start, end = _longest(better)
+    if end - start < MIN_MEASURED:
+        return None
+    first, last = int(measured_at[start]), int(measured_at[end - 1])
+    gap = _mean(loss[0][start:end] - loss[1][start:end])
+    lag = _mean(_lags(losses, rows[start:end], window))
+    causes = list(_of_settings(experiment, curves, (first, last)))
+    smoothing = experiment.training.label_smoothing
+    if gap > 0 and _highest(smoothing, "training.label_smoothing", curves, (first, last)):
+        causes.append(N_("Label smoothing is in the training loss only."))
+    if lag > 0 and not lag <= LAG * gap:
+        causes.append(
+            N_("The training line is a mean of the last {n} batches, so it lags.", n=window)
+        )
+    return BetterValidation(first, last, joined(*(causes or [_BY_CHANCE])))
+
+
+def _of_settings(
+    experiment: Experiment, curves: Curves, between: tuple[int, int]
+) -> Iterator[Sentence]:
+    """Yield the causes that make training harder."""
+    if dropout := _highest(experiment.model.dropout, "model.dropout", curves, between):
+        yield N_("Dropout of {share:.0%} is on in training only.", share=dropout)
+    if any(getattr(experiment.task, name, 0.0) for name in _CHANGES):
+        yield N_("Augmentation makes training pictures harder.")
+
+
+def _highest(first_value: float, setting: str, curves: Curves, between: tuple[int, int]) -> float:
+    """Return the highest value that a setting had between two steps."""
+    first, last = between
+    turns = [(turn.step, turn.value) for turn in curves.turns if turn.setting == setting]
+    before = [value for step, value in turns if step <= first]
+    within = [value for step, value in turns if first < step <= last]
+    return max([before[-1] if before else first_value, *within])
+
+
+def _means(values: Floats, rows: npt.NDArray[np.intp], window: int) -> Floats:
+    """Return the mean of the last ``window`` values before each row; NaN where none is known."""
+    return np.array([_mean(values[max(0, row - window) : row]) for row in rows], np.float64)
+
+
+def _lags(values: Floats, rows: npt.NDArray[np.intp], window: int) -> Floats:
+    """Return how much the mean of each window lies above its newer half."""
+    halves = np.array(
+        [_mean(values[max(0, row - (window + 1) // 2) : row]) for row in rows], np.float64
+    )
+    lags: Floats = _means(values, rows, window) - halves
+    return lags
+
+
+def _mean(values: Floats) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def _longest(better: npt.NDArray[np.bool_]) -> tuple[int, int]:
+    """Return the start and the end of the longest stretch of True; the first of equal ones."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], better, [False]]).astype(np.int8)))
+    stretches = list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+    return max(stretches, key=lambda ends: ends[1] - ends[0], default=(0, 0))

@@ -1,0 +1,1 @@
+"""What a guided tour of a run waits for and asks: computed from the run itself."""

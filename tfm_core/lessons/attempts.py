@@ -1,0 +1,243 @@
+"""What participants answered and trained in a lesson: one small file each, beside the runs.
+
+``<runs>/.lessons/<lesson>/<participant>.json``. A participant is the hash that owns their runs (see
+``runs.auth``); a name is there only where they gave one. Writers take turns with a lock, files are
+replaced whole, and one that can't be read is skipped with a reason.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, StrictBool
+
+from tfm_core.lessons.checks import MAX_ANSWER, Verdict
+from tfm_core.reading import Unreadable, object_of
+from tfm_core.runs import settings
+from tfm_core.runs.disk.atomic import CachedReader, write_json
+from tfm_core.runs.disk.failures import os_errors_as_sentences
+from tfm_core.runs.disk.locks import limit_lock
+from tfm_core.runs.run import ID, LESSON_ID
+from tfm_core.sentences import N_, StudentError
+from tfm_core.stored import Moment, Stored, line, matching, number, text, unstored, whole
+
+FOLDER = ".lessons"
+MAX_PARTICIPANTS = 400
+"""Files of one lesson."""
+MAX_RUNS, MAX_NAME, MAX_TRIES = 60, 60, 9999
+_MAX_BYTES = 65_536
+_MAX_ANSWERS, _MAX_FIGURES = 20, 12
+
+_Lesson = Annotated[str, matching(LESSON_ID)]
+_Participant = Annotated[str, matching(re.compile(r"[0-9a-f]{64}"))]
+_RunId = Annotated[str, matching(ID)]
+_Figures = Annotated[
+    dict[Annotated[str, line(60)], Annotated[float, number(-1e15, 1e15)]],
+    Field(max_length=_MAX_FIGURES),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The newest answer to a task, or the right one, which stays.
+
+    answer: as ``Task.answer_of`` returns it. tries: answers until it was right. at: when, ISO 8601.
+    run: the id of the run that shows it, or "".
+    """
+
+    answer: Annotated[str, text(MAX_ANSWER)]
+    is_right: StrictBool
+    tries: Annotated[int, whole(1, MAX_TRIES)]
+    at: Moment
+    run: Annotated[str, matching(re.compile(rf"|{ID.pattern}"))] = ""
+    figures: _Figures = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One participant in one lesson.
+
+    browser: the hash that owns their runs. name: as they gave it, None for none. answers: by task.
+    runs: ids of the runs that they started in the lesson, the oldest first.
+    """
+
+    lesson: Annotated[str, unstored("")]
+    browser: Annotated[str, unstored("")]
+    name: Annotated[str, line(MAX_NAME)] | None = None
+    answers: Annotated[dict[_Lesson, Answer], Field(max_length=_MAX_ANSWERS)] = field(
+        default_factory=dict
+    )
+    runs: Annotated[tuple[_RunId, ...], Field(max_length=MAX_RUNS)] = ()
+
+    def is_solved(self, task: str) -> bool:
+        """Return whether a task was answered right."""
+        return task in self.answers and self.answers[task].is_right
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that is no attempt, and why, as a clause."""
+
+    file: str
+    why: str
+
+
+def attempts(lesson: str, *, root: Path | None = None) -> list[Attempt]:
+    """Return everybody's attempt at a lesson, by participant. Never raises."""
+    return _read_all(lesson, root)[0]
+
+
+def skipped(lesson: str, *, root: Path | None = None) -> list[Skipped]:
+    """Return the files of a lesson that can't be read. Never raises."""
+    return _read_all(lesson, root)[1]
+
+
+def attempt(lesson: str, browser: str, *, root: Path | None = None) -> Attempt:
+    """Return one participant's attempt; an empty one before the first answer. Never raises."""
+    with contextlib.suppress(FileNotFoundError, Unreadable, StudentError):
+        return _of(_file(lesson, browser, root))
+    return Attempt(lesson, browser)
+
+
+def record(
+    lesson: str,
+    browser: str,
+    task: str,
+    *,
+    answer: str,
+    verdict: Verdict,
+    root: Path | None = None,
+) -> Attempt:
+    """Keep an answer and what it was worth; a right one stays. Raises StudentError."""
+
+    def change(old: Attempt) -> Attempt:
+        before = old.answers.get(task)
+        if before is not None and before.is_right:
+            return old
+        tries = min(MAX_TRIES, 1 + (0 if before is None else before.tries))
+        new = Answer(
+            answer[:MAX_ANSWER], verdict.is_right, tries, _now(), verdict.run, dict(verdict.figures)
+        )
+        return dataclasses.replace(old, answers={**old.answers, task: new})
+
+    return _changed(lesson, browser, change, root)
+
+
+def add_run(lesson: str, browser: str, run_id: str, *, root: Path | None = None) -> Attempt:
+    """Note a run that was started in a lesson; the oldest are forgotten. Raises StudentError."""
+
+    def change(old: Attempt) -> Attempt:
+        return dataclasses.replace(old, runs=(*old.runs, run_id)[-MAX_RUNS:])
+
+    return _changed(lesson, browser, change, root)
+
+
+def give_name(lesson: str, browser: str, name: str, *, root: Path | None = None) -> Attempt:
+    """Note a participant's name; "" removes it. Raises StudentError."""
+    words = " ".join("".join(c if c.isprintable() else " " for c in name).split())
+    if len(words) > MAX_NAME:
+        raise StudentError("This name has more than {most} characters.", most=MAX_NAME)
+    return _changed(lesson, browser, lambda old: dataclasses.replace(old, name=words or None), root)
+
+
+@os_errors_as_sentences()
+def reset(lesson: str, *, root: Path | None = None) -> int:
+    """Forget everybody's attempt at a lesson; return how many. Runs stay. Raises StudentError."""
+    folder = _folder(lesson, root)
+    with limit_lock(_root(root), "lessons"):
+        n = len(_names(folder))
+        shutil.rmtree(folder, ignore_errors=True)
+    return n
+
+
+@os_errors_as_sentences()
+def _changed(
+    lesson: str, browser: str, change: Callable[[Attempt], Attempt], root: Path | None
+) -> Attempt:
+    path = _file(lesson, browser, root)
+    with limit_lock(_root(root), "lessons"):
+        try:
+            old = _of(path)
+        except FileNotFoundError:
+            if len(_names(path.parent)) >= MAX_PARTICIPANTS:
+                raise StudentError(
+                    "This lesson has {n} participants, the limit here.", n=MAX_PARTICIPANTS
+                ) from None
+            old = Attempt(lesson, browser)
+        except Unreadable:  # damaged: what follows replaces it
+            old = Attempt(lesson, browser)
+        new = change(old)
+        if new != old:
+            values = _STORED.plain(new)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_json(path, {name: values[name] for name in ("name", "answers", "runs")})
+    return new
+
+
+def _read_all(lesson: str, root: Path | None) -> tuple[list[Attempt], list[Skipped]]:
+    try:
+        folder = _folder(lesson, root)
+    except StudentError:
+        return [], []
+    found, wrong = [], []
+    for name in _names(folder):
+        try:
+            found.append(_of(folder / name))
+        except FileNotFoundError:  # reset just now
+            continue
+        except Unreadable as error:
+            wrong.append(Skipped(name, error.sentence))
+    return found, wrong
+
+
+def _of(path: Path) -> Attempt:
+    return _READER.of(path.parent, path.name)
+
+
+def _read(path: Path) -> Attempt:
+    if _FILE.fullmatch(path.name) is None:
+        raise Unreadable(N_("{name} is no participant’s", name=path.name))
+    read = _STORED.read({"lesson": "", "browser": "", **object_of(path, most=_MAX_BYTES)})
+    return dataclasses.replace(read, lesson=path.parent.name, browser=path.stem)
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    return sorted(name for name in names if name.endswith(".json") and name[0] != ".")
+
+
+def _file(lesson: str, browser: str, root: Path | None) -> Path:
+    if _FILE.fullmatch(f"{browser}.json") is None:
+        raise StudentError("This is no participant of a lesson.")
+    return _folder(lesson, root) / f"{browser}.json"
+
+
+def _folder(lesson: str, root: Path | None) -> Path:
+    if LESSON_ID.fullmatch(lesson) is None:
+        raise StudentError("This is not the id of a lesson.")
+    return _root(root) / FOLDER / lesson
+
+
+def _root(root: Path | None) -> Path:
+    return settings.read().runs_dir if root is None else root
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+_FILE = re.compile(r"[0-9a-f]{64}\.json")
+_STORED = Stored(Attempt, "attempt")
+_READER: CachedReader[Attempt] = CachedReader(_read)

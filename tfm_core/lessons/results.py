@@ -1,0 +1,219 @@
+"""Results as signed lines of text, which a pupil hands in and a teacher checks.
+
+A line is ``tfm1.PAYLOAD.SIGNATURE``: base64url of JSON, and its HMAC-SHA256 with a key that never
+leaves the server. Only the server that signed a line can tell whether somebody changed it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from tfm_core.config import to_json
+from tfm_core.lessons.attempts import FOLDER, Attempt
+from tfm_core.lessons.lesson import Lesson
+from tfm_core.reading import Unreadable, content_of
+from tfm_core.runs import settings
+from tfm_core.runs.disk.failures import os_errors_as_sentences
+from tfm_core.runs.disk.locks import limit_lock
+from tfm_core.runs.store import RunNotFound, RunStore
+from tfm_core.sentences import N_, StudentError
+
+KEY_FILE = ".key"  # no id of a lesson begins with a dot
+VERSION = "tfm1"
+MAX_LINE = 20_000
+_LINE = re.compile(rf"\b{VERSION}\.([A-Za-z0-9_-]{{20,{MAX_LINE}}})\.([0-9a-f]{{64}})\b", re.ASCII)
+_PARTICIPANT = 12
+"""Digits of a participant's hash in a result."""
+
+Standing = Literal["good", "forged", "other server", "duplicate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a line says. values: see ``line``; {} of one that cannot be read."""
+
+    values: dict[str, Any]
+
+    @property
+    def n_solved(self) -> int:
+        """How many tasks were solved."""
+        return sum(bool(answer.get("right")) for answer in self.values.get("answers", {}).values())
+
+    @property
+    def n_tasks(self) -> int:
+        """How many tasks the lesson has."""
+        return int(self.values.get("tasks", 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A line of a file, and what it is worth. why: in a sentence, "" of a good one."""
+
+    file: str
+    number: int
+    standing: Standing
+    why: str
+    result: Result
+
+
+@os_errors_as_sentences()
+def server_key(root: Path | None = None) -> bytes:
+    """Return the key that signs: TFM_LESSONS_KEY, else one made once, readable by its owner alone.
+
+    Raises StudentError where it cannot be kept.
+    """
+    said = settings.read().lessons_key
+    if said is not None:
+        return said.encode()
+    root = settings.read().runs_dir if root is None else root
+    path = root / FOLDER / KEY_FILE
+    with limit_lock(root, "lessons"):
+        try:
+            key = content_of(path, most=1024)
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            key = secrets.token_hex(32).encode()
+            file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            try:
+                os.write(file, key)
+                os.fsync(file)
+            finally:
+                os.close(file)
+        except Unreadable as error:
+            raise StudentError("The key of the results: {why}.", why=error.sentence) from None
+    if len(key) < 32:
+        raise StudentError("The key of the results, {file}, is damaged.", file=str(path))
+    return key
+
+
+def server_mark(key: bytes) -> str:
+    """Return a short name of the server that a key belongs to, which does not tell the key."""
+    return hashlib.sha256(b"lessons " + key).hexdigest()[:8]
+
+
+def line(
+    lesson: Lesson, attempt: Attempt, *, store: RunStore, key: bytes, at: datetime | None = None
+) -> str:
+    """Return the signed line of a participant's attempt at a lesson."""
+    now = datetime.now(UTC) if at is None else at
+    answers = {
+        task.id: {
+            "right": answer.is_right,
+            "tries": answer.tries,
+            "answer": answer.answer,
+            "at": answer.at,
+            "figures": dict(answer.figures),
+            **_run(answer.run, store),
+        }
+        for task in lesson.tasks
+        if (answer := attempt.answers.get(task.id)) is not None
+    }
+    values = {
+        "server": server_mark(key),
+        "lesson": lesson.id,
+        "title": str(lesson.words().title),
+        "version": lesson.fingerprint,
+        "participant": attempt.browser[:_PARTICIPANT],
+        "name": attempt.name,
+        "at": now.isoformat(timespec="seconds"),
+        "tasks": len(lesson.tasks),
+        "answers": answers,
+    }
+    payload = _encoded(values)
+    return f"{VERSION}.{payload}.{_signature(payload, key)}"
+
+
+def _run(run_id: str, store: RunStore) -> dict[str, str]:
+    """Return a run and the hash of its configuration."""
+    if not run_id:
+        return {}
+    try:
+        run = store.get(run_id)
+        text = to_json(run.experiment)
+    except (RunNotFound, StudentError):
+        return {"run": run_id}
+    return {"run": run_id, "configuration": hashlib.sha256(text.encode()).hexdigest()[:16]}
+
+
+def read(line: str) -> dict[str, Any]:
+    """Return what a line says, without checking its signature; {} where it says nothing."""
+    found = _LINE.fullmatch(line)
+    return {} if found is None else _decoded(found[1]) or {}
+
+
+def check(lines: Iterable[tuple[str, int, str]], key: bytes) -> list[Checked]:
+    """Return what each line is worth; one without a result is left out.
+
+    lines: file, number and text of each.
+    """
+    checked: list[Checked] = []
+    seen: dict[str, str] = {}
+    people: dict[tuple[str, str], str] = {}
+    for file, number, text in lines:
+        for found in _LINE.finditer(text[: 4 * MAX_LINE]):
+            one = _checked(file, number, found[1], found[2], key)
+            place = f"{file}:{number}"
+            if one.standing == "good":
+                values = one.result.values
+                person = str(values.get("lesson")), str(values.get("participant"))
+                if found[0] in seen:
+                    why = N_("The same line stands at {place}.", place=seen[found[0]])
+                    one = Checked(file, number, "duplicate", why, one.result)
+                elif person in people:
+                    why = N_(
+                        "The same participant's result stands at {place}.", place=people[person]
+                    )
+                    one = Checked(file, number, "duplicate", why, one.result)
+                seen.setdefault(found[0], place)
+                people.setdefault(person, place)
+            checked.append(one)
+    return checked
+
+
+def _checked(file: str, number: int, payload: str, signature: str, key: bytes) -> Checked:
+    values = _decoded(payload)
+    result = Result(values or {})
+    if values is None:
+        return Checked(file, number, "forged", N_("It cannot be read."), result)
+    if values.get("server") != server_mark(key):
+        return Checked(file, number, "other server", N_("Another server signed it."), result)
+    if not hmac.compare_digest(signature, _signature(payload, key)):
+        return Checked(file, number, "forged", N_("Its signature is wrong."), result)
+    return Checked(file, number, "good", "", result)
+
+
+def _signature(payload: str, key: bytes) -> str:
+    return hmac.new(key, f"{VERSION}.{payload}".encode(), "sha256").hexdigest()
+
+
+def _encoded(values: dict[str, Any]) -> str:
+    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _decoded(payload: str) -> dict[str, Any] | None:
+    """Return what a payload says, None where it says nothing of this form."""
+    try:
+        values: dict[str, Any] = json.loads(
+            base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
+        )
+    except (ValueError, binascii.Error, RecursionError):
+        return None
+    answers = values.get("answers") if isinstance(values, dict) else None
+    if not isinstance(answers, dict) or not all(isinstance(one, dict) for one in answers.values()):
+        return None
+    if not isinstance(values.get("tasks"), int) or not isinstance(values.get("lesson"), str):
+        return None
+    return values
