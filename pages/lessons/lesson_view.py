@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.lessons import hand_in
-from pages.ui.lessons import open_lesson, task_view
+from pages.ui.lessons import open_lesson, score_report, task_view
 from pages.ui.typed import escape
 from tfm_core.lessons.attempts import Attempt
 from tfm_core.lessons.checks import Task
@@ -35,13 +35,14 @@ def view(lesson: Lesson) -> None:
     for number, task in enumerate(lesson.tasks, 1):
         _task(lesson, task, number, attempt, is_open=task.id == opened)
     hand_in.result(lesson, attempt)
-    hand_in.report(lesson, attempt)
+    score_report.report(lesson, attempt)
 
 
 def _task(lesson: Lesson, task: Task, number: int, attempt: Attempt, *, is_open: bool) -> None:
     title = open_lesson.words(lesson).tasks[task.id].title or _("Task")
     icon = ":material/check_circle:" if attempt.is_solved(task.id) else ":material/circle:"
-    key = f"lesson-task-{lesson.id}-{task.id}"
+    is_open = is_open or task_view.has_message(lesson, task)  # what was just said stays in sight
+    key = f"lesson-task-{lesson.id}-{task.id}-{is_open}"
     with st.expander(f"{number} · {escape(title)}", icon=icon, expanded=is_open, key=key):
         task_view.task(lesson, task, place="page")
 

@@ -34,8 +34,12 @@ EXCEPTIONS = (  # what stays as it is in every language
 DIAGRAM = (  # the nodes of the diagram are drawn in English
     r"Picture|Patches of .*|Encoder blocks? .*|LayerNorm behind .*|Mean of .*|Linear|Logits|Class.*"
 )
-OF_PAGES = {"build": [DIAGRAM], "tensors": [re.escape(name) for name in OPERATIONS]}
-"""Page -> what else stays as it is: the names of functions are code."""
+OF_PAGES = {
+    "build": [DIAGRAM],
+    "tensors": [re.escape(name) for name in OPERATIONS],
+    "lessons": [r"\*\*\d · .*"],
+}
+"""Page -> what else stays as it is: names of functions are code, lessons have their own files."""
 
 
 @pytest.fixture(scope="module")
