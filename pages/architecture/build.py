@@ -8,7 +8,8 @@ from pages.architecture import diagram, model_file
 from pages.architecture.table import example_size, published
 from pages.i18n import _
 from pages.ui import show, state
-from pages.ui.settings import controls, drafts, model_choice
+from pages.ui.address import view_link
+from pages.ui.settings import controls, drafts, model_choice, names_choice
 from pages.ui.settings.fields import settings_of
 from pages.ui.settings.model_choice import Chosen
 from pages.ui.typed import escape
@@ -61,11 +62,13 @@ def editor(chosen: Chosen) -> None:
 
 
 show.header("build")
-chosen, place, _choices = model_choice.line("build", is_edited=True)
+chosen, place, choices = model_choice.line("build", is_edited=True)
+with choices, view_link.warnings_in(place):
+    scheme = names_choice.choice()
 with place:
     facts(chosen)
 if chosen.name == model_choice.DRAFT:
     editor(chosen)
-diagram.view(chosen)
-model_file.structure(chosen)
-model_file.view(chosen)
+diagram.view(chosen, scheme)
+model_file.structure(chosen, scheme)
+model_file.view(chosen, scheme)

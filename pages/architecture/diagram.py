@@ -10,7 +10,9 @@ import streamlit as st
 from pages.components.diagram import diagram as component
 from pages.i18n import _, paragraph
 from pages.ui.navigation import page_table
+from pages.ui.settings import names_choice
 from pages.ui.settings.model_choice import Chosen
+from tfm_core.anatomy.names import Scheme
 from tfm_core.facts.compute import layers
 from tfm_core.inspect.diagram import graph as drawing
 from tfm_core.inspect.diagram.graph import DiagramColours
@@ -41,10 +43,10 @@ _UNFOLDED, _RANGE = "build-unfolded", "build-range"
 _FIRST = ("attention", "encoder.layers.0.self_attention", "decoder.layers.0.self_attention")
 
 
-def view(chosen: Chosen) -> None:
+def view(chosen: Chosen, scheme: Scheme) -> None:
     opened = _opened(chosen)
     # a fragment: a click on a block draws the block alone
-    st.fragment(_view)(chosen, opened)
+    st.fragment(_view)(chosen, opened, scheme)
 
 
 def _opened(chosen: Chosen) -> range:
@@ -72,7 +74,7 @@ def _opened(chosen: Chosen) -> range:
     return range(first - 1, last)
 
 
-def _view(chosen: Chosen, opened: range) -> None:
+def _view(chosen: Chosen, opened: range, scheme: Scheme) -> None:
     architecture = chosen.architecture
     looks: dict[str, dict[str, str]] = {
         theme: {**FILLS[theme], "ink": INKS[theme], "line": LINES[theme]} for theme in INKS
@@ -101,7 +103,7 @@ def _view(chosen: Chosen, opened: range) -> None:
         )
         st.caption(_words(chosen))
     with right:
-        _close_up(chosen, nodes[name])
+        _close_up(chosen, nodes[name], scheme)
 
 
 def _words(chosen: Chosen) -> str:
@@ -139,7 +141,7 @@ def _pick(nodes: Mapping[str, DiagramNode]) -> str:
     return str(name)
 
 
-def _close_up(chosen: Chosen, node: DiagramNode) -> None:
+def _close_up(chosen: Chosen, node: DiagramNode, scheme: Scheme) -> None:
     """Show a block's equations, parameters and code, and lead to its steps of the walk."""
     from tfm_core.inspect.diagram.graph import code_of
 
@@ -148,7 +150,7 @@ def _close_up(chosen: Chosen, node: DiagramNode) -> None:
         equation = by_module[name]
         st.markdown(f"**{_(equation.title)}** · {equation.source}")
         st.latex(equation.latex)
-    _parameters(chosen, node)
+    _parameters(chosen, node, scheme)
     _steps(chosen, node)
     st.header(_("Its code"), anchor=False)
     st.code(
@@ -156,17 +158,17 @@ def _close_up(chosen: Chosen, node: DiagramNode) -> None:
     )
 
 
-def _parameters(chosen: Chosen, node: DiagramNode) -> None:
+def _parameters(chosen: Chosen, node: DiagramNode, scheme: Scheme) -> None:
     from tfm_core.inspect.diagram.graph import parameters_of
 
-    rows = parameters_of(node, chosen.model, chosen.shape)
+    rows = parameters_of(node, chosen.model, chosen.shape, scheme)
     if not rows:
         st.markdown(_("**No parameters** of its own."))
         return
     total = sum(row.n_parameters for row in rows)
     lines = [_("**{n} parameters**", n=f"{total:,}")]
     if node.n_blocks > 1:
-        each = sum(row.n_parameters for row in rows if "–" in row.module) // node.n_blocks
+        each = sum(row.n_parameters for row in rows if row.repeats > 1) // node.n_blocks
         lines = [
             _(
                 "**{n} parameters** in all {blocks} blocks, {each} in each",
@@ -176,7 +178,8 @@ def _parameters(chosen: Chosen, node: DiagramNode) -> None:
             )
         ]
     for row in rows[:MAX_ROWS]:
-        line = f"- `{row.module or 'cls'}`: {row.formula} = **{row.n_parameters:,}**"
+        name = f"`{row.module}`" if row.module else f"`{row.here}` ({_(names_choice.NO_NAME)})"
+        line = f"- {name}: {row.formula} = **{row.n_parameters:,}**"
         tied = _(" (tied to `{name}`)", name=row.tied_to) if row.tied_to else ""
         lines.append(line + tied)
     if len(rows) > MAX_ROWS:

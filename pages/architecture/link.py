@@ -6,11 +6,14 @@ from dataclasses import dataclass
 
 from pages.ui.address import view_link
 from pages.ui.settings.model_choice import VERSUS, SizedModelView
+from pages.ui.settings.names_choice import NAMES
 
 
 @dataclass(frozen=True, slots=True)
 class BuildView(SizedModelView):
     """What the page Build shows."""
+
+    names: str = view_link.linked(NAMES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +21,4 @@ class ParametersView(SizedModelView):
     """What the page Parameters shows."""
 
     versus: str = view_link.linked(VERSUS)
+    names: str = view_link.linked(NAMES)

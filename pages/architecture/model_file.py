@@ -9,7 +9,10 @@ import streamlit as st
 
 from pages.i18n import _, paragraph
 from pages.ui import show
+from pages.ui.settings import names_choice
 from pages.ui.settings.model_choice import Chosen
+from tfm_core.anatomy.names import Scheme
+from tfm_core.facts.parameter_table import named_parameters
 from tfm_core.inspect.attention.trained import no_checkpoint
 from tfm_core.inspect.source.carried import Carried, carried, command
 from tfm_core.inspect.source.file import FORMS, AttentionForm, printed, source_code
@@ -19,7 +22,7 @@ from tfm_core.runs.run import Run
 _FORM = "build-attention-form"
 
 
-def structure(chosen: Chosen) -> None:
+def structure(chosen: Chosen, scheme: Scheme) -> None:
     """Show what ``print(model)`` says, when it is asked for."""
     opened = st.expander(
         _("Printed structure: `print(model)`"),
@@ -28,19 +31,25 @@ def structure(chosen: Chosen) -> None:
         on_change="rerun",
     )
     if opened.open:
-        text = printed(chosen.model, chosen.shape)
+        if scheme in ("hugging-face", "transformer-lens"):
+            opened.code(named_parameters(chosen.model, chosen.shape, scheme), language=None)
+            opened.caption(paragraph("architecture/names-of-tensors"))
+            return
+        text = printed(chosen.model, chosen.shape, scheme)
         opened.code(text, language=None, height=420)
         many = re.search(r"\(0-(\d+)\): (\d+) x", text)
         if many is not None:
             opened.caption(_("`{folded}`: {n} equal modules.", folded=many[0], n=many[2]))
 
 
-def view(chosen: Chosen) -> None:
+def view(chosen: Chosen, scheme: Scheme) -> None:
     st.header(_("Code"), anchor=False)
     data = None if chosen.run is None else _carried_by(chosen.run)
     form = _form(chosen)
-    text = source_code(chosen.model, chosen.shape, form=form, data=data)
+    text = source_code(chosen.model, chosen.shape, form=form, data=data, scheme=scheme)
     st.markdown(_words(chosen, data, len(text.splitlines())))
+    if scheme in ("hugging-face", "transformer-lens"):
+        st.caption(paragraph("architecture/names-in-file", scheme=names_choice.label(scheme)))
     with st.container(horizontal=True):
         st.download_button(
             _("Download model.py"),

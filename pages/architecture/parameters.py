@@ -7,11 +7,12 @@ from pages.architecture import costs, table
 from pages.i18n import _
 from pages.ui import show
 from pages.ui.address import view_link
-from pages.ui.settings import model_choice
+from pages.ui.settings import model_choice, names_choice
 
 show.header("parameters")
 chosen, place, choices = model_choice.line("parameters")
 with choices, view_link.warnings_in(place):
+    scheme = names_choice.choice()
     other = model_choice.compared()
 with place:
     table.metrics(chosen)
@@ -24,7 +25,7 @@ counts, compute, weights, activation = st.tabs(  # only what is open is computed
 )
 if counts.open:
     with counts:
-        table.table(chosen)
+        table.table(chosen, scheme)
 if compute.open:
     with compute:
         costs.page(chosen)

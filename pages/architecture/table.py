@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 import streamlit as st
 
@@ -10,8 +12,10 @@ from pages.ui import show, state
 from pages.ui.accounts import visitors
 from pages.ui.navigation import page_table
 from pages.ui.runs import shown_run
+from pages.ui.settings import names_choice
 from pages.ui.settings.model_choice import Chosen
 from pages.ui.typed import escape
+from tfm_core.anatomy.names import Scheme
 from tfm_core.config.shape import CaptionShape, ImageShape
 from tfm_core.facts.architectures import Architecture
 from tfm_core.facts.compute import macs
@@ -81,8 +85,8 @@ def example_size(chosen: Chosen) -> str:
     )
 
 
-def table(chosen: Chosen) -> None:
-    parameters = parameter_table(chosen.model, chosen.shape)
+def table(chosen: Chosen, scheme: Scheme) -> None:
+    parameters = parameter_table(chosen.model, chosen.shape, scheme)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         words = st.text_input(
             _("Search"),
@@ -95,7 +99,12 @@ def table(chosen: Chosen) -> None:
             _("Fold equal blocks"), value=True, key="parameters-fold", persist_state="session"
         )
     rows = parameters.folded if is_folded else parameters.rows
-    matching = [row for row in rows if words.strip().lower() in f"{row.module} {row.kind}".lower()]
+    _unnamed(rows, scheme)
+    matching = [
+        row
+        for row in rows
+        if words.strip().lower() in f"{row.module} {row.here} {row.kind}".lower()
+    ]
     if not matching:
         st.caption(_("No module has “{words}” in its name.", words=words.strip()[:40]))
         return
@@ -103,12 +112,17 @@ def table(chosen: Chosen) -> None:
     order = ["parameters", "share", "module", "formula", "shape"]  # a phone shows the first three
     if not frame["trainable"].all():
         order.insert(3, "trainable")
+    if scheme != "ours":
+        order.insert(3, "here")
     st.dataframe(
         frame,
         hide_index=True,
         column_order=order,
         column_config={
-            "module": st.column_config.TextColumn(_("Module"), width=338),
+            "module": st.column_config.TextColumn(
+                _("Module") if scheme == "ours" else names_choice.label(scheme), width=338
+            ),
+            "here": st.column_config.TextColumn(_("Here"), width=338),
             "shape": st.column_config.TextColumn(_("Shape"), width=198),
             "parameters": st.column_config.NumberColumn(
                 _("Parameters"), format="localized", width=100
@@ -143,10 +157,21 @@ def table(chosen: Chosen) -> None:
     )
 
 
+def _unnamed(rows: Sequence[ParameterRow], scheme: Scheme) -> None:
+    """Say how many modules a scheme has no name for."""
+    n = sum(not row.module for row in rows)
+    if not n:
+        return
+    kind = "names-no-family" if n == len(rows) else "names-missing"
+    values = {"scheme": names_choice.label(scheme)} | ({} if n == len(rows) else {"n": n})
+    st.caption(paragraph(f"architecture/{kind}", **values))
+
+
 def _frame(rows: list[ParameterRow]) -> pd.DataFrame:
     return pd.DataFrame(
         {
-            "module": [row.module or "cls" for row in rows],
+            "module": [row.module or _(names_choice.NO_NAME) for row in rows],
+            "here": [row.here for row in rows],
             "kind": [row.kind for row in rows],
             "shape": [row.shape for row in rows],
             "parameters": [row.n_parameters for row in rows],

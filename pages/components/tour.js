@@ -179,6 +179,7 @@ function outline(state) {
 // Every ring stands where its element is now.
 function place(state) {
   state.request = null;
+  measure(state);
   const isDrawn = state.rings.map((one) => {
     if (!one.node?.isConnected) one.node = found(one.selector);
     const box = one.node?.getBoundingClientRect();
@@ -204,12 +205,15 @@ function bring(state, node) {
   node.scrollIntoView({ block: isSmall ? "center" : "start", inline: "nearest", behavior: "auto" });
 }
 
+// The page ends above the bar, and what gets the focus is scrolled there.
 function measure(state) {
-  const height = Math.ceil(state.bar.getBoundingClientRect().height);
-  if (height === state.height) return;
-  state.height = height;
-  document.documentElement.style.setProperty("--tour-height", `${height}px`);
-  state.isTouched = false;
+  const { top, bottom } = besides(state.bar);
+  const room = { above: Math.ceil(top), height: Math.ceil(window.innerHeight - bottom) };
+  if (room.height !== state.room?.height) state.isTouched = false; // it may cover what it spoke of
+  if (room.height === state.room?.height && room.above === state.room.above) return;
+  state.room = room;
+  document.documentElement.style.setProperty("--tour-top", `${room.above}px`);
+  document.documentElement.style.setProperty("--tour-height", `${room.height}px`);
   state.ask();
 }
 
@@ -231,9 +235,9 @@ function watch(state) {
     sizes.disconnect();
     clearInterval(looking);
     cancelAnimationFrame(state.request);
-    state.unwatch = null;
+    state.unwatch = state.room = null;
     delete document.documentElement.dataset.tour;
-    document.documentElement.style.removeProperty("--tour-height");
+    ["--tour-top", "--tour-height"].forEach((name) => document.documentElement.style.removeProperty(name));
   };
 }
 
@@ -258,7 +262,6 @@ export default function ({ data: [data], parentElement, setTriggerValue }) {
   state.unwatch ??= watch(state);
   outline(state);
   if (!state.isOver) keep(TOUR, JSON.stringify([data.place, data.run]));
-  measure(state);
   if (before !== data.place) arrive(state);
   state.ask();
   return () => { if (state.call === call) state.unwatch?.(); };

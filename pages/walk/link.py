@@ -10,6 +10,7 @@ from pages.ui.address import parameters, view_link
 from pages.ui.address.parameters import Choice, Number, SavedStep, Text, Unfit, Written
 from pages.ui.model import walk_steps
 from pages.ui.settings.model_choice import SizedModelView
+from pages.ui.settings.names_choice import NAMES
 from tfm_core.config import ModelConfig
 
 MINE, BOOK = "mine", "book"
@@ -74,6 +75,7 @@ class WalkView(SizedModelView):
     text: str = view_link.linked(TEXT)
     digit: str = view_link.linked(DIGIT)
     out: tuple[str, ...] = view_link.linked(OUT)
+    names: str = view_link.linked(NAMES)
 
 
 _INTO = (

@@ -9,6 +9,7 @@ from pages.ui import show
 from pages.ui.address import view_link
 from pages.ui.fact_line import fact_line
 from pages.ui.model import walk_steps
+from pages.ui.settings import names_choice
 from pages.ui.state import body
 from pages.walk import link, picture, source, tensor
 
@@ -36,6 +37,8 @@ def _walk() -> None:
     with choices:
         example = tensor.example_picker(subject)
         layer = tensor.layer_picker(subject)
+        with view_link.warnings_in(above):
+            scheme = names_choice.choice()
     line.caption(" ".join((_(subject.note), tensor.example_name(subject, example))))
     with above:
         picture.whole_model(walked, chosen, example)
@@ -62,6 +65,7 @@ def _walk() -> None:
         with above:  # drawn last: a correct answer reveals the result above
             walk_steps.shapes(step, subject, example, is_revealed=is_revealed)
             walk_steps.explanation(step, subject, names, is_revealed=is_revealed)
+            walk_steps.named(step, subject, scheme, layer)
     with right:
         if is_revealed and step.name == "patches":
             picture.cut(subject, example)

@@ -191,6 +191,17 @@ def test_the_names_of_others_are_those_of_gpt2():
         assert one.transformer_lens, path
 
 
+def test_the_names_of_both_stacks_in_transformer_lens_are_those_of_t5s_blocks():
+    known = ARCHITECTURES["transformer-base"]
+    names = {part.path: part.names for part in anatomy(known.model, known.shape).modules}
+    lens = {path: one.transformer_lens for path, one in names.items()}
+    cross = lens["decoder.layers.2.cross_attention.in_projection"]
+    assert cross == tuple(f"decoder.2.cross_attn.W_{one}" for one in "QKV")
+    assert lens["decoder.layers.2.feed_forward_norm"] == ("decoder.2.ln3",)
+    assert lens["encoder.layers.2.feed_forward_norm"] == ("encoder.2.ln2",)
+    assert all(lens.values())
+
+
 TRANSFORMERS = {  # of the second block and around the blocks, as Transformers 4.57 names modules
     "bert-base": """
         embeddings.LayerNorm embeddings.position_embeddings embeddings.token_type_embeddings

@@ -5,20 +5,22 @@ import tracemalloc
 import pytest
 import torch
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.anatomy.configurations import models
+from tfm_core.anatomy.names import SCHEMES
 from tfm_core.data.shape import data_shape
 from tfm_core.facts.architectures import ARCHITECTURES
-from tfm_core.facts.parameter_table import parameter_table
+from tfm_core.facts.parameter_table import named_parameters, parameter_table
 from tfm_core.inspect.source.file import source_code
 from tfm_core.models.build import build_model, init_on_meta
 from tfm_core.presets import PRESETS
 
 
-@given(models())
+@given(models(), st.sampled_from(SCHEMES))
 @settings(max_examples=60, deadline=None)
-def test_rows_and_formulas_add_up_to_the_parameters_of_every_variant(chosen):
-    table = parameter_table(*chosen)
+def test_rows_and_formulas_add_up_to_the_parameters_of_every_variant(chosen, scheme):
+    table = parameter_table(*chosen, scheme)
     with init_on_meta():
         model = build_model(*chosen)
     assert table.total == sum(parameter.numel() for parameter in model.parameters())
@@ -87,3 +89,41 @@ def test_a_table_has_the_names_of_its_family_as_the_generated_file_has(name, fir
         theirs = names["Model"]().named_modules(remove_duplicate=False)
     own = [path for path, part in theirs if list(part.parameters(recurse=False))]
     assert sorted(own) == sorted(modules)
+
+
+def rows_of(name, scheme):
+    known = ARCHITECTURES[name]
+    return {row.module: row for row in parameter_table(known.model, known.shape, scheme).rows}
+
+
+def test_three_matrices_that_are_one_here_have_a_row_each_with_its_own_count():
+    rows = rows_of("text-korean", "notebook")
+    for letter in "QKV":
+        row = rows[f"encoder.layers.0.attn.W_{letter}"]
+        assert (row.n_parameters, row.shape) == (262_144, "weight 512 x 512")
+        assert row.here == "encoder.layers.0.self_attention.in_projection"
+    assert rows["decoder.layers.5.addnorm3.norm"].here == "decoder.layers.5.feed_forward_norm"
+    sliced = rows_of("text-vit", "notebook")
+    assert sliced["encoder.layers.1.attn.k_mappings"].n_parameters == 2 * (4 * 4 + 4)
+    assert rows_of("gpt2-small", "hugging-face")["transformer.h.0.attn.c_attn"].shape == (
+        "weight 768 x 2304, bias 2304"  # Conv1D has its inputs first
+    )
+
+
+def test_a_module_without_a_name_in_a_scheme_is_kept_and_has_none():
+    known = ARCHITECTURES["text-vit"]
+    table = parameter_table(known.model, known.shape, "transformer-lens")
+    assert {row.module for row in table.folded} == {""}
+    assert sum(row.n_parameters for row in table.folded) == table.total == 1_770
+    assert not named_parameters(known.model, known.shape, "transformer-lens")
+
+
+def test_shapes_in_transformer_lens_have_an_axis_of_heads():
+    rows = rows_of("gpt2-small", "transformer-lens")
+    assert rows["blocks.7.attn.W_V"].shape == "W_V 12 x 768 x 64, b_V 12 x 64"
+    assert rows["blocks.7.attn.W_O"].shape == "W_O 12 x 64 x 768, b_O 768"
+    assert rows["blocks.7.mlp.W_in"].shape == "W_in 768 x 3072, b_in 3072"
+    assert rows["unembed.W_U"].shape == "W_U 768 x 50257"
+    text = named_parameters(*(getattr(ARCHITECTURES["gpt2-small"], n) for n in ("model", "shape")),
+                            "transformer-lens")  # fmt: skip
+    assert "    attn\n      W_Q 12 x 768 x 64, b_Q 12 x 64\n" in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -203,3 +204,18 @@ def test_a_teachers_folder_adds_and_replaces_lessons_and_a_bad_file_spoils_no_ot
     assert catalogue.lesson("width").minutes == 13
     with pytest.raises(StudentError, match="no lesson “height”"):
         catalogue.lesson("height")
+
+
+def test_the_example_of_the_documentation_is_a_lesson_and_its_table_has_every_check(
+    tmp_path: Path,
+) -> None:
+    document = (Path(__file__).resolve().parents[2] / "docs/lessons.md").read_text(encoding="utf-8")
+    settings, words = (
+        re.search(rf"^```{kind}\n(.*?)^```", document, re.MULTILINE | re.DOTALL)
+        for kind in ("toml", "markdown")
+    )
+    assert settings is not None
+    assert words is not None
+    lesson = read(written(tmp_path, settings[1], words[1], "smallest-model"))
+    assert lesson.words().tasks["smallest"].solved
+    assert set(re.findall(r"^\| `(\w+)` \|", document, re.MULTILINE)) == {"check", *CHECKS}

@@ -91,7 +91,9 @@ def test_a_line_of_another_server_and_one_that_stands_twice_are_told_apart(
     lesson: Lesson, store: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine, theirs = line_of(lesson, store), line_of(lesson, store, BEN)
-    later = line_of(lesson, store)  # of Ann, at another time
+    attempts.record("width", ANN, "half", answer="7", verdict=Verdict(False, ""))
+    later = line_of(lesson, store)  # of Ann, who went on
+    assert later != mine
     assert standings(f"{mine}\n{theirs}\nwords\n{mine}") == ["good", "good", "duplicate"]
     assert standings(f"{mine}\n{later}") == ["good", "duplicate"]
     monkeypatch.setenv("TFM_LESSONS_KEY", "the key of another server")

@@ -1,21 +1,38 @@
 """What others call the parts: the study notebooks, Hugging Face's Transformers, TransformerLens.
 
 Transformers 4: ``GPT2LMHeadModel`` for decoder-only, ``BertModel`` for encoder-only,
-``BartForConditionalGeneration`` for encoder-decoder, ``ViTForImageClassification``, whose published
-weights have these names, though in Transformers 5 its blocks are ``vit.layers``.
-TransformerLens: ``HookedTransformer`` and ``HookedEncoder``. Several names stand where one tensor
-of ours is several of theirs, or where notebooks differ.
+``BartForConditionalGeneration`` for encoder-decoder (Marian's are the same),
+``ViTForImageClassification``, whose published weights have these names, though in Transformers 5
+its blocks are ``vit.layers``. TransformerLens: ``HookedTransformer``, ``HookedEncoder`` and
+``HookedEncoderDecoder``. Several names stand where one tensor of ours is several of theirs, or
+where notebooks differ.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal, get_args
 
 from tfm_core.anatomy.part import Names
 from tfm_core.anatomy.stacks import STACKS
+from tfm_core.config import ModelConfig, RecurrentConfig
+from tfm_core.sentences import N_
+from tfm_core.variants.forms import PROJECTIONS, RESIDUALS
+
+Scheme = Literal["ours", "notebook", "hugging-face", "transformer-lens"]
+SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
+SCHEME_LABELS: Mapping[Scheme, str] = {
+    "ours": N_("Ours"),
+    "notebook": N_("Notebook"),
+    "hugging-face": "Hugging Face",
+    "transformer-lens": "TransformerLens",
+}
 
 _NOTEBOOK: dict[str, tuple[str, ...]] = {  # by the end of a path
     "in_projection": ("W_Q", "W_K", "W_V"),
+    "in_projection of slices": ("q_mappings", "k_mappings", "v_mappings"),
     "out_projection": ("W_O", "fc_out"),
     "self_attention": ("attn", "mha", "msa"),
     "cross_attention": ("cross_attn", "encoder_attention"),
@@ -23,6 +40,7 @@ _NOTEBOOK: dict[str, tuple[str, ...]] = {  # by the end of a path
     "feed_forward.down": ("fc2", "linear_2"),
     "self_attention_norm": ("addnorm1", "norm1", "ln1"),
     "feed_forward_norm": ("addnorm2", "norm2", "ln2"),
+    "final_norm": ("ln_final",),
     "src_embedding.table": ("enc_embed", "word_embedding", "token_embedding"),
     "tgt_embedding.table": ("dec_embed", "word_embedding"),
     "src_positions": ("position_embedding", "pos_embedding"),
@@ -138,7 +156,31 @@ def _lens(stack: str) -> dict[str, tuple[str, ...]]:
     }  # fmt: skip
 
 
+def _lens_of_both() -> dict[str, tuple[str, ...]]:
+    """Return the names in ``HookedEncoderDecoder``, whose stacks are lists of T5's blocks."""
+    names: dict[str, tuple[str, ...]] = {}
+    for stack in ("encoder", "decoder"):
+        for path, theirs in _lens(stack).items():
+            names[path] = tuple(name.replace("blocks", stack) for name in theirs)
+        names[f"{stack}.final_norm"] = (f"{stack}_final_ln",)
+    for path, theirs in _lens("decoder").items():
+        if "self_attention" in path and not path.endswith("_norm"):
+            cross = path.replace("self_attention", "cross_attention")
+            names[cross] = tuple(
+                name.replace("blocks", "decoder").replace("attn", "cross_attn") for name in theirs
+            )
+    names["decoder.layers.{i}.cross_attention_norm"] = ("decoder.{i}.ln2",)
+    names["decoder.layers.{i}.feed_forward_norm"] = ("decoder.{i}.ln3",)
+    return names
+
+
 _TRANSFORMER_LENS: dict[str, dict[str, tuple[str, ...]]] = {
+    "encoder-decoder": {
+        **_lens_of_both(),
+        "src_embedding.table": ("embed.W_E",),
+        "tgt_embedding.table": ("embed.W_E",),
+        "output": ("unembed.W_U",),
+    },
     "decoder-only": {
         **_lens("decoder"),
         "decoder.final_norm": ("ln_final",),
@@ -180,3 +222,61 @@ def names_of(family: str, path: str) -> Names:
 
 def _placed(names: tuple[str, ...], layer: str) -> tuple[str, ...]:
     return tuple(name.replace("{i}", layer) for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """How a page names the modules of one model.
+
+    norms: what a notebook's block does with its norms: "sum" normalises each sum, in ``addnorm1``,
+    "first" what a sublayer reads, in ``norm1``; "" stands for what no notebook has. is_sliced:
+    whether each head maps only its slice, which only a notebook's do.
+    """
+
+    family: str
+    scheme: Scheme = "ours"
+    norms: Literal["sum", "first", ""] = ""
+    is_sliced: bool = False
+
+    def of(self, path: str, ours: str) -> tuple[str, ...]:
+        """Return the names of a module; several where it is several of theirs, or none.
+
+        path: in the engine, or a word that ``names_of`` knows. ours: its name in its family.
+        """
+        if self.scheme == "ours":
+            return (ours,)
+        names = names_of(self.family, path)
+        if self.is_sliced and path.endswith("in_projection"):
+            names = Names(notebook=_NOTEBOOK["in_projection of slices"])
+        if self.scheme == "hugging-face":
+            return names.hugging_face
+        if self.scheme == "transformer-lens":
+            return names.transformer_lens
+        return self._in_notebook(path, ours, names.notebook)
+
+    def _in_notebook(self, path: str, ours: str, last: tuple[str, ...]) -> tuple[str, ...]:
+        """Return whole paths: notebooks name parts, and what they leave out keeps our name."""
+        before, _dot, _last = ours.rpartition(".")
+        is_block_norm = path.endswith("_norm") and ".layers." in path
+        if not last or (is_block_norm and not self.norms):
+            return ()
+        if is_block_norm:
+            last = (last[1] if self.norms == "first" else f"{last[0]}.norm",)
+        elif path.endswith("embedding.table"):  # a notebook's table is the embedding itself
+            last = (before if before in last else last[0],)
+            before = ""
+        elif not path.endswith("in_projection"):
+            last = last[:1]
+        for part, theirs in _NOTEBOOK.items():
+            before = ".".join(theirs[0] if one == part else one for one in before.split("."))
+        return tuple(f"{before}.{name}" if before else name for name in last)
+
+
+def naming_of(config: ModelConfig, scheme: Scheme) -> Naming:
+    """Return how the modules of a model are named."""
+    if isinstance(config, RecurrentConfig):
+        return Naming(config.family, scheme)
+    is_usual = config.has_residuals and not RESIDUALS[config.residual].normed
+    norms: Literal["sum", "first", ""] = "first" if config.norm_first else "sum" if is_usual else ""
+    norms = norms if config.has_norms and not config.shared_norm else ""
+    return Naming(config.family, scheme, norms, PROJECTIONS[config.projections].is_sliced)

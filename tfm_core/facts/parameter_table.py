@@ -10,8 +10,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import takewhile
 
 from tfm_core.anatomy import Parameter, Part, anatomy
+from tfm_core.anatomy.names import Naming, Scheme, naming_of
 from tfm_core.config import ModelConfig
 from tfm_core.config.shape import Shape
 from tfm_core.sentences import N_
@@ -23,11 +25,14 @@ _LAYER = re.compile(r"^(.*\.layers)\.(\d+)(?:\.|$)")
 class ParameterRow:
     """One module with parameters of its own, or (folded) that module in each of ``repeats`` blocks.
 
-    shape: of each parameter; formula: how the count comes about, with numbers; share: of all
-    parameters of the model; tied_to: the parameter whose weight is used here too, else "".
+    module: its name in the table's scheme, "" where that has none; here: ours. shape: of each
+    parameter; formula: how the count comes about, with numbers; share: of all parameters of the
+    model; tied_to: the parameter whose weight is used here too, else "". path: in the engine;
+    matrix: which of several matrices that others keep apart, from 0.
     """
 
     module: str
+    here: str
     kind: str
     shape: str
     n_parameters: int
@@ -36,6 +41,8 @@ class ParameterRow:
     is_trainable: bool = True
     tied_to: str = ""
     repeats: int = 1
+    path: str = ""
+    matrix: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +51,16 @@ class ParameterTable:
 
     rows: tuple[ParameterRow, ...]
     total: int
+    naming: Naming
 
     @property
     def folded(self) -> tuple[ParameterRow, ...]:
         """The rows with the equal blocks of a stack in one."""
-        return _fold(self.rows)
+        return tuple(self._named(row) for row in _fold(self.rows))
+
+    def _named(self, row: ParameterRow) -> ParameterRow:
+        names = self.naming.of(row.path, row.here)
+        return replace(row, module=names[row.matrix] if names else "")
 
 
 _PARTS = (  # what a module's name says -> what it is part of, in words
@@ -70,29 +82,91 @@ def most_in(rows: Sequence[ParameterRow]) -> str:
     """Say which part of a model holds the most parameters, with its share."""
     sums: dict[str, float] = {}
     for row in rows:
-        part = next((words for name, words in _PARTS if name in row.module), N_("the rest"))
+        part = next((words for name, words in _PARTS if name in row.here), N_("the rest"))
         sums[part] = sums.get(part, 0.0) + row.share
     most = max(sums, key=sums.__getitem__)
     return N_("Largest part: {part}, {share:.0%}.", part=most, share=sums[most])
 
 
 @lru_cache(maxsize=64)
-def parameter_table(config: ModelConfig, shape: Shape) -> ParameterTable:
-    """Return the table of a model, with its family's names, in the order of a state dict.
+def parameter_table(config: ModelConfig, shape: Shape, scheme: Scheme = "ours") -> ParameterTable:
+    """Return the table of a model, in the order of a state dict.
 
-    Raises ValueError where config and shape do not fit.
+    scheme: whose names it has; ours are those of the model's family. Raises ValueError where config
+    and shape do not fit.
     """
     found = anatomy(config, shape)
     total = sum(parameter.size for parameter in found.parameters)
+    naming = naming_of(config, scheme)
     rows = []
     for part in found.modules:
-        module = own_name(part.path, found.own_names)
-        if module is not None:  # a table that stands under two names is said once
-            rows.append(_row(module, part, total, found.own_names))
-    return ParameterTable(tuple(rows), total)
+        here = own_name(part.path, found.own_names)
+        if here is not None:  # a table that stands under two names is said once
+            row = _row(here or "cls", part, total, found.own_names)
+            rows += _apart(row, part, naming, found.sizes)
+    return ParameterTable(tuple(rows), total, naming)
 
 
-def _row(module: str, part: Part, total: int, names: Names) -> ParameterRow:
+def _apart(row: ParameterRow, part: Part, naming: Naming, sizes: Sizes) -> list[ParameterRow]:
+    """Return the row under its names: one each for matrices that are one here."""
+    theirs = naming.of(row.path, row.here)
+    if not theirs:
+        return [replace(row, module="")]
+    n = len(theirs)
+    formula = row.formula
+    if n > 1:
+        formula = formula.removeprefix(f"{n} x ")
+        formula = formula.strip("()") if formula.startswith("(") else formula
+    each = [replace(one, shape=(one.shape[0] // n, *one.shape[1:])) for one in part.parameters]
+    return [
+        replace(
+            row,
+            module=name,
+            shape=_shape(each, naming, name, sizes),
+            n_parameters=row.n_parameters // n,
+            formula=formula,
+            share=row.share / n,
+            matrix=matrix,
+        )
+        for matrix, name in enumerate(theirs)
+    ]
+
+
+Sizes = Mapping[str, int]
+
+
+def _shape(parameters: Sequence[Parameter], naming: Naming, module: str, sizes: Sizes) -> str:
+    """Return the parameters of a module with their shapes, as the scheme holds them."""
+    named = [(one.name.rpartition(".")[2], one.shape) for one in parameters]
+    if naming.scheme == "hugging-face" and naming.family == "decoder-only" and ".h." in module:
+        named = [(name, shape[::-1]) for name, shape in named]  # Conv1D: inputs first
+    if naming.scheme == "hugging-face" and naming.family != "vit":
+        named = [(name.replace("table", "weight"), shape) for name, shape in named]
+    if naming.scheme == "transformer-lens":
+        last = module.rpartition(".")[2]
+        named = [_in_lens(last, name, shape, sizes) for name, shape in named]
+    return ", ".join(f"{name} {times(shape)}" for name, shape in named)
+
+
+def _in_lens(
+    last: str, name: str, shape: tuple[int, ...], sizes: Sizes
+) -> tuple[str, tuple[int, ...]]:
+    """Return a parameter of a module in TransformerLens: heads are an axis, inputs come first."""
+    is_bias, letter = len(shape) == 1, last.removeprefix("W_")
+    if letter == last:  # a norm
+        return name[0], shape
+    heads = (sizes["n_heads"], sizes["d_head"])
+    if letter in "QKV":
+        return (f"b_{letter}", heads) if is_bias else (last, (heads[0], shape[1], heads[1]))
+    if is_bias:
+        return f"b_{letter}", shape
+    if letter == "O":
+        return last, (*heads, shape[0])
+    is_table = letter in ("E", "pos", "token_type")
+    return last, shape if is_table else shape[::-1]
+
+
+def _row(here: str, part: Part, total: int, names: Names) -> ParameterRow:
     counted = [one for one in part.parameters if not one.tied_to]
     tied_to = next((one.tied_to for one in reversed(part.parameters) if one.tied_to), "")
     formula = _formula(part, counted)
@@ -101,7 +175,9 @@ def _row(module: str, part: Part, total: int, names: Names) -> ParameterRow:
     n = sum(one.size for one in counted)
     named = ((one.name.rpartition(".")[2], one) for one in part.parameters)
     return ParameterRow(
-        module=module,
+        module=here,
+        here=here,
+        path=part.path or "cls",
         kind=part.layer,
         shape=", ".join(f"{name} {times(one.shape)}" for name, one in named),
         n_parameters=n,
@@ -132,12 +208,12 @@ def _formula(part: Part, counted: Sequence[Parameter]) -> str:
 def _fold(rows: Sequence[ParameterRow]) -> tuple[ParameterRow, ...]:
     n_layers: dict[str, int] = {}
     for row in rows:
-        match = _LAYER.match(row.module)
+        match = _LAYER.match(row.path)
         if match:
             n_layers[match[1]] = max(n_layers.get(match[1], 0), int(match[2]) + 1)
     folded = []
     for row in rows:
-        match = _LAYER.match(row.module)
+        match = _LAYER.match(row.path)
         if match is None:
             folded.append(row)
         elif match[2] == "0":
@@ -149,15 +225,39 @@ def _merged(row: ParameterRow, stack: str, n: int) -> ParameterRow:
     """Return one row for the same module of ``n`` equal blocks."""
     if n == 1:
         return row
-    rest = row.module.removeprefix(f"{stack}.0")
+    path, here = (
+        f"{stack}.0–{n - 1}{one.removeprefix(f'{stack}.0')}" for one in (row.path, row.here)
+    )
     return replace(
         row,
-        module=f"{stack}.0–{n - 1}{rest}",
+        path=path,
+        here=here,
         n_parameters=n * row.n_parameters,
         formula=f"{n} x ({row.formula})",
         share=n * row.share,
         repeats=n,
     )
+
+
+def named_parameters(config: ModelConfig, shape: Shape, scheme: Scheme) -> str:
+    """Return the modules under the names of a scheme, one inside the other, with their shapes."""
+    rows = [row for row in parameter_table(config, shape, scheme).folded if row.module]
+    tops = list(dict.fromkeys(_top(row) for row in rows))
+    lines: list[str] = []
+    before: list[str] = []
+    for row in sorted(rows, key=lambda row: tops.index(_top(row))):
+        *path, last = row.module.split(".")
+        pairs = zip(path, before, strict=False)
+        n = len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
+        lines += [f"{'  ' * depth}{path[depth]}" for depth in range(n, len(path))]
+        said = row.shape if row.shape.startswith(f"{last} ") else f"{last}: {row.shape}"
+        lines.append(f"{'  ' * len(path)}{said}{' (tied)' if row.tied_to else ''}")
+        before = path
+    return "\n".join(lines)
+
+
+def _top(row: ParameterRow) -> str:
+    return row.module.partition(".")[0]
 
 
 Names = Mapping[str, str | None]

@@ -103,11 +103,9 @@ def server_mark(key: bytes) -> str:
     return hashlib.sha256(b"lessons " + key).hexdigest()[:8]
 
 
-def line(
-    lesson: Lesson, attempt: Attempt, *, store: RunStore, key: bytes, at: datetime | None = None
-) -> str:
-    """Return the signed line of a participant's attempt at a lesson."""
-    now = datetime.now(UTC) if at is None else at
+def line(lesson: Lesson, attempt: Attempt, *, store: RunStore, key: bytes) -> str:
+    """Return the signed line of a participant's attempt at a lesson; the same as long as it is."""
+    times = [answer.at for answer in attempt.answers.values()]
     answers = {
         task.id: {
             "right": answer.is_right,
@@ -127,7 +125,7 @@ def line(
         "version": lesson.fingerprint,
         "participant": attempt.browser[:_PARTICIPANT],
         "name": attempt.name,
-        "at": now.isoformat(timespec="seconds"),
+        "at": max(times) if times else datetime.now(UTC).isoformat(timespec="seconds"),
         "tasks": len(lesson.tasks),
         "answers": answers,
     }

@@ -60,7 +60,7 @@ iframe { border: 0; width: 100%; height: 100%; display: block }
 </style>
 </head>
 <body>
-<iframe id="lesson" title=$name allow="clipboard-write"></iframe>
+<iframe id="lesson" title=$name allow="clipboard-write; local-network-access"></iframe>
 <script>
 "use strict";
 const LESSON = $lesson, ADDRESS = $address, ORIGIN = $origin, TYPE = $type;

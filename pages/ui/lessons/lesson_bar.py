@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import state
-from pages.ui.lessons import open_lesson, task_view
+from pages.ui.lessons import open_lesson, score_report, task_view
 from pages.ui.navigation import page_table
 from pages.ui.typed import escape
 
@@ -31,7 +31,7 @@ def bar() -> None:
             at = lesson.tasks.index(opened[0])
             label = _("Task {at} of {n}", at=at + 1, n=n)
             with st.popover(label, icon=":material/assignment:", key=f"lesson-bar-task-{at}"):
-                task_view.task(lesson, opened[0], place="bar")
+                task_view.task(lesson, opened[0], place=task_view.BAR)
         else:
             st.markdown(f":green[:material/check_circle: {_('All tasks solved')}]", width="content")
         st.button(
@@ -41,3 +41,4 @@ def bar() -> None:
             key="lesson-leave",
             on_click=open_lesson.leave,
         )
+    score_report.report(lesson, attempt)

@@ -18,6 +18,8 @@ from tfm_core.lessons.words import TaskWords
 MAX_RADIO = 6
 """Options of a choice that stand below each other; more are a list that opens."""
 _ANSWER_WIDTH = 260  # pixels
+BAR = "bar"
+"""The place of a task in the bar of other pages."""
 _MESSAGES = "lesson-messages"  # (lesson, task) -> (whether right, sentence)
 
 
@@ -32,11 +34,11 @@ def task(lesson: Lesson, one: Task, *, place: str) -> None:
         _form(lesson, one, words, place)
     message = _messages().get((lesson.id, one.id))
     if is_solved:
-        said = "" if message is None else message[1]
+        said = "" if message is None else escape(message[1])
         parts = [said, words.solved]
         st.success("\n\n".join(filter(None, parts)) or _("Solved."), icon=":material/check_circle:")
     elif message is not None:
-        st.warning(message[1], icon=":material/help:")
+        st.warning(escape(message[1]), icon=":material/help:")
 
 
 def page_link(one: Task, *, place: str) -> None:
@@ -71,7 +73,10 @@ def _form(lesson: Lesson, one: Task, words: TaskWords, place: str) -> None:
         pressed = st.form_submit_button(label, type="primary", icon=":material/done:")
     if pressed:
         with st.spinner(_("Checking …"), show_time=False):
-            _judge(lesson, one, given)
+            is_right = _judge(lesson, one, given)
+        if is_right and place == BAR:  # which goes on to the next task
+            said = _messages()[lesson.id, one.id][1] or words.solved
+            state.notify(_("Solved: {title}. {why}", title=words.title, why=said))
         st.rerun()
 
 
@@ -107,8 +112,11 @@ def _answer(lesson: Lesson, one: Task, words: TaskWords, key: str) -> object:
     return None
 
 
-def _judge(lesson: Lesson, one: Task, given: object) -> None:
-    """Check an answer, keep it, and note what to say; one that can't be judged yet is not kept."""
+def _judge(lesson: Lesson, one: Task, given: object) -> bool:
+    """Check an answer, keep it, note what to say, and return whether it is right.
+
+    One that can't be judged yet is not kept.
+    """
     work = open_lesson.work(lesson, one)
     shown = open_lesson.words(lesson).tasks[one.id]
     try:
@@ -116,12 +124,13 @@ def _judge(lesson: Lesson, one: Task, given: object) -> None:
         verdict = one.judge(answer, work)
         open_lesson.record(lesson, one, answer, verdict)
     except (ValueError, OSError) as error:
-        _messages()[lesson.id, one.id] = False, escape(_(error))
-        return
-    sentence = escape(_(verdict.sentence)) if verdict.sentence else ""
+        _messages()[lesson.id, one.id] = False, _(error)
+        return False
+    sentence = _(verdict.sentence)
     if not verdict.is_right:
         sentence = _("Not yet. {why}", why=sentence) if sentence else _("Not yet. Try again.")
     _messages()[lesson.id, one.id] = verdict.is_right, sentence
+    return verdict.is_right
 
 
 def _in_english(given: object, shown: TaskWords, words: TaskWords) -> object:
@@ -130,6 +139,11 @@ def _in_english(given: object, shown: TaskWords, words: TaskWords) -> object:
     if shown is words or given not in texts or len(texts) != len(words.options):
         return given
     return words.options[texts.index(str(given))].text
+
+
+def has_message(lesson: Lesson, one: Task) -> bool:
+    """Return whether a check said something of a task in this session."""
+    return (lesson.id, one.id) in _messages()
 
 
 def _messages() -> dict[tuple[str, str], tuple[bool, str]]:

@@ -12,10 +12,12 @@ from pages.i18n import _
 from pages.ui.address import view_link
 from pages.ui.address.parameters import Choice, Unfit, one_of, whole
 from pages.ui.model import question
+from pages.ui.settings import names_choice
 from pages.ui.typed import escape
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
+    from tfm_core.anatomy.names import Scheme
     from tfm_core.inspect.walk.forward import Subject
     from tfm_core.inspect.walk.steps import StepTensor, WalkStep
 
@@ -192,6 +194,19 @@ def explanation(
     hidden = () if is_revealed else step.question.topics
     topics = [topic for topic in step.topics if topic not in hidden]
     st.markdown(" ".join(_(topic_text(topic), **values) for topic in topics))
+
+
+def named(step: WalkStep, subject: Subject, scheme: Scheme, layer: int) -> None:
+    """Show what others call the step's modules, tensors and sizes."""
+    from tfm_core.inspect.walk.names import called
+
+    if scheme == "ours":
+        return
+    found = called(step, subject.config, subject.shape, scheme, layer)
+    lines = [
+        f"- `{one.ours}`: {', '.join(f'`{name}`' for name in one.theirs)}" for one in found
+    ] or [_("It has no name for what is here.")]
+    st.markdown("\n".join([f"**{names_choice.label(scheme)}**", "", *lines]))
 
 
 class _StepNumbers(list[str]):

@@ -188,3 +188,14 @@ def after(name: str) -> PageFacts | None:
     names = [page.name for page in WAY]
     following = names.index(name) + 1 if name in names else len(names)
     return WAY[following] if following < len(names) else None
+
+
+def place_in_bar(page: PageFacts) -> int:
+    """Return where the bar shows a page's section, from 0."""
+    entries = [
+        entry
+        for section, title in SECTIONS.items()
+        for entry in ([section] if title else [one.name for one in PAGES.values()
+                                               if one.section == section])
+    ]  # fmt: skip
+    return entries.index(page.section if SECTIONS[page.section] else page.name)

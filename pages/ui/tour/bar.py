@@ -9,7 +9,7 @@ from typing import NoReturn
 import streamlit as st
 
 from pages.components.tour import TourBar, TourButton, TourQuestion, tour_bar
-from pages.i18n import _, paragraph
+from pages.i18n import N_, _, paragraph
 from pages.ui import state
 from pages.ui.accounts import visitors
 from pages.ui.navigation import page_table
@@ -24,6 +24,7 @@ from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 
 _TICK = 1.0  # seconds between looks at what a stop waits for
+_NO_RUN = N_("The tour needs a run that this server does not have.")
 _OTHER = {"translate": "digit"}  # tour -> the one that is offered at its end
 
 
@@ -36,7 +37,7 @@ def bar() -> None:
         run = session.run_of(place)
         if run is None:
             session.leave()
-            state.notify(_("The tour needs a run that this server does not have."))
+            state.notify(_(_NO_RUN))
             return
         started = session.started_meanwhile(place)
         if started is not None and started.id != run.id:
@@ -45,15 +46,20 @@ def bar() -> None:
         st.fragment(_bar, run_every=_TICK if waits else None)(place, run)
 
 
-def resume(text: str, run_id: str) -> None:
-    """Go on with the tour that a browser has left; with the recorded run where its own is gone."""
-    place = session.parsed(text)
-    if place is None:
-        return
-    session.go_to(place, run_id)
+def begin(place: Place, run_id: str | None = None) -> None:
+    """Open a stop, over a run if the tour can lead over it, else over the recorded one."""
+    session.choose_run(place, run_id)
     run = session.run_of(place)
     if run is not None:
         _open(place, run)
+    state.notify(_(_NO_RUN))
+
+
+def resume(text: str, run_id: str) -> None:
+    """Go on with the tour that a browser has left."""
+    place = session.parsed(text)
+    if place is not None:
+        begin(place, run_id)
 
 
 def _bar(place: Place, run: Run) -> None:
@@ -206,7 +212,7 @@ def _act(pressed: str, place: Place, run: Run) -> None:
         case "train":
             _train(place)
         case "other":
-            _begin(Place(_OTHER[place.tour], 1))
+            begin(Place(_OTHER[place.tour], 1))
         case _:
             session.leave()
             st.rerun()
@@ -222,12 +228,6 @@ def _train(place: Place) -> None:
         session.note(_(error))
         st.rerun()
     _open(place.moved(1), run)
-
-
-def _begin(place: Place) -> None:
-    run = session.run_of(place)
-    if run is not None:
-        _open(place, run)
 
 
 def _open(place: Place, run: Run) -> NoReturn:

@@ -6,32 +6,23 @@ import streamlit as st
 
 from pages.components import tour as component
 from pages.i18n import _
-from pages.ui.navigation import page_table
 from pages.ui.tour import bar, session
-from pages.ui.tour.session import TOUR, Place
+from pages.ui.tour.session import Place
 from pages.ui.tour.stops import TOURS
 
 
 def start(name: str, label: str) -> None:
-    """Draw a link to the first stop of a tour."""
-    st.page_link(
-        page_table.path_of(TOURS[name].stops[0].page),
-        label=label,
-        icon=":material/tour:",
-        query_params={TOUR.query: Place(name, 1).text},
-        width="content",
-    )
+    """Draw a button that opens the first stop of a tour.
+
+    A link from Home to Home would not change the browser's address.
+    """
+    if st.button(label, icon=":material/tour:", type="tertiary", key=f"tour-{name}"):
+        bar.begin(Place(name, 1))
 
 
 def resume() -> None:
     """Draw a button that goes on with the tour that this browser has left, if any."""
-    labels = {
-        tour.name: (
-            _("Resume “{title}” ({n} of {count})", title=_(tour.title), n="{n}", count="{count}"),
-            len(tour.stops),
-        )
-        for tour in TOURS.values()
-    }
-    left = component.resume(labels, is_shown=session.current() is None, key="tour-resume")
+    tours = {tour.name: (_(tour.title), len(tour.stops)) for tour in TOURS.values()}
+    left = component.resume(tours, is_shown=session.current() is None, key="tour-resume")
     if left is not None:
         bar.resume(*left)

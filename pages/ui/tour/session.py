@@ -92,7 +92,7 @@ def follow_link() -> Place | None:
         if problem:
             state.notify(problem)
         st.session_state[TOUR.key] = place
-        st.session_state[_RUN] = _fitting(place, state.linked_run_id())
+        choose_run(place, state.linked_run_id())
     view_link.say(TOUR, place)
     return place
 
@@ -120,12 +120,11 @@ def run_of(place: Place) -> Run | None:
     return None
 
 
-def _fitting(place: Place | None, run_id: str | None) -> str | None:
-    """Return the id of a run that the tour may lead over, None to take the recorded one."""
+def choose_run(place: Place | None, run_id: str | None) -> None:
+    """Lead over a run if the tour can, else over the recorded one."""
     run = None if place is None else _found(run_id)
-    return (
-        run.id if run is not None and place is not None and place.of.fits(run.experiment) else None
-    )
+    fits = run is not None and place is not None and place.of.fits(run.experiment)
+    st.session_state[_RUN] = run.id if fits and run is not None else None
 
 
 def _found(run_id: str | None) -> Run | None:

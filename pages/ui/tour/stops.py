@@ -139,6 +139,7 @@ _DIGIT = Tour(
         Stop(
             "patches", "walk", N_("A picture becomes tokens"), (".st-key-walk-model",),
             query=lambda _run: {"show": "run", "step": "patches"}, asks=questions.patches_read,
+            veils=(".st-key-walk-model",),
         ),
         Stop(
             "curve", "train", N_("It learns to read"), (_STAGE + ".chart.accuracy",),

@@ -11,6 +11,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from safetensors.torch import save_file
+from torch import nn
 
 from tests.anatomy.configurations import config_of, samples
 from tests.models.variants import (
@@ -36,7 +37,7 @@ RUNNER = """
 import importlib.util, json, sys, torch
 for folder in json.load(open("cases.json")):
     answers = {}
-    for form in ("written", "fused"):
+    for form in ("written", "fused", "notebook-written", "notebook-fused"):
         spec = importlib.util.spec_from_file_location("generated", f"{folder}/{form}.py")
         generated = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(generated)
@@ -45,8 +46,9 @@ for folder in json.load(open("cases.json")):
         inputs = torch.load(f"{folder}/inputs.pt")
         with torch.no_grad():
             answers[form] = model(*inputs)
-            if form == "written":
-                again, answers["weights"] = model(*inputs, return_weights=True)
+            if form.endswith("written"):
+                again, weights = model(*inputs, return_weights=True)
+                answers[form.replace("written", "weights")] = weights
                 assert torch.equal(again, answers[form])
     torch.save(answers, f"{folder}/answers.pt")
 assert not [name for name in sys.modules if name.startswith(("tfm_core", "safetensors"))]
@@ -166,6 +168,8 @@ def answers(tmp_path_factory):
         for form in FORMS:
             text = source_code(config, shape, form=form)
             (folder / f"{form}.py").write_text(text, encoding="utf-8")
+            text = source_code(config, shape, form=form, scheme="notebook")
+            (folder / f"notebook-{form}.py").write_text(text, encoding="utf-8")
         weights = {f"model/{key}": value.clone() for key, value in model.state_dict().items()}
         save_file(weights, folder / "checkpoint.safetensors", {"trainer": "{}"})
         torch.save(read_by_file(config, shape, inputs), folder / "inputs.pt")
@@ -183,9 +187,12 @@ def test_the_generated_file_answers_and_attends_as_the_model_does(answers, index
     _name, model, config, shape, inputs = CASES[index]
     with torch.no_grad():
         said = model.eval()(*inputs)
-    for form in FORMS:
+    for form in [*FORMS, *(f"notebook-{form}" for form in FORMS)]:
         expected, answer = of_family(config, shape, inputs, said, answers[index][form])
         torch.testing.assert_close(answer, expected, atol=1e-5, rtol=1e-4)
+    both = answers[index]["weights"], answers[index]["notebook-weights"]
+    for ours, theirs in zip(*(one.values() for one in both), strict=True):
+        torch.testing.assert_close(theirs, ours, atol=1e-5, rtol=1e-4)
     with capture(model, only={"weights"}) as cache:
         model(*inputs)
     found = answers[index]["weights"]
@@ -206,6 +213,7 @@ def test_the_generated_file_answers_and_attends_as_the_model_does(answers, index
 def test_the_generated_file_is_readable_and_needs_torch_alone(form):
     for _name, _model, config, shape, _inputs in CASES:
         _is_readable(source_code(config, shape, form=form), form, config)
+        _is_readable(source_code(config, shape, form=form, scheme="notebook"), form, config)
 
 
 def _is_readable(text, form, config):
@@ -216,7 +224,7 @@ def _is_readable(text, form, config):
         if isinstance(node, ast.Import)
         for alias in node.names
     }
-    assert imported <= {"argparse", "json", "math", "torch"}
+    assert imported <= {"argparse", "json", "math", "re", "torch"}
     assert ("softmax(-1)" in text) == (form == "written" or config.family == "recurrent")
     assert ("scaled_dot_product_attention" in text) == (
         form == "fused" and config.family != "recurrent"
@@ -241,6 +249,86 @@ def test_the_file_draws_queries_and_keys_as_large_as_the_engine(mistakes):
             times = torch.tensor([1.5, 1.5, 1.0]).repeat_interleave(len(usual) // 3)
             times = times.view(-1, *[1] * (usual.ndim - 1))
         torch.testing.assert_close(drawn[1.5][name], times * usual)
+
+
+@pytest.mark.parametrize("mistakes", ["", "sliced-heads"])
+def test_the_notebooks_file_begins_with_weights_as_large_as_ours(mistakes):
+    settings = {**SMALL, "d_model": 24, "patch_size": 2, "mistakes": mistakes}
+    config = CaptionerConfig.parse(settings | {"query_key_gain": 1.5})
+    bounds = {}
+    for scheme in ("ours", "notebook"):
+        made = {"__name__": "generated"}
+        exec(source_code(config, CAPTION_SHAPE, scheme=scheme), made)
+        torch.manual_seed(5)
+        state = made["Model"]().state_dict()
+        ends = ("in_projection.weight", "in_projection.heads")
+        ours = [value.chunk(3) for name, value in state.items() if name.endswith(ends)]
+        bounds[scheme] = [max(part[i].abs().max() for part in ours) for i in range(3) if ours]
+        if scheme == "notebook":
+            bounds[scheme] = [
+                max(
+                    value.abs().max()
+                    for name, value in state.items()
+                    if f"W_{letter}.w" in name
+                    or (f"{letter.lower()}_mappings" in name and name.endswith("weight"))
+                )
+                for letter in "QKV"
+            ]
+    torch.testing.assert_close(
+        torch.stack(bounds["notebook"]), torch.stack(bounds["ours"]), atol=0, rtol=0.05
+    )
+
+
+def plain_notebook():
+    """The smallest encoder of the notebooks in plain torch, under its names."""
+
+    class ScaledDotProductAttention(nn.Module):
+        pass
+
+    class MultiHeadAttention(nn.Module):
+        def __init__(self, d_model):
+            super().__init__()
+            self.W_Q = nn.Linear(d_model, d_model)
+            self.W_K = nn.Linear(d_model, d_model)
+            self.W_V = nn.Linear(d_model, d_model)
+            self.attention = ScaledDotProductAttention()
+            self.W_O = nn.Linear(d_model, d_model)
+
+    class FeedForward(nn.Module):
+        def __init__(self, d_model, d_ff):
+            super().__init__()
+            self.fc1 = nn.Linear(d_model, d_ff)
+            self.fc2 = nn.Linear(d_ff, d_model)
+
+    class AddNorm(nn.Module):
+        def __init__(self, d_model):
+            super().__init__()
+            self.norm = nn.LayerNorm(d_model)
+
+    class EncoderBlock(nn.Module):
+        def __init__(self, d_model, d_ff):
+            super().__init__()
+            self.attn = MultiHeadAttention(d_model)
+            self.addnorm1 = AddNorm(d_model)
+            self.feed_forward = FeedForward(d_model, d_ff)
+            self.addnorm2 = AddNorm(d_model)
+
+    class Encoder(nn.Module):
+        def __init__(self, n_layers, d_model, _n_heads, d_ff):
+            super().__init__()
+            self.layers = nn.ModuleList(EncoderBlock(d_model, d_ff) for _ in range(n_layers))
+
+    return Encoder(3, 16, 4, 2)
+
+
+def test_the_smallest_encoder_prints_as_the_notebooks_does_line_for_line():
+    known = ARCHITECTURES["text-encoder"]
+    made = {"__name__": "generated"}
+    exec(source_code(known.model, known.shape, scheme="notebook"), made)
+    encoder, theirs = made["Model"]().encoder, plain_notebook()
+    assert str(encoder).splitlines() == str(theirs).splitlines()
+    assert "(fc1): Linear(in_features=16, out_features=2, bias=True)" in str(encoder)
+    assert sum(parameter.numel() for parameter in encoder.parameters()) == 3_702
 
 
 def test_the_file_runs_as_it_stands(tmp_path):

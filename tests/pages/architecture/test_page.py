@@ -439,3 +439,29 @@ def test_the_title_comes_before_everything_that_can_be_chosen(open_page):
     app = open_page("architecture/build.py")
     kinds = [element.type for element in app.main]
     assert kinds.index("title") < kinds.index("selectbox")
+
+
+def test_the_table_has_the_names_of_the_link_and_of_the_switch(open_page):
+    app = open_page(PATHS[1], show="text-encoder", names="notebook")
+    assert app.query_params["names"] == "notebook"
+    assert "encoder.layers.0–2.attn.W_Q" in list(app.dataframe[0].value["module"])
+    app.button_group(key="names-scheme").set_value("transformer-lens").run()
+    assert not app.exception
+    assert app.query_params["names"] == "transformer-lens"
+    assert "blocks.0–2.attn.W_Q" in list(app.dataframe[0].value["module"])
+
+
+@pytest.mark.parametrize("path", [*PATHS, "walk/page.py"])
+def test_a_link_with_unknown_names_is_said(open_page, path):
+    app = open_page(path, show="text-encoder", names="mine")
+    assert not app.exception
+    assert "names is “mine” in the link" in " ".join(one.value for one in app.warning)
+
+
+def test_the_file_and_the_print_are_in_the_names_that_are_chosen(open_page):
+    app = open_page(PATHS[0], show="text-encoder", names="notebook")
+    app.session_state["build-printed"] = app.session_state["build-code"] = True
+    app.run()
+    text = "".join(shown_code(app))
+    assert "self.attn = MultiHeadAttention()" in text
+    assert "(W_Q): Linear(in_features=16, out_features=16, bias=True)" in text

@@ -100,3 +100,10 @@ def test_an_example_is_named_by_what_its_kind_holds() -> None:
     captions = PRESETS["captions"].experiment
     assert isinstance(captions.task, CaptionTaskConfig)
     assert example_name(captions, {"tgt_text": "a two"}, 3, is_short=True) == "Picture 3: a two"
+
+
+def test_pages_without_a_section_title_stand_in_the_bar_one_by_one() -> None:
+    places = {page.name: page_table.place_in_bar(page) for page in PAGES.values()}
+    assert (places["home"], places["lessons"]) == (0, 1)
+    assert places["train"] == places["attention"] == 2
+    assert places["words"] == max(places.values())

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tfm_core.anatomy import Part, anatomy
+from tfm_core.anatomy.names import Scheme
 from tfm_core.config import ModelConfig
 from tfm_core.config.shape import Shape
-from tfm_core.facts.parameter_table import ParameterRow, own_name, own_names, parameter_table
+from tfm_core.facts.parameter_table import ParameterRow, parameter_table
 from tfm_core.inspect.diagram import blocks, ends, recurrent
 from tfm_core.inspect.diagram.drawing import DiagramColours, DiagramNode, Drawing
 from tfm_core.inspect.source.file import source_code
@@ -77,13 +78,14 @@ def diagram(
     return Diagram(drawing.document(), drawing.nodes, tuple(drawing.across))
 
 
-def parameters_of(node: DiagramNode, config: ModelConfig, shape: Shape) -> tuple[ParameterRow, ...]:
+def parameters_of(
+    node: DiagramNode, config: ModelConfig, shape: Shape, scheme: Scheme = "ours"
+) -> tuple[ParameterRow, ...]:
     """Return the rows of the parameter table, folded or not, that belong to a node."""
-    names = own_names(config, shape)
-    modules = {own_name(path, names) for path in node.modules}
-    table = parameter_table(config, shape)
-    rows = {row.module: row for row in (*table.folded, *table.rows)}
-    return tuple(row for name, row in rows.items() if name in modules)
+    modules = {path or "cls" for path in node.modules}
+    table = parameter_table(config, shape, scheme)
+    rows = {(row.path, row.matrix): row for row in (*table.folded, *table.rows)}
+    return tuple(row for (path, _matrix), row in rows.items() if path in modules)
 
 
 def code_of(node: DiagramNode, config: ModelConfig, shape: Shape) -> str:

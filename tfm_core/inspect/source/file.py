@@ -13,17 +13,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from math import isqrt
 from typing import Any, Literal, get_args
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from tfm_core.anatomy import Attention, Part, anatomy
+from tfm_core.anatomy import Anatomy, Attention, Part, anatomy
+from tfm_core.anatomy.names import Naming, Scheme, naming_of
 from tfm_core.config import FAMILIES, ModelConfig
 from tfm_core.config.shape import CLS_ID, Shape, TextShape
 from tfm_core.data.vocabulary import BOS, EOS, MASK, SPECIALS, UNK
+from tfm_core.facts.parameter_table import own_name
 from tfm_core.inspect.source.carried import Carried
 from tfm_core.inspect.source.texts import Spelling
 from tfm_core.variants import units
@@ -100,15 +102,20 @@ def source_code(
     *,
     form: AttentionForm = "written",
     data: Carried | None = None,
+    scheme: Scheme = "ours",
 ) -> str:
     """Return the whole file.
 
-    data: what it carries of a run's data; without it the file has no texts and no pictures to
+    scheme: whose names its modules have; those of libraries have no file of this kind and take
+    ours. data: what it carries of a run's data; without it the file has no texts and no pictures to
     answer.
     """
-    facts = _facts(config, shape, form, data)
+    naming = naming_of(config, scheme if scheme == "notebook" else "ours")
+    facts = _facts(config, shape, form, data, naming)
     body = _TEMPLATES.get_template(f"models/{config.family}.py.j2").render(facts)
     body = re.sub(r"\n{3,}", "\n\n\n", body).strip("\n")
+    if naming.scheme == "notebook":
+        body = _in_notebook(body, facts)
     return f"{_head(config, shape, facts, body)}\n\n{body}\n"
 
 
@@ -142,8 +149,89 @@ def _head(config: ModelConfig, shape: Shape, facts: Mapping[str, Any], body: str
     return head.rstrip("\n") + "\n"
 
 
+def _in_notebook(body: str, facts: Mapping[str, Any]) -> str:
+    """Return the model of a file with the notebook's names around the blocks."""
+    if facts["stacks"]:  # a class each, as the notebooks have
+        body = re.sub(
+            r"self\.(encoder|decoder) = Stack\((\w+)(, has_cross=True)?\)",
+            lambda found: f"self.{found[1]} = {found[1].capitalize()}({found[2]})",
+            body,
+        )
+    for old, new in facts["attributes"].items():
+        body = re.sub(rf"\bself\.{old}\b", f"self.{new}", body)
+    return body.replace(".table.weight  # tied", ".weight  # tied")
+
+
+_BLOCK = re.compile(r"(encoder|decoder)\.layers\.(\d+)\.")
+
+
+@dataclass(frozen=True, slots=True)
+class _NotebookNames:
+    """The notebook's names in a file.
+
+    weights: a pattern of a module's path in a checkpoint -> its path in the file; patterns leave
+    the number of a block open, and a fused projection keeps its last name. blocks: what a block
+    with ("cross") and without ("self") cross-attention calls its parts. attributes: of what is
+    around the blocks, our name -> theirs.
+    """
+
+    weights: dict[str, str]
+    blocks: dict[str, dict[str, str]]
+    attributes: dict[str, str]
+
+
+def _notebook_names(model: Anatomy, naming: Naming) -> _NotebookNames:
+    if naming.scheme != "notebook":
+        return _NotebookNames({}, {"self": {}, "cross": {}}, {})
+    weights: dict[str, str] = {}
+    attributes: dict[str, str] = {}
+    for path, (ours, theirs) in _paths_in_notebook(model, naming).items():
+        block = _BLOCK.match(path)
+        old, new = re.escape(path), theirs
+        if block is not None:
+            start = block.end()
+            old = rf"{block[1]}\.layers\.(\d+)\.{re.escape(path[start:])}"
+            new = rf"{block[1]}.layers.\1.{theirs[start:]}"
+        elif ours:
+            last = [name.removesuffix(".table").rpartition(".")[2] for name in (ours, theirs)]
+            attributes[last[0]] = last[1]
+        weights.setdefault(old, new)
+    return _NotebookNames(weights, _block_names(model, naming), attributes)
+
+
+def _paths_in_notebook(model: Anatomy, naming: Naming) -> dict[str, tuple[str, str]]:
+    """Return path of a module -> its name in its family, "" for a second name, and the file's."""
+    here = {part.path or "cls": own_name(part.path, model.own_names) for part in model.modules}
+    theirs = {path: naming.of(path, ours or path) for path, ours in here.items()}
+    firsts = [names[0] for path, names in theirs.items() if names and here[path] is not None]
+    paths: dict[str, tuple[str, str]] = {}
+    for path, ours in here.items():
+        ours = ours or ("cls" if path == "cls" else "")
+        names = theirs[path] or (ours,)
+        if len(names) > 1:
+            name = f"{names[0].rpartition('.')[0]}.in_projection"
+        elif not ours:  # a second name of a table
+            name = paths["src_embedding.table"][1]
+        else:  # two of one name keep ours
+            name = ours if firsts.count(names[0]) > 1 else names[0]
+        paths[path] = ours, name
+    return paths
+
+
+def _block_names(model: Anatomy, naming: Naming) -> dict[str, dict[str, str]]:
+    names: dict[str, dict[str, str]] = {"self": {}, "cross": {}}
+    for block in model.blocks:
+        for part in block.children:
+            if part.layer:
+                ours = part.path.removeprefix(f"{block.path}.")
+                theirs = (naming.of(part.path, part.path) or (part.path,))[0]
+                own = theirs.removeprefix(f"{block.path}.").partition(".")[0]
+                names["cross" if len(block.inputs) > 1 else "self"][ours] = own
+    return names
+
+
 def _facts(
-    config: ModelConfig, shape: Shape, form: AttentionForm, data: Carried | None
+    config: ModelConfig, shape: Shape, form: AttentionForm, data: Carried | None, naming: Naming
 ) -> dict[str, Any]:
     """Return what the templates read."""
     model = anatomy(config, shape)
@@ -161,6 +249,7 @@ def _facts(
     kinds = [variants[name] for name in ("position", "text_position") if name in variants]
     *_, last = (part for part, _n in model.counted if part.layer == "Linear")
     vocabularies = _vocabularies(shape, data) if data else {}
+    notebook = _notebook_names(model, naming)
     facts = {
         **variants,
         "config": config,
@@ -169,6 +258,11 @@ def _facts(
         "data": data,
         "family": FAMILIES[config.family],
         "own_names": model.own_names,
+        "is_notebook": naming.scheme == "notebook",
+        "has_add_norm": naming.scheme == "notebook" and naming.norms == "sum",
+        "notebook_names": notebook.weights,
+        "block_names": notebook.blocks,
+        "attributes": notebook.attributes,
         "stacks": stacks,
         "has_memory": has_memory,
         "has_mask": has_mask,
@@ -198,7 +292,9 @@ def _classes(parts: Iterable[Part], facts: Mapping[str, Any]) -> list[str]:
     found: list[str] = []
     for part in parts:
         found += _classes(part.children, facts)
-        names = (f"classes/{name}.py.j2" for name in (part.layer, part.kind))
+        kinds = [f"{name}.py.j2" for name in (part.layer, part.kind)]
+        rooms = ("classes/notebook/", "classes/") if facts["is_notebook"] else ("classes/",)
+        names = (f"{room}{kind}" for kind in kinds for room in rooms)
         name = next((name for name in names if name in _NAMES), None)
         if name is not None:
             found.append(_TEMPLATES.get_template(name).render(facts, part=part))
@@ -222,11 +318,14 @@ def _vocabularies(shape: Shape, data: Carried) -> dict[str, tuple[str, ...]]:
 
 
 @lru_cache(maxsize=32)
-def printed(config: ModelConfig, shape: Shape) -> str:
-    """Return the printed structure of a model; none of its weights is made."""
+def printed(config: ModelConfig, shape: Shape, scheme: Scheme = "ours") -> str:
+    """Return the printed structure of a model; none of its weights is made.
+
+    scheme: as in ``source_code``.
+    """
     from tfm_core.models.build import init_on_meta
 
     names: dict[str, Any] = {"__name__": "model"}
-    exec(source_code(config, shape), names)
+    exec(source_code(config, shape, scheme=scheme), names)
     with init_on_meta():
         return str(names["Model"]())

@@ -120,7 +120,7 @@ def treemap(rows: Sequence[ParameterRow], total: int, theme: ThemeName = "light"
     """Draw all parameters as areas, module within module; a click goes inside."""
     sizes: dict[str, int] = {}
     for row in rows:
-        parts = row.module.split(".") if row.module else ["cls"]
+        parts = row.here.split(".")
         for depth in range(1, len(parts) + 1):
             path = ".".join(parts[:depth])
             sizes[path] = sizes.get(path, 0) + row.n_parameters
