@@ -93,6 +93,7 @@ def copy_link(links: Sequence[Link], *, note: str = "", key: str) -> None:
                     "code": _("QR code"),
                     "codeTo": _("Show a QR code for {what}"),
                     "close": _("Close"),
+                    "present": _("Present this page (key P)"),
                     "drawing": _("Drawing the code …"),
                     "tooLong": _("This address is too long for a QR code."),
                 },

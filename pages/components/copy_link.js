@@ -154,6 +154,10 @@ function fill(state) {
     row.append(field, button, code);
     panel.append(element("p", "", link.opens), row);
   });
+  const present = element("button", "present", words.present);
+  present.type = "button";
+  present.addEventListener("click", () => { open(state, false); document.dispatchEvent(new Event("present")); });
+  panel.append(present);
   if (note) panel.append(element("p", "note", note));
 }
 

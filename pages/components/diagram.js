@@ -1,10 +1,11 @@
 // Graphviz in the browser. A diagram is laid out once; picking a node only marks it.
 
-import { element } from "./dom.js";
+import { element, presentedHeight } from "./dom.js";
 import { isDark } from "./theme.js";
 import { loadViz } from "./vendors.js";
 
 const MAX_STOPS = 40; // nodes that the tab key visits one by one; with more, only the marked one
+const READABLE = 0.9; // of its natural size, for an audience
 const NATURAL = 1.15; // pixels for one of Graphviz's points: its 12 points are our small text
 
 function build(root, state) {
@@ -49,6 +50,7 @@ function fit(state) {
   const room = state.view.clientWidth - 16;
   if (room <= 0) return;
   const wide = room / (state.size[0] * NATURAL);
+  if (presentedHeight(state.view)) return setZoom(state, Math.max(READABLE, Math.min(1, wide)));
   if (state.fitted === "width") return setZoom(state, Math.max(0.55, Math.min(1, wide)));
   const most = parseFloat(getComputedStyle(state.view).maxHeight) || window.innerHeight * 0.78;
   setZoom(state, Math.min(1, wide, (most - 18) / (state.size[1] * NATURAL)));

@@ -7,6 +7,23 @@ export function element(tag, className, text) {
   return made;
 }
 
+// How much larger than its own pixels an element is drawn: in presenter mode figures are zoomed.
+export const zoomOf = (node) => node.currentCSSZoom ?? 1;
+
+// Pixels of the screen for each of an element's own.
+export const pixelRatio = (node) => (window.devicePixelRatio || 1) * zoomOf(node);
+
+// Pixels of its own that a figure may be high in presenter mode; 0 outside it.
+export const presentedHeight = (node) => parseFloat(getComputedStyle(node).getPropertyValue("--presented-height")) || 0;
+
+// Put what is said of a place beside the pointer.
+export function placeTip(tip, x, y) {
+  const zoom = zoomOf(tip);
+  const beside = (at, size, room) => (at + 14 + size * zoom > room ? at - 14 - size * zoom : at + 14) / zoom;
+  tip.style.left = `${beside(x, tip.offsetWidth, window.innerWidth)}px`;
+  tip.style.top = `${beside(y, tip.offsetHeight, window.innerHeight)}px`;
+}
+
 // Say to the page that a component has its height: what stands below it may be seen from the next frame
 // on, so that nobody sees it move.
 export function fill(root) {

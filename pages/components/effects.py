@@ -1,4 +1,4 @@
-"""Components without controls: scrolling, pressing a button, hiding icons, moving words."""
+"""Components without controls: scrolling, telling heights, pressing buttons, moving words."""
 
 from __future__ import annotations
 
@@ -12,6 +12,14 @@ _arrival = component("arrival")
 def arrival(place: str, *, key: str) -> None:
     """Scroll to the top of a new place; Streamlit would keep the scroll position."""
     _arrival({"place": place}, key=key)
+
+
+_embedded = component("embedded")
+
+
+def embedded(*, key: str) -> None:
+    """Tell the site that shows the app in a frame how high the page is."""
+    _embedded(key=key)
 
 
 _press = component("press")

@@ -1,7 +1,7 @@
 // All heads as small maps on canvases; the animation moves them.
 
 import { colours, rgb } from "./colours.js";
-import { drawn, element, paper, saveButtons, fill } from "./dom.js";
+import { drawn, element, paper, placeTip, presentedHeight, saveButtons, fill } from "./dom.js";
 import { showAnimation, startAt, stopAnimation, tellDrawn } from "./animation.js";
 import { forgetFrame } from "./events.js";
 import { unpack } from "./packed.js";
@@ -11,6 +11,7 @@ const LAYER = 54; // pixels that the names of the layers take
 const LARGEST = 190;
 const FEW_LAYERS = 4; // of so many, all heads stand in one screen
 const ALL_HIGH = 340; // pixels that they take then
+const AROUND = 170; // pixels of what stands above and below them, in presenter mode
 const LETTER = 5.4; // pixels of a letter of the labels below the maps, on average
 
 const ZOOM = 4; // pixels of a canvas to one of the picture, so that the edges of patches are sharp
@@ -184,7 +185,9 @@ function fit(root, state) {
   root.style.setProperty("--cell", `${cell}px`);
   const n = lines(state, Math.floor((cell - 8) / LETTER));
   root.style.setProperty("--lines", n);
-  const high = layers <= FEW_LAYERS ? Math.max(52, ALL_HIGH / layers - 13 * n - 18) : LARGEST;
+  const presented = presentedHeight(root);
+  const allHigh = presented ? presented - AROUND : ALL_HIGH;
+  const high = layers <= FEW_LAYERS ? Math.max(52, allHigh / layers - 13 * n - 18) : LARGEST;
   const inner = Math.min(cell - 8, high);
   // square cells, but where a map would be a mere line: at least half as high as wide, and so on
   const width = inner * Math.min(1, Math.max(columns / rows, 0.5));
@@ -244,10 +247,7 @@ function listen(root, state) {
     const column = cell(event.clientX - box.left, box.width, columns);
     const { layer, head } = canvas.parentElement.dataset;
     tip.textContent = (over ? describeOver : describe)(state.view, Number(layer), Number(head), row, column);
-    const beside = event.clientX + 14 + tip.offsetWidth > window.innerWidth;
-    tip.style.left = `${beside ? event.clientX - 14 - tip.offsetWidth : event.clientX + 14}px`;
-    const below = event.clientY + 14 + tip.offsetHeight > window.innerHeight;
-    tip.style.top = `${below ? event.clientY - 14 - tip.offsetHeight : event.clientY + 14}px`;
+    placeTip(tip, event.clientX, event.clientY);
   });
   root.addEventListener("pointerleave", () => { state.parts.tip.hidden = true; });
 }

@@ -1,6 +1,8 @@
 // All that reaches into plotly's insides: what its public interface does not say. An upgrade of plotly
 // breaks this file alone; style.css in pages/ui says the same of Streamlit's and of plotly's classes.
 
+import { zoomOf } from "./dom.js";
+
 // The layout as it was drawn: plotly tells nobody how much room an axis with square cells really took.
 export function drawnLayout(node) {
   const layout = node._fullLayout;
@@ -31,6 +33,20 @@ export const pointWords = (node) => node.querySelectorAll(".scatterlayer .textpo
 export function heatmap(node) {
   const { z, hovertext } = node._fullData[0];
   return { z, hovertext };
+}
+
+// plotly finds what the pointer is on by the transforms around a figure, and knows no zoom.
+export function followZoom(node) {
+  const layout = node._fullLayout;
+  if (!layout || layout.followsZoom) return;
+  const ofTransforms = layout._calcInverseTransform;
+  layout.followsZoom = true;
+  layout._calcInverseTransform = (gd) => {
+    const by = 1 / zoomOf(node);
+    if (by === 1) { ofTransforms(gd); return; }
+    const across = [[by, 0, 0, 0], [0, by, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]];
+    Object.assign(gd._fullLayout, { _invTransform: across, _invScaleX: by, _invScaleY: by, _lastBBox: null });
+  };
 }
 
 // The buttons of a figure, from left to right.

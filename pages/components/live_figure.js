@@ -3,7 +3,7 @@
 import { attempt } from "./attempts.js";
 import { fill } from "./dom.js";
 import { followFrames, lastFrame } from "./events.js";
-import { barButtons, drawnLayout, heatmap, pointWords, share } from "./insides.js";
+import { barButtons, drawnLayout, followZoom, heatmap, pointWords, share } from "./insides.js";
 import { clearManyLines, drawManyLines, isOfManyLines, resizeManyLines } from "./many_lines.js";
 import { isDark } from "./theme.js";
 import { loadPlotly, loadUplot } from "./vendors.js";
@@ -49,7 +49,7 @@ function draw(state) {
     ? plotly.react(node, { data: traces, layout, frames, config: state.config })
     : plotly.react(node, traces, layout, state.config);
   state.plays = Boolean(frames?.length);
-  return drawn.then(() => { listen(state); trim(state); part(state); tidy(node); });
+  return drawn.then(() => { listen(state); followZoom(node); trim(state); part(state); tidy(node); });
 }
 
 // The newest figure. Who draws it takes it away: plotly writes into what it is given.
@@ -235,7 +235,7 @@ function mount(parentElement) {
     if (!node.isConnected || !isDrawn(state) || !node.clientWidth) return;
     if (state.width !== node.clientWidth) stand(state, state.full);
     if (state.many) { resizeManyLines(state); return; }
-    state.plotly.Plots.resize(node).then(() => { if (node.isConnected) { trim(state); part(state); } });
+    state.plotly.Plots.resize(node).then(() => { if (node.isConnected) { followZoom(node); trim(state); part(state); } });
   });
   state.resize.observe(node);
   state.sight = new IntersectionObserver((seen) => { state.isInSight = seen.at(-1).isIntersecting; });

@@ -1,7 +1,7 @@
 // A figure of very many lines: uPlot draws one on a canvas in a tenth of the time that plotly takes for
 // its elements. What is drawn is a plotly figure, which is also what is saved.
 
-import { element } from "./dom.js";
+import { element, zoomOf } from "./dom.js";
 import { loadPlotly, loadUplot } from "./vendors.js";
 
 const REACH = 30; // pixels from the pointer to the line that it reads
@@ -123,6 +123,7 @@ function options(state, panel, at, isLast, size) {
       points: { show: (_chart, n) => (panel.lines[n - 1]?.isRead ? undefined : false), size: 6 },
       drag: { x: true, y: true, uni: 20 },
       y: false,
+      move: (chart, left, top) => [left / zoomOf(chart.root), top / zoomOf(chart.root)],
     },
     scales: {
       x: { time: false, distr: across.type === "log" ? 3 : 1, range: rangeOf(across, true) },
@@ -177,11 +178,13 @@ function read(state, chart, panel, n) {
   tip.hidden = false;
   const box = state.node.getBoundingClientRect();
   const over = chart.over.getBoundingClientRect();
-  const left = over.left - box.left + chart.valToPos(x, "x");
-  const top = over.top - box.top + chart.valToPos(y, "y");
-  const isRight = left > box.width / 2;
+  const zoom = zoomOf(state.node);
+  const width = box.width / zoom;
+  const left = (over.left - box.left) / zoom + chart.valToPos(x, "x");
+  const top = (over.top - box.top) / zoom + chart.valToPos(y, "y");
+  const isRight = left > width / 2;
   tip.style.left = isRight ? "" : `${left + 12}px`;
-  tip.style.right = isRight ? `${box.width - left + 12}px` : "";
+  tip.style.right = isRight ? `${width - left + 12}px` : "";
   tip.style.top = `${Math.max(0, top - tip.offsetHeight - 8)}px`;
 }
 

@@ -1,6 +1,6 @@
 // The picture of a model at work: zoom from the whole to one number, follow a token through it.
 
-import { element, fill } from "./dom.js";
+import { element, fill, pixelRatio, placeTip, presentedHeight, zoomOf } from "./dom.js";
 import { layout, mapAt, under } from "./picture_layout.js";
 import { glossed, paint, percent, prepare, weightAt } from "./picture_paint.js";
 import { TimeBar } from "./picture_time.js";
@@ -14,6 +14,7 @@ const FAR = 400; // how far it can be zoomed in
 const LEAST = 0.6; // on a narrow screen the picture begins so large, at its left
 const NARROW = 640; // pixels of the picture; there the inspector stands below it
 const INSPECTOR = 336; // pixels of its width
+const AROUND = 158; // pixels of what stands above and below it
 
 const filled = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 const isCalm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -144,12 +145,17 @@ const openOf = (focus) => {
   return block ? `${lane} ${block}` : "";
 };
 
-const mostHigh = () => Math.max(HIGH[0], Math.min(HIGH[1], window.innerHeight - 300));
+// In presenter mode the picture has the whole screen, but for the rows above and below it.
+function mostHigh({ root }) {
+  const presented = presentedHeight(root);
+  if (presented) return Math.max(200, presented - AROUND);
+  return Math.max(HIGH[0], Math.min(HIGH[1], window.innerHeight - 300));
+}
 
 // How large a picture so wide and high is drawn at first.
 const scaleOf = (state) => (wide, high) => {
   const fit = ((state.root.clientWidth || 1000) - 16) / (wide + 12);
-  return Math.min((mostHigh() - 16) / high, state.root.clientWidth > NARROW ? fit : Math.max(LEAST, fit));
+  return Math.min((mostHigh(state) - 16) / high, state.root.clientWidth > NARROW ? fit : Math.max(LEAST, fit));
 };
 
 function relay(state, open) {
@@ -302,6 +308,7 @@ function trail(state) {
       if (focus.column !== null) steps.push([describe(state, focus).split(": ").at(-1), focus]);
     }
   }
+  state.root.dataset.level = steps.length;
   bar.replaceChildren(...steps.flatMap(([name, to], i) => {
     const button = element("button", "small", name);
     button.type = "button";
@@ -435,7 +442,8 @@ function inspect(state) {
 
 const at = (state, event) => {
   const box = state.canvas.getBoundingClientRect();
-  const [sx, sy] = [event.clientX - box.left, event.clientY - box.top];
+  const zoom = zoomOf(state.canvas);
+  const [sx, sy] = [(event.clientX - box.left) / zoom, (event.clientY - box.top) / zoom];
   const { camera } = state;
   return { sx, sy, x: camera.x + sx / camera.k, y: camera.y + sy / camera.k };
 };
@@ -448,9 +456,7 @@ function hover(state, event) {
   const { tip } = state;
   tip.hidden = !text || event.pointerType === "touch";
   tip.textContent = text;
-  const right = event.clientX + 14 + tip.offsetWidth > window.innerWidth;
-  tip.style.left = `${right ? event.clientX - 14 - tip.offsetWidth : event.clientX + 14}px`;
-  tip.style.top = `${Math.min(event.clientY + 14, window.innerHeight - tip.offsetHeight - 4)}px`;
+  placeTip(tip, event.clientX, event.clientY);
   if (pinned(state)) return;
   const row = hit?.spot && hit.row !== null ? laneRow(hit.spot, hit.row) : null;
   const next = row === null ? null : { lane: hit.spot.lane, row };
@@ -478,7 +484,8 @@ function listen(state) {
       const [a, b] = [...pointers.values()];
       const distance = Math.hypot(a[0] - b[0], a[1] - b[1]);
       const box = canvas.getBoundingClientRect();
-      if (apart) zoomBy(state, distance / apart, (a[0] + b[0]) / 2 - box.left, (a[1] + b[1]) / 2 - box.top);
+      const [sx, sy] = [(a[0] + b[0]) / 2 - box.left, (a[1] + b[1]) / 2 - box.top].map((one) => one / zoomOf(canvas));
+      if (apart) zoomBy(state, distance / apart, sx, sy);
       apart = distance;
       moved = 99;
       return;
@@ -486,9 +493,10 @@ function listen(state) {
     moved += Math.hypot(now[0] - before[0], now[1] - before[1]);
     if (moved < 5) return;
     state.tip.hidden = true;
+    const k = state.camera.k * zoomOf(canvas);
     const down = canvas.style.touchAction === "none" || event.pointerType === "mouse" ? now[1] - before[1] : 0; // else the page scrolls
-    state.camera = { ...state.camera, x: state.camera.x - (now[0] - before[0]) / state.camera.k, y: state.camera.y - down / state.camera.k };
-      redraw(state);
+    state.camera = { ...state.camera, x: state.camera.x - (now[0] - before[0]) / k, y: state.camera.y - down / k };
+    redraw(state);
   });
   const up = (event) => {
     const was = pointers.delete(event.pointerId);
@@ -601,13 +609,13 @@ function resize(state) {
   if (!wide) return;
   relay(state, openOf(state.focus));
   const k = scaleOf(state)(state.laid.w, state.laid.h);
-  const high = Math.round(Math.max(HIGH[0], Math.min(mostHigh(), state.laid.h * k + 16)));
+  const high = Math.round(Math.max(HIGH[0], Math.min(mostHigh(state), state.laid.h * k + 16)));
   if (!state.focus || !state.size || state.size.w !== wide) { // the height stays while a block is open
     state.root.style.setProperty("--high", `${high}px`);
     state.isSame = state.size?.w === wide && state.size?.h === high;
     state.size = { w: wide, h: high };
   }
-  state.ratio = window.devicePixelRatio || 1;
+  state.ratio = pixelRatio(state.canvas);
   const [w, h] = [state.size.w * state.ratio, state.size.h * state.ratio];
   if (state.canvas.width !== w || state.canvas.height !== h) Object.assign(state.canvas, { width: w, height: h });
   if (!state.isSame || !state.camera) state.camera = state.focus ? focused(state) : first(state);

@@ -1,4 +1,5 @@
 import { element } from "./dom.js";
+import { isPageKey } from "./keys.js";
 import { matching } from "./matching.js";
 
 function build(root) {
@@ -96,13 +97,9 @@ function go(state, at) {
   state.send("chosen", index);
 }
 
-const TYPES = "input, textarea, select, [contenteditable]:not([contenteditable=false]), [role=textbox]";
-
 // "/" comes here from anywhere but where somebody types, and from under an open dialog.
 function onSlash(state, event) {
-  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-  const isTyped = event.composedPath().some((node) => node.matches?.(TYPES));
-  if (isTyped || document.querySelector("[role=dialog]")) return;
+  if (!isPageKey(event, "/")) return;
   event.preventDefault();
   state.parts.input.focus();
   state.parts.input.select();

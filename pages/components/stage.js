@@ -334,13 +334,6 @@ function showFigures(state, step) {
   });
 }
 
-function placeTip(tip, x, y) {
-  const beside = x + 14 + tip.offsetWidth > window.innerWidth;
-  tip.style.left = `${beside ? x - 14 - tip.offsetWidth : x + 14}px`;
-  const below = y + 14 + tip.offsetHeight > window.innerHeight;
-  tip.style.top = `${below ? y - 14 - tip.offsetHeight : y + 14}px`;
-}
-
 // For paper: at the end, in the room and the colours that there are now, drawn before this returns.
 export function settle(root) {
   const state = root.stage;
@@ -431,7 +424,7 @@ function watch(root, state) {
 }
 
 function begun(root, data) {
-  const state = { root, data, position: 0, shown: 0, follows: true, playing: false, smooth: !calm(), logSteps: true, logLoss: false, isSeen: true, reading: 0, glossed: null, placeTip };
+  const state = { root, data, position: 0, shown: 0, follows: true, playing: false, smooth: !calm(), logSteps: true, logLoss: false, isSeen: true, reading: 0, glossed: null };
   state.ask = (isStale = false) => {
     state.isStale ||= isStale;
     state.request ??= requestAnimationFrame((now) => turn(state, now));

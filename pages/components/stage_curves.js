@@ -1,6 +1,6 @@
 // Loss and accuracy on two canvases, with a play head: drawn anew at each frame, so kept short.
 
-import { element } from "./dom.js";
+import { element, pixelRatio, placeTip, zoomOf } from "./dom.js";
 import { valueAt } from "./stage_time.js";
 
 const LEFT = 40;
@@ -95,8 +95,8 @@ export function buildCurves(state) {
 function listen(state, curves, part) {
   const { canvas } = part;
   const stepUnder = (event) => {
-    const place = canvas.getBoundingClientRect();
-    const share = (event.clientX - place.left - LEFT) / (place.width - LEFT - RIGHT);
+    const { left } = canvas.getBoundingClientRect();
+    const share = ((event.clientX - left) / zoomOf(canvas) - LEFT) / (canvas.clientWidth - LEFT - RIGHT);
     return stepFrom(share, lastStep(state), state.logSteps);
   };
   canvas.addEventListener("pointerdown", (event) => {
@@ -124,7 +124,7 @@ const isDrawn = ({ compact }, { role }) => !compact || (role !== "test" && role 
 function drawStill(state, part, box) {
   const { data, ink, line: faint } = state;
   const { quantity, still } = part;
-  const ratio = window.devicePixelRatio || 1;
+  const ratio = pixelRatio(part.canvas);
   still.width = Math.round(box.width * ratio);
   still.height = Math.round(box.height * ratio);
   const pen = still.getContext("2d");
@@ -248,7 +248,7 @@ export function drawCurves(state, step, isStale) {
     const { canvas, still } = part;
     const box = { width: canvas.clientWidth, height: canvas.clientHeight };
     if (!box.width || !box.height) return;
-    const ratio = window.devicePixelRatio || 1;
+    const ratio = pixelRatio(canvas);
     if (isStale || part.drawn !== `${box.width} ${box.height} ${ratio}`) {
       drawStill(state, part, box);
       canvas.width = still.width;
@@ -298,5 +298,5 @@ function showTip(state) {
     return at ? [`${words[line.quantity]}, ${words[line.role]}: ${said(line.quantity, at.value)}`] : [];
   });
   tip.textContent = [`${words.step} ${Math.round(hover.step).toLocaleString("en")}`, ...rows].join("\n");
-  state.placeTip(tip, hover.x, hover.y);
+  placeTip(tip, hover.x, hover.y);
 }

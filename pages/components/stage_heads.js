@@ -1,7 +1,7 @@
 // All heads of one attention: as maps, or drawn over the picture; a click shows one of them large.
 
 import { rgb } from "./colours.js";
-import { element } from "./dom.js";
+import { element, pixelRatio, placeTip, zoomOf } from "./dom.js";
 
 const GAP = 6;
 const LINE = 16; // pixels of a line of words below a map
@@ -308,7 +308,7 @@ function paintAxes(state) {
   if (!left || heads.drawn === key) return;
   heads.drawn = key;
   const [, , rows, columns] = view.shape;
-  const ratio = window.devicePixelRatio || 1;
+  const ratio = pixelRatio(heads.axes);
   const [width, height] = [heads.grid.offsetWidth, heads.grid.offsetHeight];
   Object.assign(heads.axes.style, { width: `${width}px`, height: `${height}px` });
   [heads.axes.width, heads.axes.height] = [Math.round(width * ratio), Math.round(height * ratio)];
@@ -413,7 +413,7 @@ function paintMap(canvas, own, view, state) {
 
 function paintVeil(canvas, row, state, [width, height]) {
   const { heads, view } = state;
-  const ratio = window.devicePixelRatio || 1;
+  const ratio = pixelRatio(canvas);
   const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
   if (canvas.width !== w || canvas.height !== h) { canvas.width = w; canvas.height = h; }
   const pen = canvas.getContext("2d");
@@ -453,7 +453,7 @@ function paintLead(state, weights, frame) {
 // A map with the words of its rows and columns, as large as its room lets it be; returns where its cells are.
 function paintWords(state, canvas, own, [w, h]) {
   const { heads, view } = state;
-  const ratio = window.devicePixelRatio || 1;
+  const ratio = pixelRatio(canvas);
   canvas.style.width = `${w}px`;
   canvas.style.height = `${h}px`;
   if (canvas.width !== Math.round(w * ratio) || canvas.height !== Math.round(h * ratio)) {
@@ -509,9 +509,9 @@ function point(state, event) {
   if (tip.hidden) return;
   const [isLarge, isLead] = [heads.large.contains(canvas), heads.lead.contains(canvas)];
   const number = isLarge ? heads.chosen : isLead ? heads.first : Number(canvas.parentElement.dataset.number);
-  const box = canvas.getBoundingClientRect();
-  const area = isLarge ? heads.area : isLead ? heads.leadArea : { x: 0, y: 0, width: box.width, height: box.height };
-  const [acrossShare, downShare] = [(event.clientX - box.left - area.x) / area.width, (event.clientY - box.top - area.y) / area.height];
+  const [box, zoom] = [canvas.getBoundingClientRect(), zoomOf(canvas)];
+  const area = isLarge ? heads.area : isLead ? heads.leadArea : { x: 0, y: 0, width: box.width / zoom, height: box.height / zoom };
+  const [acrossShare, downShare] = [((event.clientX - box.left) / zoom - area.x) / area.width, ((event.clientY - box.top) / zoom - area.y) / area.height];
   if (acrossShare < 0 || downShare < 0 || acrossShare >= 1 || downShare >= 1) { tip.hidden = true; return; }
   const isMap = view.surface === "map";
   const [rows, columns] = isMap ? view.shape.slice(2) : [view.side, view.side];
@@ -530,7 +530,7 @@ function point(state, event) {
     ? [token(view.row_words, row), ...glossed(view.query[row * view.block]), `${words.key} ${token(view.key, column)}`]
     : [`${words.patch} ${row + 1},${column + 1}`];
   tip.textContent = [nameOf(state, number), ...place, `${name} ${value}`].join("\n");
-  state.placeTip(tip, event.clientX, event.clientY);
+  placeTip(tip, event.clientX, event.clientY);
 }
 
 export const abgr = (hex) => { const [r, g, b] = rgb(hex); return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0; };

@@ -2,7 +2,7 @@
 // of them, and where the model looked. Every step is here, so stepping asks nobody; forcing does.
 
 import { rgb } from "./colours.js";
-import { drawn, element, fill } from "./dom.js";
+import { drawn, element, fill, zoomOf } from "./dom.js";
 import { roving } from "./roving.js";
 import { unpack } from "./packed.js";
 
@@ -172,12 +172,13 @@ function drawLinks(state, row) {
   if (view.picture) return;
   const frame = state.text.getBoundingClientRect();
   const to = state.chips[at - 1].getBoundingClientRect();
-  const x = to.left + to.width / 2 - frame.left;
-  const y = to.top - frame.top;
+  const zoom = zoomOf(state.text);
+  const x = (to.left + to.width / 2 - frame.left) / zoom;
+  const y = (to.top - frame.top) / zoom;
   state.read.forEach((chip, i) => {
     if (row[i] < MIN) return;
     const from = chip.getBoundingClientRect();
-    const [left, top] = [from.left + from.width / 2 - frame.left, from.bottom - frame.top];
+    const [left, top] = [from.left + from.width / 2 - frame.left, from.bottom - frame.top].map((one) => one / zoom);
     const bend = Math.max(18, (y - top) / 2);
     links.append(drawn("path", {
       d: `M ${left} ${top} C ${left} ${top + bend} ${x} ${y - bend} ${x} ${y}`, fill: "none",

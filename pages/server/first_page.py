@@ -34,6 +34,10 @@ new MutationObserver((changes) => changes.forEach(({addedNodes}) => addedNodes.f
 """JavaScript: browsers must not translate badges, figures and their numbers. A translator replaces
 text nodes that React updates, so a badge would stay "Starting" until the page is left."""
 
+EMBEDDED = """document.documentElement.classList.toggle("embedded",
+    /[?&]embed=true(&|$)/i.test(location.search));"""
+"""JavaScript: marks a page that another site shows in a frame, by Streamlit's own parameter."""
+
 _IMPORTED = re.compile(r'(?:from|import)\s*"\./([^"]+\.js)"')
 _CACHE_HEADERS = {b"accept-encoding", b"if-none-match", b"if-modified-since", b"range"}
 """Request headers that would make Streamlit answer with its own page, a part of it, or 304."""
@@ -99,7 +103,7 @@ def page_html(page: Path, style: str) -> bytes:
     The style is in the body, after Streamlit's own styles, which are added to the head.
     """
     html = page.read_text(encoding="utf-8")
-    html = html.replace("<head>", f"<head>\n<script>{BASE}\n{UNTRANSLATED}</script>", 1)
+    html = html.replace("<head>", f"<head>\n<script>{BASE}\n{EMBEDDED}\n{UNTRANSLATED}</script>", 1)
     html = html.replace("</head>", f"{_preloads(page.parent, html)}</head>", 1)
     return html.replace("<body>", f"<body>\n<style>{style}</style>", 1).encode()
 

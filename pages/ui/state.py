@@ -43,6 +43,7 @@ _OWN_TEXT = "own_text"
 _GONE = "gone_runs"
 _MENUS = "menus_closed"
 _DIALOG = "open_dialog"
+_PRESENTATIONS = "presentations"
 
 
 def current_run_id() -> str | None:
@@ -258,6 +259,16 @@ def note_gone(run_id: str) -> None:
 
 def gone_runs() -> list[str]:
     return list(st.session_state.get(_GONE, []))
+
+
+def note_presentation() -> None:
+    """Count a link that asks for presenter mode."""
+    st.session_state[_PRESENTATIONS] = n_presentations() + 1
+
+
+def n_presentations() -> int:
+    """Return how many links have asked for presenter mode in this session."""
+    return int(st.session_state.get(_PRESENTATIONS, 0))
 
 
 def shows_run() -> bool:

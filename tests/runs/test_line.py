@@ -1,10 +1,15 @@
 """The waiting line: its order, its limits, and what may join it."""
 
+import hashlib
+import os
+from collections import Counter
+
 import pytest
 
 from tests.runs.waiting import tiny
 from tfm_core.runs.process import identity
 from tfm_core.runs.process.identity import ProcessId, process_id, this_host
+from tfm_core.runs.queue import tickets
 from tfm_core.runs.queue.limits import LimitReached, Limits
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.status import Status, write_status
@@ -38,6 +43,44 @@ def test_runs_wait_in_the_order_in_which_they_came(store, idle):
     assert [queue.position(run.id) for run in runs] == [2, None, 1]
     store.delete(runs[2].id)
     assert queue.position(runs[0].id) == 1
+
+
+def submitted(queue, store, owners):
+    """Submit a run for each owner in turn; return them as ``owner, n-th of theirs``."""
+    names, count = {}, Counter()
+    for owner in owners:
+        run = store.create(tiny(), owner=hashlib.sha256(owner.encode()).hexdigest())
+        queue.submit(run)
+        count[owner] += 1
+        names[run.id] = f"{owner}{count[owner]}"
+    return names
+
+
+def line(store, names):
+    return [names[run_id] for run_id in tickets.waiting(store.root)]
+
+
+def test_who_starts_many_runs_delays_each_other_visitor_by_one(store, idle):
+    names = submitted(idle(limits=Limits(max_queued=99)), store, "aaaaa" + "b" + "cc" + "b")
+    assert line(store, names) == ["a1", "b1", "c1", "a2", "c2", "b2", "a3", "a4", "a5"]
+
+
+def test_a_run_that_trains_was_its_owners_turn(store, idle):
+    queue = idle()
+    names = submitted(queue, store, "aa")
+    first = store.get(tickets.waiting(store.root)[0])
+    write_status(first.folder, Status("running", total_steps=7, pid=os.getpid(), host=this_host()))
+    tickets.remove(store.root, first.id)
+    assert line(store, names | submitted(queue, store, "b")) == ["b1", "a2"]
+
+
+def test_a_class_is_served_in_rounds(store, idle):
+    pupils = [chr(ord("A") + n) for n in range(30)]
+    pressed = [pupil for pupil in pupils for _ in range(2)]  # each presses twice at once
+    names = submitted(idle(limits=Limits(max_queued=99)), store, pressed)
+    served = line(store, names)
+    assert served[:30] == [f"{pupil}1" for pupil in pupils]
+    assert served[30:] == [f"{pupil}2" for pupil in pupils]
 
 
 def test_a_full_line_takes_no_more_and_says_so(store, idle):

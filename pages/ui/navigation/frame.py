@@ -17,7 +17,8 @@ from pages.components.buttons import (
     meanings,
     search,
 )
-from pages.components.effects import arrival
+from pages.components.effects import arrival, embedded
+from pages.components.presenter import presenter
 from pages.i18n import PAGES_DIR, _, language
 from pages.ui import show, state, typed
 from pages.ui.accounts import login, login_setup, visitors
@@ -33,6 +34,9 @@ from tfm_core.runs.store import RunNotFound
 
 ICON = str(PAGES_DIR / "content" / "icon.svg")
 LOGO = str(PAGES_DIR / "content" / "logo.svg")
+PRESENT_QUERY = "present"
+"""What a link says that opens a page in presenter mode."""
+
 _TICK = 3.0  # seconds
 
 
@@ -47,14 +51,20 @@ def navigation() -> st.Page:
             default=not facts.url_path,
         )
         sections[_section(facts)].append(entry)
-    page = st.navigation(sections, position="top")
+    page = st.navigation(sections, position="hidden" if _is_embedded() else "top")
     ticks.mark_change()
     if state.set_page(page.url_path):
         view_link.leave()
     terms.begin()
     open_lesson.follow_link()
-    _mark_section(page_table.place_in_bar(page_table.at(page.url_path)))
+    if not _is_embedded():
+        _mark_section(page_table.place_in_bar(page_table.at(page.url_path)))
     return page
+
+
+def _is_embedded() -> bool:
+    """Return whether another site shows the page in a frame, which has no bar and no strip."""
+    return bool(st.context.is_embedded)
 
 
 def _mark_section(index: int) -> None:
@@ -68,11 +78,15 @@ def _section(facts: PageFacts) -> str:
     return _(page_table.SECTIONS[facts.section])
 
 
-def strip() -> DeltaGenerator:
-    """Draw the current run and the search; return the place for ``share``."""
-    st.logo(LOGO, icon_image=ICON, size="large")
+def strip() -> DeltaGenerator | None:
+    """Draw the current run and the search; return the place for ``share``, if there is one."""
     state.keep_run_in_link()
     run_id = state.current_run_id()
+    if _is_embedded():
+        _arrive(run_id)
+        embedded(key="embedded")
+        return None
+    st.logo(LOGO, icon_image=ICON, size="large")
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="strip"):
         with st.container(width="stretch", key="strip-run"):
             if run_id is None:
@@ -84,8 +98,8 @@ def strip() -> DeltaGenerator:
                 ticks = _TICK if is_active else None
                 st.fragment(_current_run, run_every=ticks)(run, was_active=is_active)
         _search()
-        place = state.page()  # scroll to the top of another page, or of another run on Train
-        arrival(f"{place}?{run_id}" if place == "train" else place, key="arrival")
+        _arrive(run_id)
+        _present()
         if login_setup.read() is None:
             return st.container(width="content", key="strip-share")
         with st.container(
@@ -97,6 +111,20 @@ def strip() -> DeltaGenerator:
         ):
             login.control()
             return st.container(width="content", key="strip-share")
+
+
+def _arrive(run_id: str | None) -> None:
+    """Scroll to the top of another page, or of another run on Train."""
+    place = state.page()
+    arrival(f"{place}?{run_id}" if place == "train" else place, key="arrival")
+
+
+def _present() -> None:
+    """Let the page fill the screen for an audience: by the key P, or by a link."""
+    if PRESENT_QUERY in view_link.query():
+        state.note_presentation()
+        view_link.put({PRESENT_QUERY: None})  # who leaves the mode and reloads is not in it again
+    presenter(state.page(), n_links=state.n_presentations(), key="presenter")
 
 
 def lead_to_game() -> None:
@@ -138,8 +166,10 @@ def notices() -> None:
             st.info(escape(sentence), icon=":material/info:")
 
 
-def share(place: DeltaGenerator) -> None:
+def share(place: DeltaGenerator | None) -> None:
     """Draw the links; call it after the page, which may still change them."""
+    if place is None:
+        return
     with place:
         st.fragment(_share)()  # a QR code must not rerun the page
 

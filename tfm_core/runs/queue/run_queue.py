@@ -46,7 +46,7 @@ from tfm_core.runs.disk import cleanup, locks, ownership, quota
 from tfm_core.runs.disk.failures import os_errors_as_sentences, refusal
 from tfm_core.runs.disk.locks import limit_lock
 from tfm_core.runs.disk.quota import Bounds
-from tfm_core.runs.queue import claim, resources, tickets
+from tfm_core.runs.queue import claim, resources, tickets, turns
 from tfm_core.runs.queue.limits import LimitReached, Limits
 from tfm_core.runs.queue.resources import TooLarge
 from tfm_core.runs.run import Run
@@ -73,7 +73,7 @@ logger = logging.getLogger(__name__)
 
 
 class RunQueue:
-    """Starts the waiting runs of a store, first come first served, from its own thread."""
+    """Starts the waiting runs of a store, their owners in turn, from its own thread."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class RunQueue:
                 there = quota.disk_use(self.store.root, ())
                 resources.check_disk(run.experiment, there.free + there.deleted)
                 gone = self._make_way(run)
-                tickets.add(self.store.root, run.id)
+                self._line_up(run)
         except (LimitReached, TooLarge, SetMissing, SetDamaged) as error:
             stopped = dataclasses.replace(status, state="stopped", reason=error.sentence)
             with contextlib.suppress(OSError):  # a full disk is not what it is refused for
@@ -188,7 +188,7 @@ class RunQueue:
                         run.status, state="queued", device=device, reason=words
                     )
                     write_status(run.folder, queued)
-            tickets.add(self.store.root, run.id)
+            self._line_up(run)
         self._wake.set()
         return gone
 
@@ -223,6 +223,16 @@ class RunQueue:
 
     def _make_way(self, run: Run) -> int:
         return quota.evict(self.store.root, self._mine(), self.bounds, keeps=run.id)
+
+    def _line_up(self, run: Run) -> None:
+        """Give a run its ticket, where its owner's turn is."""
+        runs = {one.id: one for one in self._mine()}
+        waiting = [name for name in tickets.waiting(self.store.root) if name != run.id]
+        owners = [runs[name].meta.owner if name in runs else None for name in waiting]
+        others = [one for one in runs.values() if one.id not in {run.id, *waiting}]
+        training = [one.meta.owner for one in others if one.status.is_alive]
+        at = turns.place(owners, training, run.meta.owner)
+        tickets.add(self.store.root, run.id, at=at)
 
     def _mine(self) -> list[Run]:
         """Return this server's runs, without those of other servers on the same store."""

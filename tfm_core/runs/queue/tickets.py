@@ -16,22 +16,31 @@ from pathlib import Path
 FOLDER = ".queue"
 _DIGITS = 20
 _LAST = 10**_DIGITS - 1
+_APART, _SHARE = 10**9, 64
+"""What leaves room for hundreds of tickets between two: each takes a share of what is left."""
 
 
-def add(root: Path, run_id: str) -> None:
-    """Put a run at the end of the line, unless it is in it. Raises OSError."""
+def add(root: Path, run_id: str, *, at: int | None = None) -> None:
+    """Put a run into the line, unless it is in it. Raises OSError.
+
+    at: how many waiting runs it stands behind; all of them by default.
+    """
     names = _names(root)
     if any(name.partition(".")[2] == run_id for name in names):
         return
     (root / FOLDER).mkdir(parents=True, exist_ok=True)
-    # behind the last one, even if the clock was set back
-    number = max([time.time_ns(), *(_number(name) + 1 for name in names)])
-    number = min(number, _LAST)
-    (root / FOLDER / f"{number:0{_DIGITS}d}.{run_id}").touch()
+    numbers = [_number(name) for name in names]
+    if at is None or at >= len(numbers):
+        # behind the last one, even if the clock was set back
+        number = max([time.time_ns(), *(n + _APART for n in numbers)])
+    else:
+        low = numbers[at - 1] if at else numbers[at] - _APART
+        number = low + (numbers[at] - low) // _SHARE
+    (root / FOLDER / f"{min(number, _LAST):0{_DIGITS}d}.{run_id}").touch()
 
 
 def waiting(root: Path) -> list[str]:
-    """Return the ids of the waiting runs, first come first. Never raises."""
+    """Return the ids of the waiting runs in their order. Never raises."""
     return list(dict.fromkeys(name.partition(".")[2] for name in _names(root)))
 
 

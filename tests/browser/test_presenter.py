@@ -1,0 +1,139 @@
+"""Presenter mode: large type, one figure at a time, and keys that a clicker has."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from pages.components.presenter import KINDS
+from tests.browser.conftest import OpenTab
+from tests.browser.tab import Tab
+
+pytestmark = pytest.mark.browser
+
+LOW = {"width": 1280, "height": 720}
+SMALL = """() => {
+    const pen = document.createElement("canvas").getContext("2d");
+    const high = (family, weight) => { // the line of a font, for each pixel of its size
+        pen.font = `${weight} 100px ${family}`;
+        const {fontBoundingBoxAscent: up, fontBoundingBoxDescent: down} = pen.measureText("x");
+        return (up + down) / 100;
+    };
+    const texts = (root) => [...root.childNodes].flatMap((node) => {
+        if (node.nodeType === Node.TEXT_NODE) return node.data.trim() ? [node] : [];
+        if (node.nodeType !== Node.ELEMENT_NODE || /^(style|script|title)$/i.test(node.tagName))
+            return [];
+        return [...(node.shadowRoot ? texts(node.shadowRoot) : []), ...texts(node)];
+    });
+    const size = (text) => {
+        const on = text.parentElement ?? text.parentNode.host;
+        const {width, height} = on.getBoundingClientRect();
+        if (!on.checkVisibility({visibilityProperty: true}) || width <= 1 || height <= 1)
+            return Infinity;
+        const style = getComputedStyle(on);
+        if (on.ownerSVGElement) {
+            const {a, b, c, d} = on.getScreenCTM();
+            return parseFloat(style.fontSize) * Math.sqrt(Math.abs(a * d - b * c));
+        }
+        const range = document.createRange();
+        range.selectNodeContents(text);
+        const line = range.getClientRects()[0];
+        return line ? line.height / high(style.fontFamily, style.fontWeight) : Infinity;
+    };
+    return texts(document.querySelector(".presented"))
+        .map((text) => [text.data.trim(), size(text)]).filter(([, px]) => px < 17.5)
+        .map(([words, px]) => `${words}: ${px.toFixed(1)}`);
+}"""
+"""JavaScript: the texts of what is presented that are smaller than 18 pixels, as drawn."""
+FILLS = """() => {
+    const box = document.querySelector(".presented").getBoundingClientRect();
+    return box.width >= innerWidth - 1 && box.height >= innerHeight - 1;
+}"""
+MOST_PRESSES = 60
+PAGES = (
+    "",
+    "train?run=recorded-korean",
+    "attention?run=recorded-korean",
+    "walk?run=recorded-korean&show=run",
+    "masks",
+    "build",
+    "by-hand",
+    "positions",
+)
+
+
+def presented(tab: Tab) -> str:
+    """Return which figure of the page fills the screen, as the buttons say it: ``1 / 3 · …``."""
+    return tab.page.locator(".presenter .name").inner_text()
+
+
+def begin(tab: Tab) -> None:
+    tab.page.keyboard.press("p")
+    expect(tab.page.locator(".presenter .name")).to_contain_text("1 / ")
+
+
+def test_all_type_is_large_in_every_figure_and_it_fills_the_screen(open_tab: OpenTab) -> None:
+    tab = open_tab("", viewport=LOW)
+    for path in PAGES:
+        tab.goto(path)
+        expect(tab.main.locator(", ".join(kind.css for kind in KINDS)).first).to_be_visible()
+        begin(tab)
+        seen = set[str]()
+        for _press in range(MOST_PRESSES):
+            if (now := presented(tab)) not in seen:
+                tab.page.wait_for_function(f"() => ({SMALL})().length === 0")
+                assert tab.page.evaluate(FILLS), (path, now)
+                seen.add(now)
+            at, _of, count = now.split(" ")[:3]
+            if at == count:
+                break
+            tab.page.keyboard.press("ArrowDown")
+        assert at == count, (path, seen)
+        expect(tab.strip).to_be_hidden()
+        tab.page.keyboard.press("Escape")
+        expect(tab.page.locator(".presenter")).to_have_count(0)
+        expect(tab.strip).to_be_visible()
+
+
+def test_a_link_begins_and_a_clicker_goes_from_beat_to_beat_and_figure_to_figure(
+    open_tab: OpenTab,
+) -> None:
+    tab = open_tab("train?run=recorded-korean&present=1", viewport=LOW)
+    expect(tab.page.locator(".presenter .name")).to_contain_text("The training")
+    where = tab.main.locator(".stage .where")
+    expect(where).to_have_text("Step 1,000 of 1,000")
+    tab.page.keyboard.press("PageUp")  # a snapshot back
+    expect(where).not_to_have_text("Step 1,000 of 1,000")
+    tab.page.keyboard.press("ArrowRight")
+    expect(where).to_have_text("Step 1,000 of 1,000")
+    tab.page.keyboard.press("PageDown")  # behind the last beat comes the next figure
+    expect(tab.page.locator(".presenter .name")).to_contain_text("2 / ")
+
+    # a slider keeps its arrow keys
+    tab.page.keyboard.press("ArrowUp")
+    expect(tab.page.locator(".presenter .name")).to_contain_text("The training")
+    tab.main.locator(".stage input[type=range]").focus()
+    tab.page.keyboard.press("PageUp")
+    expect(tab.page.locator(".presenter .name")).to_contain_text("The training")
+
+    # heads are beats too; a reload goes on, and who has left is not in it again
+    tab.goto("attention?run=recorded-korean")
+    expect(tab.page.locator(".presenter .name")).to_contain_text("All heads")
+    chosen = tab.main.locator(".heads [aria-selected=true]")
+    before = chosen.get_attribute("data-head"), chosen.get_attribute("data-layer")
+    tab.page.keyboard.press("ArrowLeft")
+    expect(chosen).not_to_have_attribute("data-head", str(before[0]))
+    tab.page.keyboard.press("Escape")
+    expect(tab.page.locator(".presenter")).to_have_count(0)
+    tab.reload()
+    expect(tab.page.locator(".presenter")).to_have_count(0)
+    expect(tab.strip).to_be_visible()
+
+    # without keys it begins in the menu of links
+    tab.strip.get_by_role("button", name="All links").click()
+    tab.strip.get_by_role("button", name="Present this page").click()
+    expect(tab.page.locator(".presenter .name")).to_contain_text("All heads")
+    tab.page.locator(".presenter").get_by_role("button", name="Next figure").click()
+    expect(tab.page.locator(".presenter .name")).to_contain_text("2 / ")
+    tab.page.locator(".presenter").get_by_role("button", name="Leave presenter mode").click()
+    expect(tab.strip).to_be_visible()
