@@ -60,6 +60,7 @@ SUBJECTS = {
     "knockouts": ".board",
     "experiments": "[data-testid=stForm], .live-figure",
     "own-data": "img",
+    "lessons": ".st-key-lesson-cards",
     "words": ".tfm-tokens",
     "gpt": ".tfm-gpt",
     "speed": "[data-testid=stForm], .live-figure",

@@ -345,6 +345,20 @@ def test_who_may_only_watch_follows_the_recorded_run(
     assert "recorded run" in walker.bar["wait"]
 
 
+def test_a_start_that_is_refused_says_why_and_leaves_the_recorded_run(
+    walk: Walk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFM_MAX_STEPS", "10")
+    walker = walk("translate.2")
+    walker.press("train")
+    assert walker.bar["place"] == "translate.2"
+    assert "limit here is 10" in walker.bar["wait"]
+    walker.press("next")
+    assert walker.bar["place"] == "translate.3"
+    assert "limit" not in walker.bar["wait"]
+    runs_access.close_queue()
+
+
 def own(store: RunStore, *, state: str, step: int = 1) -> Run:
     """A run of the tour's preset that has done a step and guesses."""
     return made_run(
