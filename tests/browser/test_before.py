@@ -44,6 +44,7 @@ def test_a_list_in_use_stays_open_while_runs_end_and_times_are_measured(
     tab.choose("Time against length")
     tab.button("Measure now").click()
     expect(tab.main.get_by_text(re.compile("Measuring "))).to_be_visible()
+    tab.button("Show the answer").click()  # how steps grow is asked first
     expect(tab.main.get_by_text(re.compile("From 8 to 128 tokens"))).to_be_visible()
     tab.await_plotly("before-times", "node._fullData.every(line => line.x.length === 5)")
     assert all(ratio > 0 for ratio in tab.plotly("before-ratios", "[...node._fullData[0].y]"))

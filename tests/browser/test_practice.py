@@ -17,8 +17,10 @@ def test_the_right_answer_marks_the_step_and_the_guided_run_is_watched(
     expect(tab.main.get_by_text("0 of 7 done")).to_be_visible()
     answers = tab.main.get_by_test_id("stRadio")
     answers.get_by_text("Test", exact=True).click()
-    expect(tab.main.get_by_text("it can no longer test")).to_be_visible()
+    tab.button("Check").click()
+    expect(tab.main.get_by_text("It can no longer test")).to_be_visible()
     answers.get_by_text("Validation", exact=True).click()
+    tab.button("Check").click()
     expect(tab.main.get_by_text("1 of 7 done")).to_be_visible()
 
     # the guided run is watched where it was started
