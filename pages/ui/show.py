@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
@@ -11,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 import plotly.graph_objects as go
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.components import live_figure as component
 from pages.i18n import _, content
@@ -54,7 +56,20 @@ def header(name: str) -> None:
         if line:
             st.caption(line, width="stretch")
         if after is not None:
-            _next(after)
+            with st.container(width="content"):
+                place = st.empty()
+            _NEXT.set((place, after))
+            lead_on()
+
+
+_NEXT: ContextVar[tuple[DeltaGenerator, page_table.PageFacts] | None] = ContextVar(
+    "_NEXT", default=None
+)
+
+
+def begin() -> None:
+    """Forget the header of the page before; called before a page is drawn."""
+    _NEXT.set(None)
 
 
 def _progress(page: page_table.PageFacts) -> str:
@@ -65,16 +80,28 @@ def _progress(page: page_table.PageFacts) -> str:
     return _("{n} of {all} answered", n=n, all=page.questions) if n else ""
 
 
-def _next(page: page_table.PageFacts) -> None:
-    """Draw the link to the next page of the path; it takes the current run along."""
-    run_id = state.current_run_id() if page.shows_run else None
-    st.page_link(
+def lead_on() -> None:
+    """Draw the link to the next page of the path; it takes the current run along.
+
+    The chapter on the whole model goes on with the run in sight, even one that nobody chose: so
+    that is known, the link is drawn again behind the page.
+    """
+    drawn = _NEXT.get()
+    if drawn is None:
+        return
+    place, page = drawn
+    is_whole = page.chapter == "model"
+    run_id = state.current_run_id() if page.shows_run or is_whole else None
+    linked = state.linked_run_id()
+    if run_id is None and is_whole and linked is not None and state.is_unasked(linked):
+        run_id = linked
+    place.page_link(
         page.path,
         label=_("Next **{title}**", title=_(page.title)),  # on a phone the word alone
         icon=":material/arrow_forward:",
         icon_position="right",
         width="content",
-        query_params={} if run_id is None else {state.RUN_QUERY: run_id},
+        query_params={} if run_id is None else state.run_query(page.name, run_id),
     )
 
 

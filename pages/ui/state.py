@@ -293,6 +293,12 @@ def run_link(run_id: str) -> str:
     return address(page(), {**st.query_params.to_dict(), "run": run_id})
 
 
+def run_query(name: str, run_id: str) -> dict[str, str]:
+    """Return the query of a link that opens a page on a run."""
+    is_of_models = page_table.PAGES[name].chapter == "model"  # which show others, too
+    return {RUN_QUERY: run_id} | ({"show": "run"} if is_of_models else {})
+
+
 def page_link() -> str:
     return address(page(), st.query_params.to_dict())
 

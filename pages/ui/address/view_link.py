@@ -25,6 +25,7 @@ T = TypeVar("T")
 V = TypeVar("V")
 
 _PARAMETER = "parameter"  # in the metadata of a field
+_LINKED = "-linked"  # ends the keys of what a page wrote to the address
 
 
 def linked(parameter: Parameter[T]) -> T:
@@ -90,8 +91,10 @@ def settle() -> None:
 
 
 def leave() -> None:
-    """Count changes of the address as the page's own until it is drawn."""
+    """Forget what another page wrote to the address; this one's changes are not the reader's yet."""
     st.session_state[_IS_SETTLED] = st.session_state[_IS_CHANGED] = False
+    for key in [key for key in st.session_state if str(key).endswith(_LINKED)]:
+        del st.session_state[key]
 
 
 def is_changed() -> bool:
@@ -218,7 +221,7 @@ def warn(problem: str) -> None:
 
 
 def _seen(parameter: Parameter[Any]) -> str:
-    return f"{parameter.key or parameter.query}-linked"
+    return f"{parameter.key or parameter.query}{_LINKED}"
 
 
 def saved_step(parameter: Parameter[int], steps: tuple[int, ...]) -> int:

@@ -56,6 +56,7 @@ def navigation() -> st.Page:
     if state.set_page(page.url_path):
         view_link.leave()
     terms.begin()
+    show.begin()
     open_lesson.follow_link()
     if not _is_embedded():
         _mark_section(page_table.place_in_bar(page_table.at(page.url_path)))
@@ -235,8 +236,7 @@ def _current_run(run: Run, *, was_active: bool) -> None:
             return
         for facts in page_table.PAGES.values():
             if facts.follows_run:
-                query = {"run": run.id} | ({"show": "run"} if facts.name == "walk" else {})
-                label = _(facts.follows_run)
+                label, query = _(facts.follows_run), state.run_query(facts.name, run.id)
                 st.page_link(facts.path, label=label, icon=facts.icon, query_params=query)
 
 
@@ -253,7 +253,8 @@ def _search() -> None:
 
 
 def finish() -> None:
-    """Keep what was done; call it after the page."""
+    """Lead on, and keep what was done; call it after the page."""
+    show.lead_on()
     view_link.settle()
     ticks.mark_change()
     ticks.keep()

@@ -25,7 +25,7 @@ from tests.pages.opening import links
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import STATES
-from tfm_core.runs.store import RunStore
+from tfm_core.runs.store import RECORDED, RunStore
 
 Open = Callable[..., AppTest]
 PAGES = [page.file for page in page_table.PAGES.values()]
@@ -92,6 +92,19 @@ def test_a_page_of_the_path_says_its_goal_and_leads_on_with_the_run(
             (link,) = nexts
             assert link.page == after.url_path
             assert link.query_string == (f"run={run.id}" if after.shows_run else "")
+
+
+def test_the_chapter_on_the_whole_model_goes_on_with_the_run_in_sight(
+    store: RunStore, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "recorded", RECORDED)
+    app = open_page("attention/page.py")  # on a run that nobody chose
+    for name in ("build", "parameters", "walk"):
+        (link,) = [one.proto for one in app.get("page_link") if "Next" in one.proto.label]
+        query = {key: values[0] for key, values in parse_qs(link.query_string).items()}
+        assert (link.page, query["show"]) == (page_table.PAGES[name].url_path, "run")
+        app = open_page(page_table.PAGES[name].file, **query)
+        assert app.session_state["current_run"] == query["run"]
 
 
 def test_a_link_to_the_configuration_reproduces_it(open_page: Open) -> None:
