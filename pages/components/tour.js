@@ -7,6 +7,7 @@ import { keep, keepInTab, keptInTab, TOUR } from "./kept.js";
 import { besides, found, isInSight } from "./outlined.js";
 
 const FOLDED = "tfm-tour-folded";
+const SHORT = 520; // pixels of a window below which the bar begins folded: the page needs the room
 const PRESSED = "tfm-tour-pressed"; // the bar of the next stop takes the focus over
 const LOOK = 200; // milliseconds between two looks at what is outlined
 const TOUCHED = ["wheel", "touchmove", "pointerdown", "keydown"];
@@ -69,7 +70,7 @@ function send(state, what) {
 
 function turn(state, isFolded) {
   state.isFolded = isFolded;
-  keepInTab(FOLDED, isFolded ? "yes" : null);
+  keepInTab(FOLDED, isFolded ? "yes" : "no");
   fill(state);
 }
 
@@ -249,10 +250,12 @@ function arrive(state) {
   if (isPressed) state.parts.title.focus({ preventScroll: true });
 }
 
+const begunFolded = () => (keptInTab(FOLDED) ?? (window.innerHeight < SHORT ? "yes" : "no")) === "yes";
+
 export default function ({ data: [data], parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".tour");
   const isNew = !root.tour;
-  const state = root.tour ?? { root, rings: [], isFolded: keptInTab(FOLDED) === "yes", pending: null };
+  const state = root.tour ?? { root, rings: [], isFolded: begunFolded(), pending: null };
   root.tour = state;
   const call = {};
   const before = state.data?.place;

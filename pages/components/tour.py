@@ -90,17 +90,18 @@ def _of_place(sent: object, place: str) -> Any:
 
 
 def resume(
-    labels: Mapping[str, tuple[str, int]], *, is_shown: bool, key: str
+    tours: Mapping[str, tuple[str, int]], *, is_shown: bool, key: str
 ) -> tuple[str, str] | None:
     """Draw the button, if the browser has left a tour; return place and run once it is pressed.
 
-    labels: name of a tour -> label with {n} and {count}, and its number of stops. Both are
-    unchecked.
+    tours: name -> title and number of stops. Both results are unchecked.
     """
-    tours = {name: {"label": label, "count": n} for name, (label, n) in labels.items()}
-    result = _resume(
-        plain({"tours": tours, "is_shown": is_shown}), on={"resume": None}, key=key, width="content"
-    )
+    data = {
+        "tours": {name: {"title": title, "count": n} for name, (title, n) in tours.items()},
+        "label": _("Resume ({n} of {count})", n="{n}", count="{count}"),
+        "is_shown": is_shown,
+    }
+    result = _resume(plain(data), on={"resume": None}, key=key, width="content")
     sent = result.resume
     if not (isinstance(sent, list) and len(sent) == 2):
         return None

@@ -19,8 +19,9 @@ export default function ({ data: [data], parentElement, setTriggerValue }) {
   const at = data.is_shown ? left(kept(TOUR), data.tours) : null;
   root.replaceChildren();
   if (!at) return;
-  const { label, count } = data.tours[at.name];
-  const button = element("button", "", label.replace("{n}", at.n).replace("{count}", count));
+  const { title, count } = data.tours[at.name];
+  const button = element("button", "", data.label.replace("{n}", at.n).replace("{count}", count));
+  button.title = title;
   button.type = "button";
   button.addEventListener("click", () => setTriggerValue("resume", at.value));
   root.append(button);

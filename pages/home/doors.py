@@ -52,7 +52,8 @@ def doors() -> None:
     with st.container(key="doors", horizontal=True, vertical_alignment="center", gap="medium"):
         with st.container(width="content"):
             st.fragment(_train_button)()  # a press redraws only this part
-        tour.start("translate", _("**Take the tour**: eight stops"))
+        tour.start("translate", _("**Take the tour**"))
+        tour.resume()
         for door in DOORS:
             page = ticks.upcoming().name if door.page == WAY[0].name else door.page
             st.page_link(
@@ -62,7 +63,6 @@ def doors() -> None:
                 query_params=door.query,
                 width="content",
             )
-        tour.resume()
 
 
 def _train_button() -> None:

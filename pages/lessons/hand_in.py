@@ -74,10 +74,11 @@ def _for_teachers(lesson: Lesson) -> None:
     if open_lesson.is_preview():
         return
     st.download_button(
-        _("Download for Moodle or Canvas (SCORM 1.2)"),
+        _("Download SCORM package"),
         scorm.package(lesson, state.address("", {})),
         file_name=f"{lesson.id}.zip",
         mime="application/zip",
+        help=_("For Moodle, Canvas and other platforms: SCORM 1.2."),
         icon=":material/download:",
         on_click="ignore",
     )

@@ -7,7 +7,9 @@ import streamlit as st
 from pages.i18n import _
 from pages.lessons import hand_in
 from pages.ui.lessons import open_lesson, pupils, score_report, task_view
+from pages.ui.navigation import page_table
 from pages.ui.typed import escape
+from tfm_core.lessons import catalogue
 from tfm_core.lessons.attempts import Attempt
 from tfm_core.lessons.checks import Task
 from tfm_core.lessons.lesson import Lesson
@@ -35,6 +37,8 @@ def view(lesson: Lesson) -> None:
     opened = next((task.id for task in lesson.tasks if not attempt.is_solved(task.id)), "")
     for number, task in enumerate(lesson.tasks, 1):
         _task(lesson, task, number, attempt, is_open=task.id == opened)
+    if not opened:
+        _next(lesson)
     hand_in.result(lesson, attempt)
     score_report.report(lesson, attempt)
 
@@ -46,6 +50,20 @@ def _task(lesson: Lesson, task: Task, number: int, attempt: Attempt, *, is_open:
     key = f"lesson-task-{lesson.id}-{task.id}-{is_open}"
     with st.expander(f"{number} · {escape(title)}", icon=icon, expanded=is_open, key=key):
         task_view.task(lesson, task, place="page")
+
+
+def _next(lesson: Lesson) -> None:
+    """Link to the lesson behind a solved one."""
+    ids = list(catalogue.catalogue().lessons)
+    at = ids.index(lesson.id) + 1 if lesson.id in ids else len(ids)
+    if at < len(ids):
+        title = open_lesson.words(catalogue.lesson(ids[at])).title
+        st.page_link(
+            page_table.path_of("lessons"),
+            label=_("Next: {title}", title=escape(title)),
+            icon=":material/arrow_forward:",
+            query_params={open_lesson.LESSON_QUERY: ids[at]},
+        )
 
 
 def _locks(lesson: Lesson) -> str:

@@ -45,6 +45,10 @@ def page() -> None:
         left, right = st.columns([1, 3.4], gap="medium")
     with left:
         _presets(preset)
+        opened = open_lesson.few_open()
+        for path in opened or ():
+            if path in by_path and path not in play.PLAYED:
+                controls.control(by_path[path], checked)
         play.of_draft(checked, by_path, says_problems=not st.session_state.get(_ALL))
     changes.strip(
         checked,
@@ -54,7 +58,7 @@ def page() -> None:
     )
     own_choice.area(checked)
     corpus_text.area(checked)
-    if st.toggle(_("All settings"), key=_ALL, persist_state="session"):
+    if opened is None and st.toggle(_("All settings"), key=_ALL, persist_state="session"):
         _all(checked, settings, preset)
     is_preset = not drafts.differences(draft.values, draft.begun)
     start.bar(checked, preset if is_preset else None)

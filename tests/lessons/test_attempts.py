@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -102,7 +104,10 @@ def test_files_and_their_number_are_bounded(
     put(tmp_path, BEN, "why", RIGHT)
     with pytest.raises(StudentError, match="2 participants"):
         put(tmp_path, "c" * 64, "why", RIGHT)
-    (ann, _ben) = attempts.attempts("width", root=tmp_path)
+    old = time.time() - 2 * attempts.KEPT_SECONDS
+    os.utime(tmp_path / attempts.FOLDER / "width" / f"{BEN}.json", (old, old))
+    put(tmp_path, "c" * 64, "why", RIGHT)  # in the place of one that nobody changed for long
+    (ann, _cat) = attempts.attempts("width", root=tmp_path)
     assert ann.runs == tuple(f"run-{number:05}" for number in range(100 - attempts.MAX_RUNS, 100))
     assert len(ann.answers["why"].answer) == 200
     with pytest.raises(StudentError, match="characters"):

@@ -12,6 +12,7 @@ import dataclasses
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from typing import Annotated
 
 from pydantic import Field, StrictBool
 
+from tfm_core.disk import remove
 from tfm_core.lessons.checks import MAX_ANSWER, Verdict
 from tfm_core.reading import Unreadable, object_of
 from tfm_core.runs import settings
@@ -31,8 +33,10 @@ from tfm_core.sentences import N_, StudentError
 from tfm_core.stored import Moment, Stored, line, matching, number, text, unstored, whole
 
 FOLDER = ".lessons"
-MAX_PARTICIPANTS = 400
+MAX_PARTICIPANTS = 2000
 """Files of one lesson."""
+KEPT_SECONDS = 60 * 24 * 3600
+"""How long one that nobody changes is kept for certain; later it makes room for others."""
 MAX_RUNS, MAX_NAME, MAX_TRIES = 60, 60, 9999
 _MAX_BYTES = 65_536
 _MAX_ANSWERS, _MAX_FIGURES = 20, 12
@@ -168,10 +172,7 @@ def _changed(
         try:
             old = _of(path)
         except FileNotFoundError:
-            if len(_names(path.parent)) >= MAX_PARTICIPANTS:
-                raise StudentError(
-                    "This lesson has {n} participants, the limit here.", n=MAX_PARTICIPANTS
-                ) from None
+            _make_room(path.parent)
             old = Attempt(lesson, browser)
         except Unreadable:  # damaged: what follows replaces it
             old = Attempt(lesson, browser)
@@ -181,6 +182,20 @@ def _changed(
             path.parent.mkdir(parents=True, exist_ok=True)
             write_json(path, {name: values[name] for name in ("name", "answers", "runs")})
     return new
+
+
+def _make_room(folder: Path) -> None:
+    """Remove forgotten attempts where there are too many. Raises StudentError if none is."""
+    names = _names(folder)
+    if len(names) < MAX_PARTICIPANTS:
+        return
+    since = time.time() - KEPT_SECONDS
+    for name in names:
+        with contextlib.suppress(FileNotFoundError):
+            if (folder / name).lstat().st_mtime < since:
+                remove(folder / name)
+    if len(_names(folder)) >= MAX_PARTICIPANTS:
+        raise StudentError("This lesson has {n} participants, the limit here.", n=MAX_PARTICIPANTS)
 
 
 def _read_all(lesson: str, root: Path | None) -> tuple[list[Attempt], list[Skipped]]:

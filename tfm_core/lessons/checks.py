@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, ConfigDict, Field
 
 from tfm_core.config import ConfigError, Experiment
 from tfm_core.config.base import Config, plain
@@ -27,7 +27,7 @@ from tfm_core.mistakes import MISTAKES
 from tfm_core.probe.labels import layer_of, modules_by_kind
 from tfm_core.reading import is_number, is_whole
 from tfm_core.runs.record.figures import last_measured
-from tfm_core.runs.run import Run
+from tfm_core.runs.run import LESSON_ID, Run
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import N_, Sentence, StudentError, percent
 
@@ -46,7 +46,16 @@ MAX_ANSWER = 200
 """Characters of an answer."""
 _MAX_NUMBER = 1e15
 
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{1,39}$")]
+
+def _named(value: str) -> str:
+    if LESSON_ID.fullmatch(value) is None:
+        raise StudentError(
+            "{value} is no id: use 2 to 40 small letters, digits and -.", value=repr(value)[:60]
+        )
+    return value
+
+
+Name = Annotated[str, AfterValidator(_named)]
 Value = str | bool | int | float | list[str]
 
 

@@ -125,6 +125,18 @@ def lock(path: str) -> str:
     return _("Locked by the lesson “{title}”.", title=words(lesson).title)
 
 
+MAX_SHOWN = 6
+"""Open settings that Train shows by themselves; with more it shows all settings."""
+
+
+def few_open() -> list[str] | None:
+    """Return the settings that the open lesson leaves open; None without a lesson, or for many."""
+    lesson = current()
+    if lesson is None or lesson.experiment is None or len(lesson.open) > MAX_SHOWN:
+        return None
+    return sorted(lesson.open)
+
+
 def refusal(experiment: Experiment | None) -> str:
     """Return why the open lesson does not let an experiment start, or ""."""
     lesson = current()

@@ -22,13 +22,7 @@ def start(name: str, label: str) -> None:
 
 def resume() -> None:
     """Draw a button that goes on with the tour that this browser has left, if any."""
-    labels = {
-        tour.name: (
-            _("Resume “{title}” ({n} of {count})", title=_(tour.title), n="{n}", count="{count}"),
-            len(tour.stops),
-        )
-        for tour in TOURS.values()
-    }
-    left = component.resume(labels, is_shown=session.current() is None, key="tour-resume")
+    tours = {tour.name: (_(tour.title), len(tour.stops)) for tour in TOURS.values()}
+    left = component.resume(tours, is_shown=session.current() is None, key="tour-resume")
     if left is not None:
         bar.resume(*left)

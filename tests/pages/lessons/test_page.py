@@ -214,3 +214,35 @@ def test_a_bad_file_is_not_previewed_and_says_why(store: RunStore) -> None:
     assert not app.exception
     assert app.title[0].value == "Lessons"
     assert "width.toml, minutes" in words_of(app)
+
+
+def test_train_shows_what_a_lesson_opens_and_hides_the_rest(store: RunStore) -> None:
+    app = opened("train/page.py", lesson="causal-mask")
+    (mistakes,) = [one for one in app.multiselect if one.label == "Mistakes"]
+    assert not mistakes.disabled
+    assert not [one for one in app.toggle if one.label == "All settings"]
+    app = opened("train/page.py")
+    assert [one for one in app.toggle if one.label == "All settings"]
+
+
+def test_a_pair_of_find_the_bug_belongs_to_the_lesson_and_its_bug_is_named_once_hidden(
+    busy_queue: RunQueue,
+) -> None:
+    app = opened("find_the_bug/page.py", lesson="name-the-bug")
+    app.button(key="bug-train").click().run()
+    assert not app.exception
+    runs = [busy_queue.store.get(name) for name in attempts.attempt("name-the-bug", OWNER).runs]
+    assert [run.meta.lesson for run in runs] == ["name-the-bug"] * 2
+    assert sum(run.meta.is_suspect for run in runs) == 1
+
+
+def test_a_solved_lesson_leads_to_the_next(store: RunStore) -> None:
+    ids = list(catalogue.catalogue().lessons)
+    for task in catalogue.lesson(ids[0]).tasks:
+        attempts.record(ids[0], OWNER, task.id, answer="", verdict=open_lesson.Verdict(True, ""))
+    app = opened("lessons/page.py", lesson=ids[0])
+    links = [link.proto for link in app.get("page_link")]
+    assert any(f"lesson={ids[1]}" in link.query_string for link in links)
+    app = opened("lessons/page.py", lesson=ids[1])
+    links = [link.proto for link in app.get("page_link")]
+    assert not any(f"lesson={ids[2]}" in link.query_string for link in links)

@@ -256,7 +256,8 @@ N_SHARES = 4
 """Parts that the values are cut into; a page gets one."""
 COMPONENT_PAGES = {
     "home": {}, "draw": {}, "train": {"run": "recorded-korean"}, "masks": {}, "by-hand": {},
-    "attention": {"run": "recorded-korean"}, "translate": {"run": "recorded-korean"},
+    "attention": {"run": "recorded-korean", "tour": "translate.5"},
+    "translate": {"run": "recorded-korean"},
     "knockouts": {"run": "recorded-korean"}, "walk": {"run": "recorded-korean"}, "build": {},
     "mistakes": {"run": "recorded-digits"}, "captions": {}, "gpt": {}, "words": {},
 }  # fmt: skip

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from streamlit.components.v2.bidi_component import main
@@ -19,7 +20,7 @@ from pages.ui.tour.session import parsed
 from pages.ui.tour.stops import TOURS, Tour, address
 from tests.pages.looking import part_of
 from tests.pages.made_runs import made_run
-from tests.pages.opening import opened_at
+from tests.pages.opening import links, opened_at
 from tfm_core.presets import PRESETS
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.run import Run
@@ -35,7 +36,7 @@ class Walker:
         self._triggers = triggers
         stop = parsed(place)  # a bad link opens Home
         page = PAGES["home" if stop is None else stop.stop.page]
-        self.app = opened_at(page.file, tour=place, **query)
+        self.app = opened_at(page.file, **({"tour": place} if place else {}), **query)
 
     @property
     def bar(self) -> dict[str, Any]:
@@ -52,9 +53,9 @@ class Walker:
         """The buttons by name, and whether each can be pressed."""
         return {one["name"]: not one["is_off"] for one in self.bar["buttons"]}
 
-    def send(self, event: str, value: object) -> None:
+    def send(self, event: str, value: object, *, part: str = "tour-bar") -> None:
         """Send what a browser would, or might."""
-        (trigger,) = {id for name, id in self._triggers.items() if "tour-bar" in name}
+        (trigger,) = {id for name, id in self._triggers.items() if part in name}
         states = WidgetStates()
         told = json.dumps([{"event": event, "value": value}])
         states.widgets.add(id=trigger, json_trigger_value=told)
@@ -188,12 +189,56 @@ def test_leaving_takes_the_tour_out_of_the_address(walk: Walk) -> None:
     assert walker.app.session_state["page"] == "train"
 
 
-# ---- links
+# ---- from Home
+
+
+@pytest.mark.parametrize("tour", TOURS)
+def test_home_begins_a_tour(tour: str, walk: Walk) -> None:
+    walker = walk("")
+    assert not walker.has_bar
+    walker.app = walker.app.button(key=f"tour-{tour}").click().run()
+    assert walker.bar["place"] == f"{tour}.1"
+    assert address_of(walker.app)["tour"] == f"{tour}.1"
 
 
 @pytest.mark.parametrize(
-    "text", ["", "foo", "foo.1", "translate", "translate.x", "digit.", "." * 99]
+    ("left", "place", "run"),
+    [
+        (["translate.7", "recorded-korean"], "translate.7", "recorded-korean"),
+        (["digit.2", "nowhere"], "digit.2", "recorded-digits"),
+        (["digit.2", "recorded-korean"], "digit.2", "recorded-digits"),
+    ],
 )
+def test_home_resumes_the_tour_that_a_browser_has_left(
+    left: list[str], place: str, run: str, walk: Walk
+) -> None:
+    walker = walk("")
+    walker.send("resume", left, part="tour-resume")
+    assert walker.bar["place"] == place
+    assert walker.bar["run"] == run
+    assert walker.app.session_state["page"] == PAGES[parsed(place).stop.page].url_path
+
+
+@pytest.mark.parametrize(
+    "left", [None, "digit.2", ["digit.2"], ["digit.7", "x"], ["x" * 999, "x"], [2, 3]]
+)
+def test_home_resumes_nothing_else(left: object, walk: Walk) -> None:
+    walker = walk("")
+    walker.send("resume", left, part="tour-resume")
+    assert not walker.has_bar
+
+
+# ---- links
+
+
+def test_a_copied_link_opens_the_stop(walk: Walk) -> None:
+    walker = walk("translate.6", run="recorded-korean")
+    query = parse_qs(urlsplit(links(walker.app)[0]).query)
+    assert query["tour"] == ["translate.6"]
+    assert query["run"] == ["recorded-korean"]
+
+
+@pytest.mark.parametrize("text", ["foo", "foo.1", "translate", "translate.x", "digit.", "." * 99])
 def test_a_link_to_no_stop_is_a_sentence(text: str, walk: Walk) -> None:
     walker = walk(text)
     assert not walker.app.exception
@@ -298,6 +343,20 @@ def test_who_may_only_watch_follows_the_recorded_run(
     walker = walk("translate.2")
     assert "train" not in walker.buttons
     assert "recorded run" in walker.bar["wait"]
+
+
+def test_a_start_that_is_refused_says_why_and_leaves_the_recorded_run(
+    walk: Walk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFM_MAX_STEPS", "10")
+    walker = walk("translate.2")
+    walker.press("train")
+    assert walker.bar["place"] == "translate.2"
+    assert "limit here is 10" in walker.bar["wait"]
+    walker.press("next")
+    assert walker.bar["place"] == "translate.3"
+    assert "limit" not in walker.bar["wait"]
+    runs_access.close_queue()
 
 
 def own(store: RunStore, *, state: str, step: int = 1) -> Run:
