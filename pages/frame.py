@@ -23,11 +23,11 @@ if login.is_shut():
 arrivals.note()
 frame.lead_to_game()
 links = frame.strip()
+frame.explain()
 tour.bar()
 frame.notices()
 lesson_bar.bar()
 with st.container(key="page"):
     page.run()
-frame.explain()
 frame.finish()
 frame.share(links)

@@ -32,8 +32,8 @@ def view(lesson: Lesson) -> None:
     pupils.welcome(lesson, attempt)
     if words.text:
         st.markdown(words.text)
-    if lesson.experiment is not None:
-        st.caption(f":material/lock: {_locks(lesson)}")
+    if "train" in lesson.pages:
+        open_lesson.draw_locks()
     opened = next((task.id for task in lesson.tasks if not attempt.is_solved(task.id)), "")
     for number, task in enumerate(lesson.tasks, 1):
         _task(lesson, task, number, attempt, is_open=task.id == opened)
@@ -64,13 +64,3 @@ def _next(lesson: Lesson) -> None:
             icon=":material/arrow_forward:",
             query_params={open_lesson.LESSON_QUERY: ids[at]},
         )
-
-
-def _locks(lesson: Lesson) -> str:
-    """Return what may be changed while the lesson is open."""
-    labels = [f"**{_(lesson.labels.get(path, path))}**" for path in sorted(lesson.open)]
-    if not labels:
-        return _("While this lesson is open, all settings on Train are locked.")
-    if len(labels) > 6:
-        return _("While this lesson is open, some settings on Train are locked.")
-    return _("On Train you can change {settings}; the rest is locked.", settings=", ".join(labels))
