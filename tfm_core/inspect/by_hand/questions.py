@@ -128,7 +128,7 @@ def about_transposed_keys(head: Attended, words: tuple[str, ...]) -> Question:
     values = {"n": n_words, "d": width, "first": words[0], "second": words[other]}
     right = float(head.products[0, other])
     fails, mixed = N_("An error"), N_("Numbers that compare no two words")
-    options = {
+    options: dict[str, str] = {
         fails: N_("Both are square here, so they multiply."),
         mixed: N_("Rows of {d} numbers do not fit columns of {n}.", d=width, n=n_words),
         N_("The same scores"): N_("Scores are products of a query and a key, row with row."),
