@@ -27,8 +27,8 @@ from tfm_core.mistakes import MISTAKES
 from tfm_core.probe.labels import layer_of, modules_by_kind
 from tfm_core.reading import is_number, is_whole
 from tfm_core.runs.record.figures import last_measured
-from tfm_core.runs.run import LESSON_ID, Run
-from tfm_core.runs.store import RunStore
+from tfm_core.runs.run import ID, LESSON_ID, Run
+from tfm_core.runs.store import LESSONS, RECORDED, RunStore
 from tfm_core.sentences import N_, Sentence, StudentError, percent
 
 Asks = Literal["nothing", "choice", "number", "head"]
@@ -377,6 +377,8 @@ class HeadAligns(Task):
     def problems(self, words: TaskWords, experiment: Experiment | None) -> Iterator[str]:
         """Yield what is wrong with the run, too."""
         yield from super().problems(words, experiment)
+        if self.run and (wrong := _wrong_run(self.run)) is not None:
+            yield wrong
         if not self.run and experiment is None:
             yield N_("name a run, or add [experiment].")
 
@@ -527,6 +529,7 @@ class BugNamed(Task):
         yield from super().problems(words, experiment)
         if len(self.runs) == 1 or len(set(self.runs)) != len(self.runs):
             yield N_("name at least two runs, each once, or none.")
+        yield from filter(None, map(_wrong_run, self.runs))
 
     def options(self, words: TaskWords) -> Mapping[str, str]:
         """Return the runs, or the bugs that a suspect can hide."""
@@ -602,6 +605,16 @@ def n_parameters(experiment: Experiment) -> int:
 def made_in(experiment: Experiment) -> tuple[str, ...]:
     """Return the mistakes of an experiment."""
     return (*getattr(experiment.model, "mistakes", ()), *experiment.training.mistakes)
+
+
+def _wrong_run(run_id: str) -> str | None:
+    """Return what is wrong with the id of a run, as far as any server can tell, or None."""
+    if ID.fullmatch(run_id) is None:
+        return N_("“{name}” is no id of a run.", name=run_id[:64])
+    places = (RECORDED / run_id, RECORDED / LESSONS / run_id)
+    if run_id.startswith("recorded-") and not any(place.is_dir() for place in places):
+        return N_("no run {name} comes with the app.", name=run_id[:64])
+    return None
 
 
 def named_run(run_id: str, work: Work) -> Run:
