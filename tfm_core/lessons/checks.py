@@ -366,12 +366,14 @@ class HeadAligns(Task):
     """The pupil names a head that attends to the true source words.
 
     run: an id, or "" for the pupil's newest finished run. share: of its attention, at least.
+    tokens: the target tokens that count, such as all verbs; without any, all do.
     """
 
     check: Literal["head_aligns"]
     run: str = ""
     kind: Literal["cross", "picture", "slots", "sequence"] = "cross"
     share: float = Field(alignment.LEARNED, gt=0, le=1)
+    tokens: list[str] = Field(default_factory=list, max_length=500)
     asks: ClassVar[Asks] = "head"
 
     def problems(self, words: TaskWords, experiment: Experiment | None) -> Iterator[str]:
@@ -389,7 +391,8 @@ class HeadAligns(Task):
         steps = run.snapshot_steps()
         if not modules or not steps:
             raise StudentError("“{name}” has no such attention to look at.", name=run.meta.name)
-        scores = alignment.score(run.experiment, run.probe(), run.snapshot(steps[-1]))
+        snapshot = run.snapshot(steps[-1])
+        scores = alignment.score(run.experiment, run.probe(), snapshot, tokens=self.tokens)
         layer, head = (int(number) for number in answer.split("."))
         module = next((name for name in modules if layer_of(name) == layer - 1), "")
         if module not in scores or head > len(scores[module].share):
@@ -401,11 +404,12 @@ class HeadAligns(Task):
             )
         share, chance = float(scores[module].share[head - 1]), scores[module].chance
         words = N_(
-            "Layer {layer}, head {head}: {share} of its attention is on the true source words; "
-            "even attention has {chance}.",
+            "Layer {layer}, head {head}: {share} of its attention is on the true source words of "
+            "{n} tokens; even attention has {chance}.",
             layer=layer,
             head=head,
             share=percent(share),
+            n=scores[module].n_tokens,
             chance=percent(chance),
         )
         return Verdict(share >= self.share, words, run.id, {"share": share})
