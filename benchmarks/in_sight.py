@@ -60,9 +60,11 @@ SUBJECTS = {
     "knockouts": ".board",
     "experiments": "[data-testid=stForm], .live-figure",
     "own-data": "img",
+    "lessons": ".st-key-lesson-cards",
     "words": ".tfm-tokens",
     "gpt": ".tfm-gpt",
     "speed": "[data-testid=stForm], .live-figure",
+    "glossary": "[data-testid=stExpander]",
 }
 """What a page is about, where it is not the first large figure, picture, map or table on it."""
 _ANY_SUBJECT = "canvas, svg, figure, table, img, [role=img], [role=grid]"

@@ -56,9 +56,7 @@ def _card(number: int, lesson: Lesson) -> None:
 def _preview() -> None:
     """Let a teacher look at a lesson of two files; nothing of it is kept."""
     problems = st.session_state.get(_PROBLEMS, [])
-    with st.expander(
-        _("Preview your own lesson"), icon=":material/preview:", expanded=bool(problems)
-    ):
+    with st.expander(_("Preview a lesson"), icon=":material/preview:", expanded=bool(problems)):
         st.caption(_("A TOML file and its Markdown; docs/lessons.md says what they hold."))
         st.file_uploader(
             _("Lesson files"),

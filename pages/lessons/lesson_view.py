@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.lessons import hand_in
-from pages.ui.lessons import open_lesson, score_report, task_view
+from pages.ui.lessons import open_lesson, pupils, score_report, task_view
 from pages.ui.navigation import page_table
 from pages.ui.typed import escape
 from tfm_core.lessons import catalogue
@@ -29,10 +29,11 @@ def view(lesson: Lesson) -> None:
             key="lesson-all",
             on_click=open_lesson.leave,
         )
+    pupils.welcome(lesson, attempt)
     if words.text:
         st.markdown(words.text)
-    if lesson.experiment is not None:
-        st.caption(f":material/lock: {_locks(lesson)}")
+    if "train" in lesson.pages:
+        open_lesson.draw_locks()
     opened = next((task.id for task in lesson.tasks if not attempt.is_solved(task.id)), "")
     for number, task in enumerate(lesson.tasks, 1):
         _task(lesson, task, number, attempt, is_open=task.id == opened)
@@ -63,13 +64,3 @@ def _next(lesson: Lesson) -> None:
             icon=":material/arrow_forward:",
             query_params={open_lesson.LESSON_QUERY: ids[at]},
         )
-
-
-def _locks(lesson: Lesson) -> str:
-    """Return what may be changed while the lesson is open."""
-    labels = [f"**{_(lesson.labels.get(path, path))}**" for path in sorted(lesson.open)]
-    if not labels:
-        return _("While this lesson is open, all settings on Train are locked.")
-    if len(labels) > 6:
-        return _("While this lesson is open, some settings on Train are locked.")
-    return _("On Train you can change {settings}; the rest is locked.", settings=", ".join(labels))

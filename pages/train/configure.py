@@ -45,6 +45,7 @@ def page() -> None:
         left, right = st.columns([1, 3.4], gap="medium")
     with left:
         _presets(preset)
+        open_lesson.draw_locks()
         opened = open_lesson.few_open()
         for path in opened or ():
             if path in by_path and path not in play.PLAYED:
@@ -112,7 +113,7 @@ def _presets(chosen: str | None) -> None:
         format_func=lambda name: _(PRESETS[name].label),
         key=key,
         placeholder=_("Your own configuration"),
-        help=open_lesson.lock("task.name") or _("Settings that are known to work."),
+        help=None if open_lesson.lock("task.name") else _("Settings that are known to work."),
         disabled=bool(open_lesson.lock("task.name")),
         on_change=_take_preset,
         args=(key,),

@@ -115,6 +115,7 @@ def of_run(run: Run) -> None:
         now = drafts.put(now, path, value)
     values = now, run.experiment.model_dump()
     key, change = f"play-{run.id}", partial(_change, run.id)
+    open_lesson.draw_locks()
     if run.status.is_active:
         st.caption(_("Learning rate and batch size change at once; the others start a new run."))
     else:
@@ -188,12 +189,10 @@ def _control(setting: Setting, values: Values, key: str, change: Change) -> None
     now, begun = values
     value, label = drafts.get(now, setting.path), _(setting.label)
     key = f"{key}:{setting.path}"
-    lock = open_lesson.lock(setting.path)
     shared: dict[str, Any] = {
         "on_change": _take,
         "args": (key, setting.path, change),
-        "disabled": bool(lock),
-        "help": lock or None,
+        "disabled": bool(open_lesson.lock(setting.path)),
     }
     if setting.kind == "bool":
         st.session_state[key] = value is True

@@ -73,7 +73,7 @@ def test_a_platform_gets_the_score_of_a_framed_lesson(
         page = context.new_page()
         page.goto(f"{platform({'/course': PAGE, '/package/index.html': package})}/course")
         lesson = page.frame_locator("#sco").frame_locator("#lesson")
-        expect(lesson.get_by_role("heading", name="Find the head that aligns")).to_be_visible()
+        expect(lesson.get_by_role("heading", name="The aligning head")).to_be_visible()
         page.wait_for_function("() => values['cmi.core.score.raw'] === '0'")
         assert page.evaluate("values['cmi.core.lesson_status']") == "incomplete"
         lesson.get_by_label("Your answer").first.fill("12")

@@ -129,6 +129,23 @@ MAX_SHOWN = 6
 """Open settings that Train shows by themselves; with more it shows all settings."""
 
 
+def locks_words(lesson: Lesson) -> str:
+    """Return what may be changed while a lesson is open."""
+    labels = [f"**{_(lesson.labels.get(path, path))}**" for path in sorted(lesson.open)]
+    if not labels:
+        return _("This lesson locks all settings.")
+    if len(labels) > MAX_SHOWN:
+        return _("This lesson locks some settings.")
+    return _("This lesson locks all settings but {settings}.", settings=", ".join(labels))
+
+
+def draw_locks() -> None:
+    """Say what the open lesson locks, if it does."""
+    lesson = current()
+    if lesson is not None and lesson.experiment is not None:
+        st.caption(f":material/lock: {locks_words(lesson)}")
+
+
 def few_open() -> list[str] | None:
     """Return the settings that the open lesson leaves open; None without a lesson, or for many."""
     lesson = current()

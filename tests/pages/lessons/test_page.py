@@ -58,7 +58,7 @@ def test_the_page_shows_every_lesson_and_a_tick_for_what_is_solved(store: RunSto
 
 def test_a_question_is_answered_wrong_then_right_and_both_are_kept(store: RunStore) -> None:
     app = opened("lessons/page.py", lesson="aligning-head")
-    assert app.title[0].value == "Find the head that aligns"
+    assert app.title[0].value == "The aligning head"
     field = next(one for one in app.number_input if one.key == "page-aligning-head-width")
     field.set_value(48.0)
     press(app, "Check")
@@ -90,7 +90,7 @@ def test_train_in_a_lesson_begins_with_its_settings_and_shows_the_locks(store: R
     app = opened("train/page.py", lesson="smallest-model")
     locked = [one for one in app.select_slider if one.disabled]
     assert len(locked) == len(app.select_slider) - 1
-    assert all("Locked by the lesson" in one.help for one in locked)
+    assert "This lesson locks all settings but" in words_of(app)
     assert app.selectbox(key="configure-preset").disabled
 
 
