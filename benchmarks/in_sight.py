@@ -64,6 +64,7 @@ SUBJECTS = {
     "words": ".tfm-tokens",
     "gpt": ".tfm-gpt",
     "speed": "[data-testid=stForm], .live-figure",
+    "glossary": "[data-testid=stExpander]",
 }
 """What a page is about, where it is not the first large figure, picture, map or table on it."""
 _ANY_SUBJECT = "canvas, svg, figure, table, img, [role=img], [role=grid]"

@@ -49,6 +49,7 @@ class Moving:
     begins: steps at which something went wrong, each with a word or two; turns: the same where a
     setting was changed. now: the newest step.
     total: the last step. is_live: it is still training. moments: step and sentence, ascending.
+    better: the first and last step between which validation looks better than training, and why.
     """
 
     lines: Sequence[StageLine]
@@ -60,6 +61,7 @@ class Moving:
     moments: Sequence[tuple[int, str]] = ()
     begins: Sequence[tuple[int, str]] = ()
     turns: Sequence[tuple[int, str]] = ()
+    better: tuple[int, int, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +146,7 @@ def told(moving: Moving, *, name: str) -> dict[str, Any]:
         "live": moving.is_live,
         "wholes": moving.has_wholes,
         "moments": list(moving.moments),
+        "better": moving.better,
         "glossed": None,  # as the browser's language asks for
         "words": _words(),
     }
@@ -298,6 +301,7 @@ def _words() -> dict[str, str]:
         "log_steps_help": _("Stretches the start."),
         "log_loss": _("Log loss"),
         "log_loss_help": _("Spreads small losses."),
+        "why_better": _("Why is validation better here?"),
         "curves": _("Loss and accuracy: click to go to a step"),
         "heads": _("Attention heads"),
         "layer": _("Layer"),

@@ -84,12 +84,40 @@ export function buildCurves(state) {
     box.append(chart);
     return { quantity, chart, canvas, still: document.createElement("canvas") };
   });
+  const why = buildWhy(words);
+  charts[0].chart.append(why.button, why.text);
   const tip = element("div", "tip");
   tip.hidden = true;
   box.append(tip);
-  const curves = { box, charts, tip, hover: null };
+  const curves = { box, charts, tip, why, hover: null };
   charts.forEach((part) => listen(state, curves, part));
   return curves;
+}
+
+// Why validation looks better than training: behind a button, in the chart where it does.
+function buildWhy(words) {
+  const button = element("button", "why", words.why_better);
+  const text = element("p", "why-text");
+  button.type = "button";
+  text.id = "why-better";
+  button.setAttribute("aria-controls", text.id);
+  const open = (isOpen) => {
+    text.hidden = !isOpen;
+    button.setAttribute("aria-expanded", String(isOpen));
+  };
+  button.addEventListener("click", () => open(text.hidden));
+  button.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && !text.hidden) { event.stopPropagation(); open(false); }
+  });
+  open(false);
+  return { button, text, open };
+}
+
+function showWhy({ data, curves: { why } }) {
+  const sentence = data.better?.[2] ?? "";
+  why.button.hidden = !sentence;
+  if (!sentence) why.open(false);
+  if (why.text.textContent !== sentence) why.text.textContent = sentence;
 }
 
 function listen(state, curves, part) {
@@ -175,6 +203,7 @@ function drawStill(state, part, box) {
     pen.fillText(mark.words, box.width - RIGHT - 2, y + (y < TOP + 14 ? 2 : -2));
     pen.globalAlpha = 1;
   });
+  drawBetter(state, pen, part, box);
   drawUprights(state, pen, part, box);
   pen.save();
   pen.beginPath();
@@ -182,6 +211,17 @@ function drawStill(state, part, box) {
   pen.clip();
   data.lines.filter((line) => line.quantity === quantity && isDrawn(data, line)).forEach((line) => drawLine(state, pen, part, line));
   pen.restore();
+}
+
+// A band over the steps in which validation looks better than training.
+function drawBetter({ data, logSteps }, pen, part, box) {
+  if (!data.better || data.compact) return;
+  const [first, last] = data.better;
+  const left = part.x(logSteps ? Math.max(1, first) : first);
+  pen.globalAlpha = 0.14;
+  pen.fillStyle = data.lines.find((line) => line.role === "validation")?.colour ?? data.grey;
+  pen.fillRect(left, TOP, Math.max(2, part.x(last) - left), box.height - TOP - BOTTOM);
+  pen.globalAlpha = 1;
 }
 
 // Upright lines where something went wrong or a setting was changed; on the loss, with their words.
@@ -275,6 +315,7 @@ export function drawCurves(state, step, isStale) {
     });
   });
   showTip(state);
+  showWhy(state);
 }
 
 function rule(pen, x, box, ink, alpha, width) {

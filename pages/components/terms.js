@@ -58,7 +58,10 @@ function close(state, isBack = false) {
   word.removeAttribute("aria-describedby");
   word.setAttribute("aria-expanded", "false");
   Object.assign(state, { word: null, isPinned: false });
-  if (isBack) word.focus({ preventScroll: true });
+  if (!isBack) return;
+  state.isQuiet = true; // the focus comes back, the meaning does not
+  word.focus({ preventScroll: true });
+  state.isQuiet = false;
 }
 
 const wordAt = (event) => event.target.closest?.(WORDS) ?? null;
@@ -78,7 +81,7 @@ function listen(state, page, signal) {
     else if (state.word && !state.isPinned) soon();
   });
   on("focusin", (event) => {
-    const word = wordAt(event);
+    const word = state.isQuiet ? null : wordAt(event);
     if (word) { if (word !== state.word) show(state, word, false); }
     else if (!box.contains(event.target)) close(state);
   });
@@ -122,7 +125,7 @@ function name(page) {
 export default function ({ data: [data], parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".terms");
   const page = root.ownerDocument;
-  root.state ??= { ...build(root), word: null, isPinned: false, timer: 0 };
+  root.state ??= { ...build(root), word: null, isPinned: false, isQuiet: false, timer: 0 };
   const { state } = root;
   state.terms = data.terms;
   state.see = (key) => setTriggerValue("see", key);

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.find_the_bug.evidence import ANSWERS, VIEW
 from pages.find_the_bug.pair import Round, end, n_won
 from pages.i18n import _
-from pages.ui.navigation import page_table
+from pages.ui.navigation import page_table, ticks
 from pages.ui.runs import comparison
 from tfm_core.config import ConfigError
 from tfm_core.inspect.bugs.bugs import BUGS, Bug, bug_of, with_bug
@@ -97,6 +97,7 @@ def verdict(pair: Twins, played: Round) -> None:
             st.caption(score(played), width="content")
     if is_shown or (is_named and guess == bug.name):
         end(pair, played, bug.name, is_won=not is_shown)
+        ticks.mark()
         st.rerun()
     if is_named and guess is not None:
         _wrong(pair, played, BUGS[guess])

@@ -12,6 +12,7 @@ from pages.own_data import state
 from pages.ui import show
 from pages.ui import state as session
 from pages.ui.accounts import visitors
+from pages.ui.navigation import ticks
 from pages.ui.runs import runs_access
 from pages.ui.typed import escape
 from tfm_core.data.own import sets as own_data
@@ -95,6 +96,7 @@ def _keep(prepare: Callable[[], Prepared]) -> None:
         return
     state.begin_anew()
     state.show_set(own.id)
+    ticks.mark()
 
 
 def _went(n: int) -> None:

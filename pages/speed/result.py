@@ -55,13 +55,11 @@ def result(report: SpeedReport) -> None:
 
 
 def recorded_result(record: RecordedReport) -> None:
-    """Show what was measured beforehand, on a preset."""
-    show.prose(
-        paragraph(
-            "speed/recorded", day=record.day, torch=record.torch, preset=_(PRESETS[PRESET].label)
-        )
-    )
+    """Show what was measured beforehand, on a preset, and that it was."""
     result(record.report)
+    if _is_open(record.report):
+        preset = _(PRESETS[PRESET].label)
+        show.prose(paragraph("speed/recorded", day=record.day, torch=record.torch, preset=preset))
 
 
 def _equal(name: str, equalities: list[Equality]) -> bool:

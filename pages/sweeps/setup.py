@@ -12,6 +12,7 @@ from pages.sweeps import actions, choice, form
 from pages.ui import show, state
 from pages.ui.accounts import visitors
 from pages.ui.fact_line import fact_line, joined
+from pages.ui.navigation import ticks
 from pages.ui.runs import run_time
 from pages.ui.typed import escape
 from tfm_core.config import ConfigError, Experiment
@@ -89,7 +90,6 @@ def _base(choices: DeltaGenerator) -> tuple[str, Plan] | None:
         format_func=names.__getitem__,
         key=_BASE,
         persist_state="session",
-        help=_("The other settings come from here."),
     )
     try:
         first = _proposed(chosen, names[chosen])
@@ -155,6 +155,7 @@ def _start_bar(plan: Plan, problem: Exception | None, key: str) -> None:
         sweep = actions.start(plan)
         if sweep is not None:
             choice.open_sweep(sweep.id)
+            ticks.mark()
             st.rerun()
 
 

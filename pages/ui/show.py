@@ -70,7 +70,7 @@ def _next(page: page_table.PageFacts) -> None:
     run_id = state.current_run_id() if page.shows_run else None
     st.page_link(
         page.path,
-        label=_("Next: {title}", title=_(page.title)),
+        label=_("Next **{title}**", title=_(page.title)),  # on a phone the word alone
         icon=":material/arrow_forward:",
         icon_position="right",
         width="content",

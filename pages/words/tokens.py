@@ -69,8 +69,8 @@ def _pairs(text: str, source: str) -> None:
         )
     words = tokenise.words_of(text)
     _chips(bpe.tokens(learned, words, k), len(SPECIALS) + len(learned.vocabulary(k)))
-    _check(text, lambda word: bpe.tokens(learned, [word], k))
     if not most:
+        _check(text, lambda word: bpe.tokens(learned, [word], k))
         return
     merge = learned.merges[k - 1] if k else learned.merges[0]
     values = {
@@ -97,6 +97,7 @@ def _pairs(text: str, source: str) -> None:
             _merge_table(learned, k), hide_index=True, height=320, key=f"words-merge-table-{most}"
         )
         st.caption(_("Merges in order, with the pair's count."))
+    _check(text, lambda word: bpe.tokens(learned, [word], k))
     _byte_note(text)
     show.code(bpe.apply)
 

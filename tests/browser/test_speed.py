@@ -16,6 +16,9 @@ STEP = "training-step?run=recorded-korean&weights=last&stage="
 def test_comparisons_are_measured_and_stopped(open_tab: OpenTab) -> None:
     tab = open_tab(f"speed?compare={quote('Loading a batch')}")
     tab.button("Measure").click()
+    expect(tab.main.get_by_text("Do all ways")).to_be_visible()
+    tab.main.get_by_role("button", name="Show the answer").click()
+    expect(tab.main.get_by_text("Which one is fastest?")).to_be_visible()
     tab.main.get_by_role("button", name="Show the answer").click()
     expect(tab.main.get_by_text("3 · When not to use it")).to_be_visible()
     expect(tab.main.get_by_text("the same, bit for bit")).to_be_visible()

@@ -37,9 +37,11 @@ DIAGRAM = (  # the nodes of the diagram are drawn in English
 OF_PAGES = {
     "build": [DIAGRAM],
     "tensors": [re.escape(name) for name in OPERATIONS],
+    "encoders": ["[a-z]+"],
     "lessons": [r"\*\*\d · .*"],
 }
-"""Page -> what else stays as it is: names of functions are code, lessons have their own files."""
+"""Page -> what else stays as it is: names of functions are code, words of a task its data, and
+lessons have their own files."""
 
 
 @pytest.fixture(scope="module")

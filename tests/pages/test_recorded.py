@@ -27,7 +27,7 @@ COLD = [  # the page's link, what of the recorded run is in sight, its own butto
     ("positions", {"view": "learned"}, "The notebook’s ViT, recorded", "positions-learned-own"),
     ("positions", {"view": "t5-bias"}, "Hidden spans (T5), recorded", "positions-own"),
     ("gpt", {"part": "add"}, "A GPT that adds, recorded", "gpt-addition-own"),
-    ("before", {"view": "length"}, "The RNN took", "before-measure"),
+    ("before", {"view": "length"}, "on a server CPU", "before-measure"),
     ("positions", {"view": "race"}, "All 6 runs have finished", "positions-train"),
     ("practice", {"step": "train"}, "Overfitting begins at step", "practice-plain"),
     ("practice", {"step": "early"}, "Stopped at step", "practice-early"),

@@ -40,6 +40,7 @@ from pages.ui.navigation.page_table import PAGES, PageFacts
 from pages.walk.link import WalkView
 from pages.words.link import WordsView
 from tests.pages.opening import links, opened_at
+from tfm_core.inspect.notebook.model import your_model
 from tfm_core.runs.store import RECORDED, RunStore
 
 Query = dict[str, str]
@@ -167,6 +168,7 @@ OWN_NUMBERS = TensorsView(
     operation="transpose", transpose_content="own", transpose_numbers="5 5 7, 0.5, -1, 2"
 )
 SIZES = {"src_vocabulary": 500, "tgt_vocabulary": 600, "src_len": 9, "tgt_len": 11}
+NOTEBOOK = your_model("d_model = 24, num_heads = 3, num_layers = 2, vocab_size = 50").sizes
 PAIR = {"model.family": "encoder-decoder"}
 SHOWN: list[tuple[str, Any, Query]] = [
     (
@@ -215,6 +217,10 @@ SHOWN: list[tuple[str, Any, Query]] = [
     ("build", BuildView(**SIZES), PAIR),
     ("parameters", ParametersView(**SIZES), PAIR),
     ("walk", WalkView(**SIZES), PAIR),
+    *(
+        (name, view(show="notebook", notebook=NOTEBOOK), {})
+        for name, view in (("build", BuildView), ("parameters", ParametersView), ("walk", WalkView))
+    ),
     ("training-step", TrainingStepView(stage="loss"), {}),
     ("training-step", TrainingStepView(show="run", stage="update", weights="last"), KOREAN),
     ("speed", SpeedView(show="gpt2-small", compare="data"), {}),
@@ -253,6 +259,8 @@ SHOWN: list[tuple[str, Any, Query]] = [
     ("attention", Selection(kind="patches", layer=1, patch="2,3", small="matrix"), DIGITS),
 ]  # fmt: skip
 ELSEWHERE = {  # tests/pages opens these, with what they need
+    ("speed", "notebook"),
+    ("training-step", "notebook"),
     ("walk", "digit"),
     ("walk", "out"),
     ("walk", "text"),
@@ -263,6 +271,7 @@ ELSEWHERE = {  # tests/pages opens these, with what they need
     *(("mistakes", field) for field in ("step", "show", "by", "order", "cell")),
     ("find-the-bug", "pair"),
     ("sweeps", "sweep"),
+    *(("class", field) for field in ("view", "lesson")),
 }
 
 

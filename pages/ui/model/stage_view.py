@@ -16,7 +16,8 @@ from tfm_core import byte_cache
 from tfm_core.inspect.progress import moments
 from tfm_core.inspect.progress import stage as stages
 from tfm_core.inspect.progress.stage import Stage
-from tfm_core.plots.training.stage import curve_lines
+from tfm_core.inspect.progress.validation import better_validation
+from tfm_core.plots.training.stage import WINDOW, curve_lines
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
 
@@ -113,12 +114,14 @@ def moving(run: Run, steps: tuple[int, ...]) -> Moving:
     """Return what a stage shows beside its snapshots."""
     curves, status, experiment = runs_access.curves(run), run.status, run.experiment
     has_wholes = experiment.task.facts.answer in ("sequence", "blanks")
+    better = better_validation(experiment, curves, WINDOW)
     lines = curve_lines(curves, has_wholes=has_wholes, is_patient=experiment.training.patience > 0)
     return Moving(
         lines=lines,
         marks=_marks(run, curves),
         begins=run_words.symptom_marks(run),
         turns=run_words.turn_marks(run),
+        better=None if better is None else (better.first, better.last, _(better.sentence)),
         now=int(curves.steps.last("step") or 0),
         total=int(curves.started.get("total_steps") or experiment.training.steps),
         is_live=status.is_active,

@@ -68,7 +68,10 @@ def _is_embedded() -> bool:
 
 
 def _mark_section(index: int) -> None:
-    """Mark the section of the bar that holds this page; Streamlit only marks pages."""
+    """Mark the entry of the bar whose section holds this page; Streamlit only marks pages.
+
+    A section without a title has an entry a page.
+    """
     place = f"[data-testid='stTopNav'] > :nth-child({index + 1}) [data-testid='stTopNavSection']"
     look = "font-weight: 600; box-shadow: inset 0 -2px 0 light-dark(#1f6aa8, #6db3ea)"
     st.html(f"<style>{place} {{ {look} }}</style>")

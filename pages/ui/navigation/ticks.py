@@ -19,6 +19,8 @@ from pages.ui.navigation.page_table import PAGES, WAY, PageFacts
 COOKIE = "tfm_ticks"
 _MARKS, _RESETS = "ticks", "tick-resets"
 _ACT = "act"
+_MARKING = ("own-data", "sweeps", "find-the-bug")
+"""Pages that mark their main act themselves: it is more than a change of what they show."""
 _MARK = re.compile(r"[a-z0-9-]{1,40}")
 
 
@@ -32,7 +34,9 @@ def mark(what: str = _ACT) -> None:
 def mark_change() -> None:
     """Mark the main act of a page without questions if the reader changed what it shows."""
     page = PAGES.get(state.page())
-    if page is not None and not page.questions and view_link.is_changed():
+    if page is None or page.questions or page.name in _MARKING:
+        return
+    if view_link.is_changed():
         mark()
 
 

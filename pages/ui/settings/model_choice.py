@@ -19,7 +19,7 @@ from pages.ui.address import url_config, view_link
 from pages.ui.address.parameters import Choice, Number, Unfit, one_of
 from pages.ui.fact_line import fact_line
 from pages.ui.runs import runs_access, shown_run
-from pages.ui.settings import controls, drafts
+from pages.ui.settings import controls, drafts, your_notebook
 from tfm_core.config import Experiment, ModelConfig
 from tfm_core.config.shape import Shape
 from tfm_core.facts.architectures import ARCHITECTURES, Architecture, of_experiment
@@ -106,7 +106,7 @@ def _set_size(name: str, key: str, own: int) -> None:
 
 
 DRAFT, RUN = "draft", "run"
-_NAMES = (DRAFT, RUN, *ARCHITECTURES)
+_NAMES = (DRAFT, RUN, your_notebook.NAME, *ARCHITECTURES)
 _RUN_PREFIX = "run:"
 
 
@@ -136,6 +136,7 @@ class ModelView:
     """Which model a page shows; for the draft the address has the settings (``url_config``)."""
 
     show: str = view_link.linked(SHOW)
+    notebook: str = view_link.linked(your_notebook.TEXT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +207,8 @@ def chosen(
     misread = _read_draft()
     run, others = shown_run.current_run(), _other_runs()
     own = [] if example is None else [example.name]
-    names = [*own, DRAFT, *([RUN] if run is not None else []), *others, *ARCHITECTURES]
+    names = [*own, DRAFT, *([RUN] if run is not None else []), *others]
+    names += [your_notebook.NAME, *ARCHITECTURES]
     if _opens_run(run):
         st.session_state[SHOW.key] = RUN
     missing = _missing() if run is None else None
@@ -229,6 +231,8 @@ def chosen(
         on_change=_take_run,
         help=_("Yours, a run's, or a published model at full size, without memory."),
     )
+    if picked == your_notebook.NAME:
+        your_notebook.field()
     with view_link.warnings_place():  # exists even when empty: nothing moves when one appears
         for problem in (missing or unknown, *misread):
             view_link.warn(problem)
@@ -236,6 +240,11 @@ def chosen(
         if example is not None and picked == example.name:
             one = of_experiment(example.experiment, _(example.label))
             return Chosen(picked, one.label, one.model, one.shape, one, example.experiment)
+        if picked == your_notebook.NAME:
+            one = your_notebook.model()
+            view_link.forget(_SIZES.values())
+            return Chosen(picked, _(one.label), one.model, one.shape, one)
+        view_link.forget([your_notebook.TEXT])
         choice = _resolve(picked, run, is_edited=is_edited)
         if is_trained:
             return choice
@@ -356,6 +365,8 @@ def _draft(*, is_edited: bool) -> Experiment:
 def _label(name: str, run: Run | None, others: Mapping[str, Run]) -> str:
     if name == DRAFT:
         return _("The configuration being edited")
+    if name == your_notebook.NAME:
+        return _(your_notebook.LABEL)
     if name in ARCHITECTURES:
         return _(ARCHITECTURES[name].label)
     shown = others.get(name, run)

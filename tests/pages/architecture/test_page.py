@@ -465,3 +465,63 @@ def test_the_file_and_the_print_are_in_the_names_that_are_chosen(open_page):
     text = "".join(shown_code(app))
     assert "self.attn = MultiHeadAttention()" in text
     assert "(W_Q): Linear(in_features=16, out_features=16, bias=True)" in text
+
+
+PASTED = """
+EncoderBlock(
+  (attn): MultiHeadAttention(
+    (W_Q): Linear(in_features=16, out_features=16, bias=True)
+    (W_K): Linear(in_features=16, out_features=16, bias=True)
+    (W_V): Linear(in_features=16, out_features=16, bias=True)
+    (W_O): Linear(in_features=16, out_features=16, bias=True)
+  )
+  (addnorm1): AddNorm(
+    (norm): LayerNorm((16,), eps=1e-05, elementwise_affine=True)
+  )
+  (fc1): Linear(in_features=16, out_features=2, bias=True)
+  (fc2): Linear(in_features=2, out_features=16, bias=True)
+  (addnorm2): AddNorm(
+    (norm): LayerNorm((16,), eps=1e-05, elementwise_affine=True)
+  )
+)
+n_heads = 4
+and a line of no use
+"""
+
+
+@pytest.mark.parametrize("path", [*PATHS, "walk/page.py"])
+def test_a_pasted_print_is_shown_counted_and_its_differences_said(open_page, path):
+    app = open_page(path, show="notebook")
+    app.text_area(key="notebook-text").set_value(PASTED).run()
+    assert not app.exception
+    assert "**1,234** parameters: 1,600 more here" in said(app)
+    labels = [one.label for one in app.expander]
+    assert {"3 differences", "1 line was not understood"} <= set(labels)
+    assert "here an embedding of 100 words (1,600 parameters) is added" in said(app)
+    again = open_page(path, show="notebook", notebook=app.query_params["notebook"])
+    assert not again.exception
+    assert again.text_area(key="notebook-text").value == app.query_params["notebook"]
+
+
+def test_a_pasted_text_that_says_no_model_keeps_the_last_one(open_page):
+    app = open_page(PATHS[0], show="notebook", notebook="d_model = 10, n_heads = 3")
+    assert not app.exception
+    assert escape("n_heads 3 does not divide d_model 10") in said(app)
+    assert "Showing the last one that could be read." in said(app)
+    assert "**5,302** parameters" in said(app)
+
+
+def test_a_pasted_model_is_trained_like_any_other(open_page):
+    app = open_page(PATHS[0], show="notebook")
+    app.text_area(key="notebook-text").set_value(PASTED).run()
+    next(one for one in app.button if one.label == "Train one like it").click().run()
+    assert not app.exception
+    model = app.session_state["draft"].values["model"]
+    assert (model["family"], model["d_model"], model["d_ff"]) == ("encoder-only", 16, 2)
+
+
+@pytest.mark.parametrize("path", ["speed/page.py", "training_step/page.py"])
+def test_a_pasted_model_is_no_experiment(open_page, path):
+    app = open_page(path, show="notebook")
+    assert not app.exception
+    assert app.selectbox(key="model-choice").value == "notebook"

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from benchmarks.linked_views import VIEWS
 from pages.components.files import FOLDER
 from pages.ui.address import view_link
+from pages.ui.navigation import terms
 from pages.ui.navigation.page_table import PAGES
-from pages.ui.navigation.terms import BY_SETTING, TERMS
+from pages.ui.navigation.terms import BY_KEY, BY_SETTING, TERMS
 from tfm_core.presets import PRESETS
 
 
@@ -47,6 +51,67 @@ def test_a_setting_is_taught_by_one_term_and_every_such_setting_exists() -> None
         for name in part
     }
     assert set(BY_SETTING) <= known
+
+
+def keys(text: str) -> list[str]:
+    return re.findall(r"\(#term-([a-z0-9-]+)\)", text)
+
+
+def test_a_term_is_marked_at_its_first_use_on_a_page_and_stays_with_its_text() -> None:
+    terms.begin()
+    first = "A mask hides padding; the mask is a tensor of weights."
+    assert terms.marked(first) == (
+        "A [mask](#term-mask) hides [padding](#term-padding); "
+        "the mask is a [tensor](#term-tensor) of weights."
+    )
+    assert terms.marked("Another mask.") == "Another mask."
+    assert keys(terms.marked(first)) == ["mask", "padding", "tensor"]  # drawn again
+    terms.begin()
+    assert keys(terms.marked("Another Mask.")) == ["mask"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`mask` and `x.softmax(-1)`",
+        "$softmax(x)$",
+        "[the mask](https://example.org/mask)",
+        "# Mask",
+        "```python\nmask = 1\n```",
+        "unmasked, mask-like, softmaxed",
+        "<b title='mask'></b>",
+    ],
+)
+def test_code_formulas_links_headings_and_other_words_are_left_alone(text: str) -> None:
+    terms.begin()
+    assert terms.marked(text) == text
+
+
+def test_the_longest_term_wins_and_every_form_belongs_to_one_term() -> None:
+    terms.begin()
+    assert keys(terms.marked("The causal mask of gradient checkpointing.")) == [
+        "causal-mask",
+        "gradient-checkpointing",
+    ]
+    forms = [form.casefold() for term in TERMS for form in term.forms]
+    assert len(set(forms)) == len(forms)
+    assert len(BY_KEY) == len(TERMS)
+
+
+def test_elsewhere_a_term_is_marked_by_its_name_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    terms.begin()
+    monkeypatch.setattr(terms, "language", lambda: "xx")
+    assert keys(terms.marked("softmax, the Softmax를")) == ["softmax"]
+
+
+def test_the_glossary_shows_every_term_and_where_it_is(open_page: Callable[..., AppTest]) -> None:
+    app = open_page("glossary/page.py")
+    assert not app.exception
+    links = [link.proto for link in app.get("page_link")]
+    for term in TERMS:
+        (link,) = [one for one in links if one.label.startswith(f"**{term.name}** ")]
+        assert link.page == PAGES[term.page].url_path
+        assert all(sentence in link.label for sentence in term.sentences)
 
 
 NODE = shutil.which("node")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,8 @@ MIN_MEASURED = 3
 """Validations in a row that have to be better: fewer may be chance."""
 LEAST_LOSS = 0.02
 """Share of the training loss that validation has to be below it."""
+LEAST_SEEN = 0.01
+"""The same as a share of the highest training loss: less cannot be seen on the curve."""
 LEAST_ACCURACY = 0.005
 """How far above training's its accuracy has to be instead."""
 LAG = 0.1
@@ -59,7 +62,8 @@ def better_validation(
         for name in ("loss", "accuracy")
     )
     with np.errstate(invalid="ignore"):
-        better = loss[0] - loss[1] > LEAST_LOSS * np.abs(loss[0])
+        top = max(filter(math.isfinite, loss[0].tolist()), default=0.0)
+        better = loss[0] - loss[1] > np.maximum(LEAST_LOSS * np.abs(loss[0]), LEAST_SEEN * top)
         better |= accuracy[1] - accuracy[0] > LEAST_ACCURACY
     start, end = _longest(better)
     if end - start < MIN_MEASURED:

@@ -16,7 +16,7 @@ from tfm_core.inspect.text.surprisal import Surprisals
 from tfm_core.inspect.text.tokenise import PaddedBatch, Token
 from tfm_core.sentences import N_, Paragraph, percent
 
-MAX_OPTIONS = 5
+MAX_OPTIONS = 4
 ALIKE = 1.1
 """Perplexities whose ratio is below this count as alike."""
 

@@ -1,0 +1,95 @@
+"""Your notebook: paste the sizes, the print or the parameter table of a model, and look at it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from pages.i18n import N_, _, ngettext, paragraph
+from pages.ui import show, state
+from pages.ui.address import view_link
+from pages.ui.address.parameters import Text
+from pages.ui.navigation import page_table
+from pages.ui.typed import escape
+from tfm_core.config import tasks_for
+from tfm_core.config.codec import default_sections
+from tfm_core.facts.architectures import Architecture
+from tfm_core.inspect.notebook.model import YourModel, your_model
+from tfm_core.inspect.notebook.pasted import MAX_CHARACTERS
+
+NAME = "notebook"
+LABEL = N_("Your notebook")
+_EXAMPLE = "Encoder(3, 16, 4, 2)"
+TEXT = Text("notebook", first=_EXAMPLE, key="notebook-text", most=1_500)
+"""The pasted text; the link has the sizes that were read from it."""
+_LAST = "notebook-last-valid"
+_LISTED = 40
+
+
+def field() -> None:
+    """Draw the field for the text."""
+    view_link.warn(view_link.receive(TEXT))
+    st.text_area(
+        _("Sizes, print(model) or a parameter table"),
+        key=TEXT.key,
+        persist_state="session",
+        height=200,
+        max_chars=MAX_CHARACTERS,
+        help=paragraph("architecture/your-notebook"),
+    )
+
+
+def model() -> Architecture:
+    """Return the model of the text, below what differs; of the last one that could be read."""
+    text = str(st.session_state[TEXT.key])
+    try:
+        found = your_model(text)
+    except ValueError as error:
+        show.problem(error)
+        text = str(st.session_state.get(_LAST, _EXAMPLE))
+        st.caption(_("Showing the last one that could be read."))
+        found = your_model(text)
+    st.session_state[_LAST] = text
+    view_link.say(TEXT, TEXT.first if text == _EXAMPLE else found.sizes)
+    _report(found)
+    return found.architecture
+
+
+def _report(found: YourModel) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", key="notebook-report"):
+        st.markdown(_counts(found), width="content")
+        if st.button(_("Train one like it"), icon=":material/model_training:", type="tertiary"):
+            state.set_draft(_draft(found.architecture))
+            st.switch_page(page_table.path_of("train"))
+    n = len(found.differences)
+    if n:
+        with st.expander(ngettext("{n} difference", "{n} differences", n, n=n)):
+            st.markdown("\n".join(f"- {escape(_(one))}" for one in found.differences))
+    n = len(found.unread)
+    if n:
+        label = ngettext("{n} line was not understood", "{n} lines were not understood", n, n=n)
+        with st.expander(label, icon=":material/help:"):
+            rows = [(str(one.number), one.text, _(one.why)) for one in found.unread[:_LISTED]]
+            show.facts(rows, [_("line"), _("text"), _("why")])
+
+
+def _counts(found: YourModel) -> str:
+    here = f"{found.total:,}"
+    if found.counted is None:
+        n = found.n_lines - len(found.unread)
+        return ngettext("{n} line read.", "{n} lines read.", n, n=n)
+    theirs = f"{found.counted:,}"
+    if found.counted == found.total:
+        return _(":green[:material/check: {n} parameters], as in your text.", n=here)
+    more = f"{abs(found.total - found.counted):,}"
+    if found.total > found.counted:
+        return _("Your text has **{theirs}** parameters: {n} more here.", theirs=theirs, n=more)
+    return _("Your text has **{theirs}** parameters: {n} fewer here.", theirs=theirs, n=more)
+
+
+def _draft(known: Architecture) -> dict[str, Any]:
+    """Return an experiment with this model, on the first task that its family learns."""
+    family = known.model.family
+    values = default_sections(family, tasks_for(family)[0])
+    return {**values, "model": known.model.model_dump()}

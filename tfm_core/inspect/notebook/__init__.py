@@ -1,0 +1,1 @@
+"""A model that somebody pasted: its sizes, its print or its table of parameters, built here."""
