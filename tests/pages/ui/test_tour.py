@@ -118,6 +118,15 @@ def test_most_stops_ask_and_the_first_tour_has_eight() -> None:
         assert sum(stop.asks is not None for stop in tour.stops) >= len(tour.stops) - 2
 
 
+def test_a_model_without_what_a_stop_switches_off_is_on_no_tour() -> None:
+    seen = PRESETS["translate"].experiment
+    blind = seen.replace(model=seen.model.replace(mistakes=("no-causal-mask",)).model_dump())
+    placed = PRESETS["vit-digits"].experiment
+    adrift = placed.replace(model=placed.model.replace(position="none").model_dump())
+    assert not TOURS["translate"].fits(blind)
+    assert not TOURS["digit"].fits(adrift)
+
+
 @pytest.mark.parametrize("tour", TOURS.values(), ids=TOURS)
 def test_a_tour_leads_over_one_run_to_its_end(tour: Tour, walk: Walk) -> None:
     walker = walk(f"{tour.name}.1")
