@@ -153,6 +153,7 @@ def test_a_tour_leads_over_one_run_to_its_end(tour: Tour, walk: Walk) -> None:
         walker.press("finish" if number == len(tour.stops) else "next")
     assert not walker.has_bar
     assert "tour" not in walker.app.query_params
+    assert any("That was the tour" in one.value for one in walker.app.info)
 
 
 def test_only_the_first_answer_counts(walk: Walk) -> None:
