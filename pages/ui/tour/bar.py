@@ -215,6 +215,8 @@ def _act(pressed: str, place: Place, run: Run) -> None:
             begin(Place(_OTHER[place.tour], 1))
         case _:
             session.leave()
+            if pressed == "finish":
+                state.notify(paragraph("tour/over"))
             st.rerun()
 
 
