@@ -49,12 +49,16 @@ _SETTINGS = {  # as docs/deploy.md has them for a class, on two cores
 
 @dataclass
 class _Seen:
-    """Seconds that everybody waited. opened: pages; started: presses of Start; pressed: others."""
+    """Seconds that everybody waited, and the cores that the server took.
+
+    opened: pages; started: presses of Start; pressed: others.
+    """
 
     opened: list[float] = field(default_factory=list)
     started: list[float] = field(default_factory=list)
     pressed: list[float] = field(default_factory=list)
     teacher: list[float] = field(default_factory=list)
+    cores: float = 0.0
 
 
 class _Line:
@@ -119,7 +123,7 @@ def _try(served: Served) -> None:
 def _class(served: Served, seconds: float) -> _Seen:
     """Return what everybody waited for, pupils and teacher."""
     seen, generator, ends = _Seen(), random.Random(SEED), threading.Event()
-    begin = time.perf_counter() + 1.0
+    begin, spent = time.perf_counter() + 1.0, _processor_seconds(served)
     with ThreadPoolExecutor(PUPILS + 1) as pool:
         found = [pool.submit(_teach, served, seen, ends)]
         for number in range(PUPILS):
@@ -129,9 +133,16 @@ def _class(served: Served, seconds: float) -> _Seen:
             found.append(pool.submit(_learn, served, seen, ends, own, comes, is_eager))
         time.sleep(ARRIVE + seconds)
         ends.set()
+        seen.cores = (_processor_seconds(served) - spent) / (time.perf_counter() - begin)
         for one in found:
             one.result()
     return seen
+
+
+def _processor_seconds(served: Served) -> float:
+    """Return what the server itself took of the processor, without its workers."""
+    times = served.process.cpu_times()
+    return times.user + times.system
 
 
 def _learn(
@@ -199,7 +210,8 @@ def _waits(seen: _Seen, seconds: float) -> Table:
         rows,
         [
             f"They come in within {ARRIVE:g} s, then each presses about every {ACTS_EVERY:g} s for "
-            f"{seconds:g} s, while one run after the other trains; seed {SEED}."
+            f"{seconds:g} s, while one run after the other trains; seed {SEED}. "
+            f"The server itself took {seen.cores:.2f} of a core."
         ],
         {ANSWER: Figure(_spread(presses)[1])},
     )

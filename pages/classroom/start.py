@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape as html
+from urllib.parse import urlsplit
 
 import streamlit as st
 
@@ -37,7 +38,15 @@ def _say(found: Checked) -> None:
         st.success(words, icon=":material/check_circle:")
     elif found.reach == "silent":
         st.info(paragraph("class/silent"), icon=":material/lan:")
+        _others(found)
     elif found.reach == "closed":
         st.error(paragraph("class/closed"), icon=":material/link_off:")
+        _others(found)
     else:
         st.error(paragraph("class/local"), icon=":material/link_off:")
+
+
+def _others(found: Checked) -> None:
+    if found.others:
+        hosts = ", ".join(str(urlsplit(one).netloc) for one in found.others)
+        st.caption(_("This computer is in other networks, too: {hosts}", hosts=hosts))

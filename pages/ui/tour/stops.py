@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pages.i18n import N_
 from pages.ui.navigation import page_table
 from tfm_core.config import Experiment
+from tfm_core.inspect.attention.head_labels import first_heads
 from tfm_core.inspect.knockouts.parts import KnockedPart
 from tfm_core.inspect.progress.pictures import reads_drawings
 from tfm_core.inspect.questions import Question
@@ -18,6 +19,7 @@ from tfm_core.inspect.tours import questions, waits
 from tfm_core.inspect.tours.questions import causal_mask, cross_attention, positions
 from tfm_core.inspect.tours.waits import TourRun, Waited
 from tfm_core.presets import PRESETS
+from tfm_core.probe.labels import CLS
 from tfm_core.runs.run import Run
 
 Query = Mapping[str, str]
@@ -74,8 +76,17 @@ def _sentence(run: Run) -> Query:
     return {"method": "greedy", "text": str(run.probe().items[0]["src_text"])}
 
 
+def _first_head(run: Run, kind: str) -> Query:
+    """Return the query of the head on which Attention opens, whole: the page then leaves it so.
+
+    What a page adds to its address is one more entry of the browser's history.
+    """
+    layer, head = first_heads(run).get(kind, (0, 0))
+    return {"kind": kind, "layer": str(layer + 1), "head": str(head + 1), "example": "1"}
+
+
 def _without(run: Run, parts: Callable[[Experiment], tuple[KnockedPart, ...]]) -> Query:
-    return {"off": ",".join(part.code for part in parts(run.experiment)), "example": "1"}
+    return {"off": ",".join(part.code for part in parts(run.experiment))}
 
 
 def _translates(experiment: Experiment) -> bool:
@@ -115,7 +126,7 @@ _TRANSLATE = Tour(
         ),
         Stop(
             "map", "attention", N_("Read one map"), (".st-key-attention-one",),
-            query=lambda _run: {"kind": "cross", "example": "1"},
+            query=lambda run: _first_head(run, "cross"),
             asks=questions.where_it_reads,
             veils=(".st-key-attention-one", ".st-key-attention-lines"),
         ),
@@ -159,7 +170,10 @@ _DIGIT = Tour(
         ),
         Stop(
             "heads", "attention", N_("Where heads look"), (".st-key-attention-heads",),
-            query=lambda _run: {"kind": "patches", "example": "1"},
+            query=lambda run: {
+                **_first_head(run, "patches"),
+                "patch": CLS if run.experiment.has_cls else "mean",
+            },
             asks=questions.attention_on_ink, veils=(".st-key-attention-heads",),
         ),
         Stop("drawing", "draw", N_("Your turn"), ("[class*='st-key-draw-'] >>> .lab",)),

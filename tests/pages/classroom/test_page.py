@@ -241,6 +241,24 @@ def test_few_hosts_and_browsers_are_remembered() -> None:
     assert seen.count("host") == arrivals.MAX_BROWSERS
 
 
+def test_the_network_that_pupils_came_by_is_the_one_that_is_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = Arrivals()
+    monkeypatch.setattr(reached, "arrivals", lambda: seen)
+    monkeypatch.setattr(reached, "_opens", lambda *_what: True)
+    monkeypatch.setattr(addresses, "hosts", lambda: ["localhost", "192.0.2.7"])
+    own = frozenset({"127.0.0.1", "::1", "169.254.0.3", "192.0.2.7", "198.51.100.4"})
+    monkeypatch.setattr(reached, "own_addresses", lambda: own)
+    here = "http://localhost:8501/lessons"
+    wifi = "http://198.51.100.4:8501/lessons"
+    found = reached.check(here)
+    assert (found.address, found.reach) == ("http://192.0.2.7:8501/lessons", "silent")
+    assert found.others == (wifi,)
+    seen.note("198.51.100.4", "a phone")
+    assert reached.check(here) == reached.Checked(wifi, "reached", 1)
+
+
 @pytest.mark.parametrize(
     ("host", "name"),
     [("192.0.2.7:8501", "192.0.2.7"), ("Class.Example", "class.example"), ("[::1]:80", "::1")],
