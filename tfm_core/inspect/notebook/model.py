@@ -324,6 +324,12 @@ def _of_blocks(pasted: Pasted, stacks: Sequence[Stack], values: Values, said: li
     _of_norms(pasted, stacks, values, mistakes, said)
     values["mistakes"] = ",".join(mistakes)
     _of_biases(block.bias, block.attention_bias, values, said)
+    lost = sum(stack.block.n_lost_biases * stack.n_layers for stack in stacks)
+    if lost:
+        said.append(
+            N_("Only some matrices of your attention have biases ({n:,} parameters); here none "
+               "has.", n=lost)
+        )  # fmt: skip
     _of_activation(pasted, block.is_gated, values, said)
     shares = {one for one in pasted.dropouts if one}
     values["dropout"] = max(shares, default=0.0)
