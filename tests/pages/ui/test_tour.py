@@ -446,3 +446,9 @@ def test_without_any_run_the_tour_says_so(store: RunStore) -> None:
     assert not app.exception
     assert "tour" not in app.query_params
     assert any("tour needs a run" in one.value for one in app.info)
+
+
+def test_home_without_any_run_says_so_when_a_tour_is_begun(store: RunStore) -> None:
+    app = opened_at().button(key="tour-translate").click().run()
+    assert not app.exception
+    assert any("tour needs a run" in one.value for one in app.info)
