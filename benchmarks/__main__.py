@@ -30,6 +30,7 @@ BENCHMARKS: dict[str, tuple[str, str]] = {
     "app": ("benchmarks.app", "what watching costs training, and how fast pages answer"),
     "in_sight": ("benchmarks.in_sight", "what the first screen of every page holds"),
     "page_speed": ("benchmarks.page_speed", "how long people wait for pages, in a browser"),
+    "class": ("benchmarks.classroom", "30 pupils at a lesson, and their teacher"),
     "run_list": ("benchmarks.run_list", "how fast the list of a thousand runs opens"),
     "watchers": ("benchmarks.watchers", "a published run and a thousand who watch it"),
     "recorded_only": ("benchmarks.recorded_only", "a server of recorded runs alone"),

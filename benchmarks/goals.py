@@ -331,6 +331,10 @@ _PROMISES: tuple[Goal, ...] = (
     *_goals(
         "reliability", "memory of one of 20 sessions", _at_most(10, " MB"), "a session's memory"
     ),
+    *_goals("class", "a press of 30 pupils, p95", _at_most(1, " s"), "a class answered"),
+    *_goals(
+        "class", "pupils served after another's second run", _at_most(0, ""), "a class in turn"
+    ),
     *_goals("watchers", "a request of 1,000, p95", _at_most(1, " s"), "1000 watchers answered"),
     *_goals("watchers", "a step slower by 1,000", _at_most(5, " %"), "1000 watchers' cost"),
     *_goals("watchers", "the server grown by 1,000", _at_most(60, " MB"), "1000 watchers' memory"),

@@ -8,6 +8,7 @@ from pages.architecture.link import BuildView, ParametersView
 from pages.attention.selection_link import Selection
 from pages.before.link import BeforeView
 from pages.by_hand.link import ByHandView
+from pages.classroom.link import ClassView
 from pages.compare.link import CompareView
 from pages.draw.board import DrawView
 from pages.encoders.run import EncodersView
@@ -29,6 +30,7 @@ from pages.walk.link import WalkView
 from pages.words.link import WordsView
 
 VIEWS: dict[str, type[Any]] = {
+    "class": ClassView,
     "attention": Selection,
     "translate": TranslateView,
     "draw": DrawView,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -36,6 +36,7 @@ class Visitor:
         self._connection = connection
         self._page, self._query, self._script = "", "", ""
         self._every: dict[str, float] = {}  # parts of the page that tick, and how often
+        self._buttons: dict[str, str] = {}  # key -> id
 
     def visit(self, page: str, query: str = "", *, patience: float = PATIENCE) -> float:
         """Ask for a page by its url path; return seconds until its script has ended well.
@@ -46,6 +47,22 @@ class Visitor:
         self._page, self._query = page, query
         begin = time.perf_counter()
         self._ask_for_page()
+        while not self._is_end_of_page(self._next(patience)):
+            pass
+        return time.perf_counter() - begin
+
+    def press(self, key: str, *, patience: float = PATIENCE) -> float:
+        """Press a button of the page by its key; return seconds until the page is drawn.
+
+        patience: seconds without a word from the server. Raises KeyError, TimeoutError, and
+        RuntimeError where the script failed.
+        """
+        message = BackMsg()
+        message.rerun_script.query_string = self._query
+        message.rerun_script.page_script_hash = self._script
+        message.rerun_script.widget_states.widgets.add(id=self._buttons[key], trigger_value=True)
+        begin = time.perf_counter()
+        self._connection.send(message.SerializeToString())
         while not self._is_end_of_page(self._next(patience)):
             pass
         return time.perf_counter() - begin
@@ -99,6 +116,11 @@ class Visitor:
             self._script = message.navigation.page_script_hash
         elif kind == "auto_rerun":
             self._every[message.auto_rerun.fragment_id] = message.auto_rerun.interval
+        elif kind == "delta" and message.delta.new_element.WhichOneof("type") == "button":
+            button = message.delta.new_element.button.id
+            self._buttons[button.split("-", 2)[-1]] = button
+        elif kind == "page_info_changed":
+            self._query = message.page_info_changed.query_string
         return message
 
     def _is_end_of_page(self, message: ForwardMsg) -> bool:
@@ -137,8 +159,14 @@ def _reschedule(due: dict[str, float], message: ForwardMsg, now: float) -> None:
 
 
 @contextmanager
-def visitor(url: str) -> Iterator[Visitor]:
+def visitor(url: str, *, cookies: Mapping[str, str] | None = None) -> Iterator[Visitor]:
     """Open a session with the app at ``url`` for the length of the block."""
     address = f"ws{url.removeprefix('http')}/_stcore/stream"
-    with connect(address, subprotocols=["streamlit"], max_size=None) as connection:  # type: ignore[list-item]
+    said = "; ".join(f"{name}={value}" for name, value in (cookies or {}).items())
+    with connect(
+        address,
+        subprotocols=["streamlit"],  # type: ignore[list-item]
+        max_size=None,
+        additional_headers={"Cookie": said} if said else None,
+    ) as connection:
         yield Visitor(connection)

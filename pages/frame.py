@@ -5,7 +5,7 @@ import streamlit as st
 from pages import i18n
 from pages.components import effects
 from pages.i18n import _
-from pages.ui.accounts import login
+from pages.ui.accounts import arrivals, login
 from pages.ui.lessons import lesson_bar
 from pages.ui.navigation import frame
 from pages.ui.tour import bar as tour
@@ -20,6 +20,7 @@ if login.is_shut():
     with st.container(key="page"):
         login.door()
     st.stop()
+arrivals.note()
 frame.lead_to_game()
 links = frame.strip()
 frame.explain()

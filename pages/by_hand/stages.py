@@ -88,6 +88,14 @@ def projections(given: Given) -> None:
     pick = by_hand_pick.pickers(given, given.vectors.shape[1])
     lines = _projected(given, matrices, head, pick)
     _sheet([*lines, *_attention(head, given, pick)], given)
+    words = tuple(map(escape, given.typed))
+    question.check(
+        {
+            "three-maps": questions.about_three_maps(head, words),
+            "transposed-keys": questions.about_transposed_keys(head, words),
+        },
+        of=f"{given.typed} {head.products.tobytes()!r} {head.value.tobytes()!r}",
+    )
 
 
 def heads(given: Given) -> None:
@@ -118,6 +126,8 @@ def heads(given: Given) -> None:
         ),
     ]  # fmt: skip
     _sheet(lines, given)
+    asked = questions.about_minus_one(attended, tuple(map(escape, given.typed)))
+    question.check({"minus-one": asked}, of=f"{given.typed} {attended.joined.tobytes()!r}")
 
 
 def forms(given: Given) -> None:

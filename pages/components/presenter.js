@@ -313,6 +313,7 @@ export default function ({ data: [data] }) {
   ["pointermove", "pointerdown"].forEach((kind) => document.addEventListener(kind, wake, { signal }));
   window.addEventListener("resize", () => { if (state.shown) fit(state.shown); }, { signal });
   const looking = setInterval(look, LOOK);
+  document.documentElement.dataset.presents = data.page; // it hears the keys of this page
   if (!state.shown && (isLink || sessionStorage.getItem(KEPT))) start();
   return () => { hearing.abort(); clearInterval(looking); };
 }

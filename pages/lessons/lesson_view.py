@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.lessons import hand_in
-from pages.ui.lessons import open_lesson, score_report, task_view
+from pages.ui.lessons import open_lesson, pupils, score_report, task_view
 from pages.ui.navigation import page_table
 from pages.ui.typed import escape
 from tfm_core.lessons import catalogue
@@ -29,6 +29,7 @@ def view(lesson: Lesson) -> None:
             key="lesson-all",
             on_click=open_lesson.leave,
         )
+    pupils.welcome(lesson, attempt)
     if words.text:
         st.markdown(words.text)
     if "train" in lesson.pages:

@@ -184,7 +184,10 @@ def _value_or_default(states: WStates, key: str) -> Any:
         if kind not in (None, metadata.value_type) and not {kind, metadata.value_type} <= _NUMBERS:
             raise TypeError(f"{kind}, not {metadata.value_type}")
         _check_option(metadata.deserializer, sent.value.string_value if kind else "")
-        return _get_value(states, key)
+        value = _get_value(states, key)
+        if kind is None:  # Streamlit now takes the widget for one that has no values
+            states.set_widget_metadata(metadata)
+        return value
     except Exception as error:
         logger.warning("A widget got a value that it cannot have: %s", error)
     value = metadata.deserializer(None)

@@ -68,6 +68,7 @@ def presented(tab: Tab) -> str:
 
 
 def begin(tab: Tab) -> None:
+    expect(tab.page.locator("[data-presents]")).to_be_attached()
     tab.page.keyboard.press("p")
     expect(tab.page.locator(".presenter .name")).to_contain_text("1 / ")
 

@@ -118,6 +118,15 @@ def test_a_module_without_a_name_in_a_scheme_is_kept_and_has_none():
     assert not named_parameters(known.model, known.shape, "transformer-lens")
 
 
+def test_shapes_in_hugging_face_are_those_of_its_models():
+    rows = rows_of("vit-b", "hugging-face")  # as Transformers 4.57 has them
+    assert rows["vit.embeddings.cls_token"].shape == "1 x 1 x 768"
+    assert rows["vit.embeddings.position_embeddings"].shape == "1 x 197 x 768"
+    projection = rows["vit.embeddings.patch_embeddings.projection"]
+    assert projection.shape == "weight 768 x 3 x 16 x 16, bias 768"
+    assert rows_of("gpt2-small", "hugging-face")["transformer.wpe"].shape == "weight 1024 x 768"
+
+
 def test_shapes_in_transformer_lens_have_an_axis_of_heads():
     rows = rows_of("gpt2-small", "transformer-lens")
     assert rows["blocks.7.attn.W_V"].shape == "W_V 12 x 768 x 64, b_V 12 x 64"

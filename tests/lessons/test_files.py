@@ -151,6 +151,33 @@ def test_each_mistake_in_the_words_names_its_file(
     assert field in [place for place, _sentence in found], found
 
 
+@pytest.mark.parametrize(
+    ("check", "said"),
+    [
+        ('check = "head_aligns"\nrun = "recorded-corean"', "comes with the app"),
+        ('check = "head_aligns"\nrun = "../../etc"', "no id of a run"),
+        ('check = "bug_named"\nruns = ["recorded-korean"]', "at least two runs"),
+        (
+            'check = "bug_named"\nruns = ["recorded-korean", "recorded-corean"]',
+            "comes with the app",
+        ),
+        ('check = "fails_without"\nmistake = "no-coffee"', "no mistake no-coffee"),
+        ('check = "predicted_count"\npart = "cellar"', "no module begins with"),
+        ('check = "predicted_count"\nchanges = { "model.d_model" = 7 }', "d_model"),
+        ('check = "reached"\nat_least = 0.9\nmax_parameters = 0', "max_parameters"),
+        ('check = "reached"\nat_least = 0.9\nmin = { "model.norm" = 1 }', "is no number"),
+        ('check = "reached"\nat_least = 0.9\nwhere = { "model.x" = 1 }', "no setting model.x"),
+    ],
+)
+def test_each_check_says_what_is_wrong_with_its_fields(
+    tmp_path: Path, check: str, said: str
+) -> None:
+    task = f'[[tasks]]\nid = "more"\n{check}\n'
+    words = f"{WORDS}\n## more\nDo it.\n"
+    found = problems(written(tmp_path, f"{SETTINGS}\n{task}", words))
+    assert any(said in sentence and "tasks[4]" in place for place, sentence in found), found
+
+
 def test_files_that_are_none_get_a_sentence(tmp_path: Path) -> None:
     assert problems(tmp_path / "none.toml")[0][0] == "none.toml"
     path = written(tmp_path)

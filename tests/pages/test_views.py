@@ -271,6 +271,7 @@ ELSEWHERE = {  # tests/pages opens these, with what they need
     *(("mistakes", field) for field in ("step", "show", "by", "order", "cell")),
     ("find-the-bug", "pair"),
     ("sweeps", "sweep"),
+    *(("class", field) for field in ("view", "lesson")),
 }
 
 

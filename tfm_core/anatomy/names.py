@@ -30,7 +30,7 @@ SCHEME_LABELS: Mapping[Scheme, str] = {
     "transformer-lens": "TransformerLens",
 }
 
-_NOTEBOOK: dict[str, tuple[str, ...]] = {  # by the end of a path
+NOTEBOOK_NAMES: dict[str, tuple[str, ...]] = {  # by the end of a path
     "in_projection": ("W_Q", "W_K", "W_V"),
     "in_projection of slices": ("q_mappings", "k_mappings", "v_mappings"),
     "out_projection": ("W_O", "fc_out"),
@@ -210,7 +210,7 @@ def names_of(family: str, path: str) -> Names:
     layer, _dot, inner = after.partition(".")
     pattern = f"{before}.layers.{{i}}.{inner}" if inner else path
     has_cross = any(plan.name == before and plan.memory for plan in STACKS[family])
-    known = {**_NOTEBOOK, **(_WITH_CROSS if has_cross else {})}
+    known = {**NOTEBOOK_NAMES, **(_WITH_CROSS if has_cross else {})}
     last = inner or path
     notebook = known.get(last) or known.get(last.rpartition(".")[2], ())
     return Names(
@@ -247,7 +247,7 @@ class Naming:
             return (ours,)
         names = names_of(self.family, path)
         if self.is_sliced and path.endswith("in_projection"):
-            names = Names(notebook=_NOTEBOOK["in_projection of slices"])
+            names = Names(notebook=NOTEBOOK_NAMES["in_projection of slices"])
         if self.scheme == "hugging-face":
             return names.hugging_face
         if self.scheme == "transformer-lens":
@@ -267,7 +267,7 @@ class Naming:
             before = ""
         elif not path.endswith("in_projection"):
             last = last[:1]
-        for part, theirs in _NOTEBOOK.items():
+        for part, theirs in NOTEBOOK_NAMES.items():
             before = ".".join(theirs[0] if one == part else one for one in before.split("."))
         return tuple(f"{before}.{name}" if before else name for name in last)
 

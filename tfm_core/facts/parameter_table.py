@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import takewhile
+from math import prod
 
 from tfm_core.anatomy import Parameter, Part, anatomy
 from tfm_core.anatomy.names import Naming, Scheme, naming_of
@@ -140,12 +141,19 @@ def _shape(parameters: Sequence[Parameter], naming: Naming, module: str, sizes: 
     named = [(one.name.rpartition(".")[2], one.shape) for one in parameters]
     if naming.scheme == "hugging-face" and naming.family == "decoder-only" and ".h." in module:
         named = [(name, shape[::-1]) for name, shape in named]  # Conv1D: inputs first
-    if naming.scheme == "hugging-face" and naming.family != "vit":
-        named = [(name.replace("table", "weight"), shape) for name, shape in named]
+    if naming.scheme == "hugging-face":
+        is_own = module.endswith(("cls_token", "position_embeddings")) and naming.family == "vit"
+        named = [
+            ("", (1, *shape[-2:])) if is_own else (name.replace("table", "weight"), shape)
+            for name, shape in named
+        ]
+        if module.endswith("patch_embeddings.projection"):  # a convolution: the same numbers
+            patch = (sizes["channels"], sizes["patch_size"], sizes["patch_size"])
+            named = [(n, (s[0], *patch) if s[1:] == (prod(patch),) else s) for n, s in named]
     if naming.scheme == "transformer-lens":
         last = module.rpartition(".")[2]
         named = [_in_lens(last, name, shape, sizes) for name, shape in named]
-    return ", ".join(f"{name} {times(shape)}" for name, shape in named)
+    return ", ".join(f"{name} {times(shape)}".lstrip() for name, shape in named)
 
 
 def _in_lens(

@@ -27,8 +27,8 @@ from tfm_core.mistakes import MISTAKES
 from tfm_core.probe.labels import layer_of, modules_by_kind
 from tfm_core.reading import is_number, is_whole
 from tfm_core.runs.record.figures import last_measured
-from tfm_core.runs.run import LESSON_ID, Run
-from tfm_core.runs.store import RunStore
+from tfm_core.runs.run import ID, LESSON_ID, Run
+from tfm_core.runs.store import LESSONS, RECORDED, RunStore
 from tfm_core.sentences import N_, Sentence, StudentError, percent
 
 Asks = Literal["nothing", "choice", "number", "head"]
@@ -366,17 +366,21 @@ class HeadAligns(Task):
     """The pupil names a head that attends to the true source words.
 
     run: an id, or "" for the pupil's newest finished run. share: of its attention, at least.
+    tokens: the target tokens that count, such as all verbs; without any, all do.
     """
 
     check: Literal["head_aligns"]
     run: str = ""
     kind: Literal["cross", "picture", "slots", "sequence"] = "cross"
     share: float = Field(alignment.LEARNED, gt=0, le=1)
+    tokens: list[str] = Field(default_factory=list, max_length=500)
     asks: ClassVar[Asks] = "head"
 
     def problems(self, words: TaskWords, experiment: Experiment | None) -> Iterator[str]:
         """Yield what is wrong with the run, too."""
         yield from super().problems(words, experiment)
+        if self.run and (wrong := _wrong_run(self.run)) is not None:
+            yield wrong
         if not self.run and experiment is None:
             yield N_("name a run, or add [experiment].")
 
@@ -387,7 +391,8 @@ class HeadAligns(Task):
         steps = run.snapshot_steps()
         if not modules or not steps:
             raise StudentError("“{name}” has no such attention to look at.", name=run.meta.name)
-        scores = alignment.score(run.experiment, run.probe(), run.snapshot(steps[-1]))
+        snapshot = run.snapshot(steps[-1])
+        scores = alignment.score(run.experiment, run.probe(), snapshot, tokens=self.tokens)
         layer, head = (int(number) for number in answer.split("."))
         module = next((name for name in modules if layer_of(name) == layer - 1), "")
         if module not in scores or head > len(scores[module].share):
@@ -399,11 +404,12 @@ class HeadAligns(Task):
             )
         share, chance = float(scores[module].share[head - 1]), scores[module].chance
         words = N_(
-            "Layer {layer}, head {head}: {share} of its attention is on the true source words; "
-            "even attention has {chance}.",
+            "Layer {layer}, head {head}: {share} of its attention is on the true source words of "
+            "{n} tokens; even attention has {chance}.",
             layer=layer,
             head=head,
             share=percent(share),
+            n=scores[module].n_tokens,
             chance=percent(chance),
         )
         return Verdict(share >= self.share, words, run.id, {"share": share})
@@ -527,6 +533,7 @@ class BugNamed(Task):
         yield from super().problems(words, experiment)
         if len(self.runs) == 1 or len(set(self.runs)) != len(self.runs):
             yield N_("name at least two runs, each once, or none.")
+        yield from filter(None, map(_wrong_run, self.runs))
 
     def options(self, words: TaskWords) -> Mapping[str, str]:
         """Return the runs, or the bugs that a suspect can hide."""
@@ -602,6 +609,16 @@ def n_parameters(experiment: Experiment) -> int:
 def made_in(experiment: Experiment) -> tuple[str, ...]:
     """Return the mistakes of an experiment."""
     return (*getattr(experiment.model, "mistakes", ()), *experiment.training.mistakes)
+
+
+def _wrong_run(run_id: str) -> str | None:
+    """Return what is wrong with the id of a run, as far as any server can tell, or None."""
+    if ID.fullmatch(run_id) is None:
+        return N_("“{name}” is no id of a run.", name=run_id[:64])
+    places = (RECORDED / run_id, RECORDED / LESSONS / run_id)
+    if run_id.startswith("recorded-") and not any(place.is_dir() for place in places):
+        return N_("no run {name} comes with the app.", name=run_id[:64])
+    return None
 
 
 def named_run(run_id: str, work: Work) -> Run:

@@ -76,7 +76,7 @@ def _form(lesson: Lesson, one: Task, words: TaskWords, place: str) -> None:
             is_right = _judge(lesson, one, given)
         if is_right and place == BAR:  # which goes on to the next task
             said = _messages()[lesson.id, one.id][1] or words.solved
-            state.notify(_("Solved: {title}. {why}", title=words.title, why=said))
+            state.notify(_("Solved. {why}", why=said))
         st.rerun()
 
 

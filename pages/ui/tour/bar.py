@@ -46,13 +46,14 @@ def bar() -> None:
         st.fragment(_bar, run_every=_TICK if waits else None)(place, run)
 
 
-def begin(place: Place, run_id: str | None = None) -> None:
+def begin(place: Place, run_id: str | None = None) -> NoReturn:
     """Open a stop, over a run if the tour can lead over it, else over the recorded one."""
     session.choose_run(place, run_id)
     run = session.run_of(place)
     if run is not None:
         _open(place, run)
     state.notify(_(_NO_RUN))
+    st.rerun()
 
 
 def resume(text: str, run_id: str) -> None:
@@ -63,8 +64,9 @@ def resume(text: str, run_id: str) -> None:
 
 
 def _bar(place: Place, run: Run) -> None:
-    waited, question, problem = _read(place, run)
-    is_away, is_told = _is_away(place, run), _is_told(place, run, question)
+    is_away = _is_away(place, run)
+    waited, question, problem = (None, None, "") if is_away else _read(place, run)
+    is_told = _is_told(place, run, question)
     is_live = not run.meta.recorded
     shown = TourBar(
         place=place.text,
@@ -81,7 +83,7 @@ def _bar(place: Place, run: Run) -> None:
         happened=_("You can go on.")
         if is_live and waited is not None and waited.has_happened
         else "",
-        question=None if is_away or question is None else _asked(place, run, question),
+        question=None if question is None else _asked(place, run, question),
         outlines=() if is_away else place.stop.outlines,
         veils=() if is_away or is_told or run.status.is_active else place.stop.veils,
         buttons=_away_buttons() if is_away else _buttons(place, run, waited),
@@ -114,8 +116,8 @@ def _away_buttons() -> tuple[TourButton, ...]:
 def _read(place: Place, run: Run) -> tuple[Waited | None, Question | None, str]:
     """Return what the stop waits for and asks, and what went wrong."""
     stop = place.stop
-    on = TourRun(run, runs_access.curves(run), session.answer(place, run) is not None)
     try:
+        on = TourRun(run, runs_access.curves(run), session.answer(place, run) is not None)
         waited = None if stop.waits is None else stop.waits(on)
         if stop.waits is not None and waited is not None and not waited.has_happened:
             on = replace(on, is_answered=False)  # nothing is measured that changes meanwhile
@@ -215,6 +217,8 @@ def _act(pressed: str, place: Place, run: Run) -> None:
             begin(Place(_OTHER[place.tour], 1))
         case _:
             session.leave()
+            if pressed == "finish":
+                state.notify(paragraph("tour/over"))
             st.rerun()
 
 

@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from pages.i18n import N_
 from pages.ui.navigation import page_table
 from tfm_core.config import Experiment
+from tfm_core.inspect.attention.head_labels import first_heads
+from tfm_core.inspect.knockouts.parts import KnockedPart
 from tfm_core.inspect.progress.pictures import reads_drawings
 from tfm_core.inspect.questions import Question
 from tfm_core.inspect.tours import questions, waits
-from tfm_core.inspect.tours.questions import cross_attention
+from tfm_core.inspect.tours.questions import causal_mask, cross_attention, positions
 from tfm_core.inspect.tours.waits import TourRun, Waited
 from tfm_core.presets import PRESETS
+from tfm_core.probe.labels import CLS
 from tfm_core.runs.run import Run
 
 Query = Mapping[str, str]
@@ -73,9 +76,29 @@ def _sentence(run: Run) -> Query:
     return {"method": "greedy", "text": str(run.probe().items[0]["src_text"])}
 
 
-def _without_source(run: Run) -> Query:
-    codes = ",".join(part.code for part in cross_attention(run.experiment))
-    return {"off": codes, "example": "1"}
+def _first_head(run: Run, kind: str) -> Query:
+    """Return the query of the head on which Attention opens, whole: the page then leaves it so.
+
+    What a page adds to its address is one more entry of the browser's history.
+    """
+    layer, head = first_heads(run).get(kind, (0, 0))
+    return {"kind": kind, "layer": str(layer + 1), "head": str(head + 1), "example": "1"}
+
+
+def _without(run: Run, parts: Callable[[Experiment], tuple[KnockedPart, ...]]) -> Query:
+    return {"off": ",".join(part.code for part in parts(run.experiment))}
+
+
+def _translates(experiment: Experiment) -> bool:
+    """Return whether a model reads the sentences of the tour, and has what it switches off."""
+    known = PRESETS["translate"].experiment
+    if experiment.task.name != known.task.name or experiment.model.family != known.model.family:
+        return False
+    return bool(causal_mask(experiment)) and bool(cross_attention(experiment))
+
+
+def _reads_digits(experiment: Experiment) -> bool:
+    return reads_drawings(experiment) and bool(positions(experiment))
 
 
 _STAGE = "[class*='st-key-stage-box-'] >>> "
@@ -84,8 +107,7 @@ _TRANSLATE = Tour(
     N_("A model learns to translate"),
     preset="translate",
     recorded="recorded-korean",
-    fits=lambda experiment: experiment.task.name == PRESETS["translate"].experiment.task.name
-    and experiment.model.family == PRESETS["translate"].experiment.model.family,
+    fits=_translates,
     stops=(
         Stop(
             "recording", "home", N_("A training, recorded"),
@@ -104,7 +126,7 @@ _TRANSLATE = Tour(
         ),
         Stop(
             "map", "attention", N_("Read one map"), (".st-key-attention-one",),
-            query=lambda _run: {"kind": "cross", "example": "1"},
+            query=lambda run: _first_head(run, "cross"),
             asks=questions.where_it_reads,
             veils=(".st-key-attention-one", ".st-key-attention-lines"),
         ),
@@ -120,7 +142,8 @@ _TRANSLATE = Tour(
         Stop(
             "knockout", "knockouts", N_("Without cross-attention"),
             (".st-key-knockouts-outcome", "[class*='st-key-knockouts-board-']"),
-            query=_without_source, asks=questions.without_cross_attention,
+            query=lambda run: _without(run, cross_attention),
+            asks=questions.without_cross_attention,
             veils=(".st-key-knockouts-outcome",), waits=waits.is_trained,
         ),
     ),
@@ -130,7 +153,7 @@ _DIGIT = Tour(
     N_("A model reads a digit"),
     preset="vit-digits",
     recorded="recorded-digits",
-    fits=reads_drawings,
+    fits=_reads_digits,
     stops=(
         Stop(
             "board", "home", N_("Draw a digit"), (".st-key-home-own-digit",),
@@ -147,14 +170,17 @@ _DIGIT = Tour(
         ),
         Stop(
             "heads", "attention", N_("Where heads look"), (".st-key-attention-heads",),
-            query=lambda _run: {"kind": "patches", "example": "1"},
+            query=lambda run: {
+                **_first_head(run, "patches"),
+                "patch": CLS if run.experiment.has_cls else "mean",
+            },
             asks=questions.attention_on_ink, veils=(".st-key-attention-heads",),
         ),
         Stop("drawing", "draw", N_("Your turn"), ("[class*='st-key-draw-'] >>> .lab",)),
         Stop(
             "positions", "knockouts", N_("Without positions"),
             (".st-key-knockouts-outcome", "[class*='st-key-knockouts-board-']"),
-            query=lambda _run: {"off": "encoder.positions", "example": "1"},
+            query=lambda run: _without(run, positions),
             asks=questions.without_positions, veils=(".st-key-knockouts-outcome",),
             waits=waits.is_trained,
         ),

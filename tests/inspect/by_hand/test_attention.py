@@ -257,3 +257,45 @@ def test_the_questions_are_answered_by_the_numbers():
     assert questions.about_heads(vectors(), 3).is_right(2)
     size = questions.about_size(vectors(), 3)
     assert size.is_right(layer(random_matrices(6, 1), 3).in_projection.weight.numel())
+
+
+def test_three_maps_of_one_input_differ_by_their_matrices_alone():
+    x, none = vectors(), mask_of("none", len(vectors()))
+    (head,) = multi_head(x, random_matrices(x.shape[1], 1), 1, none).heads
+    asked = questions.about_three_maps(head, WORDS)
+    assert asked.answer == "Their numbers differ"
+    for made in (head.query, head.key, head.value):
+        assert f"{made[0, 0]:.2f}" in asked.because
+    (same,) = multi_head(x, attention.Matrices(*[np.eye(x.shape[1])] * 4), 1, none).heads
+    assert questions.about_three_maps(same, WORDS) is None
+
+
+@pytest.mark.parametrize("width", [2, 3])
+def test_queries_times_keys_that_are_not_transposed_fail_or_compare_no_words(width):
+    x, none = one_hot(3, 3)[:, :width], mask_of("none", 3)
+    (head,) = multi_head(x, random_matrices(width, 1), 1, none).heads
+    asked = questions.about_transposed_keys(head, WORDS)
+    assert f"{head.query[0] @ head.key[1]:.4f}" in asked.because
+    if width == 2:
+        assert asked.answer == "An error"
+        with pytest.raises(ValueError, match="mismatch"):
+            head.query @ head.key
+    else:
+        assert asked.answer.startswith("Numbers")
+        assert f"{(head.query @ head.key)[0, 1]:.4f}" in asked.because
+    assert all(asked.why_not(one) for one in asked.options if one != asked.answer)
+
+
+def test_minus_one_is_what_is_left_and_the_transpose_keeps_words_apart():
+    x, none = vectors(), mask_of("none", len(vectors()))
+    attended = multi_head(x, random_matrices(x.shape[1], 1), 2, none)
+    asked = questions.about_minus_one(attended, WORDS)
+    heads = torch.tensor(np.stack([head.output for head in attended.heads]))
+    merged = heads.transpose(0, 1).reshape(len(x), -1)
+    assert asked.is_right(merged.shape[1])
+    np.testing.assert_allclose(merged, attended.joined, atol=1e-6)
+    direct = heads.reshape(len(x), -1)
+    for row in (merged[0], direct[0]):
+        assert ", ".join(f"{number:.2f}" for number in row[:6].tolist()) in asked.because
+    assert questions.about_minus_one(multi_head(x, random_matrices(x.shape[1], 1), 1, none),
+                                     WORDS) is None  # fmt: skip

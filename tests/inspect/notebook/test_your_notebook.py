@@ -164,6 +164,63 @@ def test_pytorchs_transformer_is_built_from_its_print_and_its_call():
     assert called.model.replace(dropout=model.dropout) == model
 
 
+def whole_transformer(d_model, d_ff, n_layers, words, *, d_map=0):
+    """An encoder and a decoder, each with its tables, whose decoder's block holds another block.
+
+    d_map: width of the maps of queries, keys and values; d_model unless given.
+    """
+
+    def module(name, **parts):
+        made = type(name, (nn.Module,), {})()
+        for part, layer in parts.items():
+            made.add_module(part, layer)
+        return made
+
+    def attention():
+        maps = {
+            name: nn.Linear(d_map or d_model, d_map or d_model, bias=False)
+            for name in ("values", "keys", "queries")
+        }
+        return module("SelfAttention", **maps, fc_out=nn.Linear(d_model, d_model))
+
+    def block():
+        feed_forward = nn.Sequential(nn.Linear(d_model, d_ff), nn.ReLU(), nn.Linear(d_ff, d_model))
+        return module("TransformerBlock", attention=attention(), norm1=nn.LayerNorm(d_model),
+                      norm2=nn.LayerNorm(d_model), feed_forward=feed_forward,
+                      dropout=nn.Dropout(0.1))  # fmt: skip
+
+    def decoder_block():
+        return module("DecoderBlock", attention=attention(), norm=nn.LayerNorm(d_model),
+                      transformer_block=block(), dropout=nn.Dropout(0.1))  # fmt: skip
+
+    def stack(name, one, **more):
+        layers = nn.ModuleList(one() for _ in range(n_layers))
+        tables = {"word_embedding": nn.Embedding(words, d_model),
+                  "position_embedding": nn.Embedding(100, d_model)}  # fmt: skip
+        return module(name, **tables, layers=layers, **more)
+
+    with torch.device("meta"):
+        answers = nn.Linear(d_model, words)
+        return module("Transformer", encoder=stack("Encoder", block),
+                      decoder=stack("Decoder", decoder_block, fc_out=answers))  # fmt: skip
+
+
+def test_blocks_inside_blocks_and_mixed_biases_are_read():
+    theirs = whole_transformer(48, 80, 3, 70)
+    found = your_model(f"{theirs}\nheads = 6")
+    model, shape = found.architecture.model, found.architecture.shape
+    assert found.counted == sum(p.numel() for p in theirs.parameters())
+    assert (model.n_encoder_layers, model.n_decoder_layers, model.d_ff) == (3, 3, 80)
+    assert (model.position, model.max_len, shape.tgt_vocabulary) == ("learned", 100, 70)
+    assert found.counted - found.total == 3 * 3 * 48  # the biases of fc_out
+    assert "432 parameters" in said(found)
+
+
+def test_heads_that_share_a_small_map_are_refused_with_a_sentence():
+    with pytest.raises(StudentError, match="share maps of 8 numbers"):
+        your_model(str(whole_transformer(48, 80, 3, 70, d_map=8)))
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -220,11 +277,17 @@ def test_a_brackets_mismatch_and_depth_are_said():
     assert "too deep" in read("A(\n" * 60).unread[0].why
 
 
+def test_a_line_that_is_too_long_is_listed_and_not_searched():
+    found = your_model(f"Encoder(3, 16, 4, 2)\ntotal {'1a' * 20_000}")
+    assert (found.total, len(found.unread)) == (5_302, 1)
+    assert "characters" in found.unread[0].why
+
+
 def test_a_last_norm_and_a_line_that_contradicts_the_layers_are_said():
     text = str(plain_notebook()).replace("addnorm", "norm")
     found = your_model(f"{text}\nd_model = 99\nnorm_first = true")
     assert "d_model = 99 is not followed" in said(found)
-    assert "no norm behind it; here `final_norm: never`" in said(found)
+    assert "no norm behind it; here final_norm: never" in said(found)
     assert found.architecture.model.d_model == 16
 
 

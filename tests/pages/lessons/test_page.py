@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -246,3 +247,31 @@ def test_a_solved_lesson_leads_to_the_next(store: RunStore) -> None:
     app = opened("lessons/page.py", lesson=ids[1])
     links = [link.proto for link in app.get("page_link")]
     assert not any(f"lesson={ids[2]}" in link.query_string for link in links)
+
+
+@pytest.mark.parametrize(
+    ("frame", "is_sent"),
+    [
+        ("https://moodle.example.org", True),
+        ("https://evil.example.com", False),
+        ("javascript:alert(1)", False),
+        ("*", False),
+    ],
+)
+def test_a_score_is_sent_only_to_a_site_that_may_frame_the_app(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch, frame: str, is_sent: bool
+) -> None:
+    monkeypatch.setenv("TFM_FRAME_ANCESTORS", "'self' https://moodle.example.org")
+
+    def sent(app: AppTest) -> list[Any]:
+        components = app.get("bidi_component")
+        scores = [one for one in components if one.proto.component_name == "lesson_score"]
+        return [json.loads(one.proto.json) for one in scores]
+
+    app = opened("lessons/page.py", lesson="aligning-head", frame=frame)
+    scores = sent(app)
+    assert ("may not get its score" in words_of(app)) != is_sent
+    assert [score["origin"] for score in scores] == [frame] * is_sent
+    if is_sent:
+        message = {"type": "tfm-lesson", "lesson": "aligning-head", "solved": 0, "tasks": 3}
+        assert scores[0]["message"] == message

@@ -22,6 +22,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
 from streamlit.runtime import app_session, runtime
 from streamlit.runtime.scriptrunner import RerunData, ScriptRunner
 from streamlit.runtime.scriptrunner_utils import script_run_context
+from streamlit.runtime.state.common import WidgetMetadata
 from streamlit.runtime.state.session_state import WStates
 from streamlit.web.server.starlette import starlette_websocket
 
@@ -310,6 +311,19 @@ def test_a_whole_number_of_a_browser_is_taken() -> None:
     app = app._run(states)
     assert not app.exception
     assert app.number_input[0].value == layers + 1
+
+
+@pytest.mark.usefixtures("as_in_the_app")
+def test_a_select_box_that_was_empty_takes_its_first_choice() -> None:
+    """Between two looks of a fragment no script says again what the box holds."""
+    states = WStates()
+    states.set_widget_metadata(WidgetMetadata("box", lambda text: text, str, "string_value"))
+    for text in (None, "first", None, "second"):
+        sent = WidgetState(id="box")
+        if text is not None:
+            sent.string_value = text
+        states.set_widget_from_proto(sent)
+        assert states["box"] == text
 
 
 @pytest.mark.usefixtures("as_in_the_app")

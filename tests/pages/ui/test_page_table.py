@@ -47,6 +47,7 @@ def test_a_page_of_no_section_says_which_there_are() -> None:
 
 def test_every_page_that_teaches_is_on_the_path_chapter_by_chapter() -> None:
     assert {page.name for page in PAGES.values()} - {page.name for page in WAY} == {
+        "class",
         "home",
         "train",
         "runs",

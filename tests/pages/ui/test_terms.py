@@ -16,8 +16,10 @@ from benchmarks.linked_views import VIEWS
 from pages.components.files import FOLDER
 from pages.ui.address import view_link
 from pages.ui.navigation import terms
+from pages.ui.navigation.frame import _entries
 from pages.ui.navigation.page_table import PAGES
 from pages.ui.navigation.terms import BY_KEY, BY_SETTING, TERMS
+from tfm_core.anatomy.names import NOTEBOOK_NAMES
 from tfm_core.presets import PRESETS
 
 
@@ -114,6 +116,17 @@ def test_the_glossary_shows_every_term_and_where_it_is(open_page: Callable[..., 
         assert all(sentence in link.label for sentence in term.sentences)
 
 
+def test_a_term_is_found_by_every_name_that_the_notebooks_have_for_a_part() -> None:
+    also = {word for term in TERMS for word in term.also.split()}
+    named = {theirs for names in NOTEBOOK_NAMES.values() for theirs in names}
+    assert named <= also
+
+
+def test_what_the_search_shows_has_no_marks_of_markdown() -> None:
+    for entry in _entries("en", ""):
+        assert not re.search(r"\*\*|`|\]\(", entry.about), entry.about
+
+
 NODE = shutil.which("node")
 FOUND = {  # what is typed -> the first thing that is found
     "fc1": "Feed-forward network",
@@ -137,6 +150,16 @@ FOUND = {  # what is typed -> the first thing that is found
     "MyVIT": "MyVIT",
     "SimpleTransformer": "Models of the study notebooks",
     "Encoder(3, 16, 4, 2)": "Models of the study notebooks",
+    "addnorm2": "Residual connection",
+    "ln2": "Layer normalisation",
+    "cross_attn": "Cross-attention",
+    "dec_embed": "Embedding",
+    "print(model)": "Your notebook",
+    "노트북": "Your notebook",
+    "lm_head": "Names in other libraries",
+    "hook_pattern": "Names in other libraries",
+    "번역": "Encoder-decoder",
+    "옵티마이저": "Optimiser",
     "어텐션": "How attention works",
     "마스크": "Mask",
     "패딩": "Padding mask",

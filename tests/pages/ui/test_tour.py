@@ -17,7 +17,7 @@ from pages.i18n import paragraph
 from pages.ui.navigation.page_table import PAGES
 from pages.ui.runs import runs_access
 from pages.ui.tour.session import parsed
-from pages.ui.tour.stops import TOURS, Tour, address
+from pages.ui.tour.stops import TOURS, Stop, Tour, address
 from tests.pages.looking import part_of
 from tests.pages.made_runs import made_run
 from tests.pages.opening import links, opened_at
@@ -100,7 +100,7 @@ def walk(recorded: RunStore, monkeypatch: pytest.MonkeyPatch) -> Walk:
 
 
 @pytest.mark.parametrize(("tour", "stop"), STOPS)
-def test_a_stop_says_little_and_outlines_something(tour: Tour, stop: Any) -> None:
+def test_a_stop_says_little_and_outlines_something(tour: Tour, stop: Stop) -> None:
     assert 10 <= len(paragraph(f"tour/{tour.name}-{stop.name}").split()) <= 50
     assert stop.outlines
     run = Run(RECORDED / tour.recorded)
@@ -116,6 +116,15 @@ def test_most_stops_ask_and_the_first_tour_has_eight() -> None:
     for tour in TOURS.values():
         assert 5 <= len(tour.stops) <= 8
         assert sum(stop.asks is not None for stop in tour.stops) >= len(tour.stops) - 2
+
+
+def test_a_model_without_what_a_stop_switches_off_is_on_no_tour() -> None:
+    seen = PRESETS["translate"].experiment
+    blind = seen.replace(model=seen.model.replace(mistakes=("no-causal-mask",)).model_dump())
+    placed = PRESETS["vit-digits"].experiment
+    adrift = placed.replace(model=placed.model.replace(position="none").model_dump())
+    assert not TOURS["translate"].fits(blind)
+    assert not TOURS["digit"].fits(adrift)
 
 
 @pytest.mark.parametrize("tour", TOURS.values(), ids=TOURS)
@@ -144,6 +153,20 @@ def test_a_tour_leads_over_one_run_to_its_end(tour: Tour, walk: Walk) -> None:
         walker.press("finish" if number == len(tour.stops) else "next")
     assert not walker.has_bar
     assert "tour" not in walker.app.query_params
+    assert any("That was the tour" in one.value for one in walker.app.info)
+
+
+@pytest.mark.parametrize(("tour", "stop"), STOPS)
+def test_a_page_leaves_the_address_of_a_stop_so_that_the_browser_can_go_back(
+    tour: Tour, stop: Stop, walk: Walk
+) -> None:
+    run = Run(RECORDED / tour.recorded)
+    _path, query = address(stop, run)
+    place = f"{tour.name}.{tour.stops.index(stop) + 1}"
+    walker = walk(place, **query)
+    usual = {"method"}  # said, as the visitor may have chosen another before
+    kept = {name: text for name, text in query.items() if name not in usual}
+    assert address_of(walker.app) == {**kept, "tour": place}
 
 
 def test_only_the_first_answer_counts(walk: Walk) -> None:
@@ -422,4 +445,10 @@ def test_without_any_run_the_tour_says_so(store: RunStore) -> None:
     app = opened_at(tour="translate.1")
     assert not app.exception
     assert "tour" not in app.query_params
+    assert any("tour needs a run" in one.value for one in app.info)
+
+
+def test_home_without_any_run_says_so_when_a_tour_is_begun(store: RunStore) -> None:
+    app = opened_at().button(key="tour-translate").click().run()
+    assert not app.exception
     assert any("tour needs a run" in one.value for one in app.info)

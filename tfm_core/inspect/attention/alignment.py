@@ -12,7 +12,7 @@ the strongest source token.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -206,8 +206,13 @@ def even_over_source(
     return np.asarray(written[0])
 
 
-def score(experiment: Experiment, probe: Probe, snapshot: Snapshot) -> dict[str, AlignmentScore]:
-    """Return the scores of every module that can be scored, on the examples of the probe."""
+def score(
+    experiment: Experiment, probe: Probe, snapshot: Snapshot, *, tokens: Collection[str] = ()
+) -> dict[str, AlignmentScore]:
+    """Return the scores of every module that can be scored, on the examples of the probe.
+
+    tokens: the target tokens that count; without any, all do. Raises StudentError if none occurs.
+    """
     maps = {name: snapshot.attention.get(name) for name in scored_modules(experiment)}
     return {
         name: score_maps(
@@ -218,6 +223,7 @@ def score(experiment: Experiment, probe: Probe, snapshot: Snapshot) -> dict[str,
             on_examples(
                 experiment, probe.items[: len(weights)], name, snapshot.masks, weights.shape[2:]
             ),
+            tokens=tokens,
         )
         for name, weights in maps.items()
         if weights is not None
@@ -243,12 +249,20 @@ def score_maps(
     items: Sequence[Mapping[str, Any]],
     weights: Floats,
     may_attend: Bools,
+    *,
+    tokens: Collection[str] = (),
 ) -> AlignmentScore:
-    """Return the score of one module. weights: (P, H, Q, K), padded; may_attend: (P, Q, K)."""
+    """Return the score of one module. weights: (P, H, Q, K), padded; may_attend: (P, Q, K).
+
+    tokens: see ``score``.
+    """
     tally = AlignmentTally()
     for item, map_, allowed in zip(items, weights, may_attend, strict=True):
         even = even_over_source(experiment, item, module, allowed)
-        tally.add(rows_that_write(experiment, item, module, map_), true_cells(item), even)
+        truth = true_cells(item)
+        if tokens:
+            truth &= np.array([token in tokens for token in item["tgt"]], np.bool_)[:, None]
+        tally.add(rows_that_write(experiment, item, module, map_), truth, even)
     return tally.result()
 
 

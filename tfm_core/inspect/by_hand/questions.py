@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tfm_core.inspect.by_hand.attention import Attended, Floats
+from tfm_core.inspect.by_hand.attention import Attended, Floats, MultiHead
 from tfm_core.inspect.questions import Question, choice_question, number_question
 from tfm_core.sentences import N_, Paragraph
 
@@ -100,3 +100,81 @@ def about_size(vectors: Floats, n_heads: int) -> Question:
         },
         hint=N_("A row per number of a word, a column per number of Q, K and V."),
     )
+
+
+def about_three_maps(head: Attended, words: tuple[str, ...]) -> Question | None:
+    """Ask why three maps of the same words differ; None where two of them are equal."""
+    made = (head.query, head.key, head.value)
+    if any(np.allclose(made[i], made[j], atol=1e-5) for i, j in ((0, 1), (0, 2), (1, 2))):
+        return None
+    return choice_question(
+        N_("W_Q, W_K and W_V read the same X. Why do Q, K and V differ?"),
+        N_("Their numbers differ"),
+        {
+            N_("Each reads other words"): N_("All three read every word of X."),
+            N_("The softmax makes them differ"): N_("It comes later, and changes none of them."),
+        },
+        Paragraph(
+            "by_hand/three-maps", word=words[0], query=_row(head.query[0]), key=_row(head.key[0]),
+            value=_row(head.value[0]),
+        ),
+    )  # fmt: skip
+
+
+def about_transposed_keys(head: Attended, words: tuple[str, ...]) -> Question:
+    """Ask what Q @ K is without the transpose of K."""
+    n_words, width = head.query.shape
+    other = min(1, n_words - 1)
+    values = {"n": n_words, "d": width, "first": words[0], "second": words[other]}
+    right = float(head.products[0, other])
+    fails, mixed = N_("An error"), N_("Numbers that compare no two words")
+    options: dict[str, str] = {
+        fails: N_("Both are square here, so they multiply."),
+        mixed: N_("Rows of {d} numbers do not fit columns of {n}.", d=width, n=n_words),
+        N_("The same scores"): N_("Scores are products of a query and a key, row with row."),
+    }
+    if n_words != width:
+        because: str = Paragraph("by_hand/transposed-fails", right=right, **values)
+        return choice_question(_without_transpose(n_words, width), fails, options, because)
+    direct = float((head.query @ head.key)[0, other])
+    because = Paragraph("by_hand/transposed-mixes", right=right, direct=direct, **values)
+    return choice_question(_without_transpose(n_words, width), mixed, options, because)
+
+
+def _without_transpose(n_words: int, width: int) -> str:
+    return N_(
+        "Q and K are both ({n}, {d}). What is Q @ K, without transposing K?", n=n_words, d=width
+    )
+
+
+def about_minus_one(attended: MultiHead, words: tuple[str, ...]) -> Question | None:
+    """Ask what -1 is where heads are merged, and show what the transpose before it is for."""
+    heads = np.stack([head.output for head in attended.heads])  # (H, T, d_head)
+    n_heads, n_words, d_head = heads.shape
+    if n_heads == 1:
+        return None
+    width = n_heads * d_head
+    direct, merged = heads.reshape(n_words, -1), heads.transpose(1, 0, 2).reshape(n_words, -1)
+    return number_question(
+        Paragraph("by_hand/minus-one", heads=n_heads, n=n_words, d=d_head),
+        width,
+        Paragraph(
+            "by_hand/why-transpose-again", total=heads.size, n=n_words, width=width,
+            word=words[0], direct=_row(direct[0]), merged=_row(merged[0]),
+        ),
+        wrong={
+            d_head: N_("That is the width of one head."),
+            heads.size: N_("That is how many numbers there are in all."),
+            n_heads: N_("That is the number of heads."),
+        },
+        hint=N_("All numbers, divided by the rows."),
+    )  # fmt: skip
+
+
+_MOST = 6
+
+
+def _row(numbers: Floats) -> str:
+    """Return the first numbers of a row, as a page writes them."""
+    shown = ", ".join(f"{number:.2f}" for number in numbers[:_MOST].tolist())
+    return f"({shown}{', …' if len(numbers) > _MOST else ''})"

@@ -35,6 +35,7 @@ class Block:
     is_gated: bool
     attention_bias: bool
     bias: bool
+    n_lost_biases: int
     n_norms: int
     norm_layer: str
     eps: float | None
@@ -122,7 +123,8 @@ def _block(layers: Sequence[Layer], start: int) -> Block:
         narrow = [wide.pop()]
     if not wide or len(narrow) != 1 or len({one.out for one in wide}) != 1 or len(wide) > 2:
         raise StudentError("No feed-forward layer of two matrices was found in the blocks.")
-    n_matrices, sliced = _matrices(attention, d_model)
+    n_blocks = min(one.times for one in layers)
+    n_matrices, sliced = _matrices(attention, d_model, n_blocks)
     n_attentions = 2 if n_matrices > 4 else 1
     first_norm = next((i for i, one in enumerate(layers) if one.kind == "norm"), None)
     first_linear = next(i for i, one in enumerate(layers) if one in attention)
@@ -133,12 +135,20 @@ def _block(layers: Sequence[Layer], start: int) -> Block:
         d_ff=wide[0].out, is_gated=len(wide) == 2,
         attention_bias=all(one.has_bias for one in attention),
         bias=all(one.has_bias for one in (*wide, *narrow)),
+        n_lost_biases=_lost_biases(attention),
         n_norms=sum(one.times for one in norms) // max(layers[0].times, 1),
         norm_layer=norms[0].layer if norms else "",
         eps=next((one.eps for one in norms if one.eps is not None), None),
         is_norm_before=_is_before([inside[id(one)] for one in norms], first_norm, first_linear),
         rest=[one for one in layers if id(one) not in known],
     )  # fmt: skip
+
+
+def _lost_biases(attention: Sequence[Layer]) -> int:
+    """Return the numbers in biases of some matrices of an attention whose others have none."""
+    if all(one.has_bias for one in attention):
+        return 0
+    return sum(one.out for one in attention if one.has_bias)
 
 
 def _is_of_attention(layer: Layer, path: str, d_model: int) -> bool:
@@ -150,7 +160,7 @@ def _is_of_attention(layer: Layer, path: str, d_model: int) -> bool:
     return bool(_ATTENTION.search(path)) and not _FEED_FORWARD.search(path)
 
 
-def _matrices(attention: Sequence[Layer], d_model: int) -> tuple[int, int]:
+def _matrices(attention: Sequence[Layer], d_model: int, n_blocks: int) -> tuple[int, int]:
     """Return how many d_model x d_model matrices there are, and into how many slices they are cut.
 
     Raises ValueError, in a sentence, where they are none that are built here.
@@ -158,10 +168,14 @@ def _matrices(attention: Sequence[Layer], d_model: int) -> tuple[int, int]:
     slices = [one for one in attention if one.into == one.out < d_model]
     if slices and d_model % slices[0].into == 0:
         heads = d_model // slices[0].into
-        n_times = sum(one.times for one in slices) // max(min(one.times for one in slices), 1)
-        per_map = len(slices) if n_times == len(slices) else n_times
-        full = [one for one in attention if one not in slices]
-        return 3 + len(full) if per_map else 3, heads
+        maps = sum(one.times for one in slices) // n_blocks
+        if maps != 3 * heads:
+            raise StudentError(
+                "Your {heads} heads share maps of {width} numbers; here each head has its own.",
+                heads=heads,
+                width=slices[0].into,
+            )
+        return 3 + (len(attention) > len(slices)), heads
     n = 0
     for one in attention:
         if one.into != d_model or one.out not in (d_model, 3 * d_model):

@@ -324,6 +324,12 @@ def _of_blocks(pasted: Pasted, stacks: Sequence[Stack], values: Values, said: li
     _of_norms(pasted, stacks, values, mistakes, said)
     values["mistakes"] = ",".join(mistakes)
     _of_biases(block.bias, block.attention_bias, values, said)
+    lost = sum(stack.block.n_lost_biases * stack.n_layers for stack in stacks)
+    if lost:
+        said.append(
+            N_("Only some matrices of your attention have biases ({n:,} parameters); here none "
+               "has.", n=lost)
+        )  # fmt: skip
     _of_activation(pasted, block.is_gated, values, said)
     shares = {one for one in pasted.dropouts if one}
     values["dropout"] = max(shares, default=0.0)
@@ -550,7 +556,7 @@ class _Ends:
             self.values["final_norm"] = "never" if usual else "pre-norm"
             if usual:
                 self.said.append(
-                    N_("Your last block has no norm behind it; here `final_norm: never`.")
+                    N_("Your last block has no norm behind it; here final_norm: never.")
                 )
 
     def _head(self, family: str, shape: Values, rest: list[Layer]) -> None:

@@ -124,7 +124,7 @@ def without_mask(on: TourRun) -> Question:
     """Ask what a trained decoder does that sees the tokens to come. Measured once answered."""
     answer, because = UNKNOWN, ""
     if on.can_be_measured:
-        before, after = _scores(on.run, _named(on.run.experiment, "decoder.self.mask"))
+        before, after = _scores(on.run, causal_mask(on.run.experiment))
         change = after.accuracy - before.accuracy
         answer = MORE if change > _SAME else FEWER if change < -_SAME else AS_MANY
         because = _measured(before, after)
@@ -177,6 +177,16 @@ def cross_attention(experiment: Experiment) -> tuple[KnockedPart, ...]:
         for part in parts_of(experiment)
         if part.kind == "sublayer" and part.sublayer == "cross"
     )
+
+
+def causal_mask(experiment: Experiment) -> tuple[KnockedPart, ...]:
+    """Return the decoder's causal mask, empty where it has none."""
+    return tuple(part for part in parts_of(experiment) if part.code == "decoder.self.mask")
+
+
+def positions(experiment: Experiment) -> tuple[KnockedPart, ...]:
+    """Return the encoder's positions, empty where it has none."""
+    return tuple(part for part in parts_of(experiment) if part.code == "encoder.positions")
 
 
 # ---- of pictures
@@ -259,7 +269,7 @@ def without_positions(on: TourRun) -> Question:
     answer, because = UNKNOWN, ""
     if on.can_be_measured:
         experiment = on.run.experiment
-        before, after = _scores(on.run, _named(experiment, "encoder.positions"))
+        before, after = _scores(on.run, positions(experiment))
         guessed = _GUESSES / len(experiment.task.class_names)
         answer = options[2 if after.accuracy <= guessed else min(_band(before, after), 1)]
         because = _measured(before, after)
@@ -301,10 +311,6 @@ def _first_map(run: Run) -> tuple[Example, str, int]:
     """Return the first example, and module and head of the map on which Attention opens."""
     layer, head = first_heads(run).get("cross", (0, 0))
     return _newest_example(run), modules_by_kind(run.experiment)["cross"][layer], head
-
-
-def _named(experiment: Experiment, code: str) -> tuple[KnockedPart, ...]:
-    return tuple(part for part in parts_of(experiment) if part.code == code)
 
 
 def _scores(run: Run, off: Sequence[KnockedPart]) -> tuple[Score, Score]:

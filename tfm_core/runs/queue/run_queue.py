@@ -3,7 +3,7 @@
 All state is on the disk, so a server can end and restart, and several can share one folder. Three
 kinds of files describe a run:
 
-    .queue/<when>.<id>   a ticket: this run waits. It sets the order and grants nothing.
+    .queue/<place>.<id>  a ticket: this run waits. It sets the order and grants nothing.
     <id>/claims/         which process works on the run. Only that process writes the status.
     <id>/status.json     the run's state, and the process that set it.
 
