@@ -91,7 +91,7 @@ def settle() -> None:
 
 
 def leave() -> None:
-    """Forget what another page wrote to the address; this one's changes are not the reader's yet."""
+    """Forget what another page wrote to the address; changes are not the reader's until drawn."""
     st.session_state[_IS_SETTLED] = st.session_state[_IS_CHANGED] = False
     for key in [key for key in st.session_state if str(key).endswith(_LINKED)]:
         del st.session_state[key]
