@@ -277,11 +277,17 @@ def test_a_brackets_mismatch_and_depth_are_said():
     assert "too deep" in read("A(\n" * 60).unread[0].why
 
 
+def test_a_line_that_is_too_long_is_listed_and_not_searched():
+    found = your_model(f"Encoder(3, 16, 4, 2)\ntotal {'1a' * 20_000}")
+    assert (found.total, len(found.unread)) == (5_302, 1)
+    assert "characters" in found.unread[0].why
+
+
 def test_a_last_norm_and_a_line_that_contradicts_the_layers_are_said():
     text = str(plain_notebook()).replace("addnorm", "norm")
     found = your_model(f"{text}\nd_model = 99\nnorm_first = true")
     assert "d_model = 99 is not followed" in said(found)
-    assert "no norm behind it; here `final_norm: never`" in said(found)
+    assert "no norm behind it; here final_norm: never" in said(found)
     assert found.architecture.model.d_model == 16
 
 

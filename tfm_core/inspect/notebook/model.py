@@ -556,7 +556,7 @@ class _Ends:
             self.values["final_norm"] = "never" if usual else "pre-norm"
             if usual:
                 self.said.append(
-                    N_("Your last block has no norm behind it; here `final_norm: never`.")
+                    N_("Your last block has no norm behind it; here final_norm: never.")
                 )
 
     def _head(self, family: str, shape: Values, rest: list[Layer]) -> None:

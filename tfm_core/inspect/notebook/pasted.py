@@ -15,6 +15,7 @@ from tfm_core.inspect.notebook.sizes import CALLS, canonical, value_of
 from tfm_core.sentences import N_, StudentError
 
 MAX_CHARACTERS, MAX_LINES, MAX_DEPTH, MAX_SIZE = 60_000, 3_000, 40, 10**9
+MAX_LINE = 2_000  # characters, so that no search in one takes long
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,9 @@ def read(text: str) -> Pasted:
         if not stripped or stripped.startswith(("#", ">>>", "```", "In [", "Out[")):
             continue
         pasted.n_lines += 1
-        why = _line(stripped, stack, pasted, rows)
+        why: str = N_("The line has more than {most:,} characters.", most=MAX_LINE)
+        if len(stripped) <= MAX_LINE:
+            why = _line(stripped, stack, pasted, rows)
         if why:
             pasted.unread.append(Unread(number, stripped[:80], why))
     if stack:
