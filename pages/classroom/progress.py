@@ -96,7 +96,7 @@ def _bars(task: Task, words: TaskWords, given: Sequence[tuple[str, bool]], *, n_
         for label, n, is_right in _counted(task.options(words), given)
     )
     title = html(words.title or task.id)
-    return f'<section class="class-task"><h3>{title}</h3><p>{html(head)}</p>{rows}</section>'
+    return f'<section class="class-task"><h2>{title}</h2><p>{html(head)}</p>{rows}</section>'
 
 
 def _counted(
