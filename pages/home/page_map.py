@@ -23,7 +23,7 @@ def page_map() -> None:
                 st.subheader(f"{number} · {_(title)}", anchor=False)
                 for page in WAY:
                     if page.chapter == chapter:
-                        goal = _("{goal} · {n} min", goal=_(page.goal), n=page.minutes)
+                        goal = _("{goal} · {n}\u00a0min", goal=_(page.goal), n=page.minutes)
                         tick = "✓ " if ticks.is_done(page) else ""
                         label = f"**{tick}{_(page.title)}** {goal}"  # one element is faster
                         st.page_link(page.path, label=label)

@@ -49,7 +49,10 @@ def header(name: str) -> None:
     texts, page, after = words(name), page_table.PAGES[name], page_table.after(name)
     line, more = texts.intro, texts.more
     if page.goal:
-        line, more = _("{goal} · {n} min", goal=_(page.goal), n=page.minutes), f"{line}\n\n{more}"
+        line, more = (
+            _("{goal} · {n}\u00a0min", goal=_(page.goal), n=page.minutes),
+            f"{line}\n\n{more}",
+        )
         line = " · ".join(filter(None, (marked(line), _progress(page))))
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="page-title"):
         st.title(texts.title, anchor=False, help=more.strip() or None, width="content")

@@ -109,7 +109,7 @@ def test_every_page_of_the_path_stands_on_the_map_in_order_with_its_goal(open_pa
     assert [link.page for link in links] == [page.url_path for page in WAY]
     for link, page in zip(links, WAY, strict=True):
         assert page.goal in link.label
-        assert f"{page.minutes} min" in link.label
+        assert f"{page.minutes}\u00a0min" in link.label
 
 
 def test_a_preset_beyond_the_limits_is_refused_in_a_sentence_and_leaves_nothing(
