@@ -244,10 +244,15 @@ def test_pages_change_runs_through_their_actions_and_list_them_through_visitors(
 
     So does ``warm``, which reads ahead.
 
-    Sweeps have a place of their own that asks, and their trials are runs as all others.
+    Sweeps have a place of their own that asks, and their trials are runs as all others. So has the
+    reset of a class, which only the host may.
     """
     counts = {"visitors.py", "live.py", "controls.py", "warm.py"}
-    asks = {ROOT / "pages/ui/runs/run_actions.py", ROOT / "pages/sweeps/actions.py"}
+    asks = {
+        ROOT / "pages/ui/runs/run_actions.py",
+        ROOT / "pages/sweeps/actions.py",
+        ROOT / "pages/classroom/reset.py",
+    }
     for path in (ROOT / "pages").rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         assert path in asks or not ACTIONS.search(text), path
