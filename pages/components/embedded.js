@@ -10,12 +10,24 @@ function whole() {
 }
 
 export default function () {
-  const page = whole();
-  if (!page || window.parent === window) return undefined;
-  const observer = new ResizeObserver(() => {
+  if (window.parent === window) return undefined;
+  let page = null; // drawn after this, and perhaps drawn anew
+  const sizes = new ResizeObserver(() => {
     const height = Math.ceil(page.getBoundingClientRect().height);
     window.parent.postMessage({ subject: "lti.frameResize", height }, "*");
   });
-  observer.observe(page);
-  return () => observer.disconnect();
+  const find = () => {
+    const found = whole();
+    if (found === page) return;
+    sizes.disconnect();
+    page = found;
+    if (page) sizes.observe(page);
+  };
+  const nodes = new MutationObserver(find);
+  nodes.observe(document.body, { childList: true, subtree: true });
+  find();
+  return () => {
+    nodes.disconnect();
+    sizes.disconnect();
+  };
 }
