@@ -102,7 +102,7 @@ def test_the_longest_term_wins_and_every_form_belongs_to_one_term() -> None:
 
 def test_elsewhere_a_term_is_marked_by_its_name_there(monkeypatch: pytest.MonkeyPatch) -> None:
     terms.begin()
-    monkeypatch.setattr(terms, "language", lambda: "xx")
+    monkeypatch.setattr(terms, "language", lambda: "yy")
     assert keys(terms.marked("softmax, the Softmax를")) == ["softmax"]
 
 
