@@ -21,7 +21,6 @@ from tfm_core.runs.disk.quota import Bounds, DiskUse
 from tfm_core.runs.run import Run
 
 _LOOK_SECONDS = 5.0
-_HOST_KEY = "runs-host-key"
 
 
 def storage_problem() -> None:
@@ -128,18 +127,5 @@ def host() -> None:
         st.caption(f":material/key: {words}")
         return
     with st.popover(_("Sign in as host"), icon=":material/key:", type="tertiary"):
-        st.text_input(
-            _("Server key"),
-            type="password",
-            key=_HOST_KEY,
-            max_chars=visitors.MAX_KEY,
-            autocomplete="off",
-            on_change=_show,
-        )
+        visitors.key_field(_("Server key"), key="runs-host-key")
         st.caption(_("Lasts until you reload or close the page."))
-
-
-def _show() -> None:
-    shown, st.session_state[_HOST_KEY] = st.session_state[_HOST_KEY], ""
-    if shown and not visitors.show_key(shown.strip()):
-        state.notify(_("Wrong server key."))

@@ -164,7 +164,7 @@ def test_a_page_in_another_sites_frame_is_the_page_alone_and_as_high_as_it_is(
     frame.wait_for_function(f"() => !({SCROLLS})()")
     assert not frame.evaluate(SCROLLS)
 
-    # a link within keeps the frame, and the new page is told of too
+    # a link within keeps the frame, and the site hears of the new page, too
     frame.goto(f"{server.url}/?embed=true")
     frame.locator(".st-key-page-map").get_by_role("link", name="Positions").click()
     expect(frame.get_by_role("heading", level=1)).to_have_text("Positions")

@@ -49,7 +49,7 @@ FILLS = """() => {
     const box = document.querySelector(".presented").getBoundingClientRect();
     return box.width >= innerWidth - 1 && box.height >= innerHeight - 1;
 }"""
-MOST_PRESSES = 60
+MAX_PRESSES = 60
 PAGES = (
     "",
     "train?run=recorded-korean",
@@ -80,7 +80,7 @@ def test_all_type_is_large_in_every_figure_and_it_fills_the_screen(open_tab: Ope
         expect(tab.main.locator(", ".join(kind.css for kind in KINDS)).first).to_be_visible()
         begin(tab)
         seen = set[str]()
-        for _press in range(MOST_PRESSES):
+        for _press in range(MAX_PRESSES):
             if (now := presented(tab)) not in seen:
                 tab.page.wait_for_function(f"() => ({SMALL})().length === 0")
                 assert tab.page.evaluate(FILLS), (path, now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 
 import streamlit as st
 
@@ -17,7 +18,7 @@ from tfm_core.runs.auth import Visitor, hashed, is_token, new_token
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 
-MAX_KEY = 200
+_MAX_KEY = 200
 _TOKEN = "visitor_token"
 _HAS_SHOWN_KEY = "has_shown_key"
 
@@ -125,6 +126,24 @@ def show_key(text: str) -> bool:
         st.session_state[_HAS_SHOWN_KEY] = True
         return True
     return False
+
+
+def key_field(label: str, *, key: str) -> None:
+    """Draw the field that takes the host key."""
+    st.text_input(
+        label,
+        type="password",
+        key=key,
+        max_chars=_MAX_KEY,
+        autocomplete="off",
+        on_change=partial(_take_key, key),
+    )
+
+
+def _take_key(field: str) -> None:
+    shown, st.session_state[field] = st.session_state[field], ""
+    if shown and not show_key(shown.strip()):
+        state.notify(_("Wrong key."))
 
 
 def _opened() -> list[Run]:

@@ -21,7 +21,7 @@ MARKS = st.text("abcz019-", min_size=1, max_size=40)
 
 
 def kept(app: AppTest) -> dict[str, object]:
-    """Return what the browser is told to keep."""
+    """Return the value that the browser is asked to store."""
     sent = [one.proto for one in app.get("bidi_component") if one.proto.component_name == "cookie"]
     (data,) = json.loads(sent[0].json)
     return dict(data)

@@ -214,7 +214,7 @@ def test_the_host_shows_the_key_and_may_do_everything(
     run = owned(made_run(store), ANN)
     app = opened_at(RUNS, token=BEN)
     app.text_input(key="runs-host-key").set_value("not the key of it").run()
-    assert app.info[0].value == "Wrong server key."
+    assert app.info[0].value == "Wrong key."
     assert f"delete-{run.id}" not in keys(app)
     app.text_input(key="runs-host-key").set_value(KEY).run()
     assert "You are the host" in captions(app)

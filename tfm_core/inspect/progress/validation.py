@@ -18,11 +18,11 @@ Floats = npt.NDArray[np.floating[Any]]
 
 MIN_MEASURED = 3
 """Validations in a row that have to be better: fewer may be chance."""
-LEAST_LOSS = 0.02
+MIN_LOSS_GAP = 0.02
 """Share of the training loss that validation has to be below it."""
-LEAST_SEEN = 0.01
+MIN_VISIBLE_GAP = 0.01
 """The same as a share of the highest training loss: less cannot be seen on the curve."""
-LEAST_ACCURACY = 0.005
+MIN_ACCURACY_GAP = 0.005
 """How far above training's its accuracy has to be instead."""
 LAG = 0.1
 """Share of the gap from which a mean that lags is named as a cause."""
@@ -63,8 +63,10 @@ def better_validation(
     )
     with np.errstate(invalid="ignore"):
         top = max(filter(math.isfinite, loss[0].tolist()), default=0.0)
-        better = loss[0] - loss[1] > np.maximum(LEAST_LOSS * np.abs(loss[0]), LEAST_SEEN * top)
-        better |= accuracy[1] - accuracy[0] > LEAST_ACCURACY
+        better = loss[0] - loss[1] > np.maximum(
+            MIN_LOSS_GAP * np.abs(loss[0]), MIN_VISIBLE_GAP * top
+        )
+        better |= accuracy[1] - accuracy[0] > MIN_ACCURACY_GAP
     start, end = _longest(better)
     if end - start < MIN_MEASURED:
         return None
