@@ -38,6 +38,21 @@ EMBEDDED = """document.documentElement.classList.toggle("embedded",
     /[?&]embed=true(&|$)/i.test(location.search));"""
 """JavaScript: marks a page that another site shows in a frame, by Streamlit's own parameter."""
 
+LANGUAGE = """{
+const push = history.pushState.bind(history);
+const bare = (address) => {
+    const url = new URL(address, location.href);
+    url.searchParams.delete("lang");
+    return url.href;
+};
+history.pushState = (state, title, address) => {
+    const onlyLanguage = address && bare(address) === bare(location.href);
+    (onlyLanguage ? history.replaceState.bind(history) : push)(state, title, address);
+};
+}"""
+"""JavaScript: the language that a page adds to its address makes no entry in the history: the way
+back would lead to the same page without it, which would add it again."""
+
 _IMPORTED = re.compile(r'(?:from|import)\s*"\./([^"]+\.js)"')
 _CACHE_HEADERS = {b"accept-encoding", b"if-none-match", b"if-modified-since", b"range"}
 """Request headers that would make Streamlit answer with its own page, a part of it, or 304."""
@@ -103,7 +118,9 @@ def page_html(page: Path, style: str) -> bytes:
     The style is in the body, after Streamlit's own styles, which are added to the head.
     """
     html = page.read_text(encoding="utf-8")
-    html = html.replace("<head>", f"<head>\n<script>{BASE}\n{EMBEDDED}\n{UNTRANSLATED}</script>", 1)
+    html = html.replace(
+        "<head>", f"<head>\n<script>{BASE}\n{EMBEDDED}\n{LANGUAGE}\n{UNTRANSLATED}</script>", 1
+    )
     html = html.replace("</head>", f"{_preloads(page.parent, html)}</head>", 1)
     return html.replace("<body>", f"<body>\n<style>{style}</style>", 1).encode()
 

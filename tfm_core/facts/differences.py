@@ -19,12 +19,12 @@ SHAPE_LABELS = {
     "output_bias": N_("Bias in the output layer"),
     "head": N_("Head"),
     "n_segments": N_("Segment embeddings"),
-    "scale_embedding": "Embeddings times sqrt(d_model)",
+    "scale_embedding": N_("Embeddings times sqrt(d_model)"),
     "has_source": N_("Has a source"),
     "n_labels": N_("Number of labels"),
     "mask_id": N_("Id of the mask token (0: none)"),
     "image_size": N_("Pixels per side"),
-    "n_classes": "Classes",
+    "n_classes": N_("Classes"),
 }
 
 
