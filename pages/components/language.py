@@ -55,6 +55,7 @@ STREAMLITS = (
     N_("Fullscreen"),
     N_("Close fullscreen"),
     N_("Show/hide columns"),
+    N_("progress"),
     N_("Increment"),
     N_("Decrement"),
     N_("Increment {label}"),

@@ -141,6 +141,7 @@ def test_a_language_is_switched_at_once_and_goes_along_to_pages_links_and_visits
     expect(tab.title).not_to_contain_text("⟦Masks")
     expect(tab.title).to_contain_text("⟦")
     tab.page.wait_for_url(f"**lang={pseudo.LANGUAGE}*")
+    tab.await_rest(500)
     tab.page.go_back()  # the language has made no entry of its own
     expect(tab.title).to_contain_text("⟦Masks")
     tab.goto("")  # another visit: the browser remembers
@@ -154,6 +155,7 @@ def test_a_language_is_switched_at_once_and_goes_along_to_pages_links_and_visits
 def test_what_stands_on_a_page_changes_with_the_language(tab: Tab) -> None:
     tab.goto("train?run=recorded-korean")
     expect(tab.main.locator(".stage .head").first).to_be_visible()
+    tab.page.evaluate("window.drawnTexts.clear()")
     tab.strip.get_by_role("combobox", name="Language").select_option(pseudo.LANGUAGE)
     expect(tab.main.locator(".stage .head .title").first).to_contain_text("⟦")
     tab.settle()

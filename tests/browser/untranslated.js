@@ -2,7 +2,7 @@
 // roots, drawings, names for screen readers and what was written on canvases.
 () => {
   const NAMES = ["aria-label", "aria-valuetext", "aria-description", "title", "placeholder", "alt"];
-  const SKIPPED = "script, style, noscript, template, code, pre, .katex, [data-testid=stIconMaterial], [data-testid=stIcon]";
+  const SKIPPED = "script, style, noscript, template, code, pre, .katex, [data-testid$=Icon], [data-testid=stIconMaterial], [role=img][translate=no]";
   const found = [];
   const note = (where, text) => {
     if (/[A-Za-z]{3,}/.test(text) && !/[⟦⟧]/.test(text)) found.push([where, text.trim()]);
