@@ -38,20 +38,22 @@ EMBEDDED = """document.documentElement.classList.toggle("embedded",
     /[?&]embed=true(&|$)/i.test(location.search));"""
 """JavaScript: marks a page that another site shows in a frame, by Streamlit's own parameter."""
 
-LANGUAGE = """{
+NAMED = """{
 const push = history.pushState.bind(history);
-const bare = (address) => {
+const without = (address, names) => {
     const url = new URL(address, location.href);
-    url.searchParams.delete("lang");
+    names.forEach((name) => url.searchParams.delete(name));
     return url.href;
 };
 history.pushState = (state, title, address) => {
-    const onlyLanguage = address && bare(address) === bare(location.href);
-    (onlyLanguage ? history.replaceState.bind(history) : push)(state, title, address);
+    const before = new URL(location.href).searchParams;
+    const named = ["lang", ...(before.has("run") ? [] : ["run"])];
+    const isNamed = address && without(address, named) === without(location.href, named);
+    (isNamed ? history.replaceState.bind(history) : push)(state, title, address);
 };
 }"""
-"""JavaScript: the language that a page adds to its address makes no entry in the history: the way
-back would lead to the same page without it, which would add it again."""
+"""JavaScript: the language, and the run that a page adds to its address, make no entry in the history:
+the way back would lead to the same page without them, which would add them again."""
 
 _IMPORTED = re.compile(r'(?:from|import)\s*"\./([^"]+\.js)"')
 _CACHE_HEADERS = {b"accept-encoding", b"if-none-match", b"if-modified-since", b"range"}
@@ -119,7 +121,7 @@ def page_html(page: Path, style: str) -> bytes:
     """
     html = page.read_text(encoding="utf-8")
     html = html.replace(
-        "<head>", f"<head>\n<script>{BASE}\n{EMBEDDED}\n{LANGUAGE}\n{UNTRANSLATED}</script>", 1
+        "<head>", f"<head>\n<script>{BASE}\n{EMBEDDED}\n{NAMED}\n{UNTRANSLATED}</script>", 1
     )
     html = html.replace("</head>", f"{_preloads(page.parent, html)}</head>", 1)
     return html.replace("<body>", f"<body>\n<style>{style}</style>", 1).encode()

@@ -128,14 +128,14 @@ def test_nothing_is_in_english_and_nothing_is_cut_in_another_language(
 
 
 def test_a_language_is_switched_at_once_and_goes_along_to_pages_links_and_visits(tab: Tab) -> None:
-    tab.goto("masks?mask=padding")
+    tab.goto("masks?mask=causal")
     expect(tab.title).to_have_text("Masks")
     choice = tab.strip.get_by_role("combobox", name="Language")
     choice.select_option(pseudo.LANGUAGE)
     expect(tab.title).to_contain_text("⟦")
     expect(tab.page.locator("html")).to_have_attribute("lang", pseudo.LANGUAGE)
     chosen = tab.main.get_by_role("radio", checked=True).first
-    expect(chosen).to_contain_text("⟦Padding")
+    expect(chosen).to_contain_text("⟦Causal")
     tab.page.wait_for_url(f"**lang={pseudo.LANGUAGE}*")
     tab.main.locator(".st-key-page-title a").last.click()
     expect(tab.title).not_to_contain_text("⟦Masks")

@@ -119,7 +119,7 @@ def test_page_changes_its_language_while_it_runs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     page = page_table.PAGES[name]
-    query = {"lang": "en"} | ({"run": "recorded-korean"} if page.shows_run else {})
+    query = {"run": "recorded-korean"} if page.shows_run else {}
     app = open_page(page.file, **query)
     english = [text for text in drawn(app) if is_sentence(text)]
     while name == "mistakes" and app.get("progress"):  # it measures what it shows, once
@@ -138,4 +138,5 @@ def test_page_changes_its_language_while_it_runs(
     monkeypatch.setattr(i18n, "DEFAULT", pseudo.LANGUAGE)
     app.query_params["lang"] = "en"
     app.run()
-    assert [text for text in drawn(app) if is_sentence(text)] == english
+    again = [text.replace("lang=en&amp;", "") for text in drawn(app) if is_sentence(text)]
+    assert again == english  # but for links, which say English where it is not the default
