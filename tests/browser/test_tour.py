@@ -151,7 +151,7 @@ def test_a_tour_over_the_recorded_run_with_a_reload_in_the_middle(
 def test_the_second_tour_is_folded_left_and_resumed_on_a_phone(open_tab: OpenTab) -> None:
     tab, tour = open_tab(viewport=PHONE), TOURS["digit"]
     keys = Keys(tab)
-    tab.goto("train?tour=digit.3")
+    tab.goto(f"train?run={tour.recorded}&tour=digit.3")
     keys.at(tour, 3)
     keys.press("Fold the tour")
     expect(keys.bar.locator(".told")).to_be_hidden()
