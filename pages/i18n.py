@@ -78,8 +78,12 @@ def _languages(folder: Path) -> list[str]:
 
 
 def names() -> dict[str, str]:
-    """Return the name of each language in that language: what its catalogue says for English."""
-    return {code: _catalogue(code, LOCALE_DIR).gettext(N_("English")) for code in languages()}
+    """Return the name of each language in that language."""
+    own = N_("the name of this language, in itself")
+    return {
+        code: "English" if code == ENGLISH else _catalogue(code, LOCALE_DIR).gettext(own)
+        for code in languages()
+    }
 
 
 def language() -> str:

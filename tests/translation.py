@@ -335,6 +335,10 @@ def _of_content(language: str, root: Path) -> Iterator[Problem]:
                 yield from _of_lesson(path, other, where)
                 continue
             originals, translations = paragraphs(path), paragraphs(other)
+            if part == "pages/content" and path.parent == english:  # a page: its headings are shown
+                if len(originals) != len(translations):
+                    yield Problem(where, "other number of headings")
+                continue
             for key, original in originals.items():
                 if not (translated := translations.get(key, "")):
                     yield Problem(where, f"not translated: {key}")

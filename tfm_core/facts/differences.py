@@ -108,14 +108,14 @@ def _sizes(first: Architecture, second: Architecture) -> list[str]:
 
 
 def _ratio(new: int, old: int) -> str:
-    return "exactly" if new == old else f"{new / old:.3g} times"
+    return N_("exactly") if new == old else N_("{ratio:.3g} times", ratio=new / old)
 
 
 def _value_text(value: object) -> str:
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return N_("yes") if value else N_("no")
     if value is None or value == ():
-        return "none"
+        return N_("none")
     if isinstance(value, tuple):
         return ", ".join(value)
     return f"{value:,}" if isinstance(value, int) else str(value)
