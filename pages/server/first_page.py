@@ -52,8 +52,8 @@ history.pushState = (state, title, address) => {
     (isNamed ? history.replaceState.bind(history) : push)(state, title, address);
 };
 }"""
-"""JavaScript: the language, and the run that a page adds to its address, make no entry in the history:
-the way back would lead to the same page without them, which would add them again."""
+"""JavaScript: the language, and the run that a page adds to its address, make no entry in the
+history: the way back would lead to the same page without them, which would add them again."""
 
 _IMPORTED = re.compile(r'(?:from|import)\s*"\./([^"]+\.js)"')
 _CACHE_HEADERS = {b"accept-encoding", b"if-none-match", b"if-modified-since", b"range"}

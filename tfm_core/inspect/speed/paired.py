@@ -32,9 +32,7 @@ class TimeRange:
     def show(self, unit: str = "", digits: int = 2) -> str:
         """Return the median and, in brackets, the range."""
         median, low, high = (f"{value:.{digits}f}" for value in (self.median, self.low, self.high))
-        return N_(
-            "{median}{unit} ({low} to {high})", median=median, unit=unit, low=low, high=high
-        )
+        return N_("{median}{unit} ({low} to {high})", median=median, unit=unit, low=low, high=high)
 
 
 def rounds(
