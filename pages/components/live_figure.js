@@ -217,7 +217,9 @@ function listenToKeys(state) {
 // Slider and buttons of a figure with frames are plotly's, with execute: false: run by plotly itself,
 // an animation that another one interrupts leaves an error in the console.
 function play(state, [frames, options]) {
-  state.plotly.animate(state.node, frames, options).catch(() => {});
+  const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const moving = calm ? { ...options, transition: { duration: 0 } } : options;
+  state.plotly.animate(state.node, frames, moving).catch(() => {});
 }
 
 // Hover text says its weight in a span, whatever the language around it.
