@@ -22,6 +22,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from pages.components.addresses import hosts
+from pages.components.files import joined
 from pages.i18n import _
 from pages.server import health, static_files, streamlit_internals
 from pages.server.first_page import UNUSED, FirstPage, SecurityHeaders, page_html
@@ -39,7 +40,7 @@ from tfm_core.sentences import StudentError
 
 PAGE = Path(st.__file__).parent / "static" / "index.html"
 """Streamlit's HTML, the same for every page."""
-STYLE = Path(__file__).parent / "pages" / "ui" / "style.css"
+STYLE = joined("focus.css", "../ui/style.css")
 
 logger = logging.getLogger(__name__)
 
@@ -135,7 +136,7 @@ else:
                 unused=UNUSED,
             ),
             Middleware(SecurityHeaders, page=page_html(PAGE, "")),
-            Middleware(FirstPage, page=PAGE, style=STYLE.read_text(encoding="utf-8")),
+            Middleware(FirstPage, page=PAGE, style=STYLE),
             Middleware(Bundles, folder=PAGE.parent, prefixes=prefixes()),
             Middleware(NoMetrics),
             Middleware(Uploads),

@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 OURS = {"app", "pages", "tfm_core", "tests", "benchmarks", "_typeshed"}
 DISTRIBUTION = {
     "PIL": "pillow",
+    "axe_playwright_python": "axe-playwright-python",
     "onnx_ir": "onnx-ir",
     "pydantic_core": "pydantic",
     "pydantic_settings": "pydantic-settings",

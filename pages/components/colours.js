@@ -22,4 +22,8 @@ export function mix(scale, share) {
   return stops[from].map((v, c) => Math.round(v + (stops[from + 1][c] - v) * (at - from)));
 }
 
-export const bright = ([r, g, b]) => 0.299 * r + 0.587 * g + 0.114 * b > 140;
+// Black or white, whichever can be read on a colour: at least 4.5 to 1 (WCAG 2.2, 1.4.3).
+export function inkOn(colour) {
+  const [r, g, b] = colour.map((v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000" : "#fff";
+}

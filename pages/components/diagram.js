@@ -1,6 +1,6 @@
 // Graphviz in the browser. A diagram is laid out once; picking a node only marks it.
 
-import { element, presentedHeight } from "./dom.js";
+import { element, named, presentedHeight } from "./dom.js";
 import { isDark } from "./theme.js";
 import { loadViz } from "./vendors.js";
 
@@ -113,7 +113,8 @@ function dress(state) {
   });
   state.nodes.forEach((group, name) => {
     group.setAttribute("role", "button");
-    group.setAttribute("aria-label", data.nodes[name]);
+    group.querySelectorAll("text").forEach((text) => text.after(" ")); // between lines, for who hears them
+    named(group, data.nodes[name]);
     group.dataset.name = name;
     const title = document.createElementNS("http://www.w3.org/2000/svg", "title");
     title.textContent = data.nodes[name];

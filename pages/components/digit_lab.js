@@ -1,7 +1,7 @@
 // A digit reader at large: beside the strokes what the model sees of them, and where it looks, head by
 // head and through all layers, at every time of its training. A press on a bar says what was meant.
 
-import { element } from "./dom.js";
+import { element, named } from "./dom.js";
 import { Reader } from "./digit_reader.js";
 import { bytes, greys } from "./drawing_board.js";
 import { roving } from "./roving.js";
@@ -93,7 +93,7 @@ class Lab extends Reader {
       const map = mapOf(this.maps, stop, index);
       this.paint(canvas, map);
       const words = filled(this.words.strongest, { name, ...strongest(map) });
-      button.setAttribute("aria-label", words);
+      named(button, words);
       button.title = words;
       button.setAttribute("aria-pressed", String(index === this.chosen));
     });

@@ -7,6 +7,15 @@ export function element(tag, className, text) {
   return made;
 }
 
+// Name an element so that what is seen on it is in its name: who speaks to a page says what is seen.
+export function named(node, name) {
+  const seen = [];
+  const walk = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) if (!walk.currentNode.parentNode.closest("title")) seen.push(walk.currentNode.data.trim());
+  const text = seen.filter(Boolean).join(" ");
+  node.setAttribute("aria-label", name.includes(text) ? name : `${name}, ${text}`);
+}
+
 // How much larger than its own pixels an element is drawn: in presenter mode figures are zoomed.
 export const zoomOf = (node) => node.currentCSSZoom ?? 1;
 

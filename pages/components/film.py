@@ -17,7 +17,7 @@ from typing import Any
 
 from pages.components.files import FOLDER, bundled, joined
 from pages.i18n import _, language
-from tfm_core.plots.palette import BACKGROUNDS, BLUE, CARDS, INKS, LINES, ThemeName
+from tfm_core.plots.palette import BACKGROUNDS, BLUE, CARDS, INKS, LINES, LINKS, ThemeName
 
 MAX_BYTES = 5_000_000
 """The limit of a page without the model."""
@@ -25,7 +25,14 @@ _FONT = (
     "Inter, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'Liberation Sans', 'Noto Sans KR', "
     "'Apple SD Gothic Neo', 'Malgun Gothic', sans-serif"
 )
-_STYLES = ("packed.css", "stage.css", "data_table.css", "drawing_board.css", "film.css")
+_STYLES = (
+    "focus.css",
+    "packed.css",
+    "stage.css",
+    "data_table.css",
+    "drawing_board.css",
+    "film.css",
+)
 _RUNTIME = FOLDER / "vendor" / "onnxruntime"
 _RUNTIME_WASM = _RUNTIME / "ort-wasm-simd.wasm.gz"
 _RUNTIME_SCRIPT = _RUNTIME / "ort.wasm-core.min.js"
@@ -166,6 +173,7 @@ def _theme(name: ThemeName) -> str:
         "background-color": BACKGROUNDS[name],
         "secondary-background-color": CARDS[name],
         "border-color": LINES[name],
+        "link-color": LINKS[name],
     }
     variables = "".join(f"--st-{part}: {value}; " for part, value in values.items())
     return f"{variables} color-scheme: {name};"

@@ -21,7 +21,7 @@ from pages.i18n import _
 from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.plots.heads.attention import MASKED, SCALES
 from tfm_core.plots.heads.patches import INK
-from tfm_core.plots.palette import BACKGROUNDS, BLUE, CARDS, INKS, LINES, ThemeName
+from tfm_core.plots.palette import BACKGROUNDS, BLUE, CARDS, INKS, LINES, LINKS, ThemeName
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +280,7 @@ def _lines_words() -> dict[str, str]:
 
 
 _FONT = "Inter, 'Noto Sans KR', 'Apple SD Gothic Neo', 'Malgun Gothic', system-ui, sans-serif"
-_STYLES = ("packed.css", "head_grid.css", "head_lines.css")
+_STYLES = ("focus.css", "packed.css", "head_grid.css", "head_lines.css")
 
 
 def standalone(
@@ -298,6 +298,7 @@ def standalone(
         "secondary-background-color": CARDS[theme],
         "border-color": LINES[theme],
         "primary-color": BLUE,
+        "link-color": LINKS[theme],
     }
     variables = "".join(f"--st-{name}: {value}; " for name, value in colours.items())
     style = joined(*_STYLES)

@@ -1,6 +1,6 @@
 // The parts of a model as buttons: pressed is off.
 
-import { element, fill } from "./dom.js";
+import { element, fill, named } from "./dom.js";
 import { roving } from "./roving.js";
 
 // What is said of a part: its name, and what it is worth where that was measured.
@@ -13,7 +13,7 @@ const cellsOf = (rows) => rows.flatMap(({ groups, whole }) => [
 function dress(button, cell) {
   button.textContent = cell.text;
   button.title = said(cell);
-  button.setAttribute("aria-label", said(cell));
+  named(button, said(cell));
   button.setAttribute("aria-pressed", String(cell.is_off));
   button.classList.toggle("head", cell.is_head);
   button.classList.toggle("hot", cell.heat !== null);

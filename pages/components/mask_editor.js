@@ -1,6 +1,6 @@
 // Five linked maps. The grids are built once for a set of tokens; afterwards only cells change.
 
-import { bright, mix, rgb } from "./colours.js";
+import { inkOn, mix, rgb } from "./colours.js";
 import { element } from "./dom.js";
 import { isDark } from "./theme.js";
 
@@ -75,7 +75,7 @@ function fill(cell, colour, text) {
   if (cell.look === look) return; // most cells of a large map stay as they are
   cell.look = look;
   cell.style.backgroundColor = `rgb(${colour.join()})`;
-  cell.style.color = bright(colour) ? "#14171c" : "#f4f6f8";
+  cell.style.color = inkOn(colour);
   cell.textContent = text;
 }
 

@@ -1,6 +1,6 @@
 // Lines of boards of panels of cells. Everything is small, so it is built anew for every message.
 
-import { element } from "./dom.js";
+import { element, named } from "./dom.js";
 import { isDark } from "./theme.js";
 
 const sheets = new WeakMap();
@@ -20,7 +20,7 @@ function cellOf([text, colours, tip, corner, links, role], board, row, column) {
   if (board.name) {
     made.type = "button";
     made.tabIndex = -1;
-    made.setAttribute("aria-label", `${board.title}: ${tip || text}`);
+    named(made, tip || board.title);
     if (role === "picked") made.setAttribute("aria-current", "true");
     Object.assign(made.dataset, { board: board.name, row, column });
   }
@@ -87,7 +87,7 @@ function boardOf(board) {
 
 function lineOf(line) {
   const section = element("section");
-  if (line.title) section.append(element("h4", "", line.title));
+  if (line.title) section.append(element("h2", "", line.title));
   if (line.words) section.append(element("p", "words", line.words));
   const boards = element("div", "boards");
   boards.append(...line.boards.map(boardOf));

@@ -192,7 +192,7 @@ export function fillHeads(state) {
       const button = element("button", "head");
       button.type = "button";
       button.dataset.number = number;
-      button.append(element("span", "title", nameOf(state, number)), element("canvas"), element("span", "what"));
+      button.append(element("span", "title", nameOf(state, number)), element("canvas"), " ", element("span", "what"));
       heads.grid.append(button);
       return button;
     });

@@ -103,10 +103,10 @@ function writtenRow(state) {
     if (view.own && view.own[i] !== step.token && !step.forced) kinds.push("changed");
     const chip = element("button", kinds.filter(Boolean).join(" "));
     chip.append(element("span", "", visible(step.token)));
-    if (view.glosses[step.token]) chip.append(element("span", "gloss", view.glosses[step.token]));
+    if (view.glosses[step.token]) chip.append(" ", element("span", "gloss", view.glosses[step.token]));
     chip.type = "button";
-    chip.setAttribute("aria-label", said(view.words.chip, { n: i + 1, token: visible(step.token), share: share(step.chance) }));
-    chip.append(element("small", "", step.given ? "" : share(step.chance)));
+    chip.append(" ", element("small", "", step.given ? "" : share(step.chance)));
+    chip.title = said(view.words.chip, { n: i + 1, token: visible(step.token), share: share(step.chance) });
     chip.addEventListener("click", () => go(state, i + 1));
     row.append(chip);
     return chip;
@@ -233,7 +233,8 @@ function drawChoices(state) {
       from.style.setProperty("--p", after);
       bars.append(from);
     }
-    choice.append(bars, element("span", "share", share(chance)));
+    choice.append(bars, " ", element("span", "share", share(chance)));
+    choice.removeAttribute("aria-label"); // what is seen, and its title says what a press does
     weighed.append(choice);
   });
   roving([...weighed.querySelectorAll("button")], step.best.findIndex(([id]) => id === step.id));

@@ -2,13 +2,17 @@
 
 import itertools
 import re
+from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
+from pages.i18n import languages
 from pages.ui.navigation import page_table
+from tests.browser.axe import expect_no_violations
 from tests.browser.conftest import OpenTab
 from tests.browser.tab import Tab
+from tests.nightly import IS_NIGHTLY
 
 pytestmark = pytest.mark.browser
 
@@ -79,25 +83,40 @@ def expect_no_shift(tab: Tab, path: str) -> None:
     assert sum(value for value, *_words in shifts) <= MAX_SHIFT, (path, shifts)
 
 
-@pytest.mark.parametrize("paths", PATHS.values(), ids=PATHS)
-def test_every_page_is_drawn_whole_narrow_and_wide_in_both_themes(
-    open_tab: OpenTab, paths: list[str]
+THEMES = {"light": ">", "dark": "<"}
+"""How bright the page is then, compared with the middle."""
+SEEN = {  # a name: paths, language, and the sizes and themes in which each is looked at
+    f"{name}-{language}": (paths, language, list(itertools.product((PHONE, PROJECTOR), THEMES)))
+    for name, paths in PATHS.items()
+    for language in languages()
+}
+if not IS_NIGHTLY:  # each page in one language, narrow in one theme and wide in the other
+    turns = itertools.cycle(itertools.product(languages(), (list(THEMES), list(THEMES)[::-1])))
+    SEEN = {
+        name: (paths, language, list(zip((PHONE, PROJECTOR), themes, strict=True)))
+        for (name, paths), (language, themes) in zip(PATHS.items(), turns, strict=False)
+    }
+
+
+@pytest.mark.parametrize(("paths", "language", "looks"), SEEN.values(), ids=SEEN)
+def test_every_page_is_drawn_whole_and_can_be_used_by_all(
+    open_tab: OpenTab, paths: list[str], language: str, looks: list[tuple[Any, Any]]
 ) -> None:
     """Each is opened on a phone: nearly every other test opens its page wide.
 
-    No width depends on the theme, so each occurs with one of the two.
+    ``TFM_NIGHTLY=1`` looks at each in every language, size and theme.
     """
     tab = open_tab(paths[0], viewport=PHONE)
     for path in paths:
         tab.page.set_viewport_size(PHONE)
-        if path != paths[0]:
-            tab.goto(path)
+        if path != paths[0] or language != "en":
+            tab.goto(f"{path}{'&' if '?' in path else '?'}lang={language}")
         if path in LAST:
             expect_no_shift(tab, path)
-        for viewport, theme, comparison in ((PHONE, "light", ">"), (PROJECTOR, "dark", "<")):
+        for viewport, theme in looks:
             tab.page.set_viewport_size(viewport)
             tab.page.emulate_media(color_scheme=theme)
-            tab.page.wait_for_function(f"() => {BRIGHTNESS} {comparison} 128")
+            tab.page.wait_for_function(f"() => {BRIGHTNESS} {THEMES[theme]} 128")
             tab.settle()
             expect(tab.main.get_by_role("heading", level=1)).to_be_visible()
             for figure in tab.main.locator(".live-figure").all():
@@ -106,6 +125,7 @@ def test_every_page_is_drawn_whole_narrow_and_wide_in_both_themes(
             levels = tab.page.evaluate(LEVELS)
             assert levels.count(1) == 1, path
             assert all(below <= above + 1 for above, below in itertools.pairwise(levels)), path
+            expect_no_violations(tab.page)
             assert tab.went_wrong() == [], path
         snapshot = tab.main.aria_snapshot()
         assert [line for line in snapshot.splitlines() if NAMELESS.match(line)] == [], path

@@ -55,6 +55,7 @@ COLOURS: Final[dict[str, str]] = {
 BACKGROUNDS: Final[dict[ThemeName, str]] = {"light": "#fbfaf7", "dark": "#14171c"}
 INKS: Final[dict[ThemeName, str]] = {"light": "#1f2630", "dark": "#e6e8eb"}
 LINES: Final[dict[ThemeName, str]] = {"light": "#e2dfd6", "dark": "#2c323b"}
+LINKS: Final[dict[ThemeName, str]] = {"light": "#1f6aa8", "dark": "#6db3ea"}
 CARDS: Final[dict[ThemeName, str]] = {"light": "#f1efe8", "dark": "#1c2027"}
 
 

@@ -20,7 +20,7 @@ from tfm_core.plots.palette import BACKGROUNDS, CARDS, contrast
 
 PAGE = Path(st.__file__).parent / "static" / "index.html"
 
-RULES = STYLE.read_text(encoding="utf-8")
+RULES = STYLE
 
 
 async def page(_request: object) -> FileResponse:

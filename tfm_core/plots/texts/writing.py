@@ -97,8 +97,9 @@ def _strength(bits: float) -> float:
 
 _STYLE = f"""<style>
 .tfm-gpt {{ font-size: 0.95rem; line-height: 1.9; overflow-wrap: anywhere; }}
-.tfm-gpt.text {{ white-space: pre-wrap; max-height: 26rem; overflow-y: auto; }}
-.tfm-gpt.scale {{ font-size: 0.8rem; opacity: 0.85; margin-top: 0.5rem; }}
+.tfm-gpt.text {{ white-space: pre-wrap; }}
+@media (min-width: 641px) {{ .tfm-gpt.text {{ max-height: 26rem; overflow-y: auto; }} }}
+.tfm-gpt.scale {{ font-size: 0.8rem; margin-top: 0.5rem; }}
 .tfm-gpt .t {{ border-radius: 0.2em; padding: 0.1em 0;
   background: color-mix(in srgb, {ORANGE} var(--s, 0%), transparent); }}
 .tfm-gpt.scale .t {{ padding: 0.1em 0.5em; }}

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { bright, colours, mix, rgb } from "../../../../pages/components/colours.js";
+import { colours, inkOn, mix, rgb } from "../../../../pages/components/colours.js";
 
 test("a hexadecimal colour is three numbers", () => {
   assert.deepEqual(rgb("#102fff"), [16, 47, 255]);
@@ -26,7 +26,12 @@ test("a table of colours is the mixtures, opaque, blue before green before red",
   });
 });
 
-test("white is bright, and blue is not", () => {
-  assert.equal(bright([255, 255, 255]), true);
-  assert.equal(bright([20, 40, 160]), false);
+test("what is written on a colour can be read: at least 4.5 to 1", () => {
+  const linear = (v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4);
+  const luminance = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+  for (let r = 0; r < 256; r += 5) for (let g = 0; g < 256; g += 5) for (let b = 0; b < 256; b += 15) {
+    const ground = luminance([r, g, b]);
+    const contrast = inkOn([r, g, b]) === "#000" ? (ground + 0.05) / 0.05 : 1.05 / (ground + 0.05);
+    assert.ok(contrast >= 4.5, `${[r, g, b]}: ${contrast}`);
+  }
 });

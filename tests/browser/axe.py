@@ -1,0 +1,57 @@
+"""axe-core on a page: which elements break WCAG 2.2 A or AA, or one of axe's best practices."""
+
+from __future__ import annotations
+
+import time
+
+from axe_playwright_python.base import AXE_SCRIPT
+from playwright.sync_api import Page
+
+STREAMLIT = {
+    # The menu of a narrow window: a list whose items stand in a div. Its pages have their names.
+    "list": "[data-testid=stSidebarNav]",
+    "listitem": "[data-testid=stSidebarNav]",
+    # A box that scrolls sideways: browsers let Tab stop there, which axe does not know.
+    "scrollable-region-focusable": "[data-testid=stCode], .katex-display",
+    # The field of a multiselect is as narrow as what is typed; a press beside it reaches it, too.
+    "target-size": "[data-testid=stMultiSelect] [role=combobox]",
+    # The box that files can be dropped on stands around a button that does the same.
+    "presentation-role-conflict": "[data-testid=stFileUploaderDropzone]",
+    # The corner of a table whose rows have names.
+    "empty-table-header": "[data-testid=stTable], [data-testid=stMarkdown]",
+}
+"""Findings that are Streamlit's, by rule: the selector of what they are in."""
+_RUN = """async (streamlit) => {
+    const { violations } = await axe.run({
+        resultTypes: ["violations"], preload: false, elementRef: true,
+        runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+        rules: { "label-content-name-mismatch": { enabled: true } },
+    });
+    const ours = ({ id }, { element }) => !(id in streamlit && element.closest(streamlit[id]));
+    return violations.flatMap((rule) => rule.nodes.filter((node) => ours(rule, node)).map(
+        ({ target, html, failureSummary }) =>
+            [`${rule.id} (${rule.impact})`, target.flat().at(-1), html.slice(0, 200),
+             failureSummary.split("\\n")[1].trim()].join(" | ")));
+}"""
+
+
+_SECONDS = 30
+"""How long what a change of theme or size repaints may take."""
+
+
+def expect_no_violations(page: Page) -> None:
+    """Fail where axe finds anything that is not in ``STREAMLIT``, once the page has its looks.
+
+    axe looks into shadow roots, not into canvases.
+    """
+    end = time.monotonic() + _SECONDS
+    while found := _violations(page):
+        assert time.monotonic() < end, "\n".join([page.url, *found])
+        page.wait_for_timeout(500)
+
+
+def _violations(page: Page) -> list[str]:
+    if not page.evaluate("() => 'axe' in window"):
+        page.evaluate(AXE_SCRIPT)
+    found: list[str] = page.evaluate(_RUN, STREAMLIT)
+    return found
