@@ -17,7 +17,8 @@ const isGiven = (value) => value !== null && value !== undefined && !Number.isNa
 // What an axis says at a place: its words there, if it has any.
 function said(axis, place) {
   const at = axis.ticktext && axis.tickvals ? axis.tickvals.indexOf(place) : -1;
-  return plain((at >= 0 && axis.ticktext[at]) || place);
+  const words = at >= 0 && axis.ticktext[at];
+  return words || typeof place !== "number" ? plain(words || place) : place;
 }
 
 // The cells of a map (rows of values): a row of it is a row of the table.
@@ -106,7 +107,7 @@ export function tablesOf({ data, layout }) {
 
 export const shownCell = (cell) => {
   if (!isGiven(cell)) return "";
-  return typeof cell === "number" ? String(Number(cell.toPrecision(4))) : String(cell);
+  return typeof cell === "number" && !Number.isInteger(cell) ? String(Number(cell.toPrecision(4))) : String(cell);
 };
 
 const quoted = (cell) => {
@@ -125,8 +126,8 @@ function drawn({ caption, head, rows }, words) {
   if (caption) table.append(element("caption", "", caption));
   const first = element("tr");
   head.slice(0, MAX_COLUMNS + 1).forEach((name, i) => {
-    const cell = element(name || i ? "th" : "td", "", name);
-    if (name || i) cell.scope = "col";
+    const cell = element(i || name ? "th" : "td", "", shownCell(name));
+    if (i || name) cell.scope = "col";
     first.append(cell);
   });
   const [top, body] = [element("thead"), element("tbody")];

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tfm_core.sentences import N_, Sentence, counted, joined, percent
 
@@ -38,11 +39,13 @@ def described(figure: go.Figure) -> Sentence:
     return joined(*filter(None, sentences))
 
 
-def line(
-    name: str, x: Sequence[Any], y: Sequence[float | None], *, is_share: bool = False
-) -> Sentence:
-    """Return where a line begins and ends, and its extremes. x: numbers or texts; y: None is a gap.
+Values = Sequence[Any] | npt.NDArray[Any]
 
+
+def line(name: str, x: Values, y: Values, *, is_share: bool = False) -> Sentence:
+    """Return where a line begins and ends, and its extremes.
+
+    x: numbers or texts; y: numbers, of which None and NaN are gaps.
     is_share: values are 0 to 1 and are read as per cent.
     """
     values = _numbers(y)
@@ -183,7 +186,7 @@ def _bars(figure: go.Figure, trace: Any, name: str) -> Sentence:
     )
 
 
-def _points(figure: go.Figure, trace: Any, name: str, x: Sequence[Any]) -> Sentence:
+def _points(figure: go.Figure, trace: Any, name: str, x: Values) -> Sentence:
     if len(trace.y) == 1 and trace.type == "scatter":
         return line(name, x, trace.y, is_share=_is_share(_axis(figure, trace, "y")))
     ends = [_ends(values) for values in (x, trace.y)]
@@ -201,7 +204,7 @@ def _points(figure: go.Figure, trace: Any, name: str, x: Sequence[Any]) -> Sente
     )
 
 
-def _ends(values: Sequence[Any]) -> tuple[str, str] | None:
+def _ends(values: Values) -> tuple[str, str] | None:
     """Return the lowest and the highest number; None for texts."""
     try:
         known = _numbers(values)
