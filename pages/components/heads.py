@@ -216,6 +216,7 @@ def _grid_words() -> dict[str, str]:
         "grid": _("All heads: layers down, heads across. Arrow keys move."),
         "layer": _("Layer"),
         "head": _("Head"),
+        "named": _("Layer {layer}, head {head}"),
         "patch": _("patch"),
         "key": _("key"),
         "weight": _("weight"),

@@ -44,6 +44,7 @@ function draw(state) {
   state.trims = 0;
   stand(state, figure.layout.height ?? 360);
   figure.layout.height = undefined;
+  if (state.spoken !== data.language) Object.assign(state, { config: undefined, spoken: data.language });
   state.config ??= configOf(state); // the same object at every tick: plotly starts over with another
   const { data: traces, layout, frames } = figure;
   const drawn = frames?.length // a figure that plays, see play()
@@ -155,7 +156,8 @@ export function every(axis, n, room, apart) {
 function configOf({ data, plotly }) {
   const [first, ...rest] = data.config.modeBarButtons;
   const displayModeBar = window.matchMedia("(hover: none)").matches ? false : "hover"; // it would always be on
-  return { ...data.config, displayModeBar, modeBarButtons: [[...first, saveSvg(data, plotly)], ...rest] };
+  const locales = { [data.language]: { dictionary: data.bar, format: {} } };
+  return { ...data.config, locale: data.language, locales, displayModeBar, modeBarButtons: [[...first, saveSvg(data, plotly)], ...rest] };
 }
 
 function saveSvg(data, plotly) {

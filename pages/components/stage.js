@@ -343,7 +343,8 @@ function showFigures(state, step) {
   const wanted = compact ? known.filter(({ quantity, role }) => quantity === "accuracy" && role !== "test") : known;
   const shown = wanted.map((one) => found(one.quantity, one.role) ?? { ...one, steps: [], values: [] });
   const key = shown.map(({ quantity, role }) => quantity + role).join();
-  if (figures.dataset.key !== key) {
+  const isNew = figures.dataset.key !== key;
+  if (isNew) {
     figures.dataset.key = key;
     figures.textContent = "";
     figures.classList.toggle("long", shown.some((line) => line.role === "average_whole"));
@@ -364,6 +365,7 @@ function showFigures(state, step) {
     if (part.lastChild.textContent !== value) part.lastChild.textContent = value;
     part.title = at ? `${words.step} ${number(at.step)}` : "";
   });
+  if (isNew && figures.scrollHeight > figures.clientHeight + 4) figures.classList.add("long"); // words of this language
 }
 
 // For paper: at the end, in the room and the colours that there are now, drawn before this returns.

@@ -219,7 +219,7 @@ class Publication:
         shared = views[0] if views else {}
         run = self.run
         return {
-            "title": run.meta.name,
+            "title": run_words.name(run),
             "about": self._about(),
             "words": {
                 **live.words(),
@@ -291,7 +291,7 @@ def _card(run: Run) -> live.Card:
     ]
     return live.Card(
         name=run.id,
-        title=run.meta.name,
+        title=run_words.name(run),
         learns=run_words.learns(run),
         reached=run_words.result(run),
         facts=facts,

@@ -32,6 +32,7 @@ from tfm_core.runs.record.figures import last_measured
 from tfm_core.runs.record.outcome import Outcome, OutcomeKind
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
+from tfm_core.sentences import Sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +138,11 @@ def _measured(run: Run) -> tuple[dict[str, float], str] | None:
     values = {name: measured.get(name) for name in ("accuracy", "sequence_accuracy", "loss")}
     split = _("test") if measured["split"] == "test" else _("validation")
     return {name: math.nan if value is None else value for name, value in values.items()}, split
+
+
+def name(run: Run) -> str:
+    """Return the name of a run; that of a recorded one is a sentence of the app."""
+    return _(run.meta.name) if isinstance(run.meta.name, Sentence) else run.meta.name
 
 
 def distinguishing_names(runs: Sequence[Run]) -> dict[str, str]:
