@@ -31,7 +31,7 @@ MIN_SIDE = 16
 """Cells to a side that a map keeps when it is pooled; then snapshots are left out."""
 
 _maps = component("stage_maps", html="")
-_stage = component("stage", css=["packed.css", "stage.css", "data_table.css"])
+_stage = component("stage", css=["packed.css", "stage.css", "spoken.css", "data_table.css"])
 
 
 @dataclass(frozen=True, slots=True)
