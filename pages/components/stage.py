@@ -297,6 +297,7 @@ def _words() -> dict[str, str]:
         "smooth_help": _("Interpolates the maps between snapshots."),
         "loss": _("Loss"),
         "accuracy": _("Accuracy"),
+        "batch": _("{measure}, this batch", measure=_("training")),
         "training": _("training"),
         "validation": _("validation"),
         "whole": _("validation, whole"),
