@@ -319,10 +319,18 @@ def _entry(facts: PageFacts) -> SearchEntry:
     words = show.words(facts.name)
     intro = re.sub(r"[*`]", "", words.intro)  # shown as text, not as Markdown
     about = _("Page") + (f" · {intro}" if intro else "")
-    return SearchEntry(_(facts.title), about, state.address(facts.url_path, {}))
+    return SearchEntry(
+        _(facts.title), about, state.address(facts.url_path, {}), _english(facts.title)
+    )
 
 
 def _term(term: Term) -> SearchEntry:
     facts = page_table.PAGES[term.page]
     about = f"{term.sentences[0]} → {_(facts.title)}"
-    return SearchEntry(_(term.name), about, state.address(facts.url_path, term.view), term.also)
+    also = f"{_english(term.name)} {term.also}".strip()
+    return SearchEntry(_(term.name), about, state.address(facts.url_path, term.view), also)
+
+
+def _english(name: str) -> str:
+    """Return a name that finds its entry beside the translated one."""
+    return "" if language() == i18n.ENGLISH else str(name)

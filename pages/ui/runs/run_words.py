@@ -25,6 +25,7 @@ from tfm_core.inspect.compare.differences import differences
 from tfm_core.inspect.compare.names import names
 from tfm_core.inspect.symptoms import diagnosis
 from tfm_core.inspect.symptoms.cures import Symptom, SymptomKind
+from tfm_core.plots.described import line
 from tfm_core.plots.palette import COLOURS, GREY
 from tfm_core.probe.types import Probe
 from tfm_core.runs.record.figures import last_measured
@@ -229,14 +230,19 @@ def _symptoms(
 
 
 WIDTH, HEIGHT, POINTS = 168, 72, 80
-SPARKLINE_NAME = N_("Training accuracy over the steps, 0 to 100 %")
 _INSET = 7  # pictures have round corners, and the dot needs room
+
+
+def sparkline_name(run: Run) -> str:
+    """Return the ends and the extremes of a run's training accuracy in words."""
+    steps = runs_access.curves(run).steps
+    return _(line(N_("Training accuracy"), steps["step"], steps["accuracy"], is_share=True))
 
 
 def sparkline(run: Run) -> None:
     """Draw the training accuracy of a run, 0 to 100 %, as a small curve."""
     picture = base64.b64encode(sparkline_svg(run).encode()).decode()
-    address, name = f"data:image/svg+xml;base64,{picture}", escape(_(SPARKLINE_NAME))
+    address, name = f"data:image/svg+xml;base64,{picture}", escape(sparkline_name(run))
     st.html(  # st.image would add a full-screen button
         f'<img class="sparkline" src="{address}" alt="{name}" width="{WIDTH}">', width="content"
     )
