@@ -21,7 +21,7 @@ from tfm_core.models.build import Model, build_model, init_on_meta
 from tfm_core.pretrained.families import PRETRAINED, Plan, PretrainedFamily
 from tfm_core.pretrained.folder import DTYPES, MAX_BYTES, Folder, Unopenable, open_folder
 from tfm_core.pretrained.settings import Settings
-from tfm_core.sentences import N_, Sentence
+from tfm_core.sentences import N_
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +86,7 @@ def check_folder(path: Path, *, most: int = MAX_BYTES) -> Checked:
         name for names in wanted.values() for name in names if name not in stored
     ]  # fmt: skip
     if absent:
-        raise _some("{name} is missing.", "{n} tensors are missing, such as {name}.", absent)
+        raise _some(_ABSENT, absent)
     used = {name for names in wanted.values() for name in names}
     tied = {"lm_head.weight"} if "lm_head.weight" not in used else set()
     others = [
@@ -97,11 +97,7 @@ def check_folder(path: Path, *, most: int = MAX_BYTES) -> Checked:
     left_out = tuple(name for name in others if name.startswith(family.heads))
     unknown = [name for name in others if name not in left_out]
     if unknown:
-        raise _some(
-            "{name} has no place in the model of config.json.",
-            "{n} tensors have no place in the model of config.json, such as {name}.",
-            unknown,
-        )
+        raise _some(_UNKNOWN, unknown)
     sources = {here: tuple(stored[name] for name in names) for here, names in wanted.items()}
     for here, names in sources.items():
         _check(here, names, folder, plan, parameters[here])
@@ -195,8 +191,18 @@ def _check(
         )
 
 
-def _some(one: str, many: str, names: list[str]) -> Unopenable:
-    template = one if len(names) == 1 else many
-    values = {"name": names[0], "n": len(names)}
-    used = {key: value for key, value in values.items() if f"{{{key}" in template}
-    return Unopenable(Sentence(template, used))
+_ABSENT = (
+    N_("{name} is missing."),
+    N_("{n} tensors are missing, such as {name}."),
+)
+_UNKNOWN = (
+    N_("{name} has no place in the model of config.json."),
+    N_("{n} tensors have no place in the model of config.json, such as {name}."),
+)
+
+
+def _some(forms: tuple[str, str], names: list[str]) -> Unopenable:
+    """Return the error about one tensor or several. forms: its sentence for one, and for more."""
+    if len(names) == 1:
+        return Unopenable(forms[0], name=names[0])
+    return Unopenable(forms[1], name=names[0], n=len(names))
