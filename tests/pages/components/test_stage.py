@@ -9,6 +9,7 @@ import numpy as np
 from pages.components import stage as component
 from pages.components.buttons import new_presses
 from pages.components.component import pooled
+from pages.ui.model import stage_view
 from tests.pages.learned_runs import learned_run
 from tfm_core.inspect.progress import stage
 from tfm_core.inspect.progress.stage import StageFrame
@@ -75,3 +76,12 @@ def test_every_press_counts_once_whatever_was_merged_on_its_way() -> None:
     for forged in (None, [], ["a"], [3, 4], ["a", True], ["a", "5"], ["a", -2]):
         assert new_presses(forged, None) == 0
     assert new_presses(["a", 10**9], None) == 50
+
+
+def test_a_stage_hears_how_a_run_ended_and_why_but_nothing_before(store) -> None:
+    for state, reason in (("finished", None), ("failed", "The disk is full."), ("queued", None)):
+        run = learned_run(store, state=state, step=211, reason=reason)
+        moving = stage_view.moving(run, tuple(run.snapshot_steps()))
+        assert ("211" in moving.ended) == (not moving.is_live)
+        assert (reason or "") in moving.ended
+        assert moving.is_live == (state == "queued")
