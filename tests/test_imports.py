@@ -14,7 +14,8 @@ pytestmark = pytest.mark.quick
 ROOT = Path(__file__).resolve().parents[1]
 
 ORDER = (  # each part of tfm_core may import those in the lines above its own, and itself
-    ("sentences", "machine", "disk", "byte_cache"),
+    ("korean", "sentences", "machine", "disk", "byte_cache"),
+    ("spoken",),
     ("reading", "made_with"),
     ("stored",),
     ("variants",),
@@ -32,7 +33,8 @@ ORDER = (  # each part of tfm_core may import those in the lines above its own, 
     ("runs",),
     ("doctor",),
     ("inspect",),
-    ("sweeps", "lessons"),
+    ("lessons",),
+    ("sweeps",),
     ("plots", "recorded"),
     ("export", "hosting"),
     ("cli",),

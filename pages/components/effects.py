@@ -50,6 +50,14 @@ def hide_icons() -> None:
     _icons(key="quiet-icons")
 
 
+_follow_theme = component("follow_theme")
+
+
+def follow_theme(*, is_dark: bool) -> None:
+    """Draw the page anew when the reader changes the theme. is_dark: the theme it is drawn for."""
+    _follow_theme({"dark": is_dark}, on={"theme": None}, key="follow-theme")
+
+
 _cookie = component("cookie", html="")
 
 

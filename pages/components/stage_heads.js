@@ -1,11 +1,11 @@
 // All heads of one attention: as maps, or drawn over the picture; a click shows one of them large.
 
 import { rgb } from "./colours.js";
-import { element, pixelRatio, placeTip, zoomOf } from "./dom.js";
+import { element, headName, pixelRatio, placeTip, zoomOf } from "./dom.js";
 
 const GAP = 6;
 const LINE = 16; // pixels of a line of words below a map
-const NAME = 92; // pixels that a head's name takes in one line
+const NAME = 92; // pixels that a head's name takes in one line, in English
 const NAMES = [ // what stands below a map, and from which width on: lines of the name, then of the role
   { title: 1, role: 1, least: NAME },
   { title: 2, role: 1, least: 74 },
@@ -25,7 +25,8 @@ const VEIL = [230, 159, 0]; // over pictures, as on every page
 
 // So many maps a row that they become largest, those with words below preferred: a layer takes whole rows,
 // or a row takes whole layers. margin: pixels left of each row of maps, and above it.
-export function arranged(layers, heads, width, height, ratio, [left, top] = [0, 0]) {
+// named: pixels that a head's name takes.
+export function arranged(layers, heads, width, height, ratio, [left, top] = [0, 0], named = NAME) {
   let best = { cell: 0, worth: 0 };
   const inner = width - left;
   for (let columns = 1; columns <= heads * layers; columns += columns < heads ? 1 : heads) {
@@ -35,14 +36,14 @@ export function arranged(layers, heads, width, height, ratio, [left, top] = [0, 
       const high = (height - GAP * (rows - 1)) / rows - top - LINE * (title + role);
       const cell = Math.floor(Math.min(wide, high / ratio, LARGEST));
       const worth = cell * (role ? NAMED : 1);
-      if (wide >= least && worth > best.worth) best = { columns, cell, title, role, wide, high, worth };
+      if (wide >= (least * named) / NAME && worth > best.worth) best = { columns, cell, title, role, wide, high, worth };
     }
   }
   if (best.cell < SMALLEST) {
-    const columns = Math.max(1, Math.min(heads, Math.floor((inner + GAP) / (NAME + GAP))));
-    best = { columns, cell: Math.floor(Math.min(NAME, inner)), title: 1, role: 1, wide: (inner - GAP * (columns - 1)) / columns };
+    const columns = Math.max(1, Math.min(heads, Math.floor((inner + GAP) / (named + GAP))));
+    best = { columns, cell: Math.floor(Math.min(named, inner)), title: 1, role: 1, wide: (inner - GAP * (columns - 1)) / columns };
   }
-  return { ...best, slot: Math.floor(Math.min(best.wide, Math.max(best.cell, NAME + 22))) };
+  return { ...best, slot: Math.floor(Math.min(best.wide, Math.max(best.cell, named + 22))) };
 }
 
 export function buildHeads(state) {
@@ -152,7 +153,7 @@ function buildLarge(state) {
 const nameOf = (state, number) => {
   const { view, data: { words } } = state;
   const [, heads] = view.shape;
-  return `${words.layer} ${Math.floor(number / heads) + 1}, ${words.head.toLowerCase()} ${(number % heads) + 1}`;
+  return headName(words, Math.floor(number / heads), number % heads);
 };
 
 // The heads that are shown, as numbers: on a small stage those that show most.
@@ -254,14 +255,15 @@ export function fitHeads(state) {
   const isNarrow = heads.room.clientWidth < NARROW;
   const [width, height] = [heads.room.clientWidth, isNarrow && !bare ? TALL : heads.room.clientHeight];
   const margin = isMap && !bare ? axisRoom(state) : [0, 0];
-  let place = arranged(layers, across, width, height, ratio, margin);
+  const named = nameRoom(state);
+  let place = arranged(layers, across, width, height, ratio, margin, named);
   const isReadable = Math.min(place.cell / columns, (place.cell * ratio) / rows) >= ROW;
   heads.lead.hidden = !isMap || isReadable || bare;
   heads.margin = isReadable ? margin : [0, 0];
   if (!heads.lead.hidden) {
     const cell = Math.min(LEAD_CELL, ((isNarrow ? width : width / 2) - margin[0]) / columns, isNarrow ? LEAD_CELL : (height - margin[1] - LINE - 6) / rows);
     heads.leadSize = [Math.ceil(margin[0] + cell * columns) + 4, Math.ceil(margin[1] + cell * rows) + 4];
-    place = arranged(layers, across, width - (isNarrow ? 0 : heads.leadSize[0] + 14), height, ratio);
+    place = arranged(layers, across, width - (isNarrow ? 0 : heads.leadSize[0] + 14), height, ratio, [0, 0], named);
   }
   heads.drawn = null;
   const stretched = heads.margin[0] ? Math.min(place.wide, STRETCH * place.cell) : place.cell; // for the words above it
@@ -282,6 +284,14 @@ export function fitHeads(state) {
     canvas.style.height = `${heads.size[1]}px`;
   });
   putFirst(state, heads.first);
+}
+
+// Pixels that the name of a head takes in one line.
+function nameRoom(state) {
+  const pen = state.heads.axes.getContext("2d");
+  pen.font = `600 ${FONT}px ${state.font}`;
+  const wide = Math.ceil(pen.measureText(headName(state.data.words, 8, 8)).width);
+  return wide > NAME + 4 ? wide + 2 : NAME;
 }
 
 // Pixels that the words beside and above a map need.

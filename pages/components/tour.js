@@ -3,7 +3,7 @@
 // Nothing here asks the server what to show: it says what was pressed.
 
 import { element } from "./dom.js";
-import { keep, keepInTab, keptInTab, TOUR } from "./kept.js";
+import { keep, keepInTab, kept, keptInTab, rememberedAnswers, TOUR } from "./kept.js";
 import { besides, found, isInSight } from "./outlined.js";
 
 const FOLDED = "tfm-tour-folded";
@@ -114,13 +114,14 @@ function fillQuestion(state) {
     state.pending = null;
     parts.options.replaceChildren(...question.options.map((option, i) => {
       const made = pressable("option", () => {
-        state.pending = i;
+        commit(state, i);
         fillQuestion(state);
-        state.send("answer", [state.data.place, i]);
       });
       made.append(element("span", "mark"), option);
       return made;
     }));
+    const before = state.answers[place];
+    if (question.chosen === null && question.options[before] !== undefined) commit(state, before);
   }
   const chosen = question.chosen ?? state.pending;
   [...parts.options.children].forEach((option, i) => {
@@ -134,6 +135,18 @@ function fillQuestion(state) {
   });
   const isPending = question.chosen === null && state.pending !== null;
   say(parts.verdict, isPending ? words.checking : question.verdict);
+}
+
+function commit(state, index) {
+  state.pending = index;
+  state.answers[state.data.place] = index;
+  remember(state);
+  state.send("answer", [state.data.place, index]);
+}
+
+function remember(state) {
+  const { data: { place, run }, answers, isOver } = state;
+  if (!isOver) keep(TOUR, JSON.stringify([place, run, answers]));
 }
 
 function fillGo(state) {
@@ -164,7 +177,7 @@ function ringsOf(state, name, selectors) {
     const ring = element("div", name);
     ring.hidden = true;
     state.parts.rings.append(ring);
-    return { selector, ring, node: null };
+    return { selector, ring, node: null, isVeil: name === "veil" };
   });
 }
 
@@ -173,8 +186,19 @@ function outline(state) {
   const key = JSON.stringify([data.place, data.outlines, data.veils]);
   if (state.outlined === key) return;
   state.outlined = key;
+  unveil(state);
   parts.rings.replaceChildren();
   state.rings = [...ringsOf(state, "ring", data.outlines), ...ringsOf(state, "veil", data.veils)];
+}
+
+// What is veiled is out of reach of the keyboard and of screen readers, too.
+function veil(one) {
+  if (!one.isVeil || !one.node || one.node.inert) return;
+  one.node.inert = one.isShut = true;
+}
+
+function unveil(state) {
+  for (const one of state.rings) if (one.isShut) one.node.inert = one.isShut = false;
 }
 
 // Every ring stands where its element is now.
@@ -183,6 +207,7 @@ function place(state) {
   measure(state);
   const isDrawn = state.rings.map((one) => {
     if (!one.node?.isConnected) one.node = found(one.selector);
+    veil(one);
     const box = one.node?.getBoundingClientRect();
     const isThere = Boolean(box && box.width && box.height);
     one.ring.hidden = !isThere;
@@ -233,6 +258,7 @@ function watch(state) {
   document.documentElement.dataset.tour = "";
   return () => {
     hearing.abort();
+    unveil(state);
     sizes.disconnect();
     clearInterval(looking);
     cancelAnimationFrame(state.request);
@@ -261,10 +287,11 @@ export default function ({ data: [data], parentElement, setTriggerValue }) {
   const before = state.data?.place;
   Object.assign(state, { call, data, send: setTriggerValue });
   if (isNew) build(state);
+  state.answers = rememberedAnswers(kept(TOUR), data);
   fill(state);
   state.unwatch ??= watch(state);
   outline(state);
-  if (!state.isOver) keep(TOUR, JSON.stringify([data.place, data.run]));
+  remember(state);
   if (before !== data.place) arrive(state);
   state.ask();
   return () => { if (state.call === call) state.unwatch?.(); };

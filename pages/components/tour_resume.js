@@ -1,17 +1,17 @@
 // A button that resumes the tour which this browser has left, if any.
 
 import { element } from "./dom.js";
-import { kept, TOUR } from "./kept.js";
+import { kept, rememberedTour, TOUR } from "./kept.js";
 
 // Where the tour was left: its name, the number of the stop and the run; null for anything else.
 export function left(text, tours) {
-  let value;
-  try { value = JSON.parse(text ?? "null"); } catch { return null; }
-  if (!Array.isArray(value) || value.length !== 2 || !value.every((part) => typeof part === "string")) return null;
-  const [name, number] = value[0].split(".");
+  const value = rememberedTour(text);
+  if (!value) return null;
+  const { place, run } = value;
+  const [name, number] = place.split(".");
   const n = Number(number);
   if (!Object.hasOwn(tours, name) || !Number.isInteger(n) || n < 1 || n > tours[name].count) return null;
-  return { name, n, value };
+  return { name, n, value: [place, run] };
 }
 
 export default function ({ data: [data], parentElement, setTriggerValue }) {

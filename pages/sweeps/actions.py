@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pages.i18n import N_, _
 from pages.ui import show, state
 from pages.ui.accounts import visitors
+from pages.ui.lessons import open_lesson
 from pages.ui.runs import runs_access
 from tfm_core.runs import settings
 from tfm_core.runs.auth import NotYours
@@ -59,6 +60,7 @@ def start(plan: Plan) -> Sweep | None:
         who.check_acts()
         driver = runs_access.sweeps()
         plan.check()
+        plan = dataclasses.replace(plan, lesson=lesson_of(plan))
         _check_visitor(plan)
         driver.queue.limits.check_session(runs_access.store().n_active(who.owner))
         sweep = driver.sweeps.create(plan)
@@ -67,6 +69,11 @@ def start(plan: Plan) -> Sweep | None:
         return None
     driver.wake()
     return sweep
+
+
+def lesson_of(plan: Plan) -> str | None:
+    """Return the lesson that a new sweep belongs to. Raises StudentError for what it locks."""
+    return open_lesson.check_sweep(plan.base, [one.path for one in plan.space])
 
 
 def halt(sweep: Sweep) -> None:
@@ -83,6 +90,7 @@ def change(sweep: Sweep, edit: Callable[[Plan], Plan]) -> None:
     def edited(plan: Plan) -> Plan:
         changed = edit(plan)
         _check_visitor(changed)
+        open_lesson.check_settings(changed.lesson, [one.path for one in changed.space])
         return go_on(changed) if plan.state == "finished" else changed
 
     _change(sweep, edited)

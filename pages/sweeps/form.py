@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import streamlit as st
@@ -23,23 +23,30 @@ from tfm_core.sweeps.space import MAX_SETTINGS, Choices, Dimension, Range, Value
 RANGE, VALUES = "range", "values"
 
 
-def plan(first: Plan, key: str, search: DeltaGenerator | None = None) -> Plan:
+def plan(
+    first: Plan,
+    key: str,
+    search: DeltaGenerator | None = None,
+    *,
+    is_locked: Callable[[str], object] = lambda _path: False,
+) -> Plan:
     """Draw the form for a plan and return the edited plan. Raises ValueError.
 
     key: prefix of all widget keys; a new one resets the form. search: the place of how to search
-    and how far, by default below what varies.
+    and how far, by default below what varies. is_locked: whether a setting is not offered.
     """
-    dimensions = _space(first, key)
+    dimensions = _space(first, key, is_locked)
     with search or st.container():
         found = _search(first, key)
     return dataclasses.replace(first, space=dimensions, **found)
 
 
-def _space(first: Plan, key: str) -> tuple[Dimension, ...]:
+def _space(first: Plan, key: str, is_locked: Callable[[str], object]) -> tuple[Dimension, ...]:
     """Ask which settings vary and how. Raises ValueError."""
     current = {setting.path: setting for setting in first.space}
     is_grid = st.session_state.get(f"{key}-search", first.search) == "grid"
-    settings = {setting.path: setting for setting in varied(first.base)}
+    offered = varied(first.base)
+    settings = {setting.path: setting for setting in offered if not is_locked(setting.path)}
     chosen = st.multiselect(
         _("What varies"),
         list(settings),

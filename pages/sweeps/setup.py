@@ -12,6 +12,7 @@ from pages.sweeps import actions, choice, form
 from pages.ui import show, state
 from pages.ui.accounts import visitors
 from pages.ui.fact_line import fact_line, joined
+from pages.ui.lessons import open_lesson
 from pages.ui.navigation import ticks
 from pages.ui.runs import run_time
 from pages.ui.typed import escape
@@ -42,11 +43,13 @@ def new_sweep() -> None:
         problem: Exception | None = None
         plan = first
         try:
-            plan = form.plan(first, key, choices)
+            plan = form.plan(first, key, choices, is_locked=open_lesson.lock)
             plan.check()
+            actions.lesson_of(plan)
         except ValueError as error:
             problem = error
         facts.caption(_facts(plan))
+        open_lesson.draw_locks()
     with left, st.container(gap="small"):
         _start_bar(plan, problem, key)
         if problem is None:
@@ -55,7 +58,11 @@ def new_sweep() -> None:
 
 def _facts(plan: Plan) -> str:
     """Return how a plan searches, how far, and for what."""
-    runs = "" if plan.max_runs is None else _("at most {n} runs", n=plan.max_runs)
+    runs = (
+        ""
+        if plan.max_runs is None
+        else ngettext("at most {n} run", "at most {n} runs", plan.max_runs, n=plan.max_runs)
+    )
     minutes = ""
     if plan.max_minutes is not None:
         minutes = _("at most {minutes:g} min", minutes=plan.max_minutes)
@@ -81,7 +88,8 @@ def _base(choices: DeltaGenerator) -> tuple[str, Plan] | None:
         _DRAFT: _("Configuration on Train"),
         **{f"run:{run.id}": _("Run: {name}", name=run.meta.name) for run in runs},
     }
-    options = sorted(names, key=lambda name: name != f"preset:{ready.PRESET}")
+    at_first = _DRAFT if open_lesson.few_open() is not None else f"preset:{ready.PRESET}"
+    options = sorted(names, key=lambda name: name != at_first)
     if st.session_state.get(_BASE) not in names:
         st.session_state[_BASE] = options[0]
     chosen = st.selectbox(
@@ -114,7 +122,7 @@ def _proposed(chosen: str, name: str) -> Plan:
     """Return the default plan for an experiment. Raises ConfigError."""
     kind, _colon, which = chosen.partition(":")
     if which == ready.PRESET:
-        return ready.plan()
+        return dataclasses.replace(ready.plan(), name=_("Rate and warm-up"))
     if kind == "preset":
         base = PRESETS[which].experiment
     elif kind == _DRAFT:

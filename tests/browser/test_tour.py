@@ -47,7 +47,7 @@ class Keys:
         expect(self.tab.page).to_have_url(re.compile(rf"/{PAGES[stop.page].url_path}\?"))
         expect(self.tab.page).to_have_url(re.compile(rf"tour={tour.name}\.{number}"))
         self.tab.settle()
-        place = self.outlined(stop)
+        place = self.found(stop.outlines[0])
         expect(place).to_be_visible()
         expect(self.tab.page.locator(".tour .ring").first).to_be_visible()
         wait_until(lambda: self.is_in_room(place), f"{stop.name} is in the room above the bar")
@@ -64,10 +64,10 @@ class Keys:
             return box["y"] >= top - 1 and box["y"] + box["height"] <= edge + 1
         return top - 1 <= box["y"] <= (top + edge) / 2
 
-    def outlined(self, stop: Stop) -> Locator:
-        place = self.tab.page
-        host, _inside, inner = stop.outlines[0].partition(" >>> ")
-        found = place.locator(host)
+    def found(self, selector: str) -> Locator:
+        """Return what a stop names, perhaps inside a component."""
+        host, _inside, inner = selector.partition(" >>> ")
+        found = self.tab.page.locator(host)
         return (found.locator(inner) if inner else found).first
 
     def commit(self, stop: Stop) -> None:
@@ -77,6 +77,19 @@ class Keys:
         self.press(self.bar.locator(".option").first.inner_text())
         expect(self.bar.locator(".verdict")).to_have_text(re.compile(r"^(Right|No)\."))
         expect(self.tab.page.locator(".tour .veil")).to_have_count(0)
+        for selector in stop.veils:
+            expect(self.found(selector)).to_have_js_property("inert", False)
+
+    def hidden(self, stop: Stop) -> None:
+        """Go through the page by the Tab key: nothing veiled takes the focus, or is read out."""
+        veiled = self.found(stop.veils[0])
+        expect(veiled).to_have_js_property("inert", True)
+        for _tab in range(MAX_TABS):
+            self.tab.page.keyboard.press("Tab")
+            assert not veiled.evaluate("(node) => node.matches(':focus-within')")
+            if self.tab.page.evaluate(FOCUSED) == "Next":
+                return
+        raise AssertionError("the Tab key does not lead to Next")
 
     def go_on(self, name: str = "Next") -> None:
         expect(self.bar.get_by_role("button", name=name)).to_have_attribute(
@@ -85,47 +98,73 @@ class Keys:
         self.press(name)
 
 
+def play(keys: Keys, tour: Tour, *, trains: bool, reload_at: int = 0) -> None:
+    """Play a tour from Home to its end. trains: a run of one's own, else the recorded one."""
+    tab, last = keys.tab, len(tour.stops)
+    for number in range(1, last + 1):
+        stop = keys.at(tour, number)
+        assert tab.page.evaluate(FOCUSED) == stop.title
+        if stop.starts:
+            name = "^Train it" if trains else "^Use the recorded run"
+            keys.press(keys.bar.get_by_role("button", name=re.compile(name)).inner_text())
+            continue
+        keys.commit(stop)
+        if number == reload_at:
+            verdict = keys.bar.locator(".verdict").inner_text()
+            tab.reload()
+            keys.at(tour, number)
+            expect(keys.bar.locator(".verdict")).to_have_text(verdict)
+            expect(keys.bar.locator(".option").first).to_have_attribute("aria-pressed", "true")
+        keys.go_on("Finish" if number == last else "Next")
+    expect(keys.bar).to_have_count(0)
+    assert "tour=" not in tab.page.url
+
+
 def test_the_first_tour_over_ones_own_run_by_keyboard_alone(
     open_tab: OpenTab, server: AppServer
 ) -> None:
     tab, tour = open_tab(viewport=PROJECTOR), TOURS["translate"]
     keys = Keys(tab)
     keys.press("Take the tour")
-    for number in range(1, len(tour.stops) + 1):
-        stop = keys.at(tour, number)
-        assert tab.page.evaluate(FOCUSED) == stop.title
-        if stop.starts:
-            label = keys.bar.get_by_role("button", name=re.compile("^Train it")).inner_text()
-            keys.press(label)
-            continue
-        keys.commit(stop)
-        keys.go_on("Finish" if number == len(tour.stops) else "Next")
-    expect(keys.bar).to_have_count(0)
-    assert "tour=" not in tab.page.url
+    play(keys, tour, trains=True)
     run = server.store.get(tab.run_id)
     assert run.meta.preset == tour.preset
     tab.goto("")
     expect(tab.main.get_by_role("button", name="Resume")).to_have_count(0)
 
 
-def test_the_second_tour_on_a_phone_with_a_reload_in_the_middle(open_tab: OpenTab) -> None:
+@pytest.mark.parametrize(
+    ("name", "way_in", "viewport", "reload_at"),
+    [
+        ("translate", "Take the tour", PHONE, 5),
+        ("digit", "Tour: six stops", PROJECTOR, 3),
+    ],
+)
+def test_a_tour_over_the_recorded_run_with_a_reload_in_the_middle(
+    open_tab: OpenTab, name: str, way_in: str, viewport: dict[str, int], reload_at: int
+) -> None:
+    keys = Keys(open_tab(viewport=viewport))
+    keys.press(way_in)
+    play(keys, TOURS[name], trains=False, reload_at=reload_at)
+
+
+def test_the_second_tour_is_folded_left_and_resumed_on_a_phone(open_tab: OpenTab) -> None:
     tab, tour = open_tab(viewport=PHONE), TOURS["digit"]
     keys = Keys(tab)
-    keys.press("Tour: six stops")
-    for number in range(1, len(tour.stops) + 1):
+    tab.goto(f"train?run={tour.recorded}&tour=digit.3")
+    keys.at(tour, 3)
+    keys.press("Fold the tour")
+    expect(keys.bar.locator(".told")).to_be_hidden()
+    keys.at(tour, 3)
+    keys.press("Unfold the tour")
+    tab.page.keyboard.press("Escape")
+    expect(keys.bar).to_have_count(0)
+    tab.goto("")
+    keys.press("Resume (3 of 6)")
+    for number in range(3, len(tour.stops) + 1):
         stop = keys.at(tour, number)
-        if number == 3:
-            tab.reload()
-            keys.at(tour, number)
-            keys.press("Fold the tour")
-            expect(keys.bar.locator(".told")).to_be_hidden()
-            keys.at(tour, number)
-            keys.press("Unfold the tour")
-            tab.page.keyboard.press("Escape")
-            expect(keys.bar).to_have_count(0)
-            tab.goto("")
-            keys.press("Resume (3 of 6)")
-            keys.at(tour, number)
+        if stop.veils:
+            keys.hidden(stop)
         keys.commit(stop)
         keys.go_on("Finish" if number == len(tour.stops) else "Next")
     expect(keys.bar).to_have_count(0)

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import time
 from collections import Counter
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from tests.runs.waiting import tiny
 from tfm_core.runs.process import identity
 from tfm_core.runs.process.identity import ProcessId, process_id, this_host
-from tfm_core.runs.queue import tickets
+from tfm_core.runs.queue import tickets, turns
 from tfm_core.runs.queue.limits import LimitReached, Limits
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.status import Status, write_status
@@ -72,6 +73,52 @@ def test_a_run_that_trains_was_its_owners_turn(store, idle):
     write_status(first.folder, Status("running", total_steps=7, pid=os.getpid(), host=this_host()))
     tickets.remove(store.root, first.id)
     assert line(store, names | submitted(queue, store, "b")) == ["b1", "a2"]
+
+
+def ended(store, run_id, *, ago=0.0):
+    """Let a waiting run have trained until so many seconds ago."""
+    write_status(store.root / run_id, Status("finished", heartbeat=time.time() - ago))
+    tickets.remove(store.root, run_id)
+
+
+@pytest.mark.parametrize(
+    ("ago", "expected"),
+    [
+        (5, ["b1", "a2"]),
+        (turns.LATELY_SECONDS + 60, ["a2", "b1"]),
+        (-turns.LATELY_SECONDS - 60, ["a2", "b1"]),  # a clock that was set back
+    ],
+)
+def test_a_run_that_ended_lately_was_its_owners_turn(store, idle, ago, expected):
+    queue = idle()
+    names = submitted(queue, store, "aa")
+    ended(store, tickets.waiting(store.root)[0], ago=ago)
+    restarted = idle()
+    assert line(store, names | submitted(restarted, store, "b")) == expected
+
+
+def test_who_resumes_a_run_that_trained_lately_stands_behind_first_runs(store, idle):
+    queue = idle()
+    names = submitted(queue, store, "a")
+    (first,) = tickets.waiting(store.root)
+    stopped = Status("stopped", step=3, total_steps=7, heartbeat=time.time())
+    tickets.remove(store.root, first)
+    names |= submitted(queue, store, "b")
+    write_status(store.root / first, stopped)
+    queue.resume(store.get(first))
+    assert line(store, names) == ["b1", "a1"]
+    assert line(store, names | submitted(queue, store, "c")) == ["b1", "c1", "a1"]
+
+
+def test_newcomers_of_a_class_are_served_before_second_runs(store, idle):
+    queue = idle(limits=Limits(max_queued=99))
+    names, served = {}, []
+    for pupil in "ABCDEFGHIJ":  # one comes whenever a run ends
+        pressed = submitted(queue, store, pupil + pupil)
+        names |= pressed
+        served.append(line(store, names)[0])
+        ended(store, tickets.waiting(store.root)[0])
+    assert served == [f"{pupil}1" for pupil in "ABCDEFGHIJ"]
 
 
 def test_a_class_is_served_in_rounds(store, idle):

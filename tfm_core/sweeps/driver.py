@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tfm_core.config import ConfigError, Experiment
+from tfm_core.lessons import attempts
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.disk.failures import refusal
 from tfm_core.runs.queue import claim, resources, tickets
@@ -378,7 +379,9 @@ class Driver:
                     owner_name=plan.owner_name,
                     group=plan.name,
                     run_id=run_id,
+                    lesson=plan.lesson,
                 )
+                self._note_in_lesson(plan, run)
             if run.status.state != "queued":
                 return
             try:
@@ -386,6 +389,15 @@ class Driver:
             except ValueError:
                 self.store.discard(run)
                 raise
+
+    def _note_in_lesson(self, plan: Plan, run: Run) -> None:
+        """Count a new run among its participant's; one that cannot be noted trains all the same."""
+        if plan.lesson is None or plan.owner is None:
+            return
+        try:
+            attempts.add_run(plan.lesson, plan.owner, run.id, root=self.store.root)
+        except StudentError as error:
+            logger.warning("Run %s is not noted in its lesson: %s", run.id, error)
 
     def _trains(self, trial: Trial) -> bool:
         """Return whether the run of a trial that is not over still trains or waits."""

@@ -12,8 +12,20 @@ from typing import Annotated, Any, Literal
 from tfm_core.config import ConfigError, Experiment
 from tfm_core.reading import Unreadable, is_line, is_number, is_whole, object_of
 from tfm_core.runs.record.labels import MAX_NAME
+from tfm_core.runs.run import LESSON_ID
 from tfm_core.sentences import StudentError
-from tfm_core.stored import Device, Moment, Stored, WrongValue, line, number, one_of, text, whole
+from tfm_core.stored import (
+    Device,
+    Moment,
+    Stored,
+    WrongValue,
+    line,
+    matching,
+    number,
+    one_of,
+    text,
+    whole,
+)
 from tfm_core.sweeps import objectives, searches, space
 from tfm_core.sweeps.objectives import OBJECTIVES, Objective
 from tfm_core.sweeps.space import Choices, Dimension, Range, Space
@@ -38,8 +50,8 @@ class Plan:
     """What a sweep tries, how it searches, and how far it goes.
 
     max_runs, max_minutes: the budget; the minutes are those that its runs trained, all together.
-    edition: how often the space was changed. owner, owner_name: as of a run. reason: why it ended,
-    in a sentence.
+    edition: how often the space was changed. owner, owner_name, lesson: as of a run. reason: why it
+    ended, in a sentence.
     """
 
     name: Annotated[str, line(MAX_NAME)]
@@ -57,6 +69,7 @@ class Plan:
     seed: Annotated[int, whole(0, 2**31 - 1)] = 0
     owner: Annotated[str, line(64)] | None = None
     owner_name: Annotated[str, line(MAX_NAME)] | None = None
+    lesson: Annotated[str, matching(LESSON_ID)] | None = None
     state: State = "active"
     edition: Annotated[int, whole(1, 10_000)] = 1
     reason: Annotated[str, text(10_000)] | None = None

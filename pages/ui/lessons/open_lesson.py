@@ -7,6 +7,7 @@ settings. A preview of a teacher's file is open in the same way, but the server 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from typing import Any
 
 import streamlit as st
@@ -178,14 +179,33 @@ def check(experiment: Experiment) -> str | None:
     return None if is_preview() else lesson.id
 
 
+def check_sweep(base: Experiment, paths: Iterable[str]) -> str | None:
+    """Return the lesson that a new sweep belongs to, None for none.
+
+    paths: the settings that it varies. Raises StudentError, in a sentence, where the open lesson
+    locks one of them or what the base experiment changes.
+    """
+    lesson = current()
+    if lesson is None:
+        return None
+    for path in paths:
+        lesson.check_setting(path)
+    return check(base)
+
+
+def check_settings(lesson_id: str | None, paths: Iterable[str]) -> None:
+    """Raise StudentError where a lesson, which need not be open, locks one of the settings."""
+    lesson = None if lesson_id is None else catalogue.catalogue().lessons.get(lesson_id)
+    if lesson is not None:
+        for path in paths:
+            lesson.check_setting(path)
+
+
 def check_request(run: Run, kind: str) -> None:
     """Raise StudentError where a request would change what the run's lesson locks."""
     turn = turned(kind)
-    if turn is None or run.meta.lesson is None:
-        return
-    lesson = catalogue.catalogue().lessons.get(run.meta.lesson)
-    if lesson is not None:
-        lesson.check_setting(turn[0])
+    if turn is not None:
+        check_settings(run.meta.lesson, [turn[0]])
 
 
 def note_run(run: Run) -> None:

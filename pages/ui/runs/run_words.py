@@ -25,12 +25,14 @@ from tfm_core.inspect.compare.differences import differences
 from tfm_core.inspect.compare.names import names
 from tfm_core.inspect.symptoms import diagnosis
 from tfm_core.inspect.symptoms.cures import Symptom, SymptomKind
+from tfm_core.plots.described import line
 from tfm_core.plots.palette import COLOURS, GREY
 from tfm_core.probe.types import Probe
 from tfm_core.runs.record.figures import last_measured
 from tfm_core.runs.record.outcome import Outcome, OutcomeKind
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
+from tfm_core.sentences import Sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,11 @@ def _measured(run: Run) -> tuple[dict[str, float], str] | None:
     return {name: math.nan if value is None else value for name, value in values.items()}, split
 
 
+def name(run: Run) -> str:
+    """Return the name of a run; that of a recorded one is a sentence of the app."""
+    return _(run.meta.name) if isinstance(run.meta.name, Sentence) else run.meta.name
+
+
 def distinguishing_names(runs: Sequence[Run]) -> dict[str, str]:
     """Return what distinguishes runs of the same name, by id."""
     alike = defaultdict[str, list[Run]](list)
@@ -223,14 +230,19 @@ def _symptoms(
 
 
 WIDTH, HEIGHT, POINTS = 168, 72, 80
-SPARKLINE_NAME = N_("Training accuracy over the steps, 0 to 100 %")
 _INSET = 7  # pictures have round corners, and the dot needs room
+
+
+def sparkline_name(run: Run) -> str:
+    """Return the ends and the extremes of a run's training accuracy in words."""
+    steps = runs_access.curves(run).steps
+    return _(line(N_("Training accuracy"), steps["step"], steps["accuracy"], is_share=True))
 
 
 def sparkline(run: Run) -> None:
     """Draw the training accuracy of a run, 0 to 100 %, as a small curve."""
     picture = base64.b64encode(sparkline_svg(run).encode()).decode()
-    address, name = f"data:image/svg+xml;base64,{picture}", escape(_(SPARKLINE_NAME))
+    address, name = f"data:image/svg+xml;base64,{picture}", escape(sparkline_name(run))
     st.html(  # st.image would add a full-screen button
         f'<img class="sparkline" src="{address}" alt="{name}" width="{WIDTH}">', width="content"
     )

@@ -99,7 +99,7 @@ def _is_away(place: Place, run: Run) -> bool:
     page = page_table.PAGES[place.stop.page]
     if state.page() != page.url_path:
         return True
-    return page.shows_run and state.current_run_id() not in (None, run.id)
+    return page.shows_run and state.current_run_id() != run.id
 
 
 def _away_words(place: Place, run: Run) -> str:

@@ -9,12 +9,15 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.lessons import open_lesson
+from pages.ui.runs import runs_access
 from tests.lessons.made import SETTINGS, WORDS, finished_run
 from tests.pages.opening import opened_at
 from tfm_core.lessons import attempts, catalogue, results
 from tfm_core.runs.auth import hashed
+from tfm_core.runs.queue.limits import Limits
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.store import RECORDED, RunStore
+from tfm_core.sweeps.driver import Driver
 
 TOKEN = "t" * 43
 OWNER = hashed(TOKEN)
@@ -136,6 +139,41 @@ def test_a_preset_of_another_page_is_refused_while_a_lesson_is_open(busy_queue: 
     press(app, "Leave lesson")
     app.button(key="begin").click().run()
     assert len(busy_queue.store.kept()) == n + 1
+
+
+@pytest.fixture
+def driver(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> Driver:
+    """The driver of the pages, which looks only when a test does, with a queue that starts none."""
+    made = Driver(RunQueue(store, warm=0, limits=Limits()))
+    monkeypatch.setattr(runs_access, "sweeps", lambda: made)
+    return made
+
+
+def test_a_sweep_varies_what_the_lesson_leaves_open_and_its_runs_count(
+    driver: Driver, store: RunStore
+) -> None:
+    app = opened("sweeps/page.py", lesson="learning-rate")
+    varied = next(one for one in app.multiselect if one.label == "What varies")
+    assert varied.value == ["training.learning_rate"]
+    app.button(key="sweeps-start").click().run()
+    assert not app.exception
+    driver.step()
+    (run,) = store.kept()
+    assert run.meta.lesson == "learning-rate"
+    assert attempts.attempt("learning-rate", OWNER).runs == (run.id,)
+    (sweep,) = driver.sweeps.list()
+    with pytest.raises(ValueError, match="locks Warm-up"):
+        open_lesson.check_settings(sweep.plan().lesson, ["training.warmup"])
+
+
+def test_a_sweep_of_what_the_lesson_locks_does_not_start(driver: Driver) -> None:
+    app = opened("sweeps/page.py", lesson="learning-rate")
+    base = next(one for one in app.selectbox if one.label == "Experiment")
+    base.select_index(1).run()
+    assert app.button(key="sweeps-start").disabled
+    assert "locks this" in words_of(app)
+    forged(app.button(key="sweeps-start")).click().run()
+    assert not driver.sweeps.list()
 
 
 def test_a_locked_setting_cannot_change_while_the_run_trains(store: RunStore) -> None:

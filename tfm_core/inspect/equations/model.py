@@ -57,13 +57,13 @@ def _words(model: Anatomy, added: Added | None) -> tuple[str, str]:
     x = rf"\sqrt{{{model.sizes['d_model']}}}\,E_{{w_t}}"
     source = "Vaswani et al. 2017, section 3.4"
     if isinstance(shape, TextShape) and not shape.scale_embedding:
-        x, source = "E_{w_t}", "not scaled by sqrt(d_model), as in GPT-2 and BERT"
+        x, source = "E_{w_t}", N_("not scaled by sqrt(d_model), as in GPT-2 and BERT")
     x = _plus(x, added)
     for part in model.folded:
         if part.kind == "segments":
             has_norm = len(part.children) > 1
             x = rf"\mathrm{{Norm}}({x} + S_1)" if has_norm else f"{x} + S_1"
-            source = "Devlin et al. 2019, Fig. 2: one segment, S_1"
+            source = N_("Devlin et al. 2019, Fig. 2: one segment, S_1")
     return x, source
 
 

@@ -156,6 +156,9 @@ def _colour(path: str) -> str | None:
     return next((colour for name, colour in _KINDS if name in path), None)
 
 
+_TIMES = {"before": N_("before training"), "after": N_("after training")}
+
+
 def histograms(
     weights: Mapping[str, tuple[Floats, Floats]], title: str, bins: int = 61
 ) -> go.Figure:
@@ -167,9 +170,10 @@ def histograms(
     figure = go.Figure()
     for name, (edges, shares) in weights.items():
         colour, dash = looks.get(name, (GREY, "solid"))
-        hover = "%{x:.4f}: %{y:.2%}<extra>" + name + "</extra>"
+        label = _TIMES.get(name, name)
+        hover = N_("%{{x:.4f}}: %{{y:.2%}}<extra>{name}</extra>", name=label)
         figure.add_trace(_steps(edges, shares, colour, dash, hover))
-        figure.data[-1].update(name=N_("{name} training", name=name), fill="tozeroy")
+        figure.data[-1].update(name=label, fill="tozeroy")
     return lay_out(
         figure,
         height=320,

@@ -229,9 +229,9 @@ class RunQueue:
         runs = {one.id: one for one in self._mine()}
         waiting = [name for name in tickets.waiting(self.store.root) if name != run.id]
         owners = [runs[name].meta.owner if name in runs else None for name in waiting]
-        others = [one for one in runs.values() if one.id not in {run.id, *waiting}]
-        training = [one.meta.owner for one in others if one.status.is_alive]
-        at = turns.place(owners, training, run.meta.owner)
+        now = time.time()
+        served = [one.meta.owner for one in runs.values() if turns.was_served(one.status, now=now)]
+        at = turns.place(owners, served, run.meta.owner)
         tickets.add(self.store.root, run.id, at=at)
 
     def _mine(self) -> list[Run]:
