@@ -1,32 +1,25 @@
 """Languages: what a person reads goes through ``_`` where it is drawn; long texts are Markdown.
 
 A language is a catalogue ``locale/<language>/LC_MESSAGES/pages.mo`` and a folder beside each
-``content/en``; what it lacks appears in English. Labels and short messages stand in the code, texts
-longer than a line in content files: ``paragraph("train/rate")`` here, ``Paragraph`` in the core.
-Each session has its own language, from ``?lang=`` in its link, else the server's
-(``TFM_LANGUAGE``). It is looked up at every call, so a choice takes effect with the next draw.
+``content/en``; what it lacks appears in English. ``docs/translating.md`` says how to add one.
+Labels and short messages stand in the code, texts longer than a line in content files:
+``paragraph("train/rate")`` here, ``Paragraph`` in the core.
+
+Each session has its own language: that of its link (``?lang=``), else the one chosen in the frame,
+which a cookie keeps, else the server's (``TFM_LANGUAGE``), else the browser's, else English. It is
+looked up at every call, so a choice takes effect with the next draw.
 
 Text outside a function, or anywhere in ``tfm_core``, is drawn later, perhaps in another language:
 ``N_`` marks it there, and ``_`` translates it where it is drawn. No ``_`` runs while a module is
-imported. The messages of both are collected with
-
-    pybabel extract -o pages.pot -k N_ -k say -k counted:1,2 -k StudentError -k CrossError:2 \\
-        -k LimitReached -k DataUnavailable -k RunNotFound -k RunDamaged -k RunHeld \\
-        -k Busy -k StoreUnavailable -k CheckpointDamaged -k TrainingDiverged \\
-        -k Unreadable -k NotYours \\
-        -k OnlyWatches -k Refused -k TooLarge -k BadData -k SetMissing -k SetDamaged -k _TooMuch \\
-        -k SweepNotFound -k SweepDamaged -k NotAStudy -k Unavailable -k JobRefused -k NotItsTurn \\
-        -k WrongValue \\
-        app.py pages tfm_core
+imported. ``tests/translation.py`` collects the messages of both.
 """
 
 from __future__ import annotations
 
 import gettext
 import os
-import string
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -34,9 +27,9 @@ from pathlib import Path
 import streamlit as st
 
 from pages.server.streamlit_internals import get_script_run_ctx
-from tfm_core.korean import PARTICLES, with_particle
 from tfm_core.runs.disk.failures import refusal
-from tfm_core.sentences import N_, CountedSentence, Paragraph, Sentence, StudentError
+from tfm_core.sentences import N_, Paragraph, StudentError
+from tfm_core.spoken import filled, translate
 
 __all__ = [
     "N_",
@@ -45,6 +38,7 @@ __all__ = [
     "content",
     "language",
     "languages",
+    "names",
     "ngettext",
     "paragraph",
     "speak",
@@ -54,8 +48,11 @@ __all__ = [
 PAGES_DIR = Path(__file__).resolve().parent
 LOCALE_DIR = PAGES_DIR / "locale"
 CONTENT_DIR = PAGES_DIR / "content"
-DEFAULT = os.environ.get("TFM_LANGUAGE", "en")
-_LANGUAGE = "language"
+ENGLISH = "en"
+DEFAULT = os.environ.get("TFM_LANGUAGE") or ENGLISH
+QUERY, COOKIE = "lang", "tfm_language"
+"""What addresses and the browser's cookie call the language."""
+_LANGUAGE, _UNKNOWN = "language", "unknown_language"
 
 
 class _Cached(threading.local):
@@ -71,8 +68,22 @@ _CACHED = _Cached()
 
 def languages() -> list[str]:
     """Return the available languages, English first."""
-    codes = sorted(path.parts[-3] for path in LOCALE_DIR.glob("*/LC_MESSAGES/pages.mo"))
-    return ["en", *(name for name in codes if name != "en")]
+    return _languages(LOCALE_DIR)
+
+
+@lru_cache(maxsize=8)
+def _languages(folder: Path) -> list[str]:
+    codes = sorted(path.parts[-3] for path in folder.glob("*/LC_MESSAGES/pages.mo"))
+    return [ENGLISH, *(name for name in codes if name != ENGLISH)]
+
+
+def names() -> dict[str, str]:
+    """Return the name of each language in that language."""
+    own = N_("the name of this language, in itself")
+    return {
+        code: "English" if code == ENGLISH else _catalogue(code, LOCALE_DIR).gettext(own)
+        for code in languages()
+    }
 
 
 def language() -> str:
@@ -87,7 +98,7 @@ def language() -> str:
 
 def speak(name: str) -> None:
     """Switch this session to another language, if it is available."""
-    if name in languages():
+    if name in languages() and name != st.session_state.get(_LANGUAGE):
         st.session_state[_LANGUAGE] = name
         _CACHED.context = None
 
@@ -103,9 +114,37 @@ def speaking(name: str) -> Iterator[None]:
 
 
 def follow_link() -> None:
-    """Switch to the language that the link names, if any."""
-    if "lang" in st.query_params:
-        speak(st.query_params["lang"])
+    """Switch to the language that the link names; a new session without one takes its first."""
+    linked = st.query_params.get(QUERY)
+    st.session_state[_UNKNOWN] = None if linked in languages() else linked
+    if linked in languages():
+        speak(linked)
+    elif _LANGUAGE not in st.session_state:
+        kept = st.context.cookies.get(COOKIE)
+        speak(kept if kept in languages() else _unasked())
+
+
+def unknown_in_link() -> str | None:
+    """Return the language that the link names, if it is not there."""
+    unknown: str | None = st.session_state.get(_UNKNOWN)
+    return unknown
+
+
+def in_link() -> str | None:
+    """Return what links say of the language: nothing where everything is in English."""
+    spoken = language()
+    return None if spoken == _unasked() == ENGLISH else spoken
+
+
+def _unasked() -> str:
+    """Return the language of who has chosen none: the server's, else the browser's."""
+    if DEFAULT != ENGLISH or "TFM_LANGUAGE" in os.environ:
+        return DEFAULT
+    browsers = (st.context.locale or "").replace("_", "-").lower()
+    parts = browsers.split("-")
+    tried = ("-".join(parts[:n]) for n in range(len(parts), 0, -1))
+    known = {code.replace("_", "-").lower(): code for code in languages()}
+    return next((known[name] for name in tried if name in known), ENGLISH)
 
 
 def _(text: str | BaseException | None, /, **values: object) -> str:
@@ -116,20 +155,8 @@ def _(text: str | BaseException | None, /, **values: object) -> str:
     """
     if isinstance(text, OSError) and not isinstance(text, StudentError):
         return _(refusal(text))
-    if isinstance(text, BaseException):
-        return _(text.sentence) if isinstance(text, StudentError) else str(text)
-    if not text:
-        return ""  # gettext would answer with the head of its catalogue
-    if isinstance(text, Paragraph):
-        return _filled(text.template_in(language()), text.values | values)
-    catalogue = _catalogue(language(), LOCALE_DIR)
-    if not isinstance(text, Sentence):
-        return _filled(catalogue.gettext(text), values)
-    if isinstance(text, CountedSentence):
-        template = catalogue.ngettext(*text.forms, text.n)
-    else:
-        template = catalogue.gettext(text.template)
-    return _filled(template, text.values | values)
+    catalogue, spoken = _catalogue(language(), LOCALE_DIR), language()
+    return translate(text, values, language=spoken, catalogue=catalogue, say=_)
 
 
 def paragraph(key: str, /, **values: object) -> str:
@@ -139,7 +166,7 @@ def paragraph(key: str, /, **values: object) -> str:
 
 def ngettext(one: str, many: str, n: int, /, **values: object) -> str:
     """Return the singular or plural form for a number, in the session's language."""
-    return _filled(_catalogue(language(), LOCALE_DIR).ngettext(one, many, n), values)
+    return filled(_catalogue(language(), LOCALE_DIR).ngettext(one, many, n), values, _)
 
 
 def content(name: str, spoken: str | None = None) -> str:
@@ -153,25 +180,6 @@ def content(name: str, spoken: str | None = None) -> str:
     if not path.is_file():
         path = CONTENT_DIR / "en" / f"{name}.md"
     return path.read_text(encoding="utf-8")
-
-
-class _Formatter(string.Formatter):
-    """``str.format`` that translates sentences among the values and adds Korean particles."""
-
-    def format_field(self, value: object, format_spec: str) -> str:
-        """Format one value; ``{name:을}`` adds 을 or 를, whichever follows its last sound."""
-        if isinstance(value, Sentence | StudentError):
-            value = _(value)
-        if format_spec in PARTICLES:
-            return with_particle(str(value), format_spec)
-        return str(super().format_field(value, format_spec))
-
-
-_FORMATTER = _Formatter()
-
-
-def _filled(template: str, values: Mapping[str, object]) -> str:
-    return _FORMATTER.vformat(template, (), values) if values else template
 
 
 @lru_cache(maxsize=64)

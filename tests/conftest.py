@@ -18,6 +18,7 @@ settings.register_profile(
     "slow machines", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("slow machines")
+os.environ["LANGUAGE"] = "en"  # else the command line speaks that of the system
 
 MAX_PROCESSES = 8
 MAX_BROWSERS = 2

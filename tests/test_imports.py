@@ -14,7 +14,8 @@ pytestmark = pytest.mark.quick
 ROOT = Path(__file__).resolve().parents[1]
 
 ORDER = (  # each part of tfm_core may import those in the lines above its own, and itself
-    ("sentences", "machine", "disk", "byte_cache"),
+    ("korean", "sentences", "machine", "disk", "byte_cache"),
+    ("spoken",),
     ("reading", "made_with"),
     ("stored",),
     ("variants",),
@@ -26,7 +27,7 @@ ORDER = (  # each part of tfm_core may import those in the lines above its own, 
     ("links",),
     ("data",),
     ("models",),
-    ("facts", "decoding"),
+    ("facts", "decoding", "pretrained"),
     ("training",),
     ("probe",),
     ("runs",),

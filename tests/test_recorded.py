@@ -16,6 +16,7 @@ from tfm_core.inspect.attention.head_statistics import describe, of_snapshot
 from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import MEASURED, recorded
 from tfm_core.inspect.speed.step_times import LENGTHS, recorded_times
+from tfm_core.recorded import NAMES
 from tfm_core.recorded.build import RECORDINGS, place_of
 from tfm_core.runs.store import RECORDED, RunStore
 from tfm_core.training import checkpoints
@@ -40,6 +41,10 @@ def test_what_is_there_is_what_the_command_makes():
     assert {path.name for path in RECORDED.glob("*.jsonl")} == {
         f"speed-{name}.jsonl" for name in MEASURED
     }
+
+
+def test_the_names_of_all_recorded_runs_can_be_translated(store):
+    assert {store.get(run_id).meta.name for run_id in RECORDINGS} == set(NAMES)
 
 
 @pytest.mark.parametrize("name", MEASURED)

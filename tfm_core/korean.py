@@ -11,13 +11,21 @@ _PAIRS = (
     ("과", "와"),
     ("으로", "로"),
     ("이에요", "예요"),
+    ("이나", "나"),
+    ("이라고", "라고"),
+    ("이라는", "라는"),
+    ("이며", "며"),
+    ("이면", "면"),
 )
 PARTICLES = {particle: pair for pair in _PAIRS for particle in pair}
 """Either form of a particle, and both: after a consonant, after a vowel."""
 
 _DIGITS = dict(zip("0123456789", "영일이삼사오육칠팔구", strict=True))
 _LETTERS = {"L": "엘", "M": "엠", "N": "엔", "R": "알"}
-_ENDINGS = (("ng", "응"), ("n", "은"), ("m", "음"), ("l", "을"), ("ck", "윽"))
+_ENDINGS = (
+    *(("ng", "응"), ("n", "은"), ("m", "음"), ("l", "을"), ("ck", "윽"), ("ook", "욱")),
+    *(("put", "풋"), ("out", "웃"), ("set", "셋"), ("dot", "닷"), ("logit", "짓")),
+)
 """English endings that Korean writes with a final consonant; ``step`` and ``map`` have one too."""
 
 

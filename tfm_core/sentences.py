@@ -9,7 +9,7 @@ fills it again. A text longer than a line is a ``Paragraph`` from a content file
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
@@ -105,6 +105,24 @@ def paragraphs(path: Path) -> dict[str, str]:
     """Return the paragraphs of a file by name."""
     parts = re.split(r"^## (.+)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
     return {name: text.strip() for name, text in zip(parts[::2], parts[1::2], strict=True)}
+
+
+Say = Callable[[str], str]
+"""Translates a sentence where the core itself writes markup, which has to be text at once."""
+
+
+def translated(part: Any, say: Say) -> Any:
+    """Return a part of a figure with its sentences translated.
+
+    Only what is marked as a ``Sentence`` is translated: a token may be a word of the app too.
+    """
+    if isinstance(part, Sentence):
+        return say(part)
+    if isinstance(part, dict):
+        return {name: translated(value, say) for name, value in part.items()}
+    if isinstance(part, list | tuple):
+        return [translated(value, say) for value in part]
+    return part
 
 
 def joined(*sentences: str) -> Sentence:

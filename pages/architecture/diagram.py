@@ -86,6 +86,7 @@ def _view(chosen: Chosen, opened: range, scheme: Scheme) -> None:
         src_len=architecture.src_len,
         tgt_len=architecture.tgt_len,
         opened=opened,
+        say=_,
     )
     nodes = diagram.nodes
     left, right = st.columns([5, 4], gap="medium")
@@ -148,8 +149,8 @@ def _close_up(chosen: Chosen, node: DiagramNode, scheme: Scheme) -> None:
     by_module = equations(chosen.model, chosen.shape)
     for name in node.equations:
         equation = by_module[name]
-        st.markdown(f"**{_(equation.title)}** · {equation.source}")
-        st.latex(equation.latex)
+        st.markdown(f"**{_(equation.title)}** · {_(equation.source)}")
+        st.latex(_(equation.latex))
     _parameters(chosen, node, scheme)
     _steps(chosen, node)
     st.header(_("Its code"), anchor=False)

@@ -14,7 +14,7 @@ from pages.attention.selection_link import Offer, Selection, nearest_step
 from pages.i18n import _, paragraph
 from pages.ui import show, state
 from pages.ui.accounts import visitors
-from pages.ui.runs import runs_access
+from pages.ui.runs import run_words, runs_access
 from pages.ui.typed import escape
 from tfm_core.data.own.sets import set_of
 from tfm_core.inspect.attention.comparison import check_same_tokens, compare, same_example
@@ -142,7 +142,7 @@ def _runs(run: Run, chosen: Run) -> dict[str, str]:
             continue
         task, own = other.experiment.task, run.experiment.task
         if (task.kind, task.name, set_of(task)) == (own.kind, own.name, set_of(own)):
-            names[other.id] = other.meta.name
+            names[other.id] = run_words.name(other)
     return names
 
 

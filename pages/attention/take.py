@@ -22,8 +22,9 @@ from pages.components.heads import (
     single_frame,
     standalone,
 )
-from pages.i18n import _
+from pages.i18n import _, language, speaking
 from pages.ui import state
+from pages.ui.runs import run_words
 from tfm_core.inspect.attention import head_statistics
 from tfm_core.inspect.attention.example import Example
 from tfm_core.plots import export
@@ -108,9 +109,15 @@ def take_away(
 def _download(
     label: str, make: Callable[[], bytes], name: str, mime: str, help_text: str = ""
 ) -> None:
+    spoken = language()
+
+    def made() -> bytes:
+        with speaking(spoken):  # it is made when it is asked for, outside of the session
+            return make()
+
     st.download_button(
         label,
-        make,
+        made,
         file_name=name,
         mime=mime,
         help=help_text or None,
@@ -144,7 +151,7 @@ def _page(
     return standalone(
         pack_grid(view, style),
         pack_lines(head, ink=COLOURS["cross"], pin=selection.pin),
-        title=f"{_(kind.label)}: {run.meta.name}",
+        title=f"{_(kind.label)}: {run_words.name(run)}",
         words=f"{_(kind.help)} {_(kind.look_for)}",
         which=_("Layer {layer}, head {head}", layer=selection.layer + 1, head=selection.head + 1),
         theme="light",
@@ -152,15 +159,15 @@ def _page(
 
 
 def _map(run: Run, example: Example, selection: Selection, top: float | None) -> bytes:
-    return map_svg(
-        one_head(run, example, selection), title=_title(run, example, selection), top=top
-    )
+    title = _title(run, example, selection)
+    return map_svg(one_head(run, example, selection), title=title, top=top, say=_)
 
 
 def _map_page(run: Run, example: Example, selection: Selection, top: float | None) -> bytes:
     figure = head_map(one_head(run, example, selection), top=top)
     words = _(kinds_of(run.experiment)[selection.kind].look_for)
-    return export.page(figure, title=_title(run, example, selection), words=words)
+    title = _title(run, example, selection)
+    return export.page(figure, title=title, words=words, language=language(), say=_)
 
 
 def _one_numbers(run: Run, example: Example, selection: Selection) -> bytes:
@@ -191,7 +198,11 @@ def _figures(run: Run, step: int) -> bytes:
 
 def _title(run: Run, example: Example, selection: Selection) -> str:
     label = _(kinds_of(run.experiment)[selection.kind].label)
-    return (
-        f"{run.meta.name}: {label}, layer {selection.layer + 1}, "
-        f"head {selection.head + 1}, step {example.step:,}"
+    return _(
+        "{run}: {kind}, layer {layer}, head {head}, step {step:,}",
+        run=run.meta.name,
+        kind=label,
+        layer=selection.layer + 1,
+        head=selection.head + 1,
+        step=example.step,
     )

@@ -8,7 +8,7 @@ from pages.i18n import _
 from pages.ui.accounts import visitors
 from pages.ui.fact_line import fact_line
 from pages.ui.navigation import page_table
-from pages.ui.runs import run_actions, shown_run
+from pages.ui.runs import run_actions, run_words, shown_run
 from pages.ui.typed import escape
 from tfm_core.config import CaptionTaskConfig
 from tfm_core.runs.run import Run
@@ -28,7 +28,7 @@ def pick() -> Run | None:
             _("Model"),
             runs,
             key="captions-run",
-            describe=lambda run: f"{run.meta.name} · {_learned(run)}",
+            describe=lambda run: f"{run_words.name(run)} · {_learned(run)}",
             about=_("Runs with saved weights."),
         )
         _other_language(runs)

@@ -12,7 +12,7 @@ from pages.compare.link import MAX_RUNS, RUNS
 from pages.i18n import _, ngettext
 from pages.ui.accounts import visitors
 from pages.ui.address import view_link
-from pages.ui.runs import runs_access
+from pages.ui.runs import run_words, runs_access
 from pages.ui.typed import escape
 from tfm_core.inspect.compare.names import change, names
 from tfm_core.plots.training.comparison import slots
@@ -105,7 +105,7 @@ def _unique_names(runs: Sequence[Run]) -> dict[str, str]:
     names: dict[str, str] = {}
     oldest: dict[str, Run] = {}
     for run in sorted(runs, key=lambda run: run.meta.created):
-        name = run.meta.name
+        name = run_words.name(run)
         if not run.meta.recorded and run.problem is None:
             first = oldest.setdefault(name, run).experiment
             what = change(first, run.experiment.replace(seed=first.seed))
@@ -155,7 +155,7 @@ def _help(runs: Sequence[Run], there: Sequence[Run]) -> None:
         ids = {run.id for run in runs}
         alike = [run for run in there if run.problem is None and run.id not in ids]
         alike = [run for run in alike if run.experiment.task.name == runs[0].experiment.task.name]
-        offered = {run.meta.name: [runs[0].id, run.id] for run in alike[:_OFFERED]}
+        offered = {run_words.name(run): [runs[0].id, run.id] for run in alike[:_OFFERED]}
     else:
         words = _("Choose runs, or open two recorded ones.")
         there_ids = {run.id for run in there}

@@ -40,6 +40,9 @@ export function fill(root) {
   requestAnimationFrame(() => requestAnimationFrame(() => { place.dataset.filled = ""; }));
 }
 
+// What a head is called; layer and head from 0.
+export const headName = (words, layer, head) => words.named.replace("{layer}", layer + 1).replace("{head}", head + 1);
+
 function download(name, url) {
   const link = element("a");
   link.href = url;

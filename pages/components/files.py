@@ -15,6 +15,7 @@ _IMPORT = re.compile(
     re.M | re.X,
 )
 _EXPORT = re.compile(r"^export (?P<kind>(?:async )?function|const|class) (?P<name>\w+)", re.M)
+_REBUILT = "rebuilt.js"
 _DEFAULT = re.compile(r"^export default function ?\(", re.M)
 
 
@@ -25,14 +26,18 @@ def joined(*names: str) -> str:
 def bundled(entry: str, folder: Path = FOLDER) -> str:
     """Return a module with all its imports as one script.
 
-    The entry keeps its default export. Raises ValueError for an import that is not understood, for
-    a name that the other module does not export, and for modules that import each other in a
-    circle.
+    The entry keeps its default export, which begins anew in another language. Raises ValueError for
+    an import that is not understood, for a name that the other module does not export, and for
+    modules that import each other in a circle.
     """
     order: list[str] = []
     _visit(entry, folder, order, ())
     parts = [_scope(name, folder) for name in order[:-1]]
     code = _EXPORT.sub(r"\g<kind> \g<name>", _imported(entry, folder))
+    if _DEFAULT.search(code):
+        parts.append(_scope(_REBUILT, FOLDER))
+        code = _DEFAULT.sub("function entry_(", code)
+        code += f"export default (given) => {_variable(_REBUILT)}.rebuilt(entry_, given);\n"
     return "".join([*parts, code])
 
 

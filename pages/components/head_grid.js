@@ -1,7 +1,8 @@
 // All heads as small maps on canvases; the animation moves them.
 
 import { colours, rgb } from "./colours.js";
-import { drawn, element, paper, placeTip, presentedHeight, saveButtons, fill } from "./dom.js";
+import { openTables } from "./data_table.js";
+import { drawn, element, headName, paper, placeTip, presentedHeight, saveButtons, fill } from "./dom.js";
 import { showAnimation, startAt, stopAnimation, tellDrawn } from "./animation.js";
 import { forgetFrame } from "./events.js";
 import { unpack } from "./packed.js";
@@ -106,7 +107,7 @@ export function describeOver(view, layer, head, row, column) {
   const { words, over } = view;
   const first = (layer * heads + head) * rows * columns;
   const patches = received(view.shown.subarray(first, first + rows * columns), rows, columns, over);
-  return `${words.layer} ${layer + 1}, ${words.head.toLowerCase()} ${head + 1}\n${over.who}\n`
+  return `${headName(words, layer, head)}\n${over.who}\n`
     + `${words.patch} ${row + 1},${column + 1}: ${words.weight} ${patches[row * over.side + column].toFixed(4)}`;
 }
 
@@ -116,7 +117,7 @@ export function describe(view, layer, head, row, column) {
   const { words } = view;
   const name = view.block > 1 ? words.largest : words.weight;
   const value = Number.isNaN(weight) ? `0 (${words.masked})` : weight.toFixed(4);
-  return `${words.layer} ${layer + 1}, ${words.head.toLowerCase()} ${head + 1}\n`
+  return `${headName(words, layer, head)}\n`
     + `${queryOf(view, row)}\n`
     + `${words.key} ${token(view.key, column, view)}\n${name} ${value}`;
 }
@@ -160,8 +161,27 @@ function build(root, view) {
   const animation = element("div", "animation");
   const title = element("h2", "title", view.title);
   if (view.title) root.append(title);
-  root.append(animation, grid, tip, saveButtons(view.words, () => picture(root)));
+  const bar = saveButtons(view.words, () => picture(root));
+  const numbers = element("button", "small", view.words.table);
+  numbers.type = "button";
+  numbers.addEventListener("click", () => openTables(root, view.words.grid, [table(root.headGrid)], view.words));
+  bar.prepend(numbers);
+  root.append(animation, grid, tip, bar);
   return { grid, buttons, tip, animation, title };
+}
+
+// A row a head: what it does, and its strongest cell.
+function table({ view, at, spots }) {
+  const { words } = view;
+  const heads = view.shape[1];
+  return {
+    caption: `${words.step} ${view.frames[at].step.toLocaleString("en")}`,
+    head: [words.head, words.does, words.largest, words.query, words.key],
+    rows: spots.map(({ largest, row, column }, i) => [
+      headName(words, Math.floor(i / heads), i % heads),
+      view.frames[at].labels[i] ?? "", largest, queryOf(view, row), token(view.key, column, view),
+    ]),
+  };
 }
 
 // How many lines of so many letters a label takes, cut between words.
@@ -259,7 +279,7 @@ function picture(root) {
   const style = getComputedStyle(root);
   const ink = style.getPropertyValue("--st-text-color").trim() || "#222";
   const side = 120;
-  const svg = drawn("svg", { width: 70 + heads * (side + 8), height: 30 + layers * (side + 26) + 8, "font-family": "sans-serif", "font-size": 12 });
+  const svg = drawn("svg", { width: 70 + heads * (side + 8), height: 30 + layers * (side + 26) + 8, "font-family": style.fontFamily || "sans-serif", "font-size": 12 });
   svg.append(drawn("rect", { width: "100%", height: "100%", fill: paper(root) }));
   const say = (x, y, text) => svg.append(drawn("text", { x, y, fill: ink, "text-anchor": "middle" }, text));
   for (let head = 0; head < heads; head += 1) say(70 + head * (side + 8) + side / 2, 20, `${view.words.head} ${head + 1}`);
@@ -278,14 +298,15 @@ function picture(root) {
 function show(state) {
   const { view, parts } = state;
   const { words } = view;
+  state.spots = parts.buttons.map((button, i) => paint(button.firstChild, view, i));
   parts.buttons.forEach((button, i) => {
-    const { largest, row, column } = paint(button.firstChild, view, i);
+    const { largest, row, column } = state.spots[i];
     const label = view.frames[state.at].labels[i] ?? "";
     button.lastChild.textContent = whole(label);
     button.title = label;
     button.classList.toggle("dim", Boolean(view.dim[i]));
-    button.setAttribute("aria-label", `${words.layer} ${Number(button.dataset.layer) + 1}, `
-      + `${words.head} ${Number(button.dataset.head) + 1}: ${label ? `${label}, ` : ""}${words.largest} ${largest.toFixed(2)}, `
+    button.setAttribute("aria-label", `${headName(words, Number(button.dataset.layer), Number(button.dataset.head))}: `
+      + `${label ? `${label}, ` : ""}${words.largest} ${largest.toFixed(2)}, `
       + `${queryOf(view, row)}, ${words.key} ${token(view.key, column, view)}`);
   });
 }

@@ -18,20 +18,34 @@ import plotly.graph_objects as go
 import plotly.io as pio
 
 from pages.components import addresses
-from pages.components.component import component, is_index
-from pages.i18n import _
+from pages.components.component import component, is_index, table_words
+from pages.i18n import N_, _, language
+from tfm_core.plots.described import described
 from tfm_core.plots.kinds import template
-from tfm_core.sentences import Sentence
+from tfm_core.sentences import translated
 
 CONFIG: dict[str, Any] = {
     "displaylogo": False,
     "responsive": False,  # the component resizes it; plotly only follows the window
     "modeBarButtons": [["toImage"], ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
 }
+_BAR = {
+    "Download plot as a PNG": N_("Download plot as a PNG"),
+    "Download plot": N_("Download plot"),
+    "Zoom": N_("Zoom"),
+    "Pan": N_("Pan"),
+    "Zoom in": N_("Zoom in"),
+    "Zoom out": N_("Zoom out"),
+    "Reset axes": N_("Reset axes"),
+    "Double-click to zoom back out": N_("Double-click to zoom back out"),
+}
+"""What plotly itself writes, and what stands there."""
 pio.templates.default = None  # it would be copied into each figure, and taken out again
 _mount = component(
     "live_figure",
-    css=["live_figure.css", "vendor/uplot/uplot.css", "many_lines.css"],
+    css=["live_figure.css", "data_table.css", "vendor/uplot/uplot.css", "many_lines.css"],
+    html='<div class="figure-box"><div class="live-figure"></div>'
+    '<button type="button" class="figure-data"></button></div>\n',
     isolate_styles=False,
 )
 
@@ -46,7 +60,8 @@ def live_figure(
 ) -> None:
     """Draw a figure under a stable key.
 
-    name: what a screen reader says of it, without the marks of Markdown; else its axes' titles.
+    name: what a screen reader says behind the sentences computed from it, without the marks of
+    Markdown.
     on_pick: hears row and column, from 0, of a cell of the figure's heatmap that is clicked,
     or reached by the arrow keys and chosen with Enter.
     follows: the heatmap takes the weights of the head grid's animation while that plays.
@@ -63,14 +78,18 @@ def live_figure(
 
     _mount(
         {
-            "figure": pio.json.to_json_plotly(_spoken(_untinted(fig))),
+            "figure": pio.json.to_json_plotly(translated(_untinted(fig), _)),
             "templates": _templates(),
             "config": CONFIG,
+            "language": language(),
+            "bar": {name: _(text) for name, text in _BAR.items()},
             "picks": on_pick is not None,
             "follows": follows,
             "name": re.sub(r"[*`]", "", name),
+            "described": _(described(fig)),
             "save": _("Save as SVG"),
             "words": {
+                **table_words(),
                 "savePng": _("Save as PNG"),
                 "saveSvg": _("Save as SVG"),
                 "whole": _("Reset view"),
@@ -90,20 +109,6 @@ def _untinted(fig: go.Figure) -> dict[str, Any]:
     figure: dict[str, Any] = fig.to_dict()
     figure["layout"].pop("template", None)
     return figure
-
-
-def _spoken(part: Any) -> Any:
-    """Return a part of a figure with its sentences translated.
-
-    Only what is marked as a ``Sentence`` is translated: a token may be a word of the app too.
-    """
-    if isinstance(part, Sentence):
-        return _(part)
-    if isinstance(part, dict):
-        return {name: _spoken(value) for name, value in part.items()}
-    if isinstance(part, list | tuple):
-        return [_spoken(value) for value in part]
-    return part
 
 
 @cache

@@ -14,6 +14,7 @@ from pages.i18n import _
 from tfm_core.plots.examples.pictures import picture_url
 from tfm_core.plots.palette import COLOURS
 from tfm_core.plots.sheet import SheetLine, described
+from tfm_core.sentences import translated
 
 _chips = component("word_chips", css=["word_chips.css"], html='<div class="chips"></div>\n')
 
@@ -109,7 +110,7 @@ def number_sheet(
         if pick is not None and on_pick is not None:
             on_pick(*pick)
 
-    _sheet({"lines": described(lines, COLOURS)}, on={"pick": picked}, key=key)
+    _sheet({"lines": translated(described(lines, COLOURS), _)}, on={"pick": picked}, key=key)
 
 
 def valid_pick(value: object, sizes: Mapping[str, tuple[int, int]]) -> tuple[str, int, int] | None:

@@ -1,11 +1,12 @@
 // All heads of one attention: as maps, or drawn over the picture; a click shows one of them large.
 
 import { rgb } from "./colours.js";
-import { element, pixelRatio, placeTip, zoomOf } from "./dom.js";
+import { openTables } from "./data_table.js";
+import { element, headName, pixelRatio, placeTip, zoomOf } from "./dom.js";
 
 const GAP = 6;
 const LINE = 16; // pixels of a line of words below a map
-const NAME = 92; // pixels that a head's name takes in one line
+const NAME = 92; // pixels that a head's name takes in one line, in English
 const NAMES = [ // what stands below a map, and from which width on: lines of the name, then of the role
   { title: 1, role: 1, least: NAME },
   { title: 2, role: 1, least: 74 },
@@ -25,7 +26,8 @@ const VEIL = [230, 159, 0]; // over pictures, as on every page
 
 // So many maps a row that they become largest, those with words below preferred: a layer takes whole rows,
 // or a row takes whole layers. margin: pixels left of each row of maps, and above it.
-export function arranged(layers, heads, width, height, ratio, [left, top] = [0, 0]) {
+// named: pixels that a head's name takes.
+export function arranged(layers, heads, width, height, ratio, [left, top] = [0, 0], named = NAME) {
   let best = { cell: 0, worth: 0 };
   const inner = width - left;
   for (let columns = 1; columns <= heads * layers; columns += columns < heads ? 1 : heads) {
@@ -35,14 +37,14 @@ export function arranged(layers, heads, width, height, ratio, [left, top] = [0, 
       const high = (height - GAP * (rows - 1)) / rows - top - LINE * (title + role);
       const cell = Math.floor(Math.min(wide, high / ratio, LARGEST));
       const worth = cell * (role ? NAMED : 1);
-      if (wide >= least && worth > best.worth) best = { columns, cell, title, role, wide, high, worth };
+      if (wide >= (least * named) / NAME && worth > best.worth) best = { columns, cell, title, role, wide, high, worth };
     }
   }
   if (best.cell < SMALLEST) {
-    const columns = Math.max(1, Math.min(heads, Math.floor((inner + GAP) / (NAME + GAP))));
-    best = { columns, cell: Math.floor(Math.min(NAME, inner)), title: 1, role: 1, wide: (inner - GAP * (columns - 1)) / columns };
+    const columns = Math.max(1, Math.min(heads, Math.floor((inner + GAP) / (named + GAP))));
+    best = { columns, cell: Math.floor(Math.min(named, inner)), title: 1, role: 1, wide: (inner - GAP * (columns - 1)) / columns };
   }
-  return { ...best, slot: Math.floor(Math.min(best.wide, Math.max(best.cell, NAME + 22))) };
+  return { ...best, slot: Math.floor(Math.min(best.wide, Math.max(best.cell, named + 22))) };
 }
 
 export function buildHeads(state) {
@@ -138,10 +140,13 @@ function buildLarge(state) {
   const title = element("h3");
   const close = element("button", "small", "✕");
   close.type = "button";
-  close.setAttribute("aria-label", words.close);
-  close.title = words.close;
+  close.setAttribute("aria-label", words.back_to_heads);
+  close.title = words.back_to_heads;
   close.addEventListener("click", () => enlarge(state, null));
-  bar.append(title, close);
+  const numbers = element("button", "small", words.table);
+  numbers.type = "button";
+  numbers.addEventListener("click", () => openTables(heads.large, title.textContent, [largeTable(state)], words));
+  bar.append(title, numbers, close);
   const canvas = element("canvas");
   canvas.setAttribute("role", "img");
   heads.large.append(bar, canvas);
@@ -152,7 +157,7 @@ function buildLarge(state) {
 const nameOf = (state, number) => {
   const { view, data: { words } } = state;
   const [, heads] = view.shape;
-  return `${words.layer} ${Math.floor(number / heads) + 1}, ${words.head.toLowerCase()} ${(number % heads) + 1}`;
+  return headName(words, Math.floor(number / heads), number % heads);
 };
 
 // The heads that are shown, as numbers: on a small stage those that show most.
@@ -254,14 +259,15 @@ export function fitHeads(state) {
   const isNarrow = heads.room.clientWidth < NARROW;
   const [width, height] = [heads.room.clientWidth, isNarrow && !bare ? TALL : heads.room.clientHeight];
   const margin = isMap && !bare ? axisRoom(state) : [0, 0];
-  let place = arranged(layers, across, width, height, ratio, margin);
+  const named = nameRoom(state);
+  let place = arranged(layers, across, width, height, ratio, margin, named);
   const isReadable = Math.min(place.cell / columns, (place.cell * ratio) / rows) >= ROW;
   heads.lead.hidden = !isMap || isReadable || bare;
   heads.margin = isReadable ? margin : [0, 0];
   if (!heads.lead.hidden) {
     const cell = Math.min(LEAD_CELL, ((isNarrow ? width : width / 2) - margin[0]) / columns, isNarrow ? LEAD_CELL : (height - margin[1] - LINE - 6) / rows);
     heads.leadSize = [Math.ceil(margin[0] + cell * columns) + 4, Math.ceil(margin[1] + cell * rows) + 4];
-    place = arranged(layers, across, width - (isNarrow ? 0 : heads.leadSize[0] + 14), height, ratio);
+    place = arranged(layers, across, width - (isNarrow ? 0 : heads.leadSize[0] + 14), height, ratio, [0, 0], named);
   }
   heads.drawn = null;
   const stretched = heads.margin[0] ? Math.min(place.wide, STRETCH * place.cell) : place.cell; // for the words above it
@@ -282,6 +288,14 @@ export function fitHeads(state) {
     canvas.style.height = `${heads.size[1]}px`;
   });
   putFirst(state, heads.first);
+}
+
+// Pixels that the name of a head takes in one line.
+function nameRoom(state) {
+  const pen = state.heads.axes.getContext("2d");
+  pen.font = `600 ${FONT}px ${state.font}`;
+  const wide = Math.ceil(pen.measureText(headName(state.data.words, 8, 8)).width);
+  return wide > NAME + 4 ? wide + 2 : NAME;
 }
 
 // Pixels that the words beside and above a map need.
@@ -481,6 +495,47 @@ function paintWords(state, canvas, own, [w, h]) {
   return area;
 }
 
+// The weights of the head that is shown large: of tokens, or of the patches of a picture.
+function largeTable(state) {
+  const { heads, view, data: { words } } = state;
+  const isMap = view.surface === "map";
+  const [rows, columns] = isMap ? view.shape.slice(2) : [view.side, view.side];
+  const cells = view.shape[2] * view.shape[3];
+  const own = state.weights.subarray(heads.chosen * cells, (heads.chosen + 1) * cells);
+  const shown = isMap ? own : rowOf(own, state);
+  const names = (tokens, n) => Array.from({ length: n }, (_none, i) => (isMap ? tokenAt(view, tokens, i) : i + 1));
+  return {
+    caption: `${heads.big.title.textContent}, ${weightName(state)}`,
+    head: ["", ...names(view.key, columns)],
+    rows: names(view.row_words, rows).map((name, row) => [
+      name, ...Array.from(shown.subarray(row * columns, (row + 1) * columns), (weight) => (Number.isNaN(weight) ? words.masked : weight)),
+    ]),
+  };
+}
+
+// Where the head that is shown large looks most.
+function strongestOf(state, own) {
+  const { view, data: { words } } = state;
+  const isMap = view.surface === "map";
+  const shown = isMap ? own : rowOf(own, state);
+  const columns = isMap ? view.shape[3] : view.side;
+  let best = 0;
+  for (let i = 1; i < shown.length; i += 1) if (!(shown[best] >= shown[i]) && !Number.isNaN(shown[i])) best = i;
+  const [row, column] = [Math.floor(best / columns), best % columns];
+  const place = isMap ? `${tokenAt(view, view.row_words, row)}, ${words.key} ${tokenAt(view, view.key, column)}` : `${words.patch} ${row + 1},${column + 1}`;
+  return words.strongest.replace("{place}", place).replace("{weight}", shown[best].toFixed(4));
+}
+
+// Of tokens that were taken together the first and the last.
+function tokenAt(view, tokens, i) {
+  const many = tokens.slice(i * view.block, (i + 1) * view.block);
+  return many.length > 1 ? `${many[0]} … ${many[many.length - 1]}` : many[0] ?? "";
+}
+
+function weightName({ isMixed, view, data: { words } }) {
+  return isMixed ? words.mixed : view.block > 1 ? words.largest : words.weight;
+}
+
 function paintLarge(state, weights, frame) {
   const { heads, view } = state;
   const { title, canvas } = heads.big;
@@ -488,7 +543,12 @@ function paintLarge(state, weights, frame) {
   const cells = view.shape[2] * view.shape[3];
   const own = weights.subarray(number * cells, (number + 1) * cells);
   const named = titleOf(state, number, frame);
-  if (title.textContent !== named) { title.textContent = named; canvas.setAttribute("aria-label", named); }
+  if (title.textContent !== named) title.textContent = named;
+  const told = `${named} ${state.shown} ${state.word} ${view.name}`;
+  if (heads.big.told !== told) {
+    heads.big.told = told;
+    canvas.setAttribute("aria-label", `${named}. ${strongestOf(state, own)}`);
+  }
   const room = [heads.large.clientWidth, heads.large.clientHeight - 34];
   if (view.surface === "map") {
     heads.area = paintWords(state, canvas, own, room.map((size) => Math.max(60, size)));
@@ -519,15 +579,11 @@ function point(state, event) {
   const cells = view.shape[2] * view.shape[3];
   const own = state.weights.subarray(number * cells, (number + 1) * cells);
   const weight = isMap ? own[row * columns + column] : rowOf(own, state)[row * columns + column];
-  const token = (tokens, i) => {
-    const many = tokens.slice(i * view.block, (i + 1) * view.block);
-    return many.length > 1 ? `${many[0]} … ${many[many.length - 1]}` : many[0] ?? "";
-  };
-  const name = state.isMixed ? words.mixed : view.block > 1 ? words.largest : words.weight;
+  const name = weightName(state);
   const value = Number.isNaN(weight) ? `0 (${words.masked})` : weight.toFixed(4);
   const glossed = (at) => { const gloss = glossOf(state, at); return gloss ? [`${at} = ${gloss}`] : []; };
   const place = isMap
-    ? [token(view.row_words, row), ...glossed(view.query[row * view.block]), `${words.key} ${token(view.key, column)}`]
+    ? [tokenAt(view, view.row_words, row), ...glossed(view.query[row * view.block]), `${words.key} ${tokenAt(view, view.key, column)}`]
     : [`${words.patch} ${row + 1},${column + 1}`];
   tip.textContent = [nameOf(state, number), ...place, `${name} ${value}`].join("\n");
   placeTip(tip, event.clientX, event.clientY);

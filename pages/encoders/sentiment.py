@@ -127,7 +127,7 @@ def _pairs(run: Run, sentence: SentenceReading) -> None:
     if not pairs:
         return
     st.header(_("Minimal pairs"), anchor=False)
-    rows = {_("as it is"): sentence.words, **pairs}
+    rows = {_("as it is"): sentence.words, **{_(what): words for what, words in pairs.items()}}
     try:
         table = _asked(run.folder, trained.checkpoint_mark(run), tuple(rows.items()))
     except ValueError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _, paragraph
+from pages.i18n import _, ngettext, paragraph
 from pages.ui import show, state
 from pages.ui.runs import run_actions
 from pages.ui.settings import own_choice
@@ -42,8 +42,10 @@ def part() -> None:
     read = text or read_text()
     tokens = learned_from_text(str(unit), read).cut_text(read)
     st.caption(
-        _(
+        ngettext(
+            "{n} token, {different} distinct.",
             "{n} tokens, {different} distinct.",
+            len(tokens),
             n=f"{len(tokens):,}",
             different=f"{len(set(tokens)):,}",
         )

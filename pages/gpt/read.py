@@ -34,7 +34,7 @@ def part(run: Run) -> None:
     st.session_state.setdefault(key, int(reading.nats.argmax()) + 1)
     picked = st.session_state[key] - 1
     with st.container(border=True):
-        st.html(surprise_text(reading.tokens, reading.nats, picked, UNITS[unit].separator))
+        st.html(surprise_text(reading.tokens, reading.nats, picked, UNITS[unit].separator, say=_))
     if n > 1:
         st.slider(
             _("Token"),

@@ -126,7 +126,7 @@ def _draw(run: Run, areas: list[Any], samples: list[Sample], mark: tuple[Any, ..
         with area.container(border=True):
             if len(samples) > 1:
                 st.caption(_("Seed {seed}", seed=seed))
-            st.html(written_text(tokens, sample.chances, n_prompt, gap))
+            st.html(written_text(tokens, sample.chances, n_prompt, gap, say=_))
 
 
 def _next(run: Run, sample: Sample, sampling: SamplingConfig) -> None:

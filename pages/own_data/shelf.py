@@ -138,7 +138,7 @@ def _facts(own: OwnSet) -> str:
     if own.problem is not None:
         return _("damaged")
     whose = _("built in") if own.is_example else show.ago(own.kept) if own.kept else ""
-    parts = [_("{n} examples", n=f"{n:,}"), show.size(own.n_bytes), whose]
+    parts = [ngettext("{n:,} example", "{n:,} examples", n, n=n), show.size(own.n_bytes), whose]
     return " · ".join(part for part in parts if part)
 
 

@@ -38,6 +38,23 @@ EMBEDDED = """document.documentElement.classList.toggle("embedded",
     /[?&]embed=true(&|$)/i.test(location.search));"""
 """JavaScript: marks a page that another site shows in a frame, by Streamlit's own parameter."""
 
+NAMED = """{
+const push = history.pushState.bind(history);
+const without = (address, names) => {
+    const url = new URL(address, location.href);
+    names.forEach((name) => url.searchParams.delete(name));
+    return url.href;
+};
+history.pushState = (state, title, address) => {
+    const before = new URL(location.href).searchParams;
+    const named = ["lang", ...(before.has("run") ? [] : ["run"])];
+    const isNamed = address && without(address, named) === without(location.href, named);
+    (isNamed ? history.replaceState.bind(history) : push)(state, title, address);
+};
+}"""
+"""JavaScript: the language, and the run that a page adds to its address, make no entry in the
+history: the way back would lead to the same page without them, which would add them again."""
+
 _IMPORTED = re.compile(r'(?:from|import)\s*"\./([^"]+\.js)"')
 _CACHE_HEADERS = {b"accept-encoding", b"if-none-match", b"if-modified-since", b"range"}
 """Request headers that would make Streamlit answer with its own page, a part of it, or 304."""
@@ -103,7 +120,9 @@ def page_html(page: Path, style: str) -> bytes:
     The style is in the body, after Streamlit's own styles, which are added to the head.
     """
     html = page.read_text(encoding="utf-8")
-    html = html.replace("<head>", f"<head>\n<script>{BASE}\n{EMBEDDED}\n{UNTRANSLATED}</script>", 1)
+    html = html.replace(
+        "<head>", f"<head>\n<script>{BASE}\n{EMBEDDED}\n{NAMED}\n{UNTRANSLATED}</script>", 1
+    )
     html = html.replace("</head>", f"{_preloads(page.parent, html)}</head>", 1)
     return html.replace("<body>", f"<body>\n<style>{style}</style>", 1).encode()
 

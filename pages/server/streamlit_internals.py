@@ -16,6 +16,7 @@ from typing import Any
 import streamlit as st
 from streamlit import runtime
 from streamlit.components.v2 import manifest_scanner
+from streamlit.elements.widgets import button_group, multiselect, radio, select_slider
 from streamlit.elements.widgets.selectbox import SelectboxSerde
 from streamlit.net_util import get_internal_ip
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -200,6 +201,31 @@ def _check_option(deserializer: object, text: str) -> None:
     box = getattr(deserializer, "__self__", None)
     if isinstance(box, SelectboxSerde) and text not in {"", *box.formatted_options}:
         raise ValueError("no such option")
+
+
+_CHOICES = (
+    SelectboxSerde,
+    button_group._SingleSelectButtonGroupSerde,
+    button_group._MultiSelectButtonGroupSerde,
+    multiselect.MultiSelectSerde,
+    radio.RadioSerde,
+    select_slider.SelectSliderSerde,
+)
+
+
+def send_choices_anew() -> None:
+    """Send what is chosen in every choice of the page again, from a callback.
+
+    Browsers hold a choice by its label, and would go on to send a label in the language of before.
+    """
+    context = get_script_run_ctx()
+    if context is None:
+        return
+    state = context.session_state._state
+    for key in list(state.filtered_state):
+        metadata = state._new_widget_state.widget_metadata.get(state._get_widget_id(key))
+        if isinstance(getattr(getattr(metadata, "deserializer", None), "__self__", None), _CHOICES):
+            st.session_state[key] = st.session_state[key]
 
 
 # ---- uploaded files

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from pages.i18n import N_, _, paragraph
+from pages.i18n import N_, _, ngettext, paragraph
 from pages.ui import show
 from tfm_core.inspect.speed.paired import TimeRange
 from tfm_core.inspect.speed.registry import COMPARISONS
@@ -25,7 +25,7 @@ TIE = 0.05
 
 def side_label(name: str, side: str) -> str:
     if name == "threads":
-        return _("1 thread") if side == "1" else _("{n} threads", n=side)
+        return ngettext("{n} thread", "{n} threads", int(side), n=side)
     return _(COMPARISONS[name].sides[side])
 
 

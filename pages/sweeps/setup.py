@@ -58,7 +58,11 @@ def new_sweep() -> None:
 
 def _facts(plan: Plan) -> str:
     """Return how a plan searches, how far, and for what."""
-    runs = "" if plan.max_runs is None else _("at most {n} runs", n=plan.max_runs)
+    runs = (
+        ""
+        if plan.max_runs is None
+        else ngettext("at most {n} run", "at most {n} runs", plan.max_runs, n=plan.max_runs)
+    )
     minutes = ""
     if plan.max_minutes is not None:
         minutes = _("at most {minutes:g} min", minutes=plan.max_minutes)
@@ -118,7 +122,7 @@ def _proposed(chosen: str, name: str) -> Plan:
     """Return the default plan for an experiment. Raises ConfigError."""
     kind, _colon, which = chosen.partition(":")
     if which == ready.PRESET:
-        return ready.plan()
+        return dataclasses.replace(ready.plan(), name=_("Rate and warm-up"))
     if kind == "preset":
         base = PRESETS[which].experiment
     elif kind == _DRAFT:

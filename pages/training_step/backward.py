@@ -54,7 +54,7 @@ def _graph(model_at: ModelAtStep) -> None:
         key="training-step-open",
     )
     folded, theme = fold(graph, opened or ""), state.theme()
-    dot = plots.graph(folded, ink=INKS[theme], line=LINES[theme], fills=FILLS[theme])
+    dot = plots.graph(folded, ink=INKS[theme], line=LINES[theme], fills=FILLS[theme], say=_)
     height: int | Literal["content"] = 620 if len(folded.groups) > _TALL else "content"
     with st.container(border=True, height=height, horizontal_alignment="center"):
         st.graphviz_chart(dot, width="content" if len(folded.groups) <= 30 else "stretch")

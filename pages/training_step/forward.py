@@ -42,7 +42,10 @@ def batch(model_at: ModelAtStep) -> None:
 def _names(rows: BatchRows) -> list[str]:
     """Return input and target of each example; a text to continue has only a target."""
     pairs = zip(rows.inputs, rows.targets, strict=True)
-    return [f"{source} → {other}" if source else other for source, other in pairs]
+    return [
+        _("{source} → {target}", source=source, target=other) if source else other
+        for source, other in pairs
+    ]
 
 
 def _table(rows: BatchRows, losses: Floats | None) -> None:

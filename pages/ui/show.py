@@ -15,7 +15,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.components import live_figure as component
-from pages.i18n import _, content
+from pages.i18n import N_, _, content
 from pages.ui import state
 from pages.ui.navigation import page_table, ticks
 from pages.ui.navigation.terms import marked
@@ -174,15 +174,15 @@ def empty(sentence: str, button: str, page: str) -> None:
 def duration(seconds: float) -> str:
     """Return a time as text: ``0.4 s``, ``42 s``, ``3 min 5 s``, ``2 h 10 min``."""
     if seconds < 9.95:
-        return f"{seconds:.1f} s"
+        return _("{n} s", n=f"{seconds:.1f}")
     whole = round(seconds)
     if whole < 60:
-        return f"{whole} s"
+        return _("{n} s", n=whole)
     minutes, rest = divmod(whole, 60)
     if minutes < 60:
-        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+        return _("{min} min {s} s", min=minutes, s=rest) if rest else _("{n} min", n=minutes)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    return _("{h} h {min} min", h=hours, min=minutes) if minutes else _("{n} h", n=hours)
 
 
 def about(seconds: float) -> str:
@@ -194,17 +194,18 @@ def rounded(seconds: float) -> str:
     """Return a time as a round number and its unit; a longer time never reads shorter."""
     limit, unit, unit_seconds, step = next(row for row in _ROUND if seconds <= row[0])
     n = min(step * max(1, round(seconds / unit_seconds / step)), limit / unit_seconds)
-    return f"{n:g} {unit}"
+    return _(unit, n=f"{n:g}")
 
 
+_SECONDS, _MINUTES, _HOURS = N_("{n} s"), N_("{n} min"), N_("{n} h")
 _ROUND = (  # up to so many seconds, in a unit of so many, in steps of so many units
-    (10, "s", 1, 1),
-    (30, "s", 1, 2),
-    (60, "s", 1, 5),
-    (600, "min", 60, 0.5),
-    (3600, "min", 60, 5),
-    (36_000, "h", 3600, 0.5),
-    (math.inf, "h", 3600, 1),
+    (10, _SECONDS, 1, 1),
+    (30, _SECONDS, 1, 2),
+    (60, _SECONDS, 1, 5),
+    (600, _MINUTES, 60, 0.5),
+    (3600, _MINUTES, 60, 5),
+    (36_000, _HOURS, 3600, 0.5),
+    (math.inf, _HOURS, 3600, 1),
 )
 
 

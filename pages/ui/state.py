@@ -8,6 +8,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 
+from pages import i18n
 from pages.components import addresses
 from pages.ui.address import view_link
 from pages.ui.navigation import page_table
@@ -104,11 +105,15 @@ def name_run(run_id: str | None) -> None:
     view_link.put({RUN_QUERY: run_id})
 
 
-def keep_run_in_link() -> None:
-    """Name the current run in the address of pages that show it."""
+def keep_in_link() -> None:
+    """Name the language in the address, and the current run on pages that show it."""
+    changes: dict[str, str | None] = {}
+    if st.query_params.get(i18n.QUERY) not in i18n.languages():
+        changes[i18n.QUERY] = i18n.in_link()
     chosen = current_run_id()
     if chosen is not None and shows_run() and RUN_QUERY not in st.query_params:
-        name_run(chosen)
+        changes[RUN_QUERY] = chosen
+    view_link.put(changes)
 
 
 def draft() -> Values:
@@ -321,7 +326,10 @@ def configuration_query(chosen: Draft) -> dict[str, str]:
 
 
 def address(url_path: str, query: Mapping[str, str]) -> str:
-    """Return the full URL of a page for the browser."""
+    """Return the full URL of a page for the browser, in the session's language."""
+    spoken = i18n.in_link()
+    if spoken is not None:
+        query = {i18n.QUERY: spoken, **query}
     here = urlsplit(st.context.url or "http://localhost:8501/")
     path = f"{addresses.root()}/{url_path}"
     return urlunsplit((here.scheme, here.netloc, path, urlencode(query), ""))

@@ -11,6 +11,7 @@ import streamlit as st
 
 from pages.i18n import _
 from tfm_core.config.corpus_tasks import MAX_CHARACTERS
+from tfm_core.sentences import Sentence
 
 MAX_MEGABYTES = 20
 """Of one uploaded file; equals ``server.maxUploadSize``."""
@@ -31,8 +32,10 @@ def escape(text: str) -> str:
 
     A list, a numbered one or a heading's underline begins at the start of a line only, so ``v1.2``
     and ``well-known`` stay as they are. GitHub's Markdown makes links of bare addresses after it
-    has read the backslashes, so a joiner keeps it from finding them.
+    has read the backslashes, so a joiner keeps it from finding them. A sentence of the app is
+    translated first.
     """
+    text = _(text) if isinstance(text, Sentence) else text
     marked = _INSIDE.sub(r"\\\g<0>", _ADDRESS.sub(_JOINER, _INDENT.sub("", text)))
     return _AT_THE_START.sub(r"\1\\\2", marked)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import _, content
+from pages.i18n import _, content, ngettext
 from pages.ui import show
 from pages.ui.address import view_link
 from pages.ui.fact_line import fact_line, joined
@@ -143,9 +143,13 @@ def _bytes(text: str, source: str) -> None:
 
 
 def _chips(tokens: list[Token], size: int) -> None:
-    st.html(plots.chips(tokens))
+    st.html(plots.chips(tokens, say=_))
     unknown = sum(token.is_unknown for token in tokens)
-    parts = [_("**{n}** tokens", n=f"{len(tokens):,}"), _("vocabulary **{n}**", n=f"{size:,}")]
+    n = len(tokens)
+    parts = [
+        ngettext("**{n:,}** token", "**{n:,}** tokens", n, n=n),
+        _("vocabulary **{n}**", n=f"{size:,}"),
+    ]
     if unknown:
         share = show.percent(tokenise.unknown_share(tokens))
         parts.append(_("**{n}** unknown ({share})", n=unknown, share=share))

@@ -86,13 +86,15 @@ class AppServer:
             self.process.wait()
 
 
-def start(folder: Path, environment: Mapping[str, str], base: str = "") -> AppServer:
+def start(
+    folder: Path, environment: Mapping[str, str], base: str = "", *, root: Path = ROOT
+) -> AppServer:
     """Start the app; its runs, data and log lie in ``folder``. Fails when it does not answer.
 
-    base: the path that ``environment`` tells it to be served below.
+    base: the path that ``environment`` tells it to be served below. root: of a copy of the app.
     """
     for _try in range(PORT_TRIES):
-        server = _start(folder, environment, base)
+        server = _start(folder, environment, base, root)
         try:
             wait_until(lambda: _is_healthy(server), "the server answers")  # noqa: B023
         except PortTaken:
@@ -104,7 +106,7 @@ def start(folder: Path, environment: Mapping[str, str], base: str = "") -> AppSe
     raise RuntimeError(f"Other programs took {PORT_TRIES} ports that had just been free.")
 
 
-def _start(folder: Path, environment: Mapping[str, str], base: str) -> AppServer:
+def _start(folder: Path, environment: Mapping[str, str], base: str, root: Path) -> AppServer:
     port = _free_port()
     store = RunStore(folder / "runs")
     log = folder / "server.log"
@@ -114,7 +116,7 @@ def _start(folder: Path, environment: Mapping[str, str], base: str) -> AppServer
                 *(sys.executable, "-m", "streamlit", "run", "app.py"),
                 *("--server.port", str(port), "--server.headless", "true"),
             ],
-            cwd=ROOT,
+            cwd=root,
             env={
                 **os.environ,
                 **OFFLINE,

@@ -1,71 +1,22 @@
 """A language that nobody speaks: every sentence of the app stands in ⟦brackets⟧.
 
-Its catalogue is extracted from the sources, as a translator's would be: what is marked is in
-brackets on a page, and what is not is not.
+Its catalogue has what a translator would be given: what is marked is in brackets on a page, and
+what is not is not.
 """
 
 from __future__ import annotations
 
-import io
-from functools import cache
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 from babel.messages.catalog import Catalog
-from babel.messages.extract import extract_from_file
-from babel.messages.mofile import write_mo
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests import translation
+from tests.translation import ROOT
+
 LANGUAGE = "xx"
-KEYWORDS: dict[str, tuple[int, ...] | None] = {  # name of a function -> which of its arguments
-    "_": None,
-    "N_": None,
-    "say": None,
-    "ngettext": (1, 2),
-    "counted": (1, 2),
-    "StudentError": None,
-    "LimitReached": None,
-    "DataUnavailable": None,
-    "RunNotFound": None,
-    "RunDamaged": None,
-    "RunHeld": None,
-    "CheckpointDamaged": None,
-    "Busy": None,
-    "WrongValue": None,
-    "NotYours": None,
-    "OnlyWatches": None,
-    "Refused": None,
-    "TooLarge": None,
-    "StoreUnavailable": None,
-    "BadData": None,
-    "SetMissing": None,
-    "SetDamaged": None,
-    "SweepNotFound": None,
-    "SweepDamaged": None,
-    "NotAStudy": None,
-    "_TooMuch": None,
-    "TrainingDiverged": None,
-    "Unreadable": None,
-    "Unavailable": None,
-    "NotItsTurn": None,
-    "JobRefused": None,
-    "CrossError": (2,),
-}
-
-
-def sources() -> list[Path]:
-    """Every file whose sentences a page may draw."""
-    found = [path for folder in ("pages", "tfm_core") for path in (ROOT / folder).rglob("*.py")]
-    return [ROOT / "app.py", *sorted(found)]
-
-
-@cache
-def messages() -> tuple[str | tuple[str, str], ...]:
-    """What a translator would be given; a text with a plural is both of its forms."""
-    found: dict[str | tuple[str, str], None] = {}
-    for path in sources():
-        for _line, text, _comments, _context in extract_from_file("python", path, KEYWORDS):
-            found[text if isinstance(text, str) else (text[0], text[1])] = None
-    return tuple(found)
+Change = Callable[[str], str]
 
 
 def bracketed(text: str) -> str:
@@ -73,40 +24,69 @@ def bracketed(text: str) -> str:
     return f"⟦{text}⟧"
 
 
+def stretched(text: str) -> str:
+    """Return a text in brackets that is three tenths longer."""
+    return bracketed(text + "·" * round(0.3 * len(text)))
+
+
+def catalogue(change: Change = bracketed) -> Catalog:
+    """Return its catalogue."""
+    made = Catalog(locale=None)
+    for text in translation.messages():
+        made.add(text, change(text) if isinstance(text, str) else tuple(map(change, text)))
+    return made
+
+
 def write(locale: Path, content: Path) -> None:
     """Write its catalogue, and its content files beside the English ones."""
-    catalogue = Catalog(locale=None)
-    for text in messages():
-        if isinstance(text, str):
-            catalogue.add(text, bracketed(text))
-        else:
-            catalogue.add(text, (bracketed(text[0]), bracketed(text[1])))
-    folder = locale / LANGUAGE / "LC_MESSAGES"
-    folder.mkdir(parents=True)
-    made = io.BytesIO()
-    write_mo(made, catalogue)
-    (folder / "pages.mo").write_bytes(made.getvalue())
+    _write_catalogue(locale, bracketed)
     for part in ("pages", "tfm_core"):
         english = ROOT / part / "content" / "en"
         for path in english.rglob("*.md"):
             text, name = path.read_text(encoding="utf-8"), path.relative_to(english)
-            for language, written in (("en", text), (LANGUAGE, _markdown(text))):
+            for language, written in (("en", text), (LANGUAGE, _markdown(text, bracketed))):
                 (content / part / language / name).parent.mkdir(parents=True, exist_ok=True)
                 (content / part / language / name).write_text(written, encoding="utf-8")
 
 
-def _markdown(text: str) -> str:
-    """Bracket titles and paragraphs; the heads of topics are names that the pages look up."""
+def add_to(root: Path, change: Change = stretched) -> None:
+    """Add the language to a copy of the app, as a translator does: files, and no line of code."""
+    _write_catalogue(root / "pages" / "locale", change)
+    for part in translation.CONTENT:
+        english = root / part / "en"
+        for path in english.rglob("*.md"):
+            written = root / part / LANGUAGE / path.relative_to(english)
+            written.parent.mkdir(parents=True, exist_ok=True)
+            of_kind = _lesson if "lessons" in part else _markdown
+            written.write_text(of_kind(path.read_text(encoding="utf-8"), change), encoding="utf-8")
+
+
+def _write_catalogue(locale: Path, change: Change) -> None:
+    folder = locale / LANGUAGE / "LC_MESSAGES"
+    folder.mkdir(parents=True)
+    (folder / "pages.mo").write_bytes(translation.compiled(catalogue(change)))
+
+
+def _markdown(text: str, change: Change) -> str:
+    """Change titles and paragraphs; the heads of topics are names that the pages look up."""
     parts = text.split("\n\n")
-    return "\n\n".join(_paragraph(part) for part in parts)
+    return "\n\n".join(_paragraph(part, change) for part in parts)
 
 
-def _paragraph(part: str) -> str:
+def _lesson(text: str, change: Change) -> str:
+    """Change the words of a lesson line by line; its marks and the names of its tasks stay."""
+    marks = re.compile(r"(## [\w-]+: |# |- \[[ x]\] |> |\s*)(.*)")
+    lines = [marks.fullmatch(line) for line in text.splitlines()]
+    return "\n".join(line[1] + (change(line[2]) if line[2] else "") for line in lines if line)
+
+
+def _paragraph(part: str, change: Change) -> str:
     head, newline, rest = part.partition("\n")
     if head.startswith("# "):
-        return f"# {bracketed(head[2:])}{newline}{_paragraph(rest) if rest.strip() else rest}"
+        tail = _paragraph(rest, change) if rest.strip() else rest
+        return f"# {change(head[2:])}{newline}{tail}"
     if head.startswith("## "):
-        return f"{head}{newline}{_paragraph(rest) if rest.strip() else rest}"
+        return f"{head}{newline}{_paragraph(rest, change) if rest.strip() else rest}"
     if not part.strip() or part.startswith(("```", "|", "    ", "$$")):
         return part
-    return bracketed(part.strip("\n"))
+    return change(part.strip("\n"))

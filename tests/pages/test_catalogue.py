@@ -9,15 +9,13 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import pkgutil
-import re
 from collections.abc import Iterator, Mapping
 
 import tfm_core
-from pages import i18n
 from pages.ui.settings.fields import settings_of
-from tests.pages import pseudo
+from tests import translation
 from tfm_core.config import FAMILIES, tasks_for
-from tfm_core.sentences import Paragraph, StudentError
+from tfm_core.sentences import Paragraph
 
 WORDS = {  # the fields of records that pages draw
     "label", "help", "title", "learns", "reaches", "look_for", "cross", "patch", "where",
@@ -38,7 +36,7 @@ NAMES = {
 def known() -> set[str]:
     return {
         text
-        for message in pseudo.messages()
+        for message in translation.messages()
         for text in ((message,) if isinstance(message, str) else message)
     }
 
@@ -89,20 +87,3 @@ def test_every_label_and_help_of_a_setting_is_in_the_catalogue() -> None:
             for setting in settings_of(family, task):
                 words = {w for w in (setting.label, setting.help) if not isinstance(w, Paragraph)}
                 assert words <= catalogue | NAMES, setting.path
-
-
-def test_the_command_that_extracts_knows_every_function_that_marks() -> None:
-    given = set(re.findall(r"-k (\w+)", i18n.__doc__ or ""))
-    errors = {error.__name__ for error in _below(StudentError)} - {"ConfigError"}
-    assert set(pseudo.KEYWORDS) - {"_", "ngettext"} == given
-    assert errors <= given
-
-
-def _below(error: type[StudentError]) -> Iterator[type[StudentError]]:
-    for module in pkgutil.walk_packages(tfm_core.__path__, "tfm_core."):
-        if not module.name.endswith(("__main__", "build")) and "recorded" not in module.name:
-            importlib.import_module(module.name)
-    yield error
-    for child in error.__subclasses__():
-        yield child
-        yield from _below(child)

@@ -7,7 +7,7 @@ import copy
 import errno
 import gettext
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -145,3 +145,97 @@ def test_language_outside_of_a_session_is_the_servers(monkeypatch: pytest.Monkey
     monkeypatch.setattr(i18n, "DEFAULT", "ko")
     assert i18n.language() == "ko"
     assert isinstance(N_("x"), Sentence)
+
+
+class Browser:
+    """What Streamlit says of a browser, and what its session keeps."""
+
+    def __init__(self, locale: str | None, cookie: str = "", link: str | None = None) -> None:
+        self.context = self
+        self.locale, self.cookies = locale, {i18n.COOKIE: cookie} if cookie else {}
+        self.query_params = {} if link is None else {i18n.QUERY: link}
+        self.session_state: dict[str, object] = {}
+
+    @property
+    def spoken(self) -> object:
+        i18n.follow_link()
+        return self.session_state["language"]
+
+
+@pytest.fixture
+def visit(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Browser]:
+    """Open a session of an app that speaks English, Korean and Swiss German."""
+    monkeypatch.setattr(i18n, "languages", lambda: ["en", "de-CH", "ko"])
+    monkeypatch.setattr(i18n, "DEFAULT", "en")
+    monkeypatch.delenv("TFM_LANGUAGE", raising=False)
+
+    def visit(*facts: str | None, **more: str) -> Browser:
+        browser = Browser(*facts, **more)
+        monkeypatch.setattr(i18n, "st", browser)
+        return browser
+
+    return visit
+
+
+@pytest.mark.parametrize(
+    ("locale", "expected"),
+    [
+        ("ko", "ko"),
+        ("ko-KR", "ko"),
+        ("KO_kr", "ko"),
+        ("de-CH", "de-CH"),
+        ("de", "en"),
+        ("en-GB", "en"),
+        ("kok", "en"),
+        ("", "en"),
+        (None, "en"),
+    ],
+)
+def test_first_visit_takes_the_language_of_the_browser(
+    visit: Callable[..., Browser], locale: str | None, expected: str
+) -> None:
+    assert visit(locale).spoken == expected
+
+
+def test_link_goes_before_cookie_and_cookie_before_browser(visit: Callable[..., Browser]) -> None:
+    assert visit("en-GB", cookie="ko").spoken == "ko"
+    assert visit("ko", cookie="en").spoken == "en"
+    assert visit("ko", cookie="../../etc").spoken == "ko"
+    assert visit("en", cookie="en", link="ko").spoken == "ko"
+
+
+def test_unknown_language_of_a_link_is_named_and_changes_nothing(
+    visit: Callable[..., Browser],
+) -> None:
+    browser = visit("ko", link="../etc")
+    assert browser.spoken == "ko"
+    assert i18n.unknown_in_link() == "../etc"
+    browser.query_params = {}
+    assert browser.spoken == "ko"
+    assert i18n.unknown_in_link() is None
+
+
+def test_server_that_has_a_language_offers_it_first(
+    visit: Callable[..., Browser], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(i18n, "DEFAULT", "ko")
+    assert visit("en-GB").spoken == "ko"
+    monkeypatch.setattr(i18n, "DEFAULT", "en")
+    monkeypatch.setenv("TFM_LANGUAGE", "en")
+    assert visit("ko").spoken == "en"
+
+
+@pytest.mark.parametrize(
+    ("locale", "spoken", "expected"),
+    [("en", "en", None), ("en", "ko", "ko"), ("ko", "en", "en"), ("ko", "ko", "ko")],
+)
+def test_links_say_the_language_unless_everything_is_in_english(
+    visit: Callable[..., Browser],
+    monkeypatch: pytest.MonkeyPatch,
+    locale: str,
+    spoken: str,
+    expected: str | None,
+) -> None:
+    visit(locale)
+    monkeypatch.setattr(i18n, "language", lambda: spoken)
+    assert i18n.in_link() == expected

@@ -9,8 +9,9 @@ import os
 import sys
 from pathlib import Path
 
+from tfm_core.cli.words import _
 from tfm_core.runs import RunStore, shared_store
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import Sentence, StudentError
 
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 
@@ -19,7 +20,12 @@ def compare() -> None:
     """Upload and fetch runs, if there is a store (TFM_RUNS_URL); print why that failed."""
     mirror = shared_store.mirror(RunStore().root)
     if mirror is not None and (trouble := mirror.turn()) is not None:
-        print(trouble, file=sys.stderr)
+        print(_(trouble), file=sys.stderr)
+
+
+def _spoken(name: object) -> str:
+    """Return the name of a run; that of a recorded one is a sentence of the app."""
+    return _(name) if isinstance(name, Sentence) else str(name)
 
 
 def list_runs(options: argparse.Namespace) -> int:
@@ -46,11 +52,11 @@ def list_runs(options: argparse.Namespace) -> int:
         return 0
     for row in rows:
         progress = f"{row['step']}/{row['total_steps']}"
-        print(f"{row['id']:<18} {row['state']:<12} {progress:>13}  {row['name']}")
-        if row["problem"]:
-            print(f"{'':<18} {row['problem']}")
+        print(f"{row['id']:<18} {row['state']:<12} {progress:>13}  {_spoken(row['name'])}")
+        if isinstance(problem := row["problem"], str):
+            print(f"{'':<18} {_(problem)}")
     if not rows:
-        print("There are no runs yet: python -m tfm_core train --preset copy")
+        print(_("There are no runs yet: python -m tfm_core train --preset copy"))
     return 0
 
 
@@ -66,7 +72,7 @@ def list_presets(options: argparse.Namespace) -> int:
         print(json.dumps(rows))
         return 0
     for name, preset in PRESETS.items():
-        print(f"{name:<18} {preset.seconds:>6.0f} s  {preset.label}")
+        print(f"{name:<18} {preset.seconds:>6.0f} s  {_(preset.label)}")
     return 0
 
 
@@ -82,10 +88,10 @@ def list_devices(options: argparse.Namespace) -> int:
         return 0
     for device in known:
         if device.available:
-            free = f"{(device.memory_free or 0) / 2**30:.1f} GiB free"
+            free = _("{n:.1f} GiB free", n=(device.memory_free or 0) / 2**30)
             print(f"{device.name:<8} {device.label}, {free}")
         else:
-            print(f"{device.name:<8} not there: {device.reason}")
+            print(f"{device.name:<8} {_('not there: {why}', why=device.reason)}")
     return 0
 
 

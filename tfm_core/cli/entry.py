@@ -21,9 +21,11 @@ from tfm_core.cli.commands import (
     list_runs,
 )
 from tfm_core.cli.training import TRAINING, n_processes, together
+from tfm_core.cli.words import _
 from tfm_core.export.exports import EXPORTS
 from tfm_core.runs import settings
 from tfm_core.runs.disk.failures import refusal
+from tfm_core.sentences import N_
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,13 +43,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return together(options)
         return int(options.command(options))
     except ValueError as error:
-        print(error, file=sys.stderr)
+        print(_(error), file=sys.stderr)
         return WRONG_INPUT
     except BrokenPipeError:  # the reader of a list has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:  # the disk cannot even store why the run ended
-        print(refusal(error), file=sys.stderr)
+        print(_(refusal(error)), file=sys.stderr)
         return FAILED
 
 
@@ -55,61 +57,70 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     whole = argparse.ArgumentParser(
         prog="python -m tfm_core",
-        description="Train without the app, in the same run folders that the app shows.",
+        description=_("Train without the app, in the same run folders that the app shows."),
     )
     commands = whole.add_subparsers(required=True, metavar="COMMAND")
 
-    train = commands.add_parser("train", help="train a preset, optionally with changes")
-    train.add_argument("--preset", metavar="NAME", help="the preset (see presets)")
+    train = commands.add_parser("train", help=_("train a preset, optionally with changes"))
+    train.add_argument("--preset", metavar="NAME", help=_("the preset (see presets)"))
     train.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="SETTING=VALUE",
-        help="change a setting, such as model.d_model=128 or task.name=copy; repeatable",
+        help=_("change a setting, such as model.d_model=128 or task.name=copy; repeatable"),
     )
-    train.add_argument("--seed", type=int, metavar="N", help="random seed")
-    train.add_argument("--device", default="cpu", help="cpu, cuda:0, mps (see devices)")
+    train.add_argument("--seed", type=int, metavar="N", help=_("random seed"))
+    train.add_argument("--device", default="cpu", help=_("cpu, cuda:0, mps (see devices)"))
     train.add_argument(
-        "--threads", default="1", metavar="N", help="CPU threads; auto measures the fastest number"
+        "--threads",
+        default="1",
+        metavar="N",
+        help=_("CPU threads; auto measures the fastest number"),
     )
-    train.add_argument("--name", help="name of the run in the app")
+    train.add_argument("--name", help=_("name of the run in the app"))
     train.set_defaults(command=training.train)
     _add_output(train)
 
-    resume = commands.add_parser("resume", help="resume a run that ended early")
-    resume.add_argument("id", metavar="ID", help="the id of the run (see runs)")
-    resume.add_argument("--device", help="continue on another device: cpu, cuda:0, mps")
+    resume = commands.add_parser("resume", help=_("resume a run that ended early"))
+    resume.add_argument("id", metavar="ID", help=_("the id of the run (see runs)"))
+    resume.add_argument("--device", help=_("continue on another device: cpu, cuda:0, mps"))
     resume.add_argument(
-        "--job", metavar="NAME", help="run as this job of a cluster (see docs/cluster.md)"
+        "--job", metavar="NAME", help=_("run as this job of a cluster (see docs/cluster.md)")
     )
     resume.add_argument(
-        "--max-seconds", type=float, metavar="S", help="of a job: stop after so many seconds"
+        "--max-seconds", type=float, metavar="S", help=_("of a job: stop after so many seconds")
     )
     resume.add_argument(
         "--max-pause",
         type=float,
         metavar="S",
-        help="of a job: stop after a pause of so many seconds while others wait",
+        help=_("of a job: stop after a pause of so many seconds while others wait"),
     )
     resume.set_defaults(command=training.resume)
     _add_output(resume)
 
-    further = commands.add_parser("further", help="train a copy of a finished run for longer")
-    further.add_argument("id", metavar="ID", help="the id of the run (see runs)")
+    further = commands.add_parser("further", help=_("train a copy of a finished run for longer"))
+    further.add_argument("id", metavar="ID", help=_("the id of the run (see runs)"))
     further.add_argument(
-        "--steps", type=int, metavar="N", required=True, help="total steps, including the run's own"
+        "--steps",
+        type=int,
+        metavar="N",
+        required=True,
+        help=_("total steps, including the run's own"),
     )
-    further.add_argument("--device", help="continue on another device: cpu, cuda:0, mps")
+    further.add_argument("--device", help=_("continue on another device: cpu, cuda:0, mps"))
     further.add_argument(
-        "--keep-rate-low", action="store_true", help="a low constant learning rate, no schedule"
+        "--keep-rate-low", action="store_true", help=_("a low constant learning rate, no schedule")
     )
     further.set_defaults(command=training.further)
     _add_output(further)
 
-    take = commands.add_parser("export", help="export a run as a zip that needs no app")
-    take.add_argument("id", metavar="ID", help="the id of the run (see runs)")
-    take.add_argument("--out", metavar="FILE", help="output file or folder (default: this folder)")
+    take = commands.add_parser("export", help=_("export a run as a zip that needs no app"))
+    take.add_argument("id", metavar="ID", help=_("the id of the run (see runs)"))
+    take.add_argument(
+        "--out", metavar="FILE", help=_("output file or folder (default: this folder)")
+    )
     kinds = take.add_mutually_exclusive_group()
     for export in EXPORTS:
         kinds.add_argument(
@@ -117,40 +128,40 @@ def parser() -> argparse.ArgumentParser:
             action="store_const",
             const=export,
             dest="export",
-            help=export.help_there,
+            help=_(export.help_there),
         )
     kinds.add_argument(
-        "--data", action="store_true", help="include your data set that it learned from"
+        "--data", action="store_true", help=_("include your data set that it learned from")
     )
     take.set_defaults(command=export_run)
 
-    bring = commands.add_parser("import", help="make a run of an exported zip")
-    bring.add_argument("file", metavar="FILE", help="the zip")
+    bring = commands.add_parser("import", help=_("make a run of an exported zip"))
+    bring.add_argument("file", metavar="FILE", help=_("the zip"))
     bring.set_defaults(command=import_run)
 
     for name, words, command in (
-        ("runs", "list the runs, newest first", list_runs),
-        ("presets", "list the presets", list_presets),
-        ("devices", "list the devices of this machine", list_devices),
+        ("runs", N_("list the runs, newest first"), list_runs),
+        ("presets", N_("list the presets"), list_presets),
+        ("devices", N_("list the devices of this machine"), list_devices),
     ):
-        lister = commands.add_parser(name, help=words)
-        lister.add_argument("--json", action="store_true", help="print JSON")
+        lister = commands.add_parser(name, help=_(words))
+        lister.add_argument("--json", action="store_true", help=_("print JSON"))
         lister.set_defaults(command=command)
 
     lessons.add_parser(commands)
 
-    doctor = commands.add_parser("doctor", help="check folder, disk, packages and runs")
-    doctor.add_argument("--json", action="store_true", help="print JSON")
+    doctor = commands.add_parser("doctor", help=_("check folder, disk, packages and runs"))
+    doctor.add_argument("--json", action="store_true", help=_("print JSON"))
     doctor.add_argument(
-        "--mend", action="store_true", help="repair the queue and claims, remove leftovers"
+        "--mend", action="store_true", help=_("repair the queue and claims, remove leftovers")
     )
     doctor.set_defaults(command=examine_all)
     return whole
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--quiet", action="store_true", help="no progress bar and no summary")
+    parser.add_argument("--quiet", action="store_true", help=_("no progress bar and no summary"))
     parser.add_argument(
-        "--json", action="store_true", help="print the final figures as JSON, on the last line"
+        "--json", action="store_true", help=_("print the final figures as JSON, on the last line")
     )
     parser.set_defaults(share=None)

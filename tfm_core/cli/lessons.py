@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tfm_core.cli.commands import FAILED, WRONG_INPUT
+from tfm_core.cli.words import _, ngettext
 from tfm_core.config import ConfigError
 from tfm_core.sentences import StudentError
 
@@ -17,33 +18,39 @@ _MAX_FILE = 20_000_000
 
 def add_parser(commands: Any) -> None:
     """Add ``lesson`` and what it can do to the commands."""
-    lesson = commands.add_parser("lesson", help="check a lesson, verify results (docs/lessons.md)")
+    lesson = commands.add_parser(
+        "lesson", help=_("check a lesson, verify results (docs/lessons.md)")
+    )
     actions = lesson.add_subparsers(required=True, metavar="ACTION")
 
-    check = actions.add_parser("check", help="say what is wrong with lesson files")
-    check.add_argument("files", metavar="FILE", nargs="+", help="a TOML file; its words beside it")
+    check = actions.add_parser("check", help=_("say what is wrong with lesson files"))
+    check.add_argument(
+        "files", metavar="FILE", nargs="+", help=_("a TOML file; its words beside it")
+    )
     check.set_defaults(command=check_files)
 
-    verify = actions.add_parser("verify", help="print the results in files as a table")
+    verify = actions.add_parser("verify", help=_("print the results in files as a table"))
     verify.add_argument(
-        "files", metavar="FILE", nargs="+", help="text with signed lines, - for input"
+        "files", metavar="FILE", nargs="+", help=_("text with signed lines, - for input")
     )
-    verify.add_argument("--json", action="store_true", help="print JSON")
+    verify.add_argument("--json", action="store_true", help=_("print JSON"))
     verify.set_defaults(command=verify_files)
 
     to_statements = actions.add_parser(
-        "xapi", help="print the good results in files as xAPI statements"
+        "xapi", help=_("print the good results in files as xAPI statements")
     )
     to_statements.add_argument(
-        "files", metavar="FILE", nargs="+", help="text with signed lines, - for input"
+        "files", metavar="FILE", nargs="+", help=_("text with signed lines, - for input")
     )
-    to_statements.add_argument("--address", metavar="URL", required=True, help="address of the app")
+    to_statements.add_argument(
+        "--address", metavar="URL", required=True, help=_("address of the app")
+    )
     to_statements.set_defaults(command=print_statements)
 
-    to_zip = actions.add_parser("scorm", help="write a lesson as a SCORM 1.2 package")
-    to_zip.add_argument("id", metavar="ID", help="the id of a lesson of this server")
-    to_zip.add_argument("--address", metavar="URL", required=True, help="address of the app")
-    to_zip.add_argument("--out", metavar="FILE", help="output file (default: ID.zip)")
+    to_zip = actions.add_parser("scorm", help=_("write a lesson as a SCORM 1.2 package"))
+    to_zip.add_argument("id", metavar="ID", help=_("the id of a lesson of this server"))
+    to_zip.add_argument("--address", metavar="URL", required=True, help=_("address of the app"))
+    to_zip.add_argument("--out", metavar="FILE", help=_("output file (default: ID.zip)"))
     to_zip.set_defaults(command=write_package)
 
 
@@ -57,12 +64,19 @@ def check_files(options: argparse.Namespace) -> int:
             lesson = read(Path(name))
         except ConfigError as error:
             n_wrong += 1
-            print("\n".join(problem.sentence for problem in error.problems), file=sys.stderr)
+            print("\n".join(_(problem.sentence) for problem in error.problems), file=sys.stderr)
             continue
         n = len(lesson.tasks)
         print(
-            f"{name}: “{lesson.words().title}” is good: {n} {'task' if n == 1 else 'tasks'}, "
-            f"{lesson.minutes} minutes."
+            ngettext(
+                "{name}: “{title}” is good: {n} task, {minutes} minutes.",
+                "{name}: “{title}” is good: {n} tasks, {minutes} minutes.",
+                n,
+                name=name,
+                title=lesson.words().title,
+                n=n,
+                minutes=lesson.minutes,
+            )
         )
     return WRONG_INPUT if n_wrong else 0
 
@@ -86,11 +100,15 @@ def verify_files(options: argparse.Namespace) -> int:
             )
         )
     else:
-        print(_columns("standing", "lesson", "name or participant", "solved", "at, answers"))
+        print(
+            _columns(
+                _("standing"), _("lesson"), _("name or participant"), _("solved"), _("at, answers")
+            )
+        )
         for row in rows:
             print(_row(row))
             if row.why:
-                print(f"{'':<13} {row.file}:{row.number}: {row.why}")
+                print(f"{'':<13} {row.file}:{row.number}: {_(row.why)}")
     if not rows:
         raise StudentError("There is no result in these files.")
     return 0 if all(row.standing == "good" for row in rows) else FAILED
@@ -127,7 +145,7 @@ def print_statements(options: argparse.Namespace) -> int:
     good = [row.result for row in rows if row.standing == "good"]
     print(json.dumps(statements(good, options.address), ensure_ascii=False, indent=1))
     if len(good) < len(rows):
-        print(f"{len(rows) - len(good)} results were left out; see verify.", file=sys.stderr)
+        print(_("{n} results were left out; see verify.", n=len(rows) - len(good)), file=sys.stderr)
     return 0
 
 

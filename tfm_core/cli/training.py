@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 
 from tfm_core.cli.commands import FAILED, INTERRUPTED, compare
+from tfm_core.cli.words import _
 from tfm_core.config import Experiment, from_query, to_query
 from tfm_core.config.advice import advice_on, advice_on_moving
 from tfm_core.facts.learning_rate import advised
@@ -25,7 +26,7 @@ from tfm_core.runs.queue import claim, resources
 from tfm_core.runs.record.figures import figures, summary
 from tfm_core.runs.status import Status
 from tfm_core.runs.store import RunNotFound
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
     from tfm_core.training.events import Event
@@ -42,9 +43,9 @@ def train(options: argparse.Namespace) -> int:
     compare()
     if not options.quiet:
         for said in advised(experiment):
-            print(said.sentence, file=sys.stderr)
+            print(_(said.sentence), file=sys.stderr)
         if (slow := advice_on(options.device, experiment.training)) is not None:
-            print(slow, file=sys.stderr)
+            print(_(slow), file=sys.stderr)
     run = RunStore().create(
         experiment,
         device=options.device,
@@ -102,7 +103,7 @@ def _check_move(experiment: Experiment, before: str, options: argparse.Namespace
     check_device(device)
     resources.check(experiment, device)
     if device != before and not options.quiet:
-        print(advice_on_moving(before, device, experiment), file=sys.stderr)
+        print(_(advice_on_moving(before, device, experiment)), file=sys.stderr)
 
 
 def _work_as_job(options: argparse.Namespace) -> int:
@@ -165,8 +166,11 @@ def _watched(run: Run) -> Status:
     status = run.status
     if status.is_alive and status.host != this_host():
         print(
-            f"{status.host} trained this run last. Watching its heartbeat for up to "
-            f"{STALE_SECONDS:.0f} seconds.",
+            _(
+                "{host} trained this run last. Watching its heartbeat for up to {n:.0f} seconds.",
+                host=status.host,
+                n=STALE_SECONDS,
+            ),
             file=sys.stderr,
         )
     beat = status.heartbeat
@@ -187,7 +191,7 @@ def _execute(run: Run, options: argparse.Namespace) -> int:
         options.share = None
     with Bar(run.experiment.training.steps, is_shown=not options.quiet) as bar:
 
-        def on_interrupt(*_: object) -> None:
+        def on_interrupt(*_signal: object) -> None:
             if not bar.has_begun or (control.stop_reason is not None and share is None):
                 raise KeyboardInterrupt
             control.stop_reason = BY_HAND
@@ -202,7 +206,7 @@ def _execute(run: Run, options: argparse.Namespace) -> int:
                 signal.signal(kind, handler)
     unpublished = ownership.trouble(run.folder.parent)
     if unpublished is not None:
-        print(unpublished, file=sys.stderr)
+        print(_(unpublished), file=sys.stderr)
     return _report(run, status, options)
 
 
@@ -210,15 +214,19 @@ def _report(run: Run, status: Status, options: argparse.Namespace) -> int:
     """Print how a run ended; return the exit code."""
     values = figures(run)
     if status.state == "failed":
-        print(status.reason, file=sys.stderr)
+        print(_(status.reason), file=sys.stderr)
     elif status.state == "stopped":
         print(
-            f"Stopped at step {status.step:,} of {status.total_steps:,}. Resume with: "
-            f"python -m tfm_core resume {run.id}",
+            _(
+                "Stopped at step {step:,} of {total:,}. Resume with: {command}",
+                step=status.step,
+                total=status.total_steps,
+                command=f"python -m tfm_core resume {run.id}",
+            ),
             file=sys.stderr,
         )
     elif status.reason and not options.quiet:
-        print(status.reason, file=sys.stderr)
+        print(_(status.reason), file=sys.stderr)
     if status.state == "finished" and not options.quiet and not options.json:
         print(summary(values))
     if options.json:
@@ -317,12 +325,12 @@ class Bar:
         if isinstance(event, Started):
             self.has_begun = True
             if event.remark and not self._bar.disable:
-                self._bar.write(event.remark, file=sys.stderr)
+                self._bar.write(_(event.remark), file=sys.stderr)
             self._bar.update(event.step)
         elif isinstance(event, Compiled):
-            said = event.reason or f"torch.compile took {event.seconds:.1f} s."
+            said = event.reason or N_("torch.compile took {n:.1f} s.", n=event.seconds)
             if not self._bar.disable:
-                self._bar.write(said, file=sys.stderr)
+                self._bar.write(_(said), file=sys.stderr)
         elif isinstance(event, Measured):
             is_average = (event.split, event.weights) == ("validation", "average")
             self._facts["averaged" if is_average else event.split] = f"{event.accuracy:.1%}"

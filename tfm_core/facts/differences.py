@@ -19,12 +19,12 @@ SHAPE_LABELS = {
     "output_bias": N_("Bias in the output layer"),
     "head": N_("Head"),
     "n_segments": N_("Segment embeddings"),
-    "scale_embedding": "Embeddings times sqrt(d_model)",
+    "scale_embedding": N_("Embeddings times sqrt(d_model)"),
     "has_source": N_("Has a source"),
     "n_labels": N_("Number of labels"),
     "mask_id": N_("Id of the mask token (0: none)"),
     "image_size": N_("Pixels per side"),
-    "n_classes": "Classes",
+    "n_classes": N_("Classes"),
 }
 
 
@@ -108,14 +108,14 @@ def _sizes(first: Architecture, second: Architecture) -> list[str]:
 
 
 def _ratio(new: int, old: int) -> str:
-    return "exactly" if new == old else f"{new / old:.3g} times"
+    return N_("exactly") if new == old else N_("{ratio:.3g} times", ratio=new / old)
 
 
 def _value_text(value: object) -> str:
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return N_("yes") if value else N_("no")
     if value is None or value == ():
-        return "none"
+        return N_("none")
     if isinstance(value, tuple):
         return ", ".join(value)
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -19,28 +19,37 @@ from tfm_core.plots.kinds import FONT, template
 from tfm_core.plots.palette import BACKGROUNDS, INKS
 from tfm_core.plots.sheet import colours_at
 from tfm_core.plots.texts.writing import marked
+from tfm_core.sentences import N_, Say, translated
 
 
-def page(*figures: go.Figure, title: str, words: str = "", theme: Theme = "light") -> bytes:
+def page(
+    *figures: go.Figure,
+    title: str,
+    words: str = "",
+    theme: Theme = "light",
+    language: str = "en",
+    say: Say = str,
+) -> bytes:
     """Return a self-contained HTML page of figures: interactive, and it needs no network.
 
     plotly.js is inside, about 4.5 MB. title and words are plain text; words say what to look for.
+    say: translates what the figures write into the language.
     """
-    charts = "".join(_chart(one, theme, number) for number, one in enumerate(figures))
+    charts = "".join(_chart(one, theme, number, say) for number, one in enumerate(figures))
     style = (
         f"body{{margin:1.5rem;background:{BACKGROUNDS[theme]};color:{INKS[theme]};"
         f"font-family:{FONT}}}"
     )
     return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<!doctype html><html lang="{escape(language)}"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{style}</style></head><body>"
         f"<h1>{escape(title)}</h1>{charts}<p>{escape(words)}</p></body></html>"
     ).encode()
 
 
-def _chart(figure: go.Figure, theme: Theme, number: int) -> str:
-    shown = go.Figure(figure).update_layout(
+def _chart(figure: go.Figure, theme: Theme, number: int, say: Say) -> str:
+    shown = go.Figure(translated(figure.to_dict(), say)).update_layout(
         template=template(theme), paper_bgcolor=BACKGROUNDS[theme]
     )
     html: str = shown.to_html(
@@ -103,19 +112,27 @@ def map_svg(
     top: float | None = 1.0,
     scale: Sequence[str] | None = None,
     lowest: float = 0.0,
+    say: Say = str,
 ) -> bytes:
     """Return a map as SVG: every cell a square with its value as a tooltip, tokens on both axes.
 
     view: of weights (Q, K). top: the weight with the most ink, None the largest; scale and lowest:
-    another colour scale and where it begins (a difference: the diverging one, -top).
+    another colour scale and where it begins (a difference: the diverging one, -top). say:
+    translates.
     """
     query_tokens, key_tokens, shape = view.query, view.key, view.weights.shape
     end = top_of(view.weights) if top is None else top
     colours = cell_colours(view, scale or SCALES[theme], lowest, end, theme)
     size = _cell_size(shape)
     left, head = _room(query_tokens), _room(key_tokens) + (26 if title else 0)
-    words = (
-        f"{view.query_title} down, {view.key_title} across; colours from {lowest:.3g} to {end:.3g}"
+    words = say(
+        N_(
+            "{rows} down, {columns} across; colours from {low:.3g} to {high:.3g}",
+            rows=view.query_title,
+            columns=view.key_title,
+            low=lowest,
+            high=end,
+        )
     )
     width = max(left + size * shape[1] + 24, 7 * max(len(words), len(title)) + 16)
     height = head + size * shape[0] + 34
@@ -123,7 +140,7 @@ def map_svg(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
         f'width="{width:g}" height="{height:g}" font-family="{escape(FONT)}" font-size="12" '
         f'fill="{INKS[theme]}" '
-        f'role="img"><title>{_plain(title or "Attention map")}</title>',
+        f'role="img"><title>{_plain(title or say(N_("Attention map")))}</title>',
         f'<rect width="{width:g}" height="{height:g}" fill="{BACKGROUNDS[theme]}"/>',
         f'<text x="8" y="20" font-size="15">{_plain(title)}</text>',
         *_cells(view, colours, (left, head, size)),

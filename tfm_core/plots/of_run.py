@@ -79,7 +79,12 @@ def attention(found: Attention, head: int | None = None) -> go.Figure:
             "There is no head {head}: this layer has {n}, counted from 0.", head=head, n=n_heads
         )
     kind = KINDS[found.kind]
-    title = f"{kind.label}, layer {found.layer + 1}, step {found.step:,}"
+    title = N_(
+        "{kind}, layer {layer}, step {step:,}",
+        kind=kind.label,
+        layer=found.layer + 1,
+        step=found.step,
+    )
     if head is None:
         return _grid(found, title)
     view = MapView(
@@ -90,7 +95,7 @@ def attention(found: Attention, head: int | None = None) -> go.Figure:
         kind.written if kind.is_named_by_written else kind.query,
         kind.key,
     )
-    return _shown(head_map(view, f"{title}, head {head + 1}"))
+    return _shown(head_map(view, N_("{title}, head {head}", title=title, head=head + 1)))
 
 
 def _grid(found: Attention, title: str) -> go.Figure:
@@ -102,7 +107,7 @@ def _grid(found: Attention, title: str) -> go.Figure:
         across,
         shared_xaxes=True,
         shared_yaxes=True,
-        subplot_titles=[f"head {number}" for number in range(1, n_heads + 1)],
+        subplot_titles=[N_("head {n}", n=number) for number in range(1, n_heads + 1)],
         horizontal_spacing=0.02,
         vertical_spacing=0.12 / down,
     )
@@ -112,7 +117,7 @@ def _grid(found: Attention, title: str) -> go.Figure:
             go.Heatmap(
                 z=weights,
                 coloraxis="coloraxis",
-                hovertemplate="query %{y}, key %{x}: %{z:.3f}<extra></extra>",
+                hovertemplate=N_("query %{y}, key %{x}: %{z:.3f}<extra></extra>"),
             ),
             number // across + 1,
             number % across + 1,

@@ -2,3 +2,32 @@
 
 ``python -m tfm_core.recorded.build`` makes them anew.
 """
+
+from tfm_core.sentences import N_
+
+NAMES = (
+    N_("A GPT of sentences, recorded"),
+    N_("A GPT that adds, recorded"),
+    N_("Copy, positions: alibi, recorded"),
+    N_("Copy, positions: learned, recorded"),
+    N_("Copy, positions: none, recorded"),
+    N_("Copy, positions: rotary, recorded"),
+    N_("Copy, positions: sinusoidal, recorded"),
+    N_("Copy, positions: t5 bias, recorded"),
+    N_("Digits, recorded"),
+    N_("English to Korean, recorded"),
+    N_("Hidden spans (T5), recorded"),
+    N_("Masked words, recorded"),
+    N_("No causal mask, recorded"),
+    N_("Pictures to words, recorded"),
+    N_("Practice: augmented, recorded"),
+    N_("Practice: no augmentation, recorded"),
+    N_("Practice: stopped early, recorded"),
+    N_("RNN, additive attention, recorded"),
+    N_("Sentiment, recorded"),
+    N_("Small translator, recorded"),
+    N_("The notebook’s ViT, recorded"),
+    N_("Transformer, four heads, recorded"),
+    N_("Transformer, one head, recorded"),
+)
+"""The names in the folders beside this file, for who translates them."""

@@ -36,7 +36,7 @@ from tfm_core.runs.record.origin import Origin
 from tfm_core.runs.record.outcome import Outcome, outcome_of
 from tfm_core.runs.record.thinned import ThinnedReader
 from tfm_core.runs.status import State, Status, read_status, write_status
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, Sentence, StudentError
 from tfm_core.stored import Device, Moment, Step, Stored, line, matching, unstored, whole
 from tfm_core.training.checkpoint_facts import facts_of
 
@@ -185,6 +185,8 @@ class Run:
         except Unreadable as error:
             meta, clause = Meta(**_meta_of_folder(self.folder)), error.sentence
         name = meta.name if self.labels.name is None else self.labels.name
+        if self._recorded:  # its name is a sentence of the app
+            name = Sentence(name)
         meta = dataclasses.replace(meta, name=name, recorded=self._recorded)
         return meta, None if clause is None else _made_up(clause)
 

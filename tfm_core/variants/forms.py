@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from tfm_core.sentences import N_
 from tfm_core.variants.record import Named, Registry
 
 
@@ -35,7 +36,7 @@ CAUSAL = Causality(
     name="causal",
     sees_past=True,
     sees_future=False,
-    note="causal",
+    note=N_("causal"),
     rule=lambda window: rf"i - {window} \le j \le i" if window else r"j \le i",
     function="causal",
     cut=".tril()",

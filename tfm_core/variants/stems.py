@@ -92,7 +92,7 @@ PLAIN = Stem(
     latex=r"\mathrm{patch}_t",
     classes=None,
     code="PatchEmbedding(CHANNELS)",
-    drawn="Patches",
+    drawn=N_("Patches"),
     walk_topics=("patches",),
     walk_words=Paragraph("variants/walk-patches"),
     walk_code="patches = patchify(images, patch_size)",
@@ -135,7 +135,7 @@ CONVOLUTIONAL = Stem(
         '''
     ),
     code="ConvStem()",
-    drawn="3x3 convolution, then patches",
+    drawn=N_("3x3 convolution, then patches"),
     walk_topics=("patches", "conv"),
     walk_words=Paragraph("variants/walk-conv-stem"),
     walk_code="seen = F.gelu(convolution(images))\npatches = patchify(seen, patch_size)",
@@ -182,7 +182,7 @@ HALVING = Stem(
         '''
     ),
     code="ConvStack()",
-    drawn="Halved to patches",
+    drawn=N_("Halved to patches"),
     walk_topics=("stack",),
     walk_words=Paragraph("variants/walk-conv-stack"),
     walk_code=(

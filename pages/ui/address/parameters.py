@@ -90,9 +90,12 @@ class Parameter(ABC, Generic[T]):
 
 
 def one_of(names: Iterable[object]) -> str:
+    return _("one of {names}", names=_listed(names))
+
+
+def _listed(names: Iterable[object]) -> str:
     texts = [str(name) for name in names]
-    listed = ", ".join(texts[:_MAX_NAMED]) + (", …" if len(texts) > _MAX_NAMED else "")
-    return _("one of {names}", names=listed)
+    return ", ".join(texts[:_MAX_NAMED]) + (", …" if len(texts) > _MAX_NAMED else "")
 
 
 @dataclass(frozen=True)
@@ -172,9 +175,9 @@ class Choices(Parameter[tuple[str, ...]]):
         """
         chosen = dict.fromkeys(name_of(each, self.labels) for each in text.split(",") if each)
         if any(name not in self.names for name in chosen):
-            raise Unfit(_("some of {names}", names=one_of(self.names)))
+            raise Unfit(_("some of {names}", names=_listed(self.names)))
         if self.maximum is not None and len(chosen) > self.maximum:
-            rule = _("at most {n} of {names}", n=self.maximum, names=one_of(self.names))
+            rule = _("at most {n} of {names}", n=self.maximum, names=_listed(self.names))
             raise Unfit(rule, tuple(chosen)[: self.maximum])
         return tuple(chosen)
 

@@ -55,7 +55,7 @@ def film(run: Run, *, with_model: bool, progress: Progress = lambda share, words
     while True:
         views, first = _views(run, most) if steps else ((), 0)
         made = Film(
-            title=run.meta.name,
+            title=run_words.name(run),
             about=about(run),
             stage={
                 **told(moving, name=views[first].name if views else ""),

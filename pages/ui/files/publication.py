@@ -219,7 +219,7 @@ class Publication:
         shared = views[0] if views else {}
         run = self.run
         return {
-            "title": run.meta.name,
+            "title": run_words.name(run),
             "about": self._about(),
             "words": {
                 **live.words(),
@@ -291,10 +291,10 @@ def _card(run: Run) -> live.Card:
     ]
     return live.Card(
         name=run.id,
-        title=run.meta.name,
+        title=run_words.name(run),
         learns=run_words.learns(run),
         reached=run_words.result(run),
         facts=facts,
         curve=run_words.sparkline_svg(run),
-        curve_name=_(run_words.SPARKLINE_NAME),
+        curve_name=run_words.sparkline_name(run),
     )

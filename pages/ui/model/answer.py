@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from pages.components.effects import Tree, moving
-from pages.i18n import _
+from pages.i18n import _, ngettext
 from pages.ui import show
 from pages.ui.settings import glosses
 from tfm_core.config import Experiment, ImageTaskConfig
@@ -67,7 +67,10 @@ def _sentence_verdict(experiment: Experiment, example: Example) -> list[Tree]:
             return [*parts, _mark(words, is_right=False)]
         return [*parts, _mark(_("right"), is_right=True)]
     right = sum(a == b for a, b in zip(model, truth, strict=False))
-    words = _("{right} of {count} tokens right", right=right, count=len(truth))
+    words = ngettext(
+        "{right} of {n} token right", "{right} of {n} tokens right", len(truth),
+        right=right, n=len(truth),
+    )  # fmt: skip
     return [*parts, _mark(words, is_right=False)]
 
 

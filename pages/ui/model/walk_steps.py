@@ -93,7 +93,7 @@ def navigation(steps: tuple[WalkStep, ...], number: int) -> None:
         )
         st.session_state["walk-list"] = names[index]
         st.selectbox(
-            _("Step"),
+            _("Step of the walk"),
             names,
             format_func=titles.__getitem__,
             key="walk-list",

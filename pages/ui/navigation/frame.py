@@ -9,6 +9,8 @@ from functools import lru_cache
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from pages import i18n
+from pages.components import addresses
 from pages.components.buttons import (
     Link,
     Meaning,
@@ -17,9 +19,11 @@ from pages.components.buttons import (
     meanings,
     search,
 )
-from pages.components.effects import arrival, embedded
+from pages.components.effects import announce_end, arrival, embedded
+from pages.components.language import language_switch
 from pages.components.presenter import presenter
 from pages.i18n import PAGES_DIR, _, language
+from pages.server import streamlit_internals
 from pages.ui import show, state, typed
 from pages.ui.accounts import login, login_setup, visitors
 from pages.ui.address import view_link
@@ -84,8 +88,9 @@ def _section(facts: PageFacts) -> str:
 
 def strip() -> DeltaGenerator | None:
     """Draw the current run and the search; return the place for ``share``, if there is one."""
-    state.keep_run_in_link()
+    state.keep_in_link()
     run_id = state.current_run_id()
+    _speak(is_shown=False)  # before what is drawn in the language
     if _is_embedded():
         _arrive(run_id)
         embedded(key="embedded")
@@ -101,10 +106,13 @@ def strip() -> DeltaGenerator | None:
                 is_active = run.status.is_active
                 ticks = _TICK if is_active else None
                 st.fragment(_current_run, run_every=ticks)(run, was_active=is_active)
+                if state.page() != "train" and not run.problem:  # whose stage says it
+                    announce_end(run.id, run_words.ended(run), key="announce-end")
         _search()
         _arrive(run_id)
         _present()
-        if login_setup.read() is None:
+        has_choice = len(i18n.languages()) > 1
+        if login_setup.read() is None and not has_choice:
             return st.container(width="content", key="strip-share")
         with st.container(
             horizontal=True,
@@ -113,8 +121,27 @@ def strip() -> DeltaGenerator | None:
             width="content",
             key="strip-end",
         ):
-            login.control()
+            if has_choice:
+                _speak(is_shown=True)
+            if login_setup.read() is not None:
+                login.control()
             return st.container(width="content", key="strip-share")
+
+
+def _speak(*, is_shown: bool) -> None:
+    """Tell the document its language; let the reader choose another where there is one."""
+    language_switch(
+        is_shown=is_shown,
+        path=addresses.root() or "/",
+        on_choose=_change_language,
+        key="language-choice" if is_shown else "document-language",
+    )
+
+
+def _change_language(code: str) -> None:
+    i18n.speak(code)
+    view_link.put({i18n.QUERY: code})
+    streamlit_internals.send_choices_anew()
 
 
 def _arrive(run_id: str | None) -> None:
@@ -161,6 +188,10 @@ def notices() -> None:
         if unknown is not None:
             st.warning(
                 _("The run in this link is not here or was deleted."), icon=":material/link_off:"
+            )
+        if i18n.unknown_in_link() is not None:
+            st.warning(
+                _("The app does not speak the language of this link."), icon=":material/link_off:"
             )
         if why := open_lesson.problem():
             st.warning(escape(why), icon=":material/link_off:")
@@ -290,10 +321,18 @@ def _entry(facts: PageFacts) -> SearchEntry:
     words = show.words(facts.name)
     intro = re.sub(r"[*`]", "", words.intro)  # shown as text, not as Markdown
     about = _("Page") + (f" · {intro}" if intro else "")
-    return SearchEntry(_(facts.title), about, state.address(facts.url_path, {}))
+    return SearchEntry(
+        _(facts.title), about, state.address(facts.url_path, {}), _english(facts.title)
+    )
 
 
 def _term(term: Term) -> SearchEntry:
     facts = page_table.PAGES[term.page]
     about = f"{term.sentences[0]} → {_(facts.title)}"
-    return SearchEntry(_(term.name), about, state.address(facts.url_path, term.view), term.also)
+    also = f"{_english(term.name)} {term.also}".strip()
+    return SearchEntry(_(term.name), about, state.address(facts.url_path, term.view), also)
+
+
+def _english(name: str) -> str:
+    """Return a name that finds its entry beside the translated one."""
+    return "" if language() == i18n.ENGLISH else str(name)

@@ -170,8 +170,11 @@ def _new_group(starts: Sequence[Start], n: int, listed: Iterable[Run]) -> str:
 
     def title(name: str) -> str:
         if len(starts) == 1:
-            return _("{name}: {n} seeds", name=name, n=n)
-        return _("{name} and {m} more: {n} seeds", name=name, m=len(starts) - 1, n=n)
+            return ngettext("{name}: {n} seed", "{name}: {n} seeds", n, name=name, n=n)
+        return ngettext(
+            "{name} and {m} more: {n} seed", "{name} and {m} more: {n} seeds", n,
+            name=name, m=len(starts) - 1, n=n,
+        )  # fmt: skip
 
     number, suffix = 1, ""
     while True:

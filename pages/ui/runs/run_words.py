@@ -25,12 +25,14 @@ from tfm_core.inspect.compare.differences import differences
 from tfm_core.inspect.compare.names import names
 from tfm_core.inspect.symptoms import diagnosis
 from tfm_core.inspect.symptoms.cures import Symptom, SymptomKind
+from tfm_core.plots.described import line
 from tfm_core.plots.palette import COLOURS, GREY
 from tfm_core.probe.types import Probe
 from tfm_core.runs.record.figures import last_measured
 from tfm_core.runs.record.outcome import Outcome, OutcomeKind
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
+from tfm_core.sentences import Sentence, joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,17 @@ def result(run: Run) -> str:
     return _("{share} right ({where})", share=share, where=where)
 
 
+def ended(run: Run) -> str:
+    """Return how a run ended: state or outcome, last step, why or how well; "" until it has."""
+    status = run.status
+    if status.is_active:
+        return ""
+    words = state_words(status, run.outcome)
+    how = N_("{state} at step {step}.", state=words.label, step=f"{status.step:,}")
+    why = result(run) if status.state == "finished" else status.reason
+    return _(joined(how, *filter(None, [why])))
+
+
 def success(run: Run) -> float | None:
     """Return the accuracy to compare runs by: of whole sequences if counted."""
     measured = _measured(run)
@@ -136,6 +149,11 @@ def _measured(run: Run) -> tuple[dict[str, float], str] | None:
     values = {name: measured.get(name) for name in ("accuracy", "sequence_accuracy", "loss")}
     split = _("test") if measured["split"] == "test" else _("validation")
     return {name: math.nan if value is None else value for name, value in values.items()}, split
+
+
+def name(run: Run) -> str:
+    """Return the name of a run; that of a recorded one is a sentence of the app."""
+    return _(run.meta.name) if isinstance(run.meta.name, Sentence) else run.meta.name
 
 
 def distinguishing_names(runs: Sequence[Run]) -> dict[str, str]:
@@ -223,14 +241,19 @@ def _symptoms(
 
 
 WIDTH, HEIGHT, POINTS = 168, 72, 80
-SPARKLINE_NAME = N_("Training accuracy over the steps, 0 to 100 %")
 _INSET = 7  # pictures have round corners, and the dot needs room
+
+
+def sparkline_name(run: Run) -> str:
+    """Return the ends and the extremes of a run's training accuracy in words."""
+    steps = runs_access.curves(run).steps
+    return _(line(N_("Training accuracy"), steps["step"], steps["accuracy"], is_share=True))
 
 
 def sparkline(run: Run) -> None:
     """Draw the training accuracy of a run, 0 to 100 %, as a small curve."""
     picture = base64.b64encode(sparkline_svg(run).encode()).decode()
-    address, name = f"data:image/svg+xml;base64,{picture}", escape(_(SPARKLINE_NAME))
+    address, name = f"data:image/svg+xml;base64,{picture}", escape(sparkline_name(run))
     st.html(  # st.image would add a full-screen button
         f'<img class="sparkline" src="{address}" alt="{name}" width="{WIDTH}">', width="content"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, ngettext
 from pages.ui import state
 from pages.ui.accounts import visitors
 from pages.ui.navigation import page_table
@@ -109,4 +109,4 @@ def _take(key: str) -> None:
 
 def _words(own: OwnSet) -> str:
     n = sum(own.counts.values())
-    return _("{name}, {n} examples", name=own.name, n=f"{n:,}")
+    return ngettext("{name}, {n:,} example", "{name}, {n:,} examples", n, name=own.name, n=n)

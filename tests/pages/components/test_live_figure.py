@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import plotly.graph_objects as go
-import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.components import live_figure
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, translated
 
 
 def page() -> None:
@@ -31,11 +30,10 @@ def sent() -> dict:
     return json.loads(app.get("bidi_component")[0].proto.json)
 
 
-def test_only_what_is_marked_as_a_sentence_is_translated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_figure, "_", lambda text: f"⟦{text}⟧")
+def test_only_what_is_marked_as_a_sentence_is_translated() -> None:
     figure = go.Figure(go.Scatter(x=["weight"], y=[1], name=N_("{n} heads", n=3), text=["weight"]))
     figure.update_layout(xaxis_title=N_("weight"), title="weight")
-    spoken = live_figure._spoken(figure.to_dict())
+    spoken = translated(figure.to_dict(), lambda text: f"⟦{text}⟧")
     line, layout = spoken["data"][0], spoken["layout"]
     assert (line["name"], layout["xaxis"]["title"]["text"]) == ("⟦3 heads⟧", "⟦weight⟧")
     assert (*line["x"], *line["text"], layout["title"]["text"]) == ("weight",) * 3

@@ -75,7 +75,10 @@ def test_scripts_never_write_html() -> None:
 
 INSIDES = {
     "of plotly": (r"\._[a-z]\w+|scatterlayer|heatmap-label|modebar", {"insides.js", "style.css"}),
-    "of Streamlit": (r"data-testid|\bst[A-Z]\w+|/static/js|document\.scripts", {"style.css"}),
+    "of Streamlit": (
+        r"data-testid|\bst[A-Z]\w+|/static/js|document\.scripts",
+        {"streamlit_words.js", "style.css"},
+    ),
 }
 
 

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain, repeat
 
 from tfm_core.anatomy import Attention, Part, Sublayer, sublayers
-from tfm_core.inspect.diagram.drawing import BREAK, Blocks, Drawing
-from tfm_core.sentences import N_
+from tfm_core.inspect.diagram.drawing import Blocks, Drawing, Rows
+from tfm_core.sentences import N_, Sentence, listed
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.forms import CAUSALITIES, SCALES
 from tfm_core.variants.norms import NORMS
+
+STACKS = {"encoder": N_("Encoder"), "decoder": N_("Decoder")}
+_SUBLAYERS = {
+    "self_attention": N_("self-attention"),
+    "cross_attention": N_("cross-attention"),
+    "feed_forward": N_("feed-forward"),
+}
+_BEHIND: dict[str, Callable[[str], Sentence]] = {
+    "encoder": lambda norm: N_("{norm} behind the encoder", norm=norm),
+    "decoder": lambda norm: N_("{norm} behind the decoder", norm=norm),
+}
 
 
 def stack(drawing: Drawing, part: Part) -> None:
@@ -24,19 +35,17 @@ def stack(drawing: Drawing, part: Part) -> None:
             _closed(drawing, part, blocks[first : last + 1])
             continue
         n = 1 if drawing.opened else len(blocks)
-        which = f" {first + 1}" if drawing.opened else f" x {n}" if n > 1 else ""
-        drawing.frame(f"{part.path} {first}", part.path.capitalize(), f"block{which}")
+        drawing.frame(f"{part.path} {first}", STACKS[part.path], _number(drawing, first, n))
         _block(drawing, blocks[first], n)
         drawing.lines.append("}")
     final = part.children[-1]
     if final.kind == "norm":
         name, label = f"{part.path} final", NORMS[final.variant].label
-        title = f"{label} behind the {part.path}"
+        title = _BEHIND[part.path](label)
         drawing.box(name, "norm", label, final, part, title=title, paths=[final.path])
         drawing.lead(name)
     if drawing.has_two_columns and not drawing.memory:
-        words = f"memory{BREAK}{drawing.shape(part.outputs[0])}"
-        drawing.memory = drawing.words("memory", words)
+        drawing.memory = drawing.words("memory", N_("memory"), drawing.shape(part.outputs[0]))
         drawing.edge(drawing.last, drawing.memory, has_head=False)
 
 
@@ -51,12 +60,26 @@ def _groups(n: int, opened: range) -> list[tuple[int, int]]:
     return groups
 
 
+def _number(drawing: Drawing, first: int, n: int) -> str:
+    """Return which block a frame holds, or for how many it stands."""
+    if drawing.opened:
+        return N_("block {n}", n=first + 1)
+    return N_("block x {n}", n=n) if n > 1 else N_("block")
+
+
 def _closed(drawing: Drawing, part: Part, blocks: list[Part]) -> None:
     """Draw blocks that are not opened as one box."""
     paths, first = [block.path for block in blocks], _layer(blocks[0])
     last = first + len(blocks) - 1
-    label = f"{part.path.capitalize()} blocks {first + 1} to {last + 1}"
-    label += f"{BREAK}{len(blocks)} like the others"
+    label = (
+        N_(
+            "{stack} blocks {first} to {last}",
+            stack=STACKS[part.path],
+            first=first + 1,
+            last=last + 1,
+        ),
+        N_("{n} like the others", n=len(blocks)),
+    )
     name = f"{paths[0]}-{last}"
     drawing.box(
         name, part.path, label, blocks[0], paths=paths, steps=part.steps, blocks=Blocks(first)
@@ -81,15 +104,19 @@ def _sublayer(drawing: Drawing, block: Part, joint: Sublayer, n: int) -> None:
     sublayer, residual, norm = joint.layer, joint.residual, joint.norm
     name, layer = sublayer.path, _layer(block)
     blocks = Blocks(layer, n)
-    stack = block.path.partition(".")[0].capitalize()
-    which = f"{stack} block" + (f"s 1 to {n}" if n > 1 else f" {layer + 1}")
-    words = name.rpartition(".")[2].replace("_", "-")
+    stack = STACKS[block.path.partition(".")[0]]
+    which = (
+        N_("{stack} blocks {first} to {last}", stack=stack, first=1, last=n)
+        if n > 1
+        else N_("{stack} block {n}", stack=stack, n=layer + 1)
+    )
+    words = _SUBLAYERS[name.rpartition(".")[2]]
     shapes = chain([drawing.shape(residual.inputs[-1])], repeat(""))  # on the first arrow alone
 
     def around(kind: str, label: str, *parts: Part, title: str, paths: Sequence[str] = ()) -> str:
         return drawing.box(
             f"{name} {label if kind == 'sum' else kind}", kind, label, *parts, title=title,
-            paths=paths, count="", steps=residual.steps or sublayer.steps, blocks=blocks,
+            paths=paths, count=(), steps=residual.steps or sublayer.steps, blocks=blocks,
         )  # fmt: skip
 
     def lead(to: str, *, has_head: bool = True) -> str:
@@ -97,61 +124,67 @@ def _sublayer(drawing: Drawing, block: Part, joint: Sublayer, n: int) -> None:
         drawing.last = to
         return to
 
-    def normed(norm: Part, side: str) -> None:
+    def normed(norm: Part, *, is_before: bool) -> None:
         label = NORMS[norm.variant].label
-        title = f"{which}: {label} {side} {words}"
+        title = (
+            N_("{block}: {norm} before {sublayer}", block=which, norm=label, sublayer=words)
+            if is_before
+            else N_("{block}: {norm} behind {sublayer}", block=which, norm=label, sublayer=words)
+        )
         lead(around("norm", label, norm, block, title=title, paths=[norm.path]))
 
     kind, label = _label(drawing, sublayer)
-    first = label.partition(BREAK)[0]
-    title = f"{which}: {first[:1].lower()}{first[1:]}"
+    title = N_("{block}: {sublayer}", block=which, sublayer=words)
     paths, count = _parameters(drawing, sublayer, n)
     drawing.box(name, kind, label, sublayer, title=title, paths=paths, count=count, blocks=blocks)
     skipped = ""
     if joint.has_sum and not joint.is_normed:
         skipped = lead(drawing.fork(f"{name} fork"), has_head=False)
     if norm is not None and joint.norm_first:
-        normed(norm, "before")
+        normed(norm, is_before=True)
     if joint.is_normed:
         skipped = lead(drawing.fork(f"{name} fork"), has_head=False)
     lead(name)
     if joint.has_sum:
-        title = N_("{block}: sum around {words}", block=which, words=words)
+        title = N_("{block}: sum around {sublayer}", block=which, sublayer=words)
         lead(around("sum", "+", residual, title=title))
         drawing.edge(skipped, drawing.last, dashed=True)
     if norm is not None and not joint.norm_first:
-        normed(norm, "behind")
+        normed(norm, is_before=False)
     if kind == "cross":
         drawing.across.append((drawing.memory, name))
 
 
-def _parameters(drawing: Drawing, sublayer: Part, n: int) -> tuple[list[str], str]:
+def _parameters(drawing: Drawing, sublayer: Part, n: int) -> tuple[list[str], Rows]:
     """Return the modules of a sublayer of ``n`` blocks, and how many parameters they have."""
     paths, count = [sublayer.path], drawing.count(sublayer.path, is_repeated=n > 1)
     for shared in (part for part in sublayer if part.kind == "relative"):
         paths.append(shared.path)
-        if of_all := drawing.count(shared.path):
-            count += f"{of_all} of {shared.variant}, shared by all blocks"
+        for of_all in drawing.count(shared.path):
+            words = N_(
+                "{count} of {variant}, shared by all blocks", count=of_all, variant=shared.variant
+            )
+            count = (*count, words)
     return paths, count
 
 
-def _label(drawing: Drawing, part: Part) -> tuple[str, str]:
+def _label(drawing: Drawing, part: Part) -> tuple[str, Rows]:
     """Return the class and the label of a sublayer, without its parameters."""
     if not isinstance(part, Attention):
         d_model, d_ff = drawing.number("d_model"), drawing.number("d_ff")
         activation = ACTIVATIONS[part.variant].label
-        return (
-            "feed-forward",
-            f"Feed-forward, {activation}{BREAK}{d_model} → {d_ff} → {d_model}",
-        )
-    notes = [CAUSALITIES[part.order].note] if part.order else []
+        words = N_("Feed-forward, {activation}", activation=activation)
+        return "feed-forward", (words, f"{d_model} → {d_ff} → {d_model}")
+    notes: list[str] = [CAUSALITIES[part.order].note] if part.order else []
     notes += [part.relative] if part.relative else []
-    notes += [f"window {part.window}"] if part.window else []
-    heads = f"{BREAK}{part.n_heads} heads x {drawing.number('d_head')}"
+    notes += [N_("window {n}", n=part.window)] if part.window else []
+    heads: Rows = (N_("{n} heads x {size}", n=part.n_heads, size=drawing.number("d_head")),)
     width = SCALES[part.scale].width
     if width != "d_head":
-        heads += f"{BREAK}scores / sqrt({width})" if width else f"{BREAK}scores not scaled"
+        scaled = N_("scores / sqrt({width})", width=width) if width else N_("scores not scaled")
+        heads = (*heads, scaled)
     if part.is_cross:
-        return "cross", f"Cross-attention{heads}"
-    noted = f" ({', '.join(notes)})" if notes else ""
-    return "attention", f"Self-attention{noted}{heads}"
+        return "cross", (N_("Cross-attention"), *heads)
+    if not notes:
+        return "attention", (N_("Self-attention"), *heads)
+    return "attention", (N_("Self-attention ({notes})", notes=listed(notes)), *heads)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
 from tfm_core.anatomy import Anatomy, Part, Tensor
+from tfm_core.sentences import N_
 from tfm_core.variants.positions import POSITIONS
 
 BREAK = "\\n"  # as DOT writes it
+Rows = tuple[str, ...]
+"""The lines of a label, each a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +43,13 @@ NO_BLOCK = Blocks()
 class DiagramNode:
     """A box to click, and what it is about.
 
-    parts: of the model, the first above all. label: as it is drawn; title: what it is called
-    elsewhere. modules: paths of the modules whose parameters are its own, of folded blocks as
+    parts: of the model, the first above all. title: what it is called where it is not drawn.
+    modules: paths of the modules whose parameters are its own, of folded blocks as
     ``encoder.layers.0–5``. steps: names of the walk's steps, those that the model's walk has not
     too. layer: its block, from 0; None outside. n_blocks: how many blocks share this node.
     """
 
     parts: tuple[Part, ...]
-    label: str
     title: str
     modules: tuple[str, ...]
     steps: tuple[str, ...]
@@ -82,6 +84,7 @@ class Drawing:
     looks back at. modules: those with parameters, by the path of each module they lie in. edges:
     the last lines of the document, as an arrow in a frame pulls both ends in. across: tail and head
     of the arrows from one column to the other, which Graphviz would lead around the second one.
+    say: translates what is drawn.
     """
 
     model: Anatomy
@@ -89,6 +92,7 @@ class Drawing:
     src_len: int
     look: DiagramColours
     opened: range
+    say: Callable[[str], str] = str
     last: str = ""
     side: str = ""
     memory: str = ""
@@ -112,15 +116,18 @@ class Drawing:
         """Return a part that lies in no other, by its path."""
         return next(part for part in self.model.folded if part.path == path)
 
-    def count(self, *paths: str, is_repeated: bool = False) -> str:
-        """Return the parameters below modules as a line of a label, or nothing.
+    def count(self, *paths: str, is_repeated: bool = False) -> Rows:
+        """Return the parameters below modules as a line of a label, or none.
 
         is_repeated: each block has such a node.
         """
         parameters = (p for part in self._below(paths) for p in part.parameters)
         n = sum(p.size for p in parameters if not p.tied_to)
-        each = " per block" if is_repeated else ""
-        return f"{BREAK}{n:,} parameters{each}" if n else ""
+        if not n:
+            return ()
+        if is_repeated:
+            return (N_("{n:,} parameters per block", n=n),)
+        return (N_("{n:,} parameters", n=n),)
 
     def _modules(self, paths: Sequence[str], n_folded: int) -> tuple[str, ...]:
         """Return the paths of all modules with parameters at or below some."""
@@ -148,11 +155,11 @@ class Drawing:
         self,
         name: str,
         kind: str,
-        label: str,
+        label: str | Rows,
         *parts: Part,
         title: str = "",
         paths: Sequence[str] = (),
-        count: str | None = None,
+        count: Rows | None = None,
         steps: tuple[str, ...] = (),
         blocks: Blocks = NO_BLOCK,
     ) -> str:
@@ -163,22 +170,27 @@ class Drawing:
         """
         if count is None:
             count = self.count(*paths, is_repeated=blocks.n > 1)
+        rows = (label,) if isinstance(label, str) else label
         self.nodes[name] = DiagramNode(
             parts,
-            f"{label}{count}",
-            title or label.partition(BREAK)[0],
+            title or rows[0],
             self._modules(paths, max(blocks.n, blocks.n_paths)),
             steps or next((part.steps for part in parts if part.steps), ()),
             blocks.first,
             blocks.n,
         )
-        text, fill = self.nodes[name].label, f'fillcolor="{self.look.fills[kind]}"'
+        text = BREAK.join(map(self.said, (*rows, *count)))
+        fill = f'fillcolor="{self.look.fills[kind]}"'
         style = f'{fill}, tooltip="{text}", class="{kind}"'
         if kind == "sum":
             style = f'shape=circle, width=0.28, fixedsize=true, class="{kind}", {fill}, '
-            style += 'tooltip="residual: the sum of both"'
+            style += f'tooltip="{self.said(N_("residual: the sum of both"))}"'
         self.lines.append(f'"{name}" [label="{text}", {style}];')
         return name
+
+    def said(self, text: str) -> str:
+        """Return a text in the language of the diagram, as DOT can hold it."""
+        return self.say(text).replace('"', "'")
 
     def lead(self, name: str, shape: str = "") -> None:
         """Draw an arrow from the last node to one, and go on from there.
@@ -198,8 +210,9 @@ class Drawing:
         )
         return name
 
-    def words(self, name: str, text: str) -> str:
+    def words(self, name: str, *rows: str) -> str:
         """Draw words that an arrow starts from; return their name. They are no node to click."""
+        text = BREAK.join(map(self.said, rows))
         self.lines.append(f'"{name}" [shape=plaintext, style="", label="{text}", fontsize=10];')
         return name
 
@@ -215,7 +228,7 @@ class Drawing:
         title: short rows at the left, above or below, so that the arrows in and out pass by them.
         """
         kind = name.split()[0]
-        rows = "".join(f"{row}\\l" for row in title)
+        rows = "".join(f"{self.said(row)}\\l" for row in title)
         self.lines += [
             f'subgraph "cluster {name}" {{',
             f'label="{rows}"; labeljust=l; labelloc={"b" if below else "t"}; fontsize=13; '
@@ -233,7 +246,7 @@ class Drawing:
         has_head: bool = True,
     ) -> None:
         """Draw an arrow; without a head it is a line."""
-        words = [f'label=" {label}"'] if label else []
+        words = [f'label=" {self.said(label)}"'] if label else []
         words += ["style=dashed, headport=e"] if dashed else ["weight=4"]
         words += [] if has_head else ["arrowhead=none"]
         self.edges.append(f'"{tail}" -> "{head}" [{", ".join(words)}];')

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tfm_core.anatomy import Part
 from tfm_core.config.shape import Shape, TextShape
-from tfm_core.inspect.diagram.drawing import BREAK, Drawing
+from tfm_core.inspect.diagram.drawing import Drawing, Rows
 from tfm_core.sentences import N_
 from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.positions import POSITIONS
@@ -15,7 +15,7 @@ def model_input(drawing: Drawing, part: Part) -> None:
     """Draw a picture or ids, on top of a column."""
     name = part.outputs[0].name
     drawing.side = name.removesuffix(" ids") if name.endswith(" ids") else ""
-    label = _ids(drawing) if drawing.side else "Picture"
+    label = _ids(drawing) if drawing.side else N_("Picture")
     steps = ("tokens", "masks") if drawing.side else part.steps
     drawing.last = drawing.box(name, "data", label, part, steps=steps)
 
@@ -24,16 +24,18 @@ def _ids(drawing: Drawing) -> str:
     """Return what the ids of a column are in this model."""
     shape, sizes = drawing.model.shape, drawing.sizes
     if drawing.has_two_columns or not isinstance(shape, TextShape):
-        return "Source ids" if drawing.side == "src" else "Target ids, shifted right"
+        return N_("Source ids") if drawing.side == "src" else N_("Target ids, shifted right")
     if drawing.writes:
-        return "Source, then target ids" if shape.has_source else "Token ids"
+        return N_("Source, then target ids") if shape.has_source else N_("Token ids")
     if shape.has_cls:
-        return "Token ids, CLS in front"
+        return N_("Token ids, CLS in front")
     if shape.head != "tokens":
-        return "Token ids"
+        return N_("Token ids")
     if shape.mask_id:
-        return "Token ids, some hidden"
-    return "Source ids, then empty slots" if sizes["S"] > drawing.src_len else "Source ids"
+        return N_("Token ids, some hidden")
+    if sizes["S"] > drawing.src_len:
+        return N_("Source ids, then empty slots")
+    return N_("Source ids")
 
 
 def embedding(drawing: Drawing, part: Part) -> None:
@@ -49,16 +51,16 @@ def embedding(drawing: Drawing, part: Part) -> None:
     sizes = " + ".join(f"{weight.shape[0]:,}" for weight in weights)
     sizes = f"({sizes})" if len(weights) > 1 else sizes
     is_shared = any(weight.tied_to for weight in weights)
-    count = f"{BREAK}shared with the source" if is_shared else None
+    count = (N_("shared with the source"),) if is_shared else None
     shape, d_model = drawing.model.shape, drawing.number("d_model")
     is_scaled = not isinstance(shape, TextShape) or shape.scale_embedding
-    scale = f", times √{d_model}" if is_scaled else ""
+    words = N_("Embedding, times √{d_model}", d_model=d_model) if is_scaled else N_("Embedding")
     name = drawing.box(
         part.path,
         "embedding",
-        f"Embedding{scale}{BREAK}{sizes} x {d_model}",
+        (words, f"{sizes} x {d_model}"),
         part,
-        title=f"Embedding of the {_embedded(drawing, shape)}",
+        title=_embedded(drawing, shape),
         paths=[table.path for table in tables],
         count=count,
     )
@@ -68,12 +70,16 @@ def embedding(drawing: Drawing, part: Part) -> None:
 def _embedded(drawing: Drawing, shape: Shape) -> str:
     """Return what a table of embeddings is for."""
     if not isinstance(shape, TextShape):
-        return "words"
+        return N_("Embedding of the words")
+    is_of_source = shape.head == "tokens" and not shape.mask_id
     if drawing.has_two_columns:
-        return "source" if drawing.side == "src" else "target"
-    if drawing.writes:
-        return "source and the target" if shape.has_source else "tokens"
-    return "tokens" if shape.head != "tokens" or shape.mask_id else "source"
+        is_of_source = drawing.side == "src"
+        return N_("Embedding of the source") if is_of_source else N_("Embedding of the target")
+    if drawing.writes and shape.has_source:
+        return N_("Embedding of the source and the target")
+    if drawing.writes or not is_of_source:
+        return N_("Embedding of the tokens")
+    return N_("Embedding of the source")
 
 
 def positions(drawing: Drawing, part: Part) -> None:
@@ -82,35 +88,35 @@ def positions(drawing: Drawing, part: Part) -> None:
     if not kind.is_added:
         return
     name = f"{drawing.side}_positions" if drawing.side else part.path
-    label, title = f"+ positions{BREAK}{kind.label.lower()}", N_("Positions")
+    label, title = (N_("+ positions"), kind.label), N_("Positions")
     drawing.box(name, "embedding", label, part, title=title, paths=[part.path])
     drawing.lead(name)
 
 
 def segments(drawing: Drawing, part: Part) -> None:
     """Draw the vector of a segment, and the norm behind it."""
-    label = "Segments and norm"
+    label = N_("Segments and norm")
     drawing.lead(drawing.box(part.path, "embedding", label, *part, paths=[part.path]))
 
 
 def stem(drawing: Drawing, part: Part) -> None:
     """Draw the patches of a picture."""
     size = drawing.number("patch_size")
-    label = f"{STEMS[part.variant].drawn} of {size} x {size}, projected"
+    label = N_("{cut} of {size} x {size}, projected", cut=STEMS[part.variant].drawn, size=size)
     drawing.lead(drawing.box(part.path, "embedding", label, part, paths=[part.path]))
 
 
 def cls(drawing: Drawing, part: Part) -> None:
     """Draw the token in front of the patches."""
-    count = f"{BREAK}{part.parameters[0].size} parameters"
-    label = "CLS token in front"
+    count = (N_("{n:,} parameters", n=part.parameters[0].size),)
+    label = N_("CLS token in front")
     drawing.lead(drawing.box("cls", "embedding", label, part, paths=[part.path], count=count))
 
 
 def pooling(drawing: Drawing, part: Part) -> None:
     """Draw how many vectors become one."""
-    tokens = "words" if drawing.side else "patches"
-    label = POOLINGS[part.variant].drawn.format(tokens=tokens)
+    tokens = N_("words") if drawing.side else N_("patches")
+    label = N_(POOLINGS[part.variant].drawn, tokens=tokens)
     drawing.lead(drawing.box("pool", "data", label, part))
 
 
@@ -120,23 +126,23 @@ def head(drawing: Drawing, part: Part) -> None:
         return
     d_model = drawing.number("d_model")
     if part.layer == "Pooler":
-        label = "Pooler: first token, tanh"
+        label: str | Rows = N_("Pooler: first token, tanh")
     elif part.layer == "LabelOutput":
         hidden = f"{drawing.number('n_hidden')}, ReLU, x " if len(part.children) > 1 else ""
         labels = drawing.number("n_labels")
-        label = f"Linear to the labels{BREAK}{d_model} x {hidden}{labels}"
+        label = N_("Linear to the labels"), f"{d_model} x {hidden}{labels}"
     else:
-        tied = f"{BREAK}the embedding's matrix: tied" if part.parameters[0].tied_to else ""
+        tied = (N_("the embedding’s matrix: tied"),) if part.parameters[0].tied_to else ()
         answers = drawing.number(part.outputs[0].shape[-1])
-        label = f"Linear{BREAK}{d_model} x {answers}{tied}"
+        label = N_("Linear"), f"{d_model} x {answers}", *tied
     drawing.lead(drawing.box("output", "output", label, part, paths=[part.path]))
 
 
-_ANSWERS = {"Pooler": "Vector of the text", "Identity": "Vectors of all tokens"}
+_ANSWERS = {"Pooler": N_("Vector of the text"), "Identity": N_("Vectors of all tokens")}
 
 
 def answer(drawing: Drawing, part: Part) -> None:
     """Draw what the model says."""
     layer = next(other.layer for other in drawing.model.folded if other.kind == "head")
-    label = _ANSWERS.get(layer, "Logits")
+    label = _ANSWERS.get(layer, N_("Logits"))
     drawing.lead(drawing.box("logits", "data", label, part), drawing.shape(part.outputs[0]))

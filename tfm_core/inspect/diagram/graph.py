@@ -63,14 +63,15 @@ def diagram(
     src_len: int = 0,
     tgt_len: int = 0,
     opened: range = range(0),
+    say: Callable[[str], str] = str,
 ) -> Diagram:
     """Return the diagram. Shapes are (B, tokens, width), B the batch.
 
     opened: the blocks of each stack to draw one by one, from 0; those around them share a box, and
-    where it is empty the blocks are drawn once.
+    where it is empty the blocks are drawn once. say: translates what is drawn.
     """
     model = anatomy(config, shape)
-    drawing = Drawing(model, model.at(src_len, tgt_len), src_len, look, opened)
+    drawing = Drawing(model, model.at(src_len, tgt_len), src_len, look, opened, say)
     for part in model.parts:
         draw = _DRAWN.get(part.layer) or _DRAWN.get(part.kind)
         if draw is not None:

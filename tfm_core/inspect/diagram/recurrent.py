@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tfm_core.anatomy import Part
+from tfm_core.inspect.diagram.blocks import STACKS
 from tfm_core.inspect.diagram.drawing import Blocks, Drawing
 from tfm_core.sentences import N_
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
@@ -15,24 +16,34 @@ def encoder(drawing: Drawing, part: Part) -> None:
     n_drawn = n if drawing.opened else 1
     for layer, reader in enumerate(part.children[:n_drawn]):
         is_folded = n > n_drawn
-        which = f" {layer + 1}" if n_drawn > 1 else f" x {n}" if is_folded else ""
-        drawing.frame(f"encoder {layer}", "Encoder", f"block{which}")
-        how = "from both ends" if len(reader.children) > 1 else "from left to right"
-        label = f"{CELLS[reader.variant].label}, {how}"
-        words = f"s 1 to {n}" if is_folded else f" {layer + 1}"
+        which = N_("block {n}", n=layer + 1) if n_drawn > 1 else N_("block")
+        which = N_("block x {n}", n=n) if is_folded else which
+        drawing.frame(f"encoder {layer}", STACKS["encoder"], which)
+        cell = CELLS[reader.variant].label
+        both = len(reader.children) > 1
+        label = (
+            N_("{cell}, from both ends", cell=cell)
+            if both
+            else N_("{cell}, from left to right", cell=cell)
+        )
+        title = (
+            N_("Encoder layers 1 to {n}: {title}", n=n, title=label)
+            if is_folded
+            else N_("Encoder layer {n}: {title}", n=layer + 1, title=label)
+        )
         drawing.box(
             reader.path,
             "attention",
             label,
             reader,
-            title=N_("Encoder layer{words}: {title}", words=words, title=label),
+            title=title,
             paths=[reader.path],
             blocks=Blocks(n_paths=n if is_folded else 1),
         )
         drawing.lead(reader.path)
         drawing.lines.append("}")
     drawing.memory, (_, last) = drawing.last, part.outputs
-    label, bridge = "tanh of the last states", drawing.part("bridge")
+    label, bridge = N_("tanh of the last states"), drawing.part("bridge")
     drawing.lead(
         drawing.box("bridge", "norm", label, bridge, paths=["bridge"]), drawing.shape(last)
     )
@@ -43,24 +54,25 @@ def decoder(drawing: Drawing, part: Part) -> None:
     words, token = drawing.shape(part.inputs[0]), drawing.last
     asking = next(child for child in part.children if child.kind == "attention")
     score, n = ALIGNMENT_SCORES[asking.variant], drawing.number("n_layers")
-    drawing.frame("decoder", "Decoder,", "token by token", below=True)
-    label = f"{score.label} attention"
+    drawing.frame("decoder", N_("Decoder,"), N_("token by token"), below=True)
+    label: str = N_("{score} attention", score=score.label)
     attention = drawing.box("attention", "cross", label, asking, paths=[asking.path])
-    label = CELLS[part.variant].label + (f" x {n}" if n != "1" else "")
+    label = CELLS[part.variant].label
+    label = N_("{cell} x {n}", cell=label, n=n) if n != "1" else label
     title = N_("Decoder: {title}", title=label)
     steps = drawing.box("steps", "attention", label, part, title=title, paths=["decoder.steps"])
-    label, part = "tanh of state and context", drawing.part("readout")
+    label, part = N_("tanh of state and context"), drawing.part("readout")
     readout = drawing.box("readout", "feed-forward", label, part, paths=["readout"])
     drawing.lines.append("}")
     memory, state = drawing.part("encoder").outputs
-    drawing.edge(drawing.memory, attention, f"memory {drawing.shape(memory)}")
+    drawing.edge(drawing.memory, attention, N_("memory {shape}", shape=drawing.shape(memory)))
     drawing.edge(token, steps, words)
-    drawing.edge("bridge", steps, f"first state {drawing.shape(state)}")
+    drawing.edge("bridge", steps, N_("first state {shape}", shape=drawing.shape(state)))
     if score.attends_before_step:
-        drawing.edge(attention, steps, "context of this step")
-        drawing.edge(steps, attention, "state of the step before", dashed=True)
+        drawing.edge(attention, steps, N_("context of this step"))
+        drawing.edge(steps, attention, N_("state of the step before"), dashed=True)
     else:
-        drawing.edge(steps, attention, f"states {words}")
-    drawing.edge(attention, readout, f"contexts {words}")
-    drawing.edge(steps, readout, f"states {words}")
+        drawing.edge(steps, attention, N_("states {shape}", shape=words))
+    drawing.edge(attention, readout, N_("contexts {shape}", shape=words))
+    drawing.edge(steps, readout, N_("states {shape}", shape=words))
     drawing.last = readout

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from tfm_core.anatomy import Anatomy, Attention, Part, Sublayer, sublayers
 from tfm_core.config import ModelConfig, TransformerConfig
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Sentence, listed
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.forms import CAUSALITIES, RESIDUALS, SCALES
 from tfm_core.variants.norms import NO_NORM, NORMS
@@ -33,7 +33,11 @@ def aligned(rows: Sequence[str]) -> str:
     """Return rows one below the other, with ``&`` in line; a single row stands by itself."""
     if len(rows) == 1:
         return rows[0].replace("&", "")
-    return r"\begin{aligned}" + r"\\ ".join(rows) + r"\end{aligned}"
+    places = r"\\ ".join(f"{{row{n}}}" for n in range(len(rows)))
+    return Sentence(
+        rf"\begin{{{{aligned}}}}{places}\end{{{{aligned}}}}",
+        {f"row{n}": row for n, row in enumerate(rows)},
+    )
 
 
 def attention(config: TransformerConfig, model: Anatomy) -> Equation:
@@ -48,7 +52,11 @@ def attention(config: TransformerConfig, model: Anatomy) -> Equation:
     if kind is not None and kind.inside is not None:
         q, k, extra = kind.inside.query, kind.inside.key, kind.inside.plus
         rule = [*([kind.inside.where] if kind.inside.where else []), *rule]
-        source += f"; {kind.source}{', in self-attention only' if is_pair else ''}"
+        source = (
+            N_("{first}; {second}, in self-attention only", first=source, second=kind.source)
+            if is_pair
+            else f"{source}; {kind.source}"
+        )
     score = f"{q} {k}"
     if width is not None:
         score = rf"\frac{{{score}}}{{\sqrt{{{model.sizes[width]}}}}}"
@@ -73,8 +81,9 @@ def _keys(own: Attention, *, is_pair: bool) -> tuple[str, list[str]]:
     if not is_pair:
         return rule(own.window) or "j", []
     alone = rule(0)
-    rows = [rf"&\text{{decoder, on itself: only }} {alone}"] if alone else []
-    rows += [rf"&\text{{in self-attention: only }} {window}"] if window else []
+    rows: list[str] = []
+    rows += [N_(r"&\text{{decoder, on itself: only }} {keys}", keys=alone)] if alone else []
+    rows += [N_(r"&\text{{in self-attention: only }} {keys}", keys=window)] if window else []
     return "j", rows
 
 
@@ -103,14 +112,20 @@ def block(config: TransformerConfig, model: Anatomy) -> Equation:
         lines.append(r"x &\leftarrow " + (rf"\mathrm{{Norm}}({total})" if behind else total))
     first, last = parts[0], parts[-1]
     title, source = _order(first)
-    title += "" if first.has_sum else ", without residuals"
+    notes = [title]
+    if not first.has_sum:
+        notes.append(N_("without residuals"))
     if last.is_normed:
-        which = "residuals" if first.is_normed else "second residual"
-        title += f", {which} from the normalised value"
-    title += "; cross-attention in the decoder's only" if len(parts) > 2 else ""
+        notes.append(
+            N_("residuals from the normalised value")
+            if first.is_normed
+            else N_("second residual from the normalised value")
+        )
+    if len(parts) > 2:
+        notes.append(N_("cross-attention in the decoder’s only"))
     residual = RESIDUALS[config.residual]
     return Equation(
-        title, aligned(lines), source if config.residual == "normal" else residual.source
+        listed(notes), aligned(lines), source if config.residual == "normal" else residual.source
     )
 
 
@@ -126,10 +141,10 @@ def _function(layer: Part) -> tuple[str, str]:
 def _order(part: Sublayer) -> tuple[str, str]:
     """Return where the norms of a block stand, and who put them there."""
     if part.norm is None:
-        return "A block without norms", NO_NORM.source
+        return N_("A block without norms"), NO_NORM.source
     if part.norm_first:
-        return "A block, pre-norm", "Xiong et al. 2020"
-    return "A block, post-norm", "Vaswani et al. 2017, section 3.1"
+        return N_("A block, pre-norm"), "Xiong et al. 2020"
+    return N_("A block, post-norm"), "Vaswani et al. 2017, section 3.1"
 
 
 def norm(config: TransformerConfig, model: Anatomy) -> Equation:

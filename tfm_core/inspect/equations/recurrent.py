@@ -24,7 +24,7 @@ def _lines(*parts: str) -> str:
 
 def _embedding(config: RecurrentConfig, _model: Anatomy) -> Equation:
     latex = rf"x_j = \sqrt{{{config.d_model}}}\,E_{{w_j}}"
-    return Equation(N_("Embedding"), latex, "no positions are added")
+    return Equation(N_("Embedding"), latex, N_("no positions are added"))
 
 
 def _encoder(config: RecurrentConfig, _model: Anatomy) -> Equation:

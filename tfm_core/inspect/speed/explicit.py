@@ -25,7 +25,7 @@ from tfm_core.sentences import N_
 BACKENDS = {  # what autograd calls the kernel that ran -> its name for a reader
     "ScaledDotProductFlashAttentionForCpuBackward0": N_("flash, for CPU"),
     "ScaledDotProductFlashAttentionBackward0": "flash",
-    "ScaledDotProductEfficientAttentionBackward0": "memory-efficient",
+    "ScaledDotProductEfficientAttentionBackward0": N_("memory-efficient"),
     "ScaledDotProductCudnnAttentionBackward0": "cuDNN",
 }
 

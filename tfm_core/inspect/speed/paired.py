@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tfm_core.sentences import N_
+
 Clock = Callable[[], float]
 
 
@@ -30,7 +32,7 @@ class TimeRange:
     def show(self, unit: str = "", digits: int = 2) -> str:
         """Return the median and, in brackets, the range."""
         median, low, high = (f"{value:.{digits}f}" for value in (self.median, self.low, self.high))
-        return f"{median}{unit} ({low} to {high})"
+        return N_("{median}{unit} ({low} to {high})", median=median, unit=unit, low=low, high=high)
 
 
 def rounds(

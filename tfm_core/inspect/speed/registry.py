@@ -188,9 +188,9 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
     "loops": BenchmarkComparison(
         N_("Attention in loops"),
         N_("One sequence and head at a time, or all at once."),
-        {"loops": "Loops", "at once": N_("All at once")},
+        {"loops": N_("Loops"), "at once": N_("All at once")},
         {
-            "Loops": f"{_HERE}.loops:looped_attention",
+            N_("Loops"): f"{_HERE}.loops:looped_attention",
             N_("All at once"): "tfm_core.layers.attention:fused_attention",
         },
         f"{_HERE}.loops",
@@ -200,9 +200,9 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
     "patches": BenchmarkComparison(
         N_("Patches in loops"),
         N_("One patch at a time, or one reshape of the whole batch."),
-        {"loops": "Loops", "at once": N_("One reshape")},
+        {"loops": N_("Loops"), "at once": N_("One reshape")},
         {
-            "Loops": f"{_HERE}.loops:cut_into_patches",
+            N_("Loops"): f"{_HERE}.loops:cut_into_patches",
             N_("One reshape"): "tfm_core.layers.patches:patchify",
         },
         f"{_HERE}.loops",
@@ -224,10 +224,10 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
     "compile": BenchmarkComparison(
         N_("torch.compile"),
         N_("Generated code; the first pass may take a minute."),
-        {"eager": N_("Eager"), "compiled": "Compiled"},
+        {"eager": N_("Eager"), "compiled": N_("Compiled")},
         {
-            "Eager": f"{_HERE}.passes:eager_pass",
-            "Compiled": f"{_HERE}.passes:compiled_pass",
+            N_("Eager"): f"{_HERE}.passes:eager_pass",
+            N_("Compiled"): f"{_HERE}.passes:compiled_pass",
         },
         f"{_HERE}.passes",
         "compile_cases",

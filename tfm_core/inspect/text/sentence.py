@@ -21,7 +21,7 @@ from tfm_core.inspect.attention.explanations import relevance, rollout
 from tfm_core.inspect.attention.trained import model_of
 from tfm_core.probe.labels import CLS, modules_by_kind
 from tfm_core.runs.run import Run
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -144,21 +144,29 @@ def minimal_pairs(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
     changed: dict[str, tuple[str, ...]] = {}
     if clause.negations_at:
         first = clause.negations_at[0]
-        changed[f"without “{words[first]}”"] = (*words[:first], *words[first + 1 :])
-    changed["with one more “not”"] = (*words[:start], "not", *words[start:])
+        changed[N_("without “{word}”", word=words[first])] = (*words[:first], *words[first + 1 :])
+    changed[N_("with one more “{word}”", word="not")] = (*words[:start], "not", *words[start:])
     if clause.intensity_at is None:
-        changed["with “very”"] = (*words[:start], "very", *words[start:])
+        changed[N_("with “{word}”", word="very")] = (*words[:start], "very", *words[start:])
     else:
         weaker = "slightly" if INTENSITIES[words[start]] > 1 else "very"
-        changed[f"“{weaker}” for “{words[start]}”"] = (*words[:start], weaker, *words[start + 1 :])
+        changed[N_("“{new}” for “{old}”", new=weaker, old=words[start])] = (
+            *words[:start],
+            weaker,
+            *words[start + 1 :],
+        )
     joins = [index for index, word in enumerate(words) if word in JOINS]
     if joins:
         at = joins[-1]
         other = AND if words[at] != AND else BUT
-        changed[f"“{other}” for “{words[at]}”"] = (*words[:at], other, *words[at + 1 :])
+        changed[N_("“{new}” for “{old}”", new=other, old=words[at])] = (
+            *words[:at],
+            other,
+            *words[at + 1 :],
+        )
         swapped = (*words[at + 1 :], words[at], *words[:at])
         if len(joins) == 1:
-            changed["halves swapped"] = swapped
+            changed[N_("halves swapped")] = swapped
     return changed
 
 

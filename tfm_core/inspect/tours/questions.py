@@ -40,7 +40,7 @@ EARLY, FIRST_HALF, SECOND_HALF = (
     N_("In the second half"),
 )
 NONE, SOME, ALL = N_("None"), N_("Some"), N_("All")
-MORE, AS_MANY, FEWER = N_("More"), N_("About as many"), N_("Fewer")
+MORE, AS_MANY, FEWER = N_("More than before"), N_("About as many"), N_("Fewer than before")
 _SAME = 0.01  # of accuracy: a smaller change is none
 _MOST, _LEAST = 0.9, 0.1  # of what was right before
 _OPTIONS = 3

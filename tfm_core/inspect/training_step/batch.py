@@ -16,6 +16,7 @@ from tfm_core.data.image_data import ImageData
 from tfm_core.data.load import data_as
 from tfm_core.data.text_data import TextData
 from tfm_core.inspect.training_step.step import LossCall, forward, outputs_of, rows
+from tfm_core.sentences import N_
 from tfm_core.training.loop import Trainer
 from tfm_core.variants.tasks import TASK_KINDS
 
@@ -83,7 +84,7 @@ def image_rows(trainer: Trainer, indices: Tensor) -> BatchRows:
     data, numbers = data_as(trainer.data, ImageData), indices.tolist()
     names = [data.facts.class_names[label] for label in data.train.labels[indices].tolist()]
     pictures = data.train.images[indices].numpy()
-    return BatchRows(numbers, [f"picture {n:,}" for n in numbers], names, pictures)
+    return BatchRows(numbers, [N_("picture {n:,}", n=n) for n in numbers], names, pictures)
 
 
 def caption_rows(trainer: Trainer, indices: Tensor) -> BatchRows:
@@ -91,7 +92,7 @@ def caption_rows(trainer: Trainer, indices: Tensor) -> BatchRows:
     data, numbers = data_as(trainer.data, CaptionData), indices.tolist()
     captions = [join(data.train.captions[n].words, data.config) for n in numbers]
     pictures = data.train.pictures(indices).numpy()
-    return BatchRows(numbers, [f"picture {n:,}" for n in numbers], captions, pictures)
+    return BatchRows(numbers, [N_("picture {n:,}", n=n) for n in numbers], captions, pictures)
 
 
 def class_name(trainer: Trainer, number: int) -> str:

@@ -136,7 +136,7 @@ def word_positions(view: BlockView) -> WalkStep:
     """Positions of the words, separate from those of the patches."""
     step = tokens.positions(view)
     topics = (*step.topics, "positions-words")
-    return replace(step, name="word-positions", title="Positions of the words", topics=topics)
+    return replace(step, name="word-positions", title=N_("Positions of the words"), topics=topics)
 
 
 def captioner_cross_attention(view: BlockView) -> WalkStep:
@@ -168,5 +168,17 @@ def decoder_feed_forward(view: BlockView) -> WalkStep:
 
 def _of_decoder(step: WalkStep) -> WalkStep:
     """Return a step of the encoder's blocks as the decoder's block has it too."""
-    title = f"Decoder: {step.title[:1].lower()}{step.title[1:]}"
-    return replace(step, name=f"decoder-{step.name}", title=title)
+    return replace(step, name=f"decoder-{step.name}", title=_IN_DECODER[step.title])
+
+
+_IN_DECODER = {
+    "Add and norm": N_("Decoder: add and norm"),
+    "Add, no norm": N_("Decoder: add, no norm"),
+    "Norm, no residual": N_("Decoder: norm, no residual"),
+    "No residual, no norm": N_("Decoder: no residual, no norm"),
+    "Feed-forward, add and norm": N_("Decoder: feed-forward, add and norm"),
+    "Feed-forward and add, no norm": N_("Decoder: feed-forward and add, no norm"),
+    "Feed-forward and norm, no residual": N_("Decoder: feed-forward and norm, no residual"),
+    "Feed-forward, no residual, no norm": N_("Decoder: feed-forward, no residual, no norm"),
+}
+"""The title of a step of the encoder's blocks -> its title in the decoder's."""

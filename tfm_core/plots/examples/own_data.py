@@ -64,7 +64,7 @@ def balance(names: Sequence[str], table: npt.NDArray[np.int64], *, height: int =
                 go.Bar(
                     x=shown,
                     y=table[order, at],
-                    name=f"{_NAMES[part]}: {int(table[:, at].sum()):,}",
+                    name=N_("{part}: {n:,}", part=_NAMES[part], n=int(table[:, at].sum())),
                     marker={"color": COLOURS[part], "pattern": {"shape": _PATTERNS[part]}},
                     hovertemplate=N_("%{{x}}: %{{y:,}}<extra>{part}</extra>", part=_NAMES[part]),
                 )

@@ -20,7 +20,7 @@ from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.plots.kinds import ticks
 from tfm_core.plots.palette import ThemeName
 from tfm_core.plots.texts.writing import marked
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Sentence
 
 Theme = ThemeName
 Floats = npt.NDArray[np.floating[Any]]
@@ -114,12 +114,22 @@ def _hover(view: MapView, weights: Floats) -> dict[str, Any]:
     if weights.size > _MAX_TEXTS:
         return {"hovertemplate": N_("query %{y}<br>key %{x}<br>weight %{z:.4f}<extra></extra>")}
     # the span marks the number for the animation, which writes another one there while it plays
-    query_texts = view.query_words or [f"query {i}: {name}" for i, name in enumerate(view.query, 1)]
-    queries = [escape(words, quote=False) for words in query_texts]
-    keys = [f"key {i}: {escape(token, quote=False)}" for i, token in enumerate(view.key, 1)]
+    queries: list[str] = [escape(words, quote=False) for words in view.query_words or ()]
+    queries = queries or [
+        N_("query {n}: {name}", n=i, name=escape(name, quote=False))
+        for i, name in enumerate(view.query, 1)
+    ]
+    keys = [
+        N_("key {n}: {name}", n=i, name=escape(token, quote=False))
+        for i, token in enumerate(view.key, 1)
+    ]
     texts = [
         [
-            f"{q}<br>{k}<br>weight <span>{weight:.4f}</span>{'' if may else ' (masked)'}"
+            N_("{query}<br>{key}<br>weight <span>{w:.4f}</span>", query=q, key=k, w=weight)
+            if may
+            else N_(
+                "{query}<br>{key}<br>weight <span>{w:.4f}</span> (masked)", query=q, key=k, w=weight
+            )
             for k, weight, may in zip(keys, row, allowed_row, strict=True)
         ]
         for q, row, allowed_row in zip(
@@ -222,7 +232,7 @@ def difference_map(
     )
     figure.update_layout(margin={"t": 64})
     if heat.hovertext is None:
-        heat.hovertemplate = "query %{y}<br>key %{x}<br>%{z:+.4f}<extra></extra>"
+        heat.hovertemplate = N_("query %{y}<br>key %{x}<br>%{z:+.4f}<extra></extra>")
     else:
         heat.hovertext = _difference_hover(heat.hovertext, (first, second), escaped, view.allowed)
     figure.update_layout(plot_bgcolor=MASKED[theme])
@@ -230,22 +240,30 @@ def difference_map(
 
 
 def _difference_hover(
-    texts_of_map: Sequence[Sequence[str]],
+    texts_of_map: Sequence[Sequence[Sentence]],
     weights: tuple[Floats, Floats],
     names: tuple[str, ...],
     allowed: npt.NDArray[np.bool_],
-) -> list[list[str]]:
+) -> list[list[Sentence]]:
     """Return the map's own hover texts with both weights and their difference."""
     texts = []
     for q, row in enumerate(texts_of_map):
         cells = []
         for k, text in enumerate(row):
-            tokens = "<br>".join(text.split("<br>")[:2])
             first, second = (float(one[q, k]) for one in weights)
-            masked = "" if allowed[q, k] else " (masked)"
+            values = {
+                "query": text.values["query"],
+                "key": text.values["key"],
+                "one": f"{names[0]} {first:.4f}",
+                "other": f"{names[1]} {second:.4f}",
+                "by": f"{second - first:+.4f}",
+            }
             cells.append(
-                f"{tokens}<br>{names[0]} {first:.4f}<br>{names[1]} {second:.4f}"
-                f"<br>difference {second - first:+.4f}{masked}"
+                N_("{query}<br>{key}<br>{one}<br>{other}<br>difference {by}", **values)
+                if allowed[q, k]
+                else N_(
+                    "{query}<br>{key}<br>{one}<br>{other}<br>difference {by} (masked)", **values
+                )
             )
         texts.append(cells)
     return texts

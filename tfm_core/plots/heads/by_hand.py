@@ -379,7 +379,7 @@ def lesson(losses: Floats, wanted: Mapping[str, Floats], step: int) -> go.Figure
         look = {"color": _COLOURS[i % 6], "dash": _DASHES[i % 6]}
         figure.add_scatter(
             x=steps, y=weights, name=name, line=look, row=2, col=1,
-            hovertemplate="step %{x}: %{y:.4f}<extra>" + "weight</extra>",
+            hovertemplate=N_("step %{x}: %{y:.4f}<extra>weight</extra>"),
         )  # fmt: skip
     figure.add_vline(x=step, line={"color": GREY, "dash": "dot"})
     figure.update_yaxes(title={"text": N_("loss (nats)")}, rangemode="tozero", row=1, col=1)

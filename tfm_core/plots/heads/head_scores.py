@@ -13,8 +13,8 @@ from tfm_core.plots.palette import COLOURS, GREY
 from tfm_core.sentences import N_
 
 MEASURES: dict[str, tuple[str, str]] = {  # column -> title of the axis, words for hover
-    "share": ("share of attention on the truth", "on the truth"),
-    "aer": ("alignment error rate", "alignment error rate"),
+    "share": (N_("share of attention on the truth"), N_("on the truth")),
+    "aer": (N_("alignment error rate"), N_("alignment error rate")),
 }
 _DASHES = ("solid", "dash", "dot", "dashdot")
 
@@ -51,7 +51,7 @@ def score_lines(
     return lay_out(
         figure,
         height=340,
-        x={"title": "step (log)", "type": "log"} if is_log else {"title": "step"},
+        x={"title": N_("step (log)"), "type": "log"} if is_log else {"title": N_("step")},
         y={"title": MEASURES[measure][0], "range": [0, 1.04], "tickformat": ".0%"},
         hovermode="closest",
         showlegend=0 < len(figure.data) <= 12,
@@ -71,7 +71,7 @@ def _line(
     rows = rows.sort_values("step")
     rows = rows[rows["step"] >= 1] if is_log else rows
     layer = int(rows["layer"].iloc[0]) if len(rows) else 0
-    name = f"layer {layer}, head {head}"
+    name = N_("layer {layer}, head {head}", layer=layer, head=head)
     look: dict[str, Any] = {
         "color": COLOURS["cross"] if is_chosen else GREY,
         "width": 3 if is_chosen else 1.2,

@@ -112,7 +112,9 @@ def deletion_curves(
                 ),
             )
         )
-    what = f"probability of “{class_name}”" if class_name else "probability of the class"
+    what = N_("probability of the class")
+    if class_name:
+        what = N_("probability of “{class_name}”", class_name=class_name)
     return lay_out(
         figure,
         height=380,

@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 from tfm_core.plots.heads.attention import MASKED, Floats, Theme, legend_to, top_of
 from tfm_core.plots.kinds import frame, lay_out, picture_axes
 from tfm_core.plots.palette import VERMILION
+from tfm_core.sentences import N_
 
 INK = "230, 159, 0"
 """Attention over a picture: red, green, blue."""
@@ -39,7 +40,10 @@ def patch_overlay(
     size = picture.shape[-1] / side  # pixels to a side of a patch
     end = top_of(weights) if top is None else top
     texts = [
-        [f"patch {row},{column}: weight {weight:.4f}" for column, weight in enumerate(line, 1)]
+        [
+            N_("patch {row},{column}: weight {w:.4f}", row=row, column=column, w=weight)
+            for column, weight in enumerate(line, 1)
+        ]
         for row, line in enumerate(weights, 1)
     ]
     overlay = veil(weights, size, end, colorbar=legend_to(end), hoverinfo="text", hovertext=texts)

@@ -27,7 +27,7 @@ from tfm_core.variants.positions import POSITIONS
 from tfm_core.variants.positions.position import Style
 
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-BORDER = "trained length"
+BORDER = N_("trained length")
 
 
 def waves(table: Floats, pairs: Sequence[int], *, trained: int | None = None) -> go.Figure:
@@ -359,7 +359,15 @@ def mosaic_of(tiles: Floats) -> tuple[Floats, dict[str, object]]:
 def _texts(tile: Floats, row: int, column: int) -> list[list[str]]:
     return [
         [
-            f"patch {row + 1},{column + 1} and patch {r + 1},{c + 1}<br>similarity {value:.3f}"
+            N_(
+                "patch {row},{column} and patch {other_row},{other_column}"
+                "<br>similarity {value:.3f}",
+                row=row + 1,
+                column=column + 1,
+                other_row=r + 1,
+                other_column=c + 1,
+                value=value,
+            )
             for c, value in enumerate(values)
         ]
         for r, values in enumerate(tile.tolist())

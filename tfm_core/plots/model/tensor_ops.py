@@ -68,7 +68,7 @@ def tensor_board(
     name: what a click on an element sends. extra: facts to stand with the measured ones.
     """
     if look.values.size == 0:
-        panels = [Panel(((SheetCell("none", _GREY, "no elements", role="out"),),))]
+        panels = [Panel(((SheetCell(N_("none"), _GREY, N_("no elements"), role="out"),),))]
     else:
         panels = _panels(look, _cells(look, title, colours))
     return Board(title, tuple(panels), name=name, sign=sign, facts=(*facts(look), *extra))
@@ -77,12 +77,12 @@ def tensor_board(
 def facts(look: TensorView) -> tuple[str, ...]:
     """Return shape, axes, strides, offset, order and type as short texts."""
     return (
-        f"shape {_tuple(look.shape)}",
-        " × ".join(look.axes) or "no axes",
-        f"strides {_tuple(look.strides)}",
-        f"offset {look.offset}",
-        "contiguous" if look.is_contiguous else "not contiguous",
-        f"{look.dtype} on {look.device}",
+        N_("shape {sizes}", sizes=_tuple(look.shape)),
+        " × ".join(look.axes) or N_("no axes"),
+        N_("strides {sizes}", sizes=_tuple(look.strides)),
+        N_("offset {n}", n=look.offset),
+        N_("contiguous") if look.is_contiguous else N_("not contiguous"),
+        N_("{type} on {device}", type=look.dtype, device=look.device),
     )
 
 
@@ -98,7 +98,12 @@ def _cells(look: TensorView, title: str, colours: Colours) -> Array:
     for flat, index in enumerate(np.ndindex(*look.shape)):
         value, origin = float(look.values[index]), int(look.origins[index])
         at = "".join(f"[{i}]" for i in index)
-        tip = f"{title}{at} = {value:.6g}, place {int(look.visits[flat])} in memory"
+        tip = N_(
+            "{element} = {value:.6g}, place {n} in memory",
+            element=f"{title}{at}",
+            value=value,
+            n=int(look.visits[flat]),
+        )
         made[index] = _cell(value, origin, colours, digits, tip, (flat, index, shaded))
     return made
 
@@ -120,7 +125,7 @@ def _cell(
         role = "used"
     corner = colours.name(origin) if colours.with_origin and not is_new else ""
     if not is_new:
-        tip += f", element {colours.name(origin)}"
+        tip = N_("{facts}, element {name}", facts=tip, name=colours.name(origin))
     links = (f"y{flat}", *(f"e{one}" for one in colours.used)) if is_new else (f"e{origin}",)
     return SheetCell(written(value, digits), fill, tip, corner, links, role)
 
@@ -181,14 +186,15 @@ def memory_board(look: TensorView, title: str, colours: Colours) -> Board:
         zip(look.storage.tolist(), look.storage_origins.tolist(), strict=True)
     ):
         reads = order.get(index, [])
-        when = f"read {', '.join(f'{n + 1}.' for n in reads[:8])}" if reads else "never read"
+        times = ", ".join(f"{n + 1}." for n in reads[:8])
+        when = N_("read {times}", times=times) if reads else N_("never read")
         fill = _GREY
         if reads and shaded is not None:
             fill = shaded[index]
         elif reads and origin != NEW:
             fill = (colours.fill(origin),) * 2
         corner = f"{reads[0] + 1}." if len(reads) == 1 else (f"{len(reads)}×" if reads else "")
-        tip = f"place {index}: {value:.6g}, {when}"
+        tip = N_("place {n}: {value:.6g}, {when}", n=index, value=value, when=when)
         role = "" if reads and fill != _GREY else "out"
         links = (f"e{origin}",) if origin != NEW else (f"m{title}{index}",)
         cells.append(SheetCell(written(float(value), digits), fill, tip, corner, links, role))
@@ -211,7 +217,9 @@ def reading(looks: Sequence[TensorView]) -> go.Figure:
             mode="lines+markers",
             line={"color": style["color"], "dash": style["dash"], "width": 1.6},
             marker={"symbol": style["symbol"], "size": style["size"], "color": style["color"]},
-            hovertemplate="element %{x} of " + one.name + "<br>place %{y}<extra></extra>",
+            hovertemplate=N_(
+                "element %{{x}} of {name}<br>place %{{y}}<extra></extra>", name=one.name
+            ),
         )
     last = max(len(one.visits) for one in looks)
     top = max(float(one.visits.max(initial=0)) for one in looks)

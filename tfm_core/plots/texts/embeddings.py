@@ -96,7 +96,10 @@ def likeness(
     )
     figure.data[0].hovertemplate = None
     figure.data[0].hovertext = [
-        [f"{a} and {b}<br>cosine {value:.4f}" for b, value in zip(names, row, strict=True)]
+        [
+            N_("{a} and {b}<br>cosine {value:.4f}", a=a, b=b, value=value)
+            for b, value in zip(names, row, strict=True)
+        ]
         for a, row in zip(names, like[np.ix_(order, order)].tolist(), strict=True)
     ]
     figure.data[0].hoverinfo = "text"
@@ -176,6 +179,25 @@ LOOKS: dict[str, tuple[str, str]] = {  # colour and shape; shapes that exist in 
     "word": (PURPLE, "diamond"),
     "special": (GREY, "x"),
 }
+_GROUPS = {
+    "people": N_("people"),
+    "animals": N_("animals"),
+    "food": N_("food"),
+    "things": N_("things"),
+    "place": N_("place"),
+    "verb, present": N_("verb, present"),
+    "verb, past": N_("verb, past"),
+    "adjective": N_("adjective"),
+    "time": N_("time"),
+    "function word": N_("function word"),
+    "particle or ending": N_("particle or ending"),
+    "digit": N_("digit"),
+    "letter": N_("letter"),
+    "sign": N_("sign"),
+    "word": N_("word"),
+    "special": N_("special"),
+}
+"""What the legend calls the groups of ``LOOKS``."""
 _ANGLES = str.maketrans("<>&", "‹›+")
 _STEP_MS = 700
 _PIXELS = (700.0, 350.0)  # about what the plane of the words takes on a laptop
@@ -228,16 +250,19 @@ def _group(
         "x": points[indices, 0],
         "y": points[indices, 1],
         "text": words,
-        "name": name,
+        "name": _GROUPS[name],
         "mode": "markers+text" if sides else "markers",
         "textposition": [sides[index] for index in indices] if sides else "top center",
         "textfont": {"size": 11},
         "marker": {"color": colour, "symbol": symbol, "size": 5 if in_space else 9},
     }
     if in_space:
-        hover = f"%{{text}} ({name})<br>%{{x:.3f}}, %{{y:.3f}}, %{{z:.3f}}<extra></extra>"
+        hover = N_(
+            "%{{text}} ({group})<br>%{{x:.3f}}, %{{y:.3f}}, %{{z:.3f}}<extra></extra>",
+            group=_GROUPS[name],
+        )
         return go.Scatter3d(z=points[indices, 2], hovertemplate=hover, **values)
-    hover = f"%{{text}} ({name})<br>%{{x:.3f}}, %{{y:.3f}}<extra></extra>"
+    hover = N_("%{{text}} ({group})<br>%{{x:.3f}}, %{{y:.3f}}<extra></extra>", group=_GROUPS[name])
     return go.Scatter(hovertemplate=hover, cliponaxis=False, **values)
 
 

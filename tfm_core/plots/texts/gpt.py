@@ -31,7 +31,10 @@ def guesses(best: Sequence[tuple[str, float]], truth: str, chance: float, rank: 
     rows = [(token, p, token == truth) for token, p in best]
     if not any(is_true for *_, is_true in rows):
         rows.append((truth, chance, True))
-    names = [f"{shown(t)}{f' ◀ came, no. {rank}' if came else ''}" for t, _, came in rows]
+    names = [
+        N_("{token} ◀ came, no. {rank}", token=shown(t), rank=rank) if came else shown(t)
+        for t, _, came in rows
+    ]
     figure = go.Figure(
         bars(
             range(len(rows)),
@@ -79,12 +82,19 @@ def lens_map(looked: LensReading, theme: ThemeName, *, most: int = 24) -> go.Fig
     """
     lens = looked.lens
     depth, length = len(lens.probability), min(most, lens.probability.shape[1])
-    labels = ["embedding", *(f"layer {i}" for i in range(1, depth))]
+    labels = [N_("embedding"), *(N_("layer {n}", n=i) for i in range(1, depth))]
     hover = [
         [
-            f"after {shown(looked.read[t])}, {labels[d]}: {shown(looked.says[d][t])}, "
-            f"p = {lens.probability[d, t]:.4f}<br>the model's own answer "
-            f"{shown(looked.says[-1][t])} has p = {lens.final[d, t]:.4f} here"
+            N_(
+                "after {token}, {depth}: {says}, p = {p:.4f}<br>"
+                "the model’s own answer {answer} has p = {final:.4f} here",
+                token=shown(looked.read[t]),
+                depth=labels[d],
+                says=shown(looked.says[d][t]),
+                p=float(lens.probability[d, t]),
+                answer=shown(looked.says[-1][t]),
+                final=float(lens.final[d, t]),
+            )
             for d in range(depth)
         ]
         for t in range(length)

@@ -55,7 +55,11 @@ def head_rows(
     if heads.shape[2] != len(words):
         raise ValueError(f"weights are {heads.shape}, but there are {len(words)} words.")
     n_layers, n_heads, n = heads.shape
-    rows = [f"layer {i + 1}, head {j + 1}" for i in range(n_layers) for j in range(n_heads)]
+    rows = [
+        N_("layer {layer}, head {head}", layer=i + 1, head=j + 1)
+        for i in range(n_layers)
+        for j in range(n_heads)
+    ]
     names = [escape(word, quote=False) for word in words]
     figure = go.Figure(
         go.Heatmap(

@@ -19,20 +19,20 @@ from tfm_core.inspect.text.tokenise import PaddedBatch, Token
 from tfm_core.plots.heads.attention import SCALES, Floats, Theme
 from tfm_core.plots.kinds import COLORWAY, lay_out, ticks
 from tfm_core.plots.palette import BLUE, CARDS, COLOURS, GREY, INKS, VERMILION
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Say
 
 MAX_CHIPS = 400
 _SYMBOLS = ("square", "diamond", "triangle-up", "star")
 
 
-def chips(tokens: Sequence[Token], most: int = MAX_CHIPS) -> str:
+def chips(tokens: Sequence[Token], most: int = MAX_CHIPS, *, say: Say = str) -> str:
     """Return HTML: one chip a token, its number below it; after ``most`` how many more there are.
 
-    A text of people's own is escaped.
+    A text of people's own is escaped. say: translates.
     """
-    parts = [_chip(token) for token in tokens[:most]]
+    parts = [_chip(token, say) for token in tokens[:most]]
     more = len(tokens) - most
-    rest = f'<span class="more">and {more:,} more</span>' if more > 0 else ""
+    rest = f'<span class="more">{say(N_("and {n:,} more", n=more))}</span>' if more > 0 else ""
     return f'{_STYLE}<div class="tfm-tokens">{"".join(parts)}{rest}</div>'
 
 
@@ -83,11 +83,15 @@ def sizes(
     return lay_out(figure, height=340, top=36, x=x, y=y)
 
 
-def _chip(token: Token) -> str:
+def _chip(token: Token, say: Say) -> str:
     colour = COLORWAY[token.id % len(COLORWAY)]
     words = escape(token.shown).replace("&lt;/w&gt;", '<i class="end">&lt;/w&gt;</i>')
     kind = "chip unknown" if token.is_unknown else "chip"
-    hint = f"number {token.id}" + (", not in the vocabulary" if token.is_unknown else "")
+    hint = say(
+        N_("number {n}, not in the vocabulary", n=token.id)
+        if token.is_unknown
+        else N_("number {n}", n=token.id)
+    )
     shown = words if not token.is_unknown else f"{words}<s>&lt;unk&gt;</s>"
     if token.is_unknown and token.shown == "<unk>":
         shown = words
@@ -166,8 +170,14 @@ def _cells(
     n, length = batch.ids.shape
     texts = [
         [
-            f"sentence {b + 1}, place {t + 1}<br>{escape(word, quote=False)} = {batch.ids[b, t]}"
-            f"<br>{'token' if batch.mask[b, t] else 'padding: masked'}"
+            N_(
+                "sentence {n}, place {place}<br>{token} = {id}<br>{kind}",
+                n=b + 1,
+                place=t + 1,
+                token=escape(word, quote=False),
+                id=int(batch.ids[b, t]),
+                kind=N_("token") if batch.mask[b, t] else N_("padding: masked"),
+            )
             for t, word in enumerate(words)
         ]
         for b, words in enumerate(batch.tokens)

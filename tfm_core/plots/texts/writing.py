@@ -19,24 +19,34 @@ from tfm_core.inspect.writing.beside import BesideTruth, TokenProbability
 from tfm_core.inspect.writing.steps import in_nats
 from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.palette import COLOURS, GREY, ORANGE
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Say
 
 SURE, SURPRISED = 1.0, 5.0
 """Bits below which a token has no colour, and above which it has all of it and an underline."""
 
 
-def surprise_text(tokens: Sequence[str], nats: npt.NDArray[Any], picked: int, gap: str) -> str:
+def surprise_text(
+    tokens: Sequence[str], nats: npt.NDArray[Any], picked: int, gap: str, *, say: Say = str
+) -> str:
     """Return HTML: a text whose tokens are coloured by how much they surprise, with the scale.
 
     nats: (T,) surprisal of each token. picked: the position of a token that gets a frame. gap: what
-    stands between tokens (a space between words, nothing between characters).
+    stands between tokens (a space between words, nothing between characters). say: translates.
     """
     spans = []
     for position, (token, loss) in enumerate(zip(tokens, nats, strict=True)):
         bits = float(loss) / np.log(2)
         classes = ["t"] + (["high"] if bits >= SURPRISED else [])
         classes += ["picked"] if position == picked else []
-        hint = f"{position + 1}: {bits:.2f} bits ({float(loss):.2f} nats), p = {np.exp(-loss):.3g}"
+        hint = say(
+            N_(
+                "{n}: {bits:.2f} bits ({nats:.2f} nats), p = {p:.3g}",
+                n=position + 1,
+                bits=bits,
+                nats=float(loss),
+                p=float(np.exp(-loss)),
+            )
+        )
         end = "<br>" if token == "\n" else gap
         spans.append(
             f'<span class="{" ".join(classes)}" style="--s:{_strength(bits):.0f}%" '
@@ -47,17 +57,24 @@ def surprise_text(tokens: Sequence[str], nats: npt.NDArray[Any], picked: int, ga
         f'style="--s:{_strength(bits):.0f}%">{bits:.0f}{"+" if bits >= SURPRISED else ""}</span>'
         for bits in (0, 1, 2, 3, 4, 5)
     )
-    return (
-        f'{_STYLE}<div class="tfm-gpt text">{"".join(spans)}</div>'
-        f'<div class="tfm-gpt scale">Surprise in bits: {scale} (underlined from '
-        f"{SURPRISED:.0f} on; 1 bit is a coin, {SURPRISED:.0f} bits one of 32)</div>"
+    legend = say(
+        N_(
+            "Surprise in bits: {scale} "
+            "(underlined from {n} on; 1 bit is a coin, {n} bits one of 32)",
+            scale=scale,
+            n=f"{SURPRISED:.0f}",
+        )
     )
+    text = f'<div class="tfm-gpt text">{"".join(spans)}</div>'
+    return f'{_STYLE}{text}<div class="tfm-gpt scale">{legend}</div>'
 
 
-def written_text(tokens: Sequence[str], chances: Sequence[float], n_prompt: int, gap: str) -> str:
+def written_text(
+    tokens: Sequence[str], chances: Sequence[float], n_prompt: int, gap: str, *, say: Say = str
+) -> str:
     """Return HTML: a prompt, and what was written behind it; the paler, the less likely it was.
 
-    chances: the probability of each written token, said on hover.
+    chances: the probability of each written token, said on hover. say: translates.
     """
     parts = [
         f'<span class="given">{escape(visible(token))}</span>{"<br>" if token == chr(10) else gap}'
@@ -71,10 +88,10 @@ def written_text(tokens: Sequence[str], chances: Sequence[float], n_prompt: int,
     scale = " ".join(
         f'<span class="t own" style="--s:{share}%">{share} %</span>' for share in (10, 50, 90)
     )
-    legend = (
-        f'<div class="tfm-gpt scale">Underlined: written by the model, the likelier the stronger: '
-        f"{scale}</div>"
+    words = say(
+        N_("Underlined: written by the model, the likelier the stronger: {scale}", scale=scale)
     )
+    legend = f'<div class="tfm-gpt scale">{words}</div>'
     shown = legend if len(tokens) > n_prompt else ""
     return f'{_STYLE}<div class="tfm-gpt text">{"".join(parts) or "–"}</div>{shown}'
 

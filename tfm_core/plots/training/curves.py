@@ -100,10 +100,12 @@ def _train_lines(train: Measurements, window: int, is_log: bool, number: str) ->
     smoothed = smooth(values, window)
     lines = []
     if window > 1:
-        name = f"{train.name}, this batch"
-        lines.append(_line(steps, values, is_log, name, {"width": 1}, number))
+        batch = N_("{measure}, this batch", measure=train.name)
+        lines.append(_line(steps, values, is_log, batch, {"width": 1}, number))
         lines[0].update(opacity=0.35, showlegend=False)
-    name = f"{train.name}, mean of {window}" if window > 1 else train.name
+    name = train.name
+    if window > 1:
+        name = N_("{measure}, mean of {n}", measure=train.name, n=window)
     lines.append(_line(steps, smoothed, is_log, name, {"width": 2.5}, number))
     lines[-1].update(name=train.name)
     return [line.update(legendgroup="train") for line in lines]
@@ -176,7 +178,7 @@ def _hover(name: str, number: str) -> str:
 
 def _layout(y_title: str, total_steps: int | None, is_log: bool, is_share: bool) -> dict[str, Any]:
     """Return the layout, as one: plotly takes milliseconds for each update of a figure."""
-    across: dict[str, Any] = {"title": {"text": "step (log)" if is_log else "step"}}
+    across: dict[str, Any] = {"title": {"text": N_("step (log)") if is_log else N_("step")}}
     if is_log:
         top = np.log10(max(total_steps or 1, 2))
         across |= {"type": "log", "range": [0, float(top) + 0.02], "dtick": 1}

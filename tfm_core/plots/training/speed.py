@@ -79,7 +79,9 @@ def counted(n_bytes: Mapping[str, int], numbers: Sequence[int] | None = None) ->
             values,
             [style_of(i)["color"] for i in numbers or range(len(labels))],
             texts=[_amount(value, "MiB") for value in values],
-            hovertext=[f"{escape(k)}<br><b>{v:,} bytes</b>" for k, v in n_bytes.items()],
+            hovertext=[
+                N_("{name}<br><b>{n:,} bytes</b>", name=escape(k), n=v) for k, v in n_bytes.items()
+            ],
             hoverinfo="text",
         )
     )

@@ -15,7 +15,7 @@ from tfm_core.inspect.training_step.fold import Folded, OperationGroup
 from tfm_core.inspect.training_step.graph import LOSS
 from tfm_core.plots.kinds import bars, lay_out, rule_above
 from tfm_core.plots.palette import BLUE, COLOURS, GREEN, GREY, VERMILION
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Say, counted
 
 Floats = npt.NDArray[np.floating[Any]]
 _MAX_BARS = 40
@@ -30,7 +30,12 @@ def example_losses(losses: Floats, names: Sequence[str], mean: float) -> go.Figu
             y=np.asarray(losses, np.float32),
             marker={"color": BLUE},
             hovertext=[
-                f"example {i}<br>{escape(name[:60])}<br><b>{loss:.4f} nats</b>"
+                N_(
+                    "example {n}<br>{text}<br><b>{loss:.4f} nats</b>",
+                    n=i,
+                    text=escape(name[:60]),
+                    loss=loss,
+                )
                 for i, (name, loss) in enumerate(zip(names, losses.tolist(), strict=True), 1)
             ],
             hoverinfo="text",
@@ -56,7 +61,10 @@ def answer(one: BatchAnswer) -> go.Figure:
             [GREEN if right else GREY for right in is_right],
             texts=[f"{p:.4f}" if p > 0.001 else f"{p:.2g}" for p in one.probabilities.tolist()],
             hovertext=[
-                f"{escape(n)}<br>logit {logit:.4f}<br>probability {p:.6f}<br>-log p {-lp:.4f}"
+                N_(
+                    "{name}<br>logit {logit:.4f}<br>probability {p:.6f}<br>-log p {nats:.4f}",
+                    name=escape(n), logit=logit, p=p, nats=-lp,
+                )
                 for n, logit, p, lp in zip(
                     one.names, one.logits.tolist(), one.probabilities.tolist(),
                     one.log_probabilities.tolist(), strict=True,
@@ -91,7 +99,12 @@ def gradient_norms(names: Sequence[str], norms: Floats, counts: Sequence[int]) -
             COLOURS["gradient"],
             marker={"opacity": 0.55},
             hovertext=[
-                f"{escape(names[i])}<br>{counts[i]:,} numbers<br><b>norm {norms[i]:.4g}</b>"
+                N_(
+                    "{name}<br>{n:,} numbers<br><b>norm {norm:.4g}</b>",
+                    name=escape(names[i]),
+                    n=counts[i],
+                    norm=float(norms[i]),
+                )
                 for i in kept
             ],
             hoverinfo="text",
@@ -215,10 +228,10 @@ def history(before: Sequence[float], after: Sequence[float]) -> go.Figure:
     return lay_out(figure, height=280, top=48, right=12, x=axis, y=y)
 
 
-def graph(folded: Folded, *, ink: str, line: str, fills: dict[str, str]) -> str:
+def graph(folded: Folded, *, ink: str, line: str, fills: dict[str, str], say: Say = str) -> str:
     """Return the graph in DOT: gradients flow down, from the loss to the parameters.
 
-    fills: for ``loss``, ``group``, ``single`` and ``parameter``.
+    fills: for ``loss``, ``group``, ``single`` and ``parameter``. say: translates.
     """
     font = 'fontname="Helvetica"'
     lines = [
@@ -232,26 +245,29 @@ def graph(folded: Folded, *, ink: str, line: str, fills: dict[str, str]) -> str:
         kind = "loss" if key == LOSS else "single" if group.is_single else "group"
         fill = fills["parameter" if group.is_single and group.parameter else kind]
         tip = ", ".join(f"{n} x {name}" for name, n in sorted(group.names.items()))
-        lines.append(f'"{key}" [label="{_label(group)}", fillcolor="{fill}", tooltip="{tip}"];')
+        lines.append(
+            f'"{key}" [label="{_label(group, say)}", fillcolor="{fill}", tooltip="{tip}"];'
+        )
     for (tail, head), flow in folded.flows.items():
-        words = f"{flow.count} gradients"
+        words = say(N_("{n} gradients", n=flow.count))
         if flow.count == 1:
             words = "" if flow.norm is None else f"{flow.norm:.2g}  {_shape(flow.shape)}"
         lines.append(f'"{tail}" -> "{head}" [label=" {words}"];')
     return "\n".join([*lines, "}"])
 
 
-def _label(group: OperationGroup) -> str:
+def _label(group: OperationGroup, say: Say) -> str:
     if group.is_single:
         (name,) = group.names
         if group.parameter:
             short = ".".join(group.parameter.split(".")[-2:])
-            return f"{short}\\ngradient {group.norm:.3g}"
+            return f"{short}\\n{say(N_('gradient {norm:.3g}', norm=group.norm))}"
         return name
     count = group.n_operations
-    words = [group.key, "1 operation" if count == 1 else f"{count} operations"]
+    words = [group.key, say(counted("{n} operation", "{n} operations", count))]
     if group.n_values:
-        words.append(f"{group.n_values:,} parameters, gradient {group.norm:.3g}")
+        facts = N_("{n:,} parameters, gradient {norm:.3g}", n=group.n_values, norm=group.norm)
+        words.append(say(facts))
     return "\\n".join(words)
 
 

@@ -286,6 +286,11 @@ OTHERS = (
         "the folder of downloaded data sets; a complete MNIST there is used as it is",
         "`data/`",
     ),
-    Variable("TFM_LANGUAGE", "", "the language of the pages, unless the link names one", "`en`"),
+    Variable(
+        "TFM_LANGUAGE",
+        "",
+        "the language of the pages for who has chosen none, neither by a link nor in the frame",
+        "the browser's, else `en`",
+    ),
 )
 """Variables that are no settings of a host: the code that uses them reads them."""

@@ -4,7 +4,7 @@ import test from "node:test";
 import { describe, describeOver, queryOf, received, token, wrapped } from "../../../../pages/components/head_grid.js";
 import { cut, middle, ofToken, strongest } from "../../../../pages/components/head_lines.js";
 
-const words = { layer: "Layer", head: "Head", query: "query", key: "key", weight: "weight", largest: "largest weight", masked: "masked", to: "to" };
+const words = { layer: "Layer", head: "Head", named: "Layer {layer}, head {head}", query: "query", key: "key", weight: "weight", largest: "largest weight", masked: "masked", to: "to" };
 
 test("a cell is described by its tokens, counted as they are drawn, and its exact weight", () => {
   const shown = Float32Array.from({ length: 2 * 3 * 2 * 5 }, (_value, i) => i / 100);

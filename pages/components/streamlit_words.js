@@ -1,0 +1,46 @@
+// What Streamlit itself writes, in English always, in the language of the app. All that is known of where
+// it writes stands here: an upgrade that renames a part leaves English words, and nothing else.
+
+import { phrasebook } from "./phrases.js";
+
+const NAMED = ["aria-label", "title", "placeholder", "alt"];
+const UPLOADER = "[data-testid=stFileUploaderDropzone]"; // its words are Markdown, like ours
+const OURS = "[data-testid=stMarkdownContainer], [data-testid^=stBidiComponent], [role=option], [data-baseweb=tag], code, textarea";
+
+// Only what differs is written: each write is seen again.
+function replace(node, said) {
+  if (node.nodeType === Node.TEXT_NODE) {
+    const parent = node.parentElement;
+    if (parent?.closest(OURS) && !parent.closest(UPLOADER)) return;
+    const text = said(node.data);
+    if (text !== node.data) node.data = text;
+    return;
+  }
+  for (const name of NAMED) {
+    const before = node.getAttribute?.(name);
+    if (!before) continue;
+    const text = said(before);
+    if (text !== before) node.setAttribute(name, text);
+  }
+}
+
+function replaceBelow(root, said) {
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT);
+  for (let node = walker.currentNode; node; node = walker.nextNode()) replace(node, said);
+}
+
+// What stands in the document now, in the words of before or in English, in those of now.
+export function reword(state, words) {
+  const said = phrasebook(words, state.words);
+  state.words = words;
+  state.observer?.disconnect();
+  replaceBelow(document.body, said);
+  if (!Object.keys(words).length) return;
+  state.observer = new MutationObserver((changes) => changes.forEach(({ type, target, addedNodes }) => {
+    if (type === "childList") addedNodes.forEach((node) => replaceBelow(node, said));
+    else replace(target, said);
+  }));
+  state.observer.observe(document.body, {
+    childList: true, characterData: true, attributes: true, attributeFilter: NAMED, subtree: true,
+  });
+}

@@ -1,0 +1,19 @@
+// Returns the words that a reader cannot see whole at this width: cut by their box, or outside of the page.
+() => {
+  const HOLDERS = "button, h1, h2, h3, label, legend, summary, option, [role=tab], [role=option], .stMarkdown p";
+  const found = [];
+  function look(root) {
+    root.querySelectorAll("*").forEach((node) => {
+      if (node.shadowRoot) look(node.shadowRoot);
+      if (!node.matches(HOLDERS) || !node.textContent.includes("⟦")) return;
+      const box = node.getBoundingClientRect();
+      const style = getComputedStyle(node);
+      if (!box.width || !box.height || style.visibility === "hidden" || style.clipPath !== "none") return;
+      const isCut = style.overflowX !== "visible" && node.scrollWidth > node.clientWidth + 2;
+      const isOutside = box.right > window.innerWidth + 1 && !node.closest("[style*=overflow], .scrolls");
+      if (isCut || isOutside) found.push(`${node.tagName}: ${node.textContent.trim().slice(0, 80)}`);
+    });
+  }
+  look(document);
+  return found;
+}

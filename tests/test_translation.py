@@ -1,0 +1,187 @@
+"""Every language that is there is whole: each message, its placeholders, and the file of the app.
+
+The checks are shown on a language that nobody speaks, with one fault at a time.
+"""
+
+from __future__ import annotations
+
+import gettext
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from babel.messages.catalog import Catalog
+
+from pages.ui.navigation.terms import TERMS
+from tests import translation
+from tests.pages import pseudo
+from tests.translation import ROOT
+from tfm_core.cli import WRONG_INPUT, main, words
+from tfm_core.sentences import paragraphs
+
+LANGUAGE = pseudo.LANGUAGE
+SHIPPED = translation.shipped()
+TERMS_KO = ROOT / "docs" / "terms-ko.md"
+
+
+@pytest.mark.parametrize("language", SHIPPED)
+def test_language_lacks_nothing_and_keeps_all_placeholders(language: str) -> None:
+    assert list(map(str, translation.problems(language))) == []
+
+
+@pytest.mark.parametrize("language", SHIPPED)
+def test_file_of_the_app_has_what_the_catalogue_says(language: str) -> None:
+    made = translation.compiled(translation.read(language))
+    assert (translation.folder(language) / "pages.mo").read_bytes() == made, (
+        f"run: python -m tests.translation compile {language}"
+    )
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the English content files, and all files of another language."""
+    root = tmp_path_factory.mktemp("translated")
+    for part in translation.CONTENT:
+        for path in (ROOT / part / "en").rglob("*.md"):
+            copy = root / part / "en" / path.relative_to(ROOT / part / "en")
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(path.read_bytes())
+    pseudo.add_to(root, pseudo.bracketed)
+    return root
+
+
+def found(catalogue: Catalog, root: Path) -> list[str]:
+    translation.write(LANGUAGE, catalogue, root)
+    paragraphs.cache_clear()  # files that change are none of the app's
+    return list(map(str, translation.problems(LANGUAGE, root)))
+
+
+def test_whole_language_has_no_problem(whole: Path) -> None:
+    assert found(pseudo.catalogue(), whole) == []
+
+
+def test_message_that_is_missing_or_fuzzy_is_named(whole: Path) -> None:
+    first, second, *_rest = (one for one in translation.messages() if isinstance(one, str))
+    catalogue = pseudo.catalogue()
+    catalogue.delete(first)
+    catalogue[second].flags.add("fuzzy")
+    problems = found(catalogue, whole)
+    assert len(problems) == 2
+    assert any(one.endswith(f"not translated: {first}") for one in problems)
+    assert any(one.endswith(f"not translated: {second}") for one in problems)
+
+
+@pytest.mark.parametrize(
+    ("english", "translated", "problem"),
+    [
+        ("{n} heads", "heads", "no placeholder {n}"),
+        ("{n} heads", "{n} {m}", "strange placeholder {m}"),
+        ("{share:.1%} right", "{share}", "strange placeholder {share}"),
+        ("{n} heads", "{n", "expected '}' before end of string"),
+        ("{n} heads", "{n:을} {n}", ""),
+        ("{share:.1%} right", "{share:.1%:은}", ""),
+        ("step %{{x}}: {name}", "%{{x}}: {name:이}", ""),
+        ("f(x) = {x", "f(x) = {x", ""),
+    ],
+)
+def test_other_placeholders_are_named(english: str, translated: str, problem: str) -> None:
+    assert translation.other_values([english], translated) == problem
+
+
+def test_content_file_and_section_that_lack_are_named(whole: Path, tmp_path: Path) -> None:
+    texts = whole / "pages" / "content" / LANGUAGE / "texts" / "train.md"
+    before = texts.read_text(encoding="utf-8")
+    try:
+        texts.write_text(before.replace("## ", "## no-", 1), encoding="utf-8")
+        problems = found(pseudo.catalogue(), whole)
+        assert {one.partition(": ")[2].partition(":")[0] for one in problems} == {
+            "not translated",
+            "not in English",
+        }
+        texts.unlink()
+        assert found(pseudo.catalogue(), whole) == [
+            f"pages/content/{LANGUAGE}/texts/train.md: not translated"
+        ]
+    finally:
+        texts.write_text(before, encoding="utf-8")
+
+
+def test_messages_of_f_strings_of_both_branches_and_of_every_error_are_collected() -> None:
+    known = translation.messages()
+    assert "How many seeds" in known  # in an f-string
+    assert "Starting: loading PyTorch" in known
+    assert ("{n} operation", "{n} operations") in known
+    assert "This run did not learn to label sentences." in known  # a StudentError
+
+
+def test_catalogue_of_a_new_language_is_made_split_and_merged(tmp_path: Path) -> None:
+    translation.update(LANGUAGE, tmp_path)
+    empty = translation.read(LANGUAGE, tmp_path)
+    assert len(empty) == len(
+        {one if isinstance(one, str) else one[0] for one in translation.messages()}
+    )
+    parts = translation.split(LANGUAGE, tmp_path / "parts", tmp_path)
+    assert {path.stem for path in parts} <= {
+        translation.file_name(name) for name in translation.AREAS
+    }
+    for path in parts:
+        text = path.read_text(encoding="utf-8")
+        path.write_text(re.sub(r'^msgstr ""$(?!\n")', 'msgstr "x"', text, flags=re.M), "utf-8")
+    translation.merge(LANGUAGE, parts, tmp_path)
+    assert any(entry.string == "x" for entry in translation.read(LANGUAGE, tmp_path) if entry.id)
+
+
+def rows(text: str) -> dict[str, str]:
+    return dict(re.findall(r"^\| ([^|]+?) \| ([^|]+?) \|$", text, flags=re.MULTILINE))
+
+
+def test_every_term_of_the_glossary_has_a_korean_word() -> None:
+    known = rows(TERMS_KO.read_text(encoding="utf-8"))
+    assert {str(term.name) for term in TERMS} <= known.keys()
+
+
+@pytest.mark.skipif("ko" not in SHIPPED, reason="there is no Korean catalogue yet")
+def test_korean_catalogue_uses_the_words_of_the_list() -> None:
+    known = rows(TERMS_KO.read_text(encoding="utf-8"))
+    catalogue = translation.read("ko")
+    said = {str(term.name): catalogue[str(term.name)].string for term in TERMS}
+    assert said == {name: known[name] for name in said}
+    assert not [entry.id for entry in catalogue if "매개변수" in str(entry.string)]
+
+
+def test_command_line_speaks_the_language_of_its_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pseudo.write(tmp_path / "locale", tmp_path / "content")
+    monkeypatch.setattr(words, "_PLACES", (tmp_path / "locale",))
+    monkeypatch.setenv("TFM_LANGUAGE", pseudo.LANGUAGE)
+    monkeypatch.setenv("TFM_RUNS_DIR", str(tmp_path / "runs"))
+    words._catalogue.cache_clear()
+    try:
+        assert main(["train", "--preset", "nope"]) == WRONG_INPUT
+        assert capsys.readouterr().err.startswith("⟦There is no preset 'nope'.")
+        assert main(["presets"]) == 0
+        assert "⟦" in capsys.readouterr().out
+        with pytest.raises(SystemExit):
+            main(["--help"])
+        assert "⟦list the presets⟧" in capsys.readouterr().out
+    finally:
+        words._catalogue.cache_clear()
+
+
+def test_message_without_a_translation_appears_in_english(tmp_path: Path) -> None:
+    translation.update(LANGUAGE, tmp_path)
+    translation.compile_catalogue(LANGUAGE, tmp_path)
+    folder = tmp_path / "pages" / "locale"
+    catalogue = gettext.translation("pages", folder, [LANGUAGE])
+    assert catalogue.gettext("Runs") == "Runs"
+    assert catalogue.ngettext("{n} operation", "{n} operations", 2) == "{n} operations"
+
+
+def test_korean_readme_has_the_commands_and_links_of_the_english_one() -> None:
+    english, korean = ((ROOT / name).read_text("utf-8") for name in ("README.md", "README.ko.md"))
+    for pattern in (r"```sh\n(.*?)```", r"\]\((docs/[^)]*|C[A-Z]+\.md)\)"):
+        wanted = re.findall(pattern, english, re.DOTALL)
+        assert wanted
+        assert Counter(re.findall(pattern, korean, re.DOTALL)) == Counter(wanted)
