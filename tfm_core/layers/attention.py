@@ -191,7 +191,7 @@ class MultiHeadAttention(nn.Module):
         Rows of a key and of a value are there for each head that shares them.
         """
         group, d_head = self.n_heads // self.n_kv_heads, self.d_model // self.n_heads
-        query, *shared = torch.split(rows, self.widths)
+        query, *shared = torch.split(rows, list(self.widths))
         each = [part.view(-1, d_head, *rows.shape[1:]) for part in shared]
         return torch.cat(
             [query, *(part.repeat_interleave(group, 0).flatten(0, 1) for part in each)]
