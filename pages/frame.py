@@ -5,6 +5,7 @@ import streamlit as st
 from pages import i18n
 from pages.components import effects
 from pages.i18n import _
+from pages.ui import state
 from pages.ui.accounts import arrivals, login
 from pages.ui.lessons import lesson_bar
 from pages.ui.navigation import frame
@@ -13,6 +14,7 @@ from pages.ui.tour import bar as tour
 i18n.follow_link()
 st.set_page_config(page_title=_("Watch a Transformer learn"), page_icon=frame.ICON, layout="wide")
 effects.hide_icons()
+effects.follow_theme(is_dark=state.theme() == "dark")
 page = frame.navigation()
 login.come_back(page.url_path)
 if login.is_shut():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gettext
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -176,3 +177,11 @@ def test_message_without_a_translation_appears_in_english(tmp_path: Path) -> Non
     catalogue = gettext.translation("pages", folder, [LANGUAGE])
     assert catalogue.gettext("Runs") == "Runs"
     assert catalogue.ngettext("{n} operation", "{n} operations", 2) == "{n} operations"
+
+
+def test_korean_readme_has_the_commands_and_links_of_the_english_one() -> None:
+    english, korean = ((ROOT / name).read_text("utf-8") for name in ("README.md", "README.ko.md"))
+    for pattern in (r"```sh\n(.*?)```", r"\]\((docs/[^)]*|C[A-Z]+\.md)\)"):
+        wanted = re.findall(pattern, english, re.DOTALL)
+        assert wanted
+        assert Counter(re.findall(pattern, korean, re.DOTALL)) == Counter(wanted)

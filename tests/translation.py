@@ -45,6 +45,7 @@ MARKS: dict[str, tuple[int, ...]] = {
     "say": (0,),
     "ngettext": (0, 1),
     "counted": (0, 1),
+    "super": (0,),
 }
 """Name of a function that marks a message -> which of its arguments; errors take their first."""
 AREAS = {
@@ -158,6 +159,8 @@ def _errors(trees: Iterable[ast.Module]) -> set[str]:
 
 def _name(node: ast.expr) -> str:
     if isinstance(node, ast.Attribute):
+        if node.attr == "__init__" and isinstance(node.value, ast.Call):
+            return _name(node.value.func)  # the sentence of an error, in its class
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""
 

@@ -50,7 +50,7 @@ def filled(template: str, values: Mapping[str, object], say: Callable[[Any], str
     if not values:
         return template
     if not any(isinstance(value, Sentence | StudentError) for value in values.values()):
-        with suppress(ValueError):  # a particle, which is no format of Python's
+        with suppress(ValueError, TypeError):  # a particle, which is no format of Python's
             return template.format(**values)
     return _Formatter(say).vformat(template, (), values)
 

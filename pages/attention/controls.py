@@ -205,7 +205,7 @@ def _play(run: Run, steps: tuple[int, ...]) -> None:
             chosen.choose(run.id, step=steps[0])
 
     if st.button(
-        _("Stop") if is_on else _("Play"),
+        _("Stop") if is_on else _("Play snapshots"),
         icon=":material/pause:" if is_on else ":material/play_arrow:",
         key=_key("play"),
         help=None if is_on else _("Play all snapshots"),

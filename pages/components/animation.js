@@ -181,7 +181,7 @@ function drawCurve(state) {
   const { view, animation } = state;
   animation.chart.textContent = "";
   if (!view.curve) return;
-  const { steps, values, name } = view.curve;
+  const { steps, values, name, described } = view.curve;
   const [wide, high] = [600, 46];
   const framed = view.frames.map((frame) => frame.step);
   const x = (step) => wide * along(framed, step);
@@ -189,7 +189,7 @@ function drawCurve(state) {
   const spread = Math.max(...values) - least || 1;
   const points = steps.map((step, i) => `${x(step).toFixed(1)},${(4 + (high - 8) * (1 - (values[i] - least) / spread)).toFixed(1)}`);
   const at = x(framed[state.at]);
-  const svg = drawn("svg", { viewBox: `0 0 ${wide} ${high}`, preserveAspectRatio: "none", role: "img", "aria-label": name });
+  const svg = drawn("svg", { viewBox: `0 0 ${wide} ${high}`, preserveAspectRatio: "none", role: "img", "aria-label": described });
   svg.append(
     drawn("polyline", { points: points.join(" "), fill: "none", stroke: view.curve.colour, "stroke-width": 1.5, "vector-effect": "non-scaling-stroke" }),
     drawn("line", { x1: at, x2: at, y1: 0, y2: high, stroke: "currentColor", "stroke-width": 1.5, "vector-effect": "non-scaling-stroke" }),

@@ -123,6 +123,23 @@ def pack_bytes(header: Mapping[str, Any], values: npt.NDArray[Any]) -> bytes:
     return len(text).to_bytes(4, "little") + text + values.astype(little).tobytes()
 
 
+def table_words() -> dict[str, str]:
+    """Return the words of the table that ``data_table.js`` makes of a figure."""
+    return {
+        "table": _("Data as a table"),
+        "csv": _("Download CSV"),
+        "close": _("Close"),
+        "none": _("Nothing is drawn yet."),
+        "cut": _(
+            "{rows} of {all_rows} rows, {columns} of {all_columns} columns. The CSV has all.",
+            rows="{rows}",
+            all_rows="{all_rows}",
+            columns="{columns}",
+            all_columns="{all_columns}",
+        ),
+    }
+
+
 def query_names(tokens: Sequence[str], words: Sequence[str]) -> list[str]:
     """Return the label of each query of a map: its words, else number and token."""
     if words:

@@ -97,11 +97,14 @@ class Lab extends Reader {
       button.title = words;
       button.setAttribute("aria-pressed", String(index === this.chosen));
     });
-    this.paint(this.large, mapOf(this.maps, stop, this.chosen));
+    const chosen = mapOf(this.maps, stop, this.chosen);
+    this.paint(this.large, chosen);
     const isHead = this.chosen < this.cells.length;
     this.largeNote.textContent = isHead
       ? filled(this.words.head, { name: this.cells[this.chosen].name })
       : this.words.rollout;
+    const name = isHead ? this.cells[this.chosen].name : this.words.looks;
+    this.large.setAttribute("aria-label", filled(this.words.strongest, { name, ...strongest(chosen) }));
   }
 
   labelOf(value) {

@@ -50,6 +50,22 @@ def hide_icons() -> None:
     _icons(key="quiet-icons")
 
 
+_follow_theme = component("follow_theme")
+
+
+def follow_theme(*, is_dark: bool) -> None:
+    """Draw the page anew when the reader changes the theme. is_dark: the theme it is drawn for."""
+    _follow_theme({"dark": is_dark}, on={"theme": None}, key="follow-theme")
+
+
+_ended = component("ended", css=["spoken.css"])
+
+
+def announce_end(run: str, ended: str, *, key: str) -> None:
+    """Tell screen readers how a run ended, once it has. ended: in words, empty until then."""
+    _ended({"run": run, "ended": ended}, key=key)
+
+
 _cookie = component("cookie", html="")
 
 

@@ -25,7 +25,14 @@ _FONT = (
     "Inter, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'Liberation Sans', 'Noto Sans KR', "
     "'Apple SD Gothic Neo', 'Malgun Gothic', sans-serif"
 )
-_STYLES = ("focus.css", "packed.css", "stage.css", "drawing_board.css", "film.css")
+_STYLES = (
+    "focus.css",
+    "packed.css",
+    "stage.css",
+    "data_table.css",
+    "drawing_board.css",
+    "film.css",
+)
 _RUNTIME = FOLDER / "vendor" / "onnxruntime"
 _RUNTIME_WASM = _RUNTIME / "ort-wasm-simd.wasm.gz"
 _RUNTIME_SCRIPT = _RUNTIME / "ort.wasm-core.min.js"

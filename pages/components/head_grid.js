@@ -1,6 +1,7 @@
 // All heads as small maps on canvases; the animation moves them.
 
 import { colours, rgb } from "./colours.js";
+import { openTables } from "./data_table.js";
 import { drawn, element, headName, paper, placeTip, presentedHeight, saveButtons, fill } from "./dom.js";
 import { showAnimation, startAt, stopAnimation, tellDrawn } from "./animation.js";
 import { forgetFrame } from "./events.js";
@@ -160,8 +161,27 @@ function build(root, view) {
   const animation = element("div", "animation");
   const title = element("h2", "title", view.title);
   if (view.title) root.append(title);
-  root.append(animation, grid, tip, saveButtons(view.words, () => picture(root)));
+  const bar = saveButtons(view.words, () => picture(root));
+  const numbers = element("button", "small", view.words.table);
+  numbers.type = "button";
+  numbers.addEventListener("click", () => openTables(root, view.words.grid, [table(root.headGrid)], view.words));
+  bar.prepend(numbers);
+  root.append(animation, grid, tip, bar);
   return { grid, buttons, tip, animation, title };
+}
+
+// A row a head: what it does, and its strongest cell.
+function table({ view, at, spots }) {
+  const { words } = view;
+  const heads = view.shape[1];
+  return {
+    caption: `${words.step} ${view.frames[at].step.toLocaleString("en")}`,
+    head: [words.head, words.does, words.largest, words.query, words.key],
+    rows: spots.map(({ largest, row, column }, i) => [
+      headName(words, Math.floor(i / heads), i % heads),
+      view.frames[at].labels[i] ?? "", largest, queryOf(view, row), token(view.key, column, view),
+    ]),
+  };
 }
 
 // How many lines of so many letters a label takes, cut between words.
@@ -278,8 +298,9 @@ function picture(root) {
 function show(state) {
   const { view, parts } = state;
   const { words } = view;
+  state.spots = parts.buttons.map((button, i) => paint(button.firstChild, view, i));
   parts.buttons.forEach((button, i) => {
-    const { largest, row, column } = paint(button.firstChild, view, i);
+    const { largest, row, column } = state.spots[i];
     const label = view.frames[state.at].labels[i] ?? "";
     button.lastChild.textContent = whole(label);
     button.title = label;

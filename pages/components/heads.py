@@ -15,10 +15,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pages.components.component import component, is_index, pack_bytes, pooled, query_names
+from pages.components.component import (
+    component,
+    is_index,
+    pack_bytes,
+    pooled,
+    query_names,
+    table_words,
+)
 from pages.components.files import bundled, joined
 from pages.i18n import _
 from tfm_core.inspect.attention.map_view import MapView
+from tfm_core.plots import described
 from tfm_core.plots.heads.attention import MASKED, SCALES
 from tfm_core.plots.heads.patches import INK
 from tfm_core.plots.palette import BACKGROUNDS, BLUE, CARDS, INKS, LINES, LINKS, ThemeName
@@ -58,7 +66,14 @@ class SnapshotAnimation:
         curve = None
         if self.curve is not None:
             steps, values, name, colour = self.curve
-            curve = {"steps": steps, "values": values, "name": name, "colour": colour}
+            said = _(described.line(name, steps, values))
+            curve = {
+                "steps": steps,
+                "values": values,
+                "name": name,
+                "described": said,
+                "colour": colour,
+            }
         return {
             "animation": self.name,
             "frames": [
@@ -85,7 +100,9 @@ def single_frame(
 MAX_VALUES = 1_000_000  # weights of one moment sent at most; beyond, the largest of each block
 
 _grid = component(
-    "head_grid", css=["packed.css", "head_grid.css"], html='<div class="heads"></div>\n'
+    "head_grid",
+    css=["packed.css", "data_table.css", "head_grid.css"],
+    html='<div class="heads"></div>\n',
 )
 
 
@@ -193,6 +210,9 @@ def pack_grid(view: MapView, look: GridStyle) -> bytes:
 
 def _grid_words() -> dict[str, str]:
     return {
+        **table_words(),
+        "does": _("What it does"),
+        "query": _("query"),
         "grid": _("All heads: layers down, heads across. Arrow keys move."),
         "layer": _("Layer"),
         "head": _("Head"),
@@ -281,7 +301,7 @@ def _lines_words() -> dict[str, str]:
 
 
 _FONT = "Inter, 'Noto Sans KR', 'Apple SD Gothic Neo', 'Malgun Gothic', system-ui, sans-serif"
-_STYLES = ("focus.css", "packed.css", "head_grid.css", "head_lines.css")
+_STYLES = ("focus.css", "packed.css", "data_table.css", "head_grid.css", "head_lines.css")
 
 
 def standalone(

@@ -31,8 +31,23 @@ POLICY = "; ".join(
 """What a page may do."""
 
 STYLES = {
-    "live": ("focus.css", "packed.css", "stage.css", "film.css", "live.css"),
-    "gallery": ("focus.css", "packed.css", "stage.css", "film.css", "gallery.css"),
+    "live": (
+        "focus.css",
+        "packed.css",
+        "stage.css",
+        "spoken.css",
+        "data_table.css",
+        "film.css",
+        "live.css",
+    ),
+    "gallery": (
+        "focus.css",
+        "packed.css",
+        "stage.css",
+        "data_table.css",
+        "film.css",
+        "gallery.css",
+    ),
 }
 """Kinds of pages, each with a script of its name."""
 

@@ -1,6 +1,7 @@
 // A plotly figure on a node that stays: new data changes the lines and keeps zoom, hover, hidden lines.
 
 import { attempt } from "./attempts.js";
+import { openTables, tablesOf } from "./data_table.js";
 import { fill } from "./dom.js";
 import { followFrames, lastFrame } from "./events.js";
 import { barButtons, drawnLayout, followZoom, heatmap, pointWords, share } from "./insides.js";
@@ -28,7 +29,7 @@ function draw(state) {
   const templates = JSON.parse(data.templates);
   state.dark = isDark(node);
   const template = templates[state.dark ? "dark" : "light"];
-  name(node, data.name || titles(figure.layout), data.picks ? "application" : "figure"); // of its own arrow keys
+  name(node, nameOf(data), data.picks ? "application" : "figure"); // of its own arrow keys
   if (isOfManyLines(figure)) {
     stand(state, figure.layout.height);
     return drawManyLines(state, figure, template);
@@ -89,7 +90,14 @@ function rove(event) {
   if (at >= 0 && by) buttons[(at + by + buttons.length) % buttons.length].focus();
 }
 
-const titles = ({ xaxis, yaxis }) => [yaxis, xaxis].map((axis) => axis?.title?.text).filter(Boolean).join(", ");
+const nameOf = ({ described, name: words }) => [described, words].filter(Boolean).join(" ");
+
+// The numbers that are drawn now: an animation may have moved them on.
+function openNumbers({ parent, node, data }) {
+  const figure = JSON.parse(data.figure);
+  if (data.follows && node.data) figure.data[0].z = node.data[0].z;
+  openTables(parent, data.name, tablesOf(figure), data.words);
+}
 
 // Where the page is narrow, square cells leave room below them; it is given back to the page.
 function stand(state, full) {
@@ -211,7 +219,9 @@ function listenToKeys(state) {
 // Slider and buttons of a figure with frames are plotly's, with execute: false: run by plotly itself,
 // an animation that another one interrupts leaves an error in the console.
 function play(state, [frames, options]) {
-  state.plotly.animate(state.node, frames, options).catch(() => {});
+  const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const moving = calm ? { ...options, transition: { duration: 0 } } : options;
+  state.plotly.animate(state.node, frames, moving).catch(() => {});
 }
 
 // Hover text says its weight in a span, whatever the language around it.
@@ -228,6 +238,7 @@ function follow(state, frame) {
     ? hovertext.map((row, i) => row.map((text, j) => weighed(text, z[i][j] ?? 0)))
     : hovertext;
   state.plotly.restyle(node, { z: [z], hovertext: [texts] }, [0]);
+  node.setAttribute("aria-label", data.name); // what was computed is of the step before
 }
 
 function mount(parentElement) {
@@ -243,6 +254,9 @@ function mount(parentElement) {
   state.sight = new IntersectionObserver((seen) => { state.isInSight = seen.at(-1).isIntersecting; });
   state.sight.observe(node);
   node.addEventListener("keydown", rove);
+  parentElement.addEventListener("click", state.press = ({ target }) => {
+    if (target.closest(".figure-data")) openNumbers(state);
+  });
   state.watch = setInterval(() => {
     if (state.isLeft && !node.isConnected) leave(state);
     else if (isReplaced(state)) show(parentElement, state);
@@ -256,7 +270,7 @@ function mount(parentElement) {
 
 // Every draw of the page brings every figure of it; one that follows an animation may have moved on.
 function isShown({ node, many, plotly, data, drawn }) {
-  return isDrawn({ node, many, plotly }) && !data.follows && ["figure", "name", "save"].every((part) => data[part] === drawn?.[part]);
+  return isDrawn({ node, many, plotly }) && !data.follows && ["figure", "name", "described", "save"].every((part) => data[part] === drawn?.[part]);
 }
 
 const isDrawn = ({ node, many, plotly }) => Boolean((plotly && node.data) || many);
@@ -345,6 +359,8 @@ function show(parent, { data, call, send }) {
   const isNew = !nodes.has(parent);
   const state = nodes.get(parent) ?? mount(parent);
   Object.assign(state, { data, call, send, isLeft: false });
+  const button = parent.querySelector(".figure-data");
+  if (button.textContent !== data.words.table) button.textContent = data.words.table;
   if (isNew) { // plotly is large: its room does not wait for it
     stand(state, parsed(state).layout.height ?? 360);
     fill(state.node);
@@ -357,6 +373,7 @@ function leave(state) {
   state.resize.disconnect();
   state.sight.disconnect();
   state.unfollow();
+  state.parent.removeEventListener("click", state.press);
   clearManyLines(state);
   if (state.node.data) state.plotly?.purge(state.node);
   nodes.delete(state.parent);

@@ -18,8 +18,9 @@ import plotly.graph_objects as go
 import plotly.io as pio
 
 from pages.components import addresses
-from pages.components.component import component, is_index
+from pages.components.component import component, is_index, table_words
 from pages.i18n import N_, _, language
+from tfm_core.plots.described import described
 from tfm_core.plots.kinds import template
 from tfm_core.sentences import translated
 
@@ -42,7 +43,9 @@ _BAR = {
 pio.templates.default = None  # it would be copied into each figure, and taken out again
 _mount = component(
     "live_figure",
-    css=["live_figure.css", "vendor/uplot/uplot.css", "many_lines.css"],
+    css=["live_figure.css", "data_table.css", "vendor/uplot/uplot.css", "many_lines.css"],
+    html='<div class="figure-box"><div class="live-figure"></div>'
+    '<button type="button" class="figure-data"></button></div>\n',
     isolate_styles=False,
 )
 
@@ -57,7 +60,8 @@ def live_figure(
 ) -> None:
     """Draw a figure under a stable key.
 
-    name: what a screen reader says of it, without the marks of Markdown; else its axes' titles.
+    name: what a screen reader says behind the sentences computed from it, without the marks of
+    Markdown.
     on_pick: hears row and column, from 0, of a cell of the figure's heatmap that is clicked,
     or reached by the arrow keys and chosen with Enter.
     follows: the heatmap takes the weights of the head grid's animation while that plays.
@@ -82,8 +86,10 @@ def live_figure(
             "picks": on_pick is not None,
             "follows": follows,
             "name": re.sub(r"[*`]", "", name),
+            "described": _(described(fig)),
             "save": _("Save as SVG"),
             "words": {
+                **table_words(),
                 "savePng": _("Save as PNG"),
                 "saveSvg": _("Save as SVG"),
                 "whole": _("Reset view"),

@@ -2,6 +2,7 @@
 // its elements. What is drawn is a plotly figure, which is also what is saved.
 
 import { element, zoomOf } from "./dom.js";
+import { decoded } from "./typed_arrays.js";
 import { loadPlotly, loadUplot } from "./vendors.js";
 
 const REACH = 30; // pixels from the pointer to the line that it reads
@@ -13,11 +14,7 @@ const DASHES = { dash: [9, 6], dot: [2, 3], dashdot: [9, 5, 2, 5], longdash: [14
 
 export const isOfManyLines = (figure) => Boolean(figure.layout.meta?.manyLines);
 
-export function numbers(packed) {
-  if (!packed?.bdata) return Float32Array.from(packed ?? []);
-  const bytes = Uint8Array.from(atob(packed.bdata), (letter) => letter.charCodeAt(0));
-  return packed.dtype === "f8" ? Float32Array.from(new Float64Array(bytes.buffer)) : new Float32Array(bytes.buffer);
-}
+export const numbers = (packed) => Float32Array.from(decoded(packed) ?? []);
 
 export function dashes(name) {
   if (!name || name === "solid") return [];

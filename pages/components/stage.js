@@ -4,11 +4,14 @@
 
 import { abgr, buildHeads, enlarge, fillHeads, fitHeads, paintHeads } from "./stage_heads.js";
 import { buildAnswers, showAnswers } from "./stage_answers.js";
-import { across, buildCurves, compactNumber, drawCurves, lastStep, percent, said, stepFrom, stepTicks } from "./stage_curves.js";
+import { across, buildCurves, compactNumber, curveTables, drawCurves, lastStep, nameCurves, percent, said, stepFrom, stepTicks } from "./stage_curves.js";
 import { frameAt, isBetween, momentAt, nextMoment, pace, positionOf, stepAt, valueAt, weightsAt } from "./stage_time.js";
 import { ARRIVED, kept } from "./stage_store.js";
+import { announcer, news } from "./announcing.js";
 import { colours } from "./colours.js";
+import { openTables } from "./data_table.js";
 import { element, paper } from "./dom.js";
+import { instrument, pitch, range } from "./sound.js";
 import { isDark } from "./theme.js";
 
 const HOLD = 1800; // milliseconds at the end before it begins again
@@ -17,6 +20,8 @@ const ARRIVE = 600; // in which a new snapshot moves in
 const LOOK = 500; // between two looks at the colours of the page
 const calm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 const number = (step) => Math.round(step).toLocaleString("en");
+
+const stepOfTotal = (template, step, total) => template.replace("{step}", number(step)).replace("{total}", number(total));
 
 const stepsOf = (state) => state.view?.frames.map((frame) => frame.step) ?? [];
 const end = (state) => Math.max(0, (state.view?.frames.length ?? 1) - 1);
@@ -64,6 +69,8 @@ function build(root, state) {
   switches.append(
     toggle(words.log_steps, words.log_steps_help, state.logSteps, (on) => { state.logSteps = on; state.ask(true); }),
     toggle(words.log_loss, words.log_loss_help, state.logLoss, (on) => { state.logLoss = on; state.ask(true); }),
+    toggle(words.sound, words.sound_help, false, (on) => { state.sound?.end(); state.sound = on ? instrument() : null; sound(state); }),
+    button("numbers", words.table, words.table, () => openTables(root, words.curves, curveTables(state), words)),
   );
   curves.box.append(switches);
   if (state.data.compact) curves.box.prepend(figures); // its only chart needs no line of its own
@@ -101,7 +108,7 @@ function build(root, state) {
   bar.append(play, back, track, next, where, follow, smooth);
   foot.append(caption, between, bar);
   if (!state.data.compact) root.append(figures);
-  root.append(panels, empty, foot);
+  root.append(panels, empty, foot, state.announcer.region);
   Object.assign(state, { parts: { figures, panels, caption, play, back, next, slider, scale, where, follow, between, empty, glosses } });
 }
 
@@ -136,6 +143,7 @@ function pauseQuietly(state) {
 
 function pause(state) {
   pauseQuietly(state);
+  state.announcer.hush();
   state.ask();
 }
 
@@ -183,6 +191,22 @@ function turn(state, now) {
   if ((state.playing && state.isSeen) || state.arriving) state.ask();
 }
 
+// The loss at the step that is shown, as a tone.
+function sound(state) {
+  if (!state.sound) return;
+  const step = stepOf(state);
+  const line = state.data.lines.find(({ quantity, role }) => quantity === "loss" && role === "training");
+  const at = line && valueAt(line, step);
+  if (at) state.sound.play(pitch(at.value, ...range(line)));
+  state.root.dataset.heard = at?.step ?? "";
+}
+
+// What happened at the snapshot that a replay has come to.
+function tellReplay(state, words) {
+  if (state.playing && !state.data.compact && state.told !== words) state.announcer.say(words);
+  state.told = words;
+}
+
 // ---- drawing
 
 function look(state) {
@@ -194,6 +218,12 @@ function look(state) {
   state.seen = seen;
   [state.dark, state.ink, state.line, state.font, state.paper] = seen;
   return true;
+}
+
+function recolour(state) {
+  if (!look(state)) return;
+  if (state.view) tint(state);
+  state.ask(true);
 }
 
 function tint(state) {
@@ -243,9 +273,11 @@ function draw(state) {
   }
   drawCurves(state, headOf(state), isStale);
   showFigures(state, step);
-  showBar(state, step, hasFrames);
   const words = captionOf(state, step, frame);
+  showBar(state, step, hasFrames, words);
   if (parts.caption.textContent !== words) parts.caption.textContent = words;
+  tellReplay(state, words);
+  if (state.heard !== step) { state.heard = step; sound(state); }
 }
 
 // What happened at the snapshot that is shown, unless something was measured since; else the newest accuracy.
@@ -264,7 +296,7 @@ function captionOf({ data }, step, frame) {
   return words.measured.replace("{name}", name).replace("{value}", percent(found.value));
 }
 
-function showBar(state, step, hasFrames) {
+function showBar(state, step, hasFrames, caption) {
   const { data, parts } = state;
   const { words } = data;
   const last = end(state);
@@ -272,7 +304,7 @@ function showBar(state, step, hasFrames) {
   if (Number(parts.slider.value) !== share) parts.slider.value = share;
   parts.slider.dataset.snapshots = hasFrames ? last + 1 : 0;
   showScale(state);
-  const spoken = `${words.step} ${number(step)}`;
+  const spoken = `${words.step} ${number(step)}. ${caption}`;
   if (parts.slider.getAttribute("aria-valuetext") !== spoken) parts.slider.setAttribute("aria-valuetext", spoken);
   parts.slider.disabled = !last;
   parts.play.disabled = !last;
@@ -284,7 +316,7 @@ function showBar(state, step, hasFrames) {
     parts.play.setAttribute("aria-label", label);
     parts.play.title = label;
   }
-  const where = words.step_of.replace("{step}", number(step)).replace("{total}", number(Math.max(data.total, data.now)));
+  const where = stepOfTotal(words.step_of, step, Math.max(data.total, data.now));
   if (parts.where.textContent !== where) parts.where.textContent = where;
   parts.follow.hidden = !(data.live && !state.follows);
   parts.between.classList.toggle("now", Boolean(state.isMixed));
@@ -412,7 +444,7 @@ function watch(root, state) {
   [root, state.heads.room].forEach((part) => sizes.observe(part));
   const sight = new IntersectionObserver(([entry]) => { state.isSeen = entry.isIntersecting; state.before = null; state.ask(); });
   sight.observe(root);
-  const looking = setInterval(() => { if (look(state)) { if (state.view) tint(state); state.ask(true); } }, LOOK);
+  const looking = setInterval(() => recolour(state), LOOK);
   return () => {
     window.removeEventListener(ARRIVED, arrived);
     window.removeEventListener("keydown", pressed);
@@ -420,13 +452,14 @@ function watch(root, state) {
     sight.disconnect();
     clearInterval(looking);
     cancelAnimationFrame(state.request);
-    state.request = null;
-    state.unwatch = null;
+    state.announcer.hush();
+    state.sound?.end();
+    Object.assign(state, { request: null, unwatch: null, sound: null });
   };
 }
 
 function begun(root, data) {
-  const state = { root, data, position: 0, shown: 0, follows: true, playing: false, smooth: !calm(), logSteps: true, logLoss: false, isSeen: true, reading: 0, glossed: null };
+  const state = { root, data, position: 0, shown: 0, follows: true, playing: false, smooth: !calm(), logSteps: true, logLoss: false, isSeen: true, reading: 0, glossed: null, announcer: announcer() };
   state.ask = (isStale = false) => {
     state.isStale ||= isStale;
     state.request ??= requestAnimationFrame((now) => turn(state, now));
@@ -449,10 +482,14 @@ export default function ({ data: [data], parentElement, setTriggerValue }) {
   const state = root.stage ?? begun(root, data);
   root.stage = state;
   const call = {};
+  const before = isNew ? null : state.data;
   Object.assign(state, { call, data, send: setTriggerValue });
   root.classList.toggle("compact", data.compact);
-  look(state);
+  recolour(state);
   if (isNew) { build(root, state); listen(root, state); }
+  if (data.paused) state.announcer.hush();
+  state.announcer.say(news(before, data, stepOfTotal));
+  nameCurves(state);
   state.unwatch ??= watch(root, state);
   take(state);
   if (data.glossed !== state.toldGlossed) { state.toldGlossed = data.glossed; state.glossed = null; fitAnew(state); }

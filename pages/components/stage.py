@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
-from pages.components.component import component, is_index, pack_bytes, plain, pooled
+from pages.components.component import component, is_index, pack_bytes, plain, pooled, table_words
 from pages.i18n import _
 from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.inspect.progress.stage import Stage, StageAnswer, StageFrame
+from tfm_core.plots.described import LINE, LINE_AND_EXTREMES, ONE_VALUE
 from tfm_core.plots.examples.pictures import picture_url
 from tfm_core.plots.heads.attention import MASKED, SCALES
 from tfm_core.plots.palette import COLOURS, ORANGE
@@ -30,7 +31,7 @@ MIN_SIDE = 16
 """Cells to a side that a map keeps when it is pooled; then snapshots are left out."""
 
 _maps = component("stage_maps", html="")
-_stage = component("stage", css=["packed.css", "stage.css"])
+_stage = component("stage", css=["packed.css", "stage.css", "spoken.css", "data_table.css"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class Moving:
     begins: steps at which something went wrong, each with a word or two; turns: the same where a
     setting was changed. now: the newest step.
     total: the last step. is_live: it is still training. moments: step and sentence, ascending.
+    ended: how it ended, once it has. is_paused: nothing is announced.
     better: the first and last step between which validation looks better than training, and why.
     """
 
@@ -62,6 +64,8 @@ class Moving:
     begins: Sequence[tuple[int, str]] = ()
     turns: Sequence[tuple[int, str]] = ()
     better: tuple[int, int, str] | None = None
+    ended: str = ""
+    is_paused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +151,10 @@ def told(moving: Moving, *, name: str) -> dict[str, Any]:
         "wholes": moving.has_wholes,
         "moments": list(moving.moments),
         "better": moving.better,
+        "ended": moving.ended,
+        "paused": moving.is_paused,
         "glossed": None,  # as the browser's language asks for
-        "words": _words(),
+        "words": {**table_words(), **_words()},
     }
 
 
@@ -291,6 +297,7 @@ def _words() -> dict[str, str]:
         "smooth_help": _("Interpolates the maps between snapshots."),
         "loss": _("Loss"),
         "accuracy": _("Accuracy"),
+        "batch": _("{measure}, this batch", measure=_("training")),
         "training": _("training"),
         "validation": _("validation"),
         "whole": _("validation, whole"),
@@ -301,8 +308,14 @@ def _words() -> dict[str, str]:
         "log_steps_help": _("Stretches the start."),
         "log_loss": _("Log loss"),
         "log_loss_help": _("Spreads small losses."),
+        "sound": _("Sound"),
+        "sound_help": _("Pitch follows the loss, in training and on replay."),
         "why_better": _("Why is validation better here?"),
-        "curves": _("Loss and accuracy: click to go to a step"),
+        "curves": _("Loss and accuracy"),
+        "one_value": _(ONE_VALUE),
+        "line": _(LINE),
+        "line_and_extremes": _(LINE_AND_EXTREMES),
+        "chart": _("{name} by step."),
         "heads": _("Attention heads"),
         "named": _("Layer {layer}, head {head}"),
         "truth_frames": _("Orange: true source."),
@@ -318,7 +331,8 @@ def _words() -> dict[str, str]:
         "mixed": _("weight, interpolated"),
         "largest": _("largest in block"),
         "masked": _("masked"),
-        "close": _("Back to all heads"),
+        "strongest": _("Largest weight {weight}: {place}."),
+        "back_to_heads": _("Back to all heads"),
         "enlarge": _("Enlarge"),
         "cls": _("On the picture: attention of CLS, which gives the answer."),
         "mean": _("On the picture: mean attention to each patch."),

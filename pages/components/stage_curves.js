@@ -79,7 +79,6 @@ export function buildCurves(state) {
     const chart = element("div", `chart ${quantity}`);
     const canvas = element("canvas");
     canvas.setAttribute("role", "img");
-    canvas.setAttribute("aria-label", words[quantity]);
     chart.append(element("div", "name", words[quantity]), canvas);
     box.append(chart);
     return { quantity, chart, canvas, still: document.createElement("canvas") };
@@ -92,6 +91,46 @@ export function buildCurves(state) {
   const curves = { box, charts, tip, why, hover: null };
   charts.forEach((part) => listen(state, curves, part));
   return curves;
+}
+
+// What is seen of a line: its ends and its extremes. As line() in tfm_core/plots/described.py.
+export function describedLine({ quantity, role, steps, values }, words) {
+  const known = values.flatMap((value, i) => (value === null ? [] : [i]));
+  if (!known.length) return "";
+  const [first, last] = [known[0], known[known.length - 1]];
+  const low = known.reduce((one, other) => (values[other] < values[one] ? other : one));
+  const high = known.reduce((one, other) => (values[other] > values[one] ? other : one));
+  const [value, at] = [(i) => said(quantity, values[i]), (i) => steps[i].toLocaleString("en")];
+  const parts = {
+    name: words[role], value: value(last), at: at(last), first: value(first), start: at(first), last: value(last), end: at(last),
+    low: value(low), low_at: at(low), high: value(high), high_at: at(high),
+  };
+  const ends = [first, last];
+  const template = first === last ? words.one_value : ends.includes(low) && ends.includes(high) ? words.line : words.line_and_extremes;
+  return template.replace(/\{(\w+)\}/g, (_all, name) => parts[name]);
+}
+
+export function nameCurves({ data: { lines, words }, curves }) {
+  curves.charts.forEach(({ quantity, canvas }) => {
+    const drawn = lines.filter((line) => line.quantity === quantity && line.role !== "batch" && line.role !== "best");
+    const sentences = drawn.map((line) => describedLine(line, words)).filter(Boolean);
+    const name = [words.chart.replace("{name}", words[quantity]), ...(sentences.length ? sentences : [words.none])].join(" ");
+    if (canvas.getAttribute("aria-label") !== name) canvas.setAttribute("aria-label", name);
+  });
+}
+
+// The values of both charts, a column a line.
+export function curveTables({ data: { lines, words } }) {
+  return ["loss", "accuracy"].map((quantity) => {
+    const own = lines.filter((line) => line.quantity === quantity && line.role !== "best");
+    const steps = [...new Set(own.flatMap((line) => line.steps))].sort((one, other) => one - other);
+    const at = own.map((line) => new Map(line.steps.map((step, i) => [step, line.values[i]])));
+    return {
+      caption: words[quantity],
+      head: [words.step, ...own.map(({ role }) => words[role])],
+      rows: steps.map((step) => [String(step), ...at.map((values) => values.get(step) ?? null)]),
+    };
+  }).filter(({ rows }) => rows.length);
 }
 
 // Why validation looks better than training: behind a button, in the chart where it does.

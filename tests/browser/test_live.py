@@ -1,5 +1,6 @@
 """A run is steered and watched from the page, and goes on whatever becomes of the page."""
 
+import re
 import signal
 from typing import Any
 
@@ -127,12 +128,12 @@ def test_figures_keep_what_a_reader_chose_while_points_arrive(open_tab: OpenTab)
     slider.press("Home")
     expect(follow).to_be_visible()
     await_snapshots(n + 1)
-    expect(slider).to_have_attribute("aria-valuetext", "step 0")
+    expect(slider).to_have_attribute("aria-valuetext", re.compile(r"^step 0\."))
     tab.page.set_viewport_size(PHONE)
     expect(follow).to_be_in_viewport(ratio=1)
     follow.click()
     expect(follow).to_be_hidden()
-    expect(slider).not_to_have_attribute("aria-valuetext", "step 0")
+    expect(slider).not_to_have_attribute("aria-valuetext", re.compile(r"^step 0\."))
 
     # a comparison with a run that trains keeps its zoom too
     tab.page.set_viewport_size(DESKTOP)

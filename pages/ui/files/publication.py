@@ -296,5 +296,5 @@ def _card(run: Run) -> live.Card:
         reached=run_words.result(run),
         facts=facts,
         curve=run_words.sparkline_svg(run),
-        curve_name=_(run_words.SPARKLINE_NAME),
+        curve_name=run_words.sparkline_name(run),
     )

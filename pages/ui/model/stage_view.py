@@ -125,6 +125,8 @@ def moving(run: Run, steps: tuple[int, ...]) -> Moving:
         now=int(curves.steps.last("step") or 0),
         total=int(curves.started.get("total_steps") or experiment.training.steps),
         is_live=status.is_active,
+        is_paused=status.state == "paused",
+        ended=run_words.ended(run),
         has_wholes=has_wholes,
         moments=[
             (moment.step, _(moment.sentence))

@@ -19,7 +19,7 @@ from pages.components.buttons import (
     meanings,
     search,
 )
-from pages.components.effects import arrival, embedded
+from pages.components.effects import announce_end, arrival, embedded
 from pages.components.language import language_switch
 from pages.components.presenter import presenter
 from pages.i18n import PAGES_DIR, _, language
@@ -106,6 +106,8 @@ def strip() -> DeltaGenerator | None:
                 is_active = run.status.is_active
                 ticks = _TICK if is_active else None
                 st.fragment(_current_run, run_every=ticks)(run, was_active=is_active)
+                if state.page() != "train" and not run.problem:  # whose stage says it
+                    announce_end(run.id, run_words.ended(run), key="announce-end")
         _search()
         _arrive(run_id)
         _present()
@@ -319,10 +321,18 @@ def _entry(facts: PageFacts) -> SearchEntry:
     words = show.words(facts.name)
     intro = re.sub(r"[*`]", "", words.intro)  # shown as text, not as Markdown
     about = _("Page") + (f" · {intro}" if intro else "")
-    return SearchEntry(_(facts.title), about, state.address(facts.url_path, {}))
+    return SearchEntry(
+        _(facts.title), about, state.address(facts.url_path, {}), _english(facts.title)
+    )
 
 
 def _term(term: Term) -> SearchEntry:
     facts = page_table.PAGES[term.page]
     about = f"{term.sentences[0]} → {_(facts.title)}"
-    return SearchEntry(_(term.name), about, state.address(facts.url_path, term.view), term.also)
+    also = f"{_english(term.name)} {term.also}".strip()
+    return SearchEntry(_(term.name), about, state.address(facts.url_path, term.view), also)
+
+
+def _english(name: str) -> str:
+    """Return a name that finds its entry beside the translated one."""
+    return "" if language() == i18n.ENGLISH else str(name)

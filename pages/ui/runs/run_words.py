@@ -25,13 +25,14 @@ from tfm_core.inspect.compare.differences import differences
 from tfm_core.inspect.compare.names import names
 from tfm_core.inspect.symptoms import diagnosis
 from tfm_core.inspect.symptoms.cures import Symptom, SymptomKind
+from tfm_core.plots.described import line
 from tfm_core.plots.palette import COLOURS, GREY
 from tfm_core.probe.types import Probe
 from tfm_core.runs.record.figures import last_measured
 from tfm_core.runs.record.outcome import Outcome, OutcomeKind
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
-from tfm_core.sentences import Sentence
+from tfm_core.sentences import Sentence, joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +113,17 @@ def result(run: Run) -> str:
     if answer in ("sequence", "blanks", "text"):
         return _("{share} of tokens right ({where})", share=share, where=where)
     return _("{share} right ({where})", share=share, where=where)
+
+
+def ended(run: Run) -> str:
+    """Return how a run ended: state or outcome, last step, why or how well; "" until it has."""
+    status = run.status
+    if status.is_active:
+        return ""
+    words = state_words(status, run.outcome)
+    how = N_("{state} at step {step}.", state=words.label, step=f"{status.step:,}")
+    why = result(run) if status.state == "finished" else status.reason
+    return _(joined(how, *filter(None, [why])))
 
 
 def success(run: Run) -> float | None:
@@ -229,14 +241,19 @@ def _symptoms(
 
 
 WIDTH, HEIGHT, POINTS = 168, 72, 80
-SPARKLINE_NAME = N_("Training accuracy over the steps, 0 to 100 %")
 _INSET = 7  # pictures have round corners, and the dot needs room
+
+
+def sparkline_name(run: Run) -> str:
+    """Return the ends and the extremes of a run's training accuracy in words."""
+    steps = runs_access.curves(run).steps
+    return _(line(N_("Training accuracy"), steps["step"], steps["accuracy"], is_share=True))
 
 
 def sparkline(run: Run) -> None:
     """Draw the training accuracy of a run, 0 to 100 %, as a small curve."""
     picture = base64.b64encode(sparkline_svg(run).encode()).decode()
-    address, name = f"data:image/svg+xml;base64,{picture}", escape(_(SPARKLINE_NAME))
+    address, name = f"data:image/svg+xml;base64,{picture}", escape(sparkline_name(run))
     st.html(  # st.image would add a full-screen button
         f'<img class="sparkline" src="{address}" alt="{name}" width="{WIDTH}">', width="content"
     )

@@ -174,7 +174,7 @@ def test_a_animation_too_long_to_send_is_played_by_the_server(
     assert seen == sorted(seen)
     assert set(seen) <= set(STEPS)
     assert at.query_params["step"] == str(STEPS[-1])
-    assert at.button(key="attention-play").label == "Play"
+    assert at.button(key="attention-play").label == "Play snapshots"
 
 
 @pytest.mark.parametrize(("pooling", "first"), [("mean", "mean"), ("cls", "CLS")])

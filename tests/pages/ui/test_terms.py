@@ -13,6 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from benchmarks.linked_views import VIEWS
+from pages import i18n
 from pages.components.files import FOLDER
 from pages.ui.address import view_link
 from pages.ui.navigation import terms
@@ -125,6 +126,13 @@ def test_a_term_is_found_by_every_name_that_the_notebooks_have_for_a_part() -> N
 def test_what_the_search_shows_has_no_marks_of_markdown() -> None:
     for entry in _entries("en", ""):
         assert not re.search(r"\*\*|`|\]\(", entry.about), entry.about
+
+
+def test_the_english_name_finds_a_term_in_every_language() -> None:
+    with i18n.speaking("ko"):
+        entries = {entry.name: entry for entry in _entries("ko", "")}
+    assert entries["인과 마스크"].also.startswith("Causal mask ")
+    assert entries["마스크"].also
 
 
 NODE = shutil.which("node")

@@ -1,0 +1,41 @@
+// What a screen reader hears of a training: one polite sentence at a time, at most one in ten seconds.
+
+import { element } from "./dom.js";
+
+const APART = 10_000; // milliseconds between two sentences
+
+// say: the newest sentence waits for its turn in the place of an older one. hush: none waits any more.
+export function announcer(now = () => performance.now()) {
+  const region = element("p", "spoken");
+  region.setAttribute("role", "status");
+  let [last, waiting, timer] = [-Infinity, null, null];
+  const speak = () => {
+    timer = null;
+    if (waiting === null) return;
+    [last, region.textContent, waiting] = [now(), waiting, null];
+  };
+  return {
+    region,
+    say(sentence) {
+      if (!sentence) return;
+      waiting = sentence;
+      timer ??= setTimeout(speak, Math.max(0, last + APART - now()));
+    },
+    hush() {
+      clearTimeout(timer);
+      [waiting, timer] = [null, null];
+    },
+  };
+}
+
+// What is new of a run since the data before, as a sentence; null where nothing is.
+export function news(before, data, filled) {
+  if (data.paused) return null;
+  if (before && !before.ended && data.ended) return data.ended;
+  if (!data.live) return null;
+  const known = before?.moments.at(-1)?.[0] ?? -1;
+  const moment = data.moments.at(-1);
+  if (before && moment?.[0] > known) return moment[1];
+  const isFirst = data.now > 0 && !(before?.now > 0);
+  return isFirst ? filled(data.words.step_of, data.now, data.total) : null;
+}
