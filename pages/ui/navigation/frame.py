@@ -19,7 +19,7 @@ from pages.components.buttons import (
     meanings,
     search,
 )
-from pages.components.effects import arrival, embedded
+from pages.components.effects import announce_end, arrival, embedded
 from pages.components.language import language_switch
 from pages.components.presenter import presenter
 from pages.i18n import PAGES_DIR, _, language
@@ -106,6 +106,8 @@ def strip() -> DeltaGenerator | None:
                 is_active = run.status.is_active
                 ticks = _TICK if is_active else None
                 st.fragment(_current_run, run_every=ticks)(run, was_active=is_active)
+                if state.page() != "train" and not run.problem:  # whose stage says it
+                    announce_end(run.id, run_words.ended(run), key="announce-end")
         _search()
         _arrive(run_id)
         _present()
