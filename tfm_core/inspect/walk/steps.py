@@ -80,6 +80,7 @@ AXES: dict[str, str] = {
     "K": N_("keys"),
     "d_model": N_("width of a token's vector"),
     "d_head": N_("width of one head: d_model / H"),
+    "d_kv": N_("width of the keys of all heads"),
     "d_ff": N_("hidden width of feed-forward"),
     "V": N_("tokens of the target vocabulary"),
     "classes": N_("classes"),
