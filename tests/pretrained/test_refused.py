@@ -209,7 +209,7 @@ def test_other_number_formats_are_refused(folder, dtype):
     assert "ln_f.bias" in refusal(folder)
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
 def test_nan_is_refused_when_it_is_loaded(folder, value):
     tensors = weights(folder)
     tensors["transformer.h.1.mlp.c_fc.bias"][3] = value
@@ -221,6 +221,9 @@ def test_nan_is_refused_when_it_is_loaded(folder, value):
 
 def test_a_file_that_changes_after_the_check_is_refused(folder):
     checked = check_folder(folder)
+    write(folder, weights(folder) | {"transformer.wpe.weight": torch.zeros(0, 12)})
+    with pytest.raises(Unopenable, match=r"model\.safetensors"):
+        load_model(checked)
     (folder / "model.safetensors").write_bytes(b"gone")
     with pytest.raises(Unopenable, match=r"model\.safetensors"):
         load_model(checked)

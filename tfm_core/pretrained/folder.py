@@ -70,14 +70,20 @@ class Folder:
         return sum(one.n_numbers * DTYPES[one.dtype] for one in self.tensors.values())
 
     def read(self, name: str) -> Tensor:
-        """Return a tensor in fp32. Raises Unopenable where it has NaN or infinite numbers."""
+        """Return a tensor in fp32.
+
+        Raises Unopenable where it has NaN or infinite numbers, or changed since the check.
+        """
         stored = self.tensors[name]
         try:
             with safe_open(stored.file, framework="pt") as file:
                 values: Tensor = file.get_tensor(stored.key).float()
         except (SafetensorError, OSError):
             raise _damaged(stored.file) from None
-        if not values.isfinite().all():
+        if tuple(values.shape) != stored.shape:
+            raise _damaged(stored.file)
+        # NaN is both the smallest and the largest; one pass, and no tensor as large as this one
+        if not torch.stack(values.aminmax()).isfinite().all():
             raise Unopenable("{name} has NaN or infinite numbers.", name=name)
         return values
 

@@ -57,6 +57,10 @@ def attention(config: TransformerConfig, model: Anatomy) -> Equation:
             if is_pair
             else f"{source}; {kind.source}"
         )
+    if own.n_kv_heads:
+        group = own.n_heads // own.n_kv_heads
+        rule = [rf"&\text{{each }} {group} \text{{ heads share }} k_j, v_j", *rule]
+        source = N_("{first}; {second}", first=source, second="Ainslie et al. 2023")
     score = f"{q} {k}"
     if width is not None:
         score = rf"\frac{{{score}}}{{\sqrt{{{model.sizes[width]}}}}}"
