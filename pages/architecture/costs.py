@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _, paragraph
+from pages.i18n import N_, _, paragraph
 from pages.ui import show, state
 from pages.ui.runs import run_time
 from pages.ui.settings.model_choice import Chosen
@@ -19,6 +19,20 @@ from tfm_core.variants.positions import POSITIONS
 from tfm_core.variants.precisions import PRECISIONS
 
 FACTORS = (1, 2, 3, 4, 6, 8)
+PARTS = {
+    "embedding": N_("embedding"),
+    "recurrence": N_("recurrence"),
+    "projections": N_("projections"),
+    "scores": N_("scores"),
+    "cross-attention": N_("cross-attention"),
+    "feed-forward": N_("feed-forward"),
+    "output": N_("output"),
+    "weights": N_("weights"),
+    "gradients": N_("gradients"),
+    "optimiser": N_("optimiser"),
+    "activations": N_("activations"),
+}
+"""What the parts of arithmetic and memory are called."""
 
 
 def page(chosen: Chosen) -> None:
@@ -44,7 +58,7 @@ def page(chosen: Chosen) -> None:
         unit, divisor = _unit(max(work.values()))
         scaled = {name: value / divisor for name, value in work.items()}
         show.figure(
-            plots.bars(scaled, _("{unit}, one forward pass", unit=unit)),
+            plots.bars(scaled, _("{unit}, one forward pass", unit=unit), _labels()),
             paragraph("architecture/macs-recurrent")
             if not chosen.model.has_blocks
             else _("1 MAC is 2 FLOPs. Scores: QKᵀ and weights × V."),
@@ -58,6 +72,7 @@ def page(chosen: Chosen) -> None:
                     "MiB, one training step in {precision}",
                     precision=PRECISIONS[training.precision].name,
                 ),
+                _labels(),
             ),
             _("Only activations grow with the batch size."),
             key="costs-memory",
@@ -212,10 +227,14 @@ def _growth(chosen: Chosen, batch: int, src: int, tgt: int) -> None:
     kind = "growth" if chosen.model.has_blocks else "growth-recurrent"
     scaled = {name: [value / divisor for value in values] for name, values in series.items()}
     show.figure(
-        plots.growth(xs, scaled, titles[axis], unit),
+        plots.growth(xs, scaled, titles[axis], unit, _labels()),
         paragraph(f"architecture/{kind}-{axis}"),
         key="costs-growth",
     )
+
+
+def _labels() -> dict[str, str]:
+    return {name: _(label) for name, label in PARTS.items()}
 
 
 def _unit(most: float) -> tuple[str, float]:

@@ -150,7 +150,7 @@ def _close_up(chosen: Chosen, node: DiagramNode, scheme: Scheme) -> None:
     for name in node.equations:
         equation = by_module[name]
         st.markdown(f"**{_(equation.title)}** · {_(equation.source)}")
-        st.latex(equation.latex)
+        st.latex(_(equation.latex))
     _parameters(chosen, node, scheme)
     _steps(chosen, node)
     st.header(_("Its code"), anchor=False)

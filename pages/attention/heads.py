@@ -51,9 +51,9 @@ def table(run: Run, selection: Selection, offer: Offer, step: int) -> None:
     repeated = ["module", "kind"] if frame["kind"].nunique() == 1 else ["module"]  # above, already
 
     st.dataframe(
-        frame.drop(columns=repeated).replace(
-            {"kind": {name: _(kind.label) for name, kind in KINDS.items()}}
-        ),
+        frame.drop(columns=repeated)
+        .assign(label=frame["label"].map(_))
+        .replace({"kind": {name: _(kind.label) for name, kind in KINDS.items()}}),
         key=_TABLE,
         hide_index=True,
         on_select=partial(open_picked, run, frame, _TABLE),

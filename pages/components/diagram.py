@@ -45,7 +45,9 @@ def diagram(
             "looks": {theme: dict(look) for theme, look in looks.items()},
             "root": addresses.root(),
             "words": {
-                "diagram": _("Diagram: arrow keys move, Enter opens a block."),
+                "diagram": _(
+                    "Diagram of {n} parts: arrow keys move, Enter opens one.", n=len(nodes)
+                ),
                 "smaller": _("Smaller"),
                 "larger": _("Larger"),
                 "fit": _("Fit the width"),

@@ -58,6 +58,14 @@ def follow_theme(*, is_dark: bool) -> None:
     _follow_theme({"dark": is_dark}, on={"theme": None}, key="follow-theme")
 
 
+_ended = component("ended", css=["spoken.css"])
+
+
+def announce_end(run: str, ended: str, *, key: str) -> None:
+    """Tell screen readers how a run ended, once it has. ended: in words, empty until then."""
+    _ended({"run": run, "ended": ended}, key=key)
+
+
 _cookie = component("cookie", html="")
 
 

@@ -31,7 +31,15 @@ POLICY = "; ".join(
 """What a page may do."""
 
 STYLES = {
-    "live": ("focus.css", "packed.css", "stage.css", "data_table.css", "film.css", "live.css"),
+    "live": (
+        "focus.css",
+        "packed.css",
+        "stage.css",
+        "spoken.css",
+        "data_table.css",
+        "film.css",
+        "live.css",
+    ),
     "gallery": (
         "focus.css",
         "packed.css",

@@ -62,7 +62,9 @@ class Training:
 
 
 MAX_COLUMNS = 256  # of a vector; of a longer one each is the mean of several
-_component = component("picture", css=["packed.css", "drawing_board.css", "picture.css"])
+_component = component(
+    "picture", css=["packed.css", "spoken.css", "drawing_board.css", "picture.css"]
+)
 
 
 def draw(

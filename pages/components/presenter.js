@@ -48,7 +48,8 @@ function figures() {
     const isInside = found.some((other) => other.host === host || other.host.contains(host));
     if (!isInside && (isLarge(root) || root === state.shown?.root)) found.push({ kind, root, host, name: nameOf(kind, root) });
   });
-  return found.length ? found : [{ kind: { css: "", narrowest: 640, canvas: 0 }, root: page, host: page, name: titleOf(page) }];
+  const whole = { css: "", narrowest: 640, canvas: 0 };
+  return found.length ? found : [{ kind: whole, root: page, host: page, name: nameOf(whole, page) }];
 }
 
 // The bar of the tour that the page is a stop of, if any.
@@ -57,8 +58,8 @@ function tourBar() {
   return place && (deep(".tour", place)[0]?.querySelector(".bar") ?? null);
 }
 
-const titleOf = (page) => page.querySelector("h1")?.textContent ?? "";
-const nameOf = (kind, root) => kind.title || root.getAttribute("aria-label") || titleOf(document);
+const stepTitle = () => (document.querySelector(state.data.steps[1]) ? document.querySelector(".st-key-page h2")?.textContent : "");
+const nameOf = (kind, root) => (state.isStepping && stepTitle()) || kind.title || stepTitle() || root.getAttribute("aria-label") || (document.querySelector(".st-key-page h1")?.textContent ?? "");
 const isPage = ({ kind }) => !kind.css;
 
 // ---- type
@@ -81,13 +82,12 @@ function scaleOf(node) {
 }
 
 // Pixels of the smallest type in an element, as it is drawn. onCanvas: of its canvases, whom nobody can
-// ask; 0 to leave out what is drawn, which on a page has its own size.
+// ask; 0 where it has none.
 function smallest(root, onCanvas) {
   let least = Infinity;
   for (const node of texts(root)) {
     if (["STYLE", "SCRIPT", "TITLE"].includes(node.tagName?.toUpperCase()) || isHeard(node)) continue;
     if (!node.checkVisibility({ visibilityProperty: true })) continue;
-    if (!onCanvas && node.ownerSVGElement) continue;
     const drawn = node.ownerSVGElement ? scaleOf(node) : zoomOf(node);
     least = Math.min(least, parseFloat(getComputedStyle(node).fontSize) * drawn);
   }
@@ -96,9 +96,16 @@ function smallest(root, onCanvas) {
   return hasCanvas ? Math.min(least, onCanvas * zoomOf(root)) : least;
 }
 
+const legible = () => LEGIBLE * Math.max(1, window.innerHeight / LOW);
+
+// Whether a page has drawn something later that is too small, and may still grow.
+function isTooSmall({ kind, host }) {
+  return isPage({ kind }) && host.style.zoom < window.innerWidth / kind.narrowest && smallest(host, kind.canvas) < legible() - 0.1;
+}
+
 // As large as its type needs, or larger where the figure leaves room, but never so narrow that it folds up.
 function fit({ kind, host, root }) {
-  const goal = LEGIBLE * Math.max(1, window.innerHeight / LOW);
+  const goal = legible();
   const widest = Math.max(1, window.innerWidth / kind.narrowest);
   const set = (zoom) => {
     host.style.zoom = zoom;
@@ -165,6 +172,7 @@ function start() {
   sessionStorage.setItem(KEPT, "1");
   state.bar ??= bar();
   state.hasMoved = false;
+  state.isStepping = false;
   show(0);
 }
 
@@ -175,13 +183,17 @@ function look() {
     if (state.bar) show(0); // the page was not there when it began
     return;
   }
-  if (shown.page !== data.page) { state.hasMoved = false; show(0); }
+  if (shown.page !== data.page) { state.hasMoved = false; state.isStepping = false; show(0); }
   else if (!shown.host.isConnected || !shown.host.classList.contains("presented")
     || (!isPage(shown) && !shown.host.matches(":popover-open"))) show(shown.at);
   else if (shown.looks < LOOKS) {
     shown.looks += 1;
-    if (!hasMoved && figures()[0]?.host !== shown.host) show(0);
-    else if (shown.looks <= FITS) fit(shown);
+    const name = nameOf(shown.kind, shown.root);
+    if (name !== shown.name) { shown.name = name; say(); }
+    const all = figures();
+    const at = state.isStepping ? ofStep(all) : 0;
+    if ((state.isStepping || !hasMoved) && all[at]?.host !== shown.host) show(at);
+    else if (shown.looks <= FITS || isTooSmall(shown)) fit(shown);
   }
 }
 
@@ -197,6 +209,7 @@ function pressBeat({ kind, root }, by) {
     if (button?.getAttribute("aria-disabled") !== "true") button?.click();
     return true;
   }
+  if (state.isStepping) return step(by); // also past a step whose question hides its figure
   const [back, next] = kind.buttons ?? [];
   if (next) {
     const button = root.querySelector(by > 0 ? next : back);
@@ -215,7 +228,24 @@ function pressBeat({ kind, root }, by) {
     dispatch(root.querySelector(kind.hears), kind.keys[by > 0 ? 1 : 0]);
     return root.dataset.level !== before;
   }
-  return false;
+  return step(by);
+}
+
+// The figure that a step of the page has brought: it stands below the button that leads to the next one.
+function ofStep(all) {
+  const button = document.querySelector(state.data.steps[1]);
+  const at = all.findIndex(({ host }) => button?.compareDocumentPosition(host) & Node.DOCUMENT_POSITION_FOLLOWING);
+  return Math.max(0, at);
+}
+
+// Go one step of the page; return whether there was one.
+function step(by) {
+  const button = document.querySelector(state.data.steps[by > 0 ? 1 : 0]);
+  if (!button || button.disabled) return false;
+  button.click();
+  state.isStepping = true;
+  state.shown.looks = 0; // the step brings a figure of its own
+  return true;
 }
 
 function beat(by) {
@@ -226,6 +256,7 @@ function beat(by) {
 function turn(by) {
   const { all, at } = state.shown;
   state.hasMoved = true;
+  state.isStepping = false;
   if (at + by in all) show(at + by);
 }
 
@@ -247,7 +278,7 @@ function bar() {
   made.append(
     button("‹", words.back, () => beat(-1)),
     button("›", words.next, () => beat(1)),
-    button("⇵", words.figure, () => { state.hasMoved = true; show((state.shown.at + 1) % state.shown.all.length); }),
+    button("⇵", words.figure, () => { state.hasMoved = true; state.isStepping = false; show((state.shown.at + 1) % state.shown.all.length); }),
     name,
     button("✕", words.leave, leave),
   );

@@ -19,7 +19,7 @@ class FigureKind:
     then. canvas: pixels of the smallest type on its canvases. What leads to its next beat is one
     of: buttons, the one back and the one on; choices, a selector of what is chosen one after the
     other; keys, back and on, for the element of the selector ``hears``. Without one, the next beat
-    is the next figure.
+    is the next step of the page, and behind the last step the next figure.
     """
 
     css: str
@@ -44,6 +44,8 @@ KINDS = (
     *map(FigureKind, (".live-figure", ".sheet", ".lab", ".reader", ".board", ".desk")),
 )  # fmt: skip
 """Every figure of a page that is one of these can be presented, in the order of the page."""
+STEPS = (".st-key-walk-left button", ".st-key-walk-right button")
+"""Selectors of the buttons that go one step of a page back and on."""
 
 
 def presenter(page: str, *, n_links: int, key: str) -> None:
@@ -64,6 +66,7 @@ def presenter(page: str, *, n_links: int, key: str) -> None:
                 "page": page,
                 "start": n_links,
                 "kinds": [{**asdict(kind), "title": _(kind.title)} for kind in KINDS],
+                "steps": STEPS,
                 "words": words,
             }
         ),

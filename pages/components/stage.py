@@ -31,7 +31,7 @@ MIN_SIDE = 16
 """Cells to a side that a map keeps when it is pooled; then snapshots are left out."""
 
 _maps = component("stage_maps", html="")
-_stage = component("stage", css=["packed.css", "stage.css", "data_table.css"])
+_stage = component("stage", css=["packed.css", "stage.css", "spoken.css", "data_table.css"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +297,7 @@ def _words() -> dict[str, str]:
         "smooth_help": _("Interpolates the maps between snapshots."),
         "loss": _("Loss"),
         "accuracy": _("Accuracy"),
+        "batch": _("{measure}, this batch", measure=_("training")),
         "training": _("training"),
         "validation": _("validation"),
         "whole": _("validation, whole"),
@@ -330,7 +331,8 @@ def _words() -> dict[str, str]:
         "mixed": _("weight, interpolated"),
         "largest": _("largest in block"),
         "masked": _("masked"),
-        "close": _("Back to all heads"),
+        "strongest": _("Largest weight {weight}: {place}."),
+        "back_to_heads": _("Back to all heads"),
         "enlarge": _("Enlarge"),
         "cls": _("On the picture: attention of CLS, which gives the answer."),
         "mean": _("On the picture: mean attention to each patch."),

@@ -1,6 +1,7 @@
 // All heads of one attention: as maps, or drawn over the picture; a click shows one of them large.
 
 import { rgb } from "./colours.js";
+import { openTables } from "./data_table.js";
 import { element, headName, pixelRatio, placeTip, zoomOf } from "./dom.js";
 
 const GAP = 6;
@@ -139,10 +140,13 @@ function buildLarge(state) {
   const title = element("h3");
   const close = element("button", "small", "✕");
   close.type = "button";
-  close.setAttribute("aria-label", words.close);
-  close.title = words.close;
+  close.setAttribute("aria-label", words.back_to_heads);
+  close.title = words.back_to_heads;
   close.addEventListener("click", () => enlarge(state, null));
-  bar.append(title, close);
+  const numbers = element("button", "small", words.table);
+  numbers.type = "button";
+  numbers.addEventListener("click", () => openTables(heads.large, title.textContent, [largeTable(state)], words));
+  bar.append(title, numbers, close);
   const canvas = element("canvas");
   canvas.setAttribute("role", "img");
   heads.large.append(bar, canvas);
@@ -491,6 +495,47 @@ function paintWords(state, canvas, own, [w, h]) {
   return area;
 }
 
+// The weights of the head that is shown large: of tokens, or of the patches of a picture.
+function largeTable(state) {
+  const { heads, view, data: { words } } = state;
+  const isMap = view.surface === "map";
+  const [rows, columns] = isMap ? view.shape.slice(2) : [view.side, view.side];
+  const cells = view.shape[2] * view.shape[3];
+  const own = state.weights.subarray(heads.chosen * cells, (heads.chosen + 1) * cells);
+  const shown = isMap ? own : rowOf(own, state);
+  const names = (tokens, n) => Array.from({ length: n }, (_none, i) => (isMap ? tokenAt(view, tokens, i) : i + 1));
+  return {
+    caption: `${heads.big.title.textContent}, ${weightName(state)}`,
+    head: ["", ...names(view.key, columns)],
+    rows: names(view.row_words, rows).map((name, row) => [
+      name, ...Array.from(shown.subarray(row * columns, (row + 1) * columns), (weight) => (Number.isNaN(weight) ? words.masked : weight)),
+    ]),
+  };
+}
+
+// Where the head that is shown large looks most.
+function strongestOf(state, own) {
+  const { view, data: { words } } = state;
+  const isMap = view.surface === "map";
+  const shown = isMap ? own : rowOf(own, state);
+  const columns = isMap ? view.shape[3] : view.side;
+  let best = 0;
+  for (let i = 1; i < shown.length; i += 1) if (!(shown[best] >= shown[i]) && !Number.isNaN(shown[i])) best = i;
+  const [row, column] = [Math.floor(best / columns), best % columns];
+  const place = isMap ? `${tokenAt(view, view.row_words, row)}, ${words.key} ${tokenAt(view, view.key, column)}` : `${words.patch} ${row + 1},${column + 1}`;
+  return words.strongest.replace("{place}", place).replace("{weight}", shown[best].toFixed(4));
+}
+
+// Of tokens that were taken together the first and the last.
+function tokenAt(view, tokens, i) {
+  const many = tokens.slice(i * view.block, (i + 1) * view.block);
+  return many.length > 1 ? `${many[0]} … ${many[many.length - 1]}` : many[0] ?? "";
+}
+
+function weightName({ isMixed, view, data: { words } }) {
+  return isMixed ? words.mixed : view.block > 1 ? words.largest : words.weight;
+}
+
 function paintLarge(state, weights, frame) {
   const { heads, view } = state;
   const { title, canvas } = heads.big;
@@ -498,7 +543,12 @@ function paintLarge(state, weights, frame) {
   const cells = view.shape[2] * view.shape[3];
   const own = weights.subarray(number * cells, (number + 1) * cells);
   const named = titleOf(state, number, frame);
-  if (title.textContent !== named) { title.textContent = named; canvas.setAttribute("aria-label", named); }
+  if (title.textContent !== named) title.textContent = named;
+  const told = `${named} ${state.shown} ${state.word} ${view.name}`;
+  if (heads.big.told !== told) {
+    heads.big.told = told;
+    canvas.setAttribute("aria-label", `${named}. ${strongestOf(state, own)}`);
+  }
   const room = [heads.large.clientWidth, heads.large.clientHeight - 34];
   if (view.surface === "map") {
     heads.area = paintWords(state, canvas, own, room.map((size) => Math.max(60, size)));
@@ -529,15 +579,11 @@ function point(state, event) {
   const cells = view.shape[2] * view.shape[3];
   const own = state.weights.subarray(number * cells, (number + 1) * cells);
   const weight = isMap ? own[row * columns + column] : rowOf(own, state)[row * columns + column];
-  const token = (tokens, i) => {
-    const many = tokens.slice(i * view.block, (i + 1) * view.block);
-    return many.length > 1 ? `${many[0]} … ${many[many.length - 1]}` : many[0] ?? "";
-  };
-  const name = state.isMixed ? words.mixed : view.block > 1 ? words.largest : words.weight;
+  const name = weightName(state);
   const value = Number.isNaN(weight) ? `0 (${words.masked})` : weight.toFixed(4);
   const glossed = (at) => { const gloss = glossOf(state, at); return gloss ? [`${at} = ${gloss}`] : []; };
   const place = isMap
-    ? [token(view.row_words, row), ...glossed(view.query[row * view.block]), `${words.key} ${token(view.key, column)}`]
+    ? [tokenAt(view, view.row_words, row), ...glossed(view.query[row * view.block]), `${words.key} ${tokenAt(view, view.key, column)}`]
     : [`${words.patch} ${row + 1},${column + 1}`];
   tip.textContent = [nameOf(state, number), ...place, `${name} ${value}`].join("\n");
   placeTip(tip, event.clientX, event.clientY);

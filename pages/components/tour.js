@@ -206,7 +206,7 @@ function place(state) {
   state.request = null;
   measure(state);
   const isDrawn = state.rings.map((one) => {
-    if (!one.node?.isConnected) one.node = found(one.selector);
+    if (!one.node?.isConnected) Object.assign(one, { node: found(one.selector), isShut: false });
     veil(one);
     const box = one.node?.getBoundingClientRect();
     const isThere = Boolean(box && box.width && box.height);

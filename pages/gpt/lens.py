@@ -63,7 +63,7 @@ def _verdict(digits: Digits) -> None:
     answer = "".join(token for token in digits.answer if token != "<eos>")
     with st.container(border=True, horizontal=True, gap="medium", vertical_alignment="center"):
         for who, what in (
-            (_("Sum"), digits.source),
+            (_("A sum"), digits.source),
             (_("Model"), answer or "–"),
             (_("Truth"), "".join((digits.truth or ())[:-1]) or "–"),
         ):

@@ -184,7 +184,7 @@ def blind_row(projected: Projected, flow: MaskedAttention) -> None:
     st.markdown(_("PyTorch on such a row:"))
     st.dataframe(
         [
-            {_("module"): name, _("fully masked row"): words}
+            {_("module"): name, _("fully masked row"): _(words)}
             for name, words in traps.torch_blind_rows().items()
         ],
         hide_index=True,

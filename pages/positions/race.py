@@ -11,7 +11,7 @@ from pages.ui.accounts import visitors
 from pages.ui.navigation import page_table
 from pages.ui.runs import comparison, run_actions, run_words, runs_access, shown_run
 from pages.ui.typed import escape
-from tfm_core.config import ConfigError, Experiment
+from tfm_core.config import FAMILIES, ConfigError, Experiment
 from tfm_core.inspect.compare.conclusions import beyond, most_right
 from tfm_core.inspect.positions import race as position_race
 from tfm_core.inspect.positions.race import Extrapolation, Race
@@ -204,7 +204,7 @@ def _name(race: Race) -> str:
     return _(
         "{task}, {family}, {steps} steps, seed {seed}: {n} kinds, {when}",
         task=_(race.experiment.task.facts.label),
-        family=race.experiment.model.family,
+        family=FAMILIES[race.experiment.model.family].label,
         steps=f"{race.experiment.training.steps:,}",
         seed=race.experiment.seed,
         n=len(race.runs),

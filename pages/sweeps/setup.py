@@ -122,7 +122,7 @@ def _proposed(chosen: str, name: str) -> Plan:
     """Return the default plan for an experiment. Raises ConfigError."""
     kind, _colon, which = chosen.partition(":")
     if which == ready.PRESET:
-        return ready.plan()
+        return dataclasses.replace(ready.plan(), name=_("Rate and warm-up"))
     if kind == "preset":
         base = PRESETS[which].experiment
     elif kind == _DRAFT:

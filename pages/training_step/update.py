@@ -45,7 +45,7 @@ def one_weight(model_at: ModelAtStep, rate: float) -> None:
         words.append(_("Clipping multiplies them by {scale:.3g}.", scale=result.scale))
     st.markdown(" ".join(words))
     frame = pd.DataFrame(
-        [(line.name, line.formula, f"{line.value + 0.0:.8g}") for line in lines],
+        [(line.name, _(line.formula), f"{line.value + 0.0:.8g}") for line in lines],
         columns=[_("what"), _("how"), _("number")],
     )
     st.dataframe(frame, hide_index=True, height=38 + 35 * len(frame))

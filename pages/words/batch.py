@@ -104,6 +104,7 @@ def _vocabulary(made: PaddedBatch) -> None:
     with st.expander(_("Vocabulary: {n} tokens", n=len(made.known)), icon=":material/list:"):
         st.dataframe(
             pd.DataFrame(tokenise.entries(made.known)),
+            column_config={"token": _("token"), "special": _("special")},
             hide_index=True,
             key="words-vocabulary",
             height=260,

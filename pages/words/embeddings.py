@@ -138,7 +138,7 @@ def _nearest(table: EmbeddingTable, at: int, index: int) -> pd.DataFrame:
             _("nearest to {word}", word=table.tokens[index]): [
                 table.tokens[i] for i, _like in neighbours
             ],
-            _("class"): [table.classes[i] for i, _like in neighbours],
+            _("class"): [_(table.classes[i]) for i, _like in neighbours],
             _("cosine"): [round(like, 3) for _i, like in neighbours],
         }
     )

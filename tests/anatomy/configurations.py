@@ -26,8 +26,8 @@ FIELDS = {
     "text_position": ADDED_TO_WORDS,
 }  # fmt: skip
 NUMBERS = {
-    "window": [0, 2], "dropout": [0.0, 0.1], "norm_eps": [1e-5, 0.03], "query_key_gain": [1.0, 2.0],
-    "n_layers": [1, 2, 3], "n_decoder_layers": [1, 2, 3],
+    "window": [0, 2], "n_kv_heads": [0, 1], "dropout": [0.0, 0.1], "norm_eps": [1e-5, 0.03],
+    "query_key_gain": [1.0, 2.0], "n_layers": [1, 2, 3], "n_decoder_layers": [1, 2, 3],
 }  # fmt: skip
 FLAGS = ("norm_first", "bias", "projection_bias", "tie_embeddings", "is_bidirectional")
 
@@ -49,7 +49,7 @@ def samples(family, rounds=1):
     if "mistakes" in fields:
         choices["mistakes"] = ["", *MODEL_CONFIGS[family].offered("mistakes")]
     every = [(name, value) for name, own in choices.items() for value in own]
-    found, missing = [{}], []
+    found, missing, is_stuck = [{}], [], False
     for _attempt in range(1000):
         if not missing:
             if not rounds:
@@ -57,13 +57,17 @@ def samples(family, rounds=1):
             missing, rounds = every, rounds - 1
         first = min(missing, key=str)
         settings = {
-            name: rng.choice([value for value in own if (name, value) in missing] or own)
+            name: rng.choice(
+                [value for value in own if is_stuck or (name, value) in missing] or own
+            )
             for name, own in choices.items()
         } | dict([first])
         try:
             config_of(family, settings)
-        except ConfigError:  # two choices exclude each other: draw again
+        except ConfigError:  # two choices exclude each other: draw again, of all choices
+            is_stuck = True
             continue
+        is_stuck = False
         found.append(settings)
         missing = [pair for pair in missing if pair not in settings.items()]
     raise AssertionError(f"{family} takes no {missing}")
@@ -99,6 +103,7 @@ def models(draw, families=tuple(MODEL_CONFIGS)):
     settings["d_model"] = draw(st.sampled_from([12, 24]))
     if "n_heads" in fields:
         settings |= {"n_heads": draw(st.sampled_from([1, 2, 3])), "d_ff": 11}
+        settings["n_kv_heads"] = draw(st.sampled_from([0, 1])) if settings["n_heads"] > 1 else 0
     if "patch_size" in fields:
         settings["patch_size"] = draw(st.sampled_from([2, 4]))
     if settings.get("norm") == "none":

@@ -138,7 +138,9 @@ def test_the_loss_is_heard_only_when_asked_for_and_follows_the_arrow_keys(
     assert int(stage.get_attribute("data-heard") or 0) < before
     stage.get_by_role("button", name="Data as a table").click()
     table = tab.page.get_by_role("dialog").get_by_role("table").first
-    assert cells(table)[1][0] == "0"
+    head, first, *_rows = cells(table)
+    assert all(head)
+    assert first[0] == "0"
     tab.page.keyboard.press("Escape")
 
 

@@ -41,6 +41,20 @@ PHONE = {"width": 390, "height": 844}
 PROJECTOR = {"width": 1280, "height": 720}
 NAMELESS = re.compile(r"^\s*- (?:button|img|link|slider|combobox|textbox|switch)(?: \[.*\])?:?$")
 """A line of an aria snapshot: a part that a screen reader can say nothing of."""
+SHORT_NAMES = """() => {
+    const found = [];
+    const look = (root) => root.querySelectorAll("*").forEach((node) => {
+        const name = node.getAttribute("aria-label") ?? "";
+        const isFigure = node.matches("[role=img]:not([aria-hidden=true]), .live-figure");
+        if (isFigure && node.getClientRects().length && name.trim().split(/\\s+/).length < 2) {
+            found.push(node.outerHTML.slice(0, 200));
+        }
+        if (node.shadowRoot) look(node.shadowRoot);
+    });
+    look(document.querySelector("[data-testid=stMain]"));
+    return found;
+}"""
+"""Pictures and figures that are named by one word or none, in components too."""
 LEVELS = """[...document.querySelectorAll('[data-testid=stMain] :is(h1, h2, h3, h4, h5, h6)')]
     .map(heading => Number(heading.tagName[1]))"""
 FITS = """[document.documentElement, ...document.querySelectorAll('[data-testid=stMain]')]
@@ -127,6 +141,7 @@ def test_every_page_is_drawn_whole_and_can_be_used_by_all(
             assert all(below <= above + 1 for above, below in itertools.pairwise(levels)), path
             expect_no_violations(tab.page)
             assert tab.went_wrong() == [], path
+        assert tab.page.evaluate(SHORT_NAMES) == [], path
         snapshot = tab.main.aria_snapshot()
         assert [line for line in snapshot.splitlines() if NAMELESS.match(line)] == [], path
 

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from pages.components.presenter import KINDS
+from pages.ui.tour.stops import TOURS
 from tests.browser.conftest import OpenTab
 from tests.browser.tab import Tab
 
@@ -38,9 +39,13 @@ SMALL = """() => {
         const range = document.createRange();
         range.selectNodeContents(text);
         const line = range.getClientRects()[0];
+        if (style.writingMode !== "horizontal-tb")
+            return line ? line.width / high(style.fontFamily, style.fontWeight) : Infinity;
         return line ? line.height / high(style.fontFamily, style.fontWeight) : Infinity;
     };
-    return texts(document.querySelector(".presented"))
+    const shown = [...document.querySelectorAll(".presented"),
+        document.querySelector(".st-key-tour .stBidiComponent")];
+    return shown.filter(Boolean).flatMap(texts)
         .map((text) => [text.data.trim(), size(text)]).filter(([, px]) => px < 17.5)
         .map(([words, px]) => `${words}: ${px.toFixed(1)}`);
 }"""
@@ -49,6 +54,7 @@ FILLS = """() => {
     const box = document.querySelector(".presented").getBoundingClientRect();
     return box.width >= innerWidth - 1 && box.height >= innerHeight - 1;
 }"""
+WITHOUT_FIGURES = ("lessons", "glossary", "class", "runs")
 MAX_PRESSES = 60
 PAGES = (
     "",
@@ -94,6 +100,41 @@ def test_all_type_is_large_in_every_figure_and_it_fills_the_screen(open_tab: Ope
         tab.page.keyboard.press("Escape")
         expect(tab.page.locator(".presenter")).to_have_count(0)
         expect(tab.strip).to_be_visible()
+
+
+def test_all_type_is_large_without_figures_and_on_every_stop_of_a_tour(open_tab: OpenTab) -> None:
+    tab = open_tab("", viewport=LOW)
+    for path in WITHOUT_FIGURES:
+        tab.goto(path)
+        begin(tab)
+        tab.page.wait_for_function(f"() => ({SMALL})().length === 0")
+        tab.page.keyboard.press("Escape")
+        expect(tab.page.locator(".presenter")).to_have_count(0)
+    tour = TOURS["digit"]
+    tab.goto(f"?run={tour.recorded}&tour=digit.1")
+    begin(tab)
+    for number in range(1, len(tour.stops) + 1):
+        expect(tab.page.locator(".tour .count")).to_have_text(f"{number} of {len(tour.stops)}")
+        tab.settle()
+        tab.page.wait_for_function(f"() => ({SMALL})().length === 0")
+        tab.page.keyboard.press("ArrowRight")
+
+
+def test_steps_of_a_page_are_beats(open_tab: OpenTab) -> None:
+    tab = open_tab("walk?run=recorded-korean&show=run&step=embedding", viewport=LOW)
+    tab.settle()
+    name = tab.page.locator(".presenter .name")
+    begin(tab)
+    expect(name).to_contain_text("1 / 2")
+    tab.page.keyboard.press("ArrowDown")
+    expect(name).to_contain_text("2 / 2")
+    title = tab.main.locator("h2").first
+    for key, by in (("PageDown", 1), ("PageDown", 1), ("ArrowLeft", -1)):
+        at = int((title.text_content() or "").split(" ")[0])
+        tab.page.keyboard.press(key)
+        expect(title).to_contain_text(f"{at + by} · ")
+        expect(name).to_contain_text(f"{at + by} · ")
+        assert tab.page.evaluate(FILLS)
 
 
 def test_a_link_begins_and_a_clicker_goes_from_beat_to_beat_and_figure_to_figure(

@@ -73,6 +73,16 @@ def test_configs_are_frozen():
             "does not divide d_model 64; 2 does",
         ),
         (
+            {"model.n_kv_heads": "3"},
+            "model.n_kv_heads",
+            "does not divide n_heads 4; choose from 1, 2",
+        ),
+        (
+            {"model.n_kv_heads": "2", "model.mistakes": "sliced-heads"},
+            "model.n_kv_heads",
+            "cannot share keys and values",
+        ),
+        (
             {**VIT, "model.patch_size": "5"},
             "model.patch_size",
             "does not divide the 28x28 pictures",

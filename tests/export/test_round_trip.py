@@ -85,6 +85,7 @@ CHOICES = {
     "attention": ALIGNMENT_SCORES,
     "tie_embeddings": (True, False),
     "bias": (True, False),
+    "n_kv_heads": (0, 1, 2),
     "norm_first": (True, False),
 }
 

@@ -64,6 +64,10 @@ SETTINGS = [
     {"position": "alibi"},
     {"position": "t5-bias"},
     {"window": 3},
+    {"n_kv_heads": 1},
+    {"n_kv_heads": 1, "dropout": 0.1},
+    {"n_kv_heads": 1, "position": "rotary"},
+    {"n_kv_heads": 1, "position": "t5-bias"},
 ]
 RECURRENT = [
     {"attention": "additive"},

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from tfm_core.layers.attention import (
@@ -179,3 +180,39 @@ def test_masks_combine_and_broadcast():
             for k in range(5):
                 allowed = bool(ids[b, k]) and k <= q and q - k <= 1
                 assert mask[b, 0, q, k].item() == allowed
+
+
+@pytest.mark.parametrize("n_kv_heads", [1, 2, 3])
+def test_groups_of_heads_share_keys_and_values_as_torchs_kernel_has_it(n_kv_heads):
+    torch.manual_seed(0)
+    layer = MultiHeadAttention(42, 6, n_kv_heads=n_kv_heads).eval()
+    x, memory, mask = torch.randn(2, 5, 42), torch.randn(2, 7, 42), causal_mask(5)
+    for own, keys, allowed in ((layer(x, mask=mask), x, mask), (layer(x, memory), memory, None)):
+        weights = layer.in_projection.weight.split([42, 7 * n_kv_heads, 7 * n_kv_heads])
+        q, k, v = (
+            F.linear(read, weight).view(2, -1, len(weight) // 7, 7).transpose(1, 2)
+            for read, weight in zip((x, keys, keys), weights, strict=True)
+        )
+        heads = F.scaled_dot_product_attention(q, k, v, attn_mask=allowed, enable_gqa=True)
+        expected = layer.out_projection(heads.transpose(1, 2).flatten(2))
+        torch.testing.assert_close(own, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_groups_with_the_same_keys_and_values_are_one_whole_attention():
+    torch.manual_seed(0)
+    grouped = MultiHeadAttention(42, 6, n_kv_heads=2)
+    whole = MultiHeadAttention(42, 6)
+    with torch.no_grad():
+        for one, other in zip(
+            whole.in_projection.parameters(), grouped.in_projection.parameters(), strict=True
+        ):
+            one.copy_(grouped.by_head(other))
+        whole.out_projection.load_state_dict(grouped.out_projection.state_dict())
+    x = torch.randn(2, 5, 42)
+    torch.testing.assert_close(grouped(x), whole(x), rtol=1e-5, atol=1e-6)
+    assert grouped.in_projection.weight.shape == (42 + 2 * 14, 42)
+
+
+def test_key_heads_must_divide_the_heads():
+    with pytest.raises(ValueError, match="n_kv_heads 4 does not divide n_heads 6"):
+        MultiHeadAttention(42, 6, n_kv_heads=4)

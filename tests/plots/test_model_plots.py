@@ -28,15 +28,17 @@ def test_the_areas_of_the_treemap_add_up():
 
 def test_bars_and_curves_leave_out_what_is_nothing():
     values = {**dict.fromkeys(PARTS, 0.0), "scores": 2.0, "output": 3.0}
-    assert list(bars(values, "GMAC").data[0].y) == ["output", "scores"]
-    figure = growth([1, 2], {name: [v, 4 * v] for name, v in values.items()}, "length", "GMAC")
+    labels = {name: name for name in PARTS}
+    assert list(bars(values, "GMAC", labels).data[0].y) == ["output", "scores"]
+    parts = {name: [v, 4 * v] for name, v in values.items()}
+    figure = growth([1, 2], parts, "length", "GMAC", labels)
     assert [line.name for line in figure.data] == ["scores", "output"]
     assert figure.data[0].y.dtype == np.float32
 
 
 def test_parts_that_grow_alike_are_one_line_with_both_names():
     parts = {"projections": [1.0, 4.0], "scores": [1.0, 8.0], "feed-forward": [1.0, 4.0]}
-    figure = growth([1, 2], parts, "length", "GMAC")
+    figure = growth([1, 2], parts, "length", "GMAC", {name: name for name in parts})
     assert [line.name for line in figure.data] == ["projections = feed-forward", "scores"]
 
 

@@ -159,7 +159,7 @@ class Maker:
         )  # fmt: skip
 
 
-_WIDTHS = ("d_model", "n_heads", "d_head", "d_ff")
+_WIDTHS = ("d_model", "n_heads", "d_head", "d_kv", "d_qkv", "d_ff")
 
 
 def _class_of(kind: Position) -> str:
@@ -224,6 +224,11 @@ class StackMaker:
         """Which tokens each token sees, by name in CAUSALITIES; "" for a stack that reads."""
         order = self.config.order
         return order.name if self.has_order and order else ""
+
+    @property
+    def _d_kv(self) -> str:
+        """The width of all keys of a token, as a size; of its values alike."""
+        return "d_kv" if self.config.is_grouped else "d_model"
 
     @property
     def _is_bias_trained(self) -> bool:
@@ -330,11 +335,8 @@ class StackMaker:
     def _attention(self, path: str, layer: int, last_queries: str) -> Attention:
         """Return the self-attention of a block; with ``last_queries`` those tokens alone ask."""
         config, keys, queries = self.config, self.length, last_queries or self.length
-        if last_queries:
-            projected = f"{queries} d_model d_model + 2 {keys} d_model d_model"
-            made = f"{queries} d_model + 2 {keys} d_model"
-        else:
-            projected, made = f"3 {keys} d_model d_model", f"3 {keys} d_model"
+        projected = f"{queries} d_model d_model + 2 {keys} {self._d_kv} d_model"
+        made = f"{queries} d_model + 2 {keys} d_model"
         # all are read by keys and values, and once more in full where those that ask are taken out
         full, products, copies = "", f"{queries} d_model", ""
         if last_queries:
@@ -342,6 +344,9 @@ class StackMaker:
             if not config.has_residuals:  # what comes from the block before is no sum in fp32
                 full, products = "", f"{keys} d_model + {queries} d_model"
         is_explicit = config.dropout > 0 or self._is_bias_trained
+        is_turned = self.relative is not None and self.relative.acts_on == "queries and keys"
+        if config.is_grouped and not (is_explicit or last_queries or is_turned):
+            made += f"+ 2 {keys} d_kv"  # queries are a part of what the projection made
         saved = Saved(
             full=formula(full) + formula(made if is_explicit else ""),
             products=formula(products) + formula("" if is_explicit else made),
@@ -360,7 +365,7 @@ class StackMaker:
             products=formula(f"{queries} d_model" + ("" if self.config.dropout else f"+ {made}")),
             copies=formula(f"{keys} d_model" if layer else ""),
         )
-        projected = f"{queries} d_model d_model + 2 {keys} d_model d_model"
+        projected = f"{queries} d_model d_model + 2 {keys} {self._d_kv} d_model"
         return self._attention_part(
             path, queries, keys, formula(projected), saved, layer, is_cross=True
         )
@@ -406,6 +411,7 @@ class StackMaker:
             order="" if is_cross else self._order,
             window=0 if is_cross else self._window,
             relative="" if relative is None else relative.name,
+            n_kv_heads=config.n_kv_heads if config.is_grouped else 0,
         )  # fmt: skip
 
     def _in_projection(
@@ -417,7 +423,7 @@ class StackMaker:
             return replace(
                 maker.linear(
                     path,
-                    "3 d_model",
+                    "d_qkv" if config.is_grouped else "3 d_model",
                     "d_model",
                     inputs[0].shape[1],
                     bias=config.attention_bias,
@@ -493,7 +499,8 @@ class StackMaker:
         else:
             acts_on = "nothing" if relative is None else relative.acts_on
             products = mask
-            if acts_on == "queries and keys":  # as they came, and as they were made
+            if acts_on == "queries and keys" and not config.is_grouped:
+                # as they came, and as they were made; of groups the copies alone
                 products = f"{mask} + {queries} d_model + {keys} d_model"
             elif acts_on == "scores":  # what is added to them, with the mask in it
                 products = f"{pairs} + {queries} d_model" if hides else pairs

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, get_args
 
+from tfm_core.anatomy.hugging_face import COLUMNS, FAMILY_COLUMNS, pattern_of
 from tfm_core.anatomy.part import Names
 from tfm_core.anatomy.stacks import STACKS
 from tfm_core.config import ModelConfig, RecurrentConfig
@@ -57,86 +58,6 @@ NOTEBOOK_NAMES: dict[str, tuple[str, ...]] = {  # by the end of a path
 _WITH_CROSS = {  # in a decoder block the feed-forward layer is the third sublayer
     "cross_attention_norm": ("addnorm2", "norm2", "ln2"),
     "feed_forward_norm": ("addnorm3", "norm3", "ln3"),
-}
-
-
-def _bart(stack: str) -> dict[str, tuple[str, ...]]:
-    ours, theirs = f"{stack}.layers.{{i}}", f"model.{stack}.layers.{{i}}"
-    table = "src" if stack == "encoder" else "tgt"
-    names = {
-        f"{ours}.self_attention.in_projection": (
-            f"{theirs}.self_attn.q_proj", f"{theirs}.self_attn.k_proj", f"{theirs}.self_attn.v_proj"
-        ),
-        f"{ours}.self_attention.out_projection": (f"{theirs}.self_attn.out_proj",),
-        f"{ours}.self_attention": (f"{theirs}.self_attn",),
-        f"{ours}.self_attention_norm": (f"{theirs}.self_attn_layer_norm",),
-        f"{ours}.feed_forward.up": (f"{theirs}.fc1",),
-        f"{ours}.feed_forward.down": (f"{theirs}.fc2",),
-        f"{ours}.feed_forward_norm": (f"{theirs}.final_layer_norm",),
-        f"{table}_embedding.table": (f"model.{stack}.embed_tokens",),
-        f"{table}_positions": (f"model.{stack}.embed_positions",),
-    }  # fmt: skip
-    if stack == "decoder":
-        names |= {
-            path.replace("self_attention", "cross_attention"): tuple(
-                name.replace("self_attn", "encoder_attn") for name in theirs
-            )
-            for path, theirs in names.items()
-            if "self_attention" in path
-        }
-    return names
-
-
-def _self_named(theirs: str, wide: str, *norms: str) -> dict[str, tuple[str, ...]]:
-    """Return the names in BERT's and ViT's blocks, which differ in ``wide`` and in their norms."""
-    ours, inner = "encoder.layers.{i}", f"{theirs}.attention.{wide}"
-    return {
-        f"{ours}.self_attention.in_projection": (
-            f"{inner}.query", f"{inner}.key", f"{inner}.value"
-        ),
-        f"{ours}.self_attention.out_projection": (f"{theirs}.attention.output.dense",),
-        f"{ours}.self_attention": (f"{theirs}.attention",),
-        f"{ours}.feed_forward.up": (f"{theirs}.intermediate.dense",),
-        f"{ours}.feed_forward.down": (f"{theirs}.output.dense",),
-        f"{ours}.self_attention_norm": (f"{theirs}.{norms[0]}",),
-        f"{ours}.feed_forward_norm": (f"{theirs}.{norms[1]}",),
-    }  # fmt: skip
-
-
-_HUGGING_FACE: dict[str, dict[str, tuple[str, ...]]] = {
-    "decoder-only": {
-        "decoder.layers.{i}.self_attention.in_projection": ("transformer.h.{i}.attn.c_attn",),
-        "decoder.layers.{i}.self_attention.out_projection": ("transformer.h.{i}.attn.c_proj",),
-        "decoder.layers.{i}.self_attention": ("transformer.h.{i}.attn",),
-        "decoder.layers.{i}.self_attention_norm": ("transformer.h.{i}.ln_1",),
-        "decoder.layers.{i}.feed_forward.up": ("transformer.h.{i}.mlp.c_fc",),
-        "decoder.layers.{i}.feed_forward.down": ("transformer.h.{i}.mlp.c_proj",),
-        "decoder.layers.{i}.feed_forward_norm": ("transformer.h.{i}.ln_2",),
-        "decoder.final_norm": ("transformer.ln_f",),
-        "src_embedding.table": ("transformer.wte",),
-        "tgt_embedding.table": ("transformer.wte",),
-        "positions": ("transformer.wpe",),
-        "output": ("lm_head",),
-    },
-    "encoder-only": {
-        **_self_named(
-            "encoder.layer.{i}", "self", "attention.output.LayerNorm", "output.LayerNorm"
-        ),
-        "src_embedding.table": ("embeddings.word_embeddings",),
-        "src_positions": ("embeddings.position_embeddings",),
-        "segments.table": ("embeddings.token_type_embeddings",),
-        "segments.norm": ("embeddings.LayerNorm",),
-        "output.dense": ("pooler.dense",),
-    },
-    "vit": {
-        **_self_named("vit.encoder.layer.{i}", "attention", "layernorm_before", "layernorm_after"),
-        "encoder.final_norm": ("vit.layernorm",),
-        "stem.projection": ("vit.embeddings.patch_embeddings.projection",),
-        "cls": ("vit.embeddings.cls_token",),
-        "positions": ("vit.embeddings.position_embeddings",),
-        "head": ("classifier",),
-    },
-    "encoder-decoder": {**_bart("encoder"), **_bart("decoder"), "output": ("lm_head",)},
 }
 
 
@@ -206,16 +127,15 @@ def names_of(family: str, path: str) -> Names:
     What has no module is asked for by a word: "cls", "scores", "mask of the source" or "mask of the
     target".
     """
-    before, _layers, after = path.partition(".layers.")
-    layer, _dot, inner = after.partition(".")
-    pattern = f"{before}.layers.{{i}}.{inner}" if inner else path
+    pattern, layer = pattern_of(path)
+    before, inner = path.partition(".layers.")[0], pattern.partition(".{i}.")[2]
     has_cross = any(plan.name == before and plan.memory for plan in STACKS[family])
     known = {**NOTEBOOK_NAMES, **(_WITH_CROSS if has_cross else {})}
     last = inner or path
     notebook = known.get(last) or known.get(last.rpartition(".")[2], ())
     return Names(
         notebook,
-        _placed(_HUGGING_FACE.get(family, {}).get(pattern, ()), layer),
+        _placed(COLUMNS.get(FAMILY_COLUMNS.get(family, ""), {}).get(pattern, ()), layer),
         _placed(_TRANSFORMER_LENS.get(family, {}).get(pattern, ()), layer),
     )
 

@@ -193,7 +193,8 @@ class Attention(Part):
     queries, keys: how many there are, as names of lengths. mask: what hides keys: "padding", a name
     of CAUSALITIES, "window". order: of CAUSALITIES, where its tokens stand in the order in which
     they are written, else "". window: tokens to each side that it sees, 0 for all. scale: of
-    SCALES. relative: the position kind that acts in it, else "".
+    SCALES. relative: the position kind that acts in it, else "". n_kv_heads: heads of keys and
+    values, where several heads share one; 0 where each has its own.
     """
 
     n_heads: int
@@ -205,6 +206,7 @@ class Attention(Part):
     window: int = 0
     scale: str = ""
     relative: str = ""
+    n_kv_heads: int = 0
 
     @property
     def is_sliced(self) -> bool:

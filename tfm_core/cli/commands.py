@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tfm_core.cli.words import _
 from tfm_core.runs import RunStore, shared_store
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import Sentence, StudentError
 
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 
@@ -21,6 +21,11 @@ def compare() -> None:
     mirror = shared_store.mirror(RunStore().root)
     if mirror is not None and (trouble := mirror.turn()) is not None:
         print(_(trouble), file=sys.stderr)
+
+
+def _spoken(name: object) -> str:
+    """Return the name of a run; that of a recorded one is a sentence of the app."""
+    return _(name) if isinstance(name, Sentence) else str(name)
 
 
 def list_runs(options: argparse.Namespace) -> int:
@@ -47,7 +52,7 @@ def list_runs(options: argparse.Namespace) -> int:
         return 0
     for row in rows:
         progress = f"{row['step']}/{row['total_steps']}"
-        print(f"{row['id']:<18} {row['state']:<12} {progress:>13}  {row['name']}")
+        print(f"{row['id']:<18} {row['state']:<12} {progress:>13}  {_spoken(row['name'])}")
         if isinstance(problem := row["problem"], str):
             print(f"{'':<18} {_(problem)}")
     if not rows:

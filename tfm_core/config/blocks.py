@@ -43,6 +43,9 @@ class BlockConfig(FamilyConfig):
         le=65536,
         step=8,
     )
+    n_kv_heads: int = setting(
+        0, "n_kv_heads", Paragraph("settings/n-kv-heads"), ge=0, le=128, advanced=True
+    )
     dropout: float = dropout_setting()
     norm: Annotated[str, OneOf(NORMS)] = setting(
         "layernorm", N_("Norm"), N_("Keeps activations in range."), advanced=True
@@ -138,6 +141,21 @@ class BlockConfig(FamilyConfig):
         """Width of one head."""
         return self.d_model // self.n_heads
 
+    @property
+    def is_grouped(self) -> bool:
+        """Whether several heads share their keys and values."""
+        return 0 < self.n_kv_heads < self.n_heads
+
+    @property
+    def d_kv(self) -> int:
+        """Width of a token's keys of all heads, and of its values."""
+        return (self.n_kv_heads or self.n_heads) * self.d_head
+
+    @property
+    def d_qkv(self) -> int:
+        """Width of a token's queries, keys and values together."""
+        return self.d_model + 2 * self.d_kv
+
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.d_model % self.n_heads:
@@ -148,6 +166,18 @@ class BlockConfig(FamilyConfig):
                 d_model=self.d_model,
                 n=max(n for n in range(1, self.n_heads) if self.d_model % n == 0),
             )
+        if self.n_kv_heads and self.n_heads % self.n_kv_heads:
+            raise CrossError(
+                "n_kv_heads",
+                "n_kv_heads {n_kv_heads} does not divide n_heads {n_heads}; choose from {fitting}.",
+                n_kv_heads=self.n_kv_heads,
+                n_heads=self.n_heads,
+                fitting=", ".join(
+                    str(n) for n in range(1, self.n_heads + 1) if self.n_heads % n == 0
+                ),
+            )
+        if self.is_grouped and PROJECTIONS[self.projections].is_sliced:
+            raise CrossError("n_kv_heads", Paragraph("settings/sliced-groups"))
         if "position" in type(self).model_fields:
             check_position(self, "position")
         if not self.has_norms and self.final_norm == "always":

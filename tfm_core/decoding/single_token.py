@@ -36,7 +36,11 @@ class SingleTokenAttention(MultiHeadAttention):
         nn.Module.__init__(self)
         self.training = False
         self.d_model, self.n_heads, self.dropout, self.divisor = of.d_model, of.n_heads, 0.0, 1.0
-        weight, bias, d = of.in_projection.weight, of.in_projection.bias, of.d_model
+        d = of.d_model
+        weight: Tensor = of.in_projection.weight
+        bias: Tensor | None = of.in_projection.bias
+        if of.n_kv_heads < of.n_heads:
+            weight, bias = of.by_head(weight), None if bias is None else of.by_head(bias)
         scale = weight.new_ones(n_parts, 1, 1)
         scale[0] /= of.divisor
         self.weight = weight[: n_parts * d].view(n_parts, d, d).mT * scale

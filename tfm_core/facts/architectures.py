@@ -192,6 +192,19 @@ def _gpt2(name: str, label: str, width: int, heads: int, layers: int, count: int
     return Architecture(name, label, model, shape, 0, 1024, count, "Radford et al. 2019")
 
 
+def _llama(
+    name: str, label: str, source: str, *, words: int, count: int, **sizes: int
+) -> Architecture:
+    """Return a model as LLaMA's are: words, or rather pieces of words, are ``words``."""
+    model = DecoderOnlyConfig.parse(
+        {"norm": "rmsnorm", "activation": "swiglu", "bias": False, "position": "rotary", **sizes}
+    )
+    shape = TextShape(
+        words, words, pad_id=None, one_vocabulary=True, scale_embedding=False, has_source=False
+    )
+    return Architecture(name, label, model, shape, 0, 2048, count, source)
+
+
 def _vit(
     name: str, label: str, sizes: tuple[int, int, int], patch: int, count: int, source: str
 ) -> Architecture:
@@ -223,6 +236,18 @@ ARCHITECTURES: dict[str, Architecture] = {
         _gpt2("gpt2-medium", N_("GPT-2 medium"), 1024, 16, 24, 354_823_168),
         _gpt2("gpt2-large", N_("GPT-2 large"), 1280, 20, 36, 774_030_080),
         _gpt2("gpt2-xl", N_("GPT-2 XL"), 1600, 25, 48, 1_557_611_200),
+        _llama(
+            "tinyllama",
+            "TinyLlama 1.1B",
+            "Zhang et al. 2024",
+            words=32000,
+            count=1_100_048_384,
+            d_model=2048,
+            n_heads=32,
+            n_kv_heads=4,
+            d_ff=5632,
+            n_layers=22,
+        ),
         _vit("vit-ti", N_("ViT-Ti/16"), (192, 3, 12), 16, 5_717_416, _TOUVRON),
         _vit("vit-s", N_("ViT-S/16"), (384, 6, 12), 16, 22_050_664, _TOUVRON),
         _vit("vit-b", N_("ViT-B/16"), (768, 12, 12), 16, 86_567_656, _DOSOVITSKIY),

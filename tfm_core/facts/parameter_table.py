@@ -115,6 +115,8 @@ def _apart(row: ParameterRow, part: Part, naming: Naming, sizes: Sizes) -> list[
         return [replace(row, module="")]
     n = len(theirs)
     formula = row.formula
+    if n == 3 and "d_qkv" in part.parameters[0].symbols:
+        return _grouped(row, part, theirs, naming, sizes)
     if n > 1:
         formula = formula.removeprefix(f"{n} x ")
         formula = formula.strip("()") if formula.startswith("(") else formula
@@ -131,6 +133,29 @@ def _apart(row: ParameterRow, part: Part, naming: Naming, sizes: Sizes) -> list[
         )
         for matrix, name in enumerate(theirs)
     ]
+
+
+def _grouped(
+    row: ParameterRow, part: Part, theirs: Sequence[str], naming: Naming, sizes: Sizes
+) -> list[ParameterRow]:
+    """Return a row each for the matrices of queries, keys and values; heads share the last two."""
+    rows = []
+    for matrix, name in enumerate(theirs):
+        width = sizes["d_kv" if matrix else "d_model"]
+        each = [replace(one, shape=(width, *one.shape[1:])) for one in part.parameters]
+        n = sum(one.size for one in each)
+        rows.append(
+            replace(
+                row,
+                module=name,
+                shape=_shape(each, naming, name, sizes),
+                n_parameters=n,
+                formula=" + ".join(times(one.shape[::-1]) for one in each),
+                share=row.share * n / row.n_parameters,
+                matrix=matrix,
+            )
+        )
+    return rows
 
 
 Sizes = Mapping[str, int]
@@ -163,7 +188,8 @@ def _in_lens(
     is_bias, letter = len(shape) == 1, last.removeprefix("W_")
     if letter == last:  # a norm
         return name[0], shape
-    heads = (sizes["n_heads"], sizes["d_head"])
+    n_heads = sizes["d_kv"] // sizes["d_head"] if letter in "KV" else sizes["n_heads"]
+    heads = (n_heads, sizes["d_head"])
     if letter in "QKV":
         return (f"b_{letter}", heads) if is_bias else (last, (heads[0], shape[1], heads[1]))
     if is_bias:
@@ -205,6 +231,12 @@ def _formula(part: Part, counted: Sequence[Parameter]) -> str:
     if part.path.endswith("in_projection"):
         shape = counted[0].shape
         d = shape[-1]
+        if "d_qkv" in counted[0].symbols:  # of queries, and of keys and values, which are fewer
+            widths = {"": d, "2 x ": (shape[0] - d) // 2}
+            bias = len(counted) == 2
+            return " + ".join(
+                f"{n}({d} x {width}{f' + {width}' if bias else ''})" for n, width in widths.items()
+            )
         once = f"3 x {shape[1]}" if len(shape) == 4 else "3"  # a matrix a head, or one for all
         return f"{once} x ({d} x {d}" + (f" + {d})" if len(counted) == 2 else ")")
     shapes = {one.shape for one in counted}

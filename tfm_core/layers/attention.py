@@ -106,19 +106,35 @@ class MultiHeadAttention(nn.Module):
 
     The three input projections are one (3 * d_model, d_model) matrix, in the order query, key,
     value, as in ``nn.MultiheadAttention``: a single product when queries and keys come from the
-    same tokens.
+    same tokens. With fewer key heads than heads (grouped-query attention, Ainslie et al. 2023; a
+    single one is the multi-query attention of Shazeer 2019) it is (d_model + 2 * d_kv, d_model).
     """
 
     def __init__(
-        self, d_model: int, n_heads: int, *, dropout: float = 0.0, bias: bool = True
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        n_kv_heads: int | None = None,
+        dropout: float = 0.0,
+        bias: bool = True,
     ) -> None:
-        """Raise ValueError when n_heads does not divide d_model."""
+        """n_kv_heads: heads of keys and values, each for a group of heads; None for all.
+
+        Raises ValueError when n_heads does not divide d_model, or n_kv_heads n_heads.
+        """
         super().__init__()
         if d_model % n_heads:
             raise ValueError(f"n_heads {n_heads} does not divide d_model {d_model}")
         self.d_model, self.n_heads, self.dropout = d_model, n_heads, dropout
-        self.divisor = math.sqrt(d_model // n_heads)  # of the scores: sqrt(d_head)
-        self.in_projection = _linear(d_model, 3 * d_model, bias)
+        self.n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
+        if n_heads % self.n_kv_heads:
+            raise ValueError(f"n_kv_heads {n_kv_heads} does not divide n_heads {n_heads}")
+        d_head = d_model // n_heads
+        d_kv = self.n_kv_heads * d_head
+        self.widths = (d_model, d_kv, d_kv)  # of query, key and value
+        self.divisor = math.sqrt(d_head)  # of the scores
+        self.in_projection = _linear(d_model, sum(self.widths), bias)
         self.out_projection: nn.Module = _linear(d_model, d_model, bias)
 
     def forward(
@@ -142,15 +158,21 @@ class MultiHeadAttention(nn.Module):
         return self.merge(attend(q, k, v, mask, bias))
 
     def project(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, ...]:
-        """Return query (B, H, Q, D), key and value (B, H, K, D); key and value from ``memory``."""
+        """Return query (B, H, Q, D), key and value (B, H, K, D); key and value from ``memory``.
+
+        Heads of a group get the same key and value.
+        """
         if memory is None:
-            query, key, value = self.in_projection(x).chunk(3, -1)
+            query, key, value = self.in_projection(x).split(self.widths, -1)
         else:
             weight, bias, d = self.in_projection.weight, self.in_projection.bias, self.d_model
             q_bias, kv_bias = (None, None) if bias is None else (bias[:d], bias[d:])
             query = F.linear(x, weight[:d], q_bias)
             key, value = F.linear(memory, weight[d:], kv_bias).chunk(2, -1)
         q, k, v = (self._heads(projected) for projected in (query, key, value))
+        if self.n_kv_heads < self.n_heads:
+            group = self.n_heads // self.n_kv_heads
+            k, v = (part.repeat_interleave(group, 1) for part in (k, v))
         recorder.record(
             self, query_input=x, key_value_input=x if memory is None else memory,
             projected_query=query, projected_key=key, projected_value=value,
@@ -159,8 +181,21 @@ class MultiHeadAttention(nn.Module):
         return q, k, v
 
     def _heads(self, projected: Tensor) -> Tensor:
-        """Split (B, T, d_model) into heads, (B, H, T, D)."""
-        return projected.view(*projected.shape[:2], self.n_heads, -1).transpose(1, 2)
+        """Split (B, T, H * D) into heads, (B, H, T, D)."""
+        d_head = self.d_model // self.n_heads
+        return projected.view(*projected.shape[:2], -1, d_head).transpose(1, 2)
+
+    def by_head(self, rows: Tensor) -> Tensor:
+        """Return (3 * d_model, ...) of the rows of ``in_projection``'s weight or bias.
+
+        Rows of a key and of a value are there for each head that shares them.
+        """
+        group, d_head = self.n_heads // self.n_kv_heads, self.d_model // self.n_heads
+        query, *shared = torch.split(rows, list(self.widths))
+        each = [part.view(-1, d_head, *rows.shape[1:]) for part in shared]
+        return torch.cat(
+            [query, *(part.repeat_interleave(group, 0).flatten(0, 1) for part in each)]
+        )
 
     def attend(
         self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, bias: Tensor | None

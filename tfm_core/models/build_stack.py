@@ -64,7 +64,11 @@ def _attention(config: BlockConfig) -> MultiHeadAttention:
     """
     start = torch.get_rng_state()
     attention = MultiHeadAttention(
-        config.d_model, config.n_heads, dropout=config.dropout, bias=config.attention_bias
+        config.d_model,
+        config.n_heads,
+        n_kv_heads=config.n_kv_heads or None,
+        dropout=config.dropout,
+        bias=config.attention_bias,
     )
     changes = [name for name in config.mistakes if MISTAKES[name].changes_attention_weights]
     if changes:
@@ -76,7 +80,8 @@ def _attention(config: BlockConfig) -> MultiHeadAttention:
     if config.query_key_gain != 1.0:
         weights, *_bias = attention.in_projection.parameters()
         with torch.no_grad():
-            weights.view(3, -1)[:2] *= config.query_key_gain
+            n_values = len(weights) * config.d_kv // config.d_qkv
+            weights[: len(weights) - n_values] *= config.query_key_gain
     return attention
 
 

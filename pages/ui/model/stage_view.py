@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.components import stage as component
 from pages.components.stage import Look, Mark, Moving
-from pages.i18n import N_, _, language
+from pages.i18n import _, language
 from pages.ui.model import live_curves
 from pages.ui.runs import run_words, runs_access
 from pages.ui.settings import glosses
@@ -20,7 +20,6 @@ from tfm_core.inspect.progress.validation import better_validation
 from tfm_core.plots.training.stage import WINDOW, curve_lines
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
-from tfm_core.sentences import joined
 
 
 def stage(
@@ -127,7 +126,7 @@ def moving(run: Run, steps: tuple[int, ...]) -> Moving:
         total=int(curves.started.get("total_steps") or experiment.training.steps),
         is_live=status.is_active,
         is_paused=status.state == "paused",
-        ended="" if status.is_active else _ended(run),
+        ended=run_words.ended(run),
         has_wholes=has_wholes,
         moments=[
             (moment.step, _(moment.sentence))
@@ -136,15 +135,6 @@ def moving(run: Run, steps: tuple[int, ...]) -> Moving:
         if steps
         else (),
     )
-
-
-def _ended(run: Run) -> str:
-    """Return how a run ended: its state or outcome, its last step, and why or how well."""
-    status = run.status
-    words = run_words.state_words(status, run.outcome)
-    how = N_("{state} at step {step}.", state=words.label, step=f"{status.step:,}")
-    why = run_words.result(run) if status.state == "finished" else status.reason
-    return _(joined(how, *filter(None, [why])))
 
 
 def _marks(run: Run, curves: Curves) -> list[Mark]:

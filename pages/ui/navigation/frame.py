@@ -19,7 +19,7 @@ from pages.components.buttons import (
     meanings,
     search,
 )
-from pages.components.effects import arrival, embedded
+from pages.components.effects import announce_end, arrival, embedded
 from pages.components.language import language_switch
 from pages.components.presenter import presenter
 from pages.i18n import PAGES_DIR, _, language
@@ -33,6 +33,8 @@ from pages.ui.navigation.page_table import PageFacts
 from pages.ui.navigation.terms import BY_KEY, TERMS, Term
 from pages.ui.runs import run_words, runs_access
 from pages.ui.typed import escape
+from tfm_core.lessons.catalogue import catalogue
+from tfm_core.lessons.lesson import Lesson
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 
@@ -106,6 +108,8 @@ def strip() -> DeltaGenerator | None:
                 is_active = run.status.is_active
                 ticks = _TICK if is_active else None
                 st.fragment(_current_run, run_every=ticks)(run, was_active=is_active)
+                if state.page() != "train" and not run.problem:  # whose stage says it
+                    announce_end(run.id, run_words.ended(run), key="announce-end")
         _search()
         _arrive(run_id)
         _present()
@@ -271,11 +275,14 @@ def _current_run(run: Run, *, was_active: bool) -> None:
 
 def _search() -> None:
     """Draw the search, and open the chosen page."""
+    lessons = tuple(catalogue().lessons.values())
     places: list[tuple[str, Mapping[str, str]]] = [
         *((name, {}) for name in page_table.PAGES),
         *((term.page, term.view) for term in TERMS),
+        *(("lessons", {open_lesson.LESSON_QUERY: lesson.id}) for lesson in lessons),
     ]
-    chosen = search(_entries(language(), state.address("", {})), key="search")
+    entries = (*_entries(language(), state.address("", {})), *map(_lesson, lessons))
+    chosen = search(entries, key="search")
     if chosen is not None:
         name, view = places[chosen]
         st.switch_page(page_table.path_of(name), query_params=dict(view))
@@ -311,7 +318,7 @@ def _meaning(term: Term) -> Meaning:
 
 @lru_cache(maxsize=32)
 def _entries(_spoken: str, _home: str) -> tuple[SearchEntry, ...]:
-    """Return the search entries, which depend on the language and on the address of the app."""
+    """Return what is found of pages and terms, by the language and the address of the app."""
     return (*map(_entry, page_table.PAGES.values()), *map(_term, TERMS))
 
 
@@ -322,6 +329,12 @@ def _entry(facts: PageFacts) -> SearchEntry:
     return SearchEntry(
         _(facts.title), about, state.address(facts.url_path, {}), _english(facts.title)
     )
+
+
+def _lesson(lesson: Lesson) -> SearchEntry:
+    page, words = page_table.PAGES["lessons"], open_lesson.words(lesson)
+    href = state.address(page.url_path, {open_lesson.LESSON_QUERY: lesson.id})
+    return SearchEntry(words.title, f"{_(page.title)} · {words.goal}", href, lesson.words().title)
 
 
 def _term(term: Term) -> SearchEntry:

@@ -372,17 +372,30 @@ def marked(text: str) -> str:
 
     def link(match: re.Match[str]) -> str:
         key = known[match[0].casefold()]
-        if key in used or claims.setdefault(key, text) != text:
+        if key in used or _ends_emphasis(match) or claims.setdefault(key, text) != text:
             return match[0]
         used.add(key)
         return f"[{match[0]}]({ADDRESS}{key})"
 
     pattern = _pattern(language())
-    return "".join(
+    linked = "".join(
         part if number % 2 else pattern.sub(link, part) for number, part in enumerate(parts)
     )
+    return _BOLD_LINK.sub(r"[**\1**](\2)", linked)
 
 
+def _ends_emphasis(match: re.Match[str]) -> bool:
+    """Whether emphasis that holds more than a term ends behind it, and a particle follows.
+
+    To Markdown, ``**`` between a bracket and a letter ends nothing.
+    """
+    before, after = match.string[: match.start()], match.string[match.end() :]
+    stars = re.match(r"(\*{1,2})\w", after)
+    return stars is not None and not (stars[1] == "**" and re.search(r"(?<!\w)\*\*$", before))
+
+
+_BOLD_LINK = re.compile(r"\*\*\[([^\]]*)\]\(([^)]*)\)\*\*(?=\w)")
+"""A bold term before a particle: the link goes around the bold word."""
 _WHOLE = re.compile(
     r"(```.*?```|`[^`]*`|\$[^$]+\$|\[[^\]]*\]\([^)]*\)|:[a-z-]+:?\[|:material/\w+:|<[^>]*>|^#.*$)",
     re.DOTALL | re.MULTILINE,

@@ -32,7 +32,7 @@ from tfm_core.runs.record.figures import last_measured
 from tfm_core.runs.record.outcome import Outcome, OutcomeKind
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
-from tfm_core.sentences import Sentence
+from tfm_core.sentences import Sentence, joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +113,17 @@ def result(run: Run) -> str:
     if answer in ("sequence", "blanks", "text"):
         return _("{share} of tokens right ({where})", share=share, where=where)
     return _("{share} right ({where})", share=share, where=where)
+
+
+def ended(run: Run) -> str:
+    """Return how a run ended: state or outcome, last step, why or how well; "" until it has."""
+    status = run.status
+    if status.is_active:
+        return ""
+    words = state_words(status, run.outcome)
+    how = N_("{state} at step {step}.", state=words.label, step=f"{status.step:,}")
+    why = result(run) if status.state == "finished" else status.reason
+    return _(joined(how, *filter(None, [why])))
 
 
 def success(run: Run) -> float | None:

@@ -22,6 +22,7 @@ from pages.ui.settings import drafts
 from tests.pages.looking import unmarked
 from tests.pages.made_runs import damaged_run, made_run
 from tests.pages.opening import links
+from tfm_core.lessons.catalogue import catalogue
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import STATES
@@ -166,7 +167,11 @@ def test_the_search_leads_to_pages_and_terms(open_page: Open) -> None:
     causal = found["Causal mask"]
     assert urlsplit(causal["href"])[2:4] == ("/masks", "mask=causal")
     assert causal["about"].startswith("Attend only to earlier tokens")
-    assert len(found) == len(PAGES) + len(TERMS)
+    lesson = catalogue().lessons["aligning-head"].words()
+    aligning = found[lesson.title]
+    assert urlsplit(aligning["href"])[2:4] == ("/lessons", "lesson=aligning-head")
+    assert lesson.goal in aligning["about"]
+    assert len(found) == len(PAGES) + len(TERMS) + len(catalogue().lessons)
 
 
 def test_the_chosen_run_stays_with_a_session_and_goes_to_no_other(

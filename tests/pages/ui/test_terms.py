@@ -107,6 +107,16 @@ def test_elsewhere_a_term_is_marked_by_its_name_there(monkeypatch: pytest.Monkey
     assert keys(terms.marked("softmax, the Softmax를")) == ["softmax"]
 
 
+def test_bold_terms_before_a_particle_stay_bold(monkeypatch: pytest.MonkeyPatch) -> None:
+    terms.begin()
+    monkeypatch.setattr(terms, "language", lambda: "yy")
+    link = f"({terms.ADDRESS}logit)"
+    assert (
+        terms.marked("**Logit**은, **log softmax**는") == f"[**Logit**]{link}은, **log softmax**는"
+    )
+    assert keys(terms.marked("**softmax** 뒤, softmax")) == ["softmax"]
+
+
 def test_the_glossary_shows_every_term_and_where_it_is(open_page: Callable[..., AppTest]) -> None:
     app = open_page("glossary/page.py")
     assert not app.exception

@@ -300,7 +300,8 @@ def table(
                     **{name: float(value) for name, value in figures.items()},
                 }
             )
-    return pd.DataFrame(rows)
+    labels = pd.Series([row["label"] for row in rows], dtype=object)  # pandas' str loses values
+    return pd.DataFrame(rows).assign(label=labels)
 
 
 def _share_of(words: str, share: float) -> Sentence:

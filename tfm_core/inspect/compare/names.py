@@ -126,6 +126,7 @@ _FLAGS: Mapping[str, tuple[str, str]] = {
 _COUNTED: Mapping[str, tuple[str, str, str]] = {  # of 0, of 1, of another number
     "model.d_model": ("", "", N_("width {n}")),
     "model.n_heads": ("", N_("1 head"), N_("{n} heads")),
+    "model.n_kv_heads": (N_("no shared keys"), N_("1 key head"), N_("{n} key heads")),
     "model.d_ff": ("", "", N_("d_ff {n}")),
     "model.n_layers": ("", N_("1 layer"), N_("{n} layers")),
     "model.n_encoder_layers": ("", N_("1 encoder layer"), N_("{n} encoder layers")),

@@ -179,6 +179,8 @@ def _label(drawing: Drawing, part: Part) -> tuple[str, Rows]:
     notes += [part.relative] if part.relative else []
     notes += [N_("window {n}", n=part.window)] if part.window else []
     heads: Rows = (N_("{n} heads x {size}", n=part.n_heads, size=drawing.number("d_head")),)
+    if part.n_kv_heads:
+        heads = (*heads, N_("{n} of keys and values", n=part.n_kv_heads))
     width = SCALES[part.scale].width
     if width != "d_head":
         scaled = N_("scores / sqrt({width})", width=width) if width else N_("scores not scaled")

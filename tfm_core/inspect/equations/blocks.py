@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from tfm_core.anatomy import Anatomy, Attention, Part, Sublayer, sublayers
 from tfm_core.config import ModelConfig, TransformerConfig
-from tfm_core.sentences import N_, listed
+from tfm_core.sentences import N_, Sentence, listed
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.forms import CAUSALITIES, RESIDUALS, SCALES
 from tfm_core.variants.norms import NO_NORM, NORMS
@@ -33,7 +33,11 @@ def aligned(rows: Sequence[str]) -> str:
     """Return rows one below the other, with ``&`` in line; a single row stands by itself."""
     if len(rows) == 1:
         return rows[0].replace("&", "")
-    return r"\begin{aligned}" + r"\\ ".join(rows) + r"\end{aligned}"
+    places = r"\\ ".join(f"{{row{n}}}" for n in range(len(rows)))
+    return Sentence(
+        rf"\begin{{{{aligned}}}}{places}\end{{{{aligned}}}}",
+        {f"row{n}": row for n, row in enumerate(rows)},
+    )
 
 
 def attention(config: TransformerConfig, model: Anatomy) -> Equation:
@@ -53,6 +57,10 @@ def attention(config: TransformerConfig, model: Anatomy) -> Equation:
             if is_pair
             else f"{source}; {kind.source}"
         )
+    if own.n_kv_heads:
+        group = own.n_heads // own.n_kv_heads
+        rule = [rf"&\text{{each }} {group} \text{{ heads share }} k_j, v_j", *rule]
+        source = N_("{first}; {second}", first=source, second="Ainslie et al. 2023")
     score = f"{q} {k}"
     if width is not None:
         score = rf"\frac{{{score}}}{{\sqrt{{{model.sizes[width]}}}}}"
@@ -77,8 +85,9 @@ def _keys(own: Attention, *, is_pair: bool) -> tuple[str, list[str]]:
     if not is_pair:
         return rule(own.window) or "j", []
     alone = rule(0)
-    rows = [rf"&\text{{decoder, on itself: only }} {alone}"] if alone else []
-    rows += [rf"&\text{{in self-attention: only }} {window}"] if window else []
+    rows: list[str] = []
+    rows += [N_(r"&\text{{decoder, on itself: only }} {keys}", keys=alone)] if alone else []
+    rows += [N_(r"&\text{{in self-attention: only }} {keys}", keys=window)] if window else []
     return "j", rows
 
 

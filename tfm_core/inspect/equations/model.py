@@ -35,15 +35,15 @@ def _embedding(config: TransformerConfig, model: Anatomy) -> Equation:
     if stems:
         stem = STEMS[stems[0].variant]
         x = dropped(config, _plus(rf"W_p\,{stem.latex} + b_p", added[0]))
-        which = r"\text{patch: }" if has_words else ""
-        rows, source = [*stem.rows, f"{which}x_t &= {x}"], stem.source
+        row = N_(r"\text{{patch: }}x_t &= {x}", x=x) if has_words else f"x_t &= {x}"
+        rows, source = [*stem.rows, row], stem.source
     if "VisionTransformer" in layers:  # its CLS token stands at place 0
         cls = f"c + {added[0].first}" if added[0] and added[0].first else "c"
         rows.insert(0, rf"\text{{CLS: }}x_0 &= {dropped(config, cls)}")
     if stems and has_words:
         word = rf"\sqrt{{{config.d_model}}}\,E_{{w_t}}"
         word = f"{word} + {added[1].of_words}" if added[1] else word
-        rows.append(rf"\text{{word: }}y_t &= {dropped(config, word)}")
+        rows.append(N_(r"\text{{word: }}y_t &= {y}", y=dropped(config, word)))
     elif has_words:
         x, source = _words(model, added[0])
         rows = [f"x_t &= {dropped(config, x)}"]

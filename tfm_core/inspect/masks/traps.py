@@ -217,7 +217,7 @@ def torch_blind_rows() -> dict[str, str]:
 def _kind_of_row(row: Tensor) -> str:
     if bool(row.isnan().any()):
         return "NaN"
-    return "zeros" if not bool(row.any()) else "numbers"
+    return N_("zeros") if not bool(row.any()) else N_("numbers")
 
 
 def _plain(row: Tensor) -> tuple[float, ...]:

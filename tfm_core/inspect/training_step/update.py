@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from tfm_core.inspect.training_step.step import StepTaken
+from tfm_core.sentences import N_
 from tfm_core.variants.optimisers import ITERATED, Optimiser, UpdateLine
 
 
@@ -42,14 +43,14 @@ def _lines(taken: StepTaken, name: str, optimiser: Optimiser) -> list[UpdateLine
     weight, raw = (one[name].double() for one in (taken.before, taken.gradients))
     gradient = raw * taken.scale
     memory = {key: value.double() for key, value in taken.state_before[name].items()}
-    lines = [UpdateLine("w", "before", weight), UpdateLine("g", "gradient", raw)]
+    lines = [UpdateLine("w", N_("before"), weight), UpdateLine("g", N_("gradient"), raw)]
     if taken.scale != 1.0:
-        lines.append(UpdateLine("g", f"clipped: · {taken.scale:.4g}", gradient))
+        lines.append(UpdateLine("g", N_("clipped: · {scale:.4g}", scale=taken.scale), gradient))
     lines += [
-        UpdateLine(shown, "before", memory.get(key, 0.0)) for key, shown in mover.memory.items()
+        UpdateLine(shown, N_("before"), memory.get(key, 0.0)) for key, shown in mover.memory.items()
     ]
     more, after = mover.update(weight, gradient, memory, options)
-    return [*lines, *more, UpdateLine("w", "after", after)]
+    return [*lines, *more, UpdateLine("w", N_("after"), after)]
 
 
 def _number(value: Tensor | float, index: tuple[int, ...]) -> float:

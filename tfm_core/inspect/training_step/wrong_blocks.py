@@ -138,6 +138,8 @@ def heads_on_slices(trainer: Trainer) -> WrongBlock:
     n_heads, d_model = attention.n_heads, attention.d_model
     if n_heads == 1:
         raise StudentError("This model has one head; the mistake needs two.")
+    if attention.n_kv_heads < n_heads:
+        raise StudentError("This model’s heads share keys and values; the mistake needs their own.")
     if not isinstance(attention.in_projection, nn.Linear):
         raise StudentError("This model’s heads already read slices.")
     d_head = d_model // n_heads

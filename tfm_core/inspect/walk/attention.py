@@ -55,6 +55,7 @@ def projections(view: BlockView) -> WalkStep:
     """Queries, keys and values of every token."""
     got, axes = view.got, f"B {view.axis} d_model"
     *_, n_heads, d_head, d_model = view.sizes
+    n_kv_heads = view.attention.n_kv_heads
     projection = view.module("self_attention").get_submodule("in_projection")
     n = sum(parameter.numel() for parameter in projection.parameters())
     bias = f" + {d_model}" if view.attention.has_bias else ""
@@ -85,6 +86,25 @@ def projections(view: BlockView) -> WalkStep:
             bias=f" + {d_head}" if bias else "",
             n=n,
         )
+    if n_kv_heads:
+        d_kv = n_kv_heads * d_head
+        topics = ("projections", "projections-grouped")
+        code = "q, k, v = attention.in_projection(x).split([d_model, d_kv, d_kv], -1)"
+        names |= {"d_model": d_model, "d_kv": d_kv}
+        wrong = {3 * (n // (d_model + 2 * d_kv)) * d_model: N_("Keys and values have fewer rows.")}
+        hint = N_(
+            "Queries are {d_model} numbers, keys and values {d_kv} each.",
+            d_model=d_model,
+            d_kv=d_kv,
+        )
+        because = N_(
+            "{d_model} x {width}{bias} = {n:,}: {d_model} + 2 x {d_kv} = {width} numbers a token.",
+            d_model=d_model,
+            d_kv=d_kv,
+            width=d_model + 2 * d_kv,
+            bias=f" + {d_model + 2 * d_kv}" if bias else "",
+            n=n,
+        )
     return WalkStep(
         "queries-keys-values",
         N_("Queries, keys and values"),
@@ -92,7 +112,12 @@ def projections(view: BlockView) -> WalkStep:
         code,
         (seen("x", N_("the attention's input"), got("self_attention.query_input"), axes),),
         tuple(
-            seen(name[0], name, got(f"self_attention.projected_{name}"), axes)
+            seen(
+                name[0],
+                name,
+                got(f"self_attention.projected_{name}"),
+                f"B {view.axis} d_kv" if n_kv_heads and name != "query" else axes,
+            )
             for name in ("query", "key", "value")
         ),
         number_question(
@@ -132,7 +157,7 @@ def split(view: BlockView) -> WalkStep:
             "values", N_("values, by head"), got("self_attention.value"), f"B H {view.axis} d_head"
         ),
     ]
-    topics: tuple[str, ...] = ("split",)
+    topics: tuple[str, ...] = ("split", *["split-grouped"][: view.attention.n_kv_heads])
     inside = view.inside
     if inside is not None and inside.turn is not None:
         turned = got("self_attention.query")
@@ -144,7 +169,8 @@ def split(view: BlockView) -> WalkStep:
         "split",
         N_("Split into heads"),
         topics,
-        f"split = q.view(B, {name}, H, d_head)\nqueries = split.transpose(1, 2)  # k and v alike",
+        f"split = q.view(B, {name}, H, d_head)\nqueries = split.transpose(1, 2)"
+        + ("" if view.attention.n_kv_heads else "  # k and v alike"),
         (
             seen("q", N_("query"), got("self_attention.projected_query"), f"B {view.axis} d_model"),
         ),

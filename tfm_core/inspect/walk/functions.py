@@ -98,7 +98,7 @@ FUNCTIONS: tuple[Example, ...] = (
         ),
     ),
     Example(
-        "- and /", r"/ 255 - mean\) / std",
+        "-, /", r"/ 255 - mean\) / std",
         N_("Number by number; mean and deviation are broadcast over pixels."),
         ("pixels = torch.tensor([[[0., 51., 255.]]])", "(pixels / 255 - 0.13) / 0.31"),
     ),
@@ -139,7 +139,7 @@ FUNCTIONS: tuple[Example, ...] = (
         ("x = torch.arange(6).view(2, 3)", "x.transpose(0, 1)", "x.transpose(0, 1).shape"),
     ),
     Example(
-        "@ and .mT", r"@ keys\.mT",
+        "@, .mT", r"@ keys\.mT",
         N_("Matrix product over the last two axes; .mT swaps them."),
         (
             "queries = torch.tensor([[1., 0.], [1., 1.]])",

@@ -6,6 +6,7 @@ the page; without it they stay as they are here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -83,10 +84,11 @@ def _scores(
     row = {(query, i): "used" for i in range(width)}
     column = {(i, key): "used" for i in range(width)}
     q, k, _v = letters
+    transposed = re.sub(r"\bK\b", "Kᵀ", k)
     boards = (
         board(q, attended.query, (words, names), hue="query", name="query", roles=row,
               axes=(say("query"), say("number")), links=lambda i, _j: (f"q{i}",)),
-        board(f"{k[0]}ᵀ{k[1:]}", attended.key.T, (names, words), hue="key", sign="×", name="key",
+        board(transposed, attended.key.T, (names, words), hue="key", sign="×", name="key",
               roles=column, axes=(say("number"), say("key")), links=lambda _i, j: (f"k{j}",)),
         board("QKᵀ", attended.products, (words, words), sign="=", name="scores",
               axes=(say("query"), say("key")), roles={(query, key): "picked"}, links=_pair),

@@ -42,13 +42,13 @@ PART_COLOURS = {
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 
-def bars(values: Mapping[str, float], x_title: str) -> go.Figure:
-    """Draw each part as a bar with its value."""
+def bars(values: Mapping[str, float], x_title: str, labels: Mapping[str, str]) -> go.Figure:
+    """Draw each part as a bar with its value. labels: what each part is called."""
     names = [name for name, value in values.items() if value][::-1]
     figure = go.Figure(
         go.Bar(
             x=[values[name] for name in names],
-            y=names,
+            y=[labels[name] for name in names],
             orientation="h",
             marker={"color": [PART_COLOURS.get(name, GREY) for name in names]},
             text=[f"{values[name]:.3g}" for name in names],
@@ -73,13 +73,20 @@ def _told_apart(parts: Mapping[str, Sequence[float]]) -> list[tuple[list[str], S
 
 
 def growth(
-    xs: Sequence[float], parts: Mapping[str, Sequence[float]], x_title: str, y_title: str
+    xs: Sequence[float],
+    parts: Mapping[str, Sequence[float]],
+    x_title: str,
+    y_title: str,
+    labels: Mapping[str, str],
 ) -> go.Figure:
-    """Draw how each part grows along one quantity; both axes are linear, so a square bends."""
+    """Draw how each part grows along one quantity; both axes are linear, so a square bends.
+
+    labels: what each part is called.
+    """
     figure = go.Figure()
     shown = {name: values for name, values in parts.items() if any(values)}
     for i, (names, values) in enumerate(_told_apart(shown)):
-        name = " = ".join(names)
+        name = " = ".join(labels[name] for name in names)
         figure.add_scatter(
             x=np.asarray(xs, np.float32),
             y=np.asarray(values, np.float32),

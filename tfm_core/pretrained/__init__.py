@@ -1,0 +1,1 @@
+"""Models that were trained elsewhere: a Hugging Face folder becomes a model of the engine."""

@@ -1,0 +1,307 @@
+"""The families of Hugging Face models that can be opened, by the ``model_type`` of their config.
+
+Each record says how its config.json becomes a configuration of the engine. Which tensor goes where
+is a column of names in ``anatomy.hugging_face``; ``adapt`` is what remains: a transposed matrix, a
+kernel that is a matrix here, rows of a table that no token has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from tfm_core.config import (
+    DecoderOnlyConfig,
+    EncoderDecoderConfig,
+    EncoderOnlyConfig,
+    ModelConfig,
+    ViTConfig,
+)
+from tfm_core.config.shape import ImageShape, Shape, TextShape
+from tfm_core.pretrained.folder import Unopenable
+from tfm_core.pretrained.settings import MAX_WORDS, Settings, unsupported
+from tfm_core.sentences import N_
+from tfm_core.variants.record import Named, Registry
+
+Adapt = Callable[[str, list[Tensor]], Tensor]
+"""From the name of a parameter here, and its tensors there, to its values."""
+
+
+def stacked(name: str, parts: list[Tensor]) -> Tensor:
+    """Return one tensor of several, one below the other."""
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to build, and how its weights are read.
+
+    sources: parameters here that have other tensors there than the column says. zeros: parameters
+    here that the model lacks and that change nothing where they are zero. notes: what differs from
+    the folder, in sentences.
+    """
+
+    model: ModelConfig
+    shape: Shape
+    adapt: Adapt = stacked
+    sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    zeros: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PretrainedFamily(Named):
+    """A family. name: its model_type. column: in ``anatomy.hugging_face.COLUMNS``.
+
+    base: what stands in front of all names but those of heads. heads: beginnings of the names of
+    heads that are not opened, buffers: patterns of what is no weight. plan(settings, names): what
+    to build, from config.json and the names of the tensors.
+    """
+
+    label: str
+    column: str
+    base: str | None
+    heads: tuple[str, ...]
+    buffers: str | None
+    plan: Callable[[Settings, Set[str]], Plan]
+
+
+_BENDS = {
+    "gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu_fast": "gelu_tanh", "relu": "relu",
+}  # fmt: skip
+_TRANSPOSED = ("in_projection.weight", "out_projection.weight", "up.weight", "down.weight")
+
+
+def _gpt2(settings: Settings, names: Set[str]) -> Plan:
+    settings.only("scale_attn_weights", True)
+    settings.only("scale_attn_by_inverse_layer_idx", False)
+    settings.only("add_cross_attention", False)
+    width, words = settings.whole("n_embd", "hidden_size"), _words(settings)
+    model = DecoderOnlyConfig.parse({
+        "d_model": width,
+        "n_heads": settings.whole("n_head", "num_attention_heads"),
+        "n_layers": settings.whole("n_layer", "num_hidden_layers"),
+        "d_ff": settings.whole("n_inner", default=4 * width),
+        "activation": settings.chosen("activation_function", "gelu_new", _BENDS),
+        "norm_eps": settings.number("layer_norm_epsilon", 1e-5),
+        "position": "learned",
+        "max_len": settings.whole("n_positions", "max_position_embeddings"),
+        "tie_embeddings": settings.boolean("tie_word_embeddings", True),
+    })  # fmt: skip
+    shape = TextShape(
+        words, words, pad_id=None, one_vocabulary=True, output_bias=False,
+        scale_embedding=False, has_source=False,
+    )  # fmt: skip
+    return Plan(model, shape, _turned)
+
+
+def _turned(name: str, parts: list[Tensor]) -> Tensor:
+    """GPT-2's layers are Conv1D, whose matrices have their inputs first."""
+    return parts[0].t() if name.endswith(_TRANSPOSED) else parts[0]
+
+
+def _bert(settings: Settings, names: Set[str]) -> Plan:
+    settings.only("position_embedding_type", "absolute")
+    settings.only("is_decoder", False)
+    return _encoder(settings, names, settings.whole("max_position_embeddings"))
+
+
+def _roberta(settings: Settings, names: Set[str]) -> Plan:
+    """Return the plan of a BERT whose first token has the position behind the padding's."""
+    settings.only("position_embedding_type", "absolute")
+    settings.only("is_decoder", False)
+    skipped = (settings.token("pad_token_id", 1) or 0) + 1
+
+    def adapt(name: str, parts: list[Tensor]) -> Tensor:
+        return parts[0][skipped:] if name == "src_positions.table" else stacked(name, parts)
+
+    rows = settings.whole("max_position_embeddings") - skipped
+    return _encoder(settings, names, rows, default_pad=1, adapt=adapt)
+
+
+def _encoder(
+    settings: Settings, names: Set[str], rows: int, *, default_pad: int = 0, adapt: Adapt = stacked
+) -> Plan:
+    model = EncoderOnlyConfig.parse({
+        "d_model": settings.whole("hidden_size"),
+        "n_heads": settings.whole("num_attention_heads"),
+        "n_layers": settings.whole("num_hidden_layers"),
+        "d_ff": settings.whole("intermediate_size"),
+        "activation": settings.chosen("hidden_act", "gelu", _BENDS),
+        "norm_eps": settings.number("layer_norm_eps", 1e-12),
+        "norm_first": False, "position": "learned", "max_len": rows,
+    })  # fmt: skip
+    head = "pooler" if "pooler.dense.weight" in names else "states"
+    segments = settings.whole("type_vocab_size", default=2)
+    shape = _encoder_shape(settings, head, segments, default_pad)
+    return Plan(model, shape, adapt)
+
+
+def _encoder_shape(settings: Settings, head: str, segments: int, default_pad: int) -> TextShape:
+    words = _words(settings)
+    return TextShape(
+        words, words, pad_id=settings.token("pad_token_id", default_pad), one_vocabulary=True,
+        head=head, n_segments=segments, scale_embedding=False,
+    )  # fmt: skip
+
+
+def _distilbert(settings: Settings, names: Set[str]) -> Plan:
+    """Return the plan of a BERT without segments; the one that it gets here is zero."""
+    model = EncoderOnlyConfig.parse({
+        "d_model": settings.whole("dim"),
+        "n_heads": settings.whole("n_heads"),
+        "n_layers": settings.whole("n_layers"),
+        "d_ff": settings.whole("hidden_dim"),
+        "activation": settings.chosen("activation", "gelu", _BENDS),
+        "norm_eps": 1e-12, "norm_first": False, "position": "learned",
+        "max_len": settings.whole("max_position_embeddings"),
+    })  # fmt: skip
+    note = N_("DistilBERT has no segments: here it has one, of zeros.")
+    shape = _encoder_shape(settings, "states", 1, 0)
+    return Plan(model, shape, zeros=("segments.table.weight",), notes=(note,))
+
+
+def _vit(settings: Settings, names: Set[str]) -> Plan:
+    settings.only("qkv_bias", True)
+    if "classifier.weight" not in names:
+        raise Unopenable("This Vision Transformer has no classifier.")
+    model = ViTConfig.parse({
+        "d_model": settings.whole("hidden_size"),
+        "n_heads": settings.whole("num_attention_heads"),
+        "n_layers": settings.whole("num_hidden_layers"),
+        "d_ff": settings.whole("intermediate_size"),
+        "activation": settings.chosen("hidden_act", "gelu", _BENDS),
+        "norm_eps": settings.number("layer_norm_eps", 1e-12),
+        "patch_size": settings.whole("patch_size", default=16),
+        "pooling": "cls", "position": "learned", "stem": "patches",
+    })  # fmt: skip
+    size = settings.whole("image_size", default=224, most=4096)
+    if size % model.patch_size:
+        raise unsupported("patch_size", model.patch_size, f"image_size {size}")
+    channels = settings.whole("num_channels", default=3, most=16)
+    return Plan(model, ImageShape(size, channels, settings.labels()), _flattened)
+
+
+def _flattened(name: str, parts: list[Tensor]) -> Tensor:
+    """A kernel (D, C, P, P) is the matrix (D, C * P * P) here, and a table has no batch."""
+    if name == "stem.projection.weight":
+        return parts[0].flatten(1)
+    return parts[0][0] if name == "positions.table" else stacked(name, parts)
+
+
+def _t5(settings: Settings, names: Set[str]) -> Plan:
+    settings.only("relative_attention_num_buckets", 32)
+    settings.only("relative_attention_max_distance", 128)
+    width, heads = settings.whole("d_model"), settings.whole("num_heads")
+    settings.only("d_kv", width // heads)
+    layers, words = settings.whole("num_layers"), _words(settings)
+    has_output = "lm_head.weight" in names
+    is_scaled = settings.boolean(
+        "scale_decoder_outputs", settings.boolean("tie_word_embeddings", True)
+    )
+    model = EncoderDecoderConfig.parse({
+        "d_model": width, "n_heads": heads, "d_ff": settings.whole("d_ff"),
+        "n_encoder_layers": layers,
+        "n_decoder_layers": settings.whole("num_decoder_layers", default=layers),
+        "activation": settings.chosen("feed_forward_proj", "relu", {"relu": "relu"}),
+        "norm": "rmsnorm", "norm_eps": settings.number("layer_norm_epsilon", 1e-6),
+        "bias": False, "position": "t5-bias", "mistakes": ("no-scale",),
+        "tie_embeddings": not (has_output or is_scaled),
+    })  # fmt: skip
+    # T5 begins what it writes with its padding, which is attended to like any other token
+    shape = TextShape(
+        words, words, pad_id=None, one_vocabulary=True, output_bias=False, scale_embedding=False,
+    )  # fmt: skip
+    if not is_scaled:
+        return Plan(model, shape)
+
+    def adapt(name: str, parts: list[Tensor]) -> Tensor:
+        """T5 divides what its output layer reads by sqrt(d_model): the matrix does that here."""
+        return parts[0] * width**-0.5 if name == "output.weight" else stacked(name, parts)
+
+    note = N_("T5 scales what its output layer reads: here the matrix is scaled.")
+    sources = {} if has_output else {"output.weight": ("shared.weight",)}
+    return Plan(model, shape, adapt, sources=sources, notes=(note,))
+
+
+def _llama(settings: Settings, names: Set[str]) -> Plan:
+    heads, width = settings.whole("num_attention_heads"), settings.whole("hidden_size")
+    settings.only("num_key_value_heads", heads, None)
+    settings.only("head_dim", width // heads, None)
+    for name in ("attention_bias", "mlp_bias"):
+        settings.only(name, False, None)
+    for name in ("rope_scaling", "sliding_window"):
+        settings.only(name, None)
+    settings.only("rope_theta", 10000.0)
+    settings.only("rope_parameters", None, {"rope_theta": 10000.0, "rope_type": "default"})
+    words = _words(settings)
+    model = DecoderOnlyConfig.parse({
+        "d_model": width, "n_heads": heads,
+        "n_layers": settings.whole("num_hidden_layers"),
+        "d_ff": settings.whole("intermediate_size"),
+        "activation": settings.chosen("hidden_act", "silu", {"silu": "swiglu"}),
+        "norm": "rmsnorm", "norm_eps": settings.number("rms_norm_eps", 1e-6),
+        "bias": False, "position": "rotary",
+        "tie_embeddings": settings.boolean("tie_word_embeddings", False),
+    })  # fmt: skip
+    shape = TextShape(
+        words, words, pad_id=None, one_vocabulary=True, output_bias=False,
+        scale_embedding=False, has_source=False,
+    )  # fmt: skip
+
+    def adapt(name: str, parts: list[Tensor]) -> Tensor:
+        """Pair i is dimensions i and i + d_head / 2 there, 2i and 2i + 1 here."""
+        if not name.endswith("in_projection.weight"):
+            return stacked(name, parts)
+        q, k, v = parts
+        return torch.cat([_interleaved(q, heads), _interleaved(k, heads), v])
+
+    return Plan(model, shape, adapt)
+
+
+def _interleaved(weight: Tensor, n_heads: int) -> Tensor:
+    width = weight.size(1)
+    return weight.view(n_heads, 2, -1, width).transpose(1, 2).reshape(-1, width)
+
+
+def _words(settings: Settings) -> int:
+    return settings.whole("vocab_size", most=MAX_WORDS)
+
+
+_POSITION_IDS = r"embeddings\.position_ids"
+
+PRETRAINED = Registry(
+    "pretrained model",
+    PretrainedFamily(
+        name="gpt2", label="GPT-2", column="gpt2", base="transformer.", heads=("score.",),
+        buffers=r"h\.\d+\.attn\.(masked_)?bias", plan=_gpt2,
+    ),
+    PretrainedFamily(
+        name="bert", label="BERT", column="bert", base="bert.",
+        heads=("cls.", "classifier.", "qa_outputs."), buffers=_POSITION_IDS, plan=_bert,
+    ),
+    PretrainedFamily(
+        name="roberta", label="RoBERTa", column="bert", base="roberta.",
+        heads=("lm_head.", "classifier.", "qa_outputs."), buffers=_POSITION_IDS, plan=_roberta,
+    ),
+    PretrainedFamily(
+        name="distilbert", label="DistilBERT", column="distilbert", base="distilbert.",
+        heads=("vocab_", "pre_classifier.", "classifier.", "qa_outputs."),
+        buffers=_POSITION_IDS, plan=_distilbert,
+    ),
+    PretrainedFamily(
+        name="vit", label="ViT", column="vit", base="vit.", heads=(), buffers=None, plan=_vit,
+    ),
+    PretrainedFamily(
+        name="t5", label="T5", column="t5", base=None, heads=(),
+        buffers=r"(encoder|decoder)\.embed_tokens\.weight", plan=_t5,
+    ),
+    PretrainedFamily(
+        name="llama", label="Llama", column="llama", base="model.", heads=("score.",),
+        buffers=r"(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq", plan=_llama,
+    ),
+)  # fmt: skip

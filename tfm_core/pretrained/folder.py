@@ -1,0 +1,193 @@
+"""A Hugging Face folder: config.json, safetensors files, tokenizer.json; nothing in it is trusted.
+
+Only JSON and safetensors are read: no pickle, and no code. The names, shapes and types of all
+tensors, and with them the size of the model, are known before a single number is loaded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from tfm_core.reading import Unreadable, content_of, object_of
+from tfm_core.sentences import StudentError, in_bytes
+
+CONFIG = "config.json"
+WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
+MAX_BYTES = 4 * 2**30
+"""Most bytes of all weights, unless the caller says less."""
+
+DTYPES = {"F32": 4, "F16": 2, "BF16": 2}
+"""The number formats that are read, with the bytes of a number."""
+
+_MAX_JSON, _MAX_INDEX, _MAX_SHARDS, _MAX_TENSORS = 2**20, 2**24, 200, 100_000
+_SHARD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\.safetensors", re.ASCII)
+_PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt", "model.pth")
+_WRAPPERS = ("_orig_mod.", "module.")
+"""What torch.compile and DistributedDataParallel put in front of every name."""
+
+
+class Unopenable(StudentError):
+    """A folder cannot be opened as a model; the sentence says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTensor:
+    """Where a tensor lies, by its name there, and what it is, as the file's header says."""
+
+    file: Path
+    key: str
+    dtype: str
+    shape: tuple[int, ...]
+
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers it has."""
+        return torch.Size(self.shape).numel()
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder whose files are checked as far as is possible without loading a tensor.
+
+    config: what config.json holds. tensors: by name, without what wrappers put in front.
+    """
+
+    path: Path
+    config: Mapping[str, Any]
+    tensors: Mapping[str, StoredTensor]
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the weights as they are stored."""
+        return sum(one.n_numbers * DTYPES[one.dtype] for one in self.tensors.values())
+
+    def read(self, name: str) -> Tensor:
+        """Return a tensor in fp32.
+
+        Raises Unopenable where it has NaN or infinite numbers, or changed since the check.
+        """
+        stored = self.tensors[name]
+        try:
+            with safe_open(stored.file, framework="pt") as file:
+                values: Tensor = file.get_tensor(stored.key).float()
+        except (SafetensorError, OSError):
+            raise _damaged(stored.file) from None
+        if tuple(values.shape) != stored.shape:
+            raise _damaged(stored.file)
+        # NaN is both the smallest and the largest; one pass, and no tensor as large as this one
+        if not torch.stack(values.aminmax()).isfinite().all():
+            raise Unopenable("{name} has NaN or infinite numbers.", name=name)
+        return values
+
+
+def open_folder(path: Path, *, most: int = MAX_BYTES) -> Folder:
+    """Return a folder, checked. most: bytes of all weights. Raises Unopenable."""
+    path = path.expanduser()
+    if not path.is_dir():
+        raise Unopenable("There is no folder {path}.", path=str(path))
+    config = json_in(path, CONFIG)
+    if "quantization_config" in config:
+        raise Unopenable("These weights are quantised; save them as F32, F16 or BF16.")
+    files, mapped = _shards(path)
+    size = sum(file.stat().st_size for file in files)
+    if size > most:
+        raise Unopenable(
+            "The weights have {size}; the limit is {most}.",
+            size=in_bytes(size),
+            most=in_bytes(most),
+        )
+    tensors: dict[str, StoredTensor] = {}
+    for file in files:
+        for stored in _header(file):
+            if mapped is not None and mapped.get(stored.key) != file.name:
+                raise Unopenable("{name} does not fit the files of weights.", name=INDEX)
+            name = _unwrapped(stored.key)
+            if name in tensors:
+                raise Unopenable("{name} is there twice.", name=name)
+            tensors[name] = stored
+    if mapped is not None and len(mapped) != len(tensors):
+        raise Unopenable("{name} does not fit the files of weights.", name=INDEX)
+    return Folder(path, config, tensors)
+
+
+def json_in(path: Path, name: str) -> dict[str, Any]:
+    """Return the JSON object in a file of the folder. Raises Unopenable."""
+    try:
+        return object_of((path / name).resolve(), most=_MAX_INDEX if name == INDEX else _MAX_JSON)
+    except FileNotFoundError:
+        raise missing(name) from None
+    except Unreadable as error:
+        raise Unopenable("This folder cannot be opened: {why}.", why=error.sentence) from None
+
+
+def content_in(path: Path, name: str, *, most: int) -> bytes:
+    """Return what a file of the folder holds. Raises FileNotFoundError and Unopenable."""
+    try:
+        return content_of((path / name).resolve(), most=most)
+    except Unreadable as error:
+        raise Unopenable("This folder cannot be opened: {why}.", why=error.sentence) from None
+
+
+def missing(name: str) -> Unopenable:
+    """Return the error for a folder without one of its files."""
+    return Unopenable("This folder has no {name}.", name=name)
+
+
+def _shards(path: Path) -> tuple[list[Path], dict[str, str] | None]:
+    """Return the files of weights, and name -> file where there is an index."""
+    if (path / WEIGHTS).is_file():
+        return [path / WEIGHTS], None
+    if not (path / INDEX).is_file():
+        for name in _PICKLES:
+            if (path / name).exists():
+                raise Unopenable(
+                    "{name} is a pickle, which can run code. Save the model as safetensors.",
+                    name=name,
+                )
+        raise missing(WEIGHTS)
+    mapped = json_in(path, INDEX).get("weight_map")
+    if not isinstance(mapped, dict) or not all(
+        isinstance(file, str) and _SHARD.fullmatch(file) for file in mapped.values()
+    ):
+        raise Unopenable("{name} does not fit the files of weights.", name=INDEX)
+    names = sorted(set(mapped.values()))
+    if not 0 < len(names) <= _MAX_SHARDS or len(mapped) > _MAX_TENSORS:
+        raise Unopenable("{name} does not fit the files of weights.", name=INDEX)
+    for name in names:
+        if not (path / name).is_file():
+            raise missing(name)
+    return [path / name for name in names], mapped
+
+
+def _header(file: Path) -> list[StoredTensor]:
+    """Return the tensors of a file, none of them loaded. Raises Unopenable."""
+    found = []
+    try:
+        with safe_open(file, framework="pt") as opened:
+            keys = list(opened.keys())
+            if len(keys) > _MAX_TENSORS:
+                raise _damaged(file)
+            for key in keys:
+                part = opened.get_slice(key)
+                found.append(StoredTensor(file, key, part.get_dtype(), tuple(part.get_shape())))
+    except (SafetensorError, OSError):
+        raise _damaged(file) from None
+    return found
+
+
+def _unwrapped(name: str) -> str:
+    while name.startswith(_WRAPPERS):
+        name = name.partition(".")[2]
+    return name
+
+
+def _damaged(file: Path) -> Unopenable:
+    return Unopenable("{name} is damaged or incomplete.", name=file.name)
