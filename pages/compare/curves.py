@@ -81,7 +81,7 @@ def _controls(*, has_seeds: bool) -> CurveChoice:
             key=METRIC.key,
             max_selections=METRIC.maximum,
             persist_state="session",
-            width=400,
+            width=440,
         )
         axis = st.selectbox(
             _("Along"),

@@ -116,7 +116,7 @@ def _answers(played: Round) -> None:
         st.info(_("Run a probe first."), icon=":material/science:")
         return
     healthy, suspect = names()
-    with st.container(height=400, border=False):
+    with st.container(height=400, border=False, key="bug-answers"):
         for name, answer in reversed(played.answers.items()):
             probe = PROBES[name]
             st.markdown(f"**{_(probe.question)}**")
