@@ -24,7 +24,7 @@ from pages.components.component import (
     table_words,
 )
 from pages.components.files import bundled, joined
-from pages.i18n import _
+from pages.i18n import _, language
 from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.plots import described
 from tfm_core.plots.heads.attention import MASKED, SCALES
@@ -324,7 +324,7 @@ def standalone(
     variables = "".join(f"--st-{name}: {value}; " for name, value in colours.items())
     style = joined(*_STYLES)
     parts = [
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+        f'<!doctype html><html lang="{language()}"><head><meta charset="utf-8">',
         f"<title>{escape(title)}</title>",
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<style>:root {{ {variables} }} body {{ margin: 1.5rem; background: "

@@ -85,7 +85,7 @@ _ROWS = (
     PageFacts("train", "watch", N_("Train"), ":material/model_training:",
               shows_run=True, follows_run=N_("Watch it learn")),
     PageFacts("runs", "watch", N_("Runs"), ":material/stacked_line_chart:"),
-    PageFacts("class", "watch", N_("Class"), ":material/groups:", script="classroom/page.py"),
+    PageFacts("class", "watch", N_("Classroom"), ":material/groups:", script="classroom/page.py"),
 
     PageFacts("words", "topics", N_("Words into tensors"), ":material/text_fields:",
               shows_run=True, chapter="numbers", minutes=6, questions=2,
