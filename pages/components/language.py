@@ -33,6 +33,7 @@ STREAMLITS = (
     N_("Clear all"),
     N_("Clear value"),
     N_("Remove {label}"),
+    N_("Shortcut {label}"),
     N_("Selected {label}"),
     N_("Choose an option"),
     N_("Choose options"),

@@ -104,7 +104,7 @@ def test_the_map_answers_keys_and_clicks_and_the_scrubber_goes_through_the_train
 
 
 def test_a_sentence_of_ones_own_is_read_and_an_unknown_word_named(open_tab: OpenTab) -> None:
-    tab = open_tab(KOREAN, locale="ko-KR")  # where Korean needs no glosses
+    tab = open_tab(f"{KOREAN}&lang=en", locale="ko-KR")  # where Korean needs no glosses
     tab.choose_behind("Your own")
     sentence = tab.main.locator(".st-key-attention-text input")
     sentence.fill("A teacher bought a book.")

@@ -57,7 +57,7 @@ def test_the_run_stays_in_sight_and_a_term_found_by_its_key_leads_to_its_page(
     expect(tab.title).to_have_text("Masks")
     expect(tab.page).to_have_url(re.compile(r"/masks\?.*mask=window"))
     expect(tab.main.get_by_role("radio", name="Sliding window")).to_be_checked()
-    tab.strip.get_by_role("combobox").fill("pictures to")
+    tab.strip.get_by_role("combobox", name="Search pages and terms").fill("pictures to")
     tab.strip.get_by_role("option", name="Pictures to words").first.click()
     expect(tab.title).to_have_text("Pictures to words")
 

@@ -155,8 +155,11 @@ def test_a_language_is_switched_at_once_and_goes_along_to_pages_links_and_visits
 def test_what_stands_on_a_page_changes_with_the_language(tab: Tab) -> None:
     tab.goto("train?run=recorded-korean")
     expect(tab.main.locator(".stage .head").first).to_be_visible()
-    tab.page.evaluate("window.drawnTexts.clear()")
     tab.strip.get_by_role("combobox", name="Language").select_option(pseudo.LANGUAGE)
     expect(tab.main.locator(".stage .head .title").first).to_contain_text("⟦")
+    tab.settle()
+    tab.page.evaluate("window.drawnTexts.clear()")
+    tab.page.set_viewport_size({"width": 1200, "height": 720})  # draws all canvases again
+    tab.page.wait_for_function("[...window.drawnTexts].some((text) => text.includes('⟦'))")
     tab.settle()
     assert untranslated(tab, "train") == []

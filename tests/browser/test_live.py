@@ -179,7 +179,7 @@ def test_a_run_goes_on_through_a_reload_a_page_change_and_a_closed_tab(
     # what a page asked for before it was left draws nothing over the next page
     far.await_draws(4)  # its timers ask
     n_late = line.came_late
-    far.strip.get_by_role("combobox").fill("Positions")
+    far.strip.get_by_role("combobox", name="Search pages and terms").fill("Positions")
     far.strip.get_by_role("option", name="Positions").first.click()  # which the server opens
     expect(far.title).to_have_text("Positions")
     far.settle()

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 
 
 def test_a_token_is_put_in_and_taken_back_and_the_link_shows_it(open_tab: OpenTab) -> None:
-    tab = open_tab("translate?run=recorded-korean&at=2", locale="ko-KR")
+    tab = open_tab("translate?run=recorded-korean&at=2&lang=en", locale="ko-KR")
     tokens, desk = tab.main.locator(".desk .written button"), tab.main.locator(".desk")
     expect(desk.locator(".say")).to_have_text(re.compile("^Token 2 of"))
     tab.main.get_by_role("button", name="Previous token").click()
