@@ -77,7 +77,7 @@ def test_a_block_of_a_captioner_leads_to_where_its_words_look(open_tab: OpenTab)
     query = {"model.family": "captioner", "task.name": "captions", "show": "draft"}
     tab = open_tab(f"build?{urlencode(query)}")
     name = "Decoder block 1: cross-attention"
-    tab.main.get_by_role("button", name=name, exact=True).click()
+    tab.main.get_by_role("button", name=name).click()
     tab.main.get_by_role("link", name="Step 19: Decoder: cross-attention").click()
     at_step(tab, "19 · Decoder: cross-attention")
     expect(tab.main.get_by_text("Answer first")).to_be_visible()
