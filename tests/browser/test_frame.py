@@ -173,3 +173,25 @@ def test_a_page_in_another_sites_frame_is_the_page_alone_and_as_high_as_it_is(
     frame.wait_for_function(f"() => !({SCROLLS})()")
     assert problems == []
     context.close()
+
+
+def test_a_term_is_explained_on_hover_on_focus_and_on_a_press(open_tab: OpenTab) -> None:
+    tab = open_tab("by-hand")
+    word, meaning = (
+        tab.page.locator("a[href^='#term-']:visible").first,
+        tab.page.locator(".meaning"),
+    )
+    word.hover()
+    expect(meaning).to_be_visible()
+    expect(meaning).to_have_role("tooltip")
+    tab.page.mouse.move(0, 0)
+    expect(meaning).to_be_hidden()
+    word.focus()
+    expect(meaning).to_be_visible()
+    tab.page.keyboard.press("Escape")
+    expect(meaning).to_be_hidden()
+    word.click()
+    expect(meaning).to_have_role("dialog")
+    expect(meaning.get_by_role("link")).to_be_focused()
+    tab.page.keyboard.press("Enter")
+    expect(tab.page).to_have_url(re.compile("stage=projections"))
