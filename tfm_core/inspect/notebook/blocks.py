@@ -179,6 +179,14 @@ def _matrices(attention: Sequence[Layer], d_model: int, n_blocks: int) -> tuple[
     n = 0
     for one in attention:
         if one.into != d_model or one.out not in (d_model, 3 * d_model):
+            if one.into == d_model and d_model % one.out == 0:
+                raise StudentError(
+                    "“{name}” has {out:,} numbers where queries have {into:,}: keys and values "
+                    "that heads share are not read yet.",
+                    name=one.path[-60:],
+                    into=one.into,
+                    out=one.out,
+                )
             raise StudentError(
                 "“{name}” maps {into:,} numbers to {out:,}; here queries, keys and values are as "
                 "wide as the model, {d_model:,}.",
