@@ -9,7 +9,7 @@ from tests.pages.opening import opened_at
 
 OF_THE_FRAME = {
     *("search", "copy_link", "icons", "arrival", "embedded", "terms", "cookie", "tour"),
-    *("tour_resume", "presenter", "lesson_score", "language"),
+    *("tour_resume", "presenter", "lesson_score", "language", "follow_theme"),
 }
 _TERM = re.compile(r"\[([^\]]*)\]\(#term-[a-z0-9-]+\)")
 

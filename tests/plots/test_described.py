@@ -76,3 +76,12 @@ def test_of_many_lines_the_rest_is_counted() -> None:
 def test_every_part_is_a_sentence_of_its_own_to_translate() -> None:
     words = described(go.Figure(go.Scatter(x=[0, 1], y=[2, 3], name="a")))
     assert all(isinstance(part, Sentence) for part in words.values.values())
+
+
+def test_points_over_texts_are_counted_or_read_along_the_other_axis() -> None:
+    one = go.Figure(go.Scatter(x=[0.5], y=["validation"], mode="markers", name="here"))
+    assert described(one) == "here: 0.5 at validation."
+    two = go.Figure(go.Scatter(x=["a", "b"], y=["c", "d"], mode="lines", name="there"))
+    assert described(two) == "there: 2 points."
+    gaps = go.Figure(go.Scatter(x=[1, 2], y=[None, None], mode="lines", name="gaps"))
+    assert described(gaps) == "gaps: no values yet."

@@ -44,7 +44,7 @@ class BlockConfig(FamilyConfig):
         step=8,
     )
     n_kv_heads: int = setting(
-        0, "n_kv_heads", Paragraph("settings/n-kv-heads"), ge=0, le=128, advanced=True
+        0, N_("n_kv_heads"), Paragraph("settings/n-kv-heads"), ge=0, le=128, advanced=True
     )
     dropout: float = dropout_setting()
     norm: Annotated[str, OneOf(NORMS)] = setting(

@@ -238,7 +238,7 @@ ARCHITECTURES: dict[str, Architecture] = {
         _gpt2("gpt2-xl", N_("GPT-2 XL"), 1600, 25, 48, 1_557_611_200),
         _llama(
             "tinyllama",
-            "TinyLlama 1.1B",
+            N_("TinyLlama 1.1B"),
             "Zhang et al. 2024",
             words=32000,
             count=1_100_048_384,

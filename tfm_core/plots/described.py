@@ -106,11 +106,16 @@ def _trace(figure: go.Figure, trace: Any) -> Sentence:
         return N_("{name}: {n} by {m} pixels.", name=name, n=width, m=height)
     if trace.type == "bar":
         return _bars(figure, trace, name)
-    x = range(len(trace.y)) if trace.x is None else trace.x
-    axis = _axis(figure, trace, "y")
-    if trace.type == "scatter" and "lines" in (trace.mode or "lines"):
-        return line(name, x, trace.y, is_share=_is_share(axis))
-    return _points(figure, trace, name, x)
+    x, y = range(len(trace.y)) if trace.x is None else trace.x, trace.y
+    is_flat = _is_text(y) and not _is_text(x)  # numbers across, texts up
+    axis = _axis(figure, trace, "x" if is_flat else "y") if trace.type == "scatter" else None
+    of, values = (y, x) if is_flat else (x, y)
+    is_line = len(y) == 1 or "lines" in (trace.mode or "lines")
+    if axis is not None and is_line:
+        if _is_text(values):
+            return _count(name, len(y))
+        return line(name, of, values, is_share=_is_share(axis))
+    return _points(name, x, y)
 
 
 def _map(figure: go.Figure, trace: Any, name: str) -> Sentence:
@@ -186,17 +191,15 @@ def _bars(figure: go.Figure, trace: Any, name: str) -> Sentence:
     )
 
 
-def _points(figure: go.Figure, trace: Any, name: str, x: Values) -> Sentence:
-    if len(trace.y) == 1 and trace.type == "scatter":
-        return line(name, x, trace.y, is_share=_is_share(_axis(figure, trace, "y")))
-    ends = [_ends(values) for values in (x, trace.y)]
+def _points(name: str, x: Values, y: Values) -> Sentence:
+    ends = [_ends(values) for values in (x, y)]
     if None in ends:
-        return counted("{name}: {n} point.", "{name}: {n} points.", len(trace.y), name=name)
+        return _count(name, len(y))
     (left, right), (low, high) = (pair for pair in ends if pair is not None)
     return N_(
         "{name}, {n} points: across from {left} to {right}, up from {low} to {high}.",
         name=name,
-        n=len(trace.y),
+        n=len(y),
         left=left,
         right=right,
         low=low,
@@ -204,14 +207,25 @@ def _points(figure: go.Figure, trace: Any, name: str, x: Values) -> Sentence:
     )
 
 
+def _count(name: str, n: int) -> Sentence:
+    return counted("{name}: {n} point.", "{name}: {n} points.", n, name=name)
+
+
 def _ends(values: Values) -> tuple[str, str] | None:
     """Return the lowest and the highest number; None for texts."""
-    try:
-        known = _numbers(values)
-    except (TypeError, ValueError):
+    if _is_text(values):
         return None
+    known = _numbers(values)
     known = known[np.isfinite(known)]
     return (number(known.min()), number(known.max())) if len(known) else None
+
+
+def _is_text(values: Values) -> bool:
+    try:
+        _numbers(values)
+    except (TypeError, ValueError):
+        return True
+    return False
 
 
 def _size(trace: Any) -> int:
