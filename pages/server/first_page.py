@@ -42,7 +42,8 @@ NAMED = """{
 const push = history.pushState.bind(history);
 const without = (address, names) => {
     const url = new URL(address, location.href);
-    names.forEach((name) => url.searchParams.delete(name));
+    const rest = [...url.searchParams].filter(([name]) => !names.includes(name));
+    url.search = new URLSearchParams(rest);
     return url.href;
 };
 history.pushState = (state, title, address) => {

@@ -108,12 +108,11 @@ def _trace(figure: go.Figure, trace: Any) -> Sentence:
         return _bars(figure, trace, name)
     x, y = range(len(trace.y)) if trace.x is None else trace.x, trace.y
     is_flat = _is_text(y) and not _is_text(x)  # numbers across, texts up
-    axis = _axis(figure, trace, "x" if is_flat else "y") if trace.type == "scatter" else None
     of, values = (y, x) if is_flat else (x, y)
-    is_line = len(y) == 1 or "lines" in (trace.mode or "lines")
-    if axis is not None and is_line:
+    if trace.type == "scatter" and (len(y) == 1 or "lines" in (trace.mode or "lines")):
         if _is_text(values):
             return _count(name, len(y))
+        axis = _axis(figure, trace, "x" if is_flat else "y")
         return line(name, of, values, is_share=_is_share(axis))
     return _points(name, x, y)
 

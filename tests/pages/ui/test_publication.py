@@ -53,9 +53,10 @@ def test_a_page_finds_all_that_it_is_told_of(store, tmp_path, preset) -> None:
     run, folder = learned_run(store, preset), tmp_path / "public"
     assert not Publication(run, Folder(folder)).update()
     told, shown = said(folder), stage.read(run)
-    (language_,) = told["languages"]
-    look = json.loads((folder / f"look-{told['look']}-{language_}.json").read_text("utf-8"))
-    assert (folder / f"now-{told['now']}-{language_}.json").is_file()
+    assert told["languages"] == ["en", "ko"]
+    for spoken in told["languages"]:
+        look = json.loads((folder / f"look-{told['look']}-{spoken}.json").read_text("utf-8"))
+        assert (folder / f"now-{told['now']}-{spoken}.json").is_file()
     assert len(look["views"]) <= MAX_VIEWS
     assert look["first"] == [0, shown.example]
     snapshots = {line[1]: line[2] for line in lines(folder) if line[0] == "snapshot"}
