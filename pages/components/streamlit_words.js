@@ -29,7 +29,7 @@ function replaceBelow(root, said) {
   for (let node = walker.currentNode; node; node = walker.nextNode()) replace(node, said);
 }
 
-// What stands in the document now, in the words of before or in English, in those of now.
+// Replaces the earlier words, or the English ones, in the whole document.
 export function reword(state, words) {
   const said = phrasebook(words, state.words);
   state.words = words;
