@@ -29,6 +29,12 @@ def test_chips_escape_what_people_type_and_mark_what_is_unknown():
     assert '<i class="end">&lt;/w&gt;</i>' in html
 
 
+def test_chips_of_korean_say_that_they_are():
+    html = tokens.chips([Token("사자", 4), Token("lion", 5), Token("사자 lion", 6)])
+    assert html.count('lang="ko"') == 1
+    assert '<b lang="ko">사자</b>' in html
+
+
 def test_chips_say_how_many_are_left_out():
     html = tokens.chips([Token("a", 4)] * 7, most=5)
     assert html.count('class="chip"') == 5
