@@ -82,8 +82,8 @@ def test_words_move_and_nothing_else(in_space):
 def test_explained_variance_stands_on_the_axes():
     projection = principal(TABLE.values[-1])
     figure = embeddings.projected(TABLE, projection)
-    assert f"{projection.explained[0]:.0%}" in figure.layout.xaxis.title.text
-    assert f"{projection.explained[1]:.0%}" in figure.layout.yaxis.title.text
+    assert f"{100 * projection.explained[0]:.0f} %" in figure.layout.xaxis.title.text
+    assert f"{100 * projection.explained[1]:.0f} %" in figure.layout.yaxis.title.text
 
 
 def test_every_class_has_a_look_of_its_own_in_two_and_three_dimensions():

@@ -59,7 +59,7 @@ def list_runs(options: argparse.Namespace) -> int:
         return 0
     for row in rows:
         progress = f"{row['step']}/{row['total_steps']}"
-        state = _padded(_(STATES[row["state"]]), 12)
+        state = _padded(_(STATES[str(row["state"])]), 12)
         print(f"{row['id']:<18} {state} {progress:>13}  {_spoken(row['name'])}")
         if isinstance(problem := row["problem"], str):
             print(f"{'':<18} {_(problem)}")
