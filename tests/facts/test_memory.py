@@ -57,6 +57,7 @@ SETTINGS = [
     {"mistakes": "no-scale"},
     {"activation": "relu"},
     {"activation": "swiglu"},
+    {"activation": "geglu"},
     {"dropout": 0.1},
     {"dropout": 0.1, "activation": "relu"},
     {"dropout": 0.1, "activation": "swiglu"},
