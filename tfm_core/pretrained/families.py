@@ -20,6 +20,7 @@ from tfm_core.config import (
     ModelConfig,
     ViTConfig,
 )
+from tfm_core.config.pretrained_tasks import ARCHITECTURES
 from tfm_core.config.shape import ImageShape, Shape, TextShape
 from tfm_core.pretrained.folder import Unopenable
 from tfm_core.pretrained.settings import MAX_WORDS, Settings, unsupported
@@ -61,12 +62,16 @@ class PretrainedFamily(Named):
     to build, from config.json and the names of the tensors.
     """
 
-    label: str
     column: str
     base: str | None
     heads: tuple[str, ...]
     buffers: str | None
     plan: Callable[[Settings, Set[str]], Plan]
+
+    @property
+    def label(self) -> str:
+        """What the family is called."""
+        return ARCHITECTURES[self.name]
 
 
 _BENDS = {
@@ -277,31 +282,31 @@ _POSITION_IDS = r"embeddings\.position_ids"
 PRETRAINED = Registry(
     "pretrained model",
     PretrainedFamily(
-        name="gpt2", label=N_("GPT-2"), column="gpt2", base="transformer.", heads=("score.",),
+        name="gpt2", column="gpt2", base="transformer.", heads=("score.",),
         buffers=r"h\.\d+\.attn\.(masked_)?bias", plan=_gpt2,
     ),
     PretrainedFamily(
-        name="bert", label=N_("BERT"), column="bert", base="bert.",
+        name="bert", column="bert", base="bert.",
         heads=("cls.", "classifier.", "qa_outputs."), buffers=_POSITION_IDS, plan=_bert,
     ),
     PretrainedFamily(
-        name="roberta", label=N_("RoBERTa"), column="bert", base="roberta.",
+        name="roberta", column="bert", base="roberta.",
         heads=("lm_head.", "classifier.", "qa_outputs."), buffers=_POSITION_IDS, plan=_roberta,
     ),
     PretrainedFamily(
-        name="distilbert", label=N_("DistilBERT"), column="distilbert", base="distilbert.",
+        name="distilbert", column="distilbert", base="distilbert.",
         heads=("vocab_", "pre_classifier.", "classifier.", "qa_outputs."),
         buffers=_POSITION_IDS, plan=_distilbert,
     ),
     PretrainedFamily(
-        name="vit", label=N_("ViT"), column="vit", base="vit.", heads=(), buffers=None, plan=_vit,
+        name="vit", column="vit", base="vit.", heads=(), buffers=None, plan=_vit,
     ),
     PretrainedFamily(
-        name="t5", label=N_("T5"), column="t5", base=None, heads=(),
+        name="t5", column="t5", base=None, heads=(),
         buffers=r"(encoder|decoder)\.embed_tokens\.weight", plan=_t5,
     ),
     PretrainedFamily(
-        name="llama", label=N_("Llama"), column="llama", base="model.", heads=("score.",),
+        name="llama", column="llama", base="model.", heads=("score.",),
         buffers=r"(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq", plan=_llama,
     ),
 )  # fmt: skip
