@@ -63,7 +63,7 @@ def busy_queue(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run
 
 @pytest.fixture
 def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The runs that X."""
+    """The runs that were compared last."""
     ids: list[str] = []
     monkeypatch.setattr(
         comparison, "open_comparison", lambda found: ids.__setitem__(slice(None), found)
