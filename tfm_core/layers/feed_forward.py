@@ -22,7 +22,7 @@ def gelu_tanh(x: Tensor) -> Tensor:
 
 
 class FeedForward(nn.Module):
-    """``down(activation(up(x)))``, or ``down(silu(gate(x)) * up(x))`` for SwiGLU (Shazeer 2020)."""
+    """``down(activation(up(x)))``, or ``down(activation(gate(x)) * up(x))`` (Shazeer 2020)."""
 
     def __init__(
         self,

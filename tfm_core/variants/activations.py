@@ -126,5 +126,22 @@ SWIGLU = Activation(
     colour="purple",
     dash="dashdot",
 )
+GEGLU = Activation(
+    name="geglu",
+    label=N_("GEGLU"),
+    help=N_("SwiGLU with GELU for SiLU (Shazeer 2020; Gemma, ModernBERT)."),
+    source="Shazeer 2020",
+    function="torch.nn.functional:gelu",
+    is_gated=True,
+    code="F.gelu({gate}) * {up}",
+    latex=lambda up, gate: rf"\left(\mathrm{{GELU}}({gate}) \odot ({up})\right)",
+    bend=GELU.bend,
+    n_saved=3,  # both products, and one of them bent
+    walk_topic="activation-geglu",
+    walk_words=N_("GELU of one product gates another, from a third matrix (GEGLU)."),
+    example=GELU.example,
+    colour="vermilion",
+    dash="longdash",
+)
 
-ACTIVATIONS = Registry("activation", RELU, GELU, GELU_TANH, SWIGLU)
+ACTIVATIONS = Registry("activation", RELU, GELU, GELU_TANH, SWIGLU, GEGLU)
