@@ -124,7 +124,7 @@ def _encoder_decoder(settings: Settings, names: Set[str]) -> Plan:
     for name, value in read.items():
         if name != "n_layers" and written[name] != value:
             raise Unopenable(
-                "{name} is {one} in the encoder and {other} in the decoder; here they must be equal.",
+                "{name} is {one} in the encoder and {other} in the decoder; both must be equal.",
                 name=name, one=str(value), other=str(written[name]),
             )  # fmt: skip
     model = EncoderDecoderConfig.parse({
