@@ -53,6 +53,8 @@ def _text_variants():
             {"query_key_gain": 2.0},
             {"n_kv_heads": 1, "position": "rotary", "query_key_gain": 2.0},
             {"n_heads": 6, "n_kv_heads": 2, "position": "alibi", "bias": False},
+            {"qk_norm": True, "query_key_gain": 2.0},
+            {"qk_norm": True, "n_kv_heads": 1, "position": "rotary", "norm_first": False},
         ):
             yield family, settings
         yield from ((family, {"mistakes": name}) for name in mistakes_of(family))
@@ -82,6 +84,7 @@ def _vit_variants():
     yield {"mistakes": "sliced-heads", "final_norm": "never", "pooling": "cls", "bias": False}
     yield {"mistakes": "sliced-heads", "query_key_gain": 0.5}
     yield {"n_heads": 6, "n_kv_heads": 2, "pooling": "cls"}
+    yield {"qk_norm": True, "norm": "none"}
     yield from ({"pooling": "cls", "mistakes": name, "dropout": 0.1} for name in mistakes_of("vit"))
     yield {"pooling": "cls", "mistakes": "no-residuals,no-scale", "norm_first": False}
     scales = ("", "no-scale", "scaled-by-d-model")
@@ -100,7 +103,7 @@ def _captioner_variants():
     yield {"norm_first": False, "bias": False, "norm_eps": 1e-6}
     yield {"n_encoder_layers": 1, "n_decoder_layers": 3, "dropout": 0.1, "query_key_gain": 2.0}
     yield {"mistakes": "shared-norm,no-output-projection"}
-    yield {"n_kv_heads": 1}
+    yield {"n_kv_heads": 1, "qk_norm": True}
     yield from ({"mistakes": name} for name in mistakes_of("captioner"))
     yield {"mistakes": "no-residuals,no-scale"}
     yield {"mistakes": "mask-transposed,scaled-by-d-model"}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from tfm_core.config import (
     ConfigError,
     CorpusTaskConfig,
     DecoderOnlyConfig,
+    EncoderOnlyConfig,
     Experiment,
     OpenedConfig,
     PretrainedReaderConfig,
@@ -28,6 +30,7 @@ from tfm_core.config.pretrained_tasks import MAX_NAME, MAX_TOKENS
 from tfm_core.config.shape import TextShape
 from tfm_core.data.corpus.task import corpus_task
 from tfm_core.data.own import place
+from tfm_core.data.shape import data_shape
 from tfm_core.data.text.task import Pair
 from tfm_core.data.vocabulary import NONE
 from tfm_core.disk import sync_file
@@ -73,7 +76,7 @@ def open_run(
     say = progress or (lambda share, words: None)
     say(0.0, N_("Checking the folder"))
     called = name or path.expanduser().resolve().name
-    checked = check_folder(path, most=most)
+    checked = _known(check_folder(path, most=most))
     words = read_words(path, n_words=_n_words(checked))
     experiment = _experiment(checked, words, called)
     _check_room(checked, store)
@@ -110,11 +113,7 @@ def size_of(path: Path, *, most: int = MAX_BYTES) -> Sentence:
 
     most: bytes of its weights.
     """
-    return said_of(check_folder(path, most=most))
-
-
-def said_of(checked: Checked) -> Sentence:
-    """Return what a checked folder holds and how much it takes, in sentences."""
+    checked = _known(check_folder(path, most=most))
     size = N_(
         "{label}, {n:,} parameters: {size} in memory, and as much on the disk.",
         label=checked.family.label,
@@ -122,6 +121,13 @@ def said_of(checked: Checked) -> Sentence:
         size=in_bytes(checked.n_bytes),
     )
     return joined(size, *checked.notes)
+
+
+def _known(checked: Checked) -> Checked:
+    """Return a folder whose model pages can show. Raises Unopenable for another."""
+    if isinstance(checked.config, DecoderOnlyConfig | EncoderOnlyConfig):
+        return checked
+    raise Unopenable(Paragraph("pretrained/no-pages", label=checked.family.label))
 
 
 def _n_words(checked: Checked) -> int:
@@ -166,9 +172,14 @@ def _experiment(checked: Checked, words: Words, called: str) -> Experiment:
                 **facts, **_named(ids, shown), "context": longest, "head": shape.head,
                 "n_segments": shape.n_segments,
             })  # fmt: skip
-        return Experiment.parse({"model": checked.config.model_dump(), "task": task.model_dump()})
+        made = Experiment.parse({"model": checked.config.model_dump(), "task": task.model_dump()})
     except ConfigError as error:
         raise Unopenable("This folder cannot be opened: {why}", why=error.sentence) from None
+    found = data_shape(made)
+    assert isinstance(found, TextShape)
+    if replace(found, bos_id=shape.bos_id, eos_id=shape.eos_id) != shape:
+        raise Unopenable(Paragraph("pretrained/no-pages", label=checked.family.label))
+    return made
 
 
 def _named(ids: dict[str, int], shown: tuple[str, ...]) -> dict[str, Any]:
