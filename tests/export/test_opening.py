@@ -200,3 +200,10 @@ def test_another_folder_of_runs_has_its_own_tokenizers(opened, tmp_path):
     run, _model = opened("gpt2")
     with place.below(tmp_path / "elsewhere"), pytest.raises(StudentError, match="tokenizer"):
         text_task(run.experiment.task).tokenize("the cat")
+
+
+@pytest.mark.parametrize("name", ["vit", "t5"])
+def test_what_no_page_shows_is_refused(name, tmp_path, store):
+    with pytest.raises(Unopenable, match="Pages cannot show"):
+        open_run(folder_with_tokenizer(name, tmp_path / name), store)
+    assert not left(store)
