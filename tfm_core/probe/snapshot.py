@@ -114,8 +114,8 @@ def image_snapshot(trainer: Trainer, n_attended: int | None = None) -> Snapshot:
         step=trainer.step,
         attention=attention,
         masks=masks,
-        probabilities=_half(logits.float().softmax(-1)),
-        positions=_positions(trainer),
+        probabilities=half(logits.float().softmax(-1)),
+        positions=positions_of(trainer.eval_model),
     )
 
 
@@ -171,10 +171,10 @@ def _of_words(
         attention=attention,
         masks=masks,
         ids=decoded.ids.cpu().numpy().astype(np.int32),
-        confidence=_half(decoded.confidence),
+        confidence=half(decoded.confidence),
         tokens=tokens,
         texts=[joined(tuple(row)) for row in tokens],
-        positions=_positions(trainer),
+        positions=positions_of(trainer.eval_model),
         embeddings=_embeddings(trainer),
     )
 
@@ -195,7 +195,7 @@ def _watched(
         model.eval()
         logits = torch.cat([logits, model(*(part[n_attended:] for part in inputs))])
         model.train(was_training)
-    attention = {name: _half(value) for name, value in cache.of("weights").items()}
+    attention = {name: half(value) for name, value in cache.of("weights").items()}
     return attention, cache.masks(), logits
 
 
@@ -228,21 +228,23 @@ def _as_taught(logits: Tensor, targets: Tensor) -> Decoded | None:
     return Decoded(targets[:, :longest], confidence.masked_fill(is_padding, 0.0)[:, :longest])
 
 
-def _positions(trainer: Trainer) -> dict[str, Array]:
+def positions_of(model: Model) -> dict[str, Array]:
+    """Return what a model has learned of positions, by the names of its parameters."""
     return {
-        name: _half(parameter)
-        for name, parameter in trainer.eval_model.named_parameters()
+        name: half(parameter)
+        for name, parameter in model.named_parameters()
         if "positions" in name or name.endswith(RELATIVE)
     }
 
 
 def _embeddings(trainer: Trainer) -> dict[str, Array]:
     return {
-        name: _half(module.table.weight)
+        name: half(module.table.weight)
         for name, module in trainer.eval_model.named_modules()
         if isinstance(module, TokenEmbedding) and module.table.weight.numel() <= MAX_EMBEDDED
     }
 
 
-def _half(tensor: Tensor) -> Array:
+def half(tensor: Tensor) -> Array:
+    """Return a tensor as a snapshot keeps it."""
     return tensor.detach().to("cpu", torch.float16).numpy()
