@@ -103,6 +103,12 @@ def test_the_picture_is_entered_by_keys_down_to_a_number_and_a_head_is_knocked_o
     for said in ("4 heads", "reads", "softmax of its scores"):
         model.press("Enter")
         expect(spoken).to_contain_text(said)
+    tab.main.locator(".picture").get_by_role("button", name="Data as a table").click()
+    weights = tab.page.get_by_role("dialog").get_by_role("row", name=re.compile("^bought"))
+    read = [float(cell) for cell in weights.get_by_role("cell").all_inner_texts()]
+    assert len(read) == 9  # tokens of the source, in the head that has the focus
+    assert sum(read) == pytest.approx(1, abs=0.01)
+    tab.page.keyboard.press("Escape")
     tab.main.get_by_role("button", name="Explain this step").click()
     expect(tab.main.get_by_role("heading", name=re.compile("Softmax"))).to_be_visible()
 
