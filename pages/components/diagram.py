@@ -33,6 +33,16 @@ def diagram(
     the rows of what it shows, in words and numbers.
     """
 
+    words = table_words() | {
+        "name": _("Diagram of the model"),
+        "diagram": _("Diagram of {n} parts: arrow keys move, Enter opens one.", n=len(nodes)),
+        "smaller": _("Smaller"),
+        "larger": _("Larger"),
+        "fit": _("Fit the width"),
+        "all": _("Fit all"),
+        "sorry": _("The diagram did not load. Reload the page."),
+    }
+
     def picked(name: object) -> None:
         if is_name(name, nodes):
             on_pick(name)
@@ -46,18 +56,7 @@ def diagram(
             "looks": {theme: dict(look) for theme, look in looks.items()},
             "table": [list(row) for row in table],
             "root": addresses.root(),
-            "words": {
-                **table_words(),
-                "name": _("Diagram of the model"),
-                "diagram": _(
-                    "Diagram of {n} parts: arrow keys move, Enter opens one.", n=len(nodes)
-                ),
-                "smaller": _("Smaller"),
-                "larger": _("Larger"),
-                "fit": _("Fit the width"),
-                "all": _("Fit all"),
-                "sorry": _("The diagram did not load. Reload the page."),
-            },
+            "words": words,
         },
         on={"pick": picked},
         key=key,

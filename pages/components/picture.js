@@ -106,7 +106,8 @@ function moveTo(state, camera) {
 function zoomBy(state, factor, sx, sy) {
   const { camera } = state;
   const k = Math.max(whole(state).k * 0.8, Math.min(FAR, camera.k * factor));
-  if (factor > 1) state.canvas.style.touchAction = "none";
+  const isWhole = !state.focus && k <= first(state).k * 1.01; // a finger scrolls the page again
+  state.canvas.style.touchAction = isWhole ? "pan-y" : "none";
   state.camera = { k, x: camera.x + sx / camera.k - sx / k, y: camera.y + sy / camera.k - sy / k };
   redraw(state);
 }
