@@ -17,13 +17,14 @@ from tfm_core.variants.positions import (
     POSITIONS,
     POSITIONS_OF_WORDS,
 )
+from tfm_core.variants.positions.scaling import ROPE_SCALINGS
 from tfm_core.variants.stems import STEMS
 
 SRC, TGT = 7, 5
 FIELDS = {
     "norm": NORMS, "activation": ACTIVATIONS, "final_norm": FINAL_NORMS, "stem": STEMS,
     "pooling": POOLINGS, "cell": CELLS, "attention": ALIGNMENT_SCORES,
-    "text_position": ADDED_TO_WORDS,
+    "text_position": ADDED_TO_WORDS, "rope_scaling": ROPE_SCALINGS,
 }  # fmt: skip
 NUMBERS = {
     "window": [0, 2], "n_kv_heads": [0, 1], "dropout": [0.0, 0.1], "norm_eps": [1e-5, 0.03],

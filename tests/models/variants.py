@@ -54,6 +54,8 @@ def _text_variants():
             {"n_kv_heads": 1, "position": "rotary", "query_key_gain": 2.0},
             {"n_heads": 6, "n_kv_heads": 2, "position": "alibi", "bias": False},
             {"qk_norm": True, "query_key_gain": 2.0},
+            {"position": "rotary", "rope_theta": 500.0, "rope_scaling": "linear"},
+            {"position": "rotary", "rope_scaling": "llama3", "rope_original_len": 40},
             {"qk_norm": True, "n_kv_heads": 1, "position": "rotary", "norm_first": False},
         ):
             yield family, settings
@@ -85,6 +87,7 @@ def _vit_variants():
     yield {"mistakes": "sliced-heads", "query_key_gain": 0.5}
     yield {"n_heads": 6, "n_kv_heads": 2, "pooling": "cls"}
     yield {"qk_norm": True, "norm": "none"}
+    yield {"position": "rotary", "rope_theta": 50.0, "rope_scaling": "linear", "pooling": "cls"}
     yield from ({"pooling": "cls", "mistakes": name, "dropout": 0.1} for name in mistakes_of("vit"))
     yield {"pooling": "cls", "mistakes": "no-residuals,no-scale", "norm_first": False}
     scales = ("", "no-scale", "scaled-by-d-model")

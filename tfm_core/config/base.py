@@ -177,10 +177,15 @@ def setting(
     *,
     step: float | None = None,
     advanced: bool = False,
+    needs: Mapping[str, tuple[str, ...]] | None = None,
     **bounds: Unpack[Bounds],
 ) -> Any:
-    """Return a field with its label, help and range, as the app's controls read them."""
-    extra: dict[str, Any] = {"step": step, "advanced": advanced}
+    """Return a field with its label, help and range, as the app's controls read them.
+
+    needs: fields of the same config -> the values with which the setting acts, () for any but none
+    or 0; with others it has no control.
+    """
+    extra: dict[str, Any] = {"step": step, "advanced": advanced, "needs": needs or {}}
     return Field(default, title=label, description=help, json_schema_extra=extra, **bounds)
 
 

@@ -15,6 +15,7 @@ from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.forms import CAUSALITIES, PROJECTIONS, RESIDUALS, SCALES, Causality
 from tfm_core.variants.norms import FINAL_NORMS, NORMS
 from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.positions.scaling import ROPE_SCALINGS
 
 
 class BlockConfig(FamilyConfig):
@@ -187,6 +188,50 @@ class BlockConfig(FamilyConfig):
             )
         check_mistakes(self)
         return self
+
+
+_ROTARY = {"position": ("rotary",)}
+
+
+class RotaryConfig(BlockConfig):
+    """What the families add whose positions may be rotary; other positions ignore it."""
+
+    rope_theta: float = setting(
+        10000.0,
+        N_("RoPE base"),
+        Paragraph("settings/rope-theta"),
+        ge=10,
+        le=1e9,
+        step=1000,
+        advanced=True,
+        needs=_ROTARY,
+    )
+    rope_scaling: Annotated[str, OneOf(ROPE_SCALINGS)] = setting(
+        "none",
+        N_("RoPE scaling"),
+        N_("Adapt rotary positions to longer texts than they were trained on."),
+        advanced=True,
+        needs=_ROTARY,
+    )
+    rope_factor: float = setting(
+        8.0,
+        N_("Scaling factor"),
+        N_("How many times longer the texts may be."),
+        ge=1,
+        le=1024,
+        step=1,
+        advanced=True,
+        needs=_ROTARY | {"rope_scaling": ("linear", "llama3")},
+    )
+    rope_original_len: int = setting(
+        8192,
+        N_("Original length"),
+        N_("Tokens of the texts that positions were trained on."),
+        ge=2,
+        le=10_000_000,
+        advanced=True,
+        needs=_ROTARY | {"rope_scaling": ("llama3",)},
+    )
 
 
 class WriterConfig(BlockConfig):

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from tfm_core.config.base import OneOf, setting, tagged
-from tfm_core.config.blocks import BlockConfig, WriterConfig, check_position
+from tfm_core.config.blocks import RotaryConfig, WriterConfig, check_position
 from tfm_core.config.family import PatchConfig
 from tfm_core.config.recurrent import RecurrentConfig
 from tfm_core.config.shape import TextShape
@@ -39,7 +39,7 @@ def _stem(default: str) -> Any:
     return setting(default, N_("Stem"), N_("How pixels become patch embeddings."))
 
 
-class TextBlockConfig(BlockConfig):
+class TextBlockConfig(RotaryConfig):
     """What the three text topologies add."""
 
     position: Annotated[str, OneOf(POSITIONS_OF_WORDS)] = setting(
@@ -123,7 +123,7 @@ class DecoderOnlyConfig(WriterConfig, TextBlockConfig):
         return src_len + tgt_len
 
 
-class ViTConfig(PatchConfig, BlockConfig):
+class ViTConfig(PatchConfig, RotaryConfig):
     """The Vision Transformer (Dosovitskiy et al. 2021)."""
 
     family: Literal["vit"] = "vit"

@@ -6,7 +6,7 @@ A new field or variant in ``tfm_core.config`` gets its control here without anot
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from pydantic.fields import FieldInfo
@@ -28,6 +28,7 @@ Kind = Literal["choice", "several", "bool", "int", "float"]
 
 ADVANCED: tuple[tuple[str, tuple[str, ...]], ...] = (
     (N_("Attention"), ("n_kv_heads", "qk_norm", "projection_bias", "query_key_gain", "window")),
+    (N_("Rotary positions"), ("rope_theta", "rope_scaling", "rope_factor", "rope_original_len")),
     (N_("Residuals and norms"), ("norm", "norm_eps", "final_norm")),
     (N_("Layers and tables"), ("max_len", "bias", "tie_embeddings", "is_bidirectional")),
     (
@@ -46,7 +47,10 @@ _TAGS = {"family", "kind", "text"}  # chosen above the other settings, not besid
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: its dotted path, words, kind, range (ends included), step and variants."""
+    """One setting: its dotted path, words, kind, range (ends included), step and variants.
+
+    needs: as in ``setting`` of ``tfm_core.config.base``.
+    """
 
     path: str
     label: str
@@ -57,6 +61,15 @@ class Setting:
     step: float | None = None
     is_advanced: bool = False
     choices: Mapping[str, Labelled] | None = None
+    needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def acts(self, values: Mapping[str, Any]) -> bool:
+        """Return whether it changes anything in an experiment of these values."""
+        section = values.get(self.section, {})
+        return all(
+            section.get(name) in some if some else bool(section.get(name))
+            for name, some in self.needs.items()
+        )
 
     @property
     def section(self) -> str:
@@ -164,6 +177,7 @@ def _setting(path: str, info: FieldInfo) -> Setting:
         step=extra.get("step"),
         is_advanced=bool(extra.get("advanced")),
         choices=choices,
+        needs=extra.get("needs", {}),
     )
 
 

@@ -35,7 +35,8 @@ from tfm_core.variants.cells import CELLS
 from tfm_core.variants.forms import CAUSALITIES, PROJECTIONS, RESIDUALS, SCALES
 from tfm_core.variants.norms import NORMS
 from tfm_core.variants.poolings import POOLINGS
-from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.positions import POSITIONS, Position
+from tfm_core.variants.positions.position import Function
 from tfm_core.variants.stems import STEMS
 
 AttentionForm = Literal["written", "fused"]
@@ -273,7 +274,7 @@ def _facts(
         "relative_argument": [f"{inside.argument}{default}"] if inside else [],
         "turn": inside.turn if inside else None,
         "added_to_scores": inside.argument if inside and not inside.turn else None,
-        "functions": dict.fromkeys(f for kind in kinds for f in kind.functions),
+        "functions": dict.fromkeys(f for kind in kinds for f in _functions(kind, config)),
         "scales_embedding": getattr(shape, "scale_embedding", True) or not stacks,
         "no_output_bias": "" if len(last.parameters) > 1 else ", bias=False",
         "is_tied": any(one.tied_to for one in last.parameters),
@@ -285,6 +286,10 @@ def _facts(
     }
     stacks_first = sorted(model.folded, key=lambda part: part.layer != "Stack")
     return facts | {"classes": _classes(stacks_first, facts)}
+
+
+def _functions(kind: Position, config: ModelConfig) -> tuple[Function, ...]:
+    return kind.functions if kind.functions_of is None else kind.functions_of(config)
 
 
 def _classes(parts: Iterable[Part], facts: Mapping[str, Any]) -> list[str]:
