@@ -251,7 +251,7 @@ ARCHITECTURES: dict[str, Architecture] = {
         ),
         _llama(
             "llama-3-8b",
-            "Llama 3 8B",
+            N_("Llama 3 8B"),
             "Grattafiori et al. 2024",
             words=128_256,
             length=8192,
@@ -265,7 +265,7 @@ ARCHITECTURES: dict[str, Architecture] = {
         ),
         _llama(
             "qwen3-8b",
-            "Qwen3 8B",
+            N_("Qwen3 8B"),
             "Yang et al. 2025",
             words=151_936,
             length=32_768,

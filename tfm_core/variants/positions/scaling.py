@@ -48,7 +48,7 @@ LINEAR = RopeScaling(
 )
 LLAMA3 = RopeScaling(
     name="llama3",
-    label="Llama 3",
+    label=N_("Llama 3"),
     help=Paragraph("variants/rope-llama3"),
     source="Llama 3.1, apply_scaling",
     function="tfm_core.layers.relative:slowed_by_parts",
