@@ -56,10 +56,10 @@ class Inside:
     walk, or of the turned queries. topic, words: what the walk says of it. parameters: the shape of
     each trained tensor, as formulas; saved_once: the formula, in ``{queries}`` and ``{length}``, of
     the numbers that PyTorch keeps once for a batch; by_distance: what it adds the farther a key is,
-    in words, None where the kind has its own view. In the generated file init makes ``self.relative`` of a
-    stack, or is None: ``{is_causal}`` in it tells a decoder from an encoder; the value ``made``,
-    called ``argument``, is handed to every attention. turn: the line that changes q and k by it;
-    None where it is a bias, added to the scores.
+    in words, None where the kind has its own view. In the generated file init makes
+    ``self.relative`` of a stack, or is None: ``{is_causal}`` in it tells a decoder from an encoder;
+    the value ``made``, called ``argument``, is handed to every attention. turn: the line that
+    changes q and k by it; None where it is a bias, added to the scores.
     """
 
     query: str
