@@ -3,6 +3,7 @@
 import torch
 
 from tfm_core.config import MODEL_CONFIGS, CaptionerConfig, ViTConfig, WriterConfig
+from tfm_core.config.model import DEPTHS
 from tfm_core.models.build import (
     CaptionShape,
     ImageShape,
@@ -41,6 +42,11 @@ def spread(**choices):
         yield {name: values[i % len(values)] for name, values in columns.items()}
 
 
+def _deep(family, n_layers):
+    """The setting of the depth of each stack of a family."""
+    return {name: n_layers for name in DEPTHS if name in MODEL_CONFIGS[family].model_fields}
+
+
 def _text_variants():
     """(family, settings) with each choice of each setting once, and each mistake alone."""
     for family in TEXT_FAMILIES:
@@ -49,6 +55,7 @@ def _text_variants():
             {"norm_first": False, "norm_eps": 1e-12, "bias": False},
             {"norm": "rmsnorm", "norm_eps": 0.03, "window": 2, "final_norm": "never"},
             {"tie_embeddings": True, "dropout": 0.1, "final_norm": "always"},
+            {"window": 1, "full_every": 2, **_deep(family, 3)},
             {"projection_bias": False, "norm_first": False, "final_norm": "always"},
             {"query_key_gain": 2.0},
             {"n_kv_heads": 1, "position": "rotary", "query_key_gain": 2.0},

@@ -158,6 +158,10 @@ class BlockConfig(FamilyConfig):
         """Width of a token's queries, keys and values together."""
         return self.d_model + 2 * self.d_kv
 
+    def windows(self, n_layers: int) -> tuple[int, ...]:
+        """Return how many tokens away each layer of a stack sees; 0 for all."""
+        return (0,) * n_layers
+
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.d_model % self.n_heads:

@@ -35,7 +35,8 @@ def stack(
     final_norm = (
         make_norm(config.norm, config.d_model, config.norm_eps) if config.has_final_norm else None
     )
-    return Stack(blocks, final_norm, relative=_relative(config, is_causal))
+    windows = config.windows(n_layers)
+    return Stack(blocks, final_norm, relative=_relative(config, is_causal), windows=windows)
 
 
 def _block(config: BlockConfig, has_cross: bool) -> Block:

@@ -27,7 +27,10 @@ from tfm_core.sentences import N_
 Kind = Literal["choice", "several", "bool", "int", "float"]
 
 ADVANCED: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (N_("Attention"), ("n_kv_heads", "qk_norm", "projection_bias", "query_key_gain", "window")),
+    (
+        N_("Attention"),
+        ("n_kv_heads", "qk_norm", "projection_bias", "query_key_gain", "window", "full_every"),
+    ),
     (N_("Rotary positions"), ("rope_theta", "rope_scaling", "rope_factor", "rope_original_len")),
     (N_("Residuals and norms"), ("norm", "norm_eps", "final_norm")),
     (N_("Layers and tables"), ("max_len", "bias", "tie_embeddings", "is_bidirectional")),

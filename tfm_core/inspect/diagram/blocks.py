@@ -168,6 +168,22 @@ def _parameters(drawing: Drawing, sublayer: Part, n: int) -> tuple[list[str], Ro
     return paths, count
 
 
+def _window(drawing: Drawing, part: Attention) -> list[str]:
+    """Return how far an attention sees, and in how many of the blocks that are drawn as one."""
+    if drawing.opened or not part.window:
+        return [N_("window {n}", n=part.window)] if part.window else []
+    stack = part.path.partition(".")[0]
+    windows = [
+        one.window
+        for one in drawing.model.all
+        if isinstance(one, Attention) and not one.is_cross and one.path.startswith(f"{stack}.")
+    ]
+    n = sum(map(bool, windows))
+    if n == len(windows):
+        return [N_("window {n}", n=part.window)]
+    return [N_("window {n} in {some} of {all} blocks", n=part.window, some=n, all=len(windows))]
+
+
 def _label(drawing: Drawing, part: Part) -> tuple[str, Rows]:
     """Return the class and the label of a sublayer, without its parameters."""
     if not isinstance(part, Attention):
@@ -177,7 +193,7 @@ def _label(drawing: Drawing, part: Part) -> tuple[str, Rows]:
         return "feed-forward", (words, f"{d_model} → {d_ff} → {d_model}")
     notes: list[str] = [CAUSALITIES[part.order].note] if part.order else []
     notes += [part.relative] if part.relative else []
-    notes += [N_("window {n}", n=part.window)] if part.window else []
+    notes += _window(drawing, part)
     heads: Rows = (N_("{n} heads x {size}", n=part.n_heads, size=drawing.number("d_head")),)
     if part.n_kv_heads:
         heads = (*heads, N_("{n} of keys and values", n=part.n_kv_heads))

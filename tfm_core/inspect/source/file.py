@@ -92,7 +92,7 @@ _CONSTANTS = (
     "D_MODEL", "HALF", "N_HEADS", "N_KV_HEADS", "D_HEAD", "D_KV", "D_FF", "DROPOUT", "N_LAYERS",
     "N_ENCODER_LAYERS", "N_DECODER_LAYERS", "IMAGE", "CHANNELS", "PATCH", "SIDE", "N_TOKENS",
     "N_CLASSES", "SRC_WORDS", "SOURCE_WORDS", "TGT_WORDS", "TARGET_WORDS", "N_WORDS", "N_ANSWERS",
-    "PAD", "N_LABELS", "N_HIDDEN", "CLS", "MAX_LEN", "WINDOW", "N_SEGMENTS",
+    "PAD", "N_LABELS", "N_HIDDEN", "CLS", "MAX_LEN", "WINDOW", "FULL_EVERY", "N_SEGMENTS",
 )  # fmt: skip
 """The settings and sizes that a file names in capitals, in order: it has those that it reads."""
 
@@ -269,6 +269,7 @@ def _facts(
         "has_mask": has_mask,
         "is_always_masked": all(part.mask for part in attentions),
         "has_window": any("window" in part.mask for part in attentions),
+        "is_window_by_layer": getattr(config, "window", 0) and getattr(config, "full_every", 0),
         "mask_argument": [f"mask{default}"] if has_mask else [],
         "memory_arguments": ["memory=None", "memory_mask=None"] if has_memory else [],
         "relative_argument": [f"{inside.argument}{default}"] if inside else [],
