@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Annotated, Self
 
 from pydantic import model_validator
@@ -15,7 +16,7 @@ from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.forms import CAUSALITIES, PROJECTIONS, RESIDUALS, SCALES, Causality
 from tfm_core.variants.norms import FINAL_NORMS, NORMS
 from tfm_core.variants.positions import POSITIONS
-from tfm_core.variants.positions.scaling import ROPE_SCALINGS
+from tfm_core.variants.positions.scaling import ROPE_SCALINGS, RopeScaling
 
 
 class BlockConfig(FamilyConfig):
@@ -194,7 +195,11 @@ class BlockConfig(FamilyConfig):
         return self
 
 
-_ROTARY = {"position": ("rotary",)}
+def _scalings(chosen: Callable[[RopeScaling], bool]) -> tuple[str, ...]:
+    return tuple(name for name, scaling in ROPE_SCALINGS.items() if chosen(scaling))
+
+
+_ROTARY: dict[str, tuple[str, ...]] = {"position": ("rotary",)}
 
 
 class RotaryConfig(BlockConfig):
@@ -225,7 +230,7 @@ class RotaryConfig(BlockConfig):
         le=1024,
         step=1,
         advanced=True,
-        needs=_ROTARY | {"rope_scaling": ("linear", "llama3")},
+        needs=_ROTARY | {"rope_scaling": _scalings(lambda one: one.function is not None)},
     )
     rope_original_len: int = setting(
         8192,
@@ -234,7 +239,7 @@ class RotaryConfig(BlockConfig):
         ge=2,
         le=10_000_000,
         advanced=True,
-        needs=_ROTARY | {"rope_scaling": ("llama3",)},
+        needs=_ROTARY | {"rope_scaling": _scalings(lambda one: one.needs_length)},
     )
 
 

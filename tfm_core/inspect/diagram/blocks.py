@@ -168,20 +168,17 @@ def _parameters(drawing: Drawing, sublayer: Part, n: int) -> tuple[list[str], Ro
     return paths, count
 
 
-def _window(drawing: Drawing, part: Attention) -> list[str]:
-    """Return how far an attention sees, and in how many of the blocks that are drawn as one."""
-    if drawing.opened or not part.window:
-        return [N_("window {n}", n=part.window)] if part.window else []
+def _has_window_in(drawing: Drawing, part: Attention) -> tuple[int, int]:
+    """Return in how many of how many blocks, drawn as one, an attention has its window."""
+    if drawing.opened:
+        return bool(part.window), 1
     stack = part.path.partition(".")[0]
     windows = [
         one.window
         for one in drawing.model.all
         if isinstance(one, Attention) and not one.is_cross and one.path.startswith(f"{stack}.")
     ]
-    n = sum(map(bool, windows))
-    if n == len(windows):
-        return [N_("window {n}", n=part.window)]
-    return [N_("window {n} in {some} of {all} blocks", n=part.window, some=n, all=len(windows))]
+    return sum(map(bool, windows)), len(windows)
 
 
 def _label(drawing: Drawing, part: Part) -> tuple[str, Rows]:
@@ -193,8 +190,15 @@ def _label(drawing: Drawing, part: Part) -> tuple[str, Rows]:
         return "feed-forward", (words, f"{d_model} → {d_ff} → {d_model}")
     notes: list[str] = [CAUSALITIES[part.order].note] if part.order else []
     notes += [part.relative] if part.relative else []
-    notes += _window(drawing, part)
     heads: Rows = (N_("{n} heads x {size}", n=part.n_heads, size=drawing.number("d_head")),)
+    n_windows, n_blocks = _has_window_in(drawing, part)
+    if n_windows == n_blocks:
+        notes.append(N_("window {n}", n=part.window))
+    elif n_windows and not part.is_cross:
+        words = N_(
+            "window {n} in {some} of {all} blocks", n=part.window, some=n_windows, all=n_blocks
+        )
+        heads = (*heads, words)
     if part.n_kv_heads:
         heads = (*heads, N_("{n} of keys and values", n=part.n_kv_heads))
     if part.has_qk_norm:

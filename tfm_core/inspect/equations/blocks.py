@@ -51,7 +51,7 @@ def attention(config: TransformerConfig, model: Anatomy) -> Equation:
     kind = POSITIONS[own.relative] if own.relative else None
     if kind is not None and kind.inside is not None:
         q, k, extra = kind.inside.query, kind.inside.key, kind.inside.plus
-        rule = [*([kind.inside.where(config)] if kind.inside.where else []), *rule]
+        rule = [*(kind.inside.where(config) if kind.inside.where else ()), *rule]
         source = (
             N_("{first}; {second}, in self-attention only", first=source, second=kind.source)
             if is_pair

@@ -40,16 +40,15 @@ def _functions(config: Any) -> tuple[Function, ...]:
     return Function(WAVES.name, source), _ROTATE
 
 
-def _where(config: Any) -> str:
+def _where(config: Any) -> tuple[str, ...]:
     """Return how far pair m of dimensions is turned at position i."""
     base, scaling, factor, length = (getattr(config, name) for name in ROPE_SETTINGS)
-    d_head = config.d_head
-    angle = rf"\theta_m = {base:.15g}^{{-2m/{d_head}}}"
-    turned = ROPE_SCALINGS[scaling].latex
-    by = r"\theta_m" if turned is None else turned.format(factor=f"{factor:g}", length=length)
-    return N_(
-        r"&R_i\text{{: turns pair }} m \text{{ by }} i \cdot {by},\quad {angle}", by=by, angle=angle
+    angle = rf"&\theta_m = {base:.15g}^{{-2m/{config.d_head}}}"
+    scaled = (
+        row.format(factor=f"{factor:g}", length=length) for row in ROPE_SCALINGS[scaling].latex
     )
+    turned = N_(r"&R_i\text{: turns pair } m \text{ by } i\,\theta_m")
+    return turned, angle, *scaled
 
 
 def _odd_head(d_model: int, d_head: int) -> str | None:
@@ -196,7 +195,7 @@ T5_BIAS = Position(
         query=r"q_i^\top",
         key="k_j",
         plus=r" + b_{h,\,\beta(j - i)}",
-        where=lambda config: N_(r"&\beta(j - i)\text{: the bucket of the offset, one of }32"),
+        where=lambda config: (N_(r"&\beta(j - i)\text{: the bucket of the offset, one of }32"),),
         title=N_("T5's bias"),
         topic="t5-bias",
         words=Paragraph("variants/t5-bias"),

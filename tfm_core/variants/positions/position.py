@@ -52,7 +52,7 @@ class Inside:
     """The part of a kind that acts inside attention.
 
     query, key: what is multiplied, in LaTeX; plus: what follows the product, or ""; where: from a
-    config to an equation that explains it, or None. title: of what is added to the scores in the
+    config to equations that explain it, or None. title: of what is added to the scores in the
     walk, or of the turned queries. topic, words: what the walk says of it. parameters: the shape of
     each trained tensor, as formulas; saved_once: the formula, in ``{queries}`` and ``{length}``, of
     the numbers that PyTorch keeps once for a batch; by_distance: what it adds the farther a key is,
@@ -65,7 +65,7 @@ class Inside:
     query: str
     key: str
     plus: str
-    where: Callable[[Any], str] | None
+    where: Callable[[Any], tuple[str, ...]] | None
     title: str
     topic: str
     words: str

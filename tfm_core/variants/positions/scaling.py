@@ -15,14 +15,14 @@ those that turn four times or more not at all."""
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RopeScaling(Variant):
     """function: ``"module:name"``, from the angles of one token, the factor and the original length
-    to other angles; None for none. needs_length: whether the original length matters. latex: the
-    equation of the angle of pair m, from its usual angle, the factor and the original length. code:
+    to other angles; None for none. needs_length: whether the original length matters. latex:
+    rows that change the angle of pair m, with the factor and the original length to fill in. code:
     the same as lines of the generated file.
     """
 
     function: str | None
     needs_length: bool
-    latex: str | None
+    latex: tuple[str, ...]
     code: str | None
 
 
@@ -33,7 +33,7 @@ UNSCALED = RopeScaling(
     source="Su et al. 2021, section 3.2.2",
     function=None,
     needs_length=False,
-    latex=None,
+    latex=(),
     code=None,
 )
 LINEAR = RopeScaling(
@@ -43,7 +43,7 @@ LINEAR = RopeScaling(
     source="Chen et al. 2023, Eq. 5",
     function="tfm_core.layers.relative:slowed",
     needs_length=False,
-    latex=r"\theta_m / {factor}",
+    latex=(r"&\theta_m \leftarrow \theta_m / {factor}",),
     code="rates = rates / {factor}  # all pairs turn slower (Chen et al. 2023)",
 )
 LLAMA3 = RopeScaling(
@@ -54,8 +54,9 @@ LLAMA3 = RopeScaling(
     function="tfm_core.layers.relative:slowed_by_parts",
     needs_length=True,
     latex=(
-        r"\left(s_m + \frac{{1 - s_m}}{{{factor}}}\right) \theta_m,\quad s_m = "
-        r"\mathrm{{clip}}_0^1\left(\frac{{{length}\,\theta_m / 2\pi - 1}}{{3}}\right)"
+        r"&\theta_m \leftarrow \left(s_m + \frac{{1 - s_m}}{{{factor}}}\right) \theta_m",
+        r"&s_m = \mathrm{{clip}}_0^1\left("
+        r"\frac{{1}}{{3}}\left(\frac{{{length}\,\theta_m}}{{2\pi}} - 1\right)\right)",
     ),
     code=(
         "turns = {length} * rates / (2 * math.pi)  # of each pair over the original length\n"
