@@ -141,7 +141,7 @@ class Stack(nn.Module):
         memory_mask: Tensor | None = None,
     ) -> Tensor:
         """Map x: (B, T, d_model) to the same shape; the arguments are the blocks'."""
-        recorder.record(self, input=x)
+        recorder.record(self, input=x, mask=mask)
         for block, own in zip(self.layers, self.masks(mask, x.size(1)), strict=True):
             x = self._pass(
                 block, x, mask=own, memory=memory, memory_mask=memory_mask, relative=self.relative
