@@ -161,13 +161,13 @@ def test_activations_are_what_autograd_keeps(family, shape, sizes, precision):
 )
 @hypothesis_settings(max_examples=60, deadline=None)
 def test_activations_of_random_transformers_are_what_autograd_keeps(chosen):
-    """Within 3 %; without residuals a tensor is counted twice in two cases.
+    """Within 3 %; a tensor is counted twice where two of three meet.
 
-    They are attention without an output matrix, and keys that heads share.
+    They are attention without an output matrix, keys that heads share, and no residuals.
     """
     config, shape = chosen
-    is_whole = config.projections == "full" and not config.n_kv_heads
-    assume(config.residual == "normal" or is_whole)
+    lacks = (config.projections != "full", config.n_kv_heads > 0, config.residual != "normal")
+    assume(sum(lacks) < 2)
     config = config.replace(d_model=48, n_heads=3, d_ff=80)
     if isinstance(shape, TextShape):
         config = config.replace(max_len=SRC + TGT)

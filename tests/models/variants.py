@@ -53,6 +53,8 @@ def _text_variants():
             {"query_key_gain": 2.0},
             {"n_kv_heads": 1, "position": "rotary", "query_key_gain": 2.0},
             {"n_heads": 6, "n_kv_heads": 2, "position": "alibi", "bias": False},
+            {"n_experts": 3, "activation": "swiglu", "bias": False},
+            {"n_experts": 5, "top_k": 1, "dropout": 0.1},
         ):
             yield family, settings
         yield from ((family, {"mistakes": name}) for name in mistakes_of(family))
@@ -82,6 +84,7 @@ def _vit_variants():
     yield {"mistakes": "sliced-heads", "final_norm": "never", "pooling": "cls", "bias": False}
     yield {"mistakes": "sliced-heads", "query_key_gain": 0.5}
     yield {"n_heads": 6, "n_kv_heads": 2, "pooling": "cls"}
+    yield {"n_experts": 3, "pooling": "cls"}
     yield from ({"pooling": "cls", "mistakes": name, "dropout": 0.1} for name in mistakes_of("vit"))
     yield {"pooling": "cls", "mistakes": "no-residuals,no-scale", "norm_first": False}
     scales = ("", "no-scale", "scaled-by-d-model")
@@ -101,6 +104,7 @@ def _captioner_variants():
     yield {"n_encoder_layers": 1, "n_decoder_layers": 3, "dropout": 0.1, "query_key_gain": 2.0}
     yield {"mistakes": "shared-norm,no-output-projection"}
     yield {"n_kv_heads": 1}
+    yield {"n_experts": 3}
     yield from ({"mistakes": name} for name in mistakes_of("captioner"))
     yield {"mistakes": "no-residuals,no-scale"}
     yield {"mistakes": "mask-transposed,scaled-by-d-model"}
