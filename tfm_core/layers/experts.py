@@ -6,13 +6,31 @@ that keeps the experts busy alike is that of the Switch Transformer (Fedus et al
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import torch
 from torch import Tensor, nn
 
 from tfm_core.layers import recorder
 from tfm_core.layers.feed_forward import FeedForward
+
+Routed = list[tuple[Tensor, int]]
+"""The logits (B, T, E) of each router, and how many experts each token passes there."""
+
+_routed: ContextVar[Routed | None] = ContextVar("routed", default=None)
+
+
+@contextmanager
+def routing() -> Iterator[Routed]:
+    """Collect what the routers say inside the block, layer by layer, for ``load_balance``."""
+    routed: Routed = []
+    token = _routed.set(routed)
+    try:
+        yield routed
+    finally:
+        _routed.reset(token)
 
 
 class MixtureOfExperts(nn.Module):
@@ -37,13 +55,20 @@ class MixtureOfExperts(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map x: (B, T, d_model) to the same shape."""
-        shares, chosen = top_shares(self.router(x), self.top_k)
+        logits = self.router(x)
+        self._tell(logits)
+        shares, chosen = top_shares(logits, self.top_k)
         # how many tokens each expert gets is not known while a graph is traced, nor without data
         is_traced = torch.compiler.is_compiling() or torch.jit.is_tracing() or x.is_meta
         out = (self._mixed_by_all if is_traced else self._mixed)(x, shares, chosen)
         if recorder.active():
             recorder.record(self, input=x, gates=self._gates(shares, chosen), output=out)
         return out
+
+    def _tell(self, logits: Tensor) -> None:
+        routed = None if torch.compiler.is_compiling() else _routed.get()
+        if routed is not None:
+            routed.append((logits, self.top_k))
 
     def _mixed(self, x: Tensor, shares: Tensor, chosen: Tensor) -> Tensor:
         """Return (B, T, d_model): every expert maps the tokens that chose it, and no others."""

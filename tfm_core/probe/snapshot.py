@@ -109,11 +109,10 @@ def image_snapshot(trainer: Trainer, n_attended: int | None = None) -> Snapshot:
     """Look at a model that gives a picture a class, see ``take``."""
     data = data_as(trainer.data, ImageData)
     images = data.normalise(data.validation.images[_pictures(data)])
-    attention, masks, logits = _watched(trainer.eval_model, n_attended, images)
+    seen, logits = _watched(trainer.eval_model, n_attended, images)
     return Snapshot(
         step=trainer.step,
-        attention=attention,
-        masks=masks,
+        **seen,
         probabilities=_half(logits.float().softmax(-1)),
         positions=_positions(trainer),
     )
@@ -161,15 +160,12 @@ def _of_words(
 
     src: ids or pictures. decode: (trainer, src, tgt, logits) -> what the model generates.
     """
-    attention, masks, logits = _watched(
-        trainer.eval_model, n_attended, src, decoder_input(tgt[:, :-1])
-    )
+    seen, logits = _watched(trainer.eval_model, n_attended, src, decoder_input(tgt[:, :-1]))
     decoded = decode(trainer, src, tgt, logits)
     tokens = [vocabulary.decode(row) for row in decoded.ids.tolist()]
     return Snapshot(
         step=trainer.step,
-        attention=attention,
-        masks=masks,
+        **seen,
         ids=decoded.ids.cpu().numpy().astype(np.int32),
         confidence=_half(decoded.confidence),
         tokens=tokens,
@@ -186,17 +182,27 @@ def decoder_input(tgt: Tensor) -> Tensor:
 
 def _watched(
     model: Model, n_attended: int | None, *inputs: Tensor
-) -> tuple[dict[str, Array], dict[str, Array], Tensor]:
-    """Return attention and masks on the first ``n_attended`` examples, and all logits (P, ...)."""
-    with capture(model, only={"weights", "mask"}) as cache:
+) -> tuple[dict[str, dict[str, Array]], Tensor]:
+    """Return attention, masks and routing on the first ``n_attended`` examples, and all logits."""
+    with capture(model, only={"weights", "mask", "gates"}) as cache:
         logits: Tensor = model(*(part[:n_attended] for part in inputs))
     if len(logits) < len(inputs[0]):
         was_training = model.training
         model.eval()
         logits = torch.cat([logits, model(*(part[n_attended:] for part in inputs))])
         model.train(was_training)
-    attention = {name: _half(value) for name, value in cache.of("weights").items()}
-    return attention, cache.masks(), logits
+    seen = {
+        "attention": {name: _half(value) for name, value in cache.of("weights").items()},
+        "masks": cache.masks(),
+        "routing": {name: _gates(value) for name, value in cache.of("gates").items()},
+    }
+    return seen, logits
+
+
+def _gates(gates: Tensor) -> Array:
+    """Return shares of experts in half precision, in which none that counts becomes 0."""
+    least = torch.finfo(torch.float16).smallest_normal
+    return _half(torch.where(gates > 0, gates.clamp(min=least), gates))
 
 
 def _answers(trainer: Trainer, src: Tensor, tgt: Tensor, logits: Tensor) -> Decoded:
