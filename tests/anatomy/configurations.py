@@ -30,7 +30,9 @@ NUMBERS = {
     "dropout": [0.0, 0.1], "norm_eps": [1e-5, 0.03], "query_key_gain": [1.0, 2.0],
     "n_layers": [1, 2, 3], "n_decoder_layers": [1, 2, 3],
 }  # fmt: skip
-FLAGS = ("norm_first", "bias", "projection_bias", "tie_embeddings", "is_bidirectional")
+FLAGS = (
+    "norm_first", "bias", "projection_bias", "tie_embeddings", "is_bidirectional", "qk_norm",
+)  # fmt: skip
 
 
 def _positions(family):

@@ -86,6 +86,7 @@ CHOICES = {
     "tie_embeddings": (True, False),
     "bias": (True, False),
     "n_kv_heads": (0, 1, 2),
+    "qk_norm": (True, False),
     "norm_first": (True, False),
 }
 

@@ -216,3 +216,39 @@ def test_groups_with_the_same_keys_and_values_are_one_whole_attention():
 def test_key_heads_must_divide_the_heads():
     with pytest.raises(ValueError, match="n_kv_heads 4 does not divide n_heads 6"):
         MultiHeadAttention(42, 6, n_kv_heads=4)
+
+
+@pytest.mark.parametrize("n_kv_heads", [2, 6])
+def test_queries_and_keys_are_normed_by_head_as_torch_norms_them(n_kv_heads):
+    torch.manual_seed(0)
+    layer = MultiHeadAttention(42, 6, n_kv_heads=n_kv_heads, qk_norm_eps=0.03).eval()
+    with torch.no_grad():
+        layer.query_norm.weight.normal_()
+        layer.key_norm.weight.normal_()
+    x, memory, mask = torch.randn(2, 5, 42), torch.randn(2, 7, 42), causal_mask(5)
+    gains = (layer.query_norm.weight, layer.key_norm.weight)
+    for own, keys, allowed in ((layer(x, mask=mask), x, mask), (layer(x, memory), memory, None)):
+        weights = layer.in_projection.weight.split(layer.widths)
+        q, k, v = (
+            F.linear(read, weight).view(2, -1, len(weight) // 7, 7).transpose(1, 2)
+            for read, weight in zip((x, keys, keys), weights, strict=True)
+        )
+        q, k = (F.rms_norm(one, (7,), gain, 0.03) for one, gain in zip((q, k), gains, strict=True))
+        heads = F.scaled_dot_product_attention(q, k, v, attn_mask=allowed, enable_gqa=True)
+        expected = layer.out_projection(heads.transpose(1, 2).flatten(2))
+        torch.testing.assert_close(own, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_normed_scores_do_not_grow_with_the_weights():
+    torch.manual_seed(0)
+    plain, normed = (MultiHeadAttention(42, 6, qk_norm_eps=eps).eval() for eps in (None, 1e-6))
+    x, largest = torch.randn(2, 5, 42), {}
+    for layer in (plain, normed):
+        for factor in (1, 100):
+            with torch.no_grad():
+                layer.in_projection.weight[:84] *= factor
+            with capture(layer) as cache:
+                layer(x)
+            largest[layer, factor] = float(cache[".scores"].abs().max())
+    assert largest[plain, 100] > 1000 * largest[plain, 1]
+    assert largest[normed, 100] == pytest.approx(largest[normed, 1], rel=1e-3)

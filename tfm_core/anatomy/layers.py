@@ -159,7 +159,9 @@ class Maker:
         )  # fmt: skip
 
 
-_WIDTHS = ("d_model", "n_heads", "d_head", "d_kv", "d_qkv", "d_ff", "n_experts", "top_k")
+_WIDTHS = (
+    "d_model", "n_heads", "n_kv_heads", "d_head", "d_kv", "d_qkv", "d_ff", "n_experts", "top_k",
+)  # fmt: skip
 
 
 def _class_of(kind: Position) -> str:
@@ -379,7 +381,7 @@ class StackMaker:
         x, memory = tensor("x", queries, "d_model"), tensor("memory", keys, "d_model")
         inputs = (x,) if queries == keys and not is_cross else (x, memory)
         into = self._in_projection(f"{path}.in_projection", inputs, projected, saved, is_cross)
-        children: list[Part] = [into]
+        children: list[Part] = [into, *self._head_norms(path, queries, keys, is_cross)]
         relative = None if is_cross else self.relative
         if relative is not None:
             children.append(self._relative(relative, layer))
@@ -412,8 +414,50 @@ class StackMaker:
             order="" if is_cross else self._order,
             window=0 if is_cross else self._window,
             relative="" if relative is None else relative.name,
-            n_kv_heads=config.n_kv_heads if config.is_grouped else 0,
+            n_kv_heads=config.n_kv_heads if config.is_grouped else 0, has_qk_norm=config.qk_norm,
         )  # fmt: skip
+
+    def _head_norms(self, path: str, queries: str, keys: str, is_cross: bool) -> tuple[Part, ...]:
+        """Return the norms of each head's queries and keys; all heads share their numbers."""
+        config = self.config
+        if not config.qk_norm:
+            return ()
+        relative = None if is_cross else self.relative
+        is_turned = relative is not None and relative.acts_on == "queries and keys"
+        is_explicit = config.dropout > 0 or (self._is_bias_trained and not is_cross)
+        # the kernel keeps the projection for its values, unless it gets copies of them
+        is_one = not (is_turned or is_cross or queries != keys)
+        is_kept = not is_explicit and (is_one or not config.is_grouped)
+        n_kv = "n_kv_heads" if config.is_grouped else "n_heads"
+        made = []
+        for name, heads, length, width in (
+            ("query", "n_heads", queries, "d_model"), ("key", n_kv, keys, self._d_kv)
+        ):  # fmt: skip
+            inner, x = f"{path}.{name}_norm", tensor(name, length, heads, "d_head")
+            read = f"{length} {width}"
+            # autocast keeps in full what the norm reads: two numbers of what is small otherwise
+            products, copies = (read, read) if name == "query" else (f"2 {read}", "")
+            if is_kept and not config.is_grouped:  # what the norm makes is all that is new
+                products, copies = "" if is_turned else read, f"2 {read}"
+            elif is_kept and name == "key":  # of which a group gets copies
+                products = ""
+            made.append(
+                Part(
+                    kind="head-norm",
+                    path=inner,
+                    layer="RMSNorm",
+                    inputs=(x,),
+                    outputs=(x,),
+                    parameters=(self.maker.parameter(f"{inner}.weight", "d_head"),),
+                    names=names_of(self.maker.family, inner),
+                    saved=Saved(
+                        full=formula(f"{read} + {length} {heads}"),
+                        products=formula(products),
+                        copies=formula(copies),
+                    ),
+                )
+            )
+        return tuple(made)
 
     def _in_projection(
         self, path: str, inputs: tuple[Tensor, ...], macs: Formula, saved: Saved, is_cross: bool

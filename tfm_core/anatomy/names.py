@@ -36,6 +36,8 @@ NOTEBOOK_NAMES: dict[str, tuple[str, ...]] = {  # by the end of a path
     "in_projection": ("W_Q", "W_K", "W_V"),
     "in_projection of slices": ("q_mappings", "k_mappings", "v_mappings"),
     "out_projection": ("W_O", "fc_out"),
+    "query_norm": ("q_norm",),
+    "key_norm": ("k_norm",),
     "self_attention": ("attn", "mha", "msa"),
     "cross_attention": ("cross_attn", "encoder_attention"),
     "feed_forward.up": ("fc1", "linear_1"),
@@ -69,6 +71,8 @@ def _lens(stack: str) -> dict[str, tuple[str, ...]]:
             f"{theirs}.attn.W_Q", f"{theirs}.attn.W_K", f"{theirs}.attn.W_V"
         ),
         f"{ours}.self_attention.out_projection": (f"{theirs}.attn.W_O",),
+        f"{ours}.self_attention.query_norm": (f"{theirs}.attn.q_norm",),
+        f"{ours}.self_attention.key_norm": (f"{theirs}.attn.k_norm",),
         f"{ours}.self_attention": (f"{theirs}.attn",),
         f"{ours}.self_attention_norm": (f"{theirs}.ln1",),
         f"{ours}.feed_forward.up": (f"{theirs}.mlp.W_in",),
@@ -86,7 +90,7 @@ def _lens_of_both() -> dict[str, tuple[str, ...]]:
             names[path] = tuple(name.replace("blocks", stack) for name in theirs)
         names[f"{stack}.final_norm"] = (f"{stack}_final_ln",)
     for path, theirs in _lens("decoder").items():
-        if "self_attention" in path and not path.endswith("_norm"):
+        if "self_attention" in path and not path.endswith("self_attention_norm"):
             cross = path.replace("self_attention", "cross_attention")
             names[cross] = tuple(
                 name.replace("blocks", "decoder").replace("attn", "cross_attn") for name in theirs
@@ -178,7 +182,8 @@ class Naming:
     def _in_notebook(self, path: str, ours: str, last: tuple[str, ...]) -> tuple[str, ...]:
         """Return whole paths: notebooks name parts, and what they leave out keeps our name."""
         before, _dot, _last = ours.rpartition(".")
-        is_block_norm = path.endswith("_norm") and ".layers." in path
+        is_head_norm = path.endswith(("attention.query_norm", "attention.key_norm"))
+        is_block_norm = path.endswith("_norm") and ".layers." in path and not is_head_norm
         if not last or (is_block_norm and not self.norms):
             return ()
         if is_block_norm:

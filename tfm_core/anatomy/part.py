@@ -11,8 +11,8 @@ from tfm_core.variants.stems import STEMS
 
 Kind = Literal[
     "input", "embedding", "positions", "segments", "stem", "stack", "block", "attention",
-    "projection", "relative", "mask", "scores", "feed-forward", "activation", "norm", "residual",
-    "pooling", "selection", "head", "cell", "bridge", "readout", "answer",
+    "projection", "head-norm", "relative", "mask", "scores", "feed-forward", "activation", "norm",
+    "residual", "pooling", "selection", "head", "cell", "bridge", "readout", "answer",
 ]  # fmt: skip
 
 Work = Literal[
@@ -33,6 +33,7 @@ _SHOWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "Block": (("block",), ("Block",)),
     "residual": (("block",), ("Block",)),
     "norm": (("norm",), ()),
+    "head-norm": (("attention",), ()),
     "Stack": ((), ("Stack",)),
     "Reader": (("encoder",), ("placed", "Reader", "Encoder")),
     "RecurrentAttention": (("attention",), ("Score", "Attention")),
@@ -195,7 +196,8 @@ class Attention(Part):
     of CAUSALITIES, "window". order: of CAUSALITIES, where its tokens stand in the order in which
     they are written, else "". window: tokens to each side that it sees, 0 for all. scale: of
     SCALES. relative: the position kind that acts in it, else "". n_kv_heads: heads of keys and
-    values, where several heads share one; 0 where each has its own.
+    values, where several heads share one; 0 where each has its own. has_qk_norm: whether queries
+    and keys are normed before they meet.
     """
 
     n_heads: int
@@ -208,6 +210,7 @@ class Attention(Part):
     scale: str = ""
     relative: str = ""
     n_kv_heads: int = 0
+    has_qk_norm: bool = False
 
     @property
     def is_sliced(self) -> bool:

@@ -46,6 +46,7 @@ class BlockConfig(FamilyConfig):
     n_kv_heads: int = setting(
         0, N_("n_kv_heads"), Paragraph("settings/n-kv-heads"), ge=0, le=128, advanced=True
     )
+    qk_norm: bool = setting(False, N_("QK-norm"), Paragraph("settings/qk-norm"), advanced=True)
     dropout: float = dropout_setting()
     norm: Annotated[str, OneOf(NORMS)] = setting(
         "layernorm", N_("Norm"), N_("Keeps activations in range."), advanced=True

@@ -28,7 +28,7 @@ class SingleTokenAttention(MultiHeadAttention):
     """An attention whose projections are one product each, and its scores one product.
 
     Between them heads are part of the batch: (B * H, T, D) in place of (B, H, T, D). The queries'
-    matrix is divided by ``divisor`` in advance.
+    matrix, or the gain of their norm, is divided by ``divisor`` in advance.
     """
 
     def __init__(self, of: MultiHeadAttention, n_parts: int = 3) -> None:
@@ -42,7 +42,14 @@ class SingleTokenAttention(MultiHeadAttention):
         if of.n_kv_heads < of.n_heads:
             weight, bias = of.by_head(weight), None if bias is None else of.by_head(bias)
         scale = weight.new_ones(n_parts, 1, 1)
-        scale[0] /= of.divisor
+        self.gains: Tensor | None = None  # of the norms of query and key, (1 or 2, 1, 1, D)
+        if of.query_norm is not None and of.key_norm is not None:
+            norms = (of.query_norm, of.key_norm)[:n_parts]
+            self.gains = torch.stack([norm.weight for norm in norms])[:, None, None]
+            self.gains = torch.cat([self.gains[:1] / of.divisor, self.gains[1:]])
+            self.eps = of.query_norm.eps
+        else:
+            scale[0] /= of.divisor
         self.weight = weight[: n_parts * d].view(n_parts, d, d).mT * scale
         self.shift = scale - scale
         if bias is not None:
@@ -58,8 +65,16 @@ class SingleTokenAttention(MultiHeadAttention):
         projections = torch.baddbmm(self.shift, x.reshape(-1, d).expand(parts, -1, -1), self.weight)
         if length > 1:
             by_head = projections.view(parts, batch, length, self.n_heads, -1).transpose(2, 3)
-            return by_head.flatten(1, 2)
-        return projections.view(parts, batch * self.n_heads, 1, -1)
+            return self._normed(by_head.flatten(1, 2))
+        return self._normed(projections.view(parts, batch * self.n_heads, 1, -1))
+
+    def _normed(self, projections: Tensor) -> Tensor:
+        """Return projections (1 or 3, B * H, T, D) with query and key normed, if at all."""
+        if self.gains is None:
+            return projections
+        both = projections[:2]
+        normed = F.rms_norm(both, both.shape[-1:], eps=self.eps) * self.gains
+        return torch.cat([normed, projections[2:]])
 
     def project(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, ...]:
         """Return query, key and value of x (B, T, d_model): (B * H, T, D) each."""

@@ -116,11 +116,13 @@ class MultiHeadAttention(nn.Module):
         n_heads: int,
         *,
         n_kv_heads: int | None = None,
+        qk_norm_eps: float | None = None,
         dropout: float = 0.0,
         bias: bool = True,
     ) -> None:
         """n_kv_heads: heads of keys and values, each for a group of heads; None for all.
 
+        qk_norm_eps: epsilon of the RMS norm of each head's queries and keys (Qwen3); None for none.
         Raises ValueError when n_heads does not divide d_model, or n_kv_heads n_heads.
         """
         super().__init__()
@@ -136,6 +138,11 @@ class MultiHeadAttention(nn.Module):
         self.divisor = math.sqrt(d_head)  # of the scores
         self.in_projection = _linear(d_model, sum(self.widths), bias)
         self.out_projection: nn.Module = _linear(d_model, d_model, bias)
+        self.query_norm: nn.RMSNorm | None = None
+        self.key_norm: nn.RMSNorm | None = None
+        if qk_norm_eps is not None:
+            self.query_norm = nn.RMSNorm(d_head, eps=qk_norm_eps)
+            self.key_norm = nn.RMSNorm(d_head, eps=qk_norm_eps)
 
     def forward(
         self,
@@ -169,21 +176,25 @@ class MultiHeadAttention(nn.Module):
             q_bias, kv_bias = (None, None) if bias is None else (bias[:d], bias[d:])
             query = F.linear(x, weight[:d], q_bias)
             key, value = F.linear(memory, weight[d:], kv_bias).chunk(2, -1)
-        q, k, v = (self._heads(projected) for projected in (query, key, value))
+        norms = (self.query_norm, self.key_norm, None)
+        q, k, v = map(self._heads, (query, key, value), norms)
         if self.n_kv_heads < self.n_heads:
             group = self.n_heads // self.n_kv_heads
             k, v = (part.repeat_interleave(group, 1) for part in (k, v))
         recorder.record(
             self, query_input=x, key_value_input=x if memory is None else memory,
             projected_query=query, projected_key=key, projected_value=value,
-            split_query=q, split_key=k,
+            split_query=self._heads(query), normed_query=q if self.query_norm is not None else None,
         )  # fmt: skip
         return q, k, v
 
-    def _heads(self, projected: Tensor) -> Tensor:
-        """Split (B, T, H * D) into heads, (B, H, T, D)."""
+    def _heads(self, projected: Tensor, norm: nn.RMSNorm | None = None) -> Tensor:
+        """Split (B, T, H * D) into heads, (B, H, T, D), each normed by itself if at all."""
         d_head = self.d_model // self.n_heads
-        return projected.view(*projected.shape[:2], -1, d_head).transpose(1, 2)
+        split = projected.view(*projected.shape[:2], -1, d_head)
+        if norm is not None:
+            split = norm(split.to(norm.weight.dtype))  # in full under autocast
+        return split.transpose(1, 2)
 
     def by_head(self, rows: Tensor) -> Tensor:
         """Return (3 * d_model, ...) of the rows of ``in_projection``'s weight or bias.

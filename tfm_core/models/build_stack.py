@@ -76,6 +76,7 @@ def _attention(config: BlockConfig) -> MultiHeadAttention:
         config.d_model,
         config.n_heads,
         n_kv_heads=config.n_kv_heads or None,
+        qk_norm_eps=config.norm_eps if config.qk_norm else None,
         dropout=config.dropout,
         bias=config.attention_bias,
     )

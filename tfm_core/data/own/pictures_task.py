@@ -30,7 +30,7 @@ def task_of(own: OwnSet) -> OwnPicturesTaskConfig:
     return OwnPicturesTaskConfig.parse(
         {
             "data": own.id,
-            "called": own.name,
+            "called": str(own.name),
             "side": details["size"],
             "is_coloured": details["channels"] == 3,
             "ground": details["ground"],

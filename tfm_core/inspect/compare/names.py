@@ -116,6 +116,7 @@ _FLAGS: Mapping[str, tuple[str, str]] = {
     "model.norm_first": (N_("pre-norm"), N_("post-norm")),
     "model.bias": (N_("biases"), N_("no biases")),
     "model.projection_bias": (N_("biases in attention"), N_("no biases in attention")),
+    "model.qk_norm": (N_("QK-norm"), N_("no QK-norm")),
     "model.tie_embeddings": (N_("tied embeddings"), N_("untied embeddings")),
     "model.is_bidirectional": (N_("reads both ways"), N_("reads one way")),
     "training.checkpointing": (N_("checkpointing"), N_("no checkpointing")),

@@ -185,6 +185,8 @@ def _label(drawing: Drawing, part: Part) -> tuple[str, Rows]:
     heads: Rows = (N_("{n} heads x {size}", n=part.n_heads, size=drawing.number("d_head")),)
     if part.n_kv_heads:
         heads = (*heads, N_("{n} of keys and values", n=part.n_kv_heads))
+    if part.has_qk_norm:
+        heads = (*heads, N_("queries and keys normed"))
     width = SCALES[part.scale].width
     if width != "d_head":
         scaled = N_("scores / sqrt({width})", width=width) if width else N_("scores not scaled")

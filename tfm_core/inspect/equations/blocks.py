@@ -61,6 +61,10 @@ def attention(config: TransformerConfig, model: Anatomy) -> Equation:
         group = own.n_heads // own.n_kv_heads
         rule = [rf"&\text{{each }} {group} \text{{ heads share }} k_j, v_j", *rule]
         source = N_("{first}; {second}", first=source, second="Ainslie et al. 2023")
+    if own.has_qk_norm:
+        norms = [rf"\frac{{{x}}}{{\mathrm{{RMS}}({x})}} \odot g_{x[0]}" for x in ("q_i", "k_j")]
+        rule = [rf"q_i &\leftarrow {norms[0]}, \quad k_j \leftarrow {norms[1]}", *rule]
+        source = N_("{first}; {second}", first=source, second="Dehghani et al. 2023")
     score = f"{q} {k}"
     if width is not None:
         score = rf"\frac{{{score}}}{{\sqrt{{{model.sizes[width]}}}}}"

@@ -159,6 +159,10 @@ def split(view: BlockView) -> WalkStep:
     ]
     topics: tuple[str, ...] = ("split", *["split-grouped"][: view.attention.n_kv_heads])
     inside = view.inside
+    if view.attention.has_qk_norm:
+        normed = got("self_attention.normed_query")
+        extra = [seen("normed", N_("queries, normed"), normed, f"B H {view.axis} d_head"), *extra]
+        topics = (*topics, "qk-norm")
     if inside is not None and inside.turn is not None:
         turned = got("self_attention.query")
         extra = [seen("turned", inside.title, turned, f"B H {view.axis} d_head"), *extra]
