@@ -15,14 +15,7 @@ from pages.ui.settings.model_choice import Chosen
 from tfm_core.inspect import experts
 from tfm_core.inspect.experts import Load
 from tfm_core.plots.model import experts as plots
-from tfm_core.plots.training.curves import (
-    MeasuredCurves,
-    Measurements,
-    ReferenceLine,
-    learning_curve,
-)
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_
 
 _STEP = "experts-step"
 
@@ -109,13 +102,8 @@ def _balance(run: Run) -> None:
     known = np.isfinite(balance)
     if not known.any():
         return
-    measured = Measurements(N_("imbalance"), series["step"][known], balance[known])
-    figure = learning_curve(
-        MeasuredCurves(measured),
-        y_title=N_("imbalance of experts"),
-        marks=[ReferenceLine(1.0, N_("alike"), is_lower_bound=True)],
-        total_steps=run.experiment.training.steps,
-    )
+    total = run.experiment.training.steps
+    figure = plots.balance(series["step"][known], balance[known], total)
     weight = getattr(run.experiment.model, "balance_weight", 0.0)
     words = paragraph("architecture/balance", weight=f"{weight:g}")
     show.figure(figure, words, key="experts-balance")

@@ -12,6 +12,12 @@ import plotly.graph_objects as go
 from tfm_core.plots.heads.attention import short
 from tfm_core.plots.kinds import COLORWAY, lay_out, reference_line, sequential, ticks
 from tfm_core.plots.palette import ThemeName
+from tfm_core.plots.training.curves import (
+    MeasuredCurves,
+    Measurements,
+    ReferenceLine,
+    learning_curve,
+)
 from tfm_core.sentences import N_
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -73,3 +79,14 @@ def loads(steps: Sequence[int], shares: Floats, at: int | None = None) -> go.Fig
         y={"title": N_("share of choices"), "tickformat": ".0%", "rangemode": "tozero"},
         showlegend=True,
     )
+
+
+def balance(steps: Floats, values: Floats, total_steps: int) -> go.Figure:
+    """Draw how unequally each batch was spread over the experts: 1 where all get alike."""
+    figure = learning_curve(
+        MeasuredCurves(Measurements(N_("imbalance"), steps, values)),
+        y_title=N_("imbalance of experts"),
+        marks=[ReferenceLine(1.0, N_("alike"), is_lower_bound=True)],
+        total_steps=total_steps,
+    )
+    return figure.update_yaxes(rangemode="normal")
