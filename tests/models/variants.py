@@ -54,7 +54,7 @@ def _text_variants():
             {"n_kv_heads": 1, "position": "rotary", "query_key_gain": 2.0},
             {"n_heads": 6, "n_kv_heads": 2, "position": "alibi", "bias": False},
             {"n_experts": 3, "activation": "swiglu", "bias": False},
-            {"n_experts": 5, "top_k": 1, "dropout": 0.1},
+            {"n_experts": 2, "top_k": 1, "dropout": 0.1},
             {"qk_norm": True, "query_key_gain": 2.0},
             {"qk_norm": True, "n_kv_heads": 1, "position": "rotary", "norm_first": False},
         ):
