@@ -55,7 +55,7 @@ def _answer(sentence: SentenceReading) -> None:
     with left:
         show.figure(
             plots.label_bars(sentence.labels, sentence.probabilities),
-            _("The model's answer at step {step}.", step=f"{sentence.step:,}"),
+            _("The model's answer."),
             key="encoders-labels",
         )
     with right, st.container(border=True):

@@ -67,7 +67,7 @@ def proposals(own: OwnSet) -> list[Proposal]:
         (
             "usual",
             N_("Usual"),
-            N_("The size that reads digits, with slightly moved and rotated pictures."),
+            N_("Sized for digits; pictures slightly moved and rotated."),
             {**usual, "stem": "conv"},
             moved,
             steps,
