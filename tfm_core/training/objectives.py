@@ -111,7 +111,8 @@ class Objective(ABC):
     def learn(self, model: nn.Module, batch: Batch) -> StepMetrics:
         """Return loss and counts of a batch whose tensors are on the model's device.
 
-        Of a model with experts, their balance is part of the loss to differentiate alone.
+        Of a model with experts, their balance is part of the loss to differentiate alone: that of
+        this batch, which is a part where processes train together.
         """
         with routing() as routed:
             metrics = self.learn_from(model, batch)
