@@ -59,7 +59,7 @@ class MixtureOfExperts(nn.Module):
         self._tell(logits)
         shares, chosen = top_shares(logits, self.top_k)
         # how many tokens each expert gets is not known while a graph is traced, nor without data
-        is_traced = torch.compiler.is_compiling() or torch.jit.is_tracing() or x.is_meta
+        is_traced = torch.compiler.is_compiling() or x.is_meta
         out = (self._mixed_by_all if is_traced else self._mixed)(x, shares, chosen)
         if recorder.active():
             recorder.record(self, input=x, gates=self._gates(shares, chosen), output=out)
@@ -75,7 +75,7 @@ class MixtureOfExperts(nn.Module):
         tokens, flat = x.flatten(0, -2), chosen.flatten()  # (B * T, d_model), (B * T * top_k,)
         order = flat.argsort(stable=True)  # by expert, and within one by token
         counts = flat.bincount(minlength=len(self.experts)).tolist()
-        groups = tokens.index_select(0, order // self.top_k).split(counts)
+        groups = torch.split(tokens.index_select(0, order // self.top_k), counts)
         made = torch.cat([expert(own) for expert, own in zip(self.experts, groups, strict=True)])
         by_token = made.index_select(0, order.argsort()).view(*chosen.shape, -1)
         return (by_token * shares.to(made.dtype)[..., None]).sum(-2)
