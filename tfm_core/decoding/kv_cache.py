@@ -19,7 +19,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tfm_core.data.vocabulary import BOS, EOS
 from tfm_core.decoding.single_token import (
     MIN_KEYS,
     SingleTokenAttention,
@@ -277,7 +276,7 @@ class CachedDecoder:
         self._grow(len(ids), length)
         x, tokens = self._embedded(ids)
         if self.is_full and not bool(tokens.all()):  # logits behind an end are never read
-            has_ended = (ids == EOS).any(1, keepdim=True)
+            has_ended = (ids == self.model.eos_id).any(1, keepdim=True)
             self.is_full = bool((tokens | has_ended).all())
         x, bias = self._placed(x, tokens, length)
         relative = None if bias is None else lambda q, k: (q, k, bias)  # which are turned already
@@ -339,7 +338,7 @@ class CachedDecoder:
         R: of all that was not read yet; at first of the source of a decoder-only model too.
         """
         model = self.model
-        new = ids[:, self.n_read - 1 :] if self.n_read else F.pad(ids, (1, 0), value=BOS)
+        new = ids[:, self.n_read - 1 :] if self.n_read else F.pad(ids, (1, 0), value=model.bos_id)
         if isinstance(model, DecoderOnly) and not self.n_read:
             src = self.src.expand(len(ids), -1) if self.has_one_source else self.src
             x, is_new, _lengths = model._joined(src, new)

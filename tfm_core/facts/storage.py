@@ -87,12 +87,13 @@ def run_bytes(experiment: Experiment, n_parameters: int, most: int, most_weights
 def _routing_numbers(experiment: Experiment) -> int:
     """Return the shares of all experts in the tokens of one example, the longest there is."""
     known = of_experiment(experiment, "")
-    if getattr(known.model, "n_experts", 0) < 2:
+    n_experts: int = getattr(known.model, "n_experts", 0)
+    if n_experts < 2:
         return 0
     seen = lengths(known.model, known.shape, known.src_len, known.tgt_len)
     n_tokens = {"encoder": seen.encoder, "decoder": seen.decoder}
     n_shares = sum(one.n_layers * n_tokens[one.name] for one in stacks(known.model))
-    return known.model.n_experts * n_shares
+    return n_experts * n_shares
 
 
 def _embedded(experiment: Experiment) -> int:

@@ -46,7 +46,7 @@ class Load:
 
 def layers(snapshot: Snapshot) -> dict[str, str]:
     """Return the layers with experts, each module's name with its own in words."""
-    named = {}
+    named: dict[str, str] = {}
     for module in sorted(snapshot.routing, key=_order):
         stack, _layers, number, _name = module.split(".")
         named[module] = N_("{stack} block {n}", stack=STACKS[stack], n=int(number) + 1)

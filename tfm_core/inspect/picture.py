@@ -283,8 +283,9 @@ class _Lane:
         step = _step(part, "whole")
         if scores is None or not names:
             shape = (len(rows), logits.size(-1))
+            title = N_("Vector of the text") if self.subject.reader == "pooler" else N_("Logits")
             self.stages.append(
-                Stage("vectors", part.path, N_("Logits"), "logits", scores, shape, rows, step=step)
+                Stage("vectors", part.path, title, "logits", scores, shape, rows, step=step)
             )
             return
         now = torch.from_numpy(scores).softmax(-1)

@@ -21,6 +21,7 @@ from tfm_core.config import (
     ModelConfig,
     ViTConfig,
 )
+from tfm_core.config.pretrained_tasks import ARCHITECTURES
 from tfm_core.config.shape import ImageShape, Shape, TextShape
 from tfm_core.pretrained.folder import Unopenable
 from tfm_core.pretrained.settings import MAX_WORDS, Settings, unsupported
@@ -63,12 +64,16 @@ class PretrainedFamily(Named):
     what to build, from config.json and the names of the tensors.
     """
 
-    label: str
     column: str
     base: str | None
     heads: tuple[str, ...]
     buffers: str | None
     plan: Callable[[Settings, Set[str]], Plan]
+
+    @property
+    def label(self) -> str:
+        """What the family is called."""
+        return ARCHITECTURES[self.name]
 
 
 BENDS = {
@@ -413,50 +418,50 @@ _POSITION_IDS = r"embeddings\.position_ids"
 PRETRAINED = Registry(
     "pretrained model",
     PretrainedFamily(
-        name="gpt2", label=N_("GPT-2"), column="gpt2", base="transformer.", heads=("score.",),
+        name="gpt2", column="gpt2", base="transformer.", heads=("score.",),
         buffers=r"h\.\d+\.attn\.(masked_)?bias", plan=_gpt2,
     ),
     PretrainedFamily(
-        name="bert", label=N_("BERT"), column="bert", base="bert.",
+        name="bert", column="bert", base="bert.",
         heads=("cls.", "classifier.", "qa_outputs."), buffers=_POSITION_IDS, plan=_bert,
     ),
     PretrainedFamily(
-        name="roberta", label=N_("RoBERTa"), column="bert", base="roberta.",
+        name="roberta", column="bert", base="roberta.",
         heads=("lm_head.", "classifier.", "qa_outputs."), buffers=_POSITION_IDS, plan=_roberta,
     ),
     PretrainedFamily(
-        name="distilbert", label=N_("DistilBERT"), column="distilbert", base="distilbert.",
+        name="distilbert", column="distilbert", base="distilbert.",
         heads=("vocab_", "pre_classifier.", "classifier.", "qa_outputs."),
         buffers=_POSITION_IDS, plan=_distilbert,
     ),
     PretrainedFamily(
-        name="vit", label=N_("ViT"), column="vit", base="vit.", heads=(), buffers=None, plan=_vit,
+        name="vit", column="vit", base="vit.", heads=(), buffers=None, plan=_vit,
     ),
     PretrainedFamily(
-        name="t5", label=N_("T5"), column="t5", base=None, heads=(),
+        name="t5", column="t5", base=None, heads=(),
         buffers=r"(encoder|decoder)\.embed_tokens\.weight", plan=_t5,
     ),
     PretrainedFamily(
-        name="llama", label=N_("Llama"), column="llama", base="model.", heads=("score.",),
+        name="llama", column="llama", base="model.", heads=("score.",),
         buffers=r"(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq", plan=_llama,
     ),
     PretrainedFamily(
-        name="encoder-decoder", label=N_("Megatron-BERT and GPT-2"), column="encoder-decoder",
+        name="encoder-decoder", column="encoder-decoder",
         base=None, heads=(),
         buffers=r"encoder\.(pooler\..*|embeddings\.position_ids)"
         r"|decoder\.transformer\.h\.\d+\.(attn|crossattention)\.(masked_)?bias",
         plan=_encoder_decoder,
     ),
     PretrainedFamily(
-        name="marian", label=N_("Marian"), column="bart", base="model.", heads=(),
+        name="marian", column="bart", base="model.", heads=(),
         buffers=r"(encoder|decoder)\.embed_positions\.weight", plan=_marian,
     ),
     PretrainedFamily(
-        name="megatron-bert", label=N_("Megatron-BERT"), column="megatron-bert", base="bert.",
+        name="megatron-bert", column="megatron-bert", base="bert.",
         heads=("cls.", "classifier.", "qa_outputs."), buffers=_POSITION_IDS, plan=_megatron,
     ),
     PretrainedFamily(
-        name="siglip", label=N_("SigLIP"), column="siglip", base=None, heads=(),
+        name="siglip", column="siglip", base=None, heads=(),
         buffers=r"vision_model\.(embeddings\.position_ids|head\..*)", plan=_siglip,
     ),
 )  # fmt: skip

@@ -49,7 +49,7 @@ class _Answered:
     """Source, target, and the sources of each target token."""
 
     src: Row
-    tgt: Annotated[Row, Field(min_length=1)]
+    tgt: Row
     tgt_text: Text
     alignment: Alignment
 
@@ -71,6 +71,7 @@ class _Described(_Answered):
         task = experiment.task_as(CaptionTaskConfig)
         return (
             self.is_aligned()
+            and bool(self.tgt)
             and len(self.src) == patches_per_side(experiment) ** 2
             and len(self.tgt) <= caption_words.longest(task)
             and len(self.boxes) == len(self.tgt)
@@ -93,6 +94,7 @@ class _OfWords(_Answered):
         task = experiment.task_as(SequenceTaskConfig)
         return (
             self.is_aligned()
+            and bool(self.tgt) == (task.max_tgt_len > 0)
             and len(self.src) <= task.max_src_len
             and bool(self.src) == task.has_source
             and len(self.tgt) <= task.max_tgt_len
