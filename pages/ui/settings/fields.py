@@ -32,6 +32,7 @@ ADVANCED: tuple[tuple[str, tuple[str, ...]], ...] = (
         ("n_kv_heads", "qk_norm", "projection_bias", "query_key_gain", "window", "full_every"),
     ),
     (N_("Rotary positions"), ("rope_theta", "rope_scaling", "rope_factor", "rope_original_len")),
+    (N_("Mixture of experts"), ("n_experts", "top_k", "balance_weight")),
     (N_("Residuals and norms"), ("norm", "norm_eps", "final_norm")),
     (N_("Layers and tables"), ("max_len", "bias", "tie_embeddings", "is_bidirectional")),
     (
