@@ -20,7 +20,7 @@ from tfm_core.config import (
     Experiment,
     task_config,
 )
-from tfm_core.config.base import Labelled, choices_of, holds_several
+from tfm_core.config.base import Labelled, acts, choices_of, holds_several, needs_of
 from tfm_core.config.training import TrainingConfig
 from tfm_core.sentences import N_
 
@@ -69,11 +69,7 @@ class Setting:
 
     def acts(self, values: Mapping[str, Any]) -> bool:
         """Return whether it changes anything in an experiment of these values."""
-        section = values.get(self.section, {})
-        return all(
-            section.get(name) in some if some else bool(section.get(name))
-            for name, some in self.needs.items()
-        )
+        return acts(self.needs, values.get(self.section, {}))
 
     @property
     def section(self) -> str:
@@ -181,7 +177,7 @@ def _setting(path: str, info: FieldInfo) -> Setting:
         step=extra.get("step"),
         is_advanced=bool(extra.get("advanced")),
         choices=choices,
-        needs=extra.get("needs", {}),
+        needs=needs_of(info),
     )
 
 
