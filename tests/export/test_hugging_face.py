@@ -180,6 +180,7 @@ def test_a_bias_becomes_a_dimension_and_words_of_the_source_are_never_written(tm
         (text("decoder-only", ONE, norm="rmsnorm"), ("GPT-2", "LayerNorm", "RMSNorm")),
         (text("decoder-only", ONE, **LLAMA | {"bias": True}), ("Llama", "Biases: off, not on")),
         (text("decoder-only", ONE, window=3), ("window: 0, not 3",)),
+        (text("decoder-only", ONE, **LLAMA | {"n_experts": 4}), ("Llama", "Experts: 0, not 4")),
         (text("decoder-only", ONE, mistakes="no-residuals"), ("Mistakes: none",)),
         (text("encoder-decoder", position="t5-bias"), ("Learned", "T5 bias")),
         (text("encoder-decoder", norm_first=False, norm="rmsnorm"), ("Marian", "LayerNorm")),
