@@ -156,9 +156,15 @@ def size_of(path: Path, *, most: int = MAX_BYTES) -> Sentence:
 
 def _known(checked: Checked) -> Checked:
     """Return a folder whose model pages can show. Raises Unopenable for another."""
-    if isinstance(checked.config, DecoderOnlyConfig | EncoderOnlyConfig):
+    writes = isinstance(checked.config, DecoderOnlyConfig)
+    if writes or (isinstance(checked.config, EncoderOnlyConfig) and not _classifies(checked)):
         return checked
     raise Unopenable(Paragraph("pretrained/no-pages", label=checked.family.label))
+
+
+def _classifies(checked: Checked) -> bool:
+    """Return whether a model answers each token with a class."""
+    return isinstance(checked.shape, TextShape) and checked.shape.head == "tokens"
 
 
 def _n_words(checked: Checked) -> int:

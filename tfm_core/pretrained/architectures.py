@@ -114,7 +114,7 @@ def _fit(one: Architecture, model: ModelConfig, shape: Shape, length: int) -> tu
     return Fit(one, ours, form, config, plan), obstacles
 
 
-_WITHOUT_EFFECT = {"dropout": 0.0, "query_key_gain": 1.0}
+_WITHOUT_EFFECT = {"dropout": 0.0, "query_key_gain": 1.0, "balance_weight": 0.0}
 """Settings that change training, or the first weights, alone."""
 
 
@@ -123,6 +123,8 @@ def _effective(form: Form) -> dict[str, Any]:
     model: Any = form.model
     values: dict[str, Any] = model.model_dump() | _WITHOUT_EFFECT
     values["n_kv_heads"] = model.n_kv_heads if model.is_grouped else 0
+    values["n_experts"] = model.n_experts if model.has_experts else 0
+    values["top_k"] = model.top_k if model.has_experts else 0
     values["projection_bias"] = model.attention_bias == model.bias
     usual = model.norm_first == model.has_final_norm
     values["final_norm"] = "pre-norm" if usual else values["final_norm"]

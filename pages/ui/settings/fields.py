@@ -28,6 +28,7 @@ Kind = Literal["choice", "several", "bool", "int", "float"]
 
 ADVANCED: tuple[tuple[str, tuple[str, ...]], ...] = (
     (N_("Attention"), ("n_kv_heads", "qk_norm", "projection_bias", "query_key_gain", "window")),
+    (N_("Mixture of experts"), ("n_experts", "top_k", "balance_weight")),
     (N_("Residuals and norms"), ("norm", "norm_eps", "final_norm")),
     (N_("Layers and tables"), ("max_len", "bias", "tie_embeddings", "is_bidirectional")),
     (
