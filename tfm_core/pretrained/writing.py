@@ -107,6 +107,8 @@ def _both(name: str, value: Tensor, n: int, fit: Fit) -> list[Tensor]:
 
 
 def _llama(name: str, value: Tensor, n: int, fit: Fit) -> list[Tensor]:
+    if name.endswith((".query_norm.weight", ".key_norm.weight")):
+        return [_halved(value[:, None], len(value))[:, 0]]
     parts = _split(name, value, n, fit)
     if not name.endswith("in_projection.weight"):
         return parts
@@ -140,6 +142,7 @@ def _vit(name: str, value: Tensor, n: int, fit: Fit) -> list[Tensor]:
 _UNDO: Mapping[str, Callable[[str, Tensor, int, Fit], list[Tensor]]] = {
     "gpt2": _gpt2,
     "llama": _llama,
+    "qwen3": _llama,
     "encoder-decoder": _both,
     "marian": _marian,
     "megatron-bert": _typed,
