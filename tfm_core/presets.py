@@ -58,7 +58,7 @@ _LLAMA = {
 }
 BLOCK_STYLES: Mapping[str, Mapping[str, Any]] = {
     "gpt-2": {"position": "learned", "activation": "gelu_tanh", "tie_embeddings": True},
-    "llama": {**_LLAMA},
+    "llama": {**_LLAMA, "rope_theta": 500_000.0},
     "qwen": {**_LLAMA, "qk_norm": True, "tie_embeddings": True, "rope_theta": 1_000_000.0},
     "mixtral": {
         **_LLAMA,

@@ -15,6 +15,7 @@ from tfm_core.inspect.experiments.demonstration import (
     small,
 )
 from tfm_core.mistakes import MISTAKES
+from tfm_core.presets import BLOCK_STYLES, PRESETS
 from tfm_core.sentences import N_
 
 WRITER = small(
@@ -301,9 +302,41 @@ _TRAINING = (
     ),
 )
 
+_STYLES = tuple(
+    Arm(name, PRESETS[name].label, {f"model.{field}": value for field, value in settings.items()})
+    for name, settings in BLOCK_STYLES.items()
+)
+_RACES = (
+    Demonstration(
+        name="styles-translate",
+        title=N_("Translation"),
+        expected=frozenset({"same"}),
+        base=small(
+            "decoder-only", "english-korean", training={"steps": 400, "learning_rate": 0.006}
+        ),
+        arms=_STYLES,
+        compare=findings.usual,
+    ),
+    Demonstration(
+        name="styles-write",
+        title=N_("A chapter of Alice, by characters"),
+        expected=frozenset({"better"}),
+        base=small(
+            "decoder-only",
+            "own-text",
+            task_settings={"unit": "characters"},
+            training={"steps": 300, "batch_size": 32, "learning_rate": 0.004},
+        ),
+        arms=_STYLES,
+        compare=findings.usual,
+        metrics=("loss", "validation-loss"),
+    ),
+)
+
 BY_THEME: Mapping[ExperimentTheme, tuple[Demonstration, ...]] = {
     "order": _ORDER,
     "attention": _ATTENTION,
     "residuals": _RESIDUALS,
     "training": _TRAINING,
+    "styles": _RACES,
 }

@@ -14,12 +14,13 @@ from tfm_core.inspect.questions import Question
 from tfm_core.mistakes import MISTAKES
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
 
-ExperimentTheme = Literal["order", "attention", "residuals", "training"]
+ExperimentTheme = Literal["order", "attention", "residuals", "training", "styles"]
 THEMES: Mapping[ExperimentTheme, str] = {
     "order": N_("Order and masks"),
     "attention": N_("Attention"),
     "residuals": N_("Residuals and norms"),
     "training": N_("Training"),
+    "styles": N_("Block styles"),
 }
 
 FindingKind = Literal[
