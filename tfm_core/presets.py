@@ -58,11 +58,10 @@ _LLAMA = {
 }
 BLOCK_STYLES: Mapping[str, Mapping[str, Any]] = {
     "gpt-2": {"position": "learned", "activation": "gelu_tanh", "tie_embeddings": True},
-    "llama": {**_LLAMA, "rope_theta": 500_000.0},
-    "qwen": {**_LLAMA, "qk_norm": True, "tie_embeddings": True, "rope_theta": 1_000_000.0},
+    "llama": _LLAMA,
+    "qwen": {**_LLAMA, "qk_norm": True, "tie_embeddings": True},
     "mixtral": {
         **_LLAMA,
-        "rope_theta": 1_000_000.0,
         "d_ff": 44,  # a token passes two experts
         "n_experts": 8,
         "top_k": 2,
@@ -84,7 +83,7 @@ def _in_small(name: str, label: str, learns: str, seconds: int) -> Preset:
         family="decoder-only",
         task="english-korean",
         model=BLOCK_STYLES[name],
-        training={"steps": 600, "learning_rate": 0.006},
+        training={"steps": 600, "learning_rate": 0.006, "validate_every": 50},
     )
 
 
