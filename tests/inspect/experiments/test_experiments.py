@@ -60,7 +60,7 @@ def test_seeds_of_several_arms_are_compared_by_loss_with_holms_correction():
     found = conclude(one, results)
     assert [finding.kind for finding in found.findings] == ["better", "same"]
     assert "“llama” has a loss of 1.90 on unseen text, “gpt-2” 2.30." in found.findings[0].sentence
-    assert "“llama” is 0.40 below “gpt-2”." in found.seeds[0]
+    assert "“llama” is 0.400 below “gpt-2”." in found.seeds[0]
     assert "Holm’s correction for 2 comparisons" in found.seeds[0]
 
 
