@@ -103,7 +103,15 @@ def _differs(chosen: Demonstration) -> None:
         )
     )
     if is_style:
-        with st.expander(_("The settings"), icon=":material/tune:", key="experiment-settings"):
+        opened = st.expander(
+            _("The settings"),
+            icon=":material/tune:",
+            key="experiment-settings",
+            on_change="rerun",
+        )
+        if not opened.open:
+            return
+        with opened:
             show.facts(
                 [(_(row.label), *map(_, row.texts)) for row in changes],
                 [_("Setting"), *(_(arm.label) for arm in chosen.arms)],
