@@ -354,7 +354,9 @@ WRITTEN = {
     **dict.fromkeys(
         ("translate", "dates", "reverse", "copy", "sort", "numbers"), "EncoderDecoderModel"
     ),
-    **dict.fromkeys(("addition", "addition-3", "gpt-grammar", "gpt-text"), "GPT2LMHeadModel"),
+    **dict.fromkeys(
+        ("addition", "addition-3", "gpt-grammar", "gpt-text", "gpt-2"), "GPT2LMHeadModel"
+    ),
     **dict.fromkeys(("sort-at-once", "masked-words"), "MegatronBertForTokenClassification"),
 }
 

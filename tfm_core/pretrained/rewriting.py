@@ -177,5 +177,5 @@ def _wider(weights: Weights, model: Model, ours: Form, form: Form, wanted: set[s
 
 def joins_words(model: ModelConfig, shape: Shape) -> bool:
     """Return whether a model reads words of two tables in one sequence."""
-    is_text = isinstance(shape, TextShape)
-    return model.family == "decoder-only" and is_text and not shape.one_vocabulary
+    is_one = not isinstance(shape, TextShape) or shape.one_vocabulary
+    return model.family == "decoder-only" and not is_one

@@ -54,9 +54,9 @@ def answer_of(written: Model, fit: Fit, inputs: Sequence[Tensor]) -> Tensor:
 
 def first_target(fit: Fit) -> int:
     """Return the id of the first word of the target's vocabulary."""
-    shape, model = fit.ours.shape, fit.ours.model
-    is_joined = isinstance(shape, TextShape) and joins_words(model, shape)
-    return shape.src_vocabulary if isinstance(shape, TextShape) and is_joined else 0
+    shape = fit.ours.shape
+    is_joined = isinstance(shape, TextShape) and joins_words(fit.ours.model, shape)
+    return shape.src_vocabulary if is_joined else 0
 
 
 def _names(name: str, fit: Fit) -> tuple[str, ...]:
