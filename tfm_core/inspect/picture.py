@@ -186,6 +186,8 @@ class _Lane:
             before = self._last_vectors()
         if isinstance(layer, Attention):
             self._add_heads(layer, number)
+        elif layer.layer == "MixtureOfExperts":
+            self._add_vectors(f"{layer.path}.gates", layer, N_("Experts"), number)
         else:
             self._add_vectors(f"{layer.path}.hidden", layer, N_("Feed-forward"), number)
         skip = before if sublayer.has_sum else -1

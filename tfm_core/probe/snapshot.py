@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -109,11 +110,9 @@ def image_snapshot(trainer: Trainer, n_attended: int | None = None) -> Snapshot:
     """Look at a model that gives a picture a class, see ``take``."""
     data = data_as(trainer.data, ImageData)
     images = data.normalise(data.validation.images[_pictures(data)])
-    attention, masks, logits = _watched(trainer.eval_model, n_attended, images)
-    return Snapshot(
-        step=trainer.step,
-        attention=attention,
-        masks=masks,
+    seen, logits = _watched(trainer, n_attended, images)
+    return replace(
+        seen,
         probabilities=half(logits.float().softmax(-1)),
         positions=positions_of(trainer.eval_model),
     )
@@ -161,15 +160,11 @@ def _of_words(
 
     src: ids or pictures. decode: (trainer, src, tgt, logits) -> what the model generates.
     """
-    attention, masks, logits = _watched(
-        trainer.eval_model, n_attended, src, decoder_input(tgt[:, :-1])
-    )
+    seen, logits = _watched(trainer, n_attended, src, decoder_input(tgt[:, :-1]))
     decoded = decode(trainer, src, tgt, logits)
     tokens = [vocabulary.decode(row) for row in decoded.ids.tolist()]
-    return Snapshot(
-        step=trainer.step,
-        attention=attention,
-        masks=masks,
+    return replace(
+        seen,
         ids=decoded.ids.cpu().numpy().astype(np.int32),
         confidence=half(decoded.confidence),
         tokens=tokens,
@@ -184,19 +179,29 @@ def decoder_input(tgt: Tensor) -> Tensor:
     return tgt.masked_fill(tgt == EOS, PAD)
 
 
-def _watched(
-    model: Model, n_attended: int | None, *inputs: Tensor
-) -> tuple[dict[str, Array], dict[str, Array], Tensor]:
-    """Return attention and masks on the first ``n_attended`` examples, and all logits (P, ...)."""
-    with capture(model, only={"weights", "mask"}) as cache:
+def _watched(trainer: Trainer, n_attended: int | None, *inputs: Tensor) -> tuple[Snapshot, Tensor]:
+    """Return attention, masks and routing on the first ``n_attended`` examples, and all logits."""
+    model = trainer.eval_model
+    with capture(model, only={"weights", "mask", "gates"}) as cache:
         logits: Tensor = model(*(part[:n_attended] for part in inputs))
     if len(logits) < len(inputs[0]):
         was_training = model.training
         model.eval()
         logits = torch.cat([logits, model(*(part[n_attended:] for part in inputs))])
         model.train(was_training)
-    attention = {name: half(value) for name, value in cache.of("weights").items()}
-    return attention, cache.masks(), logits
+    seen = Snapshot(
+        step=trainer.step,
+        attention={name: half(value) for name, value in cache.of("weights").items()},
+        masks=cache.masks(),
+        routing={name: _gates(value) for name, value in cache.of("gates").items()},
+    )
+    return seen, logits
+
+
+def _gates(gates: Tensor) -> Array:
+    """Return shares of experts in half precision, in which none that counts becomes 0."""
+    least = torch.finfo(torch.float16).smallest_normal
+    return half(torch.where(gates > 0, gates.clamp(min=least), gates))
 
 
 def _answers(trainer: Trainer, src: Tensor, tgt: Tensor, logits: Tensor) -> Decoded:

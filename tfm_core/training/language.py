@@ -51,7 +51,7 @@ class LanguageObjective(Objective):
             longest = int(self._lengths[indices].max())
         return Batch(indices[part], (longest,), (indices[part],))
 
-    def learn(self, model: nn.Module, batch: Batch) -> StepMetrics:
+    def learn_from(self, model: nn.Module, batch: Batch) -> StepMetrics:
         """See Objective."""
         windows, device = self.data.windows, batch.rows.device
         if windows is None:

@@ -212,6 +212,7 @@ MISTAKES = [  # settings, then what the equations of attention and of a block sa
     ({"mistakes": "scaled-by-d-model"}, "attention", r"\sqrt{12}"),
     ({"mistakes": "mask-transposed"}, "attention", r"j \ge i"),
     ({"mistakes": "mask-transposed", "window": 2}, "attention", r"i \le j \le i + 2"),
+    ({"window": 3, "full_every": 2}, "attention", r"\text{, except in layers } 2, 4, \dots"),
     ({"mistakes": "no-residuals"}, "block", r"x &\leftarrow \mathrm{FFN}(\mathrm{Norm}(x))"),
     ({"mistakes": "residual-from-normed"}, "block", r"x &\leftarrow x + \mathrm{FFN}(x)"),
     ({"norm": "none"}, "block", r"x &\leftarrow x + \mathrm{FFN}(x)"),
