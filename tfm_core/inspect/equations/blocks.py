@@ -141,7 +141,10 @@ def experts(config: TransformerConfig, model: Anatomy) -> Equation:
                 weight=weight,
                 n=n,
             ),
-            N_(r"&f_i \text{{: share of choices}},\; P_i \text{{: mean }} p_i"),
+            N_(
+                r"&f_i \text{{: share of choices}},\; P_i \text{{: mean }} p_{index}",
+                index="i",
+            ),
         ]
     source = "Fedus et al. 2022, Eq. 2 to 6" if top_k == 1 else "Jiang et al. 2024, section 2.1"
     if top_k > 1 and config.balance_weight:
