@@ -72,6 +72,8 @@ CASES = {
     ),
     "a Llama": text("decoder-only", ONE, **LLAMA, n_kv_heads=1),
     "a tied Llama": text("decoder-only", ONE, **LLAMA, tie_embeddings=True),
+    "a Qwen": text("decoder-only", ONE, **LLAMA, qk_norm=True, n_kv_heads=1),
+    "a Llama of GELU": text("decoder-only", ONE, **LLAMA | {"activation": "geglu"}),
     "a translator": text("encoder-decoder", n_encoder_layers=2, activation="relu", n_kv_heads=1),
     "a translator without biases": text(
         "encoder-decoder", n_decoder_layers=2, bias=False, position="learned", tie_embeddings=True
@@ -123,7 +125,8 @@ def test_a_written_model_is_read_as_the_same_one(name, tmp_path):
     torch.testing.assert_close(answer, expected, atol=1e-5, rtol=1e-5)
 
 
-def test_every_architecture_is_compared():
+def test_every_architecture_is_compared_and_has_a_label():
+    assert all(one.family.label for several in ARCHITECTURES.values() for one in several)
     named = {fit(*case, length=S).architecture.name for case in CASES.values()}
     assert named == {one.name for several in ARCHITECTURES.values() for one in several}
 
@@ -179,7 +182,10 @@ def test_a_bias_becomes_a_dimension_and_words_of_the_source_are_never_written(tm
     [
         (text("decoder-only", ONE, norm="rmsnorm"), ("GPT-2", "LayerNorm", "RMSNorm")),
         (text("decoder-only", ONE, **LLAMA | {"bias": True}), ("Llama", "Biases: off, not on")),
+        (text("decoder-only", TWO, **LLAMA), ("Llama", "one vocabulary")),
         (text("decoder-only", ONE, window=3), ("window: 0, not 3",)),
+        (text("decoder-only", ONE, **LLAMA | {"qk_norm": True}), ("Llama", "QK-norm: off, not on")),
+        (text("decoder-only", ONE, **LLAMA | {"rope_theta": 500}), ("RoPE base: 10,000, not 500",)),
         (text("decoder-only", ONE, **LLAMA | {"n_experts": 4}), ("Llama", "Experts: 0, not 4")),
         (text("decoder-only", ONE, mistakes="no-residuals"), ("Mistakes: none",)),
         (text("encoder-decoder", position="t5-bias"), ("Learned", "T5 bias")),
@@ -193,6 +199,11 @@ def test_what_stands_in_the_way_is_named_with_what_would_do(case, words):
     with pytest.raises(Unexportable) as caught:
         fit(*case, length=S)
     assert all(word in str(caught.value) for word in words)
+
+
+def test_a_setting_that_changes_nothing_does_not_stand_in_the_way():
+    fit(*text("decoder-only", ONE, rope_theta=500.0, rope_scaling="llama3"), length=S)
+    fit(*text("decoder-only", ONE, **LLAMA | {"rope_factor": 3.0, "full_every": 2}), length=S)
 
 
 def test_a_family_without_an_architecture_says_so():

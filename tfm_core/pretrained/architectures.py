@@ -18,7 +18,7 @@ from tfm_core.config import (
     ModelConfig,
     ViTConfig,
 )
-from tfm_core.config.base import choices_of, plain
+from tfm_core.config.base import acts, choices_of, needs_of, plain
 from tfm_core.config.shape import ImageShape, Shape, TextShape
 from tfm_core.data.vocabulary import BOS, EOS, PAD
 from tfm_core.pretrained.families import BENDS, GATES, PRETRAINED, Plan, PretrainedFamily
@@ -109,8 +109,8 @@ def _fit(one: Architecture, model: ModelConfig, shape: Shape, length: int) -> tu
         for name in wanted
         if found[name] != wanted[name] and name != "max_len"  # which follows from the positions
     ]
-    if not obstacles and plan.shape != form.shape:
-        obstacles = [N_("other ends: {found}", found=str(plan.shape))]
+    if one.form is _llama_form and joins_words(model, shape):
+        obstacles.append(N_("one vocabulary, not one of the source and one of the answer"))
     return Fit(one, ours, form, config, plan), obstacles
 
 
@@ -122,6 +122,9 @@ def _effective(form: Form) -> dict[str, Any]:
     """Return the settings of a model; those without an effect are what they always are."""
     model: Any = form.model
     values: dict[str, Any] = model.model_dump() | _WITHOUT_EFFECT
+    for name, field in type(model).model_fields.items():
+        if not acts(needs_of(field), values):
+            values[name] = field.default
     values["n_kv_heads"] = model.n_kv_heads if model.is_grouped else 0
     values["n_experts"] = model.n_experts if model.has_experts else 0
     values["top_k"] = model.top_k if model.has_experts else 0
@@ -236,6 +239,12 @@ def _llama_config(model: DecoderOnlyConfig, shape: TextShape, form: Form) -> dic
         "attention_dropout": new.dropout,
         "tie_word_embeddings": new.tie_embeddings,
         "pad_token_id": PAD, "bos_token_id": BOS, "eos_token_id": EOS,
+    }  # fmt: skip
+
+
+def _qwen3_config(model: DecoderOnlyConfig, shape: TextShape, form: Form) -> dict[str, Any]:
+    return _llama_config(model, shape, form) | {
+        "model_type": "qwen3", "head_dim": model.d_head, "use_sliding_window": False,
     }  # fmt: skip
 
 
@@ -385,6 +394,10 @@ ARCHITECTURES: Mapping[str, tuple[Architecture, ...]] = {
         Architecture(
             name="llama", model_class="LlamaForCausalLM", auto="AutoModelForCausalLM",
             form=_llama_form, config=_llama_config,
+        ),
+        Architecture(
+            name="qwen3", model_class="Qwen3ForCausalLM", auto="AutoModelForCausalLM",
+            form=_llama_form, config=_qwen3_config,
         ),
     ),
     "encoder-decoder": (
