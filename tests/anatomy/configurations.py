@@ -17,17 +17,18 @@ from tfm_core.variants.positions import (
     POSITIONS,
     POSITIONS_OF_WORDS,
 )
+from tfm_core.variants.positions.scaling import ROPE_SCALINGS
 from tfm_core.variants.stems import STEMS
 
 SRC, TGT = 7, 5
 FIELDS = {
     "norm": NORMS, "activation": ACTIVATIONS, "final_norm": FINAL_NORMS, "stem": STEMS,
     "pooling": POOLINGS, "cell": CELLS, "attention": ALIGNMENT_SCORES,
-    "text_position": ADDED_TO_WORDS,
+    "text_position": ADDED_TO_WORDS, "rope_scaling": ROPE_SCALINGS,
 }  # fmt: skip
 NUMBERS = {
-    "window": [0, 2], "n_kv_heads": [0, 1], "n_experts": [0, 3], "top_k": [1, 2],
-    "dropout": [0.0, 0.1], "norm_eps": [1e-5, 0.03], "query_key_gain": [1.0, 2.0],
+    "window": [0, 2], "full_every": [0, 2], "n_kv_heads": [0, 1], "n_experts": [0, 3],
+    "top_k": [1, 2], "dropout": [0.0, 0.1], "norm_eps": [1e-5, 0.03], "query_key_gain": [1.0, 2.0],
     "n_layers": [1, 2, 3], "n_decoder_layers": [1, 2, 3],
 }  # fmt: skip
 FLAGS = (
@@ -102,6 +103,7 @@ def models(draw, families=tuple(MODEL_CONFIGS)):
         settings["position"] = draw(st.sampled_from(list(_positions(family))))
     if "window" in fields:
         settings["window"] = draw(st.sampled_from([0, 2]))
+        settings["full_every"] = draw(st.sampled_from([0, 2]))
     settings["dropout"] = draw(st.sampled_from([0.0, 0.1]))
     settings["d_model"] = draw(st.sampled_from([12, 24]))
     if "n_heads" in fields:

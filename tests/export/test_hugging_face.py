@@ -184,6 +184,7 @@ def test_a_bias_becomes_a_dimension_and_words_of_the_source_are_never_written(tm
         (text("decoder-only", ONE, **LLAMA | {"bias": True}), ("Llama", "Biases: off, not on")),
         (text("decoder-only", TWO, **LLAMA), ("Llama", "one vocabulary")),
         (text("decoder-only", ONE, window=3), ("window: 0, not 3",)),
+        (text("decoder-only", ONE, **LLAMA | {"rope_theta": 500}), ("RoPE base: 10,000, not 500",)),
         (text("decoder-only", ONE, **LLAMA | {"n_experts": 4}), ("Llama", "Experts: 0, not 4")),
         (text("decoder-only", ONE, mistakes="no-residuals"), ("Mistakes: none",)),
         (text("encoder-decoder", position="t5-bias"), ("Learned", "T5 bias")),
@@ -197,6 +198,11 @@ def test_what_stands_in_the_way_is_named_with_what_would_do(case, words):
     with pytest.raises(Unexportable) as caught:
         fit(*case, length=S)
     assert all(word in str(caught.value) for word in words)
+
+
+def test_a_setting_that_changes_nothing_does_not_stand_in_the_way():
+    fit(*text("decoder-only", ONE, rope_theta=500.0, rope_scaling="llama3"), length=S)
+    fit(*text("decoder-only", ONE, **LLAMA | {"rope_factor": 3.0, "full_every": 2}), length=S)
 
 
 def test_a_family_without_an_architecture_says_so():

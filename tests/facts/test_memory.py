@@ -65,6 +65,7 @@ SETTINGS = [
     {"position": "alibi"},
     {"position": "t5-bias"},
     {"window": 3},
+    {"window": 3, "full_every": 2},
     {"n_kv_heads": 1},
     {"n_kv_heads": 1, "dropout": 0.1},
     {"n_kv_heads": 1, "position": "rotary"},

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 from tfm_core.anatomy.formula import Formula, collected, formula
 from tfm_core.anatomy.names import names_of
@@ -217,9 +218,8 @@ class StackMaker:
         return kind if kind.is_inside else None
 
     @property
-    def _window(self) -> int:
-        window: int = getattr(self.config, "window", 0)  # pictures have none
-        return window
+    def _windows(self) -> tuple[int, ...]:
+        return self.config.windows(self.n_layers)
 
     @property
     def _order(self) -> str:
@@ -246,8 +246,9 @@ class StackMaker:
         config, length = self.config, self.last_queries or self.length
         n, n_last = self.n_layers, 1 if self.last_queries and self.n_layers > 1 else 0
         blocks = [self._block(0)]
-        if n - 1 - n_last > 0:
-            blocks.append(replace(self._block(1), repeats=n - 1 - n_last))
+        for _window, layers in groupby(range(1, n - n_last), self._windows.__getitem__):
+            first, *others = layers
+            blocks.append(replace(self._block(first), repeats=1 + len(others)))
         blocks += [self._block(n - 1)] * n_last
         final: tuple[Part, ...] = ()
         if config.has_final_norm:
@@ -385,10 +386,11 @@ class StackMaker:
         relative = None if is_cross else self.relative
         if relative is not None:
             children.append(self._relative(relative, layer))
-        hides = self._mask(is_cross)
+        window = 0 if is_cross else self._windows[layer]
+        hides = self._mask(is_cross, window)
         if hides:
             children.append(self._mask_part(path, hides, queries, keys, is_cross))
-        children.append(self._scores(path, queries, keys, hides, relative, is_cross))
+        children.append(self._scores(path, queries, keys, hides, relative, is_cross=is_cross))
         heads = formula(f"{queries} d_model")
         noise = formula(f"{queries} d_model" if config.dropout else "")
         if PROJECTIONS[config.projections].has_output:
@@ -412,7 +414,7 @@ class StackMaker:
             children=tuple(children), n_heads=maker.sizes["n_heads"], queries=queries, keys=keys,
             is_cross=is_cross, mask=hides, scale=config.scale,
             order="" if is_cross else self._order,
-            window=0 if is_cross else self._window,
+            window=window,
             relative="" if relative is None else relative.name,
             n_kv_heads=config.n_kv_heads if config.is_grouped else 0, has_qk_norm=config.qk_norm,
         )  # fmt: skip
@@ -501,14 +503,14 @@ class StackMaker:
             outputs=(query,), parameters=parameters, names=names_of(self.maker.family, path),
         )  # fmt: skip
 
-    def _mask(self, is_cross: bool) -> tuple[str, ...]:
+    def _mask(self, is_cross: bool, window: int) -> tuple[str, ...]:
         if is_cross:
             return ("padding",) if self.has_memory_padding else ()
         hides = ["padding"] if self.has_padding else []
         order = self._order
         if order and not (CAUSALITIES[order].sees_past and CAUSALITIES[order].sees_future):
             hides.append(order)
-        return (*hides, "window") if self._window and hides else tuple(hides)
+        return (*hides, "window") if window and hides else tuple(hides)
 
     def _mask_part(
         self, path: str, hides: tuple[str, ...], queries: str, keys: str, is_cross: bool
@@ -527,12 +529,12 @@ class StackMaker:
 
     def _scores(
         self, path: str, queries: str, keys: str, hides: tuple[str, ...],
-        relative: Position | None, is_cross: bool,
+        relative: Position | None, *, is_cross: bool,
     ) -> Part:  # fmt: skip
         """Return queries times keys, and weights times values, with what they keep."""
         config = self.config
         pairs = f"n_heads {queries} {keys}"
-        rows = queries if self.has_order or (self._window and not is_cross) else "1"
+        rows = queries if self.has_order or "window" in hides else "1"
         mask = "" if not hides else f"{keys}" if is_cross else f"{rows} {keys}"
         if not is_cross and self.has_order:  # there even where it hides nothing
             mask = f"{queries} {keys}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Annotated, Self
 
 from pydantic import model_validator
@@ -15,6 +16,7 @@ from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.forms import CAUSALITIES, PROJECTIONS, RESIDUALS, SCALES, Causality
 from tfm_core.variants.norms import FINAL_NORMS, NORMS
 from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.positions.scaling import ROPE_SCALINGS, RopeScaling
 
 
 class BlockConfig(FamilyConfig):
@@ -177,6 +179,10 @@ class BlockConfig(FamilyConfig):
         """Width of a token's queries, keys and values together."""
         return self.d_model + 2 * self.d_kv
 
+    def windows(self, n_layers: int) -> tuple[int, ...]:
+        """Return how many tokens away each layer of a stack sees; 0 for all."""
+        return (0,) * n_layers
+
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.d_model % self.n_heads:
@@ -214,6 +220,54 @@ class BlockConfig(FamilyConfig):
             )
         check_mistakes(self)
         return self
+
+
+def _scalings(chosen: Callable[[RopeScaling], bool]) -> tuple[str, ...]:
+    return tuple(name for name, scaling in ROPE_SCALINGS.items() if chosen(scaling))
+
+
+_ROTARY: dict[str, tuple[str, ...]] = {"position": ("rotary",)}
+
+
+class RotaryConfig(BlockConfig):
+    """What the families add whose positions may be rotary; other positions ignore it."""
+
+    rope_theta: float = setting(
+        10000.0,
+        N_("RoPE base"),
+        Paragraph("settings/rope-theta"),
+        ge=10,
+        le=1e9,
+        step=1000,
+        advanced=True,
+        needs=_ROTARY,
+    )
+    rope_scaling: Annotated[str, OneOf(ROPE_SCALINGS)] = setting(
+        "none",
+        N_("RoPE scaling"),
+        N_("Adapt rotary positions to longer texts than they were trained on."),
+        advanced=True,
+        needs=_ROTARY,
+    )
+    rope_factor: float = setting(
+        8.0,
+        N_("Scaling factor"),
+        N_("How many times longer the texts may be."),
+        ge=1,
+        le=1024,
+        step=1,
+        advanced=True,
+        needs=_ROTARY | {"rope_scaling": _scalings(lambda one: one.function is not None)},
+    )
+    rope_original_len: int = setting(
+        8192,
+        N_("Original length"),
+        N_("Tokens of the texts that positions were trained on."),
+        ge=2,
+        le=10_000_000,
+        advanced=True,
+        needs=_ROTARY | {"rope_scaling": _scalings(lambda one: one.needs_length)},
+    )
 
 
 class WriterConfig(BlockConfig):

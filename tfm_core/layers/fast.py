@@ -127,11 +127,12 @@ class Stack(blocks.Stack):
         if recorder.active():  # a recorder gets all tokens
             return super().at(positions, x, mask=mask)
         *before, last = self.layers
-        for block in before:
-            x = self._pass(block, x, mask=mask, relative=self.relative)
+        *masks, last_mask = self.masks(mask, x.size(1))
+        for block, own in zip(before, masks, strict=True):
+            x = self._pass(block, x, mask=own, relative=self.relative)
         assert isinstance(last, Block)
         last_at = partial(block_at, last, positions)
-        return self._normed(self._pass(last_at, x, mask=mask, relative=self.relative))
+        return self._normed(self._pass(last_at, x, mask=last_mask, relative=self.relative))
 
 
 def block_at(

@@ -96,7 +96,6 @@ def build_encoder_decoder(config: EncoderDecoderConfig, shape: TextShape) -> Enc
         Side(tgt, decoder, tgt_positions),
         output,
         pad_id=shape.pad_id,
-        window=config.window,
         dropout=config.dropout,
     )
     return _finished(model, config, shape, tgt)
@@ -114,7 +113,6 @@ def build_encoder_only(config: EncoderOnlyConfig, shape: TextShape) -> EncoderOn
         Side(src, stack(config, config.n_layers), added),
         _reader(config, shape, output),
         pad_id=shape.pad_id,
-        window=config.window,
         dropout=config.dropout,
         segments=_segments(config, shape),
         pooling=pooling,
@@ -135,7 +133,6 @@ def build_decoder_only(config: DecoderOnlyConfig, shape: TextShape) -> DecoderOn
         decoder=stack(config, config.n_layers, is_causal=True),
         output=output,
         pad_id=shape.pad_id,
-        window=config.window,
         dropout=config.dropout,
     )
     return _finished(model, config, shape, tgt)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import torch
 from torch import nn
@@ -35,7 +36,8 @@ def stack(
     final_norm = (
         make_norm(config.norm, config.d_model, config.norm_eps) if config.has_final_norm else None
     )
-    return Stack(blocks, final_norm, relative=_relative(config, is_causal))
+    windows = config.windows(n_layers)
+    return Stack(blocks, final_norm, relative=_relative(config, is_causal), windows=windows)
 
 
 def _block(config: BlockConfig, has_cross: bool) -> Block:
@@ -103,8 +105,7 @@ def _relative(config: TransformerConfig, is_causal: bool) -> Relative | None:
     kind = POSITIONS[config.position]
     if not kind.is_inside:
         return None
-    d_model, d_head, n_heads = config.d_model, config.d_head, config.n_heads
-    layer = _layer(kind, d_model=d_model, d_head=d_head, n_heads=n_heads, is_causal=is_causal)
+    layer = _layer(kind, is_causal=is_causal, d_head=config.d_head, **config.model_dump())
     if not isinstance(layer, Relative):
         raise TypeError(
             f"Position {kind.name!r} acts inside attention, so {kind.layer} must extend Relative."
@@ -124,6 +125,6 @@ def added_positions(name: str, *, length: int, d_model: int, side: int | None = 
     )
 
 
-def _layer(kind: Position, **values: int | None) -> nn.Module:
+def _layer(kind: Position, **values: Any) -> nn.Module:
     layer: nn.Module = resolve(kind.layer)(**{name: values[name] for name in kind.init_args})
     return layer

@@ -85,7 +85,7 @@ class Captioner(SpecialTokens, nn.Module):
         self.tgt_embedding, self.tgt_positions = text.embedding, text.positions
         self.decoder, self.output = text.stack, output
         self.dropout = nn.Dropout(dropout)
-        self.pad_id, self.window = pad_id, 0
+        self.pad_id = pad_id
         self.order_mask: OrderMask = causal_mask
 
     def encode(self, images: Tensor) -> tuple[Tensor, None]:

@@ -18,7 +18,7 @@ from tfm_core.config import (
     ModelConfig,
     ViTConfig,
 )
-from tfm_core.config.base import choices_of, plain
+from tfm_core.config.base import acts, choices_of, needs_of, plain
 from tfm_core.config.shape import ImageShape, Shape, TextShape
 from tfm_core.data.vocabulary import BOS, EOS, PAD
 from tfm_core.pretrained.families import BENDS, GATES, PRETRAINED, Plan, PretrainedFamily
@@ -122,6 +122,9 @@ def _effective(form: Form) -> dict[str, Any]:
     """Return the settings of a model; those without an effect are what they always are."""
     model: Any = form.model
     values: dict[str, Any] = model.model_dump() | _WITHOUT_EFFECT
+    for name, field in type(model).model_fields.items():
+        if not acts(needs_of(field), values):
+            values[name] = field.default
     values["n_kv_heads"] = model.n_kv_heads if model.is_grouped else 0
     values["n_experts"] = model.n_experts if model.has_experts else 0
     values["top_k"] = model.top_k if model.has_experts else 0

@@ -192,7 +192,7 @@ def explanation(
     from tfm_core.inspect.walk.topics import topic_text
 
     sizes = ("d_model", "n_heads", "n_kv_heads", "d_head", "d_ff", "n_experts", "top_k",
-             "window")  # fmt: skip
+             "window", "full_every")  # fmt: skip
     values: dict[str, object] = {
         **{name: f"{getattr(subject.config, name, 0):,}" for name in sizes},
         "norm_eps": f"{getattr(subject.config, 'norm_eps', 0):g}",

@@ -137,6 +137,7 @@ _COUNTED: Mapping[str, tuple[str, str, str]] = {  # of 0, of 1, of another numbe
     "model.n_decoder_layers": ("", N_("1 decoder layer"), N_("{n} decoder layers")),
     "model.dropout": (N_("no dropout"), "", N_("dropout {n}")),
     "model.window": (N_("no window"), "", N_("window {n}")),
+    "model.full_every": (N_("windows in all layers"), "", N_("full attention every {n}")),
     "model.patch_size": ("", "", N_("patches of {n}")),
     "task.size": ("", "", N_("size {n}")),
     "task.n_train": ("", "", N_("{n} to learn from")),

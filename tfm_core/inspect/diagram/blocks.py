@@ -168,6 +168,19 @@ def _parameters(drawing: Drawing, sublayer: Part, n: int) -> tuple[list[str], Ro
     return paths, count
 
 
+def _has_window_in(drawing: Drawing, part: Attention) -> tuple[int, int]:
+    """Return in how many of how many blocks, drawn as one, an attention has its window."""
+    if drawing.opened:
+        return bool(part.window), 1
+    stack = part.path.partition(".")[0]
+    windows = [
+        one.window
+        for one in drawing.model.all
+        if isinstance(one, Attention) and not one.is_cross and one.path.startswith(f"{stack}.")
+    ]
+    return sum(map(bool, windows)), len(windows)
+
+
 def _label(drawing: Drawing, part: Part) -> tuple[str, Rows]:
     """Return the class and the label of a sublayer, without its parameters."""
     if not isinstance(part, Attention):
@@ -181,8 +194,15 @@ def _label(drawing: Drawing, part: Part) -> tuple[str, Rows]:
         return "feed-forward", rows
     notes: list[str] = [CAUSALITIES[part.order].note] if part.order else []
     notes += [part.relative] if part.relative else []
-    notes += [N_("window {n}", n=part.window)] if part.window else []
     heads: Rows = (N_("{n} heads x {size}", n=part.n_heads, size=drawing.number("d_head")),)
+    n_windows, n_blocks = _has_window_in(drawing, part)
+    if n_windows == n_blocks:
+        notes.append(N_("window {n}", n=part.window))
+    elif n_windows and not part.is_cross:
+        words = N_(
+            "window {n} in {some} of {all} blocks", n=part.window, some=n_windows, all=n_blocks
+        )
+        heads = (*heads, words)
     if part.n_kv_heads:
         heads = (*heads, N_("{n} of keys and values", n=part.n_kv_heads))
     if part.has_qk_norm:

@@ -46,12 +46,12 @@ def attention(config: TransformerConfig, model: Anatomy) -> Equation:
     is_pair = any(part.is_cross for part in model.attentions)
     scale, width = SCALES[own.scale], SCALES[own.scale].width
     source = "Vaswani et al. 2017, Eq. 1" if width == "d_head" else scale.source
-    keys, rule = _keys(own, is_pair=is_pair)
+    keys, rule = _keys(own, config, is_pair=is_pair)
     q, k, extra = r"q_i^\top", "k_j", ""
     kind = POSITIONS[own.relative] if own.relative else None
     if kind is not None and kind.inside is not None:
         q, k, extra = kind.inside.query, kind.inside.key, kind.inside.plus
-        rule = [*([kind.inside.where] if kind.inside.where else []), *rule]
+        rule = [*(kind.inside.where(config) if kind.inside.where else ()), *rule]
         source = (
             N_("{first}; {second}, in self-attention only", first=source, second=kind.source)
             if is_pair
@@ -80,19 +80,34 @@ def attention(config: TransformerConfig, model: Anatomy) -> Equation:
     return Equation(N_("Multi-head attention"), aligned(rows), source)
 
 
-def _keys(own: Attention, *, is_pair: bool) -> tuple[str, list[str]]:
+def _keys(own: Attention, config: TransformerConfig, *, is_pair: bool) -> tuple[str, list[str]]:
     """Return which keys j query i may ask, below a sum, and rows for what holds in places only."""
-    window = rf"|i - j| \le {own.window}" if own.window else ""
+    some = max(config.windows(2))  # the second of two layers may see all, but the first never does
+    period: int = getattr(config, "full_every", 0)
+    is_mixed = some > 0 and period > 0
+    window = rf"|i - j| \le {some}" if some else ""
+    rows: list[str] = []
+    if is_mixed:
+        every = rf"{period}, {2 * period}, \dots"
+        rows = [N_(r"&{keys}\text{{, except in layers }} {every}", keys=window, every=every)]
     if not own.order:
-        return window or "j", []
+        return ("j", rows) if is_mixed else (window or "j", [])
     rule = CAUSALITIES[own.order].rule
     if not is_pair:
-        return rule(own.window) or "j", []
+        return rule(0 if is_mixed else some) or "j", rows
     alone = rule(0)
-    rows: list[str] = []
-    rows += [N_(r"&\text{{decoder, on itself: only }} {keys}", keys=alone)] if alone else []
-    rows += [N_(r"&\text{{in self-attention: only }} {keys}", keys=window)] if window else []
-    return "j", rows
+    before = [N_(r"&\text{{decoder, on itself: only }} {keys}", keys=alone)] if alone else []
+    if some and not is_mixed:
+        rows = [N_(r"&\text{{in self-attention: only }} {keys}", keys=window)]
+    elif is_mixed:
+        rows = [
+            N_(
+                r"&\text{{in self-attention: only }} {keys}\text{{, except in layers }} {every}",
+                keys=window,
+                every=every,
+            )
+        ]
+    return "j", [*before, *rows]
 
 
 def feed_forward(config: TransformerConfig, model: Anatomy) -> Equation:

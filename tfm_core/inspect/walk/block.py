@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tfm_core.anatomy import Sublayer
 from tfm_core.inspect.questions import Question, choice_question
-from tfm_core.inspect.walk.block_view import MODULES, BlockView, dropped, mask_seen
+from tfm_core.inspect.walk.block_view import MODULES, BlockView, dropped, mask_seen, stack_mask
 from tfm_core.inspect.walk.steps import StepTensor, WalkStep, seen, shape_question
 from tfm_core.sentences import N_
 from tfm_core.variants.activations import ACTIVATIONS
@@ -32,7 +32,7 @@ def encoder_stack(view: BlockView) -> WalkStep:
     before = [seen("placed", N_("vectors with positions"), placed, f"B {axis} d_model")]
     code = "memory = encoder(placed)"
     if view.has("self_attention.mask"):
-        before.append(mask_seen(view.got("self_attention.mask"), axis.partition(":")[2]))
+        before.append(mask_seen(stack_mask(subject, "encoder"), axis.partition(":")[2]))
         code = "memory = encoder(placed, mask=mask)"
     topics: tuple[str, ...] = ("encoder-stack",)
     if view.part.children[-1].kind == "norm":
