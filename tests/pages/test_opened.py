@@ -38,7 +38,16 @@ def test_gpt_reads_and_writes_with_it(part, opened, open_page):
 
 def test_train_leads_to_the_pages_that_show_it(opened, open_page):
     app = open_page("train/page.py", run=opened("gpt2").id)
+    drawn = {one.proto.component_name for one in app.get("bidi_component")}
+    assert "picture" in drawn
     links = {link.proto.page for link in app.get("page_link")}
     assert {"attention", "gpt", "knockouts", "walk"} <= links
     assert "trained elsewhere" in said(app)
     assert not [one for one in app.button if one.label in ("Train further", "Start a new run")]
+
+
+def test_compare_says_that_there_are_no_curves(opened, open_page):
+    runs = [opened("gpt2"), opened("llama")]
+    app = open_page("compare/page.py", runs=",".join(run.id for run in runs))
+    assert not app.exception
+    assert "no curves" in said(app)
