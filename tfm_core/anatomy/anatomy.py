@@ -32,7 +32,7 @@ _MODULES = (
     "self_attention", "self_attention_norm", "cross_attention", "cross_attention_norm",
     "feed_forward", "feed_forward_norm", "layers", "final_norm", "relative", "convolution",
     "convolutions", "patches", "projection", "table", "norm", "in_projection", "out_projection",
-    "query_norm", "key_norm",
+    "sink", "query_norm", "key_norm",
     "up", "gate", "down", "onward", "back", "steps", "score", "of_state", "of_source", "matrix",
     "joined", "v", "dense", "hidden", "labels",
 )  # fmt: skip

@@ -11,6 +11,7 @@ from tfm_core.sentences import N_, Sentence, listed
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.forms import CAUSALITIES, SCALES
 from tfm_core.variants.norms import NORMS
+from tfm_core.variants.sinks import SINKS
 
 STACKS = {"encoder": N_("Encoder"), "decoder": N_("Decoder")}
 _SUBLAYERS = {
@@ -203,6 +204,8 @@ def _label(drawing: Drawing, part: Part) -> tuple[str, Rows]:
         heads = (*heads, N_("{n} of keys and values", n=part.n_kv_heads))
     if part.has_qk_norm:
         heads = (*heads, N_("queries and keys normed"))
+    if SINKS[part.sink].is_there:
+        heads = (*heads, SINKS[part.sink].phrase)
     width = SCALES[part.scale].width
     if width != "d_head":
         scaled = N_("scores / sqrt({width})", width=width) if width else N_("scores not scaled")
