@@ -90,10 +90,8 @@ class Tally:
         chooses = np.greater(options, 1)
         self._unit = relations.unit
         self.n_examples += len(weights)
-        rest = (
-            np.clip(1 - weights.sum(-1), 0, 1) * np.asarray(allowed.any(-1))[:, None]
-        )  # (P, H, Q)
-        rest[rest < SINK] = 0.0
+        rest = np.clip(1 - weights.sum(-1), 0, 1)  # (P, H, Q)
+        rest[(rest < SINK) | ~np.asarray(allowed.any(-1))[:, None]] = 0.0
         self._add_entropy(weights, rest, options, chooses)
         self._count("role sink", (rest * chooses[:, None]).sum((0, 2)), chooses.sum())
         even = float((chooses / (options + 1)).sum())
