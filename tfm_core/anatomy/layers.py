@@ -392,10 +392,10 @@ class StackMaker:
         inputs = (x,) if queries == keys and not is_cross else (x, memory)
         into = self._in_projection(f"{path}.in_projection", inputs, projected, saved, is_cross)
         children: list[Part] = [into, *self._head_norms(path, queries, keys, is_cross)]
-        children += self._sink(path)
         relative = None if is_cross else self.relative
         if relative is not None:
             children.append(self._relative(relative, layer))
+        children += self._sink(path)
         window = 0 if is_cross else self._windows[layer]
         hides = self._mask(is_cross, window)
         if hides:
