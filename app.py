@@ -33,6 +33,7 @@ from pages.server.warm import prepare
 from pages.ui.accounts import login_setup
 from pages.ui.accounts.cookies import Cookies
 from pages.ui.files import publisher
+from pages.ui.navigation import ticks
 from pages.ui.runs import runs_access
 from tfm_core.hosting.published.shelf import shelf
 from tfm_core.runs import settings
@@ -114,7 +115,7 @@ def check_settings() -> None:
 
 
 check_settings()
-streamlit_internals.apply_patches()
+streamlit_internals.apply_patches(ticks.newly_done)
 app: Starlette | st.App
 if settings.read().recorded_only:
     recorded = RecordedOnly(UNUSED)

@@ -65,6 +65,7 @@ SUBJECTS = {
     "gpt": ".tfm-gpt",
     "speed": "[data-testid=stForm], .live-figure",
     "glossary": "[data-testid=stExpander]",
+    "class": "[data-testid=stAlert]",  # without a teacher's key it says how to get one
 }
 """What a page is about, where it is not the first large figure, picture, map or table on it."""
 _ANY_SUBJECT = "canvas, svg, figure, table, img, [role=img], [role=grid]"

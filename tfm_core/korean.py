@@ -1,4 +1,4 @@
-"""Korean particles, whose form follows the last sound of the word before them."""
+"""Korean: particles, whose form follows the last sound before them, and marks in HTML."""
 
 from __future__ import annotations
 
@@ -27,6 +27,12 @@ _ENDINGS = (
     *(("put", "풋"), ("out", "웃"), ("set", "셋"), ("dot", "닷"), ("logit", "짓")),
 )
 """English endings that Korean writes with a final consonant; ``step`` and ``map`` have one too."""
+
+
+def lang(text: str) -> str:
+    """Return the attribute of HTML that says that a text is Korean; nothing for other texts."""
+    is_korean = re.search("[가-힣]", text) and not re.search("[A-Za-z]", text)
+    return ' lang="ko"' if is_korean else ""
 
 
 def with_particle(word: str, particle: str) -> str:

@@ -159,6 +159,11 @@ def percent(share: float) -> str:
     return f"{share * 100:.0f} %" if share in (0, 1) else f"{share * 100:.1f} %"
 
 
+def whole_percent(share: float) -> str:
+    """Return a share in per cent without decimals."""
+    return f"{share * 100:.0f} %"
+
+
 def in_bytes(n_bytes: float) -> str:
     """Return bytes with a unit of 1024: ``512 B``, ``3.4 KiB``, ``1.2 GiB``."""
     value = float(n_bytes)

@@ -10,6 +10,7 @@ from pages.ui.settings.model_choice import Chosen
 from tfm_core.inspect import activations
 from tfm_core.plots.model import architecture as plots
 from tfm_core.runs.run import Run
+from tfm_core.sentences import whole_percent
 from tfm_core.variants.activations import ACTIVATIONS
 
 
@@ -63,7 +64,7 @@ def _own(run: Run, label: str) -> None:
     )  # fmt: skip
     show.facts(
         [
-            (layer.layer, f"{layer.n:,}", f"{layer.below:.0%}", f"{layer.slope:.2f}")
+            (layer.layer, f"{layer.n:,}", whole_percent(layer.below), f"{layer.slope:.2f}")
             for layer in layers
         ],
         [_("layer"), _("numbers"), _("below 0"), _("mean slope")],

@@ -13,7 +13,7 @@ from pages.classroom.reading import TICK, Pupil, pupils
 from pages.i18n import _, language, ngettext
 from pages.ui import state
 from pages.ui.typed import escape
-from tfm_core.lessons.checks import Task
+from tfm_core.lessons.checks.task import Task
 from tfm_core.lessons.lesson import Lesson
 from tfm_core.lessons.words import TaskWords
 

@@ -3,8 +3,13 @@
 export function element(tag, className, text) {
   const made = document.createElement(tag);
   if (className) made.className = className;
-  if (text) made.textContent = text;
+  if (text) { made.textContent = text; markKorean(made, text); }
   return made;
+}
+
+// What models read and write may be Korean on a page of another language.
+export function markKorean(node, text) {
+  if (/[가-힣]/.test(text) && !/[a-z]/i.test(text)) node.setAttribute("lang", "ko");
 }
 
 // Name an element so that what is seen on it is in its name: who speaks to a page says what is seen.
@@ -55,7 +60,7 @@ const SVG = "http://www.w3.org/2000/svg";
 export function drawn(tag, attributes, text) {
   const made = document.createElementNS(SVG, tag);
   Object.entries(attributes).forEach(([name, value]) => made.setAttribute(name, value));
-  if (text !== undefined) made.textContent = text;
+  if (text !== undefined) { made.textContent = text; markKorean(made, text); }
   return made;
 }
 

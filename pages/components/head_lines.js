@@ -67,7 +67,7 @@ function nameToken(state, text, held) {
   const { side } = text.dataset;
   const position = Number(text.dataset.position);
   const token = (side === "q" ? view.query : view.key)[position];
-  const words = [cut(token)];
+  const words = [drawn("tspan", {}, cut(token))];
   const gloss = view.glosses[token];
   if (gloss) words.push(" ", drawn("tspan", { "font-size": 12, "fill-opacity": 0.75 }, gloss));
   let fade = 1;

@@ -1,15 +1,19 @@
 // Words that move with the film: a small tree of elements for each step, made by the server.
 
-import { element, fill } from "./dom.js";
+import { element, fill, markKorean } from "./dom.js";
 import { followFrames, lastFrame } from "./events.js";
 
-// [tag, class, ...children], a child being text or a tree again; class "bar" takes a share first.
+// [tag, class, ...children], a child being text or a tree again; class "bar" takes a share first. A tag
+// may say a language: "rt:en".
 export function grown([tag, className, ...children]) {
-  const made = element(tag, className);
+  const [name, language] = tag.split(":");
+  const made = element(name, className);
   children.forEach((child) => {
     if (typeof child === "number") made.style.setProperty("--share", child);
     else made.append(typeof child === "string" ? child : grown(child));
+    if (typeof child === "string") markKorean(made, child);
   });
+  if (language) made.lang = language;
   return made;
 }
 

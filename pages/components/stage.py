@@ -236,6 +236,7 @@ def still(shown: Stage) -> dict[str, Any]:
         ),
         "row_words": [_(words) for words in maps.query_words],
         "glosses": None if shown.glosses is None else asdict(shown.glosses),
+        "language": shown.language or "",
         "truth": shown.truth,
         "truth_ink": ORANGE,
         "telling": shown.telling,

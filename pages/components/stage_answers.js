@@ -44,6 +44,7 @@ function build(state) {
     row.type = "button";
     row.dataset.example = n;
     const source = element("span", "source", example.source);
+    if (view.language) source.lang = view.language;
     if (example.picture) {
       const image = element("img");
       image.src = example.picture;
@@ -99,7 +100,11 @@ export function showAnswers(state, frame) {
       if (i < said.sure.length && its !== "missing") hint.push(`${words.probability} ${percent(said.sure[i])}`);
       part.title = hint.join(", ");
       const gloss = glossOf(state, token);
-      if (state.isGlossed) part.append(element("small", "", gloss || "\u00a0"));
+      if (state.isGlossed) {
+        const small = element("small", "", gloss || "\u00a0");
+        small.lang = view.language;
+        part.append(small);
+      }
       answer.append(part);
     });
   });

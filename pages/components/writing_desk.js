@@ -85,11 +85,19 @@ function readRow(state) {
   const row = element("div", "row read");
   view.keys.slice(0, view.n_read).forEach((token) => {
     const chip = element("span", "token", visible(token));
+    if (view.language) chip.lang = view.language;
     chip.append(element("small"));
     row.append(chip);
     state.read.push(chip);
   });
   part.append(row);
+}
+
+function glossOf(view, token) {
+  if (!view.glosses[token]) return [];
+  const gloss = element("span", "gloss", view.glosses[token]);
+  gloss.lang = view.language;
+  return [" ", gloss];
 }
 
 function writtenRow(state) {
@@ -103,7 +111,7 @@ function writtenRow(state) {
     if (view.own && view.own[i] !== step.token && !step.forced) kinds.push("changed");
     const chip = element("button", kinds.filter(Boolean).join(" "));
     chip.append(element("span", "", visible(step.token)));
-    if (view.glosses[step.token]) chip.append(" ", element("span", "gloss", view.glosses[step.token]));
+    chip.append(...glossOf(view, step.token));
     chip.type = "button";
     chip.append(" ", element("small", "", step.given ? "" : share(step.chance)));
     chip.title = said(view.words.chip, { n: i + 1, token: visible(step.token), share: share(step.chance) });
@@ -221,8 +229,8 @@ function drawChoices(state) {
     const rule = isOwn ? (step.forced ? words.let_go : words.keep) : words.force;
     const label = said(rule, { token: visible(token), n: at, share: share(chance) });
     const choice = button("", label, () => choose(state, step, at, id), `choice${isOwn ? " own-choice" : ""}`);
-    const name = element("span", "name", visible(token));
-    if (view.glosses[token]) name.append(element("span", "gloss", ` ${view.glosses[token]}`));
+    const name = element("span", "name");
+    name.append(element("span", "", visible(token)), ...glossOf(view, token));
     choice.append(name);
     const bars = element("span", view.is_drawn ? "bars" : "bars alone");
     const model = element("span");

@@ -41,7 +41,7 @@ class DeskView:
 
     forced: the tokens that the reader put in, the last one last. own: the text without them.
     is_drawn: show the probabilities that tokens are sampled from beside the model's. glosses: of
-    target tokens.
+    target tokens. language: of the words that are read, as in ``en``; None if of none.
     """
 
     at: int
@@ -50,6 +50,7 @@ class DeskView:
     own: Writing | None = None
     is_drawn: bool = False
     glosses: Mapping[str, str] = field(default_factory=dict)
+    language: str | None = None
 
 
 def writing_desk(
@@ -113,6 +114,7 @@ def pack_desk(writing: Writing, looked: npt.NDArray[np.float32], view: DeskView)
         "own_text": "" if own is None else f"{own.text or '–'} (ln p {in_nats(own.score)})",
         "is_drawn": view.is_drawn,
         "glosses": dict(view.glosses),
+        "language": view.language or "",
         "at": min(view.at, len(writing.tokens)),
         "mark": view.mark,
         "colours": {**_COLOURS, "ink": ORANGE} if picture is not None else _COLOURS,

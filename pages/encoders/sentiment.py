@@ -19,6 +19,7 @@ from tfm_core.inspect.text import sentence as core
 from tfm_core.inspect.text.sentence import SentenceReading
 from tfm_core.plots.texts import reading as plots
 from tfm_core.runs.run import Run
+from tfm_core.sentences import whole_percent
 
 MAX_TEXT = 300
 EXAMPLES = (
@@ -54,7 +55,7 @@ def _answer(sentence: SentenceReading) -> None:
     with left:
         show.figure(
             plots.label_bars(sentence.labels, sentence.probabilities),
-            _("The model's answer at step {step}.", step=f"{sentence.step:,}"),
+            _("The model's answer."),
             key="encoders-labels",
         )
     with right, st.container(border=True):
@@ -135,7 +136,12 @@ def _pairs(run: Run, sentence: SentenceReading) -> None:
         return
     show.facts(
         [
-            (row.change, row.sentence, row.rule, f"{row.model} {row.agrees} {row.sure:.0%}")
+            (
+                row.change,
+                row.sentence,
+                row.rule,
+                f"{row.model} {row.agrees} {whole_percent(row.sure)}",
+            )
             for row in table.itertuples()
         ],
         [_("Change"), _("Sentence"), _("Rule"), _("Model, how sure")],

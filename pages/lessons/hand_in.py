@@ -6,7 +6,7 @@ import json
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, language
 from pages.ui import state
 from pages.ui.accounts import visitors
 from pages.ui.lessons import open_lesson
@@ -75,7 +75,7 @@ def _for_teachers(lesson: Lesson) -> None:
         return
     st.download_button(
         _("Download SCORM package"),
-        scorm.package(lesson, state.address("", {})),
+        scorm.package(lesson, state.address("", {}), language()),
         file_name=f"{lesson.id}.zip",
         mime="application/zip",
         help=_("For Moodle, Canvas and other platforms: SCORM 1.2."),

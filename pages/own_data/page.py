@@ -89,7 +89,8 @@ def _offers(own: OwnSet) -> None:
     steps, time = f"{experiment.training.steps:,}", run_time.takes_now(experiment)
     st.caption(f"**{_('{steps} steps, {time}', steps=steps, time=time)}**. {_(proposal.why)}")
     if is_started:
-        run = run_actions.start(experiment, name=own.name)
+        name = _(own.name) if own.is_example else own.name
+        run = run_actions.start(experiment, name=name)
         if run is not None:
             run_actions.watch(run)
     if is_edited:

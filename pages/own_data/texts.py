@@ -21,6 +21,7 @@ from tfm_core.data.own.sets import OwnSet
 from tfm_core.data.own.texts import inspect_text
 from tfm_core.data.own.tokens import CUTS
 from tfm_core.plots.examples import own_data as plots
+from tfm_core.sentences import whole_percent
 from tfm_core.variants.units import UNITS
 
 _MAX_SAID = 50
@@ -244,7 +245,7 @@ def _much_left_out(report: Report) -> None:
     )
     words = _(
         "{share} of the file was skipped, {n} of {total}. First reason: {why}",
-        share=f"{worst.share_left_out:.0%}",
+        share=whole_percent(worst.share_left_out),
         n=f"{worst.left_out:,}",
         total=f"{worst.total:,}",
         why=escape(_(first.sentence)),

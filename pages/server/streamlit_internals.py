@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import socket
 from asyncio import base_events
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,12 +32,16 @@ __all__ = ["UploadedFile", "get_internal_ip", "get_script_run_ctx"]
 logger = logging.getLogger(__name__)
 
 
-def apply_patches() -> None:
-    """Apply all patches to this process."""
+def apply_patches(follows: Callable[[], str] = lambda: "") -> None:
+    """Apply all patches to this process.
+
+    follows: called after fragments ran; the key of a fragment that is to be drawn now, or "".
+    """
     skip_manifest_scan()
     disable_nagle()
     send_references_by_own_count()
     drop_fragments_of_other_pages()
+    _Runner.follows = staticmethod(follows)
     replace_invalid_widget_values()
 
 
@@ -140,13 +144,32 @@ def send_references_by_own_count() -> None:
 
 
 class _Runner(ScriptRunner):
-    """The script runner of a session, which ignores fragments of a page that was left."""
+    """The script runner of a session.
+
+    It ignores fragments of a page that was left, and draws one of the frame after another whose
+    effects it shows.
+    """
+
+    follows: Callable[[], str] = staticmethod(lambda: "")
 
     def _run_script(self, rerun_data: RerunData) -> None:
         is_fragment = bool(rerun_data.fragment_id_queue)
         page = self._pages_manager.current_page_script_hash
-        if not is_fragment or rerun_data.page_script_hash == page:
+        if not is_fragment:
             super()._run_script(rerun_data)
+        elif rerun_data.page_script_hash == page:
+            super()._run_script(rerun_data)
+            context = get_script_run_ctx()
+            if context is not None and (key := self.follows()):
+                self._requests.request_rerun(
+                    RerunData(
+                        query_string=context.query_string,
+                        page_script_hash=page,
+                        fragment_id_queue=self._fragment_storage.resolve_target(key),
+                        cached_message_hashes=context.cached_message_hashes,
+                        context_info=context.context_info,
+                    )
+                )
 
 
 def drop_fragments_of_other_pages() -> None:

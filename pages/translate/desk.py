@@ -13,6 +13,7 @@ from pages.ui import show
 from pages.ui.settings import glosses
 from pages.ui.typed import escape
 from tfm_core.inspect.attention.head_labels import aligning_head
+from tfm_core.inspect.glosses import language_of
 from tfm_core.inspect.writing import steps
 from tfm_core.inspect.writing.source import Source
 from tfm_core.inspect.writing.steps import MEAN, Writing, in_nats
@@ -47,6 +48,7 @@ def part(
             own=own,
             is_drawn=method == SAMPLE,
             glosses=glosses.shown(run.experiment),
+            language=language_of(run.experiment),
         ),
         events=_EVENTS,
         key="translate-desk",

@@ -39,6 +39,11 @@ def test_maps_and_heads_answer_the_pointer_of_each_person_apart(open_tab: OpenTa
     assert any(token in words for token in axis(tab, "x"))
     assert any(f"writes {token.split()[0]}" in words for token in axis(tab, "y"))  # then its gloss
 
+    # an English voice does not read what is Korean
+    glossed = tab.said("Model").locator("ruby").filter(has_text="teacher")
+    expect(glossed.locator("span")).to_have_attribute("lang", "ko")
+    expect(glossed.locator("rt")).to_have_attribute("lang", "en")
+
     # hover over the grid of heads says the exact weight
     head(tab, 1, 2).hover()
     tip = tab.main.locator(".heads .tip")

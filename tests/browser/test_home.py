@@ -5,6 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from pages.ui.navigation import ticks
+from pages.ui.navigation.page_table import PAGES
 from tests.browser.conftest import OpenTab
 from tests.browser.server import AppServer
 from tests.browser.tab import STEP
@@ -57,3 +59,24 @@ def test_a_digit_is_read_at_each_stroke_and_at_each_time_of_the_training(
     run = server.hold()
     expect(tab.title).to_have_text(PRESETS["translate"].label)
     assert run.meta.preset == "translate"
+
+
+def test_a_page_is_ticked_once_something_was_done_until_the_reader_resets(
+    open_tab: OpenTab,
+) -> None:
+    masks = PAGES["masks"]
+    assert not masks.questions
+    tab = open_tab(masks.url_path)
+    is_kept = "text => document.cookie.includes(text)"
+    tick = f"{ticks.COOKIE}={masks.name}:"
+    tab.main.get_by_role("radio", name="Sliding window").check(force=True)
+    tab.page.wait_for_function(is_kept, arg=tick)
+    tab.goto("")
+    row = tab.main.locator(".st-key-page-map").get_by_role("link", name=masks.title)
+    expect(row).to_contain_text("✓")
+    tab.main.get_by_role("button", name="Reset").click()
+    expect(row).not_to_contain_text("✓")
+    tab.page.wait_for_function("text => !document.cookie.includes(text)", arg=tick)
+    tab.reload()
+    expect(row).to_be_visible()
+    expect(row).not_to_contain_text("✓")

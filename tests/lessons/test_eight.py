@@ -17,7 +17,9 @@ from tfm_core.config import Experiment
 from tfm_core.data.text.korean_words import VERBS
 from tfm_core.inspect.bugs.bugs import BUGS, basis, with_bug
 from tfm_core.lessons import catalogue
-from tfm_core.lessons.checks import HeadAligns, PredictedCount, Verdict, Work
+from tfm_core.lessons.checks.looked_into import HeadAligns
+from tfm_core.lessons.checks.questions import PredictedCount
+from tfm_core.lessons.checks.task import Verdict, Work
 from tfm_core.lessons.lesson import Lesson
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.process.requests import Control

@@ -7,6 +7,7 @@ import re
 import zipfile
 from pathlib import Path
 from xml.etree import ElementTree
+from xml.sax.saxutils import escape
 
 import pytest
 
@@ -90,6 +91,19 @@ def test_the_page_frames_the_lesson_and_hears_only_the_app(tmp_path: Path) -> No
     assert "/x/lessons?lesson=width\\u0026embed=true" in page
     assert "event.origin !== ORIGIN || event.source !== frame.contentWindow" in page
     assert '"*"' not in page
+
+
+def test_a_package_is_in_the_language_of_its_lesson_and_opens_the_app_in_it() -> None:
+    lesson = next(iter(catalogue.catalogue().lessons.values()))
+    for language, rest in (("en", '"'), ("ko", '\\u0026lang=ko"')):
+        manifest, page, _names = parts(package(lesson, APP, language))
+        title = lesson.words(language).title
+        assert f'<html lang="{language}">' in page
+        assert manifest.findtext(f".//{CP}item/{CP}title") == title
+        assert f"<title>{escape(title)}</title>" in page
+        assert f"\\u0026embed=true{rest}" in page
+    _manifest, page, _names = parts(package(lesson, APP, "xx"))
+    assert '<html lang="en">' in page
 
 
 def test_the_same_lesson_gives_the_same_package(tmp_path: Path) -> None:

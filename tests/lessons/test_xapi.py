@@ -16,7 +16,7 @@ import pytest
 from tests.lessons.made import written
 from tfm_core.cli import main
 from tfm_core.lessons import attempts, results
-from tfm_core.lessons.checks import Verdict
+from tfm_core.lessons.checks.task import Verdict
 from tfm_core.lessons.lesson import read
 from tfm_core.lessons.results import Result
 from tfm_core.lessons.xapi import statements

@@ -60,6 +60,8 @@ def _text_variants():
             {"query_key_gain": 2.0},
             {"n_kv_heads": 1, "position": "rotary", "query_key_gain": 2.0},
             {"n_heads": 6, "n_kv_heads": 2, "position": "alibi", "bias": False},
+            {"n_experts": 3, "activation": "swiglu", "bias": False},
+            {"n_experts": 2, "top_k": 1, "dropout": 0.1},
             {"qk_norm": True, "query_key_gain": 2.0},
             {"sink": "learned", "n_kv_heads": 1},
             {"sink": "learned", "position": "t5-bias", "dropout": 0.1},
@@ -97,6 +99,7 @@ def _vit_variants():
     yield {"mistakes": "sliced-heads", "final_norm": "never", "pooling": "cls", "bias": False}
     yield {"mistakes": "sliced-heads", "query_key_gain": 0.5}
     yield {"n_heads": 6, "n_kv_heads": 2, "pooling": "cls"}
+    yield {"n_experts": 3, "pooling": "cls"}
     yield {"qk_norm": True, "norm": "none"}
     yield {"sink": "learned"}
     yield {"sink": "zero", "pooling": "cls"}
@@ -119,6 +122,7 @@ def _captioner_variants():
     yield {"norm_first": False, "bias": False, "norm_eps": 1e-6}
     yield {"n_encoder_layers": 1, "n_decoder_layers": 3, "dropout": 0.1, "query_key_gain": 2.0}
     yield {"mistakes": "shared-norm,no-output-projection"}
+    yield {"n_experts": 3}
     yield {"n_kv_heads": 1, "qk_norm": True}
     yield {"sink": "learned"}
     yield from ({"mistakes": name} for name in mistakes_of("captioner"))

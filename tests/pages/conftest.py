@@ -10,7 +10,7 @@ import pytest
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
-from pages.ui.runs import runs_access
+from pages.ui.runs import comparison, runs_access
 from tests.pages.made_runs import made_run
 from tests.pages.opening import opened_at
 from tfm_core import machine
@@ -59,3 +59,13 @@ def busy_queue(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run
     made_run(store, state="running", name="The one that trains")
     yield runs_access.queue()
     runs_access.close_queue()
+
+
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The runs that were compared last."""
+    ids: list[str] = []
+    monkeypatch.setattr(
+        comparison, "open_comparison", lambda found: ids.__setitem__(slice(None), found)
+    )
+    return ids

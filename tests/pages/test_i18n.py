@@ -101,6 +101,12 @@ def test_sentence_is_translated_by_its_template_with_its_values() -> None:
 
 
 @pytest.mark.usefixtures("marked")
+def test_share_is_written_alike_with_and_without_a_particle() -> None:
+    assert _("{share:.1%} right", share=0.989) == "⟦98.9 % right⟧"
+    assert _("{share:.0%:은} {n}", share=0.5, n=3) == "⟦50 %는 3⟧"
+
+
+@pytest.mark.usefixtures("marked")
 def test_counted_sentence_takes_the_form_that_each_language_uses_for_its_number() -> None:
     spoken = [counted("{n} head of {who}", "{n} heads of {who}", n, who="A") for n in (0, 1, 2)]
     assert spoken == ["0 heads of A", "1 head of A", "2 heads of A"]

@@ -67,9 +67,9 @@ def test_each_true_digit_has_a_frame_and_a_tick():
     figure = digit_map(Digits(1, "0+1", ("1", "2"), ("1", "<eos>"), vocabulary, chances), "light")
     trace = figure.data[0]
     assert list(figure.layout.yaxis.ticktext) == ["0", "1", "2", "&lt;eos&gt;"]
-    assert trace.text[1][0] == "100% ✓"
-    assert trace.text[3][1] == "25% ✓"
-    assert trace.text[2][1] == "75%"
+    assert trace.text[1][0] == "100 % ✓"
+    assert trace.text[3][1] == "25 % ✓"
+    assert trace.text[2][1] == "75 %"
     frames = {(shape.x0, shape.y0) for shape in figure.layout.shapes}
     assert frames == {(0.5, 0.5), (1.5, 2.5)}
 

@@ -29,6 +29,12 @@ def test_chips_escape_what_people_type_and_mark_what_is_unknown():
     assert '<i class="end">&lt;/w&gt;</i>' in html
 
 
+def test_chips_of_korean_say_that_they_are():
+    html = tokens.chips([Token("사자", 4), Token("lion", 5), Token("사자 lion", 6)])
+    assert html.count('lang="ko"') == 1
+    assert '<b lang="ko">사자</b>' in html
+
+
 def test_chips_say_how_many_are_left_out():
     html = tokens.chips([Token("a", 4)] * 7, most=5)
     assert html.count('class="chip"') == 5
@@ -76,8 +82,8 @@ def test_words_move_and_nothing_else(in_space):
 def test_explained_variance_stands_on_the_axes():
     projection = principal(TABLE.values[-1])
     figure = embeddings.projected(TABLE, projection)
-    assert f"{projection.explained[0]:.0%}" in figure.layout.xaxis.title.text
-    assert f"{projection.explained[1]:.0%}" in figure.layout.yaxis.title.text
+    assert f"{100 * projection.explained[0]:.0f} %" in figure.layout.xaxis.title.text
+    assert f"{100 * projection.explained[1]:.0f} %" in figure.layout.yaxis.title.text
 
 
 def test_every_class_has_a_look_of_its_own_in_two_and_three_dimensions():

@@ -36,7 +36,10 @@ def make(name: str) -> Any:
     torch.manual_seed(3)
     model = getattr(transformers, kind[1])(config).eval()
     with torch.no_grad():
-        for key, parameter in model.named_parameters():
+        bias = {"final_logits_bias": model.final_logits_bias} if kind[0] == "Marian" else {}
+        for key, parameter in (dict(model.named_parameters()) | bias).items():
+            if kind[0] == "Marian" and "positions" in key:
+                continue  # waves, which it computes
             drawn = torch.randn_like(parameter) * SPREAD
             parameter.copy_(drawn + (1 if NORM.search(key) else 0))
     return model
@@ -76,6 +79,32 @@ _VIT = {
     "image_size": 14, "patch_size": 7, "num_labels": 5,
 }  # fmt: skip
 _GPT2 = {"vocab_size": 37, "n_embd": 12, "n_head": 3, "n_layer": 2, "n_positions": 11}
+_MEGATRON = ENCODER | {"num_labels": 31}
+_READING_GPT2 = {"model_type": "gpt2", "add_cross_attention": True, "is_decoder": True} | {
+    **_GPT2, "n_positions": 17, "n_layer": 3, "vocab_size": 41, "n_inner": 20,
+    "activation_function": "gelu", "layer_norm_epsilon": 1e-12,
+}  # fmt: skip
+_BOTH = {
+    "encoder": ENCODER | {"model_type": "megatron-bert", "pad_token_id": 1},
+    "decoder": _READING_GPT2,
+    "tie_word_embeddings": False,
+}  # fmt: skip
+_MARIAN = {
+    "vocab_size": 37, "decoder_vocab_size": 37, "d_model": 12, "encoder_layers": 2,
+    "decoder_layers": 3, "encoder_attention_heads": 3, "decoder_attention_heads": 3,
+    "encoder_ffn_dim": 20, "decoder_ffn_dim": 20, "max_position_embeddings": 17,
+    "pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1, "forced_eos_token_id": None,
+    "share_encoder_decoder_embeddings": False, "tie_word_embeddings": False,
+    "scale_embedding": True, "activation_function": "relu",
+}  # fmt: skip
+_SIGLIP = {
+    "vision_config": {
+        "hidden_size": 12, "num_attention_heads": 3, "num_hidden_layers": 2,
+        "intermediate_size": 20, "image_size": 14, "patch_size": 7, "vision_use_head": False,
+    },
+    "text_config": {"hidden_size": 12, "num_attention_heads": 3, "num_hidden_layers": 1},
+    "num_labels": 5,
+}  # fmt: skip
 _LLAMA = ENCODER | {"num_key_value_heads": 3}
 
 MODELS: dict[str, tuple[tuple[str, str], dict[str, Any], Callable[[Any], Tensor]]] = {
@@ -103,6 +132,14 @@ MODELS: dict[str, tuple[tuple[str, str], dict[str, Any], Callable[[Any], Tensor]
     "llama-tied": (
         ("Llama", "LlamaForCausalLM"), _LLAMA | {"tie_word_embeddings": True}, _logits
     ),
+    "llama-grouped": (
+        ("Llama", "LlamaForCausalLM"),
+        _LLAMA | {"num_attention_heads": 6, "num_key_value_heads": 3}, _logits,
+    ),
+    "megatron-bert": (("MegatronBert", "MegatronBertForTokenClassification"), _MEGATRON, _logits),
+    "encoder-decoder": (("EncoderDecoder", "EncoderDecoderModel"), _BOTH, _both),
+    "marian": (("Marian", "MarianMTModel"), _MARIAN, _both),
+    "siglip": (("Siglip", "SiglipForImageClassification"), _SIGLIP, _pictures),
 }  # fmt: skip
 
 

@@ -77,20 +77,71 @@ def _t5(stack: str, *, feed_forward: int) -> dict[str, tuple[str, ...]]:
     return names
 
 
+def _megatron(stack: str) -> dict[str, tuple[str, ...]]:
+    """Return the names in Megatron's BERT, a BERT of pre-norm blocks. stack: what holds it."""
+    theirs = f"{stack}.encoder.layer.{{i}}"
+    return {
+        **_self_named(theirs, "self", "attention.ln", "ln"),
+        "encoder.final_norm": (f"{stack}.encoder.ln",),
+        "src_embedding.table": (f"{stack}.embeddings.word_embeddings",),
+        "src_positions": (f"{stack}.embeddings.position_embeddings",),
+    }
+
+
+def _gpt2(stack: str) -> dict[str, tuple[str, ...]]:
+    """Return the names in GPT-2's blocks, and of its ends. stack: what stands before all."""
+    ours, theirs = "decoder.layers.{i}", f"{stack}transformer.h.{{i}}"
+    return {
+        f"{ours}.self_attention.in_projection": (f"{theirs}.attn.c_attn",),
+        f"{ours}.self_attention.out_projection": (f"{theirs}.attn.c_proj",),
+        f"{ours}.self_attention": (f"{theirs}.attn",),
+        f"{ours}.self_attention_norm": (f"{theirs}.ln_1",),
+        f"{ours}.feed_forward.up": (f"{theirs}.mlp.c_fc",),
+        f"{ours}.feed_forward.down": (f"{theirs}.mlp.c_proj",),
+        f"{ours}.feed_forward_norm": (f"{theirs}.ln_2",),
+        "decoder.final_norm": (f"{stack}transformer.ln_f",),
+        "tgt_embedding.table": (f"{stack}transformer.wte",),
+        "output": (f"{stack}lm_head",),
+    }
+
+
+def _gpt2_reading() -> dict[str, tuple[str, ...]]:
+    """Return the names of a GPT-2 that reads what an encoder hands over."""
+    ours, theirs = "decoder.layers.{i}.cross_attention", "decoder.transformer.h.{i}"
+    return {
+        **_gpt2("decoder."),
+        f"{ours}.in_projection": (
+            f"{theirs}.crossattention.q_attn", f"{theirs}.crossattention.c_attn"
+        ),
+        f"{ours}.out_projection": (f"{theirs}.crossattention.c_proj",),
+        f"{ours}_norm": (f"{theirs}.ln_cross_attn",),
+        "tgt_positions": ("decoder.transformer.wpe",),
+    }  # fmt: skip
+
+
+def _siglip() -> dict[str, tuple[str, ...]]:
+    ours, theirs = "encoder.layers.{i}", "vision_model.encoder.layers.{i}"
+    return {
+        f"{ours}.self_attention.in_projection": (
+            f"{theirs}.self_attn.q_proj", f"{theirs}.self_attn.k_proj", f"{theirs}.self_attn.v_proj"
+        ),
+        f"{ours}.self_attention.out_projection": (f"{theirs}.self_attn.out_proj",),
+        f"{ours}.self_attention_norm": (f"{theirs}.layer_norm1",),
+        f"{ours}.feed_forward.up": (f"{theirs}.mlp.fc1",),
+        f"{ours}.feed_forward.down": (f"{theirs}.mlp.fc2",),
+        f"{ours}.feed_forward_norm": (f"{theirs}.layer_norm2",),
+        "encoder.final_norm": ("vision_model.post_layernorm",),
+        "stem.projection": ("vision_model.embeddings.patch_embedding",),
+        "positions": ("vision_model.embeddings.position_embedding",),
+        "head": ("classifier",),
+    }  # fmt: skip
+
+
 COLUMNS: dict[str, Column] = {
     "gpt2": {
-        "decoder.layers.{i}.self_attention.in_projection": ("transformer.h.{i}.attn.c_attn",),
-        "decoder.layers.{i}.self_attention.out_projection": ("transformer.h.{i}.attn.c_proj",),
-        "decoder.layers.{i}.self_attention": ("transformer.h.{i}.attn",),
-        "decoder.layers.{i}.self_attention_norm": ("transformer.h.{i}.ln_1",),
-        "decoder.layers.{i}.feed_forward.up": ("transformer.h.{i}.mlp.c_fc",),
-        "decoder.layers.{i}.feed_forward.down": ("transformer.h.{i}.mlp.c_proj",),
-        "decoder.layers.{i}.feed_forward_norm": ("transformer.h.{i}.ln_2",),
-        "decoder.final_norm": ("transformer.ln_f",),
+        **_gpt2(""),
         "src_embedding.table": ("transformer.wte",),
-        "tgt_embedding.table": ("transformer.wte",),
         "positions": ("transformer.wpe",),
-        "output": ("lm_head",),
     },
     "bert": {
         **_self_named(
@@ -148,7 +199,12 @@ COLUMNS: dict[str, Column] = {
         "output": ("lm_head",),
     },
     "bart": {**_bart("encoder"), **_bart("decoder"), "output": ("lm_head",)},
-}
+    "megatron-bert": {
+        **_megatron("bert"), "output": ("classifier",), "output.dense": ("bert.pooler.dense",),
+    },
+    "encoder-decoder": {**_megatron("encoder"), **_gpt2_reading()},
+    "siglip": _siglip(),
+}  # fmt: skip
 
 FAMILY_COLUMNS: Mapping[str, str] = {
     "decoder-only": "gpt2", "encoder-only": "bert", "vit": "vit", "encoder-decoder": "bart",

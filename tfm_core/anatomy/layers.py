@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from tfm_core.anatomy.formula import Formula, formula
+from tfm_core.anatomy.formula import Formula, collected, formula
 from tfm_core.anatomy.names import names_of
 from tfm_core.anatomy.part import (
     NONE_SAVED,
@@ -161,7 +161,9 @@ class Maker:
         )  # fmt: skip
 
 
-_WIDTHS = ("d_model", "n_heads", "n_kv_heads", "d_head", "d_kv", "d_qkv", "d_ff")
+_WIDTHS = (
+    "d_model", "n_heads", "n_kv_heads", "d_head", "d_kv", "d_qkv", "d_ff", "n_experts", "top_k",
+)  # fmt: skip
 
 
 def _class_of(kind: Position) -> str:
@@ -293,7 +295,8 @@ class StackMaker:
         if self.keys:
             cross = self._cross(f"{path}.cross_attention", layer)
             joined += self._joined(path, "cross_attention", cross, length, length)
-        feed_forward = self._feed_forward(f"{path}.feed_forward", length)
+        make = self._mixture if config.has_experts else self._feed_forward
+        feed_forward = make(f"{path}.feed_forward", length)
         joined += self._joined(path, "feed_forward", feed_forward, length, length)
         x = tensor("x", self.length, "d_model")
         return Part(
@@ -625,6 +628,51 @@ class StackMaker:
             inputs=(x,), outputs=(x,), steps=self.steps["feed_forward"],
             children=(*first, bent, matrix("down", "d_model", "d_ff", noise)),
         )  # fmt: skip
+
+    def _mixture(self, path: str, length: str) -> Part:
+        """Return a router and its experts.
+
+        Which tokens an expert gets is not known; that each is got by ``top_k`` of them is. So the
+        arithmetic of the experts, and what they keep, is counted here, for all of them.
+        """
+        config, maker = self.config, self.maker
+        expert = self._feed_forward(f"{path}.experts.0", f"top_k {length}")
+        router = maker.linear(
+            f"{path}.router", "n_experts", "d_model", length, bias=False,
+            saved=Saved(products=formula(f"{length} d_model")),
+        )  # fmt: skip
+        kept = [part.saved for part in expert]
+        if config.dropout:  # the noise on the whole layer's output is drawn once for a token
+            kept.append(Saved(products=formula(f"{length} d_model + -1 top_k {length} d_model")))
+        # probabilities; of each choice its expert, its token, its place among all, and its share
+        choices = f"{length} n_experts + {3 * ID + 1} top_k {length}"
+        if config.top_k > 1:  # shares before they are divided by their sum, and the sum
+            choices += f"+ top_k {length} + {length}"
+        routed = Saved(
+            full=formula(choices),
+            products=formula(f"top_k {length} d_model"),  # what the experts make
+        )
+        x = tensor("x", length, "d_model")
+        return Part(
+            kind="feed-forward", path=path, layer="MixtureOfExperts", variant=config.activation,
+            inputs=(x,), outputs=(x,), steps=self.steps["feed_forward"],
+            macs=collected(*(part.macs for part in expert)), work="feed-forward",
+            saved=Saved.total([*kept, routed]),
+            children=(replace(router, work="feed-forward"),
+                      *(self._expert(f"{path}.experts.{n}", length)
+                        for n in range(config.n_experts))),
+        )  # fmt: skip
+
+    def _expert(self, path: str, length: str) -> Part:
+        """Return one expert, whose tokens are counted in its mixture."""
+
+        def uncounted(part: Part) -> Part:
+            return replace(
+                part, macs=Formula(), work="", saved=NONE_SAVED, steps=(),
+                children=tuple(uncounted(child) for child in part.children),
+            )  # fmt: skip
+
+        return uncounted(self._feed_forward(path, length))
 
 
 N_BUCKETS = 32

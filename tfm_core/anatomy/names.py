@@ -10,6 +10,7 @@ where notebooks differ.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -136,7 +137,7 @@ def names_of(family: str, path: str) -> Names:
     before, inner = path.partition(".layers.")[0], pattern.partition(".{i}.")[2]
     has_cross = any(plan.name == before and plan.memory for plan in STACKS[family])
     known = {**NOTEBOOK_NAMES, **(_WITH_CROSS if has_cross else {})}
-    last = inner or path
+    last = re.sub(r"experts\.\d+\.", "", inner or path)  # each expert is a feed-forward layer
     notebook = known.get(last) or known.get(last.rpartition(".")[2], ())
     return Names(
         notebook,

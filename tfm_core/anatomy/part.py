@@ -29,6 +29,7 @@ _SHOWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "stem": (("embedding",), tuple(stem.layer.rpartition(":")[2] for stem in STEMS.values())),
     "MultiHeadAttention": (("attention",), ("split", "MultiHeadAttention")),
     "FeedForward": (("feed-forward",), ("FeedForward",)),
+    "MixtureOfExperts": (("experts", "feed-forward"), ("MixtureOfExperts", "FeedForward")),
     "Block": (("block",), ("Block",)),
     "residual": (("block",), ("Block",)),
     "norm": (("norm",), ()),

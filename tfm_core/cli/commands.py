@@ -7,9 +7,10 @@ import contextlib
 import json
 import os
 import sys
+import unicodedata
 from pathlib import Path
 
-from tfm_core.cli.words import _
+from tfm_core.cli.words import STATES, _
 from tfm_core.runs import RunStore, shared_store
 from tfm_core.sentences import Sentence, StudentError
 
@@ -26,6 +27,12 @@ def compare() -> None:
 def _spoken(name: object) -> str:
     """Return the name of a run; that of a recorded one is a sentence of the app."""
     return _(name) if isinstance(name, Sentence) else str(name)
+
+
+def _padded(text: str, width: int) -> str:
+    """Return a text with spaces to its right; Hangul is two columns wide in a terminal."""
+    taken = sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text)
+    return text + " " * (width - taken)
 
 
 def list_runs(options: argparse.Namespace) -> int:
@@ -52,7 +59,8 @@ def list_runs(options: argparse.Namespace) -> int:
         return 0
     for row in rows:
         progress = f"{row['step']}/{row['total_steps']}"
-        print(f"{row['id']:<18} {row['state']:<12} {progress:>13}  {_spoken(row['name'])}")
+        state = _padded(_(STATES[str(row["state"])]), 12)
+        print(f"{row['id']:<18} {state} {progress:>13}  {_spoken(row['name'])}")
         if isinstance(problem := row["problem"], str):
             print(f"{'':<18} {_(problem)}")
     if not rows:
@@ -124,6 +132,19 @@ def export_run(options: argparse.Namespace) -> int:
         path /= name
     write_bytes(path, chosen.make(run) if chosen else bundle.bundle(run, with_set=options.data))
     print(path)
+    return 0
+
+
+def open_folder(options: argparse.Namespace) -> int:
+    """Make a run of a Hugging Face folder."""
+    from tfm_core.export.opening import open_run, size_of
+
+    path = Path(options.folder)
+    if not options.quiet:
+        print(_(size_of(path)), file=sys.stderr)
+    run = open_run(path, RunStore(), name=options.name)
+    compare()
+    print(run.id)
     return 0
 
 

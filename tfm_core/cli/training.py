@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 
 from tfm_core.cli.commands import FAILED, INTERRUPTED, compare
-from tfm_core.cli.words import _
+from tfm_core.cli.words import STATES, _
 from tfm_core.config import Experiment, from_query, to_query
 from tfm_core.config.advice import advice_on, advice_on_moving
 from tfm_core.facts.learning_rate import advised
@@ -72,7 +72,9 @@ def resume(options: argparse.Namespace) -> int:
         raise StudentError(run.problem)
     if status.state != "queued" and not status.can_resume:
         raise StudentError(
-            "The run {id} is {state}. There is nothing to resume.", id=run.id, state=status.state
+            "The run {id} is {state}. There is nothing to resume.",
+            id=run.id,
+            state=STATES[status.state],
         )
     _check_move(run.experiment, run.meta.device, options)
     shared_store.take_over(run.folder)

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import tfm_core
+from tfm_core.sentences import N_
 from tfm_core.spoken import Catalogue, filled, translate
 
 _BESIDE = Path(tfm_core.__file__).resolve().parents[1]
@@ -32,3 +33,18 @@ def _catalogue() -> Catalogue:
     folder = next((place for place in _PLACES if place.is_dir()), _PLACES[0])
     chosen = os.environ.get("TFM_LANGUAGE")
     return gettext.translation("pages", folder, [chosen] if chosen else None, fallback=True)
+
+
+STATES = {
+    "queued": N_("queued"),
+    "starting": N_("starting"),
+    "running": N_("running"),
+    "paused": N_("paused"),
+    "finished": N_("finished"),
+    "stopped": N_("stopped"),
+    "failed": N_("failed"),
+    "interrupted": N_("interrupted"),
+    "damaged": N_("damaged"),
+    "opened": N_("pretrained"),
+}
+"""What the state of a run is called."""

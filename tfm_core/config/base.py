@@ -189,6 +189,20 @@ def setting(
     return Field(default, title=label, description=help, json_schema_extra=extra, **bounds)
 
 
+def acts(needs: Mapping[str, tuple[str, ...]], values: Mapping[str, Any]) -> bool:
+    """Return whether a setting with these needs acts beside the other values of its config."""
+    return all(
+        values.get(name) in some if some else bool(values.get(name)) for name, some in needs.items()
+    )
+
+
+def needs_of(field: FieldInfo) -> Mapping[str, tuple[str, ...]]:
+    """Return the ``needs`` of a setting; see ``setting``."""
+    extra: Any = field.json_schema_extra or {}
+    found: Mapping[str, tuple[str, ...]] = extra.get("needs", {})
+    return found
+
+
 def tagged(union: object, tag: str) -> dict[str, Any]:
     """Return the configs of a union by their tag, a field with another default in each."""
     return {config.model_fields[tag].default: config for config in get_args(union)}

@@ -72,6 +72,21 @@ class BlockConfig(FamilyConfig):
     activation: Annotated[str, OneOf(ACTIVATIONS)] = setting(
         "gelu", N_("Activation"), N_("The feed-forward layer's non-linearity.")
     )
+    n_experts: int = setting(
+        0, N_("Experts"), Paragraph("settings/n-experts"), ge=0, le=64, advanced=True
+    )
+    top_k: int = setting(
+        2, N_("Experts per token"), Paragraph("settings/top-k"), ge=1, le=64, advanced=True
+    )
+    balance_weight: float = setting(
+        0.01,
+        N_("Weight of load balance"),
+        Paragraph("settings/balance-weight"),
+        ge=0,
+        le=1,
+        step=0.01,
+        advanced=True,
+    )
     bias: bool = setting(True, N_("Biases"), N_("Add a bias in every linear layer."), advanced=True)
     projection_bias: bool = setting(
         True,
@@ -139,6 +154,11 @@ class BlockConfig(FamilyConfig):
         return "shared-norm" in self.mistakes
 
     @property
+    def has_experts(self) -> bool:
+        """Whether a router sends each token to some of several feed-forward layers."""
+        return self.n_experts > 1
+
+    @property
     def attention_bias(self) -> bool:
         """Whether the matrices of an attention have biases."""
         return self.bias and self.projection_bias
@@ -189,6 +209,13 @@ class BlockConfig(FamilyConfig):
             )
         if self.is_grouped and PROJECTIONS[self.projections].is_sliced:
             raise CrossError("n_kv_heads", Paragraph("settings/sliced-groups"))
+        if self.has_experts and self.top_k > self.n_experts:
+            raise CrossError(
+                "top_k",
+                "top_k {top_k} is more than the {n_experts} experts; choose at most {n_experts}.",
+                top_k=self.top_k,
+                n_experts=self.n_experts,
+            )
         if "position" in type(self).model_fields:
             check_position(self, "position")
         if not self.has_norms and self.final_norm == "always":

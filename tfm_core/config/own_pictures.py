@@ -15,7 +15,7 @@ from tfm_core.config.base import CrossError
 from tfm_core.config.image_tasks import Ground, ImageTaskConfig, ImageTaskFacts
 from tfm_core.config.own_tasks import set_fact
 from tfm_core.config.reads import count_setting, task_setting
-from tfm_core.sentences import N_, Paragraph
+from tfm_core.sentences import N_, Paragraph, Sentence
 
 EXAMPLE = "example-shapes"
 MAX_CLASSES = 256
@@ -90,8 +90,9 @@ def is_class_name(name: str) -> bool:
 @lru_cache(maxsize=64)
 def _facts(config: OwnPicturesTaskConfig) -> ImageTaskFacts:
     plain = "".join(letter for letter in config.called if letter not in MARKUP).strip()
+    name = Sentence(plain) if config.data == EXAMPLE else plain
     return ImageTaskFacts(
-        N_("Pictures, {name}", name=plain) if plain else _GENERIC.label,
+        N_("Pictures, {name}", name=name) if plain else _GENERIC.label,
         _GENERIC.help,
         config.side,
         3 if config.is_coloured else 1,

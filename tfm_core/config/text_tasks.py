@@ -27,7 +27,8 @@ class TextTaskFacts:
     ``unseen`` says what is new in an unseen example; its shares are those of the default settings.
     ``hides``: words of a sentence are hidden; several may be right, and ``size`` is no length.
     ``n_pairs`` takes the size and returns how many pairs there are, None where they never run out.
-    ``tgt_language`` is the language that a translation is written in, as in ``ko``.
+    ``language`` is that of the words that are read, ``tgt_language`` the one that a translation is
+    written in, as in ``ko``; None where sequences are of no language.
     """
 
     label: str
@@ -43,6 +44,7 @@ class TextTaskFacts:
     answer: AnswerKind = "sequence"
     hides: bool = False
     n_pairs: Callable[[int], int] | None = None
+    language: str | None = None
     tgt_language: str | None = None
 
 
@@ -88,6 +90,7 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
         lambda n: (16, 33)[n - 1],
         lambda n: (17, 34)[n - 1],
         Paragraph("settings/unseen-english"),
+        language="en",
         tgt_language="ko",
     ),
     "dates": TextTaskFacts(
@@ -100,6 +103,7 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
         lambda n: (18, 18, 18, 22, 22, 33)[n - 1],
         lambda n: 10,
         Paragraph("settings/unseen-dates"),
+        language="en",
     ),
     "numbers": TextTaskFacts(
         N_("Numbers"),
@@ -112,6 +116,7 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
         lambda n: n,
         N_("Splits share no number."),
         n_pairs=lambda n: 10**n,
+        language="en",
     ),
     "copy": _COPY,
     "reverse": replace(_COPY, label=N_("Reverse"), help=N_("Write the sequence backwards.")),
@@ -146,6 +151,7 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
         N_("Splits share no sentence."),
         families=("encoder-only",),
         answer="label",
+        language="en",
     ),
     "masked-words": TextTaskFacts(
         N_("Masked words"),
@@ -160,6 +166,7 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
         families=("encoder-only",),
         answer="blanks",
         hides=True,
+        language="en",
     ),
     "span-corruption": TextTaskFacts(
         N_("Span corruption"),
@@ -173,5 +180,6 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
         Paragraph("settings/unseen-spans"),
         families=("encoder-decoder", "decoder-only", "recurrent"),
         hides=True,
+        language="en",
     ),
 }

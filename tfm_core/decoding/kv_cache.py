@@ -19,7 +19,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tfm_core.data.vocabulary import BOS, EOS
 from tfm_core.decoding.single_token import (
     MIN_KEYS,
     SingleTokenAttention,
@@ -284,7 +283,7 @@ class CachedDecoder:
         self._grow(len(ids), length)
         x, tokens = self._embedded(ids)
         if self.is_full and not bool(tokens.all()):  # logits behind an end are never read
-            has_ended = (ids == EOS).any(1, keepdim=True)
+            has_ended = (ids == self.model.eos_id).any(1, keepdim=True)
             self.is_full = bool((tokens | has_ended).all())
         x, relatives = self._placed(x, tokens, length)
         for block, window in zip(self.blocks, self.cache.windows, strict=True):
@@ -346,7 +345,7 @@ class CachedDecoder:
         R: of all that was not read yet; at first of the source of a decoder-only model too.
         """
         model = self.model
-        new = ids[:, self.n_read - 1 :] if self.n_read else F.pad(ids, (1, 0), value=BOS)
+        new = ids[:, self.n_read - 1 :] if self.n_read else F.pad(ids, (1, 0), value=model.bos_id)
         if isinstance(model, DecoderOnly) and not self.n_read:
             src = self.src.expand(len(ids), -1) if self.has_one_source else self.src
             x, is_new, _lengths = model._joined(src, new)

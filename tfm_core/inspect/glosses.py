@@ -1,4 +1,4 @@
-"""The glosses of an experiment's target tokens, for who does not read the language they are in."""
+"""The language of an experiment's words, and glosses for who does not read that of the target."""
 
 from __future__ import annotations
 
@@ -24,3 +24,9 @@ def glosses_of(experiment: Experiment) -> Glosses | None:
     if not isinstance(task, TextTaskConfig) or task.facts.tgt_language is None:
         return None
     return Glosses(task.facts.tgt_language, glosses(generated(task)))
+
+
+def language_of(experiment: Experiment) -> str | None:
+    """Return the language of the words that a text task of ours reads, as in ``en``."""
+    task = experiment.task
+    return task.facts.language if isinstance(task, TextTaskConfig) else None

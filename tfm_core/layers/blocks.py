@@ -16,6 +16,7 @@ from torch.utils.checkpoint import checkpoint
 
 from tfm_core.layers import recorder
 from tfm_core.layers.attention import MultiHeadAttention
+from tfm_core.layers.experts import MixtureOfExperts
 from tfm_core.layers.feed_forward import FeedForward
 from tfm_core.layers.masks import within
 from tfm_core.layers.relative import Relative, RelativeFunction
@@ -39,7 +40,7 @@ class Block(nn.Module):
     def __init__(
         self,
         self_attention: MultiHeadAttention,
-        feed_forward: FeedForward,
+        feed_forward: FeedForward | MixtureOfExperts,
         norm: Callable[[], nn.Module],
         *,
         cross_attention: MultiHeadAttention | None = None,

@@ -22,7 +22,7 @@ from typing import Annotated
 from pydantic import Field, StrictBool
 
 from tfm_core.disk import remove
-from tfm_core.lessons.checks import MAX_ANSWER, Verdict
+from tfm_core.lessons.checks.task import MAX_ANSWER, Verdict
 from tfm_core.reading import Unreadable, object_of
 from tfm_core.runs import settings
 from tfm_core.runs.disk.atomic import CachedReader, write_json

@@ -36,7 +36,8 @@ from tfm_core.config import FAMILIES, TASK_FACTS, Experiment, tasks_for
 from tfm_core.config.base import Config, ConfigError, Problem, explain
 from tfm_core.config.codec import default_sections
 from tfm_core.inspect.compare.differences import differences, settings
-from tfm_core.lessons.checks import CHECKS, Name, Task, Value, with_value
+from tfm_core.lessons.checks import CHECKS
+from tfm_core.lessons.checks.task import Name, Task, Value, with_value
 from tfm_core.lessons.words import LessonWords, parse
 from tfm_core.presets import PRESETS
 from tfm_core.reading import Unreadable, content_of
@@ -56,7 +57,7 @@ MAX_TASKS = 12
 MAX_NAMED = 3
 """Changed settings that a sentence names."""
 ALWAYS_LOCKED = ("model.family", "task.name")
-_ENGLISH = "en"
+ENGLISH = "en"
 P = TypeVar("P", bound=Config)
 
 
@@ -104,9 +105,9 @@ class Lesson:
     fingerprint: str = ""
     is_own: bool = False
 
-    def words(self, language: str = _ENGLISH) -> LessonWords:
+    def words(self, language: str = ENGLISH) -> LessonWords:
         """Return the words in a language, in English where it lacks them."""
-        return self.by_language.get(language) or self.by_language[_ENGLISH]
+        return self.by_language.get(language) or self.by_language[ENGLISH]
 
     def task(self, name: str) -> Task | None:
         """Return the task with an id, or None."""
@@ -173,7 +174,7 @@ def read(path: Path, *, is_own: bool = True) -> Lesson:
         )
     by_language: dict[str, tuple[str, bytes]] = {}
     for words, text in texts.items():
-        language = _ENGLISH if words.parent == path.parent else words.parent.name
+        language = ENGLISH if words.parent == path.parent else words.parent.name
         by_language.setdefault(language, (words.name, text))
     return made(path.name, settings_text, by_language, is_own=is_own)
 
@@ -193,7 +194,7 @@ def made(
     values = _toml(file, settings_text)
     whole = _part(_File, values, file, "", problems)
     by_language = _words(file, texts, problems)
-    if whole is None or _ENGLISH not in by_language or len(by_language) < len(texts):
+    if whole is None or ENGLISH not in by_language or len(by_language) < len(texts):
         raise ConfigError(problems)
     if f"{whole.id}.toml" != file:
         words = N_("the file must be called {name}.toml, like its id.", name=whole.id)
@@ -212,7 +213,7 @@ def made(
     for words_of_one, (name, _text) in zip(by_language.values(), texts.values(), strict=True):
         problems += _unmatched(tasks, whole.tasks, words_of_one, file, name)
     for number, task in enumerate(tasks, 1):
-        place, of_task = f"tasks[{number}] {task.id}", by_language[_ENGLISH].tasks.get(task.id)
+        place, of_task = f"tasks[{number}] {task.id}", by_language[ENGLISH].tasks.get(task.id)
         found = () if of_task is None else task.problems(of_task, experiment)
         problems += [_at(file, place, sentence) for sentence in found]
     if problems:
@@ -245,7 +246,7 @@ def _words(
             found[language] = parse(_decoded(name, text), name)
         except ConfigError as error:
             problems += error.problems
-    if _ENGLISH not in texts:
+    if ENGLISH not in texts:
         problems.append(_at(file, "", N_("its words in English are missing.")))
     return found
 

@@ -14,7 +14,7 @@ from string import Template
 from urllib.parse import urlsplit
 from xml.sax.saxutils import escape, quoteattr
 
-from tfm_core.lessons.lesson import Lesson
+from tfm_core.lessons.lesson import ENGLISH, Lesson
 from tfm_core.lessons.xapi import checked_address, lesson_address
 
 MESSAGE = "tfm-lesson"
@@ -50,7 +50,7 @@ _MANIFEST = Template("""\
 
 _PAGE = Template("""\
 <!DOCTYPE html>
-<html lang="en">
+<html lang=$language>
 <head>
 <meta charset="utf-8">
 <title>$title</title>
@@ -126,21 +126,25 @@ window.addEventListener("beforeunload", finish);
 """)
 
 
-def package(lesson: Lesson, address: str) -> bytes:
+def package(lesson: Lesson, address: str, language: str = ENGLISH) -> bytes:
     """Return a lesson as the zip of a SCORM 1.2 package.
 
-    address: of the app, as pupils reach it. Raises StudentError.
+    address: of the app, as pupils reach it. language: of the package, and of the app in it; English
+    leaves the app to the browser's. Raises StudentError.
     """
     base = checked_address(address)
-    title = lesson.words().title[:_MAX_TITLE]
+    spoken = language if language in lesson.by_language else ENGLISH
+    title = lesson.words(spoken).title[:_MAX_TITLE]
+    query = {"embed": "true"} | ({} if language == ENGLISH else {"lang": language})
     manifest = _MANIFEST.substitute(
         identifier=quoteattr(f"lesson-{lesson.id}"), title=escape(title)
     )
     page = _PAGE.substitute(
+        language=quoteattr(spoken),
         title=escape(title),
         name=quoteattr(title),
         lesson=_in_script(lesson.id),
-        address=_in_script(lesson_address(base, lesson.id, embed="true")),
+        address=_in_script(lesson_address(base, lesson.id, **query)),
         origin=_in_script(origin_of(base)),
         type=_in_script(MESSAGE),
     )

@@ -152,6 +152,7 @@ def _ends(
 
 def _finished(model: M, config: TextModelConfig, shape: TextShape, embedding: TokenEmbedding) -> M:
     """Tie the output to a table of words and make the mistakes, where settings ask for them."""
+    model.bos_id, model.eos_id = shape.bos_id, shape.eos_id
     if config.is_tied(shape):
         model.output.weight = embedding.table.weight
     make(config.mistakes, model)

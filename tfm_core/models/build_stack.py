@@ -11,6 +11,7 @@ from torch import nn
 from tfm_core.config import BlockConfig, TransformerConfig
 from tfm_core.layers.attention import draw_glorot
 from tfm_core.layers.blocks import Block
+from tfm_core.layers.experts import MixtureOfExperts
 from tfm_core.layers.fast import MultiHeadAttention, Stack
 from tfm_core.layers.feed_forward import FeedForward, make_norm
 from tfm_core.layers.relative import Relative
@@ -44,18 +45,26 @@ def _block(config: BlockConfig, has_cross: bool) -> Block:
     cross_attention = _attention(config) if has_cross else None
     return Block(
         self_attention,
-        FeedForward(
-            config.d_model,
-            config.d_ff,
-            activation=config.activation,
-            dropout=config.dropout,
-            bias=config.bias,
-        ),
+        _feed_forward(config),
         partial(make_norm, config.norm, config.d_model, config.norm_eps),
         cross_attention=cross_attention,
         norm_first=config.norm_first,
         dropout=config.dropout,
     )
+
+
+def _feed_forward(config: BlockConfig) -> FeedForward | MixtureOfExperts:
+    make = partial(
+        FeedForward,
+        config.d_model,
+        config.d_ff,
+        activation=config.activation,
+        dropout=config.dropout,
+        bias=config.bias,
+    )
+    if not config.has_experts:
+        return make()
+    return MixtureOfExperts(config.d_model, config.n_experts, make, top_k=config.top_k)
 
 
 def _attention(config: BlockConfig) -> MultiHeadAttention:

@@ -21,7 +21,7 @@ from tfm_core.layers.masks import (
     is_token,
     padding_mask,
 )
-from tfm_core.models.ends import Pool, Segments, Side, TokenEmbedding
+from tfm_core.models.ends import Pool, Segments, Side, SpecialTokens, TokenEmbedding
 from tfm_core.models.recurrent import RecurrentTranslator
 
 TextSide = Side[TokenEmbedding, Stack]
@@ -56,7 +56,7 @@ def decode_target(
     return out
 
 
-class EncoderDecoder(nn.Module):
+class EncoderDecoder(SpecialTokens, nn.Module):
     """The encoder reads the source; the decoder writes the target and attends to the source."""
 
     def __init__(
@@ -102,7 +102,7 @@ class TextPooling(NamedTuple):
     cls_id: int | None = None
 
 
-class EncoderOnly(nn.Module):
+class EncoderOnly(SpecialTokens, nn.Module):
     """Reads the source and answers every position in one pass (BERT without its objective).
 
     The source is padded to the target's length; a padded position issues queries
@@ -156,7 +156,7 @@ class EncoderOnly(nn.Module):
         return out if query_positions is None else tokens_at(out, query_positions)
 
 
-class DecoderOnly(nn.Module):
+class DecoderOnly(SpecialTokens, nn.Module):
     """Reads source and target as one sequence, each token seeing only the past (GPT).
 
     Source and target words keep their own embedding tables, and the target follows the source

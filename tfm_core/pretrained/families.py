@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,9 +21,11 @@ from tfm_core.config import (
     ModelConfig,
     ViTConfig,
 )
+from tfm_core.config.pretrained_tasks import ARCHITECTURES
 from tfm_core.config.shape import ImageShape, Shape, TextShape
 from tfm_core.pretrained.folder import Unopenable
 from tfm_core.pretrained.settings import MAX_WORDS, Settings, unsupported
+from tfm_core.pretrained.stream import reordered
 from tfm_core.sentences import N_
 from tfm_core.variants.record import Named, Registry
 
@@ -57,41 +60,33 @@ class PretrainedFamily(Named):
     """A family. name: its model_type. column: in ``anatomy.hugging_face.COLUMNS``.
 
     base: what stands in front of all names but those of heads. heads: beginnings of the names of
-    heads that are not opened, buffers: patterns of what is no weight. plan(settings, names): what
-    to build, from config.json and the names of the tensors.
+    heads that are not opened, buffers: a pattern of what changes no answer. plan(settings, names):
+    what to build, from config.json and the names of the tensors.
     """
 
-    label: str
     column: str
     base: str | None
     heads: tuple[str, ...]
     buffers: str | None
     plan: Callable[[Settings, Set[str]], Plan]
 
+    @property
+    def label(self) -> str:
+        """What the family is called."""
+        return ARCHITECTURES[self.name]
 
-_BENDS = {
+
+BENDS = {
     "gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh",
     "gelu_fast": "gelu_tanh", "relu": "relu",
 }  # fmt: skip
-_TRANSPOSED = ("in_projection.weight", "out_projection.weight", "up.weight", "down.weight")
+GATES = {"silu": "swiglu"}
+TRANSPOSED = ("in_projection.weight", "out_projection.weight", "up.weight", "down.weight")
 
 
 def _gpt2(settings: Settings, names: Set[str]) -> Plan:
-    settings.only("scale_attn_weights", True)
-    settings.only("scale_attn_by_inverse_layer_idx", False)
     settings.only("add_cross_attention", False)
-    width, words = settings.whole("n_embd", "hidden_size"), _words(settings)
-    model = DecoderOnlyConfig.parse({
-        "d_model": width,
-        "n_heads": settings.whole("n_head", "num_attention_heads"),
-        "n_layers": settings.whole("n_layer", "num_hidden_layers"),
-        "d_ff": settings.whole("n_inner", default=4 * width),
-        "activation": settings.chosen("activation_function", "gelu_new", _BENDS),
-        "norm_eps": settings.number("layer_norm_epsilon", 1e-5),
-        "position": "learned",
-        "max_len": settings.whole("n_positions", "max_position_embeddings"),
-        "tie_embeddings": settings.boolean("tie_word_embeddings", True),
-    })  # fmt: skip
+    model, words = DecoderOnlyConfig.parse(_gpt2_settings(settings)), _words(settings)
     shape = TextShape(
         words, words, pad_id=None, one_vocabulary=True, output_bias=False,
         scale_embedding=False, has_source=False,
@@ -99,9 +94,131 @@ def _gpt2(settings: Settings, names: Set[str]) -> Plan:
     return Plan(model, shape, _turned)
 
 
+def _gpt2_settings(settings: Settings) -> dict[str, Any]:
+    settings.only("scale_attn_weights", True)
+    settings.only("scale_attn_by_inverse_layer_idx", False)
+    width = settings.whole("n_embd", "hidden_size")
+    return {
+        "d_model": width,
+        "n_heads": settings.whole("n_head", "num_attention_heads"),
+        "n_layers": settings.whole("n_layer", "num_hidden_layers"),
+        "d_ff": settings.whole("n_inner", default=4 * width),
+        "activation": settings.chosen("activation_function", "gelu_new", BENDS),
+        "norm_eps": settings.number("layer_norm_epsilon", 1e-5),
+        "position": "learned",
+        "max_len": settings.whole("n_positions", "max_position_embeddings"),
+        "tie_embeddings": settings.boolean("tie_word_embeddings", True),
+    }  # fmt: skip
+
+
 def _turned(name: str, parts: list[Tensor]) -> Tensor:
     """GPT-2's layers are Conv1D, whose matrices have their inputs first."""
-    return parts[0].t() if name.endswith(_TRANSPOSED) else parts[0]
+    return parts[0].t() if name.endswith(TRANSPOSED) else parts[0]
+
+
+def _encoder_decoder(settings: Settings, names: Set[str]) -> Plan:
+    """Return the plan of an encoder of Megatron's BERT and a GPT-2 that reads what it hands over.
+
+    They may differ in nothing but their depth and their words: a model here has one width.
+    """
+    reader = settings.section("encoder", "megatron-bert")
+    writer = settings.section("decoder", "gpt2")
+    writer.only("add_cross_attention", True)
+    written = _gpt2_settings(writer)
+    read = _megatron_settings(reader)
+    for name, value in read.items():
+        if name != "n_layers" and written[name] != value:
+            raise Unopenable(
+                "{name} is {one} in the encoder and {other} in the decoder; both must be equal.",
+                name=name, one=str(value), other=str(written[name]),
+            )  # fmt: skip
+    model = EncoderDecoderConfig.parse({
+        **{name: value for name, value in written.items() if name != "n_layers"},
+        "n_encoder_layers": read["n_layers"], "n_decoder_layers": written["n_layers"],
+    })  # fmt: skip
+    shape = TextShape(
+        _words(reader), _words(writer), pad_id=reader.token("pad_token_id", 0),
+        output_bias=False, scale_embedding=False,
+    )  # fmt: skip
+
+    def adapt(name: str, parts: list[Tensor]) -> Tensor:
+        if name.startswith("decoder.layers") and name.endswith(TRANSPOSED):
+            return torch.cat([part.t() for part in parts])
+        return _typed(name, parts)
+
+    return Plan(model, shape, adapt, sources=_typed_positions("encoder.embeddings"))
+
+
+def _megatron(settings: Settings, names: Set[str]) -> Plan:
+    head, n_answers = "states", _words(settings)
+    if "pooler.dense.weight" in names:
+        head = "pooler"
+    elif "classifier.weight" in names:
+        head, n_answers = "tokens", settings.labels()
+    shape = TextShape(
+        _words(settings), n_answers, pad_id=settings.token("pad_token_id", 0), head=head,
+        scale_embedding=False,
+    )  # fmt: skip
+    model = EncoderOnlyConfig.parse(_megatron_settings(settings))
+    return Plan(model, shape, _typed, sources=_typed_positions("embeddings"))
+
+
+def _megatron_settings(settings: Settings) -> dict[str, Any]:
+    settings.only("position_embedding_type", "absolute", None)
+    settings.only("is_decoder", False)
+    return {
+        "d_model": settings.whole("hidden_size"),
+        "n_heads": settings.whole("num_attention_heads"),
+        "n_layers": settings.whole("num_hidden_layers"),
+        "d_ff": settings.whole("intermediate_size"),
+        "activation": settings.chosen("hidden_act", "gelu", BENDS),
+        "norm_eps": settings.number("layer_norm_eps", 1e-12),
+        "position": "learned", "max_len": settings.whole("max_position_embeddings"),
+    }  # fmt: skip
+
+
+def _typed_positions(stack: str) -> dict[str, tuple[str, ...]]:
+    """Return where positions come from: no norm follows, so the first segment is added to them."""
+    names = ("position_embeddings", "token_type_embeddings")
+    return {"src_positions.table": tuple(f"{stack}.{name}.weight" for name in names)}
+
+
+def _typed(name: str, parts: list[Tensor]) -> Tensor:
+    if name == "src_positions.table":
+        positions, types = parts
+        return positions + types[:1]
+    return stacked(name, parts)
+
+
+def _marian(settings: Settings, names: Set[str]) -> Plan:
+    """Return the plan of the Transformer of 2017, with two vocabularies."""
+    settings.only("share_encoder_decoder_embeddings", False)
+    heads = settings.whole("encoder_attention_heads", default=16)
+    settings.only("decoder_attention_heads", heads)
+    d_ff = settings.whole("encoder_ffn_dim", default=4096)
+    settings.only("decoder_ffn_dim", d_ff)
+    width, words = settings.whole("d_model", default=1024), _words(settings)
+    model = EncoderDecoderConfig.parse({
+        "d_model": width, "n_heads": heads, "d_ff": d_ff,
+        "n_encoder_layers": settings.whole("encoder_layers", default=12),
+        "n_decoder_layers": settings.whole("decoder_layers", default=12),
+        "activation": settings.chosen("activation_function", "gelu", BENDS),
+        "norm_first": False, "position": "sinusoidal",
+        "tie_embeddings": settings.boolean("tie_word_embeddings", True),
+    })  # fmt: skip
+    shape = TextShape(
+        words, settings.whole("decoder_vocab_size", default=words, most=MAX_WORDS),
+        pad_id=settings.token("pad_token_id", 58100),
+        scale_embedding=settings.boolean("scale_embedding", False),
+    )  # fmt: skip
+    order = torch.arange(width).view(2, -1).t().flatten()  # a sine and a cosine, pair by pair
+
+    def adapt(name: str, parts: list[Tensor]) -> Tensor:
+        """Marian's waves are all sines, then all cosines: so are the dimensions of its vectors."""
+        value = parts[0][0] if name == "output.bias" else stacked(name, parts)
+        return reordered(name, value, order)
+
+    return Plan(model, shape, adapt, sources={"output.bias": ("final_logits_bias",)})
 
 
 def _bert(settings: Settings, names: Set[str]) -> Plan:
@@ -131,7 +248,7 @@ def _encoder(
         "n_heads": settings.whole("num_attention_heads"),
         "n_layers": settings.whole("num_hidden_layers"),
         "d_ff": settings.whole("intermediate_size"),
-        "activation": settings.chosen("hidden_act", "gelu", _BENDS),
+        "activation": settings.chosen("hidden_act", "gelu", BENDS),
         "norm_eps": settings.number("layer_norm_eps", 1e-12),
         "norm_first": False, "position": "learned", "max_len": rows,
     })  # fmt: skip
@@ -156,7 +273,7 @@ def _distilbert(settings: Settings, names: Set[str]) -> Plan:
         "n_heads": settings.whole("n_heads"),
         "n_layers": settings.whole("n_layers"),
         "d_ff": settings.whole("hidden_dim"),
-        "activation": settings.chosen("activation", "gelu", _BENDS),
+        "activation": settings.chosen("activation", "gelu", BENDS),
         "norm_eps": 1e-12, "norm_first": False, "position": "learned",
         "max_len": settings.whole("max_position_embeddings"),
     })  # fmt: skip
@@ -174,23 +291,47 @@ def _vit(settings: Settings, names: Set[str]) -> Plan:
         "n_heads": settings.whole("num_attention_heads"),
         "n_layers": settings.whole("num_hidden_layers"),
         "d_ff": settings.whole("intermediate_size"),
-        "activation": settings.chosen("hidden_act", "gelu", _BENDS),
+        "activation": settings.chosen("hidden_act", "gelu", BENDS),
         "norm_eps": settings.number("layer_norm_eps", 1e-12),
         "patch_size": settings.whole("patch_size", default=16),
         "pooling": "cls", "position": "learned", "stem": "patches",
     })  # fmt: skip
+    return Plan(model, _picture_shape(settings, model.patch_size, settings.labels()), _flattened)
+
+
+def _picture_shape(settings: Settings, patch_size: int, n_classes: int) -> ImageShape:
     size = settings.whole("image_size", default=224, most=4096)
-    if size % model.patch_size:
-        raise unsupported("patch_size", model.patch_size, f"image_size {size}")
-    channels = settings.whole("num_channels", default=3, most=16)
-    return Plan(model, ImageShape(size, channels, settings.labels()), _flattened)
+    if size % patch_size:
+        raise unsupported("patch_size", patch_size, f"image_size {size}")
+    return ImageShape(size, settings.whole("num_channels", default=3, most=16), n_classes)
 
 
 def _flattened(name: str, parts: list[Tensor]) -> Tensor:
     """A kernel (D, C, P, P) is the matrix (D, C * P * P) here, and a table has no batch."""
-    if name == "stem.projection.weight":
-        return parts[0].flatten(1)
-    return parts[0][0] if name == "positions.table" else stacked(name, parts)
+    return parts[0][0] if name == "positions.table" else _unrolled(name, parts)
+
+
+def _siglip(settings: Settings, names: Set[str]) -> Plan:
+    """Return the plan of a ViT whose head reads the mean of its patches."""
+    pictures = settings.section("vision_config", "siglip_vision_model")
+    pictures.only("vision_use_head", False)
+    if "classifier.weight" not in names:
+        raise Unopenable("This SigLIP has no classifier of pictures.")
+    model = ViTConfig.parse({
+        "d_model": pictures.whole("hidden_size", default=768),
+        "n_heads": pictures.whole("num_attention_heads", default=12),
+        "n_layers": pictures.whole("num_hidden_layers", default=12),
+        "d_ff": pictures.whole("intermediate_size", default=3072),
+        "activation": pictures.chosen("hidden_act", "gelu_pytorch_tanh", BENDS),
+        "norm_eps": pictures.number("layer_norm_eps", 1e-6),
+        "patch_size": pictures.whole("patch_size", default=16),
+        "pooling": "mean", "position": "learned", "stem": "patches",
+    })  # fmt: skip
+    return Plan(model, _picture_shape(pictures, model.patch_size, settings.labels()), _unrolled)
+
+
+def _unrolled(name: str, parts: list[Tensor]) -> Tensor:
+    return parts[0].flatten(1) if name == "stem.projection.weight" else stacked(name, parts)
 
 
 def _t5(settings: Settings, names: Set[str]) -> Plan:
@@ -230,7 +371,7 @@ def _t5(settings: Settings, names: Set[str]) -> Plan:
 
 def _llama(settings: Settings, names: Set[str]) -> Plan:
     heads, width = settings.whole("num_attention_heads"), settings.whole("hidden_size")
-    settings.only("num_key_value_heads", heads, None)
+    kv_heads = settings.whole("num_key_value_heads", default=heads)
     settings.only("head_dim", width // heads, None)
     for name in ("attention_bias", "mlp_bias"):
         settings.only(name, False, None)
@@ -240,10 +381,10 @@ def _llama(settings: Settings, names: Set[str]) -> Plan:
     settings.only("rope_parameters", None, {"rope_theta": 10000.0, "rope_type": "default"})
     words = _words(settings)
     model = DecoderOnlyConfig.parse({
-        "d_model": width, "n_heads": heads,
+        "d_model": width, "n_heads": heads, "n_kv_heads": kv_heads if kv_heads != heads else 0,
         "n_layers": settings.whole("num_hidden_layers"),
         "d_ff": settings.whole("intermediate_size"),
-        "activation": settings.chosen("hidden_act", "silu", {"silu": "swiglu"}),
+        "activation": settings.chosen("hidden_act", "silu", GATES),
         "norm": "rmsnorm", "norm_eps": settings.number("rms_norm_eps", 1e-6),
         "bias": False, "position": "rotary",
         "tie_embeddings": settings.boolean("tie_word_embeddings", False),
@@ -258,7 +399,7 @@ def _llama(settings: Settings, names: Set[str]) -> Plan:
         if not name.endswith("in_projection.weight"):
             return stacked(name, parts)
         q, k, v = parts
-        return torch.cat([_interleaved(q, heads), _interleaved(k, heads), v])
+        return torch.cat([_interleaved(q, heads), _interleaved(k, kv_heads), v])
 
     return Plan(model, shape, adapt)
 
@@ -277,31 +418,50 @@ _POSITION_IDS = r"embeddings\.position_ids"
 PRETRAINED = Registry(
     "pretrained model",
     PretrainedFamily(
-        name="gpt2", label=N_("GPT-2"), column="gpt2", base="transformer.", heads=("score.",),
+        name="gpt2", column="gpt2", base="transformer.", heads=("score.",),
         buffers=r"h\.\d+\.attn\.(masked_)?bias", plan=_gpt2,
     ),
     PretrainedFamily(
-        name="bert", label=N_("BERT"), column="bert", base="bert.",
+        name="bert", column="bert", base="bert.",
         heads=("cls.", "classifier.", "qa_outputs."), buffers=_POSITION_IDS, plan=_bert,
     ),
     PretrainedFamily(
-        name="roberta", label=N_("RoBERTa"), column="bert", base="roberta.",
+        name="roberta", column="bert", base="roberta.",
         heads=("lm_head.", "classifier.", "qa_outputs."), buffers=_POSITION_IDS, plan=_roberta,
     ),
     PretrainedFamily(
-        name="distilbert", label=N_("DistilBERT"), column="distilbert", base="distilbert.",
+        name="distilbert", column="distilbert", base="distilbert.",
         heads=("vocab_", "pre_classifier.", "classifier.", "qa_outputs."),
         buffers=_POSITION_IDS, plan=_distilbert,
     ),
     PretrainedFamily(
-        name="vit", label=N_("ViT"), column="vit", base="vit.", heads=(), buffers=None, plan=_vit,
+        name="vit", column="vit", base="vit.", heads=(), buffers=None, plan=_vit,
     ),
     PretrainedFamily(
-        name="t5", label=N_("T5"), column="t5", base=None, heads=(),
+        name="t5", column="t5", base=None, heads=(),
         buffers=r"(encoder|decoder)\.embed_tokens\.weight", plan=_t5,
     ),
     PretrainedFamily(
-        name="llama", label=N_("Llama"), column="llama", base="model.", heads=("score.",),
+        name="llama", column="llama", base="model.", heads=("score.",),
         buffers=r"(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq", plan=_llama,
+    ),
+    PretrainedFamily(
+        name="encoder-decoder", column="encoder-decoder",
+        base=None, heads=(),
+        buffers=r"encoder\.(pooler\..*|embeddings\.position_ids)"
+        r"|decoder\.transformer\.h\.\d+\.(attn|crossattention)\.(masked_)?bias",
+        plan=_encoder_decoder,
+    ),
+    PretrainedFamily(
+        name="marian", column="bart", base="model.", heads=(),
+        buffers=r"(encoder|decoder)\.embed_positions\.weight", plan=_marian,
+    ),
+    PretrainedFamily(
+        name="megatron-bert", column="megatron-bert", base="bert.",
+        heads=("cls.", "classifier.", "qa_outputs."), buffers=_POSITION_IDS, plan=_megatron,
+    ),
+    PretrainedFamily(
+        name="siglip", column="siglip", base=None, heads=(),
+        buffers=r"vision_model\.(embeddings\.position_ids|head\..*)", plan=_siglip,
     ),
 )  # fmt: skip

@@ -68,6 +68,15 @@ class Settings:
             return len(names)
         return self.whole("num_labels", default=default)
 
+    def section(self, name: str, kind: str) -> Settings:
+        """Return the settings of a model inside this one. kind: its model_type."""
+        values = self._values.get(name)
+        if not isinstance(values, dict):
+            raise invalid(name, values)
+        section = Settings(values)
+        section.only("model_type", kind)
+        return section
+
     def _named(self, names: tuple[str, ...], default: int | None) -> tuple[str, Any]:
         for name in names:
             if self._values.get(name) is not None:

@@ -127,7 +127,8 @@ class OpenedRun:
         training examples; loss: nats per answer; accuracy, sequence_accuracy: shares, 0 to 1, of
         single answers and of whole sequences; learning_rate; grad_norm: length of the gradient
         before clipping; examples_per_second; memory_bytes; seconds, cpu_seconds: trained so far, of
-        the clock and of the processor. What was not measured is NaN. Read anew at each call: of a
+        the clock and of the processor; balance: how unequally tokens are spread over the experts,
+        1 where alike. What was not measured is NaN. Read anew at each call: of a
         run that trains there are more rows.
         """
         import pandas as pd

@@ -20,7 +20,7 @@ from pages.ui.runs import runs_access
 from tfm_core.config import Experiment
 from tfm_core.lessons import attempts, catalogue
 from tfm_core.lessons.attempts import Answer, Attempt
-from tfm_core.lessons.checks import Task, Verdict, Work
+from tfm_core.lessons.checks.task import Task, Verdict, Work
 from tfm_core.lessons.lesson import Lesson
 from tfm_core.lessons.words import LessonWords
 from tfm_core.runs.process.requests import turned

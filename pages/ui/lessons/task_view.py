@@ -11,7 +11,7 @@ from pages.ui import state
 from pages.ui.lessons import open_lesson
 from pages.ui.navigation import page_table
 from pages.ui.typed import escape
-from tfm_core.lessons.checks import Task
+from tfm_core.lessons.checks.task import Task
 from tfm_core.lessons.lesson import Lesson
 from tfm_core.lessons.words import TaskWords
 

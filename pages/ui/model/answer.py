@@ -14,7 +14,9 @@ from pages.ui import show
 from pages.ui.settings import glosses
 from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.inspect.attention.example import Example
+from tfm_core.inspect.glosses import language_of
 from tfm_core.probe.items import is_language
+from tfm_core.sentences import whole_percent
 
 
 def verdict(experiment: Experiment, examples: Sequence[Example], step: int, *, name: str) -> None:
@@ -34,12 +36,14 @@ def details(experiment: Experiment, examples: Sequence[Example], step: int, *, n
 
 def line(experiment: Experiment, example: Example) -> Tree:
     """Return source, truth and answer of an example in a few words."""
-    when: Tree = ["p", "who", _("at step {step}", step=f"{example.step:,}")]
+    is_opened = experiment.task.is_opened
+    at = "" if is_opened else _("at step {step}", step=f"{example.step:,}")
+    when: Tree = ["p", "who", at]
     if example.probabilities is not None:
         return ["div", "line", *_picture_verdict(experiment, example), when]
     if example.answer is not None:
         return ["div", "line", *_sentence_verdict(experiment, example), when]
-    return ["p", "who", _("No saved prediction.")]
+    return ["p", "who", str(example.item["src_text"]) if is_opened else _("No saved prediction.")]
 
 
 def _details(experiment: Experiment, example: Example) -> Tree:
@@ -53,7 +57,8 @@ def _sentence_verdict(experiment: Experiment, example: Example) -> list[Tree]:
     item = example.item
     if is_language(item):
         return _continuation_verdict(example)
-    parts = [_labelled(_("Source"), item["src_text"])] if "src_text" in item else []
+    read = language_of(experiment)
+    parts = [_labelled(_("Source"), item["src_text"], read)] if "src_text" in item else []
     truth = item.get("truth", item["tgt"]) if "tgt_text" in item else None
     if truth is not None:
         parts.append(_labelled(_("Truth"), written(experiment, truth, item["tgt_text"])))
@@ -97,8 +102,12 @@ def _picture_verdict(experiment: Experiment, example: Example) -> list[Tree]:
     return [*parts, _mark(_("right") if is_right else _("wrong"), is_right=is_right)]
 
 
-def _labelled(who: str, what: str | Tree) -> Tree:
-    return ["p", "", ["span", "who", f"{who} "], ["strong", "", what]]
+def _labelled(who: str, what: str | Tree, language: str | None = None) -> Tree:
+    return ["p", "", ["span", "who", f"{who} "], [_tag("strong", language), "", what]]
+
+
+def _tag(name: str, language: str | None) -> str:
+    return name if language is None else f"{name}:{language}"
 
 
 def written(experiment: Experiment, tokens: Sequence[str], text: str) -> Tree:
@@ -106,11 +115,12 @@ def written(experiment: Experiment, tokens: Sequence[str], text: str) -> Tree:
     known = glosses.shown(experiment)
     if not known or not tokens:
         return ["span", "", text]
-    return ["span", "glossed", *(_glossed(token, known.get(token, "")) for token in tokens)]
+    above = _tag("rt", language_of(experiment))
+    return ["span", "glossed", *(_glossed(token, known.get(token, ""), above) for token in tokens)]
 
 
-def _glossed(token: str, gloss: str) -> Tree:
-    return ["ruby", "", token, ["rt", "", gloss]] if gloss else ["span", "", token]
+def _glossed(token: str, gloss: str, above: str) -> Tree:
+    return ["ruby", "", ["span", "", token], [above, "", gloss]] if gloss else ["span", "", token]
 
 
 def _mark(words: str, *, is_right: bool) -> Tree:
@@ -149,6 +159,6 @@ def classes(experiment: Experiment, example: Example) -> Tree:
     for index, (name, share) in enumerate(zip(names, example.probabilities, strict=True)):
         kind = "class best" if index == best else "class"
         tower: Tree = ["span", "tower", float(share)]
-        percent = f"{float(share):.0%}".replace("%", " %")
+        percent = whole_percent(float(share))
         columns.append(["div", kind, tower, name, ["small", "", percent]])
     return ["div", "classes", *columns]

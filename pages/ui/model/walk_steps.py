@@ -87,10 +87,8 @@ def navigation(steps: tuple[WalkStep, ...], number: int) -> None:
     titles = {step.name: f"{n} · {_(step.title)}" for n, step in enumerate(steps, 1)}
     index, last = number - 1, len(names) - 1
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        _arrow_button(_("Back"), "arrow_back", "Left", names[max(0, index - 1)], index == 0)
-        _arrow_button(
-            _("Next"), "arrow_forward", "Right", names[min(last, index + 1)], index == last
-        )
+        _arrow_button(_("Back"), "arrow_back", "Left", (names, -1), index == 0)
+        _arrow_button(_("Next"), "arrow_forward", "Right", (names, 1), index == last)
         st.session_state["walk-list"] = names[index]
         st.selectbox(
             _("Step of the walk"),
@@ -102,15 +100,24 @@ def navigation(steps: tuple[WalkStep, ...], number: int) -> None:
     st.progress(number / len(names))
 
 
-def _arrow_button(label: str, icon: str, shortcut: str, to: str, is_end: bool) -> None:
+def _turn(names: Sequence[str], by: int) -> None:
+    """Go on from the step that was asked for last: a quick press comes before that is drawn."""
+    last = st.session_state.get(_STEP)
+    at = names.index(last) if last in names else st.session_state.get(_PLACE, 0)
+    go(names[min(max(at + by, 0), len(names) - 1)])
+
+
+def _arrow_button(
+    label: str, icon: str, shortcut: str, turn: tuple[Sequence[str], int], is_end: bool
+) -> None:
     st.button(
         label,
         icon=f":material/{icon}:",
         key=f"walk-{shortcut.lower()}",
         shortcut=shortcut,
         disabled=is_end,
-        on_click=go,
-        args=(to,),
+        on_click=_turn,
+        args=turn,
     )
 
 
@@ -184,7 +191,8 @@ def explanation(
     st.code(step.code, language="python", wrap_lines=True)
     from tfm_core.inspect.walk.topics import topic_text
 
-    sizes = ("d_model", "n_heads", "n_kv_heads", "d_head", "d_ff", "window", "full_every")
+    sizes = ("d_model", "n_heads", "n_kv_heads", "d_head", "d_ff", "n_experts", "top_k",
+             "window", "full_every")  # fmt: skip
     values: dict[str, object] = {
         **{name: f"{getattr(subject.config, name, 0):,}" for name in sizes},
         "norm_eps": f"{getattr(subject.config, 'norm_eps', 0):g}",

@@ -220,6 +220,10 @@ TERMS = (
          also=f"MLP FFN {_labels(ACTIVATIONS)} fc1 fc2 "
          "linear_1 linear_2 hidden_dim d_ff FeedForward 피드포워드 활성화 함수",
          forms=("feed-forward network",)),
+    Term(N_("Mixture of experts"), "experts", "parameters", {},
+         ("n_experts", "top_k", "balance_weight"),
+         also="MoE router top-k load balance Mixtral Switch 전문가 혼합 라우터",
+         forms=("mixture of experts",)),
     Term(N_("Residual connection"), "residual",
          "walk", {}, also="skip addnorm addnorm1 addnorm2 addnorm3 잔차 연결",
          forms=("residual connection", "residual connections")),

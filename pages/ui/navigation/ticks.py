@@ -17,7 +17,7 @@ from pages.ui.address import view_link
 from pages.ui.navigation.page_table import PAGES, WAY, PageFacts
 
 COOKIE = "tfm_ticks"
-_MARKS, _RESETS = "ticks", "tick-resets"
+_MARKS, _RESETS, _KEPT = "ticks", "tick-resets", "ticks-kept"
 _ACT = "act"
 _MARKING = ("own-data", "sweeps", "find-the-bug")
 """Pages that mark their main act themselves: it is more than a change of what they show."""
@@ -75,10 +75,24 @@ def marks() -> dict[str, set[str]]:
 
 
 def keep() -> None:
-    """Have the browser keep what was done."""
+    """Have the browser keep what was done; where a fragment changes it, too."""
+    st.fragment(_keep, key=_KEPT)()
+
+
+def newly_done() -> str:
+    """Return, once, the fragment that keeps what was done since it was drawn, or ""."""
+    if _KEPT not in st.session_state:
+        return ""
+    mark_change()
+    before, st.session_state[_KEPT] = st.session_state[_KEPT], written(marks())
+    return _KEPT if before != st.session_state[_KEPT] else ""
+
+
+def _keep() -> None:
+    st.session_state[_KEPT] = text = written(marks())
     keep_cookie(
         COOKIE,
-        written(marks()),
+        text,
         path=addresses.root() or "/",
         resets=st.session_state.get(_RESETS, 0),
         key="tick-cookie",

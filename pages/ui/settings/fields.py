@@ -20,7 +20,7 @@ from tfm_core.config import (
     Experiment,
     task_config,
 )
-from tfm_core.config.base import Labelled, choices_of, holds_several
+from tfm_core.config.base import Labelled, acts, choices_of, holds_several, needs_of
 from tfm_core.config.training import TrainingConfig
 from tfm_core.sentences import N_
 
@@ -40,6 +40,7 @@ ADVANCED: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
     (N_("Rotary positions"), ("rope_theta", "rope_scaling", "rope_factor", "rope_original_len")),
+    (N_("Mixture of experts"), ("n_experts", "top_k", "balance_weight")),
     (N_("Residuals and norms"), ("norm", "norm_eps", "final_norm")),
     (N_("Layers and tables"), ("max_len", "bias", "tie_embeddings", "is_bidirectional")),
     (
@@ -76,11 +77,7 @@ class Setting:
 
     def acts(self, values: Mapping[str, Any]) -> bool:
         """Return whether it changes anything in an experiment of these values."""
-        section = values.get(self.section, {})
-        return all(
-            section.get(name) in some if some else bool(section.get(name))
-            for name, some in self.needs.items()
-        )
+        return acts(self.needs, values.get(self.section, {}))
 
     @property
     def section(self) -> str:
@@ -188,7 +185,7 @@ def _setting(path: str, info: FieldInfo) -> Setting:
         step=extra.get("step"),
         is_advanced=bool(extra.get("advanced")),
         choices=choices,
-        needs=extra.get("needs", {}),
+        needs=needs_of(info),
     )
 
 

@@ -20,7 +20,7 @@ from pages.ui.runs import runs_access
 from tests.pages.made_runs import made_run
 from tests.pages.opening import opened_at
 from tfm_core.lessons import attempts, catalogue
-from tfm_core.lessons.checks import Verdict
+from tfm_core.lessons.checks.task import Verdict
 from tfm_core.runs.auth import Visitor, hashed
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore

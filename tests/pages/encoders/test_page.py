@@ -62,7 +62,7 @@ def test_the_minimal_pairs_stand_beside_the_rule(open_page, store):
         "positive",
     ]
     assert table.value.index.tolist()[3] == "“and” for “but”"
-    assert all(re.fullmatch(r"\w+ [✓✗] \d+%", said) for said in table.value["Model, how sure"])
+    assert all(re.fullmatch(r"\w+ [✓✗] \d+ %", said) for said in table.value["Model, how sure"])
 
 
 def test_a_word_it_knows_is_put_where_one_is_that_it_does_not(open_page, store):

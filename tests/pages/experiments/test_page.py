@@ -51,7 +51,7 @@ def recorded(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_recorded_runs_show_an_experiment_at_once(recorded: None) -> None:
     app = guessed(opened_at(PAGE, experiment="heads"))
     said = shown(app)
-    assert "“1 head” gets 99.5% of unseen sequences right" in said
+    assert "“1 head” gets 99.5 % of unseen sequences right" in said
     assert "This was expected." in said
     assert any(label.startswith("Train 1 run") for label in labels(app))
 
@@ -62,8 +62,8 @@ LAST_OF_THEMES = [known[-1].name for known in BY_THEME.values()]
 def test_cold_it_shows_that_curves_can_look_perfect_and_sentences_be_wrong(recorded: None) -> None:
     app = guessed(opened_at(PAGE))
     said = shown(app)
-    assert "“no causal mask” gets 98.9% of unseen sequences right" in said
-    assert "it gets **1.5%** of 200 right" in said
+    assert "“no causal mask” gets 98.9 % of unseen sequences right" in said
+    assert "it gets **1.5 %** of 200 right" in said
     assert not any(label.startswith("Train") for label in labels(app))
     (answers,) = [one.value for one in app.table]
     assert answers["with the causal mask"].str.startswith("✓").all()

@@ -176,6 +176,17 @@ def test_a_sweep_of_what_the_lesson_locks_does_not_start(driver: Driver) -> None
     assert not driver.sweeps.list()
 
 
+def test_an_experiment_of_another_page_is_refused_while_a_lesson_is_open(
+    busy_queue: RunQueue,
+) -> None:
+    n = len(busy_queue.store.kept())
+    app = opened("experiments/page.py", lesson="learning-rate", experiment="heads")
+    app.button(key="experiment-start").click().run()
+    assert not app.exception
+    assert "locks" in words_of(app)
+    assert len(busy_queue.store.kept()) == n
+
+
 def test_a_locked_setting_cannot_change_while_the_run_trains(store: RunStore) -> None:
     lesson = catalogue.lesson("smallest-model")
     assert lesson.experiment is not None

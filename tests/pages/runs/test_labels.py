@@ -7,7 +7,6 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from pages.runs import filter
-from pages.ui.runs import comparison
 from tests.pages.made_runs import made_run
 from tests.pages.runs.test_page import PAGE, TOKEN, Open, captions, keys, names, places
 from tests.runs.waiting import tiny
@@ -16,16 +15,6 @@ from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.record.labels import Labels
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
-
-
-@pytest.fixture
-def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The runs that the way led to last."""
-    ids: list[str] = []
-    monkeypatch.setattr(
-        comparison, "open_comparison", lambda found: ids.__setitem__(slice(None), found)
-    )
-    return ids
 
 
 def pick(app: AppTest, *runs: Run) -> None:

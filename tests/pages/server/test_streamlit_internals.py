@@ -101,6 +101,35 @@ def test_fragments_of_a_page_that_was_left_are_not_run(
     assert bool(ran) == is_run
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize("fragments", [[], ["part"]])
+@pytest.mark.parametrize("follows", ["", "frame"])
+def test_a_fragment_of_the_frame_follows_another_where_it_is_due(
+    monkeypatch: pytest.MonkeyPatch, fragments: list[str], follows: str
+) -> None:
+    for owner, name in PATCHED:
+        monkeypatch.setattr(owner, name, getattr(owner, name))
+    monkeypatch.setattr(ScriptRunner, "_run_script", lambda self, data: None)
+    context = SimpleNamespace(
+        query_string="mask=window", cached_message_hashes=frozenset({"known"}), context_info=None
+    )
+    monkeypatch.setattr(streamlit_internals, "get_script_run_ctx", lambda: context)
+    streamlit_internals.apply_patches(lambda: follows)
+    runner = app_session.ScriptRunner.__new__(app_session.ScriptRunner)
+    runner._pages_manager = SimpleNamespace(current_page_script_hash="open")
+    runner._fragment_storage = SimpleNamespace(resolve_target=lambda key: [f"id of {key}"])
+    asked: list[RerunData] = []
+    runner._requests = SimpleNamespace(request_rerun=asked.append)
+    runner._run_script(RerunData(page_script_hash="open", fragment_id_queue=fragments))
+    if not (follows and fragments):
+        assert not asked
+        return
+    (request,) = asked
+    assert (request.query_string, request.page_script_hash) == ("mask=window", "open")
+    assert request.fragment_id_queue == ["id of frame"]
+    assert request.cached_message_hashes == {"known"}
+
+
 async def _holds_back() -> bool:
     """Whether a connection holds small pieces back that a socket like Streamlit's accepted."""
     listening = socket.socket()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui.runs import comparison, run_time
+from pages.ui.runs import run_time
 from tests.pages.looking import unmarked
 from tests.pages.made_runs import made_run
 from tests.runs.waiting import tiny
@@ -24,16 +24,6 @@ def _nothing_left_behind():
     """No thread works on a forecast once a test is over."""
     yield
     run_time.wait()
-
-
-@pytest.fixture
-def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The runs that the way led to last."""
-    ids: list[str] = []
-    monkeypatch.setattr(
-        comparison, "open_comparison", lambda found: ids.__setitem__(slice(None), found)
-    )
-    return ids
 
 
 def waiting(store: RunStore) -> list[Run]:

@@ -36,16 +36,6 @@ def train_run(run):
 
 
 @pytest.fixture
-def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The runs that the way led to last."""
-    ids: list[str] = []
-    monkeypatch.setattr(
-        comparison, "open_comparison", lambda found: ids.__setitem__(slice(None), found)
-    )
-    return ids
-
-
-@pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The notices."""
     sentences: list[str] = []

@@ -23,6 +23,7 @@ from tfm_core.data.own.pictures import Grid, Pictures
 from tfm_core.data.own.pictures_set import Split, prepare
 from tfm_core.data.own.sets import Prepared
 from tfm_core.data.own.texts import inspect_text
+from tfm_core.sentences import N_
 
 _NOUNS = {  # English -> article as subject, article as object, noun
     "cat": ("die", "die", "Katze"),
@@ -207,9 +208,9 @@ def examples() -> dict[str, Prepared]:
     raw = {"pairs": english_german(), "labels": topics()}
     reports = {kind: inspect_text(kind, text) for kind, text in raw.items()}
     return {
-        EXAMPLE: prepare(shapes(), "Four shapes", Split()),
-        "example-pairs": texts.prepare(reports["pairs"], name="English to German"),
-        "example-labels": texts.prepare(reports["labels"], name="What is it about?"),
+        EXAMPLE: prepare(shapes(), N_("Four shapes"), Split()),
+        "example-pairs": texts.prepare(reports["pairs"], name=N_("English to German")),
+        "example-labels": texts.prepare(reports["labels"], name=N_("What is it about?")),
     }
 
 

@@ -30,7 +30,7 @@ def task_of(own: OwnSet) -> OwnPicturesTaskConfig:
     return OwnPicturesTaskConfig.parse(
         {
             "data": own.id,
-            "called": own.name,
+            "called": str(own.name),
             "side": details["size"],
             "is_coloured": details["channels"] == 3,
             "ground": details["ground"],
@@ -67,7 +67,7 @@ def proposals(own: OwnSet) -> list[Proposal]:
         (
             "usual",
             N_("Usual"),
-            N_("The size that reads digits, with slightly moved and rotated pictures."),
+            N_("Sized for digits; pictures slightly moved and rotated."),
             {**usual, "stem": "conv"},
             moved,
             steps,

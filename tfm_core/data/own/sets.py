@@ -24,7 +24,7 @@ from typing import Annotated, Any, Literal
 from tfm_core.data.own import place
 from tfm_core.disk import rename, replace, sync_file, sync_folder
 from tfm_core.reading import Unreadable, content_of, is_moment, object_of
-from tfm_core.sentences import N_, Paragraph, StudentError
+from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
 from tfm_core.stored import Stored, WrongValue, checked, line, whole
 
 MAX_BYTES = 64 * 2**20
@@ -100,6 +100,7 @@ class Prepared:
 class OwnSet:
     """A set as its folder says; parts as ``Prepared`` has them, ``files`` by their digests.
 
+    name: that of an example is a sentence of the app.
     owners: hashes of the visitors who keep it, none for sets of the command line or the app. kept:
     since when, ISO 8601. problem: what is damaged, or None; the other fields are then placeholders.
     """
@@ -367,7 +368,10 @@ def opened(folder: Path) -> OwnSet:
     except Unreadable as error:
         return OwnSet(name, folder, name=name, problem=error.sentence)
     owners, since = _keepers(folder)
-    return OwnSet(name, folder, **manifest.parts, files=manifest.files, owners=owners, kept=since)
+    parts = dict(manifest.parts)
+    if is_example:
+        parts["name"] = Sentence(parts["name"])
+    return OwnSet(name, folder, **parts, files=manifest.files, owners=owners, kept=since)
 
 
 def _set_of(content: bytes) -> _SetFile:

@@ -29,7 +29,7 @@ from tfm_core.probe.labels import kind_of, layer_of, modules_by_kind
 from tfm_core.probe.masks import on_examples
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
+from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, whole_percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -240,14 +240,14 @@ def describe(
     most = float(stats.shares[role][head]) if role is not None else MUCH
     if aligned >= LEARNED and aligned > most:
         if is_short:
-            return N_("aligns, {share}", share=_percent(aligned))
+            return N_("aligns, {share}", share=whole_percent(aligned))
         words: str = N_("the digit named") if stats.kind == "picture" else N_("true source words")
         return _share_of(words, aligned)
     if role is not None:
         share = float(stats.shares[role][head])
         words = ROLES[role].words(stats.kind)
         if is_short:
-            return N_("{words}, {share}", words=words, share=_percent(share))
+            return N_("{words}, {share}", words=words, share=whole_percent(share))
         return _share_of(words, share)
     evenness = float(stats.evenness[head])
     if np.isnan(evenness):
@@ -255,7 +255,7 @@ def describe(
     if evenness >= EVEN:
         if is_short:
             return N_("evenly spread")
-        return N_("evenly spread, {share} of the largest entropy", share=_percent(evenness))
+        return N_("evenly spread, {share} of the largest entropy", share=whole_percent(evenness))
     # as many keys as even attention would need to be as uncertain: the perplexity of a row
     n_keys = f"{np.exp(float(stats.entropy[head])):.1f}"
     if is_short:
@@ -319,11 +319,7 @@ def table(
 
 
 def _share_of(words: str, share: float) -> Sentence:
-    percent = _percent(share)
+    percent = whole_percent(share)
     if share >= MAX:
         return N_("{words}, {share}", words=words, share=percent)
     return N_("mostly {words}, {share}", words=words, share=percent)
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}".replace("%", " %")

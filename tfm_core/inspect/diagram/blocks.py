@@ -188,7 +188,11 @@ def _label(drawing: Drawing, part: Part) -> tuple[str, Rows]:
         d_model, d_ff = drawing.number("d_model"), drawing.number("d_ff")
         activation = ACTIVATIONS[part.variant].label
         words = N_("Feed-forward, {activation}", activation=activation)
-        return "feed-forward", (words, f"{d_model} → {d_ff} → {d_model}")
+        rows: Rows = (words, f"{d_model} → {d_ff} → {d_model}")
+        if part.layer == "MixtureOfExperts":
+            n, top_k = drawing.sizes["n_experts"], drawing.sizes["top_k"]
+            rows = (N_("{top_k} of {n} experts per token", top_k=top_k, n=n), *rows)
+        return "feed-forward", rows
     notes: list[str] = [CAUSALITIES[part.order].note] if part.order else []
     notes += [part.relative] if part.relative else []
     heads: Rows = (N_("{n} heads x {size}", n=part.n_heads, size=drawing.number("d_head")),)

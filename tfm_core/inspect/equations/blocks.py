@@ -128,6 +128,35 @@ def feed_forward(config: TransformerConfig, model: Anatomy) -> Equation:
     return Equation(N_("Feed-forward"), aligned(rows), chosen.source)
 
 
+def experts(config: TransformerConfig, model: Anatomy) -> Equation:
+    """Return what a router makes of the experts, each of which is a feed-forward layer."""
+    n, top_k = config.n_experts, config.top_k
+    chosen = rf"i \in \mathrm{{Top}}_{{{top_k}}}(p)"
+    share = (
+        "p_i"
+        if top_k == 1
+        else rf"\frac{{p_i}}{{\sum_{{j \in \mathrm{{Top}}_{{{top_k}}}(p)}} p_j}}"
+    )
+    rows = [
+        r"p &= \mathrm{softmax}(x W_r)",
+        rf"\mathrm{{MoE}}(x) &= \sum_{{{chosen}}} {share}\, \mathrm{{FFN}}_i(x)",
+    ]
+    if config.balance_weight:
+        weight = f"{config.balance_weight:g}"
+        rows.append(
+            N_(
+                r"&\text{{loss}} \mathrel{{+}}= {weight} \cdot {n} \textstyle\sum_i f_i P_i,\;"
+                r" f_i \text{{: share of choices}},\; P_i \text{{: mean }} p_i",
+                weight=weight,
+                n=n,
+            )
+        )
+    source = "Fedus et al. 2022, Eq. 2 to 6" if top_k == 1 else "Jiang et al. 2024, section 2.1"
+    if top_k > 1 and config.balance_weight:
+        source = N_("{first}; {second}", first=source, second="Fedus et al. 2022, Eq. 4 to 6")
+    return Equation(N_("Mixture of experts"), aligned(rows), source)
+
+
 def block(config: TransformerConfig, model: Anatomy) -> Equation:
     """Return the sublayers in their order, with residuals and norms in their places."""
     parts = sublayers(model.blocks[-1])
@@ -163,7 +192,8 @@ def block(config: TransformerConfig, model: Anatomy) -> Equation:
 def _function(layer: Part) -> tuple[str, str]:
     """Return what a sublayer is called, and what it reads besides."""
     if not isinstance(layer, Attention):
-        return r"\mathrm{FFN}", ""
+        is_mixture = layer.layer == "MixtureOfExperts"
+        return r"\mathrm{MoE}" if is_mixture else r"\mathrm{FFN}", ""
     if layer.is_cross:
         return r"\mathrm{CrossAttention}", r", \mathrm{memory}"
     return r"\mathrm{SelfAttention}", ""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
-from math import isqrt
 from typing import Any
 
 from tfm_core.anatomy.layers import N_BUCKETS
@@ -16,11 +15,23 @@ from tfm_core.config.shape import ImageShape, Shape, TextShape
 from tfm_core.facts.architectures import ARCHITECTURES, Architecture
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.inspect.notebook.blocks import Stack, stacks_of, unbuildable
+from tfm_core.inspect.notebook.ends import Ends, missing
+from tfm_core.inspect.notebook.given import (
+    FLAGS,
+    LEN,
+    MAX_LEN,
+    MAX_WORDS,
+    PIXELS,
+    WORDS,
+    Values,
+    activation_of,
+    given_in,
+    whole,
+)
 from tfm_core.inspect.notebook.pasted import Layer, Pasted, Unread, read
 from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.activations import ACTIVATIONS
 
-Values = dict[str, Any]
 _USUAL: Mapping[str, object] = {"norm_first": False, "activation": "relu", "dropout": 0.0}
 """What a notebook's model is where it does not say: that of 2017."""
 _PYTORCH: Mapping[str, object] = {
@@ -38,9 +49,6 @@ _OF_CLASS = {
     "Transformer": "text-transformer",
     "MyVIT": "text-vit",
 }
-_STEM = re.compile(r"patch|mapper|stem", re.I)
-_WORDS, _LEN, _PIXELS = 100, 10, 28
-_MAX_WORDS, _MAX_LEN = 1_000_000, 8_192
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +76,7 @@ def your_model(text: str) -> YourModel:
     said: list[str] = []
     values, shape = _of_layers(pasted, said) if pasted.layers else _of_sizes(pasted)
     config, found = _made(values, shape)
-    lengths = _lengths(pasted, found, getattr(config, "max_len", _MAX_LEN))
+    lengths = _lengths(pasted, found, getattr(config, "max_len", MAX_LEN))
     label = N_("Your notebook")
     known = Architecture("notebook", label, config, found, *lengths, batch=2)
     total = parameter_table(config, found).total
@@ -110,44 +118,11 @@ def _made(values: Values, shape: Values) -> tuple[Any, Shape]:
 def _lengths(pasted: Pasted, shape: Shape, longest: int) -> tuple[int, int]:
     if not isinstance(shape, TextShape):
         return 0, 0
-    src, tgt = (_whole(pasted.sizes, name, _LEN, 1, _MAX_LEN) for name in ("src_len", "tgt_len"))
+    src, tgt = (whole(pasted.sizes, name, LEN, 1, MAX_LEN) for name in ("src_len", "tgt_len"))
     src, tgt = min(src, longest), min(tgt, longest)
     if not shape.has_source:
         return 0, tgt
     return src, 1 if shape.is_label else tgt if shape.head == "tokens" else src
-
-
-def _whole(sizes: Mapping[str, str], name: str, otherwise: int, low: int, high: int) -> int:
-    """Return a size as a number. Raises ValueError, in a sentence, for what is none."""
-    text = sizes.get(name)
-    if text is None:
-        return otherwise
-    if not text.isdecimal() or not low <= int(text[:12]) <= high:
-        raise StudentError(
-            "{name} is {text}; it must be a whole number from {low:,} to {high:,}.",
-            name=name, text=text[:20], low=low, high=high,
-        )  # fmt: skip
-    return int(text)
-
-
-_FLAGS = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
-
-
-def _given(sizes: Mapping[str, str]) -> Values:
-    """Return the settings that a text names, as they stand there; the model refuses wrong ones."""
-    names = {name for config in MODEL_CONFIGS.values() for name in config.model_fields}
-    given: Values = {name: text for name, text in sizes.items() if name in names}
-    for name in ("norm_first", "bias", "projection_bias", "tie_embeddings"):
-        if name in given:
-            given[name] = _FLAGS.get(str(given[name]).lower(), given[name])
-    if "mistakes" in given:
-        given["mistakes"] = str(given["mistakes"]).replace("+", ",")
-    if "activation" in given:
-        given["activation"] = _activation(str(given["activation"])) or given["activation"]
-    if "d_head" in sizes and "d_model" in given and "n_heads" not in given:
-        d_head = _whole(sizes, "d_head", 1, 1, 16_384)
-        given["n_heads"] = int(given["d_model"]) // d_head if given["d_model"].isdecimal() else 1
-    return given
 
 
 def _of_sizes(pasted: Pasted) -> tuple[Values, Values]:
@@ -160,13 +135,13 @@ def _of_sizes(pasted: Pasted) -> tuple[Values, Values]:
             "table of parameters."
         )
     if pasted.root == "nn.Transformer":
-        values: Values = {**_PYTORCH, **_given(sizes)}
+        values: Values = {**_PYTORCH, **given_in(sizes)}
         shape: Values = {"scale_embedding": False}
     elif known is not None and "family" not in sizes:
-        values = {**known.model.model_dump(), **_given(sizes)}
+        values = {**known.model.model_dump(), **given_in(sizes)}
         shape = asdict(known.shape)
     else:
-        values = {**_USUAL, "family": _family_of(pasted), **_given(sizes)}
+        values = {**_USUAL, "family": _family_of(pasted), **given_in(sizes)}
         shape = {"scale_embedding": False}
     return values, _shape(values["family"], sizes, shape)
 
@@ -184,13 +159,13 @@ def _family_of(pasted: Pasted) -> str:
 def _shape(family: str, sizes: Mapping[str, str], usual: Values) -> Values:
     shape = {**usual}
     if family == "vit":
-        shape = {"image_size": _PIXELS, "channels": 1, "n_classes": 10, **shape}
-        for name, most in (("image_size", 4_096), ("channels", 256), ("n_classes", _MAX_WORDS)):
-            shape[name] = _whole(sizes, name, shape[name], 1, most)
+        shape = {"image_size": PIXELS, "channels": 1, "n_classes": 10, **shape}
+        for name, most in (("image_size", 4_096), ("channels", 256), ("n_classes", MAX_WORDS)):
+            shape[name] = whole(sizes, name, shape[name], 1, most)
         return shape
-    shape = {"src_vocabulary": _WORDS, "tgt_vocabulary": 0, **shape}
-    src = _whole(sizes, "src_vocabulary", shape["src_vocabulary"], 1, _MAX_WORDS)
-    tgt = _whole(sizes, "tgt_vocabulary", shape["tgt_vocabulary"] or src, 1, _MAX_WORDS)
+    shape = {"src_vocabulary": WORDS, "tgt_vocabulary": 0, **shape}
+    src = whole(sizes, "src_vocabulary", shape["src_vocabulary"], 1, MAX_WORDS)
+    tgt = whole(sizes, "tgt_vocabulary", shape["tgt_vocabulary"] or src, 1, MAX_WORDS)
     if shape.get("one_vocabulary") or family == "decoder-only":
         src = tgt = src if "src_vocabulary" in sizes else tgt
     shape |= {"src_vocabulary": src, "tgt_vocabulary": tgt}
@@ -199,23 +174,13 @@ def _shape(family: str, sizes: Mapping[str, str], usual: Values) -> Values:
     elif family == "encoder-only" and "head" not in sizes and "head" not in usual:
         shape |= {"one_vocabulary": True, "head": "states", "tgt_vocabulary": src}
     for name in ("n_hidden", "n_labels", "n_segments"):
-        shape[name] = _whole(sizes, name, shape.get(name, 0), 0, _MAX_WORDS)
+        shape[name] = whole(sizes, name, shape.get(name, 0), 0, MAX_WORDS)
     for name in ("one_vocabulary", "output_bias", "scale_embedding", "has_source"):
         if name in sizes:
-            shape[name] = _FLAGS.get(sizes[name].lower(), True)
+            shape[name] = FLAGS.get(sizes[name].lower(), True)
     if "head" in sizes:
         shape["head"] = sizes["head"]
     return shape
-
-
-def _activation(layer: str) -> str | None:
-    """Return our activation of a class or a name of one."""
-    name = layer.lower().replace("_", "")
-    if name in ACTIVATIONS or layer in ACTIVATIONS:
-        return layer if layer in ACTIVATIONS else name
-    if "newgelu" in name or "gelunew" in name or "tanh" in name:
-        return "gelu_tanh"
-    return next((one for one in ("gelu", "relu", "silu") if one in name), None)
 
 
 def _of_layers(pasted: Pasted, said: list[str]) -> tuple[Values, Values]:
@@ -241,9 +206,9 @@ def _of_layers(pasted: Pasted, said: list[str]) -> tuple[Values, Values]:
         values[name] = stack.n_layers
     if len(stacks) > 1 and {one.block.n_attentions for one in stacks} != {1, 2}:
         said.append(N_("No block of yours looks at the other stack; here the decoder's do."))
-    ends = _Ends(pasted, values, block.d_model, said, is_tied)
+    ends = Ends(pasted, values, block.d_model, said, is_tied)
     shape = ends.of_pictures(around) if family == "vit" else ends.of_words(family, around)
-    given = _given(pasted.sizes)
+    given = given_in(pasted.sizes)
     said.extend(
         N_("{name} = {text} is not followed: the layers say it.", name=name, text=text[:20])
         for name, text in sorted((name, str(value)) for name, value in given.items())
@@ -312,7 +277,7 @@ def _of_blocks(pasted: Pasted, stacks: Sequence[Stack], values: Values, said: li
             if "relative_attention_bias" in layer.path and layer.into == N_BUCKETS:
                 values["position"] = "t5-bias"  # one table for all blocks of a stack
             else:
-                said.append(_missing(layer, stack.n_layers))
+                said.append(missing(layer, stack.n_layers))
     mistakes = []
     if block.sliced:
         mistakes.append("sliced-heads")
@@ -340,7 +305,7 @@ def _of_blocks(pasted: Pasted, stacks: Sequence[Stack], values: Values, said: li
 
 def _heads(pasted: Pasted, d_model: int, said: list[str]) -> int:
     if "n_heads" in pasted.sizes or "d_head" in pasted.sizes:
-        given = _given({"d_model": str(d_model), **pasted.sizes})
+        given = given_in({"d_model": str(d_model), **pasted.sizes})
         text = str(given["n_heads"])
         return int(text) if text.isdecimal() and int(text[:6]) > 0 else 1
     n = d_model // 64 if d_model % 64 == 0 else next(h for h in (4, 2, 1) if d_model % h == 0)
@@ -365,7 +330,7 @@ def _of_norms(
     values["norm"] = "rmsnorm" if "rms" in block.norm_layer.lower() else "layernorm"
     if block.eps is not None:
         values["norm_eps"] = block.eps
-    given = _FLAGS.get(pasted.sizes.get("norm_first", "").lower())
+    given = FLAGS.get(pasted.sizes.get("norm_first", "").lower())
     values["norm_first"] = bool(block.is_norm_before) if given is None else given
     if block.is_norm_before is None and "norm_first" not in pasted.sizes:
         said.append(
@@ -381,7 +346,7 @@ def _of_biases(bias: bool, attention_bias: bool, values: Values, said: list[str]
 
 
 def _of_activation(pasted: Pasted, is_gated: bool, values: Values, said: list[str]) -> None:
-    found = [_activation(layer) for path, layer in pasted.plain.items() if "pooler" not in path]
+    found = [activation_of(layer) for path, layer in pasted.plain.items() if "pooler" not in path]
     names = [name for name in found if name is not None]
     name = max(set(names), key=names.count) if names else None
     if is_gated:
@@ -396,221 +361,6 @@ def _of_activation(pasted: Pasted, is_gated: bool, values: Values, said: list[st
         values["activation"] = name
     elif "activation" not in pasted.sizes:
         said.append(N_("No line names the activation; ReLU is taken. Add activation = gelu."))
-
-
-def _missing(layer: Layer, times: int = 1) -> str:
-    return N_(
-        "“{path}” ({n:,} parameters) has no place here.",
-        path=layer.path[-60:],
-        n=layer.n_parameters * max(times, layer.times),
-    )
-
-
-@dataclass(slots=True)
-class _Ends:
-    """Reads what stands around the blocks."""
-
-    pasted: Pasted
-    values: Values
-    d_model: int
-    said: list[str]
-    is_tied: bool
-
-    def of_words(self, family: str, around: Sequence[Layer]) -> Values:
-        """Return the shape of a model of words."""
-        shape: Values = {"scale_embedding": False}
-        rest = [*around]
-        tables = self._take(rest, lambda one: one.kind == "embedding" and one.out == self.d_model)
-        positions = [one for one in tables if "pos" in one.path.lower() or "wpe" in one.path]
-        segments = [one for one in tables if "type" in one.path or "segment" in one.path]
-        words = [one for one in tables if one not in positions and one not in segments]
-        positions += self._take(
-            rest,
-            lambda one: one.kind == "parameter" and "pos" in one.path.lower()
-            and one.out % self.d_model == 0,
-        )  # fmt: skip
-        self._positions(positions)
-        self._vocabularies(family, shape, words)
-        early = self._take(
-            rest,
-            lambda one: (
-                one.kind == "norm" and re.search(r"emb|segment", one.path.lower()) is not None
-            ),
-        )
-        norms = self._take(rest, lambda one: one.kind == "norm" and one.out == self.d_model)
-        if segments:
-            shape["n_segments"] = segments[0].into
-            early = early[1:]  # here a norm follows segments
-        self.said.extend(_missing(one) for one in early)
-        self._final_norms(family, norms)
-        self._head(family, shape, rest)
-        self.said.extend(_missing(one) for one in rest)
-        return shape
-
-    def of_pictures(self, around: Sequence[Layer]) -> Values:
-        """Return the shape of a Vision Transformer."""
-        rest, sizes = [*around], self.pasted.sizes
-        shape: Values = {}
-        convs = self._take(rest, lambda one: one.kind == "conv" and one.out == self.d_model)
-        heads = [one for one in rest if one.kind == "linear"]
-        head = heads[-1] if heads else None
-        stem = next(
-            (
-                one
-                for one in heads[:-1]
-                if one.out == self.d_model and (one.into != self.d_model or _STEM.search(one.path))
-            ),
-            None,
-        )
-        if convs:
-            self.values["patch_size"], shape["channels"] = convs[0].side, convs[0].into
-        elif stem is not None:
-            rest.remove(stem)
-            channels = _whole(sizes, "channels", 3 if stem.into % 3 == 0 else 1, 1, 256)
-            shape["channels"] = channels
-            self.values["patch_size"] = max(1, isqrt(stem.into // channels))
-        if head is not None and head.into == self.d_model:
-            rest.remove(head)
-            shape["n_classes"] = head.out
-        self._of_patches(rest, shape)
-        self._final_norms("vit", self._take(rest, lambda one: one.kind == "norm"))
-        self.said.extend(_missing(one) for one in rest)
-        return shape
-
-    def _of_patches(self, rest: list[Layer], shape: Values) -> None:
-        usual = 224 if shape.get("channels") == 3 else _PIXELS
-        tables = self._take(rest, lambda one: "pos" in one.path.lower() and one.kind != "linear")
-        rows = sum(one.into * one.out for one in tables) // self.d_model
-        if rows > 1:  # a row for each patch, and for CLS
-            usual = isqrt(rows) * int(self.values.get("patch_size", 1))
-        shape["image_size"] = _whole(self.pasted.sizes, "image_size", usual, 1, 4_096)
-        if "image_size" not in self.pasted.sizes and rows < 2:
-            self.said.append(
-                N_("No line says how large the pictures are; {n} pixels are taken. Add "
-                   "image_size = ….", n=usual)
-            )  # fmt: skip
-        self.values |= {"pooling": "cls", "position": "learned"}
-        own = [*tables, *self._take(rest, lambda one: one.kind == "parameter")]
-        if not own:
-            self.said.append(
-                N_("A print shows no nn.Parameter: a CLS token and a table of positions are taken.")
-            )
-
-    def _take(self, rest: list[Layer], fits: Callable[[Layer], bool]) -> list[Layer]:
-        found = [one for one in rest if fits(one)]
-        for one in found:
-            rest.remove(one)
-        return found
-
-    def _positions(self, positions: Sequence[Layer]) -> None:
-        rows = [
-            one.into if one.kind == "embedding" else one.out // self.d_model for one in positions
-        ]
-        layers = " ".join(self.pasted.plain.values()).lower()
-        if "rotary" in layers:
-            self.values["position"] = "rotary"
-        elif self.values.get("position") == "t5-bias":
-            return
-        elif not rows and "position" not in self.pasted.sizes:
-            self.said.append(
-                N_("No table of positions is printed (an nn.Parameter never is); sine waves are "
-                   "taken. Add position = learned, max_len = ….")
-            )  # fmt: skip
-        if rows:
-            self.values |= {"position": "learned", "max_len": min(max(rows), _MAX_LEN)}
-            if max(rows) > _MAX_LEN:
-                self.said.append(
-                    N_("Your table of positions has {n:,} rows; here at most {most:,}.",
-                       n=max(rows), most=_MAX_LEN)
-                )  # fmt: skip
-
-    def _vocabularies(self, family: str, shape: Values, words: Sequence[Layer]) -> None:
-        sizes = [one.into for one in words]
-        if not sizes:
-            n = _whole(self.pasted.sizes, "src_vocabulary", _WORDS, 1, _MAX_WORDS)
-            self.said.append(
-                N_(
-                    "Yours reads vectors; here an embedding of {n:,} words ({size:,} parameters) "
-                    "is added.",
-                    n=n,
-                    size=n * self.d_model * (2 if family == "encoder-decoder" else 1),
-                )
-            )
-            shape["src_vocabulary"] = shape["tgt_vocabulary"] = n
-            return
-        shape["src_vocabulary"], shape["tgt_vocabulary"] = sizes[0], sizes[-1]
-        if len({one.path for one in words}) == 1 or family != "encoder-decoder":
-            shape["one_vocabulary"] = True
-
-    def _final_norms(self, family: str, norms: Sequence[Layer]) -> None:
-        wanted = 2 if family == "encoder-decoder" else 1
-        usual = bool(self.values["norm_first"]) and self.values.get("norm") != "none"
-        if len(norms) >= wanted:
-            self.values["final_norm"] = "pre-norm" if usual else "always"
-            for one in norms[wanted:]:
-                self.said.append(_missing(one))
-        elif norms:
-            self.values["final_norm"] = "pre-norm" if usual else "always"
-            self.said.append(N_("One of your two stacks ends in a norm; here both do."))
-        else:
-            self.values["final_norm"] = "never" if usual else "pre-norm"
-            if usual:
-                self.said.append(
-                    N_("Your last block has no norm behind it; here final_norm: never.")
-                )
-
-    def _head(self, family: str, shape: Values, rest: list[Layer]) -> None:
-        linear = [one for one in rest if one.kind == "linear"]
-        n_words = shape["tgt_vocabulary"]
-        answers = next((one for one in linear if one.into == self.d_model and one.out == n_words
-                        and n_words != self.d_model), None)  # fmt: skip
-        if family != "encoder-only":
-            shape["output_bias"] = answers.has_bias if answers else False
-            self.values["tie_embeddings"] = self.is_tied
-            if answers is not None:
-                rest.remove(answers)
-            elif self.pasted.is_table:  # it lists no tensor twice
-                self.values["tie_embeddings"] = True
-                self.said.append(
-                    N_("No output layer stands in the table; it is taken to share the embedding.")
-                )
-            elif not self.is_tied:
-                self.said.append(
-                    N_("No output layer was found; here one answers with {n:,} words ({size:,} "
-                       "parameters).", n=n_words, size=n_words * self.d_model)
-                )  # fmt: skip
-            return
-        self._reader(shape, rest, linear, answers)
-
-    def _reader(
-        self, shape: Values, rest: list[Layer], linear: Sequence[Layer], answers: Layer | None
-    ) -> None:
-        """Take what an encoder alone answers with: words, labels, BERT's pooler or its states."""
-        has_pooler = {"Pooler", "BertPooler"} & self.pasted.classes
-        pooler = next((one for one in linear if "pooler" in one.path or has_pooler), None)
-        if answers is not None and len(linear) == 1:
-            rest.remove(answers)
-            shape |= {"head": "tokens", "output_bias": answers.has_bias}
-        elif pooler is not None and len(linear) == 1:
-            rest.remove(pooler)
-            shape |= {"head": "pooler", "one_vocabulary": True}
-        elif linear and linear[0].into == self.d_model and len(linear) <= 2:
-            for one in linear:
-                rest.remove(one)
-            n_labels = linear[-1].out
-            hidden = linear[0].out if len(linear) == 2 else 0
-            shape |= {"head": "mean", "n_labels": n_labels, "n_hidden": hidden,
-                      "one_vocabulary": False, "tgt_vocabulary": n_labels + 4}  # fmt: skip
-            self.values["pooling"] = "mean"
-            self.said.append(
-                N_("Your pooler reads the first token through a tanh; here ReLU reads the mean.")
-                if pooler is not None
-                else N_("No line says how a text becomes one vector; the mean is taken.")
-            )
-        else:
-            shape |= {"head": "states", "one_vocabulary": True}
-        if shape.get("one_vocabulary"):
-            shape["tgt_vocabulary"] = shape["src_vocabulary"]
 
 
 def _sizes_text(known: Architecture) -> str:

@@ -16,7 +16,7 @@ from tfm_core.inspect.attention import head_labels
 from tfm_core.inspect.attention.alignment import truth_on_map
 from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.attention.map_view import MapView, map_view
-from tfm_core.inspect.glosses import Glosses, glosses_of
+from tfm_core.inspect.glosses import Glosses, glosses_of, language_of
 from tfm_core.probe.items import is_language
 from tfm_core.probe.labels import CLS, AttentionKind, kinds_of, modules_by_kind, patches_per_side
 from tfm_core.probe.types import Probe, Snapshot
@@ -70,9 +70,10 @@ class Stage:
     maps: weights float16 (F, L, H, Q, K), or None. surface: ``map``: queries down, keys across;
     ``words``: K patches for each of Q words; ``picture``: K patches, Q = 1: the CLS row, or the
     mean of all rows. side: patches to a side, else 0. kinds: names of all kinds; kind_words: in
-    words. pictures: uint8 (P, C, height, width), or None. glosses: of target tokens. truth: the
-    cells of a map, row and column, where the true alignment is. telling: the
-    heads that show most at the last snapshot, as numbers row by row, the best first.
+    words. pictures: uint8 (P, C, height, width), or None. glosses: of target tokens. language: of
+    the words that are read, as in ``en``, or None. truth: the cells of a map, row and column, where
+    the true alignment is. telling: the heads that show most at the last snapshot, as numbers row by
+    row, the best first.
     """
 
     kind: str | None
@@ -88,6 +89,7 @@ class Stage:
     has_cls: bool = False
     kind_words: tuple[AttentionKind, ...] = ()
     glosses: Glosses | None = None
+    language: str | None = None
     truth: tuple[tuple[int, int], ...] = ()
     telling: tuple[int, ...] = ()
 
@@ -149,6 +151,7 @@ def read(
         has_cls=experiment.has_cls and surface != "none",
         kind_words=words,
         glosses=glosses_of(experiment),
+        language=language_of(experiment),
         truth=_truth(experiment, probe, index, chosen) if chosen and surface == "map" else (),
         telling=head_labels.telling_heads(run, frames[-1].step, chosen) if views and chosen else (),
     )

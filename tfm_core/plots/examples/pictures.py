@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.plots.palette import COLOURS
+from tfm_core.sentences import whole_percent
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -81,7 +82,7 @@ def _bar(name: str, share: float, is_true: bool) -> str:
     return (
         f'<div class="bar"><span class="name">{escape(name)}</span><span class="track">'
         f'<span class="fill {kind}" style="width:{share:.1%}"></span></span>'
-        f'<span class="share">{share:.0%}</span></div>'
+        f'<span class="share">{whole_percent(share)}</span></div>'
     )
 
 

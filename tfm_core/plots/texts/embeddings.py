@@ -20,7 +20,7 @@ from tfm_core.plots.heads.attention import DIVERGING, Floats, Theme, short
 from tfm_core.plots.kinds import lay_out, ticks
 from tfm_core.plots.model.positions import matrix
 from tfm_core.plots.palette import BLUE, GREEN, GREY, OCHRE, ORANGE, PURPLE, SKY, VERMILION
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, whole_percent
 
 SIDES: dict[str, tuple[float, float]] = {  # plotly's name -> where the word's middle lies, of 1
     "top center": (0, 1),
@@ -292,7 +292,7 @@ def _place_axes(
     figure: go.Figure, projection: Projection, reach: list[list[float]], *, in_space: bool
 ) -> None:
     titles = [
-        N_("component {n} ({share} of the variance)", n=n, share=f"{share:.0%}")
+        N_("component {n} ({share} of the variance)", n=n, share=whole_percent(share))
         for n, share in enumerate(projection.explained, 1)
     ]
     if in_space:
@@ -303,7 +303,7 @@ def _place_axes(
                 name: {
                     **axis,
                     "range": reach[n],
-                    "title": {"text": f"{n + 1} ({projection.explained[n]:.0%})"},
+                    "title": {"text": f"{n + 1} ({whole_percent(projection.explained[n])})"},
                 }
                 for n, name in enumerate(("xaxis", "yaxis", "zaxis"))
             }

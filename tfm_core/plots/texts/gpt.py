@@ -15,7 +15,7 @@ from tfm_core.plots.heads.attention import LEGEND
 from tfm_core.plots.kinds import bars, frame, lay_out, sequential, ticks
 from tfm_core.plots.palette import COLOURS, GREY, ThemeName
 from tfm_core.plots.texts.writing import marked
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, percent, whole_percent
 
 Floats = npt.NDArray[np.floating]
 SPECIALS = 4  # the first ids: padding, begin, end, unknown
@@ -40,7 +40,7 @@ def guesses(best: Sequence[tuple[str, float]], truth: str, chance: float, rank: 
             range(len(rows)),
             [p for _, p, _ in rows],
             [COLOURS["right"] if came else GREY for *_, came in rows],
-            texts=[f"{p:.1%}" if p >= 0.001 else "< 0.1%" for _, p, _ in rows],
+            texts=[percent(p) if p >= 0.001 else "< 0.1 %" for _, p, _ in rows],
             hovertemplate="%{customdata}: %{x:.5f}<extra></extra>",
             customdata=names,
         )
@@ -151,7 +151,7 @@ def digit_map(digits: Digits, theme: ThemeName) -> go.Figure:
     true_cells = {(names.index(token), column) for column, token in enumerate(truth)}
     text = [
         [
-            (f"{p:.0%}" if p >= 0.005 else "") + (" ✓" if (row, column) in true_cells else "")
+            (whole_percent(p) if p >= 0.005 else "") + (" ✓" if (row, column) in true_cells else "")
             for column, p in enumerate(values)
         ]
         for row, values in enumerate(chances)

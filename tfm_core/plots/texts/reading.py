@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from tfm_core.plots.heads.attention import SCALES, Floats, Theme
 from tfm_core.plots.kinds import bars, lay_out
 from tfm_core.plots.palette import BLUE, GREEN, GREY, PURPLE, VERMILION
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, percent
 
 _LABELS = {"negative": VERMILION, "neutral": GREY, "positive": GREEN}
 EXPLAINED: dict[str, tuple[str, str, str]] = {  # name -> words, colour, pattern
@@ -29,7 +29,7 @@ def label_bars(labels: Sequence[str], probabilities: Floats) -> go.Figure:
             [escape(label) for label in labels],
             probabilities,
             [_LABELS.get(label, BLUE) for label in labels],
-            texts=[f"{value:.1%}" for value in probabilities],
+            texts=[percent(value) for value in probabilities],
             textposition="auto",
             hovertemplate="%{y}: %{x:.4f}<extra></extra>",
         )

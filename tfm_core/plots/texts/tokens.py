@@ -16,6 +16,7 @@ import plotly.graph_objects as go
 
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.inspect.text.tokenise import PaddedBatch, Token
+from tfm_core.korean import lang
 from tfm_core.plots.heads.attention import SCALES, Floats, Theme
 from tfm_core.plots.kinds import COLORWAY, lay_out, ticks
 from tfm_core.plots.palette import BLUE, CARDS, COLOURS, GREY, INKS, VERMILION
@@ -96,8 +97,8 @@ def _chip(token: Token, say: Say) -> str:
     if token.is_unknown and token.shown == "<unk>":
         shown = words
     return (
-        f'<span class="{kind}" style="--c:{colour}" title="{hint}"><b>{shown}</b>'
-        f"<small>{token.id}</small></span>"
+        f'<span class="{kind}" style="--c:{colour}" title="{hint}">'
+        f"<b{lang(token.shown)}>{shown}</b><small>{token.id}</small></span>"
     )
 
 

@@ -17,6 +17,7 @@ import plotly.graph_objects as go
 from tfm_core.inspect.writing.beams import BeamNode
 from tfm_core.inspect.writing.beside import BesideTruth, TokenProbability
 from tfm_core.inspect.writing.steps import in_nats
+from tfm_core.korean import lang
 from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.palette import COLOURS, GREY, ORANGE
 from tfm_core.sentences import N_, Say
@@ -50,7 +51,7 @@ def surprise_text(
         end = "<br>" if token == "\n" else gap
         spans.append(
             f'<span class="{" ".join(classes)}" style="--s:{_strength(bits):.0f}%" '
-            f'title="{escape(hint)}">{escape(visible(token))}</span>{end}'
+            f'title="{escape(hint)}"{lang(token)}>{escape(visible(token))}</span>{end}'
         )
     scale = "".join(
         f'<span class="t{" high" if bits >= SURPRISED else ""}" '
@@ -77,13 +78,14 @@ def written_text(
     chances: the probability of each written token, said on hover. say: translates.
     """
     parts = [
-        f'<span class="given">{escape(visible(token))}</span>{"<br>" if token == chr(10) else gap}'
+        f'<span class="given"{lang(token)}>{escape(visible(token))}</span>'
+        f"{'<br>' if token == chr(10) else gap}"
         for token in tokens[:n_prompt]
     ]
     for token, chance in zip(tokens[n_prompt:], chances, strict=True):
         parts.append(
-            f'<span class="t own" title="p = {chance:.3g}" style="--s:{100 * chance:.0f}%">'
-            f"{escape(visible(token))}</span>{'<br>' if token == chr(10) else gap}"
+            f'<span class="t own" title="p = {chance:.3g}" style="--s:{100 * chance:.0f}%"'
+            f"{lang(token)}>{escape(visible(token))}</span>{'<br>' if token == chr(10) else gap}"
         )
     scale = " ".join(
         f'<span class="t own" style="--s:{share}%">{share} %</span>' for share in (10, 50, 90)
@@ -237,7 +239,7 @@ def _cell(token: TokenProbability | None, is_right: bool | None, n: int, at: int
         share = "&gt; 99.9 %"
     return (
         f'<td class="{kind}{" parts" if n == at else ""}">'
-        f"<b>{escape(visible(token.token))}</b>{tick}<br><small>{share}</small></td>"
+        f"<b{lang(token.token)}>{escape(visible(token.token))}</b>{tick}<br><small>{share}</small></td>"
     )
 
 
