@@ -29,6 +29,7 @@ from tfm_core.data.shape import data_shape
 from tfm_core.data.text import text_task
 from tfm_core.export import hugging_face
 from tfm_core.export.exports import EXPORTS
+from tfm_core.export.opening import open_run
 from tfm_core.export.tokenizer_json import both, reading, writing
 from tfm_core.inspect.source.carried import carried
 from tfm_core.models.build import build_model
@@ -254,6 +255,18 @@ def test_a_run_that_cannot_be_one_is_refused(store):
     assert "T5" in export.refusal(run)
     with pytest.raises(StudentError):
         export.make(run)
+
+
+def test_an_exported_gpt_opens_as_a_run_that_answers_alike(store, tmp_path):
+    from tfm_core.inspect.attention.trained import model_of
+
+    run = untrained(store, small(PRESETS["gpt-grammar"].experiment))
+    folder = unpacked(hugging_face.bundle(run), tmp_path / "folder")
+    opened = open_run(folder, store)
+    inputs = inputs_of(data_shape(run.experiment))
+    with torch.inference_mode():
+        expected, found = (model_of(one)[0](*inputs) for one in (run, opened))
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
 
 
 def encoded(tokenizer, text):

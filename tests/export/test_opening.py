@@ -15,6 +15,7 @@ from tests.pretrained.with_tokenizer import BEGIN, CLS, SEP, UNKNOWN, folder_wit
 from tfm_core.data.own import place
 from tfm_core.data.text import text_task
 from tfm_core.decoding import SamplingConfig
+from tfm_core.export.bundle import bundle
 from tfm_core.export.opening import open_run, size_of
 from tfm_core.inspect.attention.example import captured
 from tfm_core.inspect.attention.own_example import look_at_text
@@ -153,6 +154,12 @@ def test_nothing_is_trained_of_it(opened, store):
     with pytest.raises(StudentError, match="trained elsewhere"):
         store.create(run.experiment)
     assert len(store.list()) == 1
+
+
+def test_it_goes_into_no_zip(opened):
+    run, _model = opened("gpt2")
+    with pytest.raises(StudentError, match="not from a zip"):
+        bundle(run)
 
 
 def test_its_size_is_said_before_a_weight_is_read(tmp_path):

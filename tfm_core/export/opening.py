@@ -10,6 +10,7 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ from tfm_core.export.exports import Progress
 from tfm_core.inspect.attention.inputs import of_text
 from tfm_core.inspect.attention.trained import model_of
 from tfm_core.models.text import DecoderOnly
-from tfm_core.pretrained.folder import MAX_BYTES, Unopenable
+from tfm_core.pretrained.folder import CONFIG, MAX_BYTES, Unopenable
 from tfm_core.pretrained.model import Checked, check_folder, parameters_of
 from tfm_core.pretrained.settings import Settings
 from tfm_core.pretrained.task import SENTENCES, reader, tokenizer_path
@@ -47,6 +48,7 @@ from tfm_core.probe.capture import capture
 from tfm_core.probe.items import continued, prompted_items
 from tfm_core.probe.snapshot import half, positions_of
 from tfm_core.probe.types import Array, Snapshot
+from tfm_core.reading import is_line
 from tfm_core.runs.disk.atomic import write_bytes
 from tfm_core.runs.record import snapshots
 from tfm_core.runs.run import Run
@@ -57,6 +59,8 @@ from tfm_core.training.checkpoints import FILE, MODEL
 
 _FACTS = {"step": 0, "seconds": 0.0, "scaler": {}}
 """Of a checkpoint that nothing here has trained."""
+
+_MAX_LISTED, _MAX_FILES = 200, 1000
 
 
 def open_run(
@@ -108,6 +112,33 @@ def open_run(
     return run
 
 
+def folders_in(root: Path) -> dict[str, Path]:
+    """Return the folders that may be opened below a host's folder, by name. Never raises.
+
+    A link counts as what it leads to: one that leads out of the host's folder is not listed.
+    """
+    try:
+        whole, found = root.resolve(), sorted(root.iterdir())
+    except OSError:
+        return {}
+    return {
+        path.name: path
+        for path in found[:_MAX_LISTED]
+        if is_line(path.name, MAX_NAME) and (path / CONFIG).is_file() and _is_within(path, whole)
+    }
+
+
+def _is_within(path: Path, root: Path) -> bool:
+    """Return whether a folder and all that it holds lie in another one, links followed."""
+    try:
+        return all(
+            one.resolve().is_relative_to(root)
+            for one in (path, *islice(path.iterdir(), _MAX_FILES))
+        )
+    except (OSError, RuntimeError):  # a link that leads to itself
+        return False
+
+
 def size_of(path: Path, *, most: int = MAX_BYTES) -> Sentence:
     """Return what a folder holds and how much it takes, with no weight loaded. Raises Unopenable.
 
@@ -125,9 +156,15 @@ def size_of(path: Path, *, most: int = MAX_BYTES) -> Sentence:
 
 def _known(checked: Checked) -> Checked:
     """Return a folder whose model pages can show. Raises Unopenable for another."""
-    if isinstance(checked.config, DecoderOnlyConfig | EncoderOnlyConfig):
+    writes = isinstance(checked.config, DecoderOnlyConfig)
+    if writes or (isinstance(checked.config, EncoderOnlyConfig) and not _classifies(checked)):
         return checked
     raise Unopenable(Paragraph("pretrained/no-pages", label=checked.family.label))
+
+
+def _classifies(checked: Checked) -> bool:
+    """Return whether a model answers each token with a class."""
+    return isinstance(checked.shape, TextShape) and checked.shape.head == "tokens"
 
 
 def _n_words(checked: Checked) -> int:

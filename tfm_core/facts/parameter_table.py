@@ -60,6 +60,11 @@ class ParameterTable:
     naming: Naming
 
     @property
+    def by_block(self) -> tuple[ParameterRow, ...]:
+        """The rows with the equal blocks of a stack in one; each expert by itself."""
+        return tuple(self._named(row) for row in _fold(self.rows, _LAYER))
+
+    @property
     def folded(self) -> tuple[ParameterRow, ...]:
         """The rows with the equal blocks of a stack in one, and the experts of a block."""
         return tuple(self._named(row) for row in _fold(_fold(self.rows, _LAYER), _EXPERT))

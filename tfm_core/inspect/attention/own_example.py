@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tfm_core import byte_cache
 from tfm_core.config import CorpusTaskConfig, ImageTaskConfig, SequenceTaskConfig
 from tfm_core.inspect.attention.example import Example, captured
-from tfm_core.inspect.attention.trained import check_context, inputs_of, model_of
+from tfm_core.inspect.attention.trained import (
+    check_context,
+    checkpoint_mark,
+    inputs_of,
+    model_of,
+)
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.tasks import TASK_KINDS
@@ -20,13 +27,21 @@ _WRONG_TASK = N_("This run learned sentences; type one.")
 def look_at_text(run: Run, text: str) -> Example:
     """Read a sentence with the last checkpoint: the model's own answer, and every map.
 
-    The decoder reads the model's own answer. Raises ValueError, in a sentence, for unknown words,
-    an empty or too long text, or no checkpoint.
+    The decoder reads the model's own answer. Cached. Raises ValueError, in a sentence, for unknown
+    words, an empty or too long text, or no checkpoint.
     """
     kind = TASK_KINDS[run.experiment.task.kind]
     if kind.own_text is None:
         raise StudentError("This run learned pictures; draw one.")
-    return kind.own_text()(run, text)
+    return _looked(str(run.folder), checkpoint_mark(run), text)
+
+
+@byte_cache.cached
+def _looked(folder: str, mark: int, text: str) -> Example:
+    run = Run(Path(folder))
+    own_text = TASK_KINDS[run.experiment.task.kind].own_text
+    assert own_text is not None
+    return own_text()(run, text)
 
 
 def answered(run: Run, text: str) -> Example:

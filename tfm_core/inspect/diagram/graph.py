@@ -82,10 +82,10 @@ def diagram(
 def parameters_of(
     node: DiagramNode, config: ModelConfig, shape: Shape, scheme: Scheme = "ours"
 ) -> tuple[ParameterRow, ...]:
-    """Return the rows of the parameter table, folded or not, that belong to a node."""
+    """Return the rows of the parameter table, of blocks in one or not, that belong to a node."""
     modules = {path or "cls" for path in node.modules}
     table = parameter_table(config, shape, scheme)
-    rows = {(row.path, row.matrix): row for row in (*table.folded, *table.rows)}
+    rows = {(row.path, row.matrix): row for row in (*table.by_block, *table.rows)}
     return tuple(row for (path, _matrix), row in rows.items() if path in modules)
 
 
