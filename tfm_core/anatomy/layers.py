@@ -566,7 +566,7 @@ class StackMaker:
         mask = "" if not hides else f"{keys}" if is_cross else f"{rows} {keys}"
         if not is_cross and self.has_order:  # there even where it hides nothing
             mask = f"{queries} {keys}"
-        bias_trained = self._is_explicit(is_cross=is_cross) and not config.dropout
+        bias_trained = SINKS[config.sink].is_learned or (self._is_bias_trained and not is_cross)
         if SINKS[config.sink].is_there:  # one more key of each query
             pairs += f" + n_heads {queries}"
         if config.dropout:  # weights, their noise, and both together

@@ -13,6 +13,11 @@ from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.forms import CAUSALITIES, SCALES, Causality, Scale
 from tfm_core.variants.sinks import SINKS
 
+SINK_CODE = """\
+column = sink[:, None, None].expand(*{scores}.shape[:-1], 1)
+weights = torch.cat([{scores}, column], -1).softmax(-1)[..., :-1]"""
+"""Weights of scores where a sink takes a part of each row."""
+
 
 def scores(view: BlockView) -> WalkStep:
     """How well every query matches every key."""
@@ -175,10 +180,7 @@ def softmax(view: BlockView) -> WalkStep:
         sink = got("self_attention.sink")
         names["sink"] = sink.detach()
         topics = ["softmax-sink"]
-        code = (
-            "column = sink[:, None, None].expand(*masked.shape[:-1], 1)\n"
-            "weights = torch.cat([masked, column], -1).softmax(-1)[..., :-1]"
-        )
+        code = SINK_CODE.format(scores="masked")
     if is_masked:
         mask = got("self_attention.mask")
         before.append(mask_seen(mask, view.axis.partition(":")[2]))
