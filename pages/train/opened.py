@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _, paragraph
+from pages.train import at_work
 from pages.ui import show
 from pages.ui.fact_line import joined
 from pages.ui.navigation import page_table
@@ -33,6 +34,7 @@ def page(run: Run) -> None:
         for name in _PAGES[run.experiment.model.family]:
             facts = page_table.PAGES[name]
             st.page_link(facts.path, label=_(facts.title), icon=facts.icon, width="content")
+    at_work.of_run(run)
 
 
 def _facts(run: Run) -> str:

@@ -7,7 +7,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
-from tests.anatomy.configurations import SRC, TGT, models
+from tests.anatomy.configurations import SRC, TGT, config_of, models
 from tfm_core.anatomy import Attention, anatomy, attentions, stacks
 from tfm_core.anatomy.anatomy import FAMILIES
 from tfm_core.anatomy.layers import N_BUCKETS
@@ -202,6 +202,11 @@ def test_the_names_of_both_stacks_in_transformer_lens_are_those_of_t5s_blocks():
     assert lens["decoder.layers.2.feed_forward_norm"] == ("decoder.2.ln3",)
     assert lens["encoder.layers.2.feed_forward_norm"] == ("encoder.2.ln2",)
     assert all(lens.values())
+    biased = anatomy(config_of("encoder-decoder", {"position": "t5-bias"}), TextShape(17, 19))
+    tables = {part.path: part.names for part in biased.modules if part.path.endswith("relative")}
+    assert {path: one.transformer_lens for path, one in tables.items()} == {
+        f"{stack}.relative": (f"{stack}.0.attn.rel_pos_bias",) for stack in ("encoder", "decoder")
+    }
 
 
 TRANSFORMERS = {  # of the second block and around the blocks, as Transformers 4.57 names modules

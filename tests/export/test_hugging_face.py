@@ -72,6 +72,8 @@ CASES = {
     ),
     "a Llama": text("decoder-only", ONE, **LLAMA, n_kv_heads=1),
     "a tied Llama": text("decoder-only", ONE, **LLAMA, tie_embeddings=True),
+    "a Qwen": text("decoder-only", ONE, **LLAMA, qk_norm=True, n_kv_heads=1),
+    "a Llama of GELU": text("decoder-only", ONE, **LLAMA | {"activation": "geglu"}),
     "a translator": text("encoder-decoder", n_encoder_layers=2, activation="relu", n_kv_heads=1),
     "a translator without biases": text(
         "encoder-decoder", n_decoder_layers=2, bias=False, position="learned", tie_embeddings=True
@@ -123,7 +125,8 @@ def test_a_written_model_is_read_as_the_same_one(name, tmp_path):
     torch.testing.assert_close(answer, expected, atol=1e-5, rtol=1e-5)
 
 
-def test_every_architecture_is_compared():
+def test_every_architecture_is_compared_and_has_a_label():
+    assert all(one.family.label for several in ARCHITECTURES.values() for one in several)
     named = {fit(*case, length=S).architecture.name for case in CASES.values()}
     assert named == {one.name for several in ARCHITECTURES.values() for one in several}
 
@@ -179,8 +182,8 @@ def test_a_bias_becomes_a_dimension_and_words_of_the_source_are_never_written(tm
     [
         (text("decoder-only", ONE, norm="rmsnorm"), ("GPT-2", "LayerNorm", "RMSNorm")),
         (text("decoder-only", ONE, **LLAMA | {"bias": True}), ("Llama", "Biases: off, not on")),
+        (text("decoder-only", TWO, **LLAMA), ("Llama", "one vocabulary")),
         (text("decoder-only", ONE, window=3), ("window: 0, not 3",)),
-        (text("decoder-only", ONE, **LLAMA | {"qk_norm": True}), ("Llama", "QK-norm: off, not on")),
         (text("decoder-only", ONE, **LLAMA | {"rope_theta": 500}), ("RoPE base: 10,000, not 500",)),
         (text("decoder-only", ONE, **LLAMA | {"n_experts": 4}), ("Llama", "Experts: 0, not 4")),
         (text("decoder-only", ONE, mistakes="no-residuals"), ("Mistakes: none",)),
@@ -357,7 +360,9 @@ WRITTEN = {
     **dict.fromkeys(
         ("translate", "dates", "reverse", "copy", "sort", "numbers"), "EncoderDecoderModel"
     ),
-    **dict.fromkeys(("addition", "addition-3", "gpt-grammar", "gpt-text"), "GPT2LMHeadModel"),
+    **dict.fromkeys(
+        ("addition", "addition-3", "gpt-grammar", "gpt-text", "gpt-2"), "GPT2LMHeadModel"
+    ),
     **dict.fromkeys(("sort-at-once", "masked-words"), "MegatronBertForTokenClassification"),
 }
 

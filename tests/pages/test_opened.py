@@ -38,6 +38,8 @@ def test_gpt_reads_and_writes_with_it(part, opened, open_page):
 
 def test_train_leads_to_the_pages_that_show_it(opened, open_page):
     app = open_page("train/page.py", run=opened("gpt2").id)
+    drawn = {one.proto.component_name for one in app.get("bidi_component")}
+    assert "picture" in drawn
     links = {link.proto.page for link in app.get("page_link")}
     assert {"attention", "gpt", "knockouts", "walk"} <= links
     assert "trained elsewhere" in said(app)

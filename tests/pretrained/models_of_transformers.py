@@ -136,6 +136,10 @@ MODELS: dict[str, tuple[tuple[str, str], dict[str, Any], Callable[[Any], Tensor]
         ("Llama", "LlamaForCausalLM"),
         _LLAMA | {"num_attention_heads": 6, "num_key_value_heads": 3}, _logits,
     ),
+    "qwen3": (
+        ("Qwen3", "Qwen3ForCausalLM"),
+        _LLAMA | {"head_dim": 4, "num_key_value_heads": 1, "hidden_act": "gelu"}, _logits,
+    ),
     "megatron-bert": (("MegatronBert", "MegatronBertForTokenClassification"), _MEGATRON, _logits),
     "encoder-decoder": (("EncoderDecoder", "EncoderDecoderModel"), _BOTH, _both),
     "marian": (("Marian", "MarianMTModel"), _MARIAN, _both),

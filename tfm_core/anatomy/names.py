@@ -90,6 +90,7 @@ def _lens_of_both() -> dict[str, tuple[str, ...]]:
         for path, theirs in _lens(stack).items():
             names[path] = tuple(name.replace("blocks", stack) for name in theirs)
         names[f"{stack}.final_norm"] = (f"{stack}_final_ln",)
+        names[f"{stack}.relative"] = (f"{stack}.0.attn.rel_pos_bias",)
     for path, theirs in _lens("decoder").items():
         if "self_attention" in path and not path.endswith("self_attention_norm"):
             cross = path.replace("self_attention", "cross_attention")

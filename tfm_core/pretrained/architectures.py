@@ -109,8 +109,8 @@ def _fit(one: Architecture, model: ModelConfig, shape: Shape, length: int) -> tu
         for name in wanted
         if found[name] != wanted[name] and name != "max_len"  # which follows from the positions
     ]
-    if not obstacles and plan.shape != form.shape:
-        obstacles = [N_("other ends: {found}", found=str(plan.shape))]
+    if one.form is _llama_form and joins_words(model, shape):
+        obstacles.append(N_("one vocabulary, not one of the source and one of the answer"))
     return Fit(one, ours, form, config, plan), obstacles
 
 
@@ -239,6 +239,12 @@ def _llama_config(model: DecoderOnlyConfig, shape: TextShape, form: Form) -> dic
         "attention_dropout": new.dropout,
         "tie_word_embeddings": new.tie_embeddings,
         "pad_token_id": PAD, "bos_token_id": BOS, "eos_token_id": EOS,
+    }  # fmt: skip
+
+
+def _qwen3_config(model: DecoderOnlyConfig, shape: TextShape, form: Form) -> dict[str, Any]:
+    return _llama_config(model, shape, form) | {
+        "model_type": "qwen3", "head_dim": model.d_head, "use_sliding_window": False,
     }  # fmt: skip
 
 
@@ -388,6 +394,10 @@ ARCHITECTURES: Mapping[str, tuple[Architecture, ...]] = {
         Architecture(
             name="llama", model_class="LlamaForCausalLM", auto="AutoModelForCausalLM",
             form=_llama_form, config=_llama_config,
+        ),
+        Architecture(
+            name="qwen3", model_class="Qwen3ForCausalLM", auto="AutoModelForCausalLM",
+            form=_llama_form, config=_qwen3_config,
         ),
     ),
     "encoder-decoder": (

@@ -8,7 +8,7 @@ kernel that is a matrix here, rows of a table that no token has.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -80,7 +80,7 @@ BENDS = {
     "gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh",
     "gelu_fast": "gelu_tanh", "relu": "relu",
 }  # fmt: skip
-GATES = {"silu": "swiglu"}
+GATES = {"silu": "swiglu", "gelu": "geglu"}
 TRANSPOSED = ("in_projection.weight", "out_projection.weight", "up.weight", "down.weight")
 
 
@@ -369,6 +369,15 @@ def _t5(settings: Settings, names: Set[str]) -> Plan:
     return Plan(model, shape, adapt, sources=sources, notes=(note,))
 
 
+def _qwen3(settings: Settings, names: Set[str]) -> Plan:
+    """Return the plan of a Llama that norms each head's queries and keys."""
+    settings.only("use_sliding_window", False)
+    width = settings.whole("head_dim", default=128) * settings.whole("num_attention_heads")
+    settings.only("hidden_size", width)
+    plan = _llama(settings, names)
+    return replace(plan, model=plan.model.replace(qk_norm=True))
+
+
 def _llama(settings: Settings, names: Set[str]) -> Plan:
     heads, width = settings.whole("num_attention_heads"), settings.whole("hidden_size")
     kv_heads = settings.whole("num_key_value_heads", default=heads)
@@ -396,6 +405,8 @@ def _llama(settings: Settings, names: Set[str]) -> Plan:
 
     def adapt(name: str, parts: list[Tensor]) -> Tensor:
         """Pair i is dimensions i and i + d_head / 2 there, 2i and 2i + 1 here."""
+        if name.endswith((".query_norm.weight", ".key_norm.weight")):
+            return _interleaved(parts[0][:, None], 1)[:, 0]
         if not name.endswith("in_projection.weight"):
             return stacked(name, parts)
         q, k, v = parts
@@ -444,6 +455,10 @@ PRETRAINED = Registry(
     PretrainedFamily(
         name="llama", column="llama", base="model.", heads=("score.",),
         buffers=r"(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq", plan=_llama,
+    ),
+    PretrainedFamily(
+        name="qwen3", column="qwen3", base="model.", heads=("score.",),
+        buffers=r"rotary_emb\.inv_freq", plan=_qwen3,
     ),
     PretrainedFamily(
         name="encoder-decoder", column="encoder-decoder",

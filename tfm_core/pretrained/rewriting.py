@@ -175,6 +175,7 @@ def _wider(weights: Weights, model: Model, ours: Form, form: Form, wanted: set[s
     weights["decoder.final_norm.bias"][width] = 1
 
 
-def joins_words(model: ModelConfig, shape: TextShape) -> bool:
+def joins_words(model: ModelConfig, shape: Shape) -> bool:
     """Return whether a model reads words of two tables in one sequence."""
-    return model.family == "decoder-only" and not shape.one_vocabulary
+    is_one = not isinstance(shape, TextShape) or shape.one_vocabulary
+    return model.family == "decoder-only" and not is_one

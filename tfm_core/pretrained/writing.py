@@ -54,9 +54,9 @@ def answer_of(written: Model, fit: Fit, inputs: Sequence[Tensor]) -> Tensor:
 
 def first_target(fit: Fit) -> int:
     """Return the id of the first word of the target's vocabulary."""
-    shape, model = fit.ours.shape, fit.ours.model
-    is_joined = isinstance(shape, TextShape) and joins_words(model, shape)
-    return shape.src_vocabulary if isinstance(shape, TextShape) and is_joined else 0
+    shape = fit.ours.shape
+    is_joined = isinstance(shape, TextShape) and joins_words(fit.ours.model, shape)
+    return shape.src_vocabulary if is_joined else 0
 
 
 def _names(name: str, fit: Fit) -> tuple[str, ...]:
@@ -107,6 +107,8 @@ def _both(name: str, value: Tensor, n: int, fit: Fit) -> list[Tensor]:
 
 
 def _llama(name: str, value: Tensor, n: int, fit: Fit) -> list[Tensor]:
+    if name.endswith((".query_norm.weight", ".key_norm.weight")):
+        return [_halved(value[:, None], len(value))[:, 0]]
     parts = _split(name, value, n, fit)
     if not name.endswith("in_projection.weight"):
         return parts
@@ -140,6 +142,7 @@ def _vit(name: str, value: Tensor, n: int, fit: Fit) -> list[Tensor]:
 _UNDO: Mapping[str, Callable[[str, Tensor, int, Fit], list[Tensor]]] = {
     "gpt2": _gpt2,
     "llama": _llama,
+    "qwen3": _llama,
     "encoder-decoder": _both,
     "marian": _marian,
     "megatron-bert": _typed,
