@@ -181,8 +181,8 @@ def test_activations_are_what_autograd_keeps(family, shape, sizes, precision):
 def test_activations_of_random_transformers_are_what_autograd_keeps(chosen):
     """Within 3 %; a tensor is counted twice where two of three meet.
 
-    They are attention without an output matrix, keys that heads share, a norm reads or a sink joins,
-    and no residuals.
+    They are attention without an output matrix, keys that heads share, a norm reads or a sink
+    joins, and no residuals.
     """
     config, shape = chosen
     has_own_keys = not config.n_kv_heads and not config.qk_norm and config.sink == "none"
