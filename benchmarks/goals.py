@@ -214,6 +214,13 @@ _SPEED: tuple[Goal, ...] = (
 )
 
 _PAGES: tuple[Goal, ...] = (
+    *_goals(
+        "pretrained",
+        "GPT-2 small, 256 tokens, times Transformers' forward pass",
+        _at_most(1.3, "x"),
+        "pretrained: all heads",
+    ),
+    *_goals("pretrained", "GPT-2 small, opened", _at_most(1.5, " GiB"), "pretrained: memory"),
     *_goals("attention_grid", "64 heads, from click to painted", _at_most(200, " ms"), "all heads"),
     *_goals("comparison", "50 runs, painted", _at_most(1000, " ms"), "comparison: from an address"),
     *_goals("comparison", "50 runs, painted", _at_most(1000, " ms"), "comparison: from the bar"),

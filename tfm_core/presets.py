@@ -58,10 +58,11 @@ _LLAMA = {
 }
 BLOCK_STYLES: Mapping[str, Mapping[str, Any]] = {
     "gpt-2": {"position": "learned", "activation": "gelu_tanh", "tie_embeddings": True},
-    "llama": _LLAMA,
-    "qwen": {**_LLAMA, "qk_norm": True, "tie_embeddings": True},
+    "llama": {**_LLAMA, "rope_theta": 500_000.0},
+    "qwen": {**_LLAMA, "qk_norm": True, "tie_embeddings": True, "rope_theta": 1_000_000.0},
     "mixtral": {
         **_LLAMA,
+        "rope_theta": 1_000_000.0,
         "d_ff": 44,  # a token passes two experts
         "n_experts": 8,
         "top_k": 2,

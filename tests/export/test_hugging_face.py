@@ -270,6 +270,7 @@ def test_an_exported_gpt_opens_as_a_run_that_answers_alike(store, tmp_path):
     with torch.inference_mode():
         expected, found = (model_of(one)[0](*inputs) for one in (run, opened))
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+    assert "Transformers" in hugging_face.refusal(opened)  # which has that folder already
 
 
 def encoded(tokenizer, text):

@@ -32,7 +32,7 @@ from tfm_core.probe.capture import capture
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError
 
-WRITERS = ("gpt2", "gpt2-untied", "llama", "llama-tied")
+WRITERS = ("gpt2", "gpt2-untied", "llama", "llama-tied", "qwen3")
 READERS = ("bert", "roberta", "distilbert")
 GREEDY = SamplingConfig(temperature=0)
 

@@ -44,3 +44,10 @@ def test_train_leads_to_the_pages_that_show_it(opened, open_page):
     assert {"attention", "gpt", "knockouts", "walk"} <= links
     assert "trained elsewhere" in said(app)
     assert not [one for one in app.button if one.label in ("Train further", "Start a new run")]
+
+
+def test_compare_says_that_there_are_no_curves(opened, open_page):
+    runs = [opened("gpt2"), opened("llama")]
+    app = open_page("compare/page.py", runs=",".join(run.id for run in runs))
+    assert not app.exception
+    assert "no curves" in said(app)

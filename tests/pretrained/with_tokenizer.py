@@ -13,17 +13,16 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from tests.pretrained.models_of_transformers import FOLDERS
 
 BEGIN, CLS, SEP, UNKNOWN = 0, 2, 3, 1
+WRITERS = ("gpt2", "llama", "qwen3")
 _LETTERS = [*string.ascii_lowercase, "Ġ", ".", "'", "ì", "ķ", "Ī"]
 
 
 def folder_with_tokenizer(name: str, target: Path, **config: Any) -> Path:
     """Copy a folder, give it a tokenizer and change its config.json."""
     shutil.copytree(FOLDERS / name, target)
-    (writer() if name.startswith(("gpt2", "llama")) else reader()).save(
-        str(target / "tokenizer.json")
-    )
+    (writer() if name.startswith(WRITERS) else reader()).save(str(target / "tokenizer.json"))
     own = {"bos_token_id": BEGIN, "eos_token_id": BEGIN, "pad_token_id": None}
-    own = own if name.startswith(("gpt2", "llama")) else {}
+    own = own if name.startswith(WRITERS) else {}
     values = json.loads((target / "config.json").read_text()) | own | config
     (target / "config.json").write_text(json.dumps(values))
     return target

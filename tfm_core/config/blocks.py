@@ -76,7 +76,13 @@ class BlockConfig(FamilyConfig):
         0, N_("Experts"), Paragraph("settings/n-experts"), ge=0, le=64, advanced=True
     )
     top_k: int = setting(
-        2, N_("Experts per token"), Paragraph("settings/top-k"), ge=1, le=64, advanced=True
+        2,
+        N_("Experts per token"),
+        Paragraph("settings/top-k"),
+        ge=1,
+        le=64,
+        advanced=True,
+        needs={"n_experts": ()},
     )
     balance_weight: float = setting(
         0.01,
@@ -86,6 +92,7 @@ class BlockConfig(FamilyConfig):
         le=1,
         step=0.01,
         advanced=True,
+        needs={"n_experts": ()},
     )
     bias: bool = setting(True, N_("Biases"), N_("Add a bias in every linear layer."), advanced=True)
     projection_bias: bool = setting(

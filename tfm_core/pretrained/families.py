@@ -406,16 +406,17 @@ def _llama(settings: Settings, names: Set[str]) -> Plan:
     def adapt(name: str, parts: list[Tensor]) -> Tensor:
         """Pair i is dimensions i and i + d_head / 2 there, 2i and 2i + 1 here."""
         if name.endswith((".query_norm.weight", ".key_norm.weight")):
-            return _interleaved(parts[0][:, None], 1)[:, 0]
+            return interleaved(parts[0][:, None], 1)[:, 0]
         if not name.endswith("in_projection.weight"):
             return stacked(name, parts)
         q, k, v = parts
-        return torch.cat([_interleaved(q, heads), _interleaved(k, kv_heads), v])
+        return torch.cat([interleaved(q, heads), interleaved(k, kv_heads), v])
 
     return Plan(model, shape, adapt)
 
 
-def _interleaved(weight: Tensor, n_heads: int) -> Tensor:
+def interleaved(weight: Tensor, n_heads: int) -> Tensor:
+    """Return the rows of each head, pair by pair, where all first ones stand before the second."""
     width = weight.size(1)
     return weight.view(n_heads, 2, -1, width).transpose(1, 2).reshape(-1, width)
 

@@ -55,8 +55,9 @@ def answer_of(written: Model, fit: Fit, inputs: Sequence[Tensor]) -> Tensor:
 def first_target(fit: Fit) -> int:
     """Return the id of the first word of the target's vocabulary."""
     shape = fit.ours.shape
-    is_joined = isinstance(shape, TextShape) and joins_words(fit.ours.model, shape)
-    return shape.src_vocabulary if is_joined else 0
+    if not isinstance(shape, TextShape) or not joins_words(fit.ours.model, shape):
+        return 0
+    return shape.src_vocabulary
 
 
 def _names(name: str, fit: Fit) -> tuple[str, ...]:
@@ -108,16 +109,16 @@ def _both(name: str, value: Tensor, n: int, fit: Fit) -> list[Tensor]:
 
 def _llama(name: str, value: Tensor, n: int, fit: Fit) -> list[Tensor]:
     if name.endswith((".query_norm.weight", ".key_norm.weight")):
-        return [_halved(value[:, None], len(value))[:, 0]]
+        return [halved(value[:, None], len(value))[:, 0]]
     parts = _split(name, value, n, fit)
     if not name.endswith("in_projection.weight"):
         return parts
     d_head = fit.form.model.d_head  # type: ignore[union-attr]  # a decoder-only model
     q, k, v = parts
-    return [_halved(q, d_head), _halved(k, d_head), v]
+    return [halved(q, d_head), halved(k, d_head), v]
 
 
-def _halved(weight: Tensor, d_head: int) -> Tensor:
+def halved(weight: Tensor, d_head: int) -> Tensor:
     """Return the rows of each head, the first ones of all pairs before the second ones."""
     return weight.view(-1, d_head // 2, 2, weight.size(1)).transpose(1, 2).reshape(weight.shape)
 

@@ -84,7 +84,7 @@ def start_button(app: AppTest):
     return app.button(key="start")
 
 
-ALL_ACT = {"position": "rotary", "rope_scaling": "llama3", "window": 3}
+ALL_ACT = {"n_experts": 3, "position": "rotary", "rope_scaling": "llama3", "window": 3}
 """Values with which every setting acts that needs another."""
 
 

@@ -143,14 +143,17 @@ def experts(config: TransformerConfig, model: Anatomy) -> Equation:
     ]
     if config.balance_weight:
         weight = f"{config.balance_weight:g}"
-        rows.append(
+        rows += [
             N_(
-                r"&\text{{loss}} \mathrel{{+}}= {weight} \cdot {n} \textstyle\sum_i f_i P_i,\;"
-                r" f_i \text{{: share of choices}},\; P_i \text{{: mean }} p_i",
+                r"&\text{{loss}} \mathrel{{+}}= {weight} \cdot {n} \textstyle\sum_i f_i P_i",
                 weight=weight,
                 n=n,
-            )
-        )
+            ),
+            N_(
+                r"&f_i \text{{: share of choices}},\; P_i \text{{: mean }} p_{index}",
+                index="i",
+            ),
+        ]
     source = "Fedus et al. 2022, Eq. 2 to 6" if top_k == 1 else "Jiang et al. 2024, section 2.1"
     if top_k > 1 and config.balance_weight:
         source = N_("{first}; {second}", first=source, second="Fedus et al. 2022, Eq. 4 to 6")
