@@ -151,7 +151,7 @@ class ShareObjective(Objective):
     def sample(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
         return Batch(indices[part], (), (indices[part],))
 
-    def learn(self, model: nn.Module, batch: Batch) -> StepMetrics:
+    def learn_from(self, model: nn.Module, batch: Batch) -> StepMetrics:
         return self._metrics(model, self.data.train.bits[batch.rows])
 
     def loss_lower_bound(self) -> float:
