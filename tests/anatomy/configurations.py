@@ -18,13 +18,14 @@ from tfm_core.variants.positions import (
     POSITIONS_OF_WORDS,
 )
 from tfm_core.variants.positions.scaling import ROPE_SCALINGS
+from tfm_core.variants.sinks import SINKS
 from tfm_core.variants.stems import STEMS
 
 SRC, TGT = 7, 5
 FIELDS = {
     "norm": NORMS, "activation": ACTIVATIONS, "final_norm": FINAL_NORMS, "stem": STEMS,
     "pooling": POOLINGS, "cell": CELLS, "attention": ALIGNMENT_SCORES,
-    "text_position": ADDED_TO_WORDS, "rope_scaling": ROPE_SCALINGS,
+    "text_position": ADDED_TO_WORDS, "rope_scaling": ROPE_SCALINGS, "sink": SINKS,
 }  # fmt: skip
 NUMBERS = {
     "window": [0, 2], "full_every": [0, 2], "n_kv_heads": [0, 1], "n_experts": [0, 3],

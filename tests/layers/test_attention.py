@@ -286,3 +286,36 @@ def test_pairs_turn_as_fast_as_those_of_transformers(settings, rates):
     even, odd = turned[0, 0, 1].view(-1, 2).T  # 1 + i, turned by the rate
     found = torch.atan2(odd, even) - math.pi / 4
     torch.testing.assert_close(found, torch.tensor(rates).double(), rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("has_mask", [True, False])
+@pytest.mark.parametrize("kind", ["zero", "learned"])
+def test_a_sink_is_a_term_more_in_the_softmax(kind, has_mask):
+    torch.manual_seed(0)
+    layer = MultiHeadAttention(12, 3, sink=kind).eval()
+    logits = torch.zeros(3)
+    if layer.sink is not None:
+        logits = layer.sink.logits.data.normal_()
+    x, mask = torch.randn(2, 5, 12), causal_mask(5) if has_mask else None
+    with capture(layer) as cache:
+        watched = layer(x, mask=mask)
+    torch.testing.assert_close(layer(x, mask=mask), watched, atol=1e-6, rtol=1e-5)
+    powers = cache[".scores"].exp() if mask is None else cache[".scores"].exp() * mask
+    total = powers.sum(-1, keepdim=True) + logits.exp()[:, None, None]
+    torch.testing.assert_close(cache[".weights"], powers / total)
+    assert (cache[".weights"].sum(-1) < 1).all()
+
+
+def test_a_sink_takes_all_where_nothing_is_allowed():
+    layer = MultiHeadAttention(12, 3, sink="learned", bias=False).eval()
+    out = layer(torch.randn(2, 5, 12), mask=torch.zeros(5, 5, dtype=torch.bool))
+    assert out.eq(0).all()
+
+
+def test_a_sink_in_half_precision_stays_finite():
+    layer = MultiHeadAttention(12, 3, sink="learned").eval()
+    x, mask = torch.randn(2, 5, 12), causal_mask(5)
+    expected = layer(x, mask=mask)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = layer(x, mask=mask)
+    torch.testing.assert_close(found.float(), expected, atol=0.05, rtol=0.05)

@@ -63,6 +63,10 @@ def _text_variants():
             {"n_experts": 3, "activation": "swiglu", "bias": False},
             {"n_experts": 2, "top_k": 1, "dropout": 0.1},
             {"qk_norm": True, "query_key_gain": 2.0},
+            {"sink": "learned", "n_kv_heads": 1},
+            {"sink": "learned", "position": "t5-bias", "dropout": 0.1},
+            {"sink": "zero", "position": "alibi"},
+            {"sink": "zero", "mistakes": "no-scale"},
             {"position": "rotary", "rope_theta": 500.0, "rope_scaling": "linear"},
             {"position": "rotary", "rope_scaling": "llama3", "rope_original_len": 40},
             {"qk_norm": True, "n_kv_heads": 1, "position": "rotary", "norm_first": False},
@@ -97,6 +101,8 @@ def _vit_variants():
     yield {"n_heads": 6, "n_kv_heads": 2, "pooling": "cls"}
     yield {"n_experts": 3, "pooling": "cls"}
     yield {"qk_norm": True, "norm": "none"}
+    yield {"sink": "learned"}
+    yield {"sink": "zero", "pooling": "cls"}
     yield {"position": "rotary", "rope_theta": 50.0, "rope_scaling": "linear", "pooling": "cls"}
     yield from ({"pooling": "cls", "mistakes": name, "dropout": 0.1} for name in mistakes_of("vit"))
     yield {"pooling": "cls", "mistakes": "no-residuals,no-scale", "norm_first": False}
@@ -118,6 +124,7 @@ def _captioner_variants():
     yield {"mistakes": "shared-norm,no-output-projection"}
     yield {"n_experts": 3}
     yield {"n_kv_heads": 1, "qk_norm": True}
+    yield {"sink": "learned"}
     yield from ({"mistakes": name} for name in mistakes_of("captioner"))
     yield {"mistakes": "no-residuals,no-scale"}
     yield {"mistakes": "mask-transposed,scaled-by-d-model"}

@@ -28,6 +28,7 @@ from tfm_core.variants.forms import CAUSALITIES, PROJECTIONS, RESIDUALS
 from tfm_core.variants.norms import NORMS
 from tfm_core.variants.positions import POSITIONS, Position
 from tfm_core.variants.positions.added import NO_POSITIONS
+from tfm_core.variants.sinks import SINKS
 
 ID = 2
 """A token's id is 8 bytes: as many numbers in fp32."""
@@ -241,6 +242,16 @@ class StackMaker:
             and self.relative.is_learned
         )
 
+    @property
+    def _is_copied(self) -> bool:
+        """Whether the kernel gets copies of keys and values: for groups, or with one more key."""
+        return self.config.is_grouped or SINKS[self.config.sink].is_there
+
+    def _is_explicit(self, *, is_cross: bool) -> bool:
+        """Whether PyTorch's CPU keeps the weights of an attention."""
+        is_trained = self._is_bias_trained and not is_cross
+        return self.config.dropout > 0 or is_trained or SINKS[self.config.sink].is_learned
+
     def stack(self) -> Part:
         """Return the whole stack, equal blocks folded; it saves itself what follows reads of it."""
         config, length = self.config, self.last_queries or self.length
@@ -347,9 +358,9 @@ class StackMaker:
             full, copies = f"{keys} d_model", f"{keys} d_model"
             if not config.has_residuals:  # what comes from the block before is no sum in fp32
                 full, products = "", f"{keys} d_model + {queries} d_model"
-        is_explicit = config.dropout > 0 or self._is_bias_trained
+        is_explicit = self._is_explicit(is_cross=False)
         is_turned = self.relative is not None and self.relative.acts_on == "queries and keys"
-        if config.is_grouped and not (is_explicit or last_queries or is_turned):
+        if self._is_copied and not (is_explicit or last_queries or is_turned):
             made += f"+ 2 {keys} d_kv"  # queries are a part of what the projection made
         saved = Saved(
             full=formula(full) + formula(made if is_explicit else ""),
@@ -364,9 +375,10 @@ class StackMaker:
         """Return the cross-attention of a block; all but the first make a copy of the memory."""
         queries, keys = self.length, self.keys
         made = f"{queries} d_model + 2 {keys} d_model"
+        is_explicit = self._is_explicit(is_cross=True)
         saved = Saved(
-            full=formula(made if self.config.dropout else ""),
-            products=formula(f"{queries} d_model" + ("" if self.config.dropout else f"+ {made}")),
+            full=formula(made if is_explicit else ""),
+            products=formula(f"{queries} d_model" + ("" if is_explicit else f"+ {made}")),
             copies=formula(f"{keys} d_model" if layer else ""),
         )
         projected = f"{queries} d_model d_model + 2 {keys} {self._d_kv} d_model"
@@ -386,6 +398,7 @@ class StackMaker:
         relative = None if is_cross else self.relative
         if relative is not None:
             children.append(self._relative(relative, layer))
+        children += self._sink(path)
         window = 0 if is_cross else self._windows[layer]
         hides = self._mask(is_cross, window)
         if hides:
@@ -417,7 +430,22 @@ class StackMaker:
             window=window,
             relative="" if relative is None else relative.name,
             n_kv_heads=config.n_kv_heads if config.is_grouped else 0, has_qk_norm=config.qk_norm,
+            sink=config.sink,
         )  # fmt: skip
+
+    def _sink(self, path: str) -> tuple[Part, ...]:
+        """Return the logit of each head that takes the attention no key gets, if it is trained."""
+        if not SINKS[self.config.sink].is_learned:
+            return ()
+        path = f"{path}.sink"
+        part = Part(
+            kind="sink",
+            path=path,
+            layer="Sink",
+            parameters=(self.maker.parameter(f"{path}.logits", "n_heads"),),
+            names=names_of(self.maker.family, path),
+        )
+        return (part,)
 
     def _head_norms(self, path: str, queries: str, keys: str, is_cross: bool) -> tuple[Part, ...]:
         """Return the norms of each head's queries and keys; all heads share their numbers."""
@@ -426,7 +454,7 @@ class StackMaker:
             return ()
         relative = None if is_cross else self.relative
         is_turned = relative is not None and relative.acts_on == "queries and keys"
-        is_explicit = config.dropout > 0 or (self._is_bias_trained and not is_cross)
+        is_explicit = self._is_explicit(is_cross=is_cross)
         # the kernel keeps the projection for its values, unless it gets copies of them
         is_one = not (is_turned or is_cross or queries != keys)
         is_kept = not is_explicit and (is_one or not config.is_grouped)
@@ -538,23 +566,25 @@ class StackMaker:
         mask = "" if not hides else f"{keys}" if is_cross else f"{rows} {keys}"
         if not is_cross and self.has_order:  # there even where it hides nothing
             mask = f"{queries} {keys}"
-        bias_trained = self._is_bias_trained and not is_cross
+        bias_trained = SINKS[config.sink].is_learned or (self._is_bias_trained and not is_cross)
+        if SINKS[config.sink].is_there:  # one more key of each query
+            pairs += f" + n_heads {queries}"
         if config.dropout:  # weights, their noise, and both together
-            saved = Saved(full=formula(f"3 {pairs}"), masks=formula(mask if bias_trained else ""))
+            saved = Saved(full=3 * formula(pairs), masks=formula(mask if bias_trained else ""))
         elif bias_trained:
             saved = Saved(full=formula(pairs), masks=formula(mask))
         else:
             acts_on = "nothing" if relative is None else relative.acts_on
             products = mask
-            if acts_on == "queries and keys" and not config.is_grouped:
-                # as they came, and as they were made; of groups the copies alone
+            if acts_on == "queries and keys" and not self._is_copied:
+                # as they came, and as they were made; of copies these alone
                 products = f"{mask} + {queries} d_model + {keys} d_model"
             elif acts_on == "scores":  # what is added to them, with the mask in it
                 products = f"{pairs} + {queries} d_model" if hides else pairs
             saved = Saved(
                 full=formula(f"n_heads {queries}"),  # of each row the log of its sum
                 products=formula(products),
-                watched=formula(f"2 {pairs}"),
+                watched=2 * formula(pairs),
             )
         return Part(
             kind="scores", path=path,

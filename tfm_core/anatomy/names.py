@@ -38,6 +38,7 @@ NOTEBOOK_NAMES: dict[str, tuple[str, ...]] = {  # by the end of a path
     "out_projection": ("W_O", "fc_out"),
     "query_norm": ("q_norm",),
     "key_norm": ("k_norm",),
+    "sink": ("sink",),
     "self_attention": ("attn", "mha", "msa"),
     "cross_attention": ("cross_attn", "encoder_attention"),
     "feed_forward.up": ("fc1", "linear_1"),

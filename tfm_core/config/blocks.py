@@ -17,6 +17,7 @@ from tfm_core.variants.forms import CAUSALITIES, PROJECTIONS, RESIDUALS, SCALES,
 from tfm_core.variants.norms import FINAL_NORMS, NORMS
 from tfm_core.variants.positions import POSITIONS
 from tfm_core.variants.positions.scaling import ROPE_SCALINGS, RopeScaling
+from tfm_core.variants.sinks import SINKS
 
 
 class BlockConfig(FamilyConfig):
@@ -49,6 +50,9 @@ class BlockConfig(FamilyConfig):
         0, N_("n_kv_heads"), Paragraph("settings/n-kv-heads"), ge=0, le=128, advanced=True
     )
     qk_norm: bool = setting(False, N_("QK-norm"), Paragraph("settings/qk-norm"), advanced=True)
+    sink: Annotated[str, OneOf(SINKS)] = setting(
+        "none", N_("Attention sink"), Paragraph("settings/sink"), advanced=True
+    )
     dropout: float = dropout_setting()
     norm: Annotated[str, OneOf(NORMS)] = setting(
         "layernorm", N_("Norm"), N_("Keeps activations in range."), advanced=True

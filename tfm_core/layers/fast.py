@@ -47,7 +47,9 @@ class MultiHeadAttention(attention.MultiHeadAttention):
     ) -> Tensor:
         """Return the weighted sums of values (B, H, Q, D)."""
         has_dropout = self.training and self.dropout
-        if bias is None and not has_dropout and is_short(q, k):
+        if bias is None and self.sink is None and not has_dropout and is_short(q, k):
+            if self.has_sink:
+                k, v, mask, _bias = attention.with_sink(k, v, mask, None, None)
             return short_attention(q, k, v, mask, 1 / self.divisor)
         return super().attend(q, k, v, mask, bias)
 

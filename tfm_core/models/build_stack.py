@@ -79,6 +79,7 @@ def _attention(config: BlockConfig) -> MultiHeadAttention:
         config.n_heads,
         n_kv_heads=config.n_kv_heads or None,
         qk_norm_eps=config.norm_eps if config.qk_norm else None,
+        sink=config.sink,
         dropout=config.dropout,
         bias=config.attention_bias,
     )

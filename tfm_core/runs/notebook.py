@@ -59,8 +59,9 @@ class Attention:
     """Where heads look, on one example at one step.
 
     weights: float32, (H, Q, K) of one layer or (L, H, Q, K) of all; each row sums to 1 over the
-    keys that its query may attend to. query: Q names of rows, key: K names of columns; may_attend:
-    bool (Q, K), True = may attend. numpy takes it as its weights.
+    keys that its query may attend to, or to less where the model has an attention sink. query: Q
+    names of rows, key: K names of columns; may_attend: bool (Q, K), True = may attend. numpy takes
+    it as its weights.
     """
 
     weights: npt.NDArray[np.float32]

@@ -29,7 +29,15 @@ Kind = Literal["choice", "several", "bool", "int", "float"]
 ADVANCED: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         N_("Attention"),
-        ("n_kv_heads", "qk_norm", "projection_bias", "query_key_gain", "window", "full_every"),
+        (
+            "n_kv_heads",
+            "qk_norm",
+            "projection_bias",
+            "query_key_gain",
+            "window",
+            "full_every",
+            "sink",
+        ),
     ),
     (N_("Rotary positions"), ("rope_theta", "rope_scaling", "rope_factor", "rope_original_len")),
     (N_("Mixture of experts"), ("n_experts", "top_k", "balance_weight")),

@@ -213,6 +213,7 @@ MISTAKES = [  # settings, then what the equations of attention and of a block sa
     ({"mistakes": "mask-transposed"}, "attention", r"j \ge i"),
     ({"mistakes": "mask-transposed", "window": 2}, "attention", r"i \le j \le i + 2"),
     ({"window": 3, "full_every": 2}, "attention", r"\text{, except in layers } 2, 4, \dots"),
+    ({"sink": "learned"}, "attention", r"{e^{s_h} + \sum_{j \le i} e^{z_{ij}}}"),
     ({"mistakes": "no-residuals"}, "block", r"x &\leftarrow \mathrm{FFN}(\mathrm{Norm}(x))"),
     ({"mistakes": "residual-from-normed"}, "block", r"x &\leftarrow x + \mathrm{FFN}(x)"),
     ({"norm": "none"}, "block", r"x &\leftarrow x + \mathrm{FFN}(x)"),

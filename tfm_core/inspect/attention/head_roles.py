@@ -74,6 +74,7 @@ ROLES: dict[str, HeadRole] = {
         HeadRole("cls", N_("CLS token"), N_("The leading token that the classifier reads.")),
         HeadRole("bos", "<bos>", N_("The token that starts the target.")),
         HeadRole("punctuation", N_("punctuation"), N_("Punctuation.")),
+        HeadRole("sink", N_("no token"), N_("What the attention sink takes.")),
         HeadRole("padding", N_("padding"), N_("Padding, which a mask hides.")),
     )
 }

@@ -164,6 +164,7 @@ _MISTAKES: Mapping[str, str] = {  # without any
 _VARIANTS: Mapping[str, Callable[[str], str]] = {
     "model.family": lambda label: label,
     "task.name": lambda label: label,
+    "model.sink": lambda label: N_("sink: {label}", label=label),
     "model.activation": lambda label: label,
     "model.cell": lambda label: label,
     "model.position": lambda label: N_("positions: {label}", label=label),

@@ -11,6 +11,7 @@ from tfm_core.sentences import N_, Sentence, listed
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.forms import CAUSALITIES, SCALES
 from tfm_core.variants.norms import NORMS
+from tfm_core.variants.sinks import SINKS
 
 STACKS = {"encoder": N_("Encoder"), "decoder": N_("Decoder")}
 _SUBLAYERS = {
@@ -181,6 +182,21 @@ def _has_window_in(drawing: Drawing, part: Attention) -> tuple[int, int]:
     return sum(map(bool, windows)), len(windows)
 
 
+def _unusual(part: Attention) -> Rows:
+    """Return what an attention does otherwise than that of 2017."""
+    rows: list[str] = []
+    if part.n_kv_heads:
+        rows.append(N_("{n} of keys and values", n=part.n_kv_heads))
+    if part.has_qk_norm:
+        rows.append(N_("queries and keys normed"))
+    if SINKS[part.sink].is_there:
+        rows.append(SINKS[part.sink].phrase)
+    width = SCALES[part.scale].width
+    if width != "d_head":
+        rows.append(N_("scores / sqrt({width})", width=width) if width else N_("scores not scaled"))
+    return tuple(rows)
+
+
 def _label(drawing: Drawing, part: Part) -> tuple[str, Rows]:
     """Return the class and the label of a sublayer, without its parameters."""
     if not isinstance(part, Attention):
@@ -203,14 +219,7 @@ def _label(drawing: Drawing, part: Part) -> tuple[str, Rows]:
             "window {n} in {some} of {all} blocks", n=part.window, some=n_windows, all=n_blocks
         )
         heads = (*heads, words)
-    if part.n_kv_heads:
-        heads = (*heads, N_("{n} of keys and values", n=part.n_kv_heads))
-    if part.has_qk_norm:
-        heads = (*heads, N_("queries and keys normed"))
-    width = SCALES[part.scale].width
-    if width != "d_head":
-        scaled = N_("scores / sqrt({width})", width=width) if width else N_("scores not scaled")
-        heads = (*heads, scaled)
+    heads = (*heads, *_unusual(part))
     if part.is_cross:
         return "cross", (N_("Cross-attention"), *heads)
     if not notes:

@@ -13,6 +13,7 @@ from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.forms import CAUSALITIES, RESIDUALS, SCALES
 from tfm_core.variants.norms import NO_NORM, NORMS
 from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.sinks import SINKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +72,15 @@ def attention(config: TransformerConfig, model: Anatomy) -> Equation:
     heads = rf"[\mathrm{{head}}_1; \dots; \mathrm{{head}}_{{{own.n_heads}}}]"
     if own.has_output:
         heads += r"\,W_O" + (" + b" if own.has_bias else "")
+    weight = rf"a_{{ij}} &= \mathrm{{softmax}}_{{{keys}}}\left({score}{extra}\right)"
+    if (sink := SINKS[own.sink]).latex is not None:
+        weight = (
+            rf"z_{{ij}} &= {score}{extra}\\ a_{{ij}} &= "
+            rf"\frac{{e^{{z_{{ij}}}}}}{{{sink.latex} + \sum_{{{keys}}} e^{{z_{{ij}}}}}}"
+        )
+        source = N_("{first}; {second}", first=source, second=sink.source)
     rows = [
-        rf"a_{{ij}} &= \mathrm{{softmax}}_{{{keys}}}\left({score}{extra}\right)",
+        weight,
         rf"\mathrm{{head}}_h &= \sum_{{{keys}}} {dropped(config, 'a_{ij}')}\, v_j",
         rf"\mathrm{{out}} &= {heads}",
         *rule,

@@ -37,6 +37,7 @@ from tfm_core.variants.norms import NORMS
 from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.positions import POSITIONS, Position
 from tfm_core.variants.positions.position import Function
+from tfm_core.variants.sinks import SINKS
 from tfm_core.variants.stems import STEMS
 
 AttentionForm = Literal["written", "fused"]
@@ -83,6 +84,7 @@ _VARIANTS = {
     "projections": PROJECTIONS,
     "residual": RESIDUALS,
     "scale": SCALES,
+    "sink": SINKS,
     "stem": STEMS,
     "text_position": POSITIONS,
 }
