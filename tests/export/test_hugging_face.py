@@ -72,6 +72,14 @@ CASES = {
     ),
     "a Llama": text("decoder-only", ONE, **LLAMA, n_kv_heads=1),
     "a tied Llama": text("decoder-only", ONE, **LLAMA, tie_embeddings=True),
+    "a Llama of long texts": text(
+        "decoder-only", ONE, **LLAMA, rope_theta=500.0, rope_scaling="llama3", rope_factor=4.0,
+        rope_original_len=12,
+    ),
+    "a Llama with slower positions": text(
+        "decoder-only", ONE, **LLAMA, rope_scaling="linear", rope_factor=3.0
+    ),
+    "a Mistral": text("decoder-only", ONE, **LLAMA, window=2, n_kv_heads=1),
     "a Qwen": text("decoder-only", ONE, **LLAMA, qk_norm=True, n_kv_heads=1),
     "a Llama of GELU": text("decoder-only", ONE, **LLAMA | {"activation": "geglu"}),
     "a translator": text("encoder-decoder", n_encoder_layers=2, activation="relu", n_kv_heads=1),
@@ -184,7 +192,7 @@ def test_a_bias_becomes_a_dimension_and_words_of_the_source_are_never_written(tm
         (text("decoder-only", ONE, **LLAMA | {"bias": True}), ("Llama", "Biases: off, not on")),
         (text("decoder-only", TWO, **LLAMA), ("Llama", "one vocabulary")),
         (text("decoder-only", ONE, window=3), ("window: 0, not 3",)),
-        (text("decoder-only", ONE, **LLAMA | {"rope_theta": 500}), ("RoPE base: 10,000, not 500",)),
+        (text("decoder-only", ONE, **LLAMA | {"sink": "zero"}), ("Llama", "sink")),
         (text("decoder-only", ONE, **LLAMA | {"n_experts": 4}), ("Llama", "Experts: 0, not 4")),
         (text("decoder-only", ONE, mistakes="no-residuals"), ("Mistakes: none",)),
         (text("encoder-decoder", position="t5-bias"), ("Learned", "T5 bias")),

@@ -21,7 +21,8 @@ MAX_NAME = 60
 _MAX_ROWS = 1_000_000
 ARCHITECTURES = {
     "gpt2": "GPT-2", "bert": "BERT", "roberta": "RoBERTa", "distilbert": "DistilBERT",
-    "vit": "ViT", "t5": "T5", "llama": "Llama", "qwen3": "Qwen3", "marian": "Marian",
+    "vit": "ViT", "t5": "T5", "llama": "Llama", "qwen3": "Qwen3",
+    "mistral": "Mistral", "marian": "Marian",
     "siglip": "SigLIP",
     "megatron-bert": "Megatron-BERT", "encoder-decoder": N_("Megatron-BERT and GPT-2"),
 }  # fmt: skip

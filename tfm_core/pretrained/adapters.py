@@ -272,7 +272,10 @@ def _ours(b: Tensor, part: _Part, family: PretrainedFamily, model: Model) -> Ten
 
 def _turns(part: _Part, family: PretrainedFamily) -> bool:
     """Return whether rows are turned in pairs by their position: queries and keys of Llama."""
-    return family.name in ("llama", "qwen3") and _last(part.theirs) in ("q_proj", "k_proj")
+    return family.name in ("llama", "mistral", "qwen3") and _last(part.theirs) in (
+        "q_proj",
+        "k_proj",
+    )
 
 
 def _d_head(part: _Part, model: Any) -> int:

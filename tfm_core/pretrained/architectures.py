@@ -26,6 +26,7 @@ from tfm_core.pretrained.rewriting import Form, joins_words
 from tfm_core.pretrained.settings import Settings
 from tfm_core.sentences import N_, StudentError, listed
 from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.positions.scaling import HIGHEST_TURNS, LOWEST_TURNS
 
 
 class Unexportable(StudentError):
@@ -238,13 +239,34 @@ def _llama_config(model: DecoderOnlyConfig, shape: TextShape, form: Form) -> dic
         "rms_norm_eps": new.norm_eps,
         "attention_dropout": new.dropout,
         "tie_word_embeddings": new.tie_embeddings,
+        "rope_theta": new.rope_theta,
+        "rope_scaling": _rope_scaling(new),
         "pad_token_id": PAD, "bos_token_id": BOS, "eos_token_id": EOS,
     }  # fmt: skip
+
+
+def _rope_scaling(model: DecoderOnlyConfig) -> dict[str, Any] | None:
+    if model.rope_scaling == "none":
+        return None
+    written: dict[str, Any] = {"rope_type": model.rope_scaling, "factor": model.rope_factor}
+    if model.rope_scaling == "llama3":
+        written |= {
+            "low_freq_factor": float(LOWEST_TURNS), "high_freq_factor": float(HIGHEST_TURNS),
+            "original_max_position_embeddings": model.rope_original_len,
+        }  # fmt: skip
+    return written
 
 
 def _qwen3_config(model: DecoderOnlyConfig, shape: TextShape, form: Form) -> dict[str, Any]:
     return _llama_config(model, shape, form) | {
         "model_type": "qwen3", "head_dim": model.d_head, "use_sliding_window": False,
+    }  # fmt: skip
+
+
+def _mistral_config(model: DecoderOnlyConfig, shape: TextShape, form: Form) -> dict[str, Any]:
+    window = model.window + 1 if model.window else None  # which counts the query itself
+    return _llama_config(model, shape, form) | {
+        "model_type": "mistral", "head_dim": model.d_head, "sliding_window": window,
     }  # fmt: skip
 
 
@@ -394,6 +416,10 @@ ARCHITECTURES: Mapping[str, tuple[Architecture, ...]] = {
         Architecture(
             name="llama", model_class="LlamaForCausalLM", auto="AutoModelForCausalLM",
             form=_llama_form, config=_llama_config,
+        ),
+        Architecture(
+            name="mistral", model_class="MistralForCausalLM", auto="AutoModelForCausalLM",
+            form=_llama_form, config=_mistral_config,
         ),
         Architecture(
             name="qwen3", model_class="Qwen3ForCausalLM", auto="AutoModelForCausalLM",

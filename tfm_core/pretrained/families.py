@@ -378,16 +378,23 @@ def _qwen3(settings: Settings, names: Set[str]) -> Plan:
     return replace(plan, model=plan.model.replace(qk_norm=True))
 
 
+def _mistral(settings: Settings, names: Set[str]) -> Plan:
+    """Return the plan of a Llama with a window, in which it counts the query itself."""
+    plan, window = _of_llama(settings), settings.whole("sliding_window", default=1)
+    return replace(plan, model=plan.model.replace(window=window - 1))
+
+
 def _llama(settings: Settings, names: Set[str]) -> Plan:
+    settings.only("sliding_window", None)
+    return _of_llama(settings)
+
+
+def _of_llama(settings: Settings) -> Plan:
     heads, width = settings.whole("num_attention_heads"), settings.whole("hidden_size")
     kv_heads = settings.whole("num_key_value_heads", default=heads)
     settings.only("head_dim", width // heads, None)
     for name in ("attention_bias", "mlp_bias"):
         settings.only(name, False, None)
-    for name in ("rope_scaling", "sliding_window"):
-        settings.only(name, None)
-    settings.only("rope_theta", 10000.0)
-    settings.only("rope_parameters", None, {"rope_theta": 10000.0, "rope_type": "default"})
     words = _words(settings)
     model = DecoderOnlyConfig.parse({
         "d_model": width, "n_heads": heads, "n_kv_heads": kv_heads if kv_heads != heads else 0,
@@ -395,7 +402,7 @@ def _llama(settings: Settings, names: Set[str]) -> Plan:
         "d_ff": settings.whole("intermediate_size"),
         "activation": settings.chosen("hidden_act", "silu", GATES),
         "norm": "rmsnorm", "norm_eps": settings.number("rms_norm_eps", 1e-6),
-        "bias": False, "position": "rotary",
+        "bias": False, "position": "rotary", **_rope(settings),
         "tie_embeddings": settings.boolean("tie_word_embeddings", False),
     })  # fmt: skip
     shape = TextShape(
@@ -413,6 +420,25 @@ def _llama(settings: Settings, names: Set[str]) -> Plan:
         return torch.cat([interleaved(q, heads), interleaved(k, kv_heads), v])
 
     return Plan(model, shape, adapt)
+
+
+_SCALINGS = {"default": "none", "linear": "linear", "llama3": "llama3"}
+
+
+def _rope(settings: Settings) -> dict[str, Any]:
+    """Return our settings of rotary positions, which Transformers 5 keeps in one place."""
+    new, old = settings.part("rope_parameters"), settings.part("rope_scaling")
+    theta = new.number("rope_theta", settings.number("rope_theta", 10000.0))
+    given = new if new.has("rope_type") else old
+    kind = given.chosen("rope_type" if given.has("rope_type") else "type", "default", _SCALINGS)
+    found: dict[str, Any] = {"rope_theta": theta, "rope_scaling": kind}
+    if kind != "none":
+        found["rope_factor"] = given.number("factor", 1.0)
+    if kind == "llama3":
+        given.only("low_freq_factor", 1.0)
+        given.only("high_freq_factor", 4.0)
+        found["rope_original_len"] = given.whole("original_max_position_embeddings", most=10**7)
+    return found
 
 
 def interleaved(weight: Tensor, n_heads: int) -> Tensor:
@@ -456,6 +482,10 @@ PRETRAINED = Registry(
     PretrainedFamily(
         name="llama", column="llama", base="model.", heads=("score.",),
         buffers=r"(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq", plan=_llama,
+    ),
+    PretrainedFamily(
+        name="mistral", column="llama", base="model.", heads=("score.",),
+        buffers=r"(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq", plan=_mistral,
     ),
     PretrainedFamily(
         name="qwen3", column="qwen3", base="model.", heads=("score.",),

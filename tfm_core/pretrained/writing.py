@@ -143,6 +143,7 @@ def _vit(name: str, value: Tensor, n: int, fit: Fit) -> list[Tensor]:
 _UNDO: Mapping[str, Callable[[str, Tensor, int, Fit], list[Tensor]]] = {
     "gpt2": _gpt2,
     "llama": _llama,
+    "mistral": _llama,
     "qwen3": _llama,
     "encoder-decoder": _both,
     "marian": _marian,
