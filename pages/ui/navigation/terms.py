@@ -77,7 +77,7 @@ TERMS = (
          forms=("scaled dot product",)),
     Term(N_("Softmax"), "softmax",
          "tensors", {"op": "softmax"},
-         also="소프트맥스",
+         also="sink 소프트맥스",
          forms=("softmax",)),
     Term(N_("Cross-attention"), "cross-attention",
          "attention",
@@ -230,7 +230,7 @@ TERMS = (
     Term(N_("Layer normalisation"), "layer-norm",
          "walk", {}, ("norm", "norm_eps", "norm_first", "final_norm"),
          also=f"{_labels(NORMS)} pre-norm post-norm addnorm ln1 ln2 ln3 "
-         "norm1 norm2 norm3 ln_final 레이어 층 정규화",
+         "norm1 norm2 norm3 ln_final q_norm k_norm 레이어 층 정규화",
          forms=("layer normalisation",)),
     Term(N_("Dropout"), "dropout", "walk", {}, ("dropout",),
          also="드롭아웃",
