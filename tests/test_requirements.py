@@ -33,8 +33,9 @@ FOR_CLUSTERS = {"ray", "requests"}
 FOR_LOGINS = {"authlib"}
 """Of ``requirements-login.txt``: what Streamlit logs people in with."""
 FOR_PARITY = {"transformers"}
-FOR_ADAPTERS = {"peft"}
 """Of ``requirements-bench.txt``: what tests of opened folders compare with, where it is there."""
+FOR_ADAPTERS = {"peft"}
+"""What tests of adapters compare with, where it is installed."""
 
 
 def declared(file: str) -> dict[str, Requirement]:
