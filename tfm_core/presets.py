@@ -390,25 +390,25 @@ PRESETS: dict[str, Preset] = {
             "gpt-2",
             N_("GPT-2 in small"),
             N_("GPT-2’s blocks translate: learned positions, LayerNorm, GELU, biases."),
-            seconds=16,
+            seconds=12,
         ),
         _in_small(
             "llama",
             N_("Llama in small"),
             N_("Llama 3’s blocks translate: RoPE, RMSNorm, SwiGLU, shared keys, no biases."),
-            seconds=18,
+            seconds=13,
         ),
         _in_small(
             "qwen",
             N_("Qwen in small"),
             N_("Qwen 3’s blocks translate: Llama’s, with normed queries and keys."),
-            seconds=19,
+            seconds=16,
         ),
         _in_small(
             "mixtral",
             N_("Mixtral in small"),
             N_("Mixtral’s blocks translate: Llama’s, with 2 of 8 experts for each token."),
-            seconds=26,
+            seconds=21,
         ),
     )
 }

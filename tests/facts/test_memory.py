@@ -179,15 +179,19 @@ def test_activations_are_what_autograd_keeps(family, shape, sizes, precision):
 )
 @hypothesis_settings(max_examples=60, deadline=None)
 def test_activations_of_random_transformers_are_what_autograd_keeps(chosen):
-    """Within 3 %; a tensor is counted twice where two of three meet.
+    """Within 3 %; a tensor is counted twice, or not at all, where two of five meet.
 
-    They are attention without an output matrix, keys that heads share, a norm reads or a sink
-    joins, and no residuals.
+    They are attention without an output matrix, keys that heads share, norms of keys, a sink, and
+    no residuals.
     """
     config, shape = chosen
-    has_own_keys = not config.n_kv_heads and not config.qk_norm and config.sink == "none"
-    lacks = (config.projections != "full", not has_own_keys, config.residual != "normal")
-    assume(sum(lacks) < 2)
+    rare = (
+        config.projections != "full", bool(config.n_kv_heads), config.qk_norm,
+        config.sink != "none", config.residual != "normal",
+    )  # fmt: skip
+    if sum(rare) > 1:
+        assume(config.projections == "full" or config.residual == "normal")
+        config = config.replace(n_kv_heads=0, qk_norm=False, sink="none")
     config = config.replace(d_model=48, n_heads=3, d_ff=80)
     if isinstance(shape, TextShape):
         config = config.replace(max_len=SRC + TGT)

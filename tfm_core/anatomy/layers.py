@@ -567,12 +567,14 @@ class StackMaker:
         if not is_cross and self.has_order:  # there even where it hides nothing
             mask = f"{queries} {keys}"
         bias_trained = SINKS[config.sink].is_learned or (self._is_bias_trained and not is_cross)
-        if SINKS[config.sink].is_there:  # one more key of each query
-            pairs += f" + n_heads {queries}"
+        ends = ""
+        if SINKS[config.sink].is_there:  # one more key of each query, and its value
+            pairs, ends = f"{pairs} + n_heads {queries}", "2 d_model"
         if config.dropout:  # weights, their noise, and both together
-            saved = Saved(full=3 * formula(pairs), masks=formula(mask if bias_trained else ""))
+            full = 3 * formula(pairs) + formula(ends)
+            saved = Saved(full=full, masks=formula(mask if bias_trained else ""))
         elif bias_trained:
-            saved = Saved(full=formula(pairs), masks=formula(mask))
+            saved = Saved(full=formula(pairs) + formula(ends), masks=formula(mask))
         else:
             acts_on = "nothing" if relative is None else relative.acts_on
             products = mask
@@ -582,7 +584,8 @@ class StackMaker:
             elif acts_on == "scores":  # what is added to them, with the mask in it
                 products = f"{pairs} + {queries} d_model" if hides else pairs
             saved = Saved(
-                full=formula(f"n_heads {queries}"),  # of each row the log of its sum
+                full=formula(f"n_heads {queries}")
+                + formula(ends),  # of each row the log of its sum
                 products=formula(products),
                 watched=2 * formula(pairs),
             )
