@@ -10,7 +10,7 @@ import streamlit as st
 from pages.i18n import _, ngettext, paragraph
 from pages.ui import show, state
 from pages.ui.model.task_panels import example_name
-from pages.ui.runs import runs_access
+from pages.ui.runs import runs_access, shown_run
 from pages.ui.settings.model_choice import Chosen
 from tfm_core.inspect import experts
 from tfm_core.inspect.experts import Load
@@ -51,7 +51,7 @@ def _routes(run: Run, steps: list[int], names: Mapping[str, str]) -> None:
             format_func=lambda n: example_name(run.experiment, items[n], n + 1),
             key="experts-example",
         )
-        step = _step_of(steps)
+        step = shown_run.snapshot_step(steps, key=_STEP)
     module, index = module or next(iter(names)), index or 0
     snapshot = run.snapshot(step)
     gates = snapshot.routing[module]
@@ -67,16 +67,6 @@ def _routes(run: Run, steps: list[int], names: Mapping[str, str]) -> None:
         plots.loads([load.step for load in loads], np.stack([load.shares for load in loads]), step),
         _("How many of the examples’ tokens each expert gets, over the training."),
         key="experts-loads",
-    )
-
-
-def _step_of(steps: list[int]) -> int:
-    if st.session_state.get(_STEP) not in steps:
-        st.session_state[_STEP] = steps[-1]
-    if len(steps) == 1:
-        return steps[0]
-    return st.select_slider(
-        _("Step of the training"), steps, format_func=lambda value: f"{value:,}", key=_STEP
     )
 
 

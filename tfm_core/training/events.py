@@ -62,7 +62,7 @@ class Step:
 
     gradients: the norm of each part's gradient before clipping, by name, at the first step and
     where the weights are measured; else empty. balance: how unequally the batch's tokens are spread
-    over the experts, 1 where alike; None without experts, and no part of the loss that is told.
+    over the experts, 1 where alike; None without experts, and not in the reported loss.
     """
 
     step: int
