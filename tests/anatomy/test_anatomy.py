@@ -10,7 +10,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from tests.anatomy.configurations import SRC, TGT, config_of, models
 from tfm_core.anatomy import Attention, anatomy, attentions, stacks
 from tfm_core.anatomy.anatomy import FAMILIES
-from tfm_core.anatomy.layers import N_BUCKETS
+from tfm_core.anatomy.blocks import N_BUCKETS
 from tfm_core.config import MODEL_CONFIGS
 from tfm_core.config.shape import CaptionShape, ImageShape, TextShape
 from tfm_core.facts.architectures import ARCHITECTURES
