@@ -30,7 +30,7 @@ FIELDS = {
 NUMBERS = {
     "window": [0, 2], "full_every": [0, 2], "n_kv_heads": [0, 1], "n_experts": [0, 3],
     "top_k": [1, 2], "dropout": [0.0, 0.1], "norm_eps": [1e-5, 0.03], "query_key_gain": [1.0, 2.0],
-    "n_layers": [1, 2, 3], "n_decoder_layers": [1, 2, 3],
+    "n_layers": [1, 2, 3], "n_decoder_layers": [1, 2, 3], "d_ff": [11, 0],
 }  # fmt: skip
 FLAGS = (
     "norm_first", "bias", "projection_bias", "tie_embeddings", "is_bidirectional", "qk_norm",
@@ -108,7 +108,7 @@ def models(draw, families=tuple(MODEL_CONFIGS)):
     settings["dropout"] = draw(st.sampled_from([0.0, 0.1]))
     settings["d_model"] = draw(st.sampled_from([12, 24]))
     if "n_heads" in fields:
-        settings |= {"n_heads": draw(st.sampled_from([1, 2, 3])), "d_ff": 11}
+        settings |= {"n_heads": draw(st.sampled_from([1, 2, 3])), "d_ff": draw(st.sampled_from([11, 0]))}
         settings["n_kv_heads"] = draw(st.sampled_from([0, 1])) if settings["n_heads"] > 1 else 0
         settings |= {"n_experts": draw(st.sampled_from([0, 3]))}
         settings |= {"top_k": draw(st.sampled_from([1, 2]))}

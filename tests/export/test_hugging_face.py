@@ -194,6 +194,7 @@ def test_a_bias_becomes_a_dimension_and_words_of_the_source_are_never_written(tm
         (text("decoder-only", ONE, window=3), ("window: 0, not 3",)),
         (text("decoder-only", ONE, **LLAMA | {"sink": "zero"}), ("Llama", "sink")),
         (text("decoder-only", ONE, **LLAMA | {"n_experts": 4}), ("Llama", "Experts: 0, not 4")),
+        (text("decoder-only", ONE, d_ff=0), ("feed-forward",)),
         (text("decoder-only", ONE, mistakes="no-residuals"), ("Mistakes: none",)),
         (text("encoder-decoder", position="t5-bias"), ("Learned", "T5 bias")),
         (text("encoder-decoder", norm_first=False, norm="rmsnorm"), ("Marian", "LayerNorm")),

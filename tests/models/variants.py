@@ -62,6 +62,8 @@ def _text_variants():
             {"n_heads": 6, "n_kv_heads": 2, "position": "alibi", "bias": False},
             {"n_experts": 3, "activation": "swiglu", "bias": False},
             {"n_experts": 2, "top_k": 1, "dropout": 0.1},
+            {"d_ff": 0},
+            {"d_ff": 0, "n_experts": 3, "norm_first": False, "dropout": 0.1},
             {"qk_norm": True, "query_key_gain": 2.0},
             {"sink": "learned", "n_kv_heads": 1},
             {"sink": "learned", "position": "t5-bias", "dropout": 0.1},
@@ -100,6 +102,8 @@ def _vit_variants():
     yield {"mistakes": "sliced-heads", "query_key_gain": 0.5}
     yield {"n_heads": 6, "n_kv_heads": 2, "pooling": "cls"}
     yield {"n_experts": 3, "pooling": "cls"}
+    yield {"d_ff": 0}
+    yield {"d_ff": 0, "pooling": "cls", "norm_first": False}
     yield {"qk_norm": True, "norm": "none"}
     yield {"sink": "learned"}
     yield {"sink": "zero", "pooling": "cls"}
@@ -123,6 +127,7 @@ def _captioner_variants():
     yield {"n_encoder_layers": 1, "n_decoder_layers": 3, "dropout": 0.1, "query_key_gain": 2.0}
     yield {"mistakes": "shared-norm,no-output-projection"}
     yield {"n_experts": 3}
+    yield {"d_ff": 0}
     yield {"n_kv_heads": 1, "qk_norm": True}
     yield {"sink": "learned"}
     yield from ({"mistakes": name} for name in mistakes_of("captioner"))

@@ -58,6 +58,7 @@ EXPERIMENTS = [
     experiment("recurrent", "copy", model={"dropout": 0.2, "n_layers": 2}),
     experiment("recurrent", "dates", model={"cell": "lstm", "attention": "general"}),
     experiment("decoder-only", "copy", model={"n_experts": 3, "activation": "swiglu"}),
+    experiment("decoder-only", "grammar", model={"d_ff": 0}),
     experiment("vit", "mnist-5000", model={"dropout": 0.1}, task={"rotation": 5.0, "scale": 0.1}),
 ]
 EXPERIMENTS.append(experiment("captioner", "captions", model={"dropout": 0.1}))
@@ -71,6 +72,7 @@ IDS = [
     "additive",
     "luong",
     "experts",
+    "attention only",
     "vit",
     "captioner",
 ]

@@ -150,9 +150,10 @@ class StackMaker:
         if self.keys:
             cross = self._cross(f"{path}.cross_attention", layer)
             joined += self._joined(path, "cross_attention", cross, length, length)
-        make = self._mixture if config.has_experts else self._feed_forward
-        feed_forward = make(f"{path}.feed_forward", length)
-        joined += self._joined(path, "feed_forward", feed_forward, length, length)
+        if config.has_feed_forward:
+            make = self._mixture if config.has_experts else self._feed_forward
+            feed_forward = make(f"{path}.feed_forward", length)
+            joined += self._joined(path, "feed_forward", feed_forward, length, length)
         x = tensor("x", self.length, "d_model")
         return Part(
             kind="block",

@@ -41,8 +41,8 @@ class BlockConfig(FamilyConfig):
     d_ff: int = setting(
         128,
         "d_ff",
-        N_("Width of the feed-forward layer; usually 2 to 4 d_model."),
-        ge=1,
+        N_("Width of the feed-forward layer; usually 2 to 4 d_model. 0: attention only."),
+        ge=0,
         le=65536,
         step=8,
     )
@@ -70,10 +70,19 @@ class BlockConfig(FamilyConfig):
         True, N_("Pre-norm"), N_("Normalise before each sublayer (stable) rather than after it.")
     )
     activation: Annotated[str, OneOf(ACTIVATIONS)] = setting(
-        "gelu", N_("Activation"), N_("The feed-forward layer's non-linearity.")
+        "gelu",
+        N_("Activation"),
+        N_("The feed-forward layer's non-linearity."),
+        needs={"d_ff": ()},
     )
     n_experts: int = setting(
-        0, N_("Experts"), Paragraph("settings/n-experts"), ge=0, le=64, advanced=True
+        0,
+        N_("Experts"),
+        Paragraph("settings/n-experts"),
+        ge=0,
+        le=64,
+        advanced=True,
+        needs={"d_ff": ()},
     )
     top_k: int = setting(
         2,
@@ -161,9 +170,14 @@ class BlockConfig(FamilyConfig):
         return "shared-norm" in self.mistakes
 
     @property
+    def has_feed_forward(self) -> bool:
+        """Whether a feed-forward layer follows attention in each block."""
+        return self.d_ff > 0
+
+    @property
     def has_experts(self) -> bool:
         """Whether a router sends each token to some of several feed-forward layers."""
-        return self.n_experts > 1
+        return self.has_feed_forward and self.n_experts > 1
 
     @property
     def attention_bias(self) -> bool:

@@ -125,8 +125,14 @@ class SingleTokenBlock(Block):
         nn.Module.__init__(self)
         self.training, self.norm_first = False, of.norm_first
         self.attention_skip, self.feed_forward_skip = of.attention_skip, of.feed_forward_skip
-        self.__dict__ |= {"self_attention": self_attention, "cross_attention": cross_attention}
-        names = ["self_attention_norm", "feed_forward", "feed_forward_norm"]
+        self.__dict__ |= {
+            "self_attention": self_attention,
+            "cross_attention": cross_attention,
+            "feed_forward": None,
+        }
+        names = ["self_attention_norm"]
+        if of.feed_forward is not None:
+            names += ["feed_forward", "feed_forward_norm"]
         if cross_attention is not None:
             names.append("cross_attention_norm")
         self.__dict__ |= {name: unwrapped(getattr(of, name)) for name in names}

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tfm_core.config import BlockConfig
 from tfm_core.inspect.attention.trained import checkpoint_mark, inputs_of, model_of
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.record import resolve
 
@@ -83,6 +83,8 @@ def _given(folder: Path, mark: int) -> tuple[Given, ...]:
     model, _step = model_of(run)
     layers = {name: one for name, one in model.named_modules() if isinstance(one, FeedForward)}
     config = run.experiment.model_as(BlockConfig, N_("This model has no feed-forward layer."))
+    if not layers:
+        raise StudentError("This model has no feed-forward layer.")
     seen: dict[str, list[Tensor]] = {name: [] for name in layers}
     probe = run.probe()
     with ExitStack() as undo, torch.no_grad():

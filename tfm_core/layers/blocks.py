@@ -31,7 +31,7 @@ def identity_skip(x: Tensor, normed: Tensor) -> Tensor | None:
 
 
 class Block(nn.Module):
-    """Self-attention, cross-attention if there is one, and feed-forward.
+    """Self-attention, cross-attention if there is one, and feed-forward, if there is one.
 
     Without cross-attention it is an encoder block, or the block of a decoder-only model (the mask
     makes the difference); with it, a decoder block.
@@ -40,7 +40,7 @@ class Block(nn.Module):
     def __init__(
         self,
         self_attention: MultiHeadAttention,
-        feed_forward: FeedForward | MixtureOfExperts,
+        feed_forward: FeedForward | MixtureOfExperts | None,
         norm: Callable[[], nn.Module],
         *,
         cross_attention: MultiHeadAttention | None = None,
@@ -54,7 +54,9 @@ class Block(nn.Module):
         self.cross_attention = cross_attention
         if cross_attention is not None:
             self.cross_attention_norm = norm()
-        self.feed_forward, self.feed_forward_norm = feed_forward, norm()
+        self.feed_forward = feed_forward
+        if feed_forward is not None:
+            self.feed_forward_norm = norm()
         self.dropout = nn.Dropout(dropout)
         self.attention_skip: Skip = identity_skip
         self.feed_forward_skip: Skip = identity_skip
@@ -78,7 +80,8 @@ class Block(nn.Module):
         if self.cross_attention is not None:
             attend = partial(self.cross_attention, memory=memory, mask=memory_mask)
             x = self.join(x, self.cross_attention_norm, attend, self.attention_skip)
-        x = self.join(x, self.feed_forward_norm, self.feed_forward, self.feed_forward_skip)
+        if self.feed_forward is not None:
+            x = self.join(x, self.feed_forward_norm, self.feed_forward, self.feed_forward_skip)
         recorder.record(self, residual=x)
         return x
 

@@ -162,6 +162,8 @@ def block_at(
         return None if skipped is None else tokens_at(skipped, positions)
 
     x = block.join(x, block.self_attention_norm, attend, skip)
+    if block.feed_forward is None:
+        return x
     return block.join(x, block.feed_forward_norm, block.feed_forward, block.feed_forward_skip)
 
 

@@ -46,6 +46,12 @@ def _without_pre_norm(config: Any) -> str | None:
     return Paragraph("mistakes/residual-needs-norm")
 
 
+def _without_feed_forward(config: Any) -> str | None:
+    if config.has_feed_forward:
+        return None
+    return N_("This mistake needs a feed-forward layer: choose d_ff above 0.")
+
+
 _NONE = Residual(
     name="none",
     source="Vaswani et al. 2017, section 3.1, without the sum",
@@ -101,7 +107,7 @@ FEED_FORWARD_RESIDUAL_FROM_NORMED = Mistake(
     wrong="x = x + self.attention(self.norm1(x))\nx = self.norm2(x)\nx = x + self.mlp(x)",
     apply=_overwrite_before_feed_forward,
     form=_FEED_FORWARD_FROM_NORMED,
-    refusal=_without_pre_norm,
+    refusal=lambda config: _without_feed_forward(config) or _without_pre_norm(config),
     probe="growth",
 )
 
@@ -112,7 +118,8 @@ def _share(model: nn.Module) -> None:
     for block in blocks(model):
         if block.cross_attention is not None:
             block.cross_attention_norm = SharedNorm(block.self_attention_norm)
-        block.feed_forward_norm = SharedNorm(block.self_attention_norm)
+        if block.feed_forward is not None:
+            block.feed_forward_norm = SharedNorm(block.self_attention_norm)
 
 
 def _without_norms(config: Any) -> str | None:
@@ -131,7 +138,7 @@ SHARED_NORM = Mistake(
     right="self.norm1, self.norm2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)",
     wrong="self.norm = nn.LayerNorm(d_model)  # used after attention and after feed-forward",
     apply=_share,
-    refusal=_without_norms,
+    refusal=lambda config: _without_feed_forward(config) or _without_norms(config),
     probe="numbers",
 )
 

@@ -45,7 +45,7 @@ def _block(config: BlockConfig, has_cross: bool) -> Block:
     cross_attention = _attention(config) if has_cross else None
     return Block(
         self_attention,
-        _feed_forward(config),
+        _feed_forward(config) if config.has_feed_forward else None,
         partial(make_norm, config.norm, config.d_model, config.norm_eps),
         cross_attention=cross_attention,
         norm_first=config.norm_first,

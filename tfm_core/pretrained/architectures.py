@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfm_core.config import (
+    BlockConfig,
     DecoderOnlyConfig,
     EncoderDecoderConfig,
     EncoderOnlyConfig,
@@ -75,6 +76,10 @@ def fit(model: ModelConfig, shape: Shape, *, length: int) -> Fit:
         raise Unexportable(
             "No architecture of Transformers labels texts like this model: each has one more layer "
             "before the labels."
+        )
+    if isinstance(model, BlockConfig) and not model.has_feed_forward:
+        raise Unexportable(
+            "Every architecture of Transformers has feed-forward layers; this model has none."
         )
     tries = [_fit(one, model, shape, length) for one in ARCHITECTURES.get(model.family, ())]
     if not tries:

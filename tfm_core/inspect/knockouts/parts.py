@@ -144,7 +144,8 @@ _OF_LAYER: dict[str, str] = {
 
 
 def _of_layer(model: BlockConfig, stack: StackPlan, layer: int) -> Iterator[KnockedPart]:
-    for sublayer in ("self", "cross", "ff") if stack.memory else ("self", "ff"):
+    last = ("ff",) * model.has_feed_forward
+    for sublayer in ("self", "cross", *last) if stack.memory else ("self", *last):
         if sublayer != "ff":
             heads = range(model.n_heads)
             yield from (KnockedPart("head", stack.name, layer, sublayer, head) for head in heads)
