@@ -17,7 +17,7 @@ from tfm_core.reading import is_text
 from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.units import UNITS
 
-CorpusTaskName = Literal["grammar", "own-text"]
+CorpusTaskName = Literal["grammar", "own-text", "repeats", "fixed-repeats", "markov-chains"]
 MIN_CHARACTERS, MAX_CHARACTERS = 20, 200_000
 MIN_TOKENS = 20  # of which a tenth is for validation and a tenth for the test
 LONGEST_SENTENCE: dict[str, int] = {"words": 16, "characters": 110}
@@ -28,7 +28,8 @@ LONGEST_SENTENCE: dict[str, int] = {"words": 16, "characters": 110}
 class CorpusTaskFacts:
     """Label and help of a corpus, and which settings of CorpusTaskConfig say something about it.
 
-    unseen: what is new in an unseen example.
+    unseen: what is new in an unseen example. unit: the only one that there is, or "". max_context:
+    the longest one, or 0.
     """
 
     label: str
@@ -37,8 +38,12 @@ class CorpusTaskFacts:
     unseen: str
     families: tuple[str, ...] = ("decoder-only",)
     answer: str = "text"
+    unit: str = ""
+    max_context: int = 0
 
 
+_DRAWN = ("context", "n_train", "n_validation", "n_test")
+_NEVER_SEEN = N_("All are drawn anew; none is in training.")
 CORPUS_TASKS: dict[str, CorpusTaskFacts] = {
     "grammar": CorpusTaskFacts(
         N_("Toy grammar"),
@@ -51,6 +56,29 @@ CORPUS_TASKS: dict[str, CorpusTaskFacts] = {
         N_("Continue chapter 1 of Alice in Wonderland, or your text."),
         ("unit", "context", "text"),
         Paragraph("settings/unseen-text"),
+    ),
+    "repeats": CorpusTaskFacts(
+        N_("Repeated letters"),
+        N_("Random letters, of which a stretch comes again: continue it."),
+        _DRAWN,
+        _NEVER_SEEN,
+        unit="characters",
+        max_context=64,
+    ),
+    "fixed-repeats": CorpusTaskFacts(
+        N_("Letters repeated in place"),
+        N_("Random letters, then the same again, always at the same distance."),
+        _DRAWN,
+        _NEVER_SEEN,
+        unit="characters",
+        max_context=64,
+    ),
+    "markov-chains": CorpusTaskFacts(
+        N_("Markov chains"),
+        N_("Three letters; which follows which is drawn anew for each sequence."),
+        _DRAWN,
+        _NEVER_SEEN,
+        unit="characters",
     ),
 }
 
@@ -81,6 +109,12 @@ class CorpusTaskConfig(SequenceTaskConfig):
     text: str = Field("", title=N_("Text"), description=N_("Your own text; empty for the app's."))
     data: str = set_id("")
 
+    @classmethod
+    def named(cls, name: str) -> Self:
+        """Return the settings to begin a task with. Raises ConfigError for an unknown one."""
+        facts = CORPUS_TASKS.get(name)
+        return cls.parse({"name": name, **({"unit": facts.unit} if facts and facts.unit else {})})
+
     @property
     def facts(self) -> CorpusTaskFacts:
         """Label and help of this corpus."""
@@ -105,6 +139,17 @@ class CorpusTaskConfig(SequenceTaskConfig):
     def _text_is_usable(self) -> Self:
         if self.name == "grammar" and self.unit not in LONGEST_SENTENCE:
             raise CrossError("unit", N_("The toy grammar needs words or characters as tokens."))
+        unit, most = self.facts.unit, self.facts.max_context
+        if unit and self.unit != unit:
+            raise CrossError("unit", N_("“{task}” has single letters only.", task=self.facts.label))
+        if most and self.context > most:
+            raise CrossError(
+                "context",
+                "context is {context}; for “{task}” it must be at most {most}.",
+                context=self.context,
+                task=self.facts.label,
+                most=most,
+            )
         if self.text:
             problem = text_problem(self.text, self.unit)
             if problem is not None:

@@ -50,12 +50,14 @@ class TextSplit(DeviceRecord):
 
     src: (N, S) int64, padded with PAD; tgt: (N, T + 2) int64, "<bos> ... <eos>", padded; without
     the <eos> where the answer is no sequence. All splits of a task have the same S and T, those of
-    its longest pair.
+    its longest pair. counted: bool (N, T + 1), which tokens behind <bos> the loss counts; None for
+    all.
     """
 
     src: Tensor
     tgt: Tensor
     pairs: tuple[Pair, ...]
+    counted: Tensor | None = None
 
     def __len__(self) -> int:
         """Number of pairs."""

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from tfm_core.config import CorpusTaskConfig
 from tfm_core.data.corpus.grammar import entropy_per_token
+from tfm_core.data.corpus.in_context import floors
 from tfm_core.data.moving import take_rows, to_device
 from tfm_core.data.text_data import TextData
 from tfm_core.training.losses import cross_entropy, labels_of, predicts_others
@@ -54,17 +55,27 @@ class LanguageObjective(Objective):
     def learn_from(self, model: nn.Module, batch: Batch) -> StepMetrics:
         """See Objective."""
         windows, device = self.data.windows, batch.rows.device
+        counted = self.data.train.counted
+        if counted is not None:
+            counted = take_rows(counted, batch.rows, batch.indices)
         if windows is None:
             rows = take_rows(self.data.train.tgt[:, : batch.sizes[0]], batch.rows, batch.indices)
         elif windows.ids.device == device:
             rows = windows.rows(batch.rows)
         else:
             rows = to_device(windows.rows(batch.indices), device)
-        return self._metrics(model, rows, self.label_smoothing)
+        return self._metrics(model, rows, counted, self.label_smoothing)
 
-    def _metrics(self, model: nn.Module, rows: Tensor, smoothing: float) -> StepMetrics:
-        """rows: (B, T + 1) ids from <bos> on; every token behind it is predicted."""
+    def _metrics(
+        self, model: nn.Module, rows: Tensor, counted: Tensor | None, smoothing: float
+    ) -> StepMetrics:
+        """rows: (B, T + 1) ids from <bos> on; every token behind it is predicted.
+
+        counted: (B, T), which of those predictions count; None for all.
+        """
         targets = labels_of(rows, self.mistakes)
+        if counted is not None:
+            targets = targets.masked_fill(~counted, self._pad)
         logits = model(rows[:, :0], rows[:, :-1])  # (B, T, vocabulary)
         loss = cross_entropy(
             logits.flatten(0, 1),
@@ -78,20 +89,36 @@ class LanguageObjective(Objective):
         return StepMetrics(loss, n_correct, real.sum(), None, len(rows))
 
     def loss_lower_bound(self) -> float | None:
-        """Return the entropy of the grammar per token; that of a text is unknown.
+        """Return what the best predictions of drawn texts lose; of a text that is unknown.
 
         With label smoothing the bound is another, which is not computed.
         """
         floor = super().loss_lower_bound()
-        if floor is not None or self.config.name != "grammar" or self.label_smoothing:
+        name = self.config.name
+        if floor is not None or name == "own-text" or self.label_smoothing:
             return floor
-        return 0.0 if predicts_others(self.mistakes) else entropy_per_token(self.config.unit)
+        if predicts_others(self.mistakes) or name in ("repeats", "fixed-repeats"):
+            return 0.0
+        if name == "markov-chains":
+            return floors(self._validated()).bigram
+        return entropy_per_token(self.config.unit)
+
+    def _validated(self) -> list[tuple[str, ...]]:
+        """Return the validation sequences with their last tokens."""
+        vocabulary = self.data.task.tgt_vocabulary
+        rows = self.data.validation.tgt[:, 1:].tolist()
+        return [tuple(map(vocabulary.token, row)) for row in rows]
 
     @torch.no_grad()
     def measure(self, model: nn.Module, split: str) -> tuple[float, float, float | None]:
         """See Objective; a text is never exactly right: sequence accuracy is None."""
-        rows = {"validation": self.data.validation, "test": self.data.test}[split].tgt
+        chosen = {"validation": self.data.validation, "test": self.data.test}[split]
+        rows, counted = chosen.tgt, chosen.counted
         at_once = max(1, min(MEASURE_BATCH, _TOKENS_AT_ONCE // rows.size(1)))
         return measure_tokens(
-            len(rows), lambda part: self._metrics(model, rows[part], 0.0), at_once
+            len(rows),
+            lambda part: self._metrics(
+                model, rows[part], None if counted is None else counted[part], 0.0
+            ),
+            at_once,
         )

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from tfm_core.config.corpus_tasks import CorpusTaskConfig
+from tfm_core.data.corpus.in_context import Generator
 from tfm_core.data.corpus.task import CorpusTask, corpus_task
 from tfm_core.data.download import Progress
 from tfm_core.data.text.task import Pair
@@ -29,6 +30,8 @@ def load_corpus(
     the last 10 % of its text are for validation.
     """
     task = corpus_task(config)
+    if task.generator is not None:
+        return _sequences(task, task.generator, seed)
     if task.is_grammar:
         return _sentences(task, seed)
     ids = torch.tensor(task.tgt_vocabulary.encode(task.tokens))
@@ -49,6 +52,23 @@ def _sentences(task: CorpusTask, seed: int) -> TextData:
     pairs = [tuple(task.sample(rng) for _ in range(size)) for size in sizes]
     longest = max(len(pair.tgt) for part in pairs for pair in part)
     test, validation, train = (_split(task, part, longest) for part in pairs)
+    return TextData(task, train, validation, test)
+
+
+def _sequences(task: CorpusTask, generator: Generator, seed: int) -> TextData:
+    """Draw sequences, all equally long and without an end; those that count say which letters do."""
+    config = task.config
+    rng = random.Random(f"{config.name} {seed}")
+    encode = task.tgt_vocabulary.encode
+
+    def split(size: int) -> TextSplit:
+        drawn = [task.sequence(rng) for _ in range(size)]
+        rows = torch.tensor([[BOS, *encode(tokens)] for tokens in drawn])
+        counted = torch.tensor([generator.counts(tokens) for tokens in drawn])
+        pairs = tuple(Pair((), tokens[:-1], ((),) * (len(tokens) - 1)) for tokens in drawn)
+        return TextSplit(_nothing(size), rows, pairs, None if bool(counted.all()) else counted)
+
+    test, validation, train = map(split, (config.n_test, config.n_validation, config.n_train))
     return TextData(task, train, validation, test)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tfm_core.config.corpus_tasks import CorpusTaskConfig
 from tfm_core.data.corpus import grammar
+from tfm_core.data.corpus.in_context import GENERATORS, Generator
 from tfm_core.data.own import sets
 from tfm_core.data.own.task import own_test, own_text, own_vocabulary
 from tfm_core.data.own.tokens import Cutter, learned_from_text
@@ -34,7 +35,7 @@ _SHOWN = {"words": 12, "characters": 60, "bpe": 20}  # tokens of an example
 
 @dataclass(frozen=True)
 class CorpusTask:
-    """A text, or sentences of the toy grammar, token by token; see TextTask for the contract."""
+    """A text, or sequences that are drawn, token by token; see TextTask for the contract."""
 
     config: CorpusTaskConfig
 
@@ -45,18 +46,28 @@ class CorpusTask:
 
     @property
     def is_grammar(self) -> bool:
-        """Whether sentences are drawn, rather than a text read."""
+        """Whether sentences of the toy grammar are drawn, each with its end."""
         return self.config.name == "grammar"
+
+    @property
+    def generator(self) -> Generator | None:
+        """What draws sequences of letters, all equally long; None where nothing does."""
+        return GENERATORS.get(self.config.name)
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether examples are drawn, rather than a text read."""
+        return self.is_grammar or self.generator is not None
 
     @property
     def is_own(self) -> bool:
         """Whether this is a custom text."""
-        return not self.is_grammar and bool(self.config.data or self.config.text)
+        return not self.is_drawn and bool(self.config.data or self.config.text)
 
     @cached_property
     def text(self) -> str:
-        """The text that is learned; of the grammar a few sentences."""
-        if self.is_grammar:
+        """The text that is learned; where examples are drawn, a few of them."""
+        if self.is_drawn:
             rng = random.Random(0)
             return "\n".join(self.join_tgt(self.sample(rng).tgt) for _ in range(20))
         if self.config.data:
@@ -75,7 +86,7 @@ class CorpusTask:
 
     @property
     def _test(self) -> str:
-        if self.is_grammar or not self.config.data:
+        if self.is_drawn or not self.config.data:
             return ""
         return own_test(self.config.data)
 
@@ -99,6 +110,8 @@ class CorpusTask:
     def src_vocabulary(self) -> Vocabulary:
         """Every token there is, those of the validation part too: a loss is then never flattered
         by an <unk>."""
+        if self.generator is not None:
+            return Vocabulary(self.generator.alphabet)
         if not self.is_grammar:
             own = self._kept
             return Vocabulary(own[1] if own else self.cutter.text_vocabulary(self.text, self._test))
@@ -118,7 +131,10 @@ class CorpusTask:
         return self.src_vocabulary
 
     def sample(self, rng: random.Random) -> Pair:
-        """Draw a sentence, or a short piece of the text."""
+        """Draw a sentence, what is read of a sequence, or a short piece of the text."""
+        if self.generator is not None:
+            read = self.sequence(rng)[:-1]
+            return Pair((), read, ((),) * len(read))
         if self.is_grammar:
             words = grammar.sentence(rng)
             if self.config.unit == "characters":
@@ -128,6 +144,11 @@ class CorpusTask:
         first = rng.randrange(len(self.tokens) - length + 1)
         piece = tuple(self.tokens[first : first + length])
         return Pair((), piece, ((),) * length)
+
+    def sequence(self, rng: random.Random) -> tuple[str, ...]:
+        """Draw a sequence of letters, whose last one is only predicted."""
+        assert self.generator is not None
+        return self.generator.draw(rng, self.config.context)
 
     def every(self, limit: int) -> list[Pair] | None:
         """Return None: there is no end to them."""

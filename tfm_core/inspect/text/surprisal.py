@@ -30,7 +30,7 @@ def example_text(run: Run, n: int | None = None) -> str:
     """Return about ``n`` tokens of the end of a run's text, a sentence, or its first example."""
     config = run.experiment.task_as(CorpusTaskConfig)
     task = corpus_task(config)
-    if task.is_grammar:
+    if task.is_drawn:
         tokens = task.sample(random.Random(f"{run.experiment.seed} unseen")).tgt
         return task.join_tgt(tokens if n is None else tokens[:n])
     if task.missing is not None:

@@ -1,0 +1,134 @@
+"""Sequences that only their own beginning explains, and what the loss counts of them."""
+
+import random
+from collections import Counter
+from itertools import pairwise, product
+from math import log
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from tests.training.test_loop import experiment
+from tfm_core.config import ConfigError, CorpusTaskConfig
+from tfm_core.data.corpus.in_context import GENERATORS, STATES, chain, floors, repeats, seen_before
+from tfm_core.data.load import load
+from tfm_core.training.loop import build
+
+pytestmark = pytest.mark.quick
+
+LENGTH = 31
+
+
+def attention_only(task, **training):
+    return experiment("decoder-only", task, model={"d_ff": 0, "n_heads": 2}, training=training)
+
+
+@pytest.mark.parametrize("name", ["repeats", "fixed-repeats"])
+def test_what_counts_of_a_repeat_follows_from_what_came_before(name):
+    rng, generator = random.Random(0), GENERATORS[name]
+    for _ in range(50):
+        tokens = generator.draw(rng, LENGTH)
+        counted = generator.counts(tokens)
+        assert len(tokens) == LENGTH
+        assert counted == seen_before(tokens)
+        for t in (t for t, counts in enumerate(counted) if counts):
+            (earlier,) = [k for k in range(t - 1) if tokens[k] == tokens[t - 1]]
+            assert tokens[earlier + 1] == tokens[t]
+        first = counted.index(True)
+        assert all(counted[first:])
+        assert not any(counted[:first])
+        assert len(set(tokens[: first - 1])) == first - 1
+
+
+def test_a_repeat_comes_back_at_many_distances_unless_it_is_fixed():
+    rng = random.Random(0)
+
+    def distances(name):
+        drawn = [GENERATORS[name].draw(rng, LENGTH) for _ in range(200)]
+        return {LENGTH - 1 - tokens.index(tokens[-1]) for tokens in drawn}
+
+    assert len(distances("repeats")) > 10
+    assert len(distances("fixed-repeats")) == 1
+
+
+def transitions(states):
+    pairs = Counter(pairwise(states))
+    return {(a, b): pairs[a, b] / sum(pairs[a, c] for c in STATES) for a in STATES for b in STATES}
+
+
+def test_a_chain_keeps_its_rows_and_another_has_others():
+    rng = random.Random(3)
+    one, other = chain(rng, 20_000), chain(rng, 20_000)
+    first, second = transitions(one[:10_000]), transitions(one[10_000:])
+    assert first == pytest.approx(second, abs=0.05)
+    assert transitions(other) != pytest.approx(first, abs=0.1)
+
+
+def test_the_best_floor_is_the_mean_over_all_chains():
+    """Of short sequences: -ln of the exact chance of each, a Dirichlet integral over its rows."""
+    exact = {}
+    for states in product(STATES, repeat=4):
+        # the first state, then each row: 2! n1! n2! n3! / (n1 + n2 + n3 + 2)!
+        chance = 1 / 3
+        for before in STATES:
+            n = Counter(b for a, b in pairwise(states) if a == before)
+            total = sum(n.values())
+            chance *= 2 / ((total + 1) * (total + 2))
+            for count in n.values():
+                chance *= {0: 1, 1: 1, 2: 2, 3: 6}[count]
+            chance /= {0: 1, 1: 1, 2: 2, 3: 6}[total]
+        exact[states] = chance
+    assert sum(exact.values()) == pytest.approx(1)
+    for states, chance in exact.items():
+        assert floors([states]).bigram == pytest.approx(-log(chance) / 4)
+
+
+def test_each_floor_is_below_the_one_before():
+    rng = random.Random(1)
+    found = floors([chain(rng, 64) for _ in range(300)])
+    assert found.uniform == pytest.approx(log(3))
+    assert found.uniform - 0.05 > found.unigram
+    assert found.unigram - 0.05 > found.bigram
+
+
+def test_the_loss_counts_the_repeat_alone():
+    trainer = build(attention_only("repeats"))
+    data, model = trainer.data, trainer.model
+    indices = torch.arange(7)
+    metrics = trainer.objective.loss_and_metrics(model, indices, torch.Generator())
+    rows, counted = data.train.tgt[:7], data.train.counted[:7]
+    losses = F.cross_entropy(
+        model(rows[:, :0], rows[:, :-1]).flatten(0, 1), rows[:, 1:].flatten(), reduction="none"
+    )
+    torch.testing.assert_close(metrics.loss, losses[counted.flatten()].mean())
+    assert int(metrics.n_tokens) == int(counted.sum())
+    assert trainer.objective.loss_lower_bound() == 0
+
+
+def test_every_letter_of_a_chain_counts_and_the_best_loss_is_known():
+    trainer = build(attention_only("markov-chains"))
+    validation = trainer.data.validation
+    assert validation.counted is None
+    words = trainer.data.task.tgt_vocabulary
+    drawn = [tuple(map(words.token, row)) for row in validation.tgt[:, 1:].tolist()]
+    bound = trainer.objective.loss_lower_bound()
+    assert bound == floors(drawn).bigram
+    assert trainer.objective.measure(trainer.model, "validation")[0] > bound
+
+
+def test_what_is_read_is_all_but_the_last_letter():
+    data = load(CorpusTaskConfig.named("repeats"), seed=2)
+    words = data.task.tgt_vocabulary
+    for pair, row in zip(data.test.pairs[:5], data.test.tgt[:5].tolist(), strict=True):
+        assert tuple(map(words.token, row[1:-1])) == pair.tgt
+        assert len(pair.tgt) == data.task.config.max_tgt_len
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"), [({"unit": "words"}, "unit"), ({"context": 65}, "context")]
+)
+def test_repeats_are_of_letters_of_which_there_are_enough(changes, field):
+    with pytest.raises(ConfigError) as caught:
+        CorpusTaskConfig.named("repeats").replace(**changes)
+    assert [problem.field for problem in caught.value.problems] == [field]

@@ -1,0 +1,1 @@
+"""Known findings about Transformers, shown on runs: how each is measured, and when it appears."""

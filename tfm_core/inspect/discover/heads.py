@@ -1,0 +1,115 @@
+"""What heads attend to while a sequence repeats, over a training, and when an induction head forms.
+
+After Olsson et al. 2022, "In-context Learning and Induction Heads" (arXiv 2209.11895), section
+"Model analysis table": prefix matching is the attention from a token to the token behind its
+earlier occurrence. Torch-free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.floating[Any]]
+Bools = npt.NDArray[np.bool_]
+THRESHOLD = 0.4
+"""The share of attention that makes a head what it is called."""
+
+
+def behind_earlier(tokens: Sequence[str]) -> Bools:
+    """Return (T, T): from each token, the tokens behind its earlier occurrences."""
+    read = np.array(tokens, dtype=object)
+    same = np.tril(read[:, None] == read[None, :], -1)  # the key is the same token, earlier
+    return np.pad(same[:, :-1], ((0, 0), (1, 0)))
+
+
+def one_back(tokens: Sequence[str]) -> Bools:
+    """Return (T, T): from each token, the one before it."""
+    return np.eye(len(tokens), k=-1, dtype=np.bool_)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeadScores:
+    """Mean attention of each head over a training, each (S, layers, H).
+
+    steps: (S,). matching: on tokens behind an earlier occurrence, of queries that have one.
+    previous: on the token before.
+    """
+
+    steps: npt.NDArray[np.int64]
+    matching: Floats
+    previous: Floats
+
+
+def share_on(maps: Floats, cells: Sequence[Bools]) -> Floats:
+    """Return (H,), the mean attention on some cells, of the queries that have any.
+
+    maps: (A, H, Q, K), padded at the end; cells: of each example, (T, T).
+    """
+    total, n = np.zeros(maps.shape[1]), 0
+    for weights, chosen in zip(maps, cells, strict=True):
+        length = len(chosen)
+        rows = chosen.any(1)
+        on = (weights[:, :length, :length].astype(np.float64) * chosen).sum(-1)  # (H, T)
+        total, n = total + on[:, rows].sum(1), n + int(rows.sum())
+    return total / n if n else np.full(maps.shape[1], np.nan)
+
+
+def scores(
+    steps: Sequence[int], snapshots: Sequence[Sequence[Floats]], texts: Sequence[Sequence[str]]
+) -> HeadScores:
+    """Return the scores of all heads. snapshots: of each step the maps of each layer.
+
+    texts: the tokens of each example as the model reads them.
+    """
+    matching, previous = ([cells(text) for text in texts] for cells in (behind_earlier, one_back))
+    return HeadScores(
+        np.array(steps),
+        np.array([[share_on(maps, matching) for maps in layers] for layers in snapshots]),
+        np.array([[share_on(maps, previous) for maps in layers] for layers in snapshots]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Formed:
+    """An induction head, and the head below it that it builds on; (layer, head), from 0.
+
+    step: of the first snapshot from which on the induction head is one.
+    """
+
+    step: int
+    head: tuple[int, int]
+    previous: tuple[int, int]
+
+
+def formed(found: HeadScores) -> Formed | None:
+    """Return the first induction head, or None where none formed.
+
+    A head is one from the first snapshot on from which it always gives THRESHOLD of its attention to
+    tokens behind an earlier occurrence, if it did not at the start, and if, at the end, a head of a
+    layer below gives as much to the token before: an induction head builds on such a head (Elhage
+    et al. 2021). Without one, a high score has another cause.
+    """
+    if not len(found.steps):
+        return None
+    last = found.previous[-1]
+    firsts: list[tuple[int, tuple[int, int]]] = []
+    for layer, head in np.ndindex(last.shape):
+        is_matching = found.matching[:, layer, head] >= THRESHOLD
+        stays = np.logical_and.accumulate(is_matching[::-1])[::-1]
+        if layer and stays[-1] and not stays[0] and last[:layer].max() >= THRESHOLD:
+            firsts.append((int(stays.argmax()), (layer, head)))
+    if not firsts:
+        return None
+    index, (layer, head) = min(firsts)
+    below = np.unravel_index(last[:layer].argmax(), last[:layer].shape)
+    return Formed(int(found.steps[index]), (layer, head), (int(below[0]), int(below[1])))
+
+
+def by_layer(attention: Mapping[str, Floats], names: Sequence[str]) -> list[Floats]:
+    """Return the maps of some attentions in their order."""
+    return [attention[name] for name in names]
