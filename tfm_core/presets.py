@@ -73,6 +73,9 @@ BLOCK_STYLES: Mapping[str, Mapping[str, Any]] = {
 about alike the feed-forward parameters that act on a token."""
 
 
+_ATTENTION_ALONE = {"d_ff": 0, "n_heads": 2, "position": "rotary"}
+
+
 def _in_small(name: str, label: str, learns: str, seconds: int) -> Preset:
     """Return a model with the blocks of a large one, which learns to translate."""
     return _preset(
@@ -384,6 +387,39 @@ PRESETS: dict[str, Preset] = {
                 "optimizer": "muon",
                 "learning_rate": 0.018,
                 "validate_every": 200,
+            },
+        ),
+        _preset(
+            "induction",
+            N_("Repeat what came before"),
+            N_("Attention alone, in two layers, continues a repeat: an induction head forms."),
+            N_("99 % of the repeats"),
+            seconds=9,
+            family="decoder-only",
+            task="repeats",
+            model=_ATTENTION_ALONE,
+            task_settings={"context": 32},
+            training={
+                "steps": 300,
+                "learning_rate": 0.003,
+                "validate_every": 10,
+                "snapshots": 64,
+            },
+        ),
+        _preset(
+            "chains",
+            N_("Read a Markov chain"),
+            N_("Attention alone, in two layers, counts pairs of letters in each new chain."),
+            N_("0.02 nats above the lowest possible loss"),
+            seconds=21,
+            family="decoder-only",
+            task="markov-chains",
+            model=_ATTENTION_ALONE,
+            training={
+                "steps": 600,
+                "learning_rate": 0.003,
+                "validate_every": 15,
+                "snapshots": 64,
             },
         ),
         _in_small(

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import streamlit as st
 
+from pages.components.live_figure import live_figure
 from pages.experiments import outcome
-from pages.i18n import _, ngettext
+from pages.i18n import _
 from pages.ui import show, state
 from pages.ui.address import parameters, view_link
 from pages.ui.model import question
 from pages.ui.navigation import page_table
-from pages.ui.runs import comparison, run_actions, run_time, run_words, shown_run
-from pages.ui.runs.run_actions import Start
+from pages.ui.runs import comparison, trials
 from pages.ui.settings.drafts import Draft
-from tfm_core.config import FAMILIES, Experiment
+from tfm_core.config import FAMILIES
+from tfm_core.inspect.compare.curves import caveats
 from tfm_core.inspect.compare.differences import differences
 from tfm_core.inspect.experiments import DEMONSTRATIONS
 from tfm_core.inspect.experiments.catalogue import BY_THEME
-from tfm_core.inspect.experiments.demonstration import THEMES, Arm, Demonstration
+from tfm_core.inspect.experiments.demonstration import THEMES, Demonstration
 from tfm_core.inspect.experiments.demonstration import question as question_of
-from tfm_core.inspect.experiments.result import ExperimentRuns, missing
+from tfm_core.inspect.experiments.result import ExperimentRuns
+from tfm_core.inspect.experiments.trial import Arm
 from tfm_core.runs.run import Run
 
 EXPERIMENT = parameters.named(
@@ -73,14 +74,14 @@ def draw(chosen: Demonstration, trained: ExperimentRuns, was_live: bool) -> None
         _differs(chosen)
         if not question.guess(question_of(chosen), chosen.name):
             with right:
-                _runs(chosen, trained)
+                trials.lines(chosen, trained)
             return
         st.markdown(_("**Expect:** {words}", words=_(chosen.expects)))
         conclusion = st.container()
         _links(chosen, trained)
     with right:
-        outcome.curves(chosen, trained)
-        _runs(chosen, trained)
+        _curves(chosen, trained)
+        trials.lines(chosen, trained)
     outcome.answers(chosen, trained)
     with conclusion:  # drawn last: the models may have to write for it
         outcome.conclusion_box(chosen, trained)
@@ -119,16 +120,19 @@ def _differs(chosen: Demonstration) -> None:
 
 
 def _buttons(chosen: Demonstration, trained: ExperimentRuns) -> None:
-    lacking = missing(chosen, trained)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if lacking:
-            _start_button(chosen, lacking)
-        comparison.seed_button(
-            lambda: [_start(chosen, arm, chosen.experiment(arm)) for arm in chosen.arms],
-            key="experiment",
-        )
+        trials.buttons(chosen, trained)
         if len(trained.runs) > 1:
             _link("compare", _("Open in Compare"), comparison.runs_query(trained.runs))
+
+
+def _curves(chosen: Demonstration, trained: ExperimentRuns) -> None:
+    made = [chosen.experiment(arm) for arm in chosen.arms]
+    for sentence in caveats(made, chosen.metrics):
+        st.caption(f":material/warning: {_(sentence)}")
+    figure = trials.curves(chosen, trained)
+    if figure is not None:
+        live_figure(figure, key="experiment-curves", name=trials.curves_name(chosen))
 
 
 def _links(chosen: Demonstration, trained: ExperimentRuns) -> None:
@@ -142,25 +146,6 @@ def _links(chosen: Demonstration, trained: ExperimentRuns) -> None:
             return
         _link("build", _("Diagram and code of “{arm}”", arm=_(odd.label)), query)
         _link("walk", _("Walk through “{arm}”", arm=_(odd.label)), {**query, **walk})
-
-
-def _start_button(chosen: Demonstration, lacking: Mapping[str, Experiment]) -> None:
-    n, time = len(lacking), run_time.words(run_time.in_sequence(lacking.values()))
-    label = ngettext("Train {n} run, {time}", "Train {n} runs, {time}", n, n=n, time=time)
-    if not st.button(label, type="primary", icon=":material/play_arrow:", key="experiment-start"):
-        return
-    wanted = [_start(chosen, chosen.arm(name), experiment) for name, experiment in lacking.items()]
-    try:
-        comparison.start_all(wanted, group=str(_(chosen.title)))
-    except (ValueError, OSError) as error:
-        show.problem(error)
-        return
-    st.rerun()
-
-
-def _start(chosen: Demonstration, arm: Arm, experiment: Experiment) -> Start:
-    name = f"{_(chosen.title)}: {_(arm.label)}"
-    return Start(experiment, state.device(), name, None, state.threads())
 
 
 def _link(page: str, label: str, query: dict[str, str]) -> None:
@@ -179,31 +164,3 @@ def _of_model(chosen: Demonstration, arm: Arm, run: Run | None) -> dict[str, str
         return {"show": "run", "run": run.id}
     draft = Draft(chosen.experiment(arm).model_dump())
     return {"show": "draft", **state.configuration_query(draft)}
-
-
-def _runs(chosen: Demonstration, trained: ExperimentRuns) -> None:
-    there = trained.of_seed(trained.seed)
-    if not there:
-        st.info(_("Nothing is trained yet."), icon=":material/play_circle:")
-    for arm in chosen.arms:
-        run = there.get(arm.name)
-        if run is not None:
-            with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-                _run(arm, run)
-
-
-def _run(arm: Arm, run: Run) -> None:
-    status = run.status
-    badge = shown_run.origin_badge(run) or run_words.badge(status, run.outcome)
-    words = f"**{_(arm.label)}** {badge}"
-    if status.is_active:
-        words += f" {run_words.progress(status)}"
-    st.markdown(words, width="content")
-    if st.button(
-        f":gray[{_('Watch')}]",
-        icon=":material/visibility:",
-        type="tertiary",
-        key=f"experiment-watch-{arm.name}",
-        help=_("Open “{name}” on Train.", name=_(arm.label)),
-    ):
-        run_actions.watch(run)

@@ -7,21 +7,15 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.components.live_figure import live_figure
 from pages.i18n import _
 from pages.ui import show
-from pages.ui.runs import comparison, runs_access
 from pages.ui.typed import escape
-from tfm_core.inspect.compare.curves import METRICS, caveats, track
-from tfm_core.inspect.compare.spread import band
-from tfm_core.inspect.experiments.demonstration import Arm, Demonstration
+from tfm_core.inspect.experiments.demonstration import Demonstration
 from tfm_core.inspect.experiments.findings import conclude
 from tfm_core.inspect.experiments.result import ExperimentRuns, Result, read
-from tfm_core.plots.training import comparison as plots
-from tfm_core.plots.training.comparison import CurvePanel, RunLine, SpreadBand
+from tfm_core.inspect.experiments.trial import Arm
 from tfm_core.runs.run import Run
 
-_HEIGHT, _PER_PANEL = 70, 150  # pixels
 _MAX_ANSWERS = 5
 
 
@@ -68,50 +62,6 @@ def _result(chosen: Demonstration, arm: Arm, run: Run) -> Result:
 @st.cache_data(show_spinner=False, max_entries=256)
 def _read(mark: tuple[object, ...], writes_freely: bool, looks_sharply: bool, _run: Run) -> Result:
     return read(_run, "", writes_freely=writes_freely, looks_sharply=looks_sharply)
-
-
-def curves(chosen: Demonstration, trained: ExperimentRuns) -> None:
-    made = [chosen.experiment(arm) for arm in chosen.arms]
-    for sentence in caveats(made, chosen.metrics):
-        st.caption(f":material/warning: {_(sentence)}")
-    panels = [_panel(chosen, trained, metric) for metric in chosen.metrics]
-    if not any(panel.lines for panel in panels):
-        if trained.runs:
-            st.info(_("Waiting for the first measurement."), icon=":material/hourglass_empty:")
-        return
-    figure = plots.comparison(panels, _("step"), height=_HEIGHT + _PER_PANEL * len(panels))
-    figure.update_layout(uirevision=chosen.name)
-    labels = ", ".join(_(METRICS[metric].label) for metric in chosen.metrics)
-    words = _("Curves of “{title}”: {drawn}", title=_(chosen.title), drawn=labels)
-    live_figure(figure, key="experiment-curves", name=words)
-
-
-def _panel(chosen: Demonstration, trained: ExperimentRuns, metric: str) -> CurvePanel:
-    facts, lines, bands = METRICS[metric], [], []
-    is_noisy = facts.series == "steps"
-    for slot, arm in enumerate(chosen.arms):
-        label, runs = _(arm.label), trained.by_arm[arm.name]
-        tracks = [
-            curve
-            for run in runs.values()
-            if (curve := track(runs_access.curves(run), run.experiment, metric, "step")) is not None
-            and len(curve.values)
-        ]
-        lines += [
-            RunLine(label, slot, curve.x, curve.values, is_faint=len(tracks) > 1)
-            for curve in tracks
-        ]
-        if len(tracks) > 1:
-            found_band = band([(curve.x, curve.values) for curve in tracks])
-            if len(found_band.steps):
-                words = comparison.mean_label(label, found_band.n_curves, len(runs))
-                bands.append(
-                    SpreadBand(
-                        words, slot, found_band.steps, found_band.mean, found_band.low,
-                        found_band.high,
-                    )
-                )  # fmt: skip
-    return CurvePanel(_(facts.label), lines, bands, is_share=facts.is_share, is_noisy=is_noisy)
 
 
 def answers(chosen: Demonstration, trained: ExperimentRuns) -> None:

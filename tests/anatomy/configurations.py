@@ -108,7 +108,10 @@ def models(draw, families=tuple(MODEL_CONFIGS)):
     settings["dropout"] = draw(st.sampled_from([0.0, 0.1]))
     settings["d_model"] = draw(st.sampled_from([12, 24]))
     if "n_heads" in fields:
-        settings |= {"n_heads": draw(st.sampled_from([1, 2, 3])), "d_ff": draw(st.sampled_from([11, 0]))}
+        settings |= {
+            "n_heads": draw(st.sampled_from([1, 2, 3])),
+            "d_ff": draw(st.sampled_from([11, 0])),
+        }
         settings["n_kv_heads"] = draw(st.sampled_from([0, 1])) if settings["n_heads"] > 1 else 0
         settings |= {"n_experts": draw(st.sampled_from([0, 3]))}
         settings |= {"top_k": draw(st.sampled_from([1, 2]))}

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 
 from tests.training.test_loop import experiment
 from tfm_core.config import ConfigError, CorpusTaskConfig
-from tfm_core.data.corpus.in_context import GENERATORS, STATES, chain, floors, repeats, seen_before
+from tfm_core.data.corpus.in_context import GENERATORS, STATES, chain, floors, seen_before
 from tfm_core.data.load import load
 from tfm_core.training.loop import build
 

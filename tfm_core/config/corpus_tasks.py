@@ -43,7 +43,7 @@ class CorpusTaskFacts:
 
 
 _DRAWN = ("context", "n_train", "n_validation", "n_test")
-_NEVER_SEEN = N_("All are drawn anew; none is in training.")
+_NEVER_SEEN = N_("Sequences are drawn independently of those in training.")
 CORPUS_TASKS: dict[str, CorpusTaskFacts] = {
     "grammar": CorpusTaskFacts(
         N_("Toy grammar"),
@@ -59,15 +59,15 @@ CORPUS_TASKS: dict[str, CorpusTaskFacts] = {
     ),
     "repeats": CorpusTaskFacts(
         N_("Repeated letters"),
-        N_("Random letters, of which a stretch comes again: continue it."),
+        N_("Random letters, part of which repeats: continue the repeat."),
         _DRAWN,
         _NEVER_SEEN,
         unit="characters",
         max_context=64,
     ),
     "fixed-repeats": CorpusTaskFacts(
-        N_("Letters repeated in place"),
-        N_("Random letters, then the same again, always at the same distance."),
+        N_("Letters repeated at a fixed distance"),
+        N_("Random letters, then the same again, always at one distance."),
         _DRAWN,
         _NEVER_SEEN,
         unit="characters",
@@ -75,7 +75,7 @@ CORPUS_TASKS: dict[str, CorpusTaskFacts] = {
     ),
     "markov-chains": CorpusTaskFacts(
         N_("Markov chains"),
-        N_("Three letters; which follows which is drawn anew for each sequence."),
+        N_("Three letters; each sequence follows its own random rules."),
         _DRAWN,
         _NEVER_SEEN,
         unit="characters",
@@ -141,7 +141,7 @@ class CorpusTaskConfig(SequenceTaskConfig):
             raise CrossError("unit", N_("The toy grammar needs words or characters as tokens."))
         unit, most = self.facts.unit, self.facts.max_context
         if unit and self.unit != unit:
-            raise CrossError("unit", N_("“{task}” has single letters only.", task=self.facts.label))
+            raise CrossError("unit", N_("“{task}” is read by characters: choose those as tokens.", task=self.facts.label))
         if most and self.context > most:
             raise CrossError(
                 "context",

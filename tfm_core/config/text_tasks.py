@@ -10,7 +10,7 @@ from tfm_core.sentences import N_, Paragraph
 
 TextTaskName = Literal[
     "english-korean", "dates", "numbers", "copy", "reverse", "sort", "addition",
-    "sentiment", "masked-words", "span-corruption",
+    "modular-addition", "sentiment", "masked-words", "span-corruption",
 ]  # fmt: skip
 AnswerKind = Literal["sequence", "label", "blanks"]
 """What is answered: a sequence up to <eos>, one label, or each hidden word in its place."""
@@ -138,6 +138,20 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
         lambda n: n + 1,
         Paragraph("settings/unseen-sums"),
         n_pairs=lambda n: 100**n,
+    ),
+    "modular-addition": TextTaskFacts(
+        N_("Addition modulo n"),
+        N_("Add two numbers on a clock; each number is one token."),
+        N_("Modulus"),
+        N_("Numbers on the clock."),
+        range(5, 114),
+        59,
+        lambda n: 2,
+        lambda n: 1,
+        N_("Splits share no sum, but most are there swapped: 10 + 7 for 7 + 10."),
+        families=("encoder-only",),
+        answer="label",
+        n_pairs=lambda n: n * n,
     ),
     "sentiment": TextTaskFacts(
         N_("Sentiment"),

@@ -26,7 +26,7 @@ from tfm_core.config import Experiment
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.rnn_attention import racers
 from tfm_core.inspect.experiments.catalogue import NO_MASK, WRITER
-from tfm_core.inspect.experiments.demonstration import changed
+from tfm_core.inspect.experiments.trial import changed
 from tfm_core.inspect.positions import race
 from tfm_core.inspect.practice import lesson
 from tfm_core.inspect.speed import step_times

@@ -18,6 +18,7 @@ SECTIONS = {  # name -> title; one without a title shows its pages in the bar it
     "play": N_("Play"),
     "understand": N_("Understand"),
     "topics": N_("Topics"),
+    "discover": N_("Discover"),
 }
 CHAPTERS = {  # of the path: name -> title
     "numbers": N_("Words become numbers"),
@@ -170,6 +171,11 @@ _ROWS = (
     PageFacts("find-the-bug", "break", N_("Find the bug"), ":material/bug_report:",
               chapter="use", minutes=8,
               goal=N_("Recognise a faulty model by its curves and maps")),
+
+    PageFacts("induction", "discover", N_("Induction heads"), ":material/repeat:",
+              script="discover/induction.py"),
+    PageFacts("chains", "discover", N_("Markov chains in context"), ":material/stairs_2:",
+              script="discover/chains.py"),
 )  # fmt: skip
 PAGES: dict[str, PageFacts] = {page.name: page for page in _ROWS}
 WAY: tuple[PageFacts, ...] = tuple(page for page in _ROWS if page.chapter)

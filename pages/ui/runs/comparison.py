@@ -136,8 +136,8 @@ def n_seeds() -> int:
     return min(max(int(st.session_state.get(SEEDS) or seeds.USUAL), seeds.MIN), seeds.MAX)
 
 
-def train_seeds(starts: Sequence[Start]) -> None:
-    """Train the missing seeds of each start, and open the comparison of all.
+def train_seeds(starts: Sequence[Start], *, stays: bool = False) -> None:
+    """Train the missing seeds of each start, and open the comparison of all, unless one stays.
 
     The visitor's existing runs join the group if they have none. Raises ValueError and OSError if
     nothing could start.
@@ -159,6 +159,8 @@ def train_seeds(starts: Sequence[Start]) -> None:
         _join_group(there, group)
     else:
         state.notify(_("All {n} seeds exist.", n=n))
+    if stays:
+        st.rerun()
     open_comparison([run.id for run in (*there, *begun)])
 
 
@@ -205,20 +207,22 @@ def seed_button(
     key: str,
     disabled: bool = False,
     on_refused: Callable[[BaseException], None] | None = None,
+    stays: bool = False,
 ) -> None:
     """Draw a button that trains missing seeds, and the number of seeds beside it.
 
     what: returns the configurations when it is pressed. on_refused: reports why nothing could
-    start; by default a notice at the top of the page does.
+    start; by default a notice at the top of the page does. stays: the page stays open.
     """
     n, why_not = n_seeds(), visitors.why_not()
+    words = _("Trains missing seeds.") if stays else _("Trains missing seeds and compares all.")
     with st.container(horizontal=True, gap=None, width="content", key=f"seeds-{key}"):
         pressed = st.button(
             ngettext("{n} seed", "{n} seeds", n, n=n),
             icon=":material/casino:",
             key=f"{key}-seeds",
             disabled=disabled or bool(why_not),
-            help=escape(why_not) or _("Trains missing seeds and compares all."),
+            help=escape(why_not) or words,
         )
         with st.popover(f":gray[{_('How many seeds')}]", key=f"{key}-seeds-how-many"):
             number = f"{key}-seeds-number"
@@ -235,7 +239,7 @@ def seed_button(
     starts = what() if pressed else []
     if starts:
         try:
-            train_seeds(starts)
+            train_seeds(starts, stays=stays)
         except (ValueError, OSError) as error:
             (on_refused or _notify)(error)
 

@@ -56,9 +56,8 @@ def _sentences(task: CorpusTask, seed: int) -> TextData:
 
 
 def _sequences(task: CorpusTask, generator: Generator, seed: int) -> TextData:
-    """Draw sequences, all equally long and without an end; those that count say which letters do."""
-    config = task.config
-    rng = random.Random(f"{config.name} {seed}")
+    """Draw sequences, all equally long and without an end, and which of their letters count."""
+    config, rng = task.config, _draws(task.config, seed)
     encode = task.tgt_vocabulary.encode
 
     def split(size: int) -> TextSplit:
@@ -70,6 +69,23 @@ def _sequences(task: CorpusTask, generator: Generator, seed: int) -> TextData:
 
     test, validation, train = map(split, (config.n_test, config.n_validation, config.n_train))
     return TextData(task, train, validation, test)
+
+
+def _draws(config: CorpusTaskConfig, seed: int) -> random.Random:
+    return random.Random(f"{config.name} {seed}")
+
+
+def validation_sequences(
+    config: CorpusTaskConfig, seed: int, *, n: int | None = None
+) -> list[tuple[str, ...]]:
+    """Return the validation sequences of a task that draws them, with their last letters.
+
+    n: the first ones; None for all.
+    """
+    task, rng = corpus_task(config), _draws(config, seed)
+    for _ in range(config.n_test):
+        task.sequence(rng)
+    return [task.sequence(rng) for _ in range(config.n_validation if n is None else n)]
 
 
 def _split(task: CorpusTask, pairs: tuple[Pair, ...], longest: int) -> TextSplit:

@@ -11,6 +11,7 @@ from tfm_core.data.text.addition import AdditionTask
 from tfm_core.data.text.dates import DatesTask
 from tfm_core.data.text.english_korean import EnglishKoreanTask
 from tfm_core.data.text.masked_words import MaskedWordsTask
+from tfm_core.data.text.modular_addition import ModularAdditionTask
 from tfm_core.data.text.numbers import NumbersTask
 from tfm_core.data.text.sentiment import SentimentTask
 from tfm_core.data.text.sequences import copy_task, reverse_task, sort_task
@@ -28,6 +29,7 @@ TEXT_GENERATORS: dict[str, Callable[[int], TextTask]] = {
     "reverse": reverse_task,
     "sort": sort_task,
     "addition": AdditionTask,
+    "modular-addition": ModularAdditionTask,
     "sentiment": SentimentTask,
     "masked-words": MaskedWordsTask,
     "span-corruption": SpanCorruptionTask,

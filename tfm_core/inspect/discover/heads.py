@@ -7,7 +7,7 @@ earlier occurrence. Torch-free.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,21 +59,6 @@ def share_on(maps: Floats, cells: Sequence[Bools]) -> Floats:
     return total / n if n else np.full(maps.shape[1], np.nan)
 
 
-def scores(
-    steps: Sequence[int], snapshots: Sequence[Sequence[Floats]], texts: Sequence[Sequence[str]]
-) -> HeadScores:
-    """Return the scores of all heads. snapshots: of each step the maps of each layer.
-
-    texts: the tokens of each example as the model reads them.
-    """
-    matching, previous = ([cells(text) for text in texts] for cells in (behind_earlier, one_back))
-    return HeadScores(
-        np.array(steps),
-        np.array([[share_on(maps, matching) for maps in layers] for layers in snapshots]),
-        np.array([[share_on(maps, previous) for maps in layers] for layers in snapshots]),
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Formed:
     """An induction head, and the head below it that it builds on; (layer, head), from 0.
@@ -89,10 +74,10 @@ class Formed:
 def formed(found: HeadScores) -> Formed | None:
     """Return the first induction head, or None where none formed.
 
-    A head is one from the first snapshot on from which it always gives THRESHOLD of its attention to
-    tokens behind an earlier occurrence, if it did not at the start, and if, at the end, a head of a
-    layer below gives as much to the token before: an induction head builds on such a head (Elhage
-    et al. 2021). Without one, a high score has another cause.
+    A head is one from the first snapshot on from which it always gives THRESHOLD of its attention
+    to tokens behind an earlier occurrence, if it did not at the start, and if, at the end, a head
+    of a layer below gives as much to the token before: an induction head builds on such a head
+    (Elhage et al. 2021). Without one, a high score has another cause.
     """
     if not len(found.steps):
         return None
@@ -108,8 +93,3 @@ def formed(found: HeadScores) -> Formed | None:
     index, (layer, head) = min(firsts)
     below = np.unravel_index(last[:layer].argmax(), last[:layer].shape)
     return Formed(int(found.steps[index]), (layer, head), (int(below[0]), int(below[1])))
-
-
-def by_layer(attention: Mapping[str, Floats], names: Sequence[str]) -> list[Floats]:
-    """Return the maps of some attentions in their order."""
-    return [attention[name] for name in names]

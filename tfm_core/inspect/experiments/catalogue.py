@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from tfm_core.inspect.attention.rnn_attention import HEADS, racers
 from tfm_core.inspect.experiments import findings
 from tfm_core.inspect.experiments.demonstration import (
-    Arm,
     Demonstration,
     ExperimentTheme,
-    changed,
     mistaken,
     small,
 )
+from tfm_core.inspect.experiments.trial import Arm, changed
 from tfm_core.mistakes import MISTAKES
 from tfm_core.presets import BLOCK_STYLES, PRESETS
 from tfm_core.sentences import N_

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from tfm_core.config import Experiment
 from tfm_core.config.codec import default_sections
 from tfm_core.inspect.experiments.result import Result
+from tfm_core.inspect.experiments.trial import Arm, Trial
 from tfm_core.inspect.questions import Question
 from tfm_core.mistakes import MISTAKES
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
@@ -57,15 +57,6 @@ Compare = Callable[[Result, Result], ArmFinding]
 """Compares the second result with the first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Arm:
-    """One of the runs. label: for sentences; changes: dotted path -> value."""
-
-    name: str
-    label: str
-    changes: Mapping[str, Any] = field(default_factory=dict)
-
-
 def mistaken(arm: str, name: str) -> Arm:
     """Return the arm that makes a mistake, by its name in MISTAKES."""
     mistake = MISTAKES[name]
@@ -73,22 +64,16 @@ def mistaken(arm: str, name: str) -> Arm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Demonstration:
+class Demonstration(Trial):
     """Runs that differ in one thing, be it the style of their blocks.
 
-    base: what all of them do. arms: the right way first. expected: the findings that confirm the
-    expectation. metrics: of ``compare.curves.METRICS``. compare: makes the finding. step: of the
+    expected: the findings that confirm the expectation. compare: makes the finding. step: of the
     walk. writes_freely, looks_sharply: whether to measure ``written`` and ``sharpness``.
     counts_loss: whether seeds are compared by their loss, not by what is right.
     """
 
-    name: str
-    title: str
     expected: frozenset[FindingKind]
-    base: Experiment
-    arms: tuple[Arm, ...]
     compare: Compare
-    metrics: tuple[str, ...] = ("loss", "validation-accuracy")
     step: str = ""
     writes_freely: bool = False
     looks_sharply: bool = False
@@ -99,18 +84,10 @@ class Demonstration:
         """What to expect, and why."""
         return Paragraph(f"experiments/{self.name}")
 
-    def experiment(self, arm: Arm) -> Experiment:
-        """Return what an arm trains."""
-        return changed(self.base, arm.changes)
-
     @property
     def is_of_model(self) -> bool:
         """Return whether the models differ, not only their training."""
         return any(path.startswith("model.") for arm in self.arms for path in arm.changes)
-
-    def arm(self, name: str) -> Arm:
-        """Return an arm by its name. Raises KeyError for none."""
-        return {arm.name: arm for arm in self.arms}[name]
 
 
 class Demonstrations(dict[str, Demonstration]):
@@ -121,20 +98,6 @@ class Demonstrations(dict[str, Demonstration]):
         raise StudentError(
             "There is no experiment “{name}”; there are {known}.", name=name, known=", ".join(self)
         )
-
-
-def changed(base: Experiment, changes: Mapping[str, Any]) -> Experiment:
-    """Return an experiment with settings at dotted paths, ``model.n_heads``, changed."""
-    return _changed(base, tuple(changes.items()))
-
-
-@lru_cache(maxsize=128)  # a page needs each of them at every rerun
-def _changed(base: Experiment, changes: tuple[tuple[str, Any], ...]) -> Experiment:
-    values = base.model_dump()
-    for path, value in changes:
-        section, _dot, name = path.partition(".")
-        values[section][name] = value
-    return Experiment.parse(values)
 
 
 def small(

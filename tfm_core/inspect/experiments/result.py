@@ -18,7 +18,7 @@ from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
     from tfm_core.data.text_data import TextData
-    from tfm_core.inspect.experiments.demonstration import Demonstration
+    from tfm_core.inspect.experiments.trial import Trial
 
 
 WRITTEN = 200
@@ -207,11 +207,9 @@ class RunIndex:
                 by_seed = self._known.setdefault(_but_seed(run.experiment), {})
                 by_seed.setdefault(run.experiment.seed, []).append(run)
 
-    def of(self, demonstration: Demonstration) -> ExperimentRuns:
+    def of(self, trial: Trial) -> ExperimentRuns:
         """Return the newest runs of an experiment; one that was stopped or damaged is none."""
-        return ExperimentRuns(
-            {arm.name: self._newest(demonstration.experiment(arm)) for arm in demonstration.arms}
-        )
+        return ExperimentRuns({arm.name: self._newest(trial.experiment(arm)) for arm in trial.arms})
 
     def _newest(self, experiment: Experiment) -> dict[int, Run]:
         by_seed = sorted(self._known.get(_but_seed(experiment), {}).items())
@@ -219,12 +217,12 @@ class RunIndex:
         return {seed: run for seed, run in newest.items() if run is not None}
 
 
-def missing(demonstration: Demonstration, found: ExperimentRuns) -> dict[str, Experiment]:
+def missing(trial: Trial, found: ExperimentRuns) -> dict[str, Experiment]:
     """Return the experiment of each arm without a run, with the seed of the others."""
     there = found.of_seed(found.seed)
     return {
-        arm.name: demonstration.experiment(arm).replace(seed=found.seed)
-        for arm in demonstration.arms
+        arm.name: trial.experiment(arm).replace(seed=found.seed)
+        for arm in trial.arms
         if arm.name not in there
     }
 

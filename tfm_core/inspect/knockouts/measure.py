@@ -221,7 +221,7 @@ def _measured(
     model = twin(model_of(run)[0])
     means = means_over(run, n) if how == "mean" else None
     with knocked_out(model, off, means):
-        loss, accuracy, exact = _objective(run, n).measure(model, "validation")
+        loss, accuracy, exact = objective(run, n).measure(model, "validation")
     return Score(loss, accuracy, exact, n)
 
 
@@ -265,13 +265,13 @@ def _gradients(folder: str, mark: int, n: int) -> dict[KnockedPart, float]:
     run = Run(Path(folder))
     heads = heads_of(run.experiment)
     totals = dict.fromkeys(heads, 0.0)
-    model, objective = twin(model_of(run)[0]), _objective(run, n)
+    model, goal = twin(model_of(run)[0]), objective(run, n)
     for rows in _equally_long(run, n):
         with torch.inference_mode(False), torch.enable_grad():
             scales = {head: torch.ones(len(rows), requires_grad=True) for head in heads}
             with knocked_out(model, ()), scaled_heads(model, scales):
                 draw = torch.Generator().manual_seed(int(rows[0]))
-                loss = objective.loss_and_metrics(model, rows, draw).loss
+                loss = goal.loss_and_metrics(model, rows, draw).loss
                 found = torch.autograd.grad(loss, list(scales.values()))
         # the loss is the mean over all tokens of the batch: of equally many in each example
         for head, gradient in zip(heads, found, strict=True):
@@ -295,7 +295,8 @@ def _equally_long(run: Run, n: int) -> Iterator[Tensor]:
         yield from (alike[first : first + size] for first in range(0, len(alike), size))
 
 
-def _objective(run: Run, n: int) -> Objective:
+def objective(run: Run, n: int) -> Objective:
+    """Return the training's objective over the first n validation examples."""
     return _prepared(str(run.folder), checkpoint_mark(run), n)
 
 

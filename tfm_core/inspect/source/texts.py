@@ -52,6 +52,7 @@ SPELLINGS: dict[str, Spelling] = {
     "reverse": Spelling("symbols", "spaced"),
     "sort": Spelling("symbols", "spaced"),
     "addition": Spelling("sum", "plain"),
+    "modular-addition": Spelling("residues", "plain"),
     "sentiment": Spelling("opinion", "spaced"),
     "masked-words": Spelling("gaps", "sentence"),
     "span-corruption": Spelling("spans", "spaced"),

@@ -1,0 +1,1 @@
+"""Known findings about Transformers, each shown on runs."""

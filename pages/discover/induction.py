@@ -1,0 +1,160 @@
+"""Induction heads: when they form, which they are, and what is lost without them."""
+
+from __future__ import annotations
+
+import statistics
+
+import numpy as np
+import streamlit as st
+
+from pages.components.live_figure import live_figure
+from pages.discover import recipe
+from pages.i18n import _, paragraph
+from pages.ui import show
+from tfm_core.inspect.discover import measured
+from tfm_core.inspect.discover.heads import THRESHOLD, Formed, formed
+from tfm_core.inspect.discover.phenomenon import INDUCTION, Phenomenon
+from tfm_core.inspect.experiments.result import ExperimentRuns
+from tfm_core.plots.training import comparison as plots
+from tfm_core.plots.training.comparison import CurvePanel, RunLine
+from tfm_core.runs.run import Run
+
+Head = tuple[int, int]
+
+
+def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+    """Show when the head formed, its attention over training, and what is lost without it."""
+    run = recipe.shown_run(chosen, trained)
+    found = None
+    if run is not None and len(run.snapshot_steps()) > 1:
+        st.markdown(_verdict(chosen, trained))
+        found = formed(measured.head_scores(run))
+    left, right = st.columns(2, gap="medium")
+    with left:
+        recipe.curves(chosen, trained)
+    if run is None or len(run.snapshot_steps()) < 2:
+        return
+    with right:
+        _scores(run, found)
+    if run.status.is_active or not run.has_checkpoint:
+        return
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _without(run, found)
+    with right:
+        _trap(chosen, trained)
+
+
+def _name(head: Head) -> str:
+    return _("layer {layer}, head {head}", layer=head[0] + 1, head=head[1] + 1)
+
+
+def _verdict(chosen: Phenomenon, trained: ExperimentRuns) -> str:
+    """Return when the head formed, over all seeds, and the rule by which it is called one."""
+    runs = trained.by_arm[chosen.arms[0].name]
+    by_seed = {
+        seed: formed(measured.head_scores(run))
+        for seed, run in runs.items()
+        if not run.status.is_active
+    }
+    there = [one for one in by_seed.values() if one is not None]
+    rule = paragraph("discover/induction-rule", share=f"{THRESHOLD:.0%}")
+    if not there:
+        return _("**Shown:** no induction head has formed so far.") + f" {rule}"
+    first = by_seed.get(trained.seed) or there[0]
+    steps = [one.step for one in there]
+    if len(by_seed) == 1:
+        words = _(
+            "**Shown:** the induction head formed at step {step}: {head}.",
+            step=f"{first.step:,}",
+            head=_name(first.head),
+        )
+    else:
+        words = _(
+            "**Shown:** the induction head formed at step {mean} ± {sd}, in {n} of {all} seeds; "
+            "in seed {seed} it is {head}.",
+            mean=f"{statistics.mean(steps):,.0f}",
+            sd=f"{statistics.stdev(steps) if len(steps) > 1 else 0:.0f}",
+            n=len(there),
+            all=len(by_seed),
+            seed=trained.seed,
+            head=_name(first.head),
+        )
+    return f"{words} {rule}"
+
+
+def _scores(run: Run, found: Formed | None) -> None:
+    """Draw the attention of each head over the training, and when the induction head formed."""
+    scores = measured.head_scores(run)
+    heads = list(np.ndindex(scores.matching.shape[1:]))
+
+    def panel(title: str, values: measured.Floats) -> CurvePanel:
+        lines = [
+            RunLine(_name((layer, head)), slot, scores.steps, values[:, layer, head])
+            for slot, (layer, head) in enumerate(heads)
+        ]
+        return CurvePanel(title, lines, is_share=True)
+
+    panels = [
+        panel(_("matching"), scores.matching),
+        panel(_("previous letter"), scores.previous),
+    ]
+    figure = plots.comparison(panels, _("step"), height=recipe.HEIGHT)
+    if found is not None:
+        figure.add_vline(x=found.step, line={"dash": "dot", "width": 1.5})
+    live_figure(figure, key="discover-scores", name=_("Attention of each head over the training"))
+
+
+def _without(run: Run, found: Formed | None) -> None:
+    """Show what is left of the accuracy without the induction head, and without others."""
+    st.markdown(_("**Knock a head out:** its output is replaced by its mean."))
+    copying = measured.copying(run)
+    n_layers, n_heads = copying.shape
+    roles = (
+        {}
+        if found is None
+        else {found.head: _("induction head"), found.previous: _("previous letter")}
+    )
+    together = [head for head in np.ndindex(n_layers, n_heads) if head[0] == n_layers - 1]
+    rows = [[_("none"), "", _right(run, []), ""]]
+    for layer, head in np.ndindex(n_layers, n_heads):
+        one = (layer, head)
+        copied = f"{copying[one]:+.2f}" if layer == n_layers - 1 else ""
+        rows.append([_name(one), roles.get(one, ""), _right(run, [one]), copied])
+    last = _("all of layer {layer}", layer=n_layers)
+    rows.append([last, "", _right(run, together), ""])
+    show.facts(rows, [_("Without"), _("Role"), _("Repeat right"), _("Copying")])
+    st.caption(paragraph("discover/induction-copying"))
+
+
+def _right(run: Run, heads: list[Head]) -> str:
+    return show.percent(measured.without(run, heads).accuracy)
+
+
+def _trap(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+    """Show that a high score alone proves nothing: at other distances it is gone."""
+    st.markdown(_("**A trap:** the same score without the mechanism."))
+    rows = []
+    for arm in chosen.arms:
+        run = trained.of_seed(trained.seed).get(arm.name)
+        if run is None or run.status.is_active or not run.has_checkpoint:
+            continue
+        own = measured.elsewhere(run, run.experiment.task.name)
+        other = measured.elsewhere(run, chosen.base.task.name)
+        rows.append(
+            [
+                _(arm.label),
+                f"{own.matching.max():.2f}",
+                show.percent(own.accuracy),
+                f"{other.matching.max():.2f}",
+                show.percent(other.accuracy),
+            ]
+        )
+    show.facts(
+        rows,
+        [_("Model"), _("Score"), _("Right"), _("Score, random distance"), _("Right, random distance")],
+    )
+    st.caption(paragraph("discover/induction-trap"))
+
+
+recipe.page(INDUCTION, look)

@@ -1,0 +1,90 @@
+"""What every page of a finding has: runs and their controls, a guess, the curves, the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from pages.components.live_figure import live_figure
+from pages.i18n import _
+from pages.ui import show, state
+from pages.ui.accounts import visitors
+from pages.ui.model import question
+from pages.ui.navigation import page_table
+from pages.ui.runs import comparison, trials
+from tfm_core.inspect.discover.phenomenon import Phenomenon
+from tfm_core.inspect.experiments.result import ExperimentRuns, RunIndex
+from tfm_core.plots.training.comparison import with_levels
+from tfm_core.runs.run import Run
+
+HEIGHT = 300  # pixels of a figure
+Draw = Callable[[Phenomenon, ExperimentRuns], None]
+
+
+def page(chosen: Phenomenon, look: Draw) -> None:
+    """Show a finding. look: draws what its runs show, once there is a run and a guess."""
+    show.header(chosen.name)
+    trained = RunIndex(visitors.at_hand()).of(chosen)
+    is_live = comparison.is_live(trained.runs)
+    tick = comparison.TICK if is_live else None
+    st.fragment(_draw, run_every=tick)(chosen, look, trained, is_live)
+
+
+def _draw(chosen: Phenomenon, look: Draw, trained: ExperimentRuns, was_live: bool) -> None:
+    if was_live and not comparison.is_live(trained.runs):
+        state.draw_anew()  # once: redrawn, it no longer polls
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        trials.buttons(chosen, trained, stays=True)
+        first = shown_run(chosen, trained)
+        if first is not None:
+            st.page_link(
+                page_table.path_of("attention"),
+                label=_("Look inside"),
+                icon=page_table.PAGES["attention"].icon,
+                query_params={"run": first.id},
+                width="content",
+            )
+    _example(chosen)
+    if not question.guess(chosen.question, chosen.name):
+        _lines(chosen, trained)
+        return
+    st.markdown(_("**Expect:** {words}", words=_(chosen.question.because)))
+    look(chosen, trained)
+    _lines(chosen, trained)
+    st.caption(
+        _(
+            "From [{paper}]({address}). {differs}",
+            paper=chosen.paper,
+            address=chosen.address,
+            differs=_(chosen.differs),
+        )
+    )
+
+
+def _example(chosen: Phenomenon) -> None:
+    pieces = (
+        f":orange[**{text}**]" if is_marked else text
+        for text, is_marked in chosen.example(chosen.base)
+    )
+    st.markdown(_("**For example:** {text}", text=" ".join(pieces)))
+
+
+def _lines(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+    with st.container(horizontal=True, gap="medium"):
+        trials.lines(chosen, trained)
+
+
+def shown_run(chosen: Phenomenon, trained: ExperimentRuns) -> Run | None:
+    """Return the run that shows the finding; None where there is none yet."""
+    return trained.of_seed(trained.seed).get(chosen.arms[0].name)
+
+
+def curves(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+    """Draw the curves of all runs, with what is known of the data."""
+    figure = trials.curves(chosen, trained, height=HEIGHT)
+    if figure is None:
+        return
+    levels = chosen.levels(chosen.base)
+    with_levels(figure, {str(_(label)): value for label, value in levels.items()})
+    live_figure(figure, key="discover-curves", name=trials.curves_name(chosen))

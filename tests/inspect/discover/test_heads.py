@@ -1,0 +1,84 @@
+"""When a head is called an induction head: on constructed scores, and on attention made by hand."""
+
+import numpy as np
+import pytest
+
+from tfm_core.inspect.discover.heads import (
+    THRESHOLD,
+    Formed,
+    HeadScores,
+    behind_earlier,
+    formed,
+    one_back,
+    share_on,
+)
+
+pytestmark = pytest.mark.quick
+
+STEPS = np.array([0, 10, 30, 70])
+LOW, HIGH = THRESHOLD / 2, THRESHOLD + 0.1
+
+
+def scores(matching, previous):
+    """Two layers of two heads: what layer 2, head 1 matches, and layer 1, head 2 looks back."""
+    found = HeadScores(STEPS, np.full((4, 2, 2), 0.01), np.full((4, 2, 2), 0.01))
+    found.matching[:, 1, 0], found.previous[:, 0, 1] = matching, previous
+    return found
+
+
+@pytest.mark.parametrize(
+    ("matching", "previous", "step"),
+    [
+        ([LOW, LOW, HIGH, HIGH], [LOW, HIGH, HIGH, HIGH], 30),
+        ([LOW, HIGH, LOW, HIGH], [LOW, LOW, LOW, HIGH], 70),  # it has to stay
+        ([LOW, LOW, HIGH, LOW], [HIGH, HIGH, HIGH, HIGH], None),  # it went again
+        ([LOW, LOW, LOW, LOW], [LOW, HIGH, HIGH, HIGH], None),
+        ([LOW, LOW, HIGH, HIGH], [LOW, LOW, LOW, LOW], None),  # nothing to build on
+        ([HIGH, HIGH, HIGH, HIGH], [LOW, HIGH, HIGH, HIGH], None),  # it did not form: it was there
+    ],
+)
+def test_a_head_forms_where_it_stays_and_builds_on_another(matching, previous, step):
+    expected = None if step is None else Formed(step, (1, 0), (0, 1))
+    assert formed(scores(matching, previous)) == expected
+
+
+def test_in_a_single_layer_none_forms_however_much_it_matches():
+    found = HeadScores(STEPS, np.full((4, 1, 2), HIGH), np.full((4, 1, 2), HIGH))
+    found.matching[0] = 0
+    assert formed(found) is None
+
+
+def test_of_two_heads_the_first_is_named():
+    found = scores([LOW, LOW, LOW, HIGH], [HIGH] * 4)
+    found.matching[:, 1, 1] = [LOW, HIGH, HIGH, HIGH]
+    assert formed(found) == Formed(10, (1, 1), (0, 1))
+
+
+def test_before_the_first_snapshot_nothing_has_formed():
+    assert formed(HeadScores(np.zeros(0, int), np.zeros((0, 2, 2)), np.zeros((0, 2, 2)))) is None
+
+
+def test_the_cells_are_those_of_a_loop():
+    tokens = tuple("abcadbca")
+    n = len(tokens)
+    for q in range(n):
+        for k in range(n):
+            is_behind = 0 < k <= q and tokens[k - 1] == tokens[q] and k - 1 < q
+            assert behind_earlier(tokens)[q, k] == is_behind
+            assert one_back(tokens)[q, k] == (k == q - 1)
+
+
+def test_a_perfect_head_has_a_share_of_one_and_an_even_one_that_of_chance():
+    texts = [tuple("abcdabc"), tuple("xyxy")]
+    cells = [behind_earlier(text) for text in texts]
+    maps = np.zeros((2, 2, 7, 7))
+    for n, chosen in enumerate(cells):
+        length = len(chosen)
+        maps[n, 0, :length, :length] = chosen / np.maximum(chosen.sum(1, keepdims=True), 1)
+        maps[n, 1, :length, :length] = np.tril(np.ones((length, length))) / (
+            1 + np.arange(length)[:, None]
+        )
+    perfect, even = share_on(maps, cells)
+    assert perfect == pytest.approx(1)
+    rows = [row + 1 for chosen in cells for row in np.flatnonzero(chosen.any(1))]
+    assert even == pytest.approx(np.mean([1 / row for row in rows]))

@@ -1,0 +1,134 @@
+"""What is measured of real trainings: one in which an induction head forms, and its controls."""
+
+import numpy as np
+import pytest
+import torch
+
+from tfm_core.data.corpus.in_context import floors
+from tfm_core.data.corpus.load import load_corpus, validation_sequences
+from tfm_core.inspect.attention.trained import data_of, model_of
+from tfm_core.inspect.discover import measured
+from tfm_core.inspect.discover.heads import THRESHOLD, formed
+from tfm_core.inspect.discover.phenomenon import CHAINS, INDUCTION, PHENOMENA
+from tfm_core.inspect.experiments.trial import changed
+from tfm_core.inspect.knockouts.measure import measured as knocked
+from tfm_core.presets import PRESETS
+from tfm_core.probe.capture import capture
+from tfm_core.runs.process.execute import execute
+from tfm_core.runs.store import RunStore
+
+STEPS = {"two-layers": 300, "one-layer": 100, "fixed": 120}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    store = RunStore(tmp_path_factory.mktemp("runs"))
+    found = {}
+    for arm in INDUCTION.arms:
+        training = {"training.steps": STEPS[arm.name], "training.snapshots": 40}
+        sizes = {"task.n_train": 14_000, "task.n_test": 50, "task.n_validation": 100}
+        run = store.create(changed(INDUCTION.experiment(arm), training | sizes), device="cpu")
+        assert execute(run).state == "finished"
+        found[arm.name] = run
+    return found
+
+
+def test_the_head_forms_where_the_accuracy_jumps_and_carries_it(runs):
+    run = runs["two-layers"]
+    scores = measured.head_scores(run)
+    found = formed(scores)
+    assert found is not None
+    assert (found.head[0], found.previous[0]) == (1, 0)
+    unseen = run.curves().unseen
+    jump = unseen["step"][np.flatnonzero(unseen["accuracy"] > 0.5)[0]]
+    assert abs(found.step - jump) < 50
+    whole = measured.without(run, []).accuracy
+    assert whole > 0.9
+    assert measured.without(run, [found.previous]).accuracy < whole - 0.2
+    both = [(1, head) for head in range(scores.matching.shape[2])]
+    assert measured.without(run, both).accuracy < 0.1
+    assert measured.copying(run)[found.head] > 0.8
+
+
+def test_one_layer_fails_and_a_fixed_distance_only_looks_like_success(runs):
+    for name in ("one-layer", "fixed"):
+        assert formed(measured.head_scores(runs[name])) is None
+    assert measured.elsewhere(runs["one-layer"], "repeats").accuracy < 0.5
+    own, other = (measured.elsewhere(runs["fixed"], name) for name in ("fixed-repeats", "repeats"))
+    assert own.accuracy > 0.9
+    assert own.matching.max() > 2 * THRESHOLD
+    assert other.accuracy < 0.2
+    assert other.matching.max() < THRESHOLD
+
+
+def test_copying_is_the_share_of_what_comes_back_along_the_whole_way(runs):
+    run = runs["two-layers"]
+    model, _step = model_of(run)
+    block, head = model.decoder.layers[1], 0
+    attention, d = block.self_attention, 32
+    ids = torch.arange(4, model.output.out_features)
+    with torch.inference_mode():
+        x = model.tgt_embedding.table(ids) * block.self_attention_norm.weight
+        values = attention.in_projection(x)[:, -64:]
+        if attention.in_projection.bias is not None:
+            values = values - attention.in_projection.bias[-64:]
+        merged = torch.zeros_like(x)
+        merged[:, head * d : (head + 1) * d] = values[:, head * d : (head + 1) * d]
+        way = (merged @ attention.out_projection.weight.T @ model.output.weight.T)[:, 4:]
+    found = np.linalg.eigvals(way.double().numpy())
+    assert measured.copying(run)[1, head] == pytest.approx(
+        found.real.sum() / np.abs(found).sum(), abs=1e-3
+    )
+
+
+def test_uniform_attention_is_uniform_and_leaves_the_model_alone(runs):
+    run = runs["two-layers"]
+    before = knocked(run, (), "zero", 100)
+    assert measured.with_uniform(run, ()).loss == pytest.approx(before.loss)
+    assert measured.with_uniform(run, (0,)).loss > before.loss + 0.5
+    assert knocked(run, (), "zero", 100) == before
+
+
+def test_zero_queries_see_all_tokens_so_far_alike(runs):
+    model = measured.uniform(model_of(runs["two-layers"])[0], (0,))
+    rows = data_of(runs["two-layers"].experiment).validation.tgt[:3]
+    with torch.inference_mode(), capture(model, only={"weights"}) as cache:
+        model(rows[:, :0], rows[:, :-1])
+    first, second = (cache.of("weights")[one] for one in measured.attentions_of(runs["two-layers"]))
+    n = first.size(-1)
+    even = torch.tril(torch.ones(n, n)) / torch.arange(1, n + 1)[:, None]
+    torch.testing.assert_close(first, even.expand_as(first))
+    assert (second - even).abs().max() > 0.1
+
+
+@pytest.mark.quick
+def test_validation_sequences_are_those_of_the_data():
+    task = PRESETS["chains"].experiment.task.replace(n_train=8, n_validation=20, n_test=11)
+    words = load_corpus(task, seed=5).task.tgt_vocabulary
+    rows = load_corpus(task, seed=5).validation.tgt[:, 1:].tolist()
+    assert validation_sequences(task, 5) == [tuple(map(words.token, row)) for row in rows]
+    assert validation_sequences(task, 5, n=3) == validation_sequences(task, 5)[:3]
+
+
+@pytest.mark.quick
+def test_levels_are_computed_from_the_data_of_the_run():
+    experiment = CHAINS.base
+    drawn = floors(validation_sequences(experiment.task, experiment.seed))
+    assert tuple(CHAINS.levels(experiment).values()) == (
+        drawn.uniform, drawn.unigram, drawn.bigram,
+    )  # fmt: skip
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("one", PHENOMENA.values(), ids=str)
+def test_an_example_is_a_piece_of_the_data(one):
+    text = "".join(piece for piece, _is_marked in one.example(one.base))
+    sequence = "".join(validation_sequences(one.base.task, one.base.seed, n=1)[0])
+    assert text.startswith(sequence[:30])
+
+
+@pytest.mark.quick
+def test_what_comes_again_is_marked_twice():
+    marked = [piece for piece, is_marked in INDUCTION.example(INDUCTION.base) if is_marked]
+    assert len(marked) == 2
+    assert marked[0] == marked[1]

@@ -1,0 +1,180 @@
+"""What runs of repeated letters show: heads over a training, and the last weights elsewhere."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tfm_core import byte_cache
+from tfm_core.config import CorpusTaskConfig, DecoderOnlyConfig
+from tfm_core.data.corpus.in_context import GENERATORS
+from tfm_core.data.corpus.task import corpus_task
+from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
+from tfm_core.inspect.discover.heads import (
+    Floats,
+    HeadScores,
+    behind_earlier,
+    one_back,
+    share_on,
+)
+from tfm_core.inspect.knockouts.measure import Score, measured, n_validation, objective
+from tfm_core.inspect.knockouts.parts import KnockedPart
+from tfm_core.probe.labels import modules_by_kind
+from tfm_core.runs.run import Run
+
+if TYPE_CHECKING:
+    from tfm_core.models.text import DecoderOnly
+
+N_ELSEWHERE = 100
+N_KNOCKED = 500
+
+
+def _model(run: Run) -> DecoderOnly:
+    from tfm_core.models.text import DecoderOnly
+
+    model, _step = model_of(run)
+    assert isinstance(model, DecoderOnly)
+    return model
+
+
+def attentions_of(run: Run) -> list[str]:
+    """Return the names of a decoder-only model's attentions, layer by layer."""
+    return next(iter(modules_by_kind(run.experiment).values()))
+
+
+def head_scores(run: Run) -> HeadScores:
+    """Return the scores of all heads at each snapshot, from its attention on the run's examples."""
+    steps = run.snapshot_steps()
+    found = [_at(str(run.folder), step) for step in steps]
+    return HeadScores(
+        np.array(steps, dtype=np.int64),
+        np.array([matching for matching, _previous in found]),
+        np.array([previous for _matching, previous in found]),
+    )
+
+
+@byte_cache.cached
+def _at(folder: str, step: int) -> tuple[Floats, Floats]:
+    run = Run(Path(folder))
+    texts = [("<bos>", *item["tgt"]) for item in run.probe().attended]
+    attention = run.snapshot(step).attention
+    maps = [attention[name] for name in attentions_of(run)]
+    matching, previous = ([cells(text) for text in texts] for cells in (behind_earlier, one_back))
+    return (
+        np.array([share_on(one, matching) for one in maps]),
+        np.array([share_on(one, previous) for one in maps]),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Elsewhere:
+    """What the last weights do with new sequences: accuracy on the repeat, matching (layers, H)."""
+
+    accuracy: float
+    matching: Floats
+
+
+def elsewhere(run: Run, task: str) -> Elsewhere:
+    """Let the last weights read new sequences of a task of repeats. Raises ValueError."""
+    return _elsewhere(str(run.folder), checkpoint_mark(run), task)
+
+
+@byte_cache.cached
+def _elsewhere(folder: str, mark: int, task: str) -> Elsewhere:
+    import torch
+
+    from tfm_core.probe.capture import capture
+
+    run = Run(Path(folder))
+    model = _model(run)
+    config = run.experiment.task_as(CorpusTaskConfig)
+    words, generator = corpus_task(config).tgt_vocabulary, GENERATORS[task]
+    rng = random.Random(f"elsewhere {run.experiment.seed}")
+    drawn = [generator.draw(rng, config.context) for _ in range(N_ELSEWHERE)]
+    rows = torch.tensor([[model.bos_id, *words.encode(tokens)] for tokens in drawn])
+    with torch.inference_mode(), capture(model, only={"weights"}) as cache:
+        logits = model(rows[:, :0], rows[:, :-1])
+    counted = torch.tensor([generator.counts(tokens) for tokens in drawn])
+    right = (logits.argmax(-1) == rows[:, 1:]) & counted
+    cells = [behind_earlier(("<bos>", *tokens[:-1])) for tokens in drawn]
+    maps = cache.of("weights")
+    return Elsewhere(
+        float(right.sum() / counted.sum()),
+        np.array([share_on(maps[name].numpy(), cells) for name in attentions_of(run)]),
+    )
+
+
+def copying(run: Run) -> Floats:
+    """Return (layers, H): how much each head writes what it reads, from -1 to 1.
+
+    The sum of the eigenvalues of the way from a token through the head's values to the logits, over
+    the sum of their sizes (Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits",
+    "Summarizing OV/QK matrices"). Of norms only their scale counts. Raises ValueError.
+    """
+    return _copying(str(run.folder), checkpoint_mark(run))
+
+
+@byte_cache.cached
+def _copying(folder: str, mark: int) -> Floats:
+    import torch
+
+    from tfm_core.data.vocabulary import SPECIALS
+
+    run = Run(Path(folder))
+    model = _model(run)
+    config = run.experiment.model_as(DecoderOnlyConfig)
+    rows = []
+    with torch.inference_mode():
+        read = model.tgt_embedding.table.weight[len(SPECIALS) :].double()
+        written = model.output.weight[len(SPECIALS) :].double()
+        for block in model.decoder.layers:
+            attention, scale = block.self_attention, block.self_attention_norm.weight.double()
+            values = attention.in_projection.weight[-config.d_kv :].double()
+            out, d = attention.out_projection.weight.double(), config.d_head
+            heads = []
+            for head in range(config.n_heads):
+                columns = slice(head * d, (head + 1) * d)
+                way = (read * scale) @ values[columns].T @ out[:, columns].T @ written.T
+                found = torch.linalg.eigvals(way)
+                heads.append(float(found.real.sum() / found.abs().sum()))
+            rows.append(heads)
+    return np.array(rows)
+
+
+def without(run: Run, heads: Sequence[tuple[int, int]]) -> Score:
+    """Return the score where heads (layer, head) give their mean. Raises ValueError."""
+    parts = [KnockedPart("head", "decoder", layer, "self", head) for layer, head in heads]
+    return measured(run, parts, "mean", N_KNOCKED)
+
+
+def with_uniform(run: Run, layers: Sequence[int]) -> Score:
+    """Return the score where some layers attend to all tokens so far alike. Raises ValueError."""
+    return _with_uniform(str(run.folder), checkpoint_mark(run), tuple(layers))
+
+
+@byte_cache.cached
+def _with_uniform(folder: str, mark: int, layers: tuple[int, ...]) -> Score:
+    run = Run(Path(folder))
+    model, n = uniform(_model(run), layers), n_validation(run)
+    loss, accuracy, exact = objective(run, n).measure(model, "validation")
+    return Score(loss, accuracy, exact, n)
+
+
+def uniform(model: DecoderOnly, layers: Sequence[int]) -> DecoderOnly:
+    """Return a copy of a decoder-only model in which the queries of some layers are 0."""
+    import copy
+
+    import torch
+
+    changed = copy.deepcopy(model)
+    with torch.inference_mode():
+        for layer in layers:
+            attention = changed.decoder.layers[layer].self_attention
+            for weights in attention.in_projection.parameters():  # queries come first
+                weights[: attention.d_model] = 0.0
+    return changed

@@ -1,0 +1,130 @@
+"""A known finding about Transformers: what shows it, what does not, and what its data allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from tfm_core.config import CorpusTaskConfig, Experiment
+from tfm_core.data.corpus.in_context import GENERATORS, floors
+from tfm_core.data.corpus.load import validation_sequences
+from tfm_core.inspect.experiments.trial import Arm, Trial
+from tfm_core.inspect.questions import Question, choice_question
+from tfm_core.presets import PRESETS
+from tfm_core.sentences import N_, Paragraph
+
+Levels = Mapping[str, float]
+"""Label -> value of the first metric: what is known before anything is trained."""
+Example = tuple[tuple[str, bool], ...]
+"""Pieces of a text, and whether each is marked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phenomenon(Trial):
+    """A finding, as runs of which the first shows it, and the others, its controls, do not.
+
+    question: asked before. paper, address: where it is from. levels: what is known of the data.
+    example: of the data, in a few pieces.
+    """
+
+    question: Question
+    paper: str
+    address: str
+    levels: Callable[[Experiment], Levels]
+    example: Callable[[Experiment], Example]
+
+    @property
+    def differs(self) -> str:
+        """What differs from the paper."""
+        return Paragraph(f"discover/{self.name}-differs")
+
+
+_SHOWN = 40  # letters of a chain
+
+
+def _of_repeats(experiment: Experiment) -> Levels:
+    n = len(GENERATORS[experiment.task.name].alphabet)
+    return {N_("guessing"): 1 / n, N_("the whole repeat"): 1.0}
+
+
+def _repeat(experiment: Experiment) -> Example:
+    """Return a sequence with its stretch marked where it stands, and where it comes again."""
+    task = experiment.task_as(CorpusTaskConfig)
+    (tokens,) = validation_sequences(task, experiment.seed, n=1)
+    again = GENERATORS[task.name].counts(tokens).index(True) - 1
+    first = tokens.index(tokens[again])
+    last = first + len(tokens) - again
+    cuts = (0, first, last, again, len(tokens))
+    pieces = ("".join(tokens[a:b]) for a, b in pairwise(cuts))
+    return tuple((piece, n % 2 == 1) for n, piece in enumerate(pieces) if piece)
+
+
+def _chain(experiment: Experiment) -> Example:
+    """Return the beginnings of two chains."""
+    task = experiment.task_as(CorpusTaskConfig)
+    drawn = validation_sequences(task, experiment.seed, n=2)
+    return tuple(("".join(states[:_SHOWN]), n == 1) for n, states in enumerate(drawn))
+
+
+def _of_chains(experiment: Experiment) -> Levels:
+    task = experiment.task_as(CorpusTaskConfig)
+    found = floors(validation_sequences(task, experiment.seed))
+    return {
+        N_("guessing evenly"): found.uniform,
+        N_("counting letters"): found.unigram,
+        N_("counting pairs"): found.bigram,
+    }
+
+
+_ONE_LAYER = Arm("one-layer", N_("one layer"), {"model.n_layers": 1})
+INDUCTION = Phenomenon(
+    name="induction",
+    title=N_("Induction heads"),
+    base=PRESETS["induction"].experiment,
+    arms=(
+        Arm("two-layers", N_("two layers")),
+        _ONE_LAYER,
+        Arm(
+            "fixed",
+            N_("one layer, fixed distance"),
+            {"model.n_layers": 1, "task.name": "fixed-repeats"},
+        ),
+    ),
+    metrics=("validation-accuracy",),
+    question=choice_question(
+        Paragraph("discover/induction-question"),
+        N_("only two layers"),
+        {
+            N_("one layer, too"): Paragraph("discover/induction-one-layer"),
+            N_("neither: the letters are random"): N_("The repeat is not: all of it came before."),
+        },
+        Paragraph("discover/induction-because"),
+    ),
+    paper="Olsson et al. 2022",
+    address="https://arxiv.org/abs/2209.11895",
+    levels=_of_repeats,
+    example=_repeat,
+)
+CHAINS = Phenomenon(
+    name="chains",
+    title=N_("Markov chains in context"),
+    base=PRESETS["chains"].experiment,
+    arms=(Arm("two-layers", N_("two layers")), _ONE_LAYER),
+    metrics=("validation-loss",),
+    question=choice_question(
+        Paragraph("discover/chains-question"),
+        N_("in steps: first letters, then pairs"),
+        {
+            N_("evenly, from the first step on"): Paragraph("discover/chains-even"),
+            N_("not at all: each chain is new"): Paragraph("discover/chains-new"),
+        },
+        Paragraph("discover/chains-because"),
+    ),
+    paper="Edelman et al. 2024",
+    address="https://arxiv.org/abs/2402.11004",
+    levels=_of_chains,
+    example=_chain,
+)
+PHENOMENA: Mapping[str, Phenomenon] = {one.name: one for one in (INDUCTION, CHAINS)}
+"""By the name of their page."""
