@@ -15,6 +15,7 @@ from tfm_core.inspect.discover import measured
 from tfm_core.inspect.discover.heads import THRESHOLD, Formed, formed
 from tfm_core.inspect.discover.phenomenon import INDUCTION, Phenomenon
 from tfm_core.inspect.experiments.result import ExperimentRuns
+from tfm_core.plots.kinds import reference_line
 from tfm_core.plots.training import comparison as plots
 from tfm_core.plots.training.comparison import CurvePanel, RunLine
 from tfm_core.runs.run import Run
@@ -101,7 +102,7 @@ def _scores(run: Run, found: Formed | None) -> None:
     ]
     figure = plots.comparison(panels, _("step"), height=recipe.HEIGHT)
     if found is not None:
-        figure.add_vline(x=found.step, line={"dash": "dot", "width": 1.5})
+        reference_line(figure, x=found.step)
     live_figure(figure, key="discover-scores", name=_("Attention of each head over the training"))
 
 
@@ -152,7 +153,13 @@ def _trap(chosen: Phenomenon, trained: ExperimentRuns) -> None:
         )
     show.facts(
         rows,
-        [_("Model"), _("Score"), _("Right"), _("Score, random distance"), _("Right, random distance")],
+        [
+            _("Model"),
+            _("Score"),
+            _("Right"),
+            _("Score, random distance"),
+            _("Right, random distance"),
+        ],
     )
     st.caption(paragraph("discover/induction-trap"))
 

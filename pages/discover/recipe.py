@@ -15,7 +15,7 @@ from pages.ui.navigation import page_table
 from pages.ui.runs import comparison, trials
 from tfm_core.inspect.discover.phenomenon import Phenomenon
 from tfm_core.inspect.experiments.result import ExperimentRuns, RunIndex
-from tfm_core.plots.training.comparison import with_levels
+from tfm_core.plots.kinds import reference_line
 from tfm_core.runs.run import Run
 
 HEIGHT = 300  # pixels of a figure
@@ -50,7 +50,10 @@ def _draw(chosen: Phenomenon, look: Draw, trained: ExperimentRuns, was_live: boo
         _lines(chosen, trained)
         return
     st.markdown(_("**Expect:** {words}", words=_(chosen.question.because)))
-    look(chosen, trained)
+    try:
+        look(chosen, trained)
+    except ValueError as error:  # files of a run are gone, or damaged
+        show.problem(error)
     _lines(chosen, trained)
     st.caption(
         _(
@@ -85,6 +88,6 @@ def curves(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     figure = trials.curves(chosen, trained, height=HEIGHT)
     if figure is None:
         return
-    levels = chosen.levels(chosen.base)
-    with_levels(figure, {str(_(label)): value for label, value in levels.items()})
+    for label, value in chosen.levels(chosen.base).items():
+        reference_line(figure, y=value, words=_(label), is_below=value == 1)
     live_figure(figure, key="discover-curves", name=trials.curves_name(chosen))

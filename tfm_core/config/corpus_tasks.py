@@ -141,7 +141,12 @@ class CorpusTaskConfig(SequenceTaskConfig):
             raise CrossError("unit", N_("The toy grammar needs words or characters as tokens."))
         unit, most = self.facts.unit, self.facts.max_context
         if unit and self.unit != unit:
-            raise CrossError("unit", N_("“{task}” is read by characters: choose those as tokens.", task=self.facts.label))
+            raise CrossError(
+                "unit",
+                N_(
+                    "“{task}” is read by characters: choose those as tokens.", task=self.facts.label
+                ),
+            )
         if most and self.context > most:
             raise CrossError(
                 "context",

@@ -176,6 +176,8 @@ _ROWS = (
               script="discover/induction.py"),
     PageFacts("chains", "discover", N_("Markov chains in context"), ":material/stairs_2:",
               script="discover/chains.py"),
+    PageFacts("grokking", "discover", N_("Grokking"), ":material/lightbulb:",
+              script="discover/grokking.py"),
 )  # fmt: skip
 PAGES: dict[str, PageFacts] = {page.name: page for page in _ROWS}
 WAY: tuple[PageFacts, ...] = tuple(page for page in _ROWS if page.chapter)

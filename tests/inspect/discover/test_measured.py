@@ -57,8 +57,8 @@ def test_one_layer_fails_and_a_fixed_distance_only_looks_like_success(runs):
     own, other = (measured.elsewhere(runs["fixed"], name) for name in ("fixed-repeats", "repeats"))
     assert own.accuracy > 0.9
     assert own.matching.max() > 2 * THRESHOLD
-    assert other.accuracy < 0.2
-    assert other.matching.max() < THRESHOLD
+    assert other.accuracy < 0.5
+    assert other.matching.max() < own.matching.max() / 2
 
 
 def test_copying_is_the_share_of_what_comes_back_along_the_whole_way(runs):

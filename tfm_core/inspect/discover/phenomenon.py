@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tfm_core.config import CorpusTaskConfig, Experiment
+from tfm_core.config import CorpusTaskConfig, Experiment, TextTaskConfig
 from tfm_core.data.corpus.in_context import GENERATORS, floors
 from tfm_core.data.corpus.load import validation_sequences
 from tfm_core.inspect.experiments.trial import Arm, Trial
@@ -77,6 +77,18 @@ def _of_chains(experiment: Experiment) -> Levels:
     }
 
 
+def _of_sums(experiment: Experiment) -> Levels:
+    """Return what is right of unseen sums by knowing the trained ones, swapped too."""
+    task = experiment.task_as(TextTaskConfig)
+    return {N_("trained sums, swapped"): task.n_train / task.size**2}
+
+
+def _sum(experiment: Experiment) -> Example:
+    n = experiment.task_as(TextTaskConfig).size
+    a, b = n // 2 + 2, 2 * n // 3
+    return ((f"{a} + {b} =", False), (str((a + b) % n), True), (f"(mod {n})", False))
+
+
 _ONE_LAYER = Arm("one-layer", N_("one layer"), {"model.n_layers": 1})
 INDUCTION = Phenomenon(
     name="induction",
@@ -126,5 +138,28 @@ CHAINS = Phenomenon(
     levels=_of_chains,
     example=_chain,
 )
-PHENOMENA: Mapping[str, Phenomenon] = {one.name: one for one in (INDUCTION, CHAINS)}
+GROKKING = Phenomenon(
+    name="grokking",
+    title=N_("Grokking"),
+    base=PRESETS["grokking"].experiment,
+    arms=(
+        Arm("decay", N_("weight decay")),
+        Arm("no-decay", N_("no weight decay"), {"training.weight_decay": 0.0}),
+    ),
+    metrics=("validation-accuracy", "accuracy"),
+    question=choice_question(
+        Paragraph("discover/grokking-question"),
+        N_("long after the trained ones"),
+        {
+            N_("together with the trained ones"): Paragraph("discover/grokking-with"),
+            N_("never: it has only remembered"): Paragraph("discover/grokking-never"),
+        },
+        Paragraph("discover/grokking-because"),
+    ),
+    paper="Power et al. 2022, Nanda et al. 2023",
+    address="https://arxiv.org/abs/2301.05217",
+    levels=_of_sums,
+    example=_sum,
+)
+PHENOMENA: Mapping[str, Phenomenon] = {one.name: one for one in (INDUCTION, CHAINS, GROKKING)}
 """By the name of their page."""

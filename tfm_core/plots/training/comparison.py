@@ -167,17 +167,6 @@ def comparison(
     return figure
 
 
-def with_levels(figure: go.Figure, levels: Mapping[str, float]) -> None:
-    """Draw what is known beforehand into the first panel, a dotted line with its name each."""
-    for label, value in levels.items():
-        figure.add_hline(
-            y=value,
-            line={"color": GREY, "width": 1.2, "dash": "dot"},
-            annotation={"text": escape(label, quote=False), "font": {"size": 11}},
-            annotation_position="top right",
-        )
-
-
 def _thin_ones(panel: CurvePanel, window: int) -> list[RunLine]:
     """Return the lines to draw thin: what was measured, behind the smoothed lines.
 

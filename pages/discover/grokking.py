@@ -1,0 +1,90 @@
+"""Grokking: the trained sums first, and all others long after."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.components.live_figure import live_figure
+from pages.discover import recipe
+from pages.i18n import _, paragraph
+from pages.ui import show, state
+from tfm_core.inspect.discover import clock
+from tfm_core.inspect.discover.phenomenon import GROKKING, Phenomenon
+from tfm_core.inspect.experiments.result import ExperimentRuns
+from tfm_core.plots.training import clock as plots
+from tfm_core.runs.run import Run
+
+
+def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+    """Show the curves, the table of all sums, and the frequencies that the model adds with."""
+    run = recipe.shown_run(chosen, trained)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        recipe.curves(chosen, trained)
+    if run is None:
+        return
+    with right:
+        if run.has_checkpoint:
+            _table(run)
+    if len(run.snapshot_steps()) < 2:
+        return
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _frequencies(run)
+    with right:
+        if run.has_checkpoint and not run.status.is_active:
+            _without(run)
+
+
+def _table(run: Run) -> None:
+    found = clock.sum_table(run)
+    is_new = ~found.is_trained
+    st.markdown(
+        _(
+            "**Step {step}:** {trained} of the trained sums are right, {new} of the others.",
+            step=f"{found.step:,}",
+            trained=show.percent(float(found.is_right[found.is_trained].mean())),
+            new=show.percent(float(found.is_right[is_new].mean())),
+        )
+    )
+    figure = plots.sums(found.is_right, found.is_trained, height=recipe.HEIGHT)
+    live_figure(figure, key="discover-sums", name=_("All sums a + b"))
+
+
+def _frequencies(run: Run) -> None:
+    st.markdown(_("**Frequencies of the embedding** over the training"))
+    found = clock.power_over_time(run)
+    figure = plots.frequencies(found.steps, found.shares, height=recipe.HEIGHT, theme=state.theme())
+    live_figure(figure, key="discover-frequencies", name=_("Power of each frequency"))
+
+
+def _without(run: Run) -> None:
+    found = clock.projected(run)
+    keys = ", ".join(map(str, found.keys)) or "–"
+    st.markdown(_("**Key frequencies:** {keys}", keys=keys))
+    show.facts(
+        [
+            [_("as it is"), show.percent(found.whole)],
+            [_("key frequencies only"), show.percent(found.only)],
+            [_("without key frequencies"), show.percent(found.without)],
+        ],
+        [_("Embedding"), _("New sums right")],
+    )
+    show.facts(
+        [
+            [_("new sums: as they are, restricted"), *_losses(found.whole_loss, found.restricted)],
+            [
+                _("trained sums: as they are, excluded"),
+                *_losses(found.trained_loss, found.excluded),
+            ],
+        ],
+        [_("Logits"), _("Loss"), _("Changed")],
+    )
+    st.caption(paragraph("discover/grokking-restricted"))
+
+
+def _losses(*losses: float) -> list[str]:
+    return [f"{loss:.3f}" for loss in losses]
+
+
+recipe.page(GROKKING, look)

@@ -1,0 +1,109 @@
+"""Frequencies of addition on a clock, against a direct transform, and on models made by hand."""
+
+import cmath
+
+import numpy as np
+import pytest
+import torch
+
+from tests.training.test_loop import experiment
+from tfm_core.data.vocabulary import SPECIALS
+from tfm_core.inspect.discover import clock
+from tfm_core.runs.process.execute import execute
+from tfm_core.runs.store import RunStore
+
+N = 13
+
+
+def test_powers_are_those_of_a_direct_transform():
+    table = np.random.default_rng(0).normal(size=(N, 5))
+    expected = []
+    for k in range(1, N // 2 + 1):
+        total = 0.0
+        for column in range(5):
+            turned = (
+                table[number, column] * cmath.exp(-2j * cmath.pi * k * number / N)
+                for number in range(N)
+            )
+            total += abs(sum(turned)) ** 2
+        expected.append(total)
+    np.testing.assert_allclose(clock.powers(table), np.array(expected) / sum(expected))
+    np.testing.assert_allclose(clock.powers(table + 7.0), clock.powers(table))
+
+
+def test_a_wave_has_one_frequency_and_is_kept_by_it_alone():
+    table = np.cos(2 * np.pi * 4 * np.arange(N) / N)[:, None] + 0.5
+    shares = clock.powers(table)
+    assert shares[3] == pytest.approx(1)
+    assert clock.key_frequencies(shares) == (4,)
+    np.testing.assert_allclose(clock.kept(table, (4, 5)), table, atol=1e-12)
+    np.testing.assert_allclose(clock.kept(table, (2, 5)), 0.5, atol=1e-12)
+
+
+def test_even_power_has_no_key_frequency():
+    assert clock.key_frequencies(np.full(6, 1 / 6)) == ()
+
+
+def test_waves_are_orthonormal():
+    basis = clock.waves(N, (1, 3, 6))
+    np.testing.assert_allclose(basis.T @ basis, np.eye(6), atol=1e-12)
+
+
+def test_of_logits_the_waves_of_the_sum_are_kept_and_no_others():
+    numbers = np.arange(N)
+    a, b = np.meshgrid(numbers, numbers, indexing="ij")
+    turn = 2 * np.pi / N
+    of_sum = np.cos(turn * 2 * (a + b))[..., None] * np.arange(1, 4)
+    other = np.cos(turn * 2 * a)[..., None] + np.sin(turn * 5 * (a + b))[..., None] + 3.0
+    logits = of_sum + other
+    np.testing.assert_allclose(clock._by_sum(logits, (2,)), of_sum, atol=1e-12)
+    np.testing.assert_allclose(clock._by_sum(logits, (4,)), 0, atol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    chosen = experiment(
+        "encoder-only",
+        "modular-addition",
+        model={"pooling": "cls", "norm": "none"},
+        task={"size": N, "n_train": 60, "n_validation": 40, "n_test": 69},
+        training={"steps": 3, "batch_size": 16},
+    )
+    made = RunStore(tmp_path_factory.mktemp("runs")).create(chosen)
+    assert execute(made).state == "finished"
+    return made
+
+
+def test_the_table_is_what_the_model_answers(run):
+    found = clock.sum_table(run)
+    assert found.is_trained.sum() == 60
+    model, _step = clock._model(run)
+    for a, b in ((0, 0), (3, 12), (12, 3)):
+        ids = torch.tensor([[a, b]]) + len(SPECIALS)
+        with torch.inference_mode():
+            answer = int(model(ids, ids[:, :1]).argmax()) - len(SPECIALS)
+        assert found.is_right[a, b] == (answer == (a + b) % N)
+
+
+def test_power_is_that_of_each_snapshots_embedding(run):
+    found = clock.power_over_time(run)
+    assert found.steps.tolist() == run.snapshot_steps()
+    table = clock._model(run)[0].src_embedding.table.weight.detach()[len(SPECIALS) :].numpy()
+    np.testing.assert_allclose(found.shares[-1], clock.powers(table), atol=1e-3)
+    np.testing.assert_allclose(found.shares.sum(1), 1)
+
+
+def test_projections_leave_the_model_alone_and_a_whole_is_a_whole(run):
+    before = clock.sum_table(run).is_right.copy()
+    found = clock.projected(run)
+    is_new = ~clock.sum_table(run).is_trained
+    assert found.whole == pytest.approx(before[is_new].mean())
+    logits = clock._logits(clock._model(run)[0], N)
+    np.testing.assert_array_equal(logits.argmax(-1) == clock._answers(N), before)
+    every = range(1, N // 2 + 1)
+    sums = clock._by_sum(logits, every) + logits.mean((0, 1))
+    for total in range(N):  # all waves of a + b together are its mean over each sum
+        chosen = clock._answers(N) == total
+        np.testing.assert_allclose(
+            sums[chosen], np.broadcast_to(logits[chosen].mean(0), sums[chosen].shape), atol=1e-6
+        )

@@ -1,0 +1,53 @@
+"""The pages of findings: cold, with a guess, and with runs that hold little."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.experiments.test_page import guessed, labels, shown
+from tests.pages.made_runs import made_run
+from tests.pages.opening import opened_at
+from tfm_core.inspect.discover.phenomenon import INDUCTION, PHENOMENA
+from tfm_core.runs.store import RunStore
+
+ALL = pytest.mark.parametrize("name", PHENOMENA)
+
+
+def page(name: str, **query: str) -> AppTest:
+    return opened_at(f"discover/{name}.py", **query)
+
+
+@ALL
+def test_cold_it_asks_first_shows_data_and_offers_to_train(store: RunStore, name: str) -> None:
+    app, one = page(name), PHENOMENA[name]
+    said = shown(app)
+    assert one.question.text in said
+    assert one.question.because not in said
+    assert "For example" in said
+    assert any(label.startswith(f"Train {len(one.arms)} runs") for label in labels(app))
+
+
+@ALL
+def test_after_a_guess_it_says_what_to_expect_and_cites(store: RunStore, name: str) -> None:
+    one = PHENOMENA[name]
+    said = shown(guessed(page(name), one.question.answer))
+    assert one.question.because in said
+    assert one.address in said
+    assert one.differs in said
+
+
+@ALL
+def test_a_run_that_has_just_begun_is_no_error(store: RunStore, name: str) -> None:
+    one = PHENOMENA[name]
+    made_run(store, experiment=one.experiment(one.arms[0]), state="running")
+    app = guessed(page(name))
+    assert not app.exception
+    assert any(label.startswith("Train ") for label in labels(app))
+
+
+def test_more_seeds_stay_on_the_page(store: RunStore) -> None:
+    app = guessed(page("induction"))
+    app.button(key="experiment-seeds").click().run()
+    assert not app.exception
+    assert len(store.list()) > len(INDUCTION.arms)
