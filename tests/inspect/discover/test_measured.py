@@ -9,7 +9,7 @@ from tfm_core.data.corpus.load import load_corpus, validation_sequences
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.inspect.discover import measured
 from tfm_core.inspect.discover.heads import THRESHOLD, formed
-from tfm_core.inspect.discover.phenomenon import CHAINS, INDUCTION, PHENOMENA
+from tfm_core.inspect.discover.phenomenon import CHAINS, INDUCTION
 from tfm_core.inspect.experiments.trial import changed
 from tfm_core.inspect.knockouts.measure import measured as knocked
 from tfm_core.presets import PRESETS
@@ -120,7 +120,7 @@ def test_levels_are_computed_from_the_data_of_the_run():
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("one", PHENOMENA.values(), ids=str)
+@pytest.mark.parametrize("one", (INDUCTION, CHAINS), ids=lambda one: one.name)
 def test_an_example_is_a_piece_of_the_data(one):
     text = "".join(piece for piece, _is_marked in one.example(one.base))
     sequence = "".join(validation_sequences(one.base.task, one.base.seed, n=1)[0])

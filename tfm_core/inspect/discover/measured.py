@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -132,7 +132,8 @@ def _copying(folder: str, mark: int) -> Floats:
     with torch.inference_mode():
         read = model.tgt_embedding.table.weight[len(SPECIALS) :].double()
         written = model.output.weight[len(SPECIALS) :].double()
-        for block in model.decoder.layers:
+        for layer in model.decoder.layers:
+            block: Any = layer
             attention, scale = block.self_attention, block.self_attention_norm.weight.double()
             values = attention.in_projection.weight[-config.d_kv :].double()
             out, d = attention.out_projection.weight.double(), config.d_head
@@ -174,7 +175,8 @@ def uniform(model: DecoderOnly, layers: Sequence[int]) -> DecoderOnly:
     changed = copy.deepcopy(model)
     with torch.inference_mode():
         for layer in layers:
-            attention = changed.decoder.layers[layer].self_attention
+            block: Any = changed.decoder.layers[layer]
+            attention = block.self_attention
             for weights in attention.in_projection.parameters():  # queries come first
                 weights[: attention.d_model] = 0.0
     return changed
