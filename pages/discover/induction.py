@@ -12,7 +12,7 @@ from pages.discover import recipe
 from pages.i18n import _, paragraph
 from pages.ui import show
 from tfm_core.inspect.discover import measured
-from tfm_core.inspect.discover.heads import THRESHOLD, Formed, formed
+from tfm_core.inspect.discover.heads import THRESHOLD, Floats, Formed, formed
 from tfm_core.inspect.discover.phenomenon import INDUCTION, Phenomenon
 from tfm_core.inspect.experiments.result import ExperimentRuns
 from tfm_core.plots.kinds import reference_line
@@ -89,9 +89,9 @@ def _scores(run: Run, found: Formed | None) -> None:
     scores = measured.head_scores(run)
     heads = list(np.ndindex(scores.matching.shape[1:]))
 
-    def panel(title: str, values: measured.Floats) -> CurvePanel:
+    def panel(title: str, values: Floats) -> CurvePanel:
         lines = [
-            RunLine(_name((layer, head)), slot, scores.steps, values[:, layer, head])
+            RunLine(_name((layer, head)), slot, scores.steps.astype(float), values[:, layer, head])
             for slot, (layer, head) in enumerate(heads)
         ]
         return CurvePanel(title, lines, is_share=True)

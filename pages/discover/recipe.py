@@ -13,6 +13,7 @@ from pages.ui.accounts import visitors
 from pages.ui.model import question
 from pages.ui.navigation import page_table
 from pages.ui.runs import comparison, trials
+from tfm_core.inspect.compare.curves import METRICS
 from tfm_core.inspect.discover.phenomenon import Phenomenon
 from tfm_core.inspect.experiments.result import ExperimentRuns, RunIndex
 from tfm_core.plots.kinds import reference_line
@@ -88,6 +89,11 @@ def curves(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     figure = trials.curves(chosen, trained, height=HEIGHT)
     if figure is None:
         return
-    for label, value in chosen.levels(chosen.base).items():
+    levels = chosen.levels(chosen.base)
+    if not METRICS[chosen.metrics[0]].is_share:  # what is between the levels is what matters
+        lowest, highest = min(levels.values()), max(levels.values())
+        margin = 0.2 * (highest - lowest)
+        figure.update_layout(yaxis={"range": [lowest - margin, highest + 2 * margin]})
+    for label, value in levels.items():
         reference_line(figure, y=value, words=_(label), is_below=value == 1)
     live_figure(figure, key="discover-curves", name=trials.curves_name(chosen))

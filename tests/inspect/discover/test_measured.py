@@ -120,7 +120,7 @@ def test_levels_are_computed_from_the_data_of_the_run():
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("one", (INDUCTION, CHAINS), ids=lambda one: one.name)
+@pytest.mark.parametrize("one", [INDUCTION, CHAINS], ids=lambda one: one.name)
 def test_an_example_is_a_piece_of_the_data(one):
     text = "".join(piece for piece, _is_marked in one.example(one.base))
     sequence = "".join(validation_sequences(one.base.task, one.base.seed, n=1)[0])

@@ -48,15 +48,16 @@ def key_frequencies(shares: Floats) -> tuple[int, ...]:
 def waves(n: int, frequencies: Collection[int]) -> Floats:
     """Return an orthonormal basis (n, 2 K) of the waves of some frequencies over n numbers."""
     angles = 2 * np.pi * np.outer(np.arange(n), sorted(frequencies)) / n
-    return np.concatenate([np.cos(angles), np.sin(angles)], 1) * np.sqrt(2 / n)
+    basis: Floats = np.concatenate([np.cos(angles), np.sin(angles)], 1) * np.sqrt(2 / n)
+    return basis
 
 
 def kept(values: Floats, frequencies: Collection[int]) -> Floats:
     """Return the part of values (n, ...) along axis 0 that is in some frequencies, or constant."""
     basis = waves(len(values), frequencies)
     flat = values.reshape(len(values), -1)
-    part = basis @ (basis.T @ flat) + flat.mean(0)
-    return part.reshape(values.shape)
+    part: Floats = (basis @ (basis.T @ flat) + flat.mean(0)).reshape(values.shape)
+    return part
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,8 +182,11 @@ def _answers(n: int) -> npt.NDArray[np.int64]:
 
 
 def _trained(run: Run, n: int) -> npt.NDArray[np.bool_]:
+    from tfm_core.data.load import data_as
+    from tfm_core.data.text_data import TextData
+
     trained = np.zeros((n, n), np.bool_)
-    for pair in data_of(run.experiment).train.pairs:
+    for pair in data_as(data_of(run.experiment), TextData).train.pairs:
         trained[int(pair.src[0]), int(pair.src[1])] = True
     return trained
 
@@ -214,5 +218,5 @@ def _logits(model: EncoderOnly, n: int) -> Floats:
     numbers = torch.arange(len(SPECIALS), len(SPECIALS) + n)
     src = torch.cartesian_prod(numbers, numbers)
     with torch.inference_mode():
-        parts = [model(rows, rows[:, :1])[:, 0, -n:] for rows in src.split(2000)]
+        parts = [model(rows, rows[:, :1])[:, 0, -n:] for rows in torch.split(src, 2000)]
     return torch.cat(parts).double().numpy().reshape(n, n, n)
