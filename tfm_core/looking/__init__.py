@@ -1,0 +1,1 @@
+"""Looking into any PyTorch model: one call records the attention of a forward pass."""
