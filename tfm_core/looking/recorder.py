@@ -162,14 +162,14 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             facts.value = known[0].value
         if name in _KEEPS_WEIGHTS:
             facts.softmax = next((one.softmax for one in known if one.softmax is not None), None)
+        if name in _LINEAR and has_parameters and len(known) == 1:
+            facts.source = known[0].value
+            return facts
+        sources = {one.source for one in known if one.source is not None}
+        facts.source = sources.pop() if len(sources) == 1 else None
         pairs = [self._pairs[one.value] for one in known if one.value in self._pairs]
         if pairs:
             self._pairs[facts.value] = pairs[0]
-        sources = {one.source for one in known if one.source is not None}
-        if name in _LINEAR and len(known) == 1 and has_parameters:
-            facts.source = known[0].value
-        elif len(sources) == 1:
-            facts.source = sources.pop()
         return facts
 
     def _of(self, tensor: Tensor) -> _Facts:
