@@ -25,6 +25,7 @@ BENCHMARKS: dict[str, tuple[str, str]] = {
     "decoding": ("benchmarks.decoding", "writing with keys kept against reading the text again"),
     "engine": ("benchmarks.engine", "a step through the whole engine against a bare loop"),
     "attention_grid": ("benchmarks.attention_grid", "all heads, from click to painted"),
+    "pretrained": ("benchmarks.pretrained", "a model from a folder, beside Transformers"),
     "comparison": ("benchmarks.comparison", "50 runs on one page, until they are painted"),
     "anatomy": ("benchmarks.anatomy", "how fast the pages on the model show a change"),
     "app": ("benchmarks.app", "what watching costs training, and how fast pages answer"),

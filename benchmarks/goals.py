@@ -120,6 +120,10 @@ LEARNING: tuple[Goal, ...] = (
         changes={"training": {"steps": 217, "optimizer": "muon", "learning_rate": 0.014}},
     ),
     _learns("addition-3", 99, 45),
+    _learns("gpt-2", 99, 40),
+    _learns("llama", 99, 40),
+    _learns("qwen", 99, 40),
+    _learns("mixtral", 99, 60),
     _loses("masked-words", 0.05, " nats", 25, "above floor"),
     _learns("captions", 95, 80, by_worst=True),
     _learns("captions-korean", 95, 80, by_worst=True),
@@ -210,6 +214,13 @@ _SPEED: tuple[Goal, ...] = (
 )
 
 _PAGES: tuple[Goal, ...] = (
+    *_goals(
+        "pretrained",
+        "GPT-2 small, 256 tokens, times Transformers' forward pass",
+        _at_most(1.3, "x"),
+        "pretrained: all heads",
+    ),
+    *_goals("pretrained", "GPT-2 small, opened", _at_most(1.5, " GiB"), "pretrained: memory"),
     *_goals("attention_grid", "64 heads, from click to painted", _at_most(200, " ms"), "all heads"),
     *_goals("comparison", "50 runs, painted", _at_most(1000, " ms"), "comparison: from an address"),
     *_goals("comparison", "50 runs, painted", _at_most(1000, " ms"), "comparison: from the bar"),

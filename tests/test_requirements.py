@@ -34,6 +34,8 @@ FOR_LOGINS = {"authlib"}
 """Of ``requirements-login.txt``: what Streamlit logs people in with."""
 FOR_PARITY = {"transformers"}
 """Of ``requirements-bench.txt``: what tests of opened folders compare with, where it is there."""
+FOR_ADAPTERS = {"peft"}
+"""What tests of adapters compare with, where it is installed."""
 
 
 def declared(file: str) -> dict[str, Requirement]:
@@ -72,7 +74,8 @@ def imported(*places: str) -> set[str]:
     ],
 )
 def test_every_direct_import_is_declared(file: str, places: tuple[str, ...]) -> None:
-    optional = FOR_CLUSTERS | FOR_LOGINS | (FOR_PARITY if places == ("tests",) else set())
+    for_tests = FOR_PARITY | FOR_ADAPTERS if places == ("tests",) else set()
+    optional = FOR_CLUSTERS | FOR_LOGINS | for_tests
     assert imported(*places) - declared(file).keys() - optional == set()
 
 

@@ -15,7 +15,7 @@ from pages.ui.settings.model_choice import Chosen
 from tfm_core.anatomy.names import Scheme
 from tfm_core.facts.compute import layers
 from tfm_core.inspect.diagram import graph as drawing
-from tfm_core.inspect.diagram.graph import DiagramColours
+from tfm_core.inspect.diagram.graph import Diagram, DiagramColours
 from tfm_core.inspect.equations.model import equations
 from tfm_core.plots.palette import INKS, LINES
 from tfm_core.variants.forms import RESIDUALS
@@ -99,12 +99,33 @@ def _view(chosen: Chosen, opened: range, scheme: Scheme) -> None:
             across=diagram.across,
             chosen=name,
             looks=looks,
+            table=_table(diagram),
             on_pick=_remember,
             key="build-diagram",
         )
         st.caption(_words(chosen))
     with right:
         _close_up(chosen, nodes[name], scheme)
+
+
+def _table(diagram: Diagram) -> list[list[str]]:
+    """Return each block with its numbers and the blocks it reads from, below a head."""
+
+    def read(name: str, words: str) -> str:
+        title = _(diagram.nodes[name].title)
+        return f"{title}: {_(words)}" if words else title
+
+    return [
+        [_("Block"), _("Numbers"), _("Reads from")],
+        *(
+            [
+                _(node.title),
+                ", ".join(map(_, node.count)),
+                ", ".join(read(*one) for one in diagram.reads[name]),
+            ]
+            for name, node in diagram.nodes.items()
+        ),
+    ]
 
 
 def _words(chosen: Chosen) -> str:

@@ -93,7 +93,9 @@ def _form(chosen: Chosen) -> AttentionForm:
 
 def _words(chosen: Chosen, data: Carried | None, n_lines: int) -> str:
     words = [_("One file of {n} lines; it needs torch alone.", n=n_lines)]
-    if data is None and chosen.experiment is not None:  # a published model has no run here
+    if chosen.experiment is not None and chosen.experiment.task.is_opened:
+        words.append(paragraph("architecture/no-file"))
+    elif data is None and chosen.experiment is not None:  # a published model has no run here
         words.append(_("With a trained run chosen, it also answers."))
     elif data is not None and data.mean:
         words.append(_("It carries the run's pixel statistics; picture files need Pillow."))
@@ -103,6 +105,8 @@ def _words(chosen: Chosen, data: Carried | None, n_lines: int) -> str:
 
 
 def _carried_by(run: Run) -> Carried | None:
+    if run.experiment.task.is_opened:
+        return None
     try:
         with st.spinner(_("Reading what the file carries …"), show_time=False):
             return _carried(run.id, run)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.architecture import activation as activation_view
-from pages.architecture import costs, table
+from pages.architecture import costs, experts, table
 from pages.i18n import _
 from pages.ui import show
 from pages.ui.address import view_link
@@ -18,8 +18,10 @@ with place:
     table.metrics(chosen)
 if other is not None:
     table.compare(chosen, other)
-counts, compute, weights, activation = st.tabs(  # only what is open is computed and drawn
-    [_("Parameters"), _("Compute and memory"), _("Weights"), _("Activation")],
+names = [_("Parameters"), _("Compute and memory"), _("Weights"), _("Activation")]
+has_experts = getattr(chosen.model, "has_experts", False)
+counts, compute, weights, activation, *routes = st.tabs(  # only what is open is computed and drawn
+    [*names, *([_("Experts")] if has_experts else [])],
     key="parameters-tab",
     on_change="rerun",
 )
@@ -35,3 +37,7 @@ if weights.open:
 if activation.open:
     with activation:
         activation_view.view(chosen)
+for tab in routes:
+    if tab.open:
+        with tab:
+            experts.view(chosen)

@@ -28,14 +28,21 @@ from tfm_core.runs.run import Run
 
 def metrics(chosen: Chosen) -> None:
     architecture = chosen.architecture
-    total = parameter_table(chosen.model, chosen.shape).total
-    size = _(
-        "**{label}** · **{n}** parameters, {size} in fp32",
-        label=escape(chosen.label),
-        n=f"{total:,}",
-        size=show.size(4 * total),
-    )
-    published(architecture, size, total)
+    counted = parameter_table(chosen.model, chosen.shape)
+    values = {
+        "label": escape(chosen.label),
+        "n": f"{counted.total:,}",
+        "size": show.size(4 * counted.total),
+    }
+    if counted.active < counted.total:
+        size = _(
+            "**{label}** · **{n}** parameters, {active} active per token, {size} in fp32",
+            active=f"{counted.active:,}",
+            **values,
+        )
+    else:
+        size = _("**{label}** · **{n}** parameters, {size} in fp32", **values)
+    published(architecture, size, counted.total)
 
 
 def published(architecture: Architecture, size: str, total: int) -> None:

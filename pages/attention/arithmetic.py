@@ -204,6 +204,15 @@ def _softmax(cell: AttentionCell) -> None:
     )
     mine = float(cell.exponentials[cell.key_index])
     show.formula(rf"\frac{{{mine:.4f}}}{{{cell.total:.4f}}} = {cell.weight:.4f}")
+    if cell.sink:
+        share = f"{cell.sink / cell.total:.1%}"
+        st.caption(
+            _(
+                "The sink adds {value} to the denominator and takes {share} of this row.",
+                value=f"{cell.sink:.4f}",
+                share=share,
+            )
+        )
 
 
 def _output(cell: AttentionCell, row: str) -> None:

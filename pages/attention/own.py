@@ -55,12 +55,14 @@ def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
         show.problem(error)
         return None
     if example is not None:
-        words = _("Read with the last checkpoint, step {step}.", step=f"{example.step:,}")
+        words = ""
+        if not run.experiment.task.is_opened:
+            words = _("Read with the last checkpoint, step {step}.", step=f"{example.step:,}")
         if is_language(example.item):
-            words = words + " " + _("The maps are over your text, not its continuation.")
+            words += " " + _("The maps are over your text, not its continuation.")
         elif "tgt" in example.item and run.experiment.model.family != "encoder-only":
-            words = words + " " + _("The decoder reads what it wrote (no teacher forcing).")
-        st.caption(words)
+            words += " " + _("The decoder reads what it wrote (no teacher forcing).")
+        st.caption(words.strip())
     return example
 
 

@@ -32,7 +32,7 @@ DEEPER = ("answer", "compare", "heads", "alignment", "explain", "positions", "ta
 ROWS = ("written", "read")
 SMALL_MAPS = ("picture", "matrix")
 MISTAKES = "mistakes"
-MAX_TEXT = 400
+MAX_TEXT = 1200
 MAX_TOKENS = 4096  # the largest position that a link may name
 
 

@@ -126,7 +126,8 @@ function drawn({ caption, head, rows }, words) {
   if (caption) table.append(element("caption", "", caption));
   const first = element("tr");
   head.slice(0, MAX_COLUMNS + 1).forEach((name, i) => {
-    const cell = element(i || name ? "th" : "td", "", shownCell(name));
+    const isText = rows.length && rows.every((row) => typeof row[i] === "string");
+    const cell = element(i || name ? "th" : "td", isText ? "text" : "", shownCell(name));
     if (i || name) cell.scope = "col";
     first.append(cell);
   });
@@ -135,7 +136,7 @@ function drawn({ caption, head, rows }, words) {
   rows.slice(0, MAX_ROWS).forEach((row) => {
     const line = element("tr");
     row.slice(0, MAX_COLUMNS + 1).forEach((cell, i) => {
-      const made = element(i ? "td" : "th", "", shownCell(cell));
+      const made = element(i ? "td" : "th", typeof cell === "string" ? "text" : "", shownCell(cell));
       if (!i) made.scope = "row";
       line.append(made);
     });

@@ -1,5 +1,6 @@
 // Graphviz in the browser. A diagram is laid out once; picking a node only marks it.
 
+import { openTables } from "./data_table.js";
 import { element, named, presentedHeight } from "./dom.js";
 import { isDark } from "./theme.js";
 import { loadViz } from "./vendors.js";
@@ -23,6 +24,13 @@ function build(root, state) {
     button.addEventListener("click", act);
     bar.append(button);
   });
+  const numbers = element("button", "numbers", words.table);
+  numbers.type = "button";
+  numbers.addEventListener("click", () => {
+    const { table: [head, ...rows], words: said } = state.data;
+    openTables(root, said.name, [{ caption: "", head, rows }], said);
+  });
+  bar.append(numbers);
   state.view = element("div", "view");
   state.view.setAttribute("role", "group");
   root.append(bar, state.view);

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from pages.components import addresses
-from pages.components.component import component, is_name
+from pages.components.component import component, is_name, table_words
 from pages.i18n import _
 
-_component = component("diagram", css=["diagram.css"])
+_component = component("diagram", css=["data_table.css", "diagram.css"])
 
 
 def diagram(
@@ -22,15 +22,26 @@ def diagram(
     across: Sequence[tuple[str, str]] = (),
     chosen: str,
     looks: Mapping[str, Mapping[str, str]],
+    table: Sequence[Sequence[str]],
     on_pick: Callable[[str], None],
     key: str,
 ) -> None:
     """Draw a diagram; ``on_pick`` gets a clicked node before the next rerun.
 
     nodes: name -> what it is called aloud. across: tail and head of arrows from the first column to
-    the second. looks: theme -> class of node, ``ink`` or ``line`` ->
-    colour.
+    the second. looks: theme -> class of node, ``ink`` or ``line`` -> colour. table: the head and
+    the rows of what it shows, in words and numbers.
     """
+
+    words = table_words() | {
+        "name": _("Diagram of the model"),
+        "diagram": _("Diagram of {n} parts: arrow keys move, Enter opens one.", n=len(nodes)),
+        "smaller": _("Smaller"),
+        "larger": _("Larger"),
+        "fit": _("Fit the width"),
+        "all": _("Fit all"),
+        "sorry": _("The diagram did not load. Reload the page."),
+    }
 
     def picked(name: object) -> None:
         if is_name(name, nodes):
@@ -43,17 +54,9 @@ def diagram(
             "across": [list(ends) for ends in across],
             "chosen": chosen,
             "looks": {theme: dict(look) for theme, look in looks.items()},
+            "table": [list(row) for row in table],
             "root": addresses.root(),
-            "words": {
-                "diagram": _(
-                    "Diagram of {n} parts: arrow keys move, Enter opens one.", n=len(nodes)
-                ),
-                "smaller": _("Smaller"),
-                "larger": _("Larger"),
-                "fit": _("Fit the width"),
-                "all": _("Fit all"),
-                "sorry": _("The diagram did not load. Reload the page."),
-            },
+            "words": words,
         },
         on={"pick": picked},
         key=key,

@@ -13,6 +13,7 @@ const LARGEST = 190;
 const FEW_LAYERS = 4; // of so many, all heads stand in one screen
 const ALL_HIGH = 340; // pixels that they take then
 const AROUND = 170; // pixels of what stands above and below them, in presenter mode
+const LINE = 13; // pixels of a line of the labels below the maps
 const LETTER = 5.4; // pixels of a letter of the labels below the maps, on average
 
 const ZOOM = 4; // pixels of a canvas to one of the picture, so that the edges of patches are sharp
@@ -203,11 +204,14 @@ function fit(root, state) {
   const room = (root.clientWidth - LAYER) / heads - 6;
   const cell = Math.max(46, Math.min(LARGEST, Math.floor(room)));
   root.style.setProperty("--cell", `${cell}px`);
-  const n = lines(state, Math.floor((cell - 8) / LETTER));
+  const style = getComputedStyle(state.parts.buttons[0].lastChild); // readers may space letters and lines
+  const line = Math.ceil(parseFloat(style.lineHeight)) || LINE;
+  const n = lines(state, Math.floor((cell - 8) / (LETTER + (parseFloat(style.letterSpacing) || 0))));
   root.style.setProperty("--lines", n);
+  root.style.setProperty("--line", `${line}px`);
   const presented = presentedHeight(root);
   const allHigh = presented ? presented - AROUND : ALL_HIGH;
-  const high = layers <= FEW_LAYERS ? Math.max(52, allHigh / layers - 13 * n - 18) : LARGEST;
+  const high = layers <= FEW_LAYERS ? Math.max(52, allHigh / layers - line * n - 18) : LARGEST;
   const inner = Math.min(cell - 8, high);
   // square cells, but where a map would be a mere line: at least half as high as wide, and so on
   const width = inner * Math.min(1, Math.max(columns / rows, 0.5));

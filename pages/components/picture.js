@@ -1,5 +1,6 @@
 // The picture of a model at work: zoom from the whole to one number, follow a token through it.
 
+import { openTables } from "./data_table.js";
 import { element, fill, pixelRatio, placeTip, presentedHeight, zoomOf } from "./dom.js";
 import { layout, mapAt, under } from "./picture_layout.js";
 import { glossed, paint, percent, prepare, weightAt } from "./picture_paint.js";
@@ -105,7 +106,8 @@ function moveTo(state, camera) {
 function zoomBy(state, factor, sx, sy) {
   const { camera } = state;
   const k = Math.max(whole(state).k * 0.8, Math.min(FAR, camera.k * factor));
-  if (factor > 1) state.canvas.style.touchAction = "none";
+  const isWhole = !state.focus && k <= first(state).k * 1.01; // a finger scrolls the page again
+  state.canvas.style.touchAction = isWhole ? "pan-y" : "none";
   state.camera = { k, x: camera.x + sx / camera.k - sx / k, y: camera.y + sy / camera.k - sy / k };
   redraw(state);
 }
@@ -385,8 +387,52 @@ function legend(state) {
   if (isMasked) items.push(item(masked, words.masked));
   const { truths = [], answers } = state.view.lanes.at(-1).stages.at(-1);
   if (truths.some((word, row) => word !== answers[row][0])) items.push(item(state.view.ink.wrong, words.wrong));
-  state.legend.replaceChildren(...items, element("span", "hint", words.hint));
+  const numbers = smallButton(words.table, () => openTables(state.root, nameOf(state), tables(state), words));
+  state.legend.replaceChildren(...items, element("span", "hint", words.hint), numbers);
 }
+
+// The numbers of the part in focus as tables; of the whole model or a block the parts and their shapes, and
+// of the whole model the answers, too.
+function tables(state) {
+  const { focus, view } = state;
+  if (focus?.spot) return tablesOf(state, focus.spot, focus.head);
+  const spots = state.laid.places.filter(({ lane, stage }) => !focus || (lane === focus.lane && stage.block === focus.block));
+  const { words } = view;
+  const place = ({ lane, stage }) => [view.lanes[lane].title, ...(stage.block ? [words.block.replace("{n}", stage.block)] : []), stage.title].join(", ");
+  const parts = { caption: "", head: [words.part, words.shapeOf], rows: spots.map((spot) => [place(spot), spot.stage.whole.join(" × ")]) };
+  const last = state.laid.places.findLast(({ stage }) => stage.kind === "answers");
+  return focus || !last ? [parts] : [parts, ...tablesOf(state, last, null)];
+}
+
+function tablesOf(state, spot, head) {
+  const { words, lanes } = state.view;
+  const { stage } = spot;
+  const rows = stage.rows.map((_, row) => rowName(state, spot, row));
+  if (stage.kind === "tokens" || !stage.values) {
+    const named = stage.values || stage.kind === "tokens" ? rows : [];
+    return [{ caption: stage.title, head: [words.token], rows: named.map((name) => [name]) }].filter((one) => one.rows.length);
+  }
+  if (stage.kind === "heads") {
+    const keys = lanes[stage.keys].tokens.map((name) => glossed(state.view, name));
+    const heads = head === null ? Array.from({ length: stage.shape[0] }, (_, i) => i) : [head];
+    return heads.map((n) => ({
+      caption: `${stage.title}, ${words.head.replace("{n}", n + 1)}`, head: [words.token, ...keys],
+      rows: Array.from({ length: stage.shape[1] }, (_, row) => [rowName(state, spot, row), ...keys.map((_key, column) => weightAt(stage, n, row, column))]),
+    }));
+  }
+  if (stage.kind === "answers") {
+    return [{
+      caption: stage.title, head: [words.token, words.answer, words.share, words.truthOf],
+      rows: stage.answers.flatMap((some, row) => some.map((word, i) => [rows[row] ?? "", word, stage.values[row * some.length + i], i ? "" : stage.truths[row] ?? ""])),
+    }];
+  }
+  return [{
+    caption: stage.title, head: [words.token, ...Array.from({ length: stage.columns }, (_, i) => i + 1)],
+    rows: Array.from({ length: stage.values.length / stage.columns }, (_, row) => [stage.kind === "image" ? row + 1 : rows[row] ?? row + 1, ...stage.values.subarray(row * stage.columns, (row + 1) * stage.columns)]),
+  }];
+}
+
+const nameOf = ({ focus, view }) => (focus?.spot ? focus.spot.stage.title : view.words.whole);
 
 function inspect(state) {
   const { focus, view, inspector } = state;

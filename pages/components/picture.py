@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pages.components.component import component, is_name, is_whole, pack_bytes
+from pages.components.component import component, is_name, is_whole, pack_bytes, table_words
 from pages.components.digits import SIDE, board_words, decode
 from pages.i18n import _
 from tfm_core.inspect.picture import N_ANSWERS, Picture, Stage, pooled_columns, stages
@@ -63,7 +63,8 @@ class Training:
 
 MAX_COLUMNS = 256  # of a vector; of a longer one each is the mean of several
 _component = component(
-    "picture", css=["packed.css", "spoken.css", "drawing_board.css", "picture.css"]
+    "picture",
+    css=["packed.css", "spoken.css", "data_table.css", "drawing_board.css", "picture.css"],
 )
 
 
@@ -209,6 +210,13 @@ def _lane_title(name: str) -> str:
 
 def _words() -> dict[str, str]:
     return {
+        **table_words(),
+        "part": _("Part"),
+        "shapeOf": _("Shape"),
+        "token": _("Token"),
+        "answer": _("Answer"),
+        "share": _("Probability"),
+        "truthOf": _("Truth"),
         "picture": _(
             "The model at work. Arrows move, Enter zooms in, Escape zooms out, Delete knocks out."
         ),

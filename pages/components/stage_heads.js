@@ -26,18 +26,19 @@ const VEIL = [230, 159, 0]; // over pictures, as on every page
 
 // So many maps a row that they become largest, those with words below preferred: a layer takes whole rows,
 // or a row takes whole layers. margin: pixels left of each row of maps, and above it.
-// named: pixels that a head's name takes.
-export function arranged(layers, heads, width, height, ratio, [left, top] = [0, 0], named = NAME) {
+// Pixels: named, of a head's name; line, of the height of a line; does, of what it does, if known.
+export function arranged(layers, heads, width, height, ratio, [left, top] = [0, 0], [named, line, does] = [NAME, LINE, 0]) {
   let best = { cell: 0, worth: 0 };
   const inner = width - left;
   for (let columns = 1; columns <= heads * layers; columns += columns < heads ? 1 : heads) {
     const rows = columns > heads ? Math.ceil((layers * heads) / columns) : layers * Math.ceil(heads / columns);
     const wide = (inner - GAP * (columns - 1)) / columns;
     for (const { title, role, least } of NAMES) {
-      const high = (height - GAP * (rows - 1)) / rows - top - LINE * (title + role);
+      const high = (height - GAP * (rows - 1)) / rows - top - line * (title + role);
       const cell = Math.floor(Math.min(wide, high / ratio, LARGEST));
       const worth = cell * (role ? NAMED : 1);
-      if (wide >= (least * named) / NAME && worth > best.worth) best = { columns, cell, title, role, wide, high, worth };
+      const narrowest = Math.max((least * named) / NAME, role ? does : 0);
+      if (wide >= narrowest && worth > best.worth) best = { columns, cell, title, role, wide, high, worth };
     }
   }
   if (best.cell < SMALLEST) {
@@ -259,15 +260,15 @@ export function fitHeads(state) {
   const isNarrow = heads.room.clientWidth < NARROW;
   const [width, height] = [heads.room.clientWidth, isNarrow && !bare ? TALL : heads.room.clientHeight];
   const margin = isMap && !bare ? axisRoom(state) : [0, 0];
-  const named = nameRoom(state);
-  let place = arranged(layers, across, width, height, ratio, margin, named);
+  const letters = nameRoom(state);
+  let place = arranged(layers, across, width, height, ratio, margin, letters);
   const isReadable = Math.min(place.cell / columns, (place.cell * ratio) / rows) >= ROW;
   heads.lead.hidden = !isMap || isReadable || bare;
   heads.margin = isReadable ? margin : [0, 0];
   if (!heads.lead.hidden) {
-    const cell = Math.min(LEAD_CELL, ((isNarrow ? width : width / 2) - margin[0]) / columns, isNarrow ? LEAD_CELL : (height - margin[1] - LINE - 6) / rows);
+    const cell = Math.min(LEAD_CELL, ((isNarrow ? width : width / 2) - margin[0]) / columns, isNarrow ? LEAD_CELL : (height - margin[1] - letters[1] - 6) / rows);
     heads.leadSize = [Math.ceil(margin[0] + cell * columns) + 4, Math.ceil(margin[1] + cell * rows) + 4];
-    place = arranged(layers, across, width - (isNarrow ? 0 : heads.leadSize[0] + 14), height, ratio, [0, 0], named);
+    place = arranged(layers, across, width - (isNarrow ? 0 : heads.leadSize[0] + 14), height, ratio, [0, 0], letters);
   }
   heads.drawn = null;
   const stretched = heads.margin[0] ? Math.min(place.wide, STRETCH * place.cell) : place.cell; // for the words above it
@@ -281,7 +282,8 @@ export function fitHeads(state) {
   heads.grid.classList.toggle("named", Boolean(place.role));
   heads.said.style.visibility = place.role ? "" : "hidden"; // it keeps its room, on which the place depends
   heads.grid.style.setProperty("--slot", `${Math.max(place.slot, heads.size[0])}px`);
-  heads.grid.style.setProperty("--title", `${LINE * place.title}px`);
+  heads.grid.style.setProperty("--line", `${letters[1]}px`);
+  heads.grid.style.setProperty("--title", `${letters[1] * place.title}px`);
   heads.buttons.forEach((button) => {
     const canvas = button.children[1];
     canvas.style.width = `${heads.size[0]}px`;
@@ -290,12 +292,22 @@ export function fitHeads(state) {
   putFirst(state, heads.first);
 }
 
-// Pixels that the name of a head takes in one line.
+// Pixels that the name of a head takes in one line, that a line is high, and, where a reader spaces letters,
+// that the longest of what heads do takes.
 function nameRoom(state) {
-  const pen = state.heads.axes.getContext("2d");
+  const { heads, view } = state;
+  const style = getComputedStyle(heads.buttons[0]?.firstChild ?? heads.grid);
+  const pen = heads.axes.getContext("2d");
+  pen.save();
   pen.font = `600 ${FONT}px ${state.font}`;
+  const isSpaced = parseFloat(style.letterSpacing) > 0 || parseFloat(style.wordSpacing) > 0;
+  if (isSpaced) Object.assign(pen, { letterSpacing: style.letterSpacing, wordSpacing: style.wordSpacing });
   const wide = Math.ceil(pen.measureText(headName(state.data.words, 8, 8)).width);
-  return wide > NAME + 4 ? wide + 2 : NAME;
+  const labels = isSpaced ? new Set(view.frames.flatMap((frame) => frame.labels)) : [];
+  const does = Math.max(0, ...[...labels].map((label) => Math.ceil(pen.measureText(label).width)));
+  pen.restore();
+  const line = Math.max(LINE, Math.ceil(parseFloat(style.lineHeight)) || LINE);
+  return [wide > NAME + 4 ? wide + 2 : NAME, line, does];
 }
 
 // Pixels that the words beside and above a map need.

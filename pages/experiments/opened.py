@@ -34,6 +34,10 @@ EXPERIMENT = parameters.named(
 _THEME_LABELS = {one.name: THEMES[theme] for theme, group in BY_THEME.items() for one in group}
 
 
+_FEW_ROWS = 3
+"""Settings that differ, at most, and are named in the sentence."""
+
+
 @dataclass(frozen=True, slots=True)
 class ExperimentsView:
     """What the page shows."""
@@ -84,10 +88,11 @@ def draw(chosen: Demonstration, trained: ExperimentRuns, was_live: bool) -> None
 
 def _differs(chosen: Demonstration) -> None:
     experiments = [chosen.experiment(arm) for arm in chosen.arms]
-    first = experiments[0]
-    rows = [
-        f"**{_(row.label)}**: {' → '.join(map(_, row.texts))}" for row in differences(experiments)
-    ]
+    first, changes = experiments[0], differences(experiments)
+    rows = [f"**{_(row.label)}**: {' → '.join(map(_, row.texts))}" for row in changes]
+    is_style = len(changes) > _FEW_ROWS
+    if is_style:
+        rows = [_("the blocks, in {n} settings", n=len(changes))]
     st.markdown(
         _(
             "**Differs:** {rows}. Same seed, data and {steps} steps: “{task}”, {family}.",
@@ -97,6 +102,20 @@ def _differs(chosen: Demonstration) -> None:
             family=_(FAMILIES[first.model.family].label),
         )
     )
+    if is_style:
+        opened = st.expander(
+            _("The settings"),
+            icon=":material/tune:",
+            key="experiment-settings",
+            on_change="rerun",
+        )
+        if not opened.open:
+            return
+        with opened:
+            show.facts(
+                [(_(row.label), *map(_, row.texts)) for row in changes],
+                [_("Setting"), *(_(arm.label) for arm in chosen.arms)],
+            )
 
 
 def _buttons(chosen: Demonstration, trained: ExperimentRuns) -> None:

@@ -103,7 +103,7 @@ def _guesses(reading: Surprisals, picked: int) -> None:
 def _check(run: Run, reading: Surprisals, unit: str) -> None:
     """Ask how the model reads the text backwards."""
     task = text_task(run.experiment.task_as(CorpusTaskConfig))
-    tokens = [token for token in reading.tokens if token != "<eos>"]
+    tokens = [token for token in reading.tokens if token != run.experiment.task.end]
     backwards = task.join_tgt(tokens[::-1])
     if len(tokens) < 2 or tokens == tokens[::-1]:
         return

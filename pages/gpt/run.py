@@ -46,7 +46,7 @@ class Needs:
 
 LANGUAGE = Needs(
     "language",
-    lambda run: run.experiment.task.kind == "corpus",
+    lambda run: run.experiment.task.facts.answer == "text",
     N_("No trained language model yet."),
     ("gpt-grammar", "gpt-text"),
 )

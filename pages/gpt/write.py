@@ -91,7 +91,7 @@ def _written(run: Run, mark: tuple[Any, ...], sampling: SamplingConfig, length: 
     _draw(run, areas, samples, mark)
     st.session_state[_WRITTEN] = (mark, samples)
     with bar:
-        _buttons(samples, length)
+        _buttons(run, samples, length)
     _next(run, samples[0], sampling)
 
 
@@ -99,8 +99,8 @@ def _done(samples: list[Sample]) -> int:
     return max(len(sample.chances) for sample in samples)
 
 
-def _buttons(samples: list[Sample], length: int) -> None:
-    n, is_over = _done(samples), all(map(gpt_writing.has_ended, samples))
+def _buttons(run: Run, samples: list[Sample], length: int) -> None:
+    n, is_over = _done(samples), all(gpt_writing.has_ended(run, one) for one in samples)
     for name, label, icon in (
         ("step", _("Write one token"), ":material/skip_next:"),
         ("on", _("Write the rest"), ":material/play_arrow:"),
@@ -130,7 +130,7 @@ def _draw(run: Run, areas: list[Any], samples: list[Sample], mark: tuple[Any, ..
 
 
 def _next(run: Run, sample: Sample, sampling: SamplingConfig) -> None:
-    if gpt_writing.has_ended(sample):
+    if gpt_writing.has_ended(run, sample):
         st.caption(_("The first sample has ended with <eos>.").replace("<", "\\<"))
         return
     upcoming = gpt_writing.next_token(run, sample.ids, sampling)

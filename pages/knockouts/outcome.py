@@ -74,7 +74,7 @@ def scores(run: Run, off: Sequence[KnockedPart], measurement: Measurement) -> No
 
 
 def _figures(run: Run, before: Score, after: Score) -> None:
-    is_picture = before.exact is None and run.experiment.task.kind != "corpus"
+    is_picture = before.exact is None and run.experiment.task.facts.answer != "text"
     with st.container(horizontal=True, gap="medium"):
         st.metric(
             _("Pictures right") if is_picture else _("Tokens right"),

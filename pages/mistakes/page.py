@@ -120,7 +120,9 @@ def unfit(run: Run, why: str | BaseException) -> None:
 
 def summary(run: Run, answers: Answers) -> str:
     counts = _language(answers) if answers.is_language else _counted(answers)
-    if answers.n_examples < answers.n_all:
+    if run.experiment.task.is_opened:
+        data = paragraph("mistakes/opened")
+    elif answers.n_examples < answers.n_all:
         data = _(
             "The first {n} of {all} validation examples; the test set is not touched.",
             n=f"{answers.n_examples:,}",

@@ -19,7 +19,7 @@ from tfm_core.probe.types import Snapshot
 from tfm_core.runs.run import Run
 from tfm_core.variants.positions import POSITIONS
 
-_STEP = "positions-step"
+STEP = "positions-step"
 WITH_TABLE = "recorded-notebook-vit"
 
 
@@ -62,7 +62,7 @@ def _table(run: Run, steps: list[int], names: list[str]) -> None:
     with left:
         name = st.selectbox(_("Table"), names, key="positions-table") or names[0]
     with right:
-        step = step_of(steps)
+        step = shown_run.snapshot_step(steps, key=STEP)
     table = positions.learned_table(run.snapshot(step), name)
     is_of_patches = _reads_pixels(run) and name.partition(".")[0] == "positions"
     left, right = st.columns(2)
@@ -185,16 +185,6 @@ def _patch_run(run: Run | None) -> tuple[positions.Array, int, int] | None:
     rows = table[1:] if run.experiment.has_cls else table
     side = round(len(rows) ** 0.5)
     return (rows, side, steps[-1]) if side**2 == len(rows) else None
-
-
-def step_of(steps: list[int]) -> int:
-    if st.session_state.get(_STEP) not in steps:
-        st.session_state[_STEP] = steps[-1]
-    if len(steps) == 1:
-        return steps[0]
-    return st.select_slider(
-        _("Step of the training"), steps, format_func=lambda value: f"{value:,}", key=_STEP
-    )
 
 
 def _none(sentence: str) -> None:

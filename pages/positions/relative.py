@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from pages.i18n import N_, _, paragraph
-from pages.positions.learned import step_of
+from pages.positions.learned import STEP
 from pages.positions.waves import base, length, width
 from pages.ui import show, state
 from pages.ui.accounts import visitors
@@ -129,7 +129,7 @@ def buckets() -> None:
 
 
 def _learned(run: Run) -> None:
-    step = step_of(run.snapshot_steps())
+    step = shown_run.snapshot_step(run.snapshot_steps(), key=STEP)
     by_stack = tables.learned_biases(run.snapshot(step), sequence_len(run.experiment) - 1)
     for column, (stack, (offsets, biases)) in zip(
         st.columns(len(by_stack)), by_stack.items(), strict=True

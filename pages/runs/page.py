@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.runs import filter, import_run, room, selection
+from pages.runs import filter, import_run, open_model, room, selection
 from pages.ui import show
 from pages.ui.accounts import visitors
 from pages.ui.runs import run_dialogs, run_list, run_words
@@ -16,6 +16,7 @@ room.storage_problem()
 if why_not := visitors.why_not():
     st.caption(f":material/lock: {escape(why_not)}")
 import_run.import_area()
+open_model.area()
 
 runs = room.with_deleted(visitors.listed(with_suspects=True))
 if runs:

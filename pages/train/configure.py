@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pages.i18n import _
-from pages.train import changes, corpus_text, play, start, untrained
+from pages.train import at_work, changes, corpus_text, play, start
 from pages.ui import show, state
 from pages.ui.address import url_config, view_link
 from pages.ui.lessons import open_lesson
@@ -65,7 +65,7 @@ def page() -> None:
     start.bar(checked, preset if is_preset else None)
     url_config.mirror(state.configuration_query(draft))
     with right:
-        untrained.picture(checked.experiment)
+        at_work.of_draft(checked.experiment)
 
 
 def _all(checked: Checked, settings: Sequence[Setting], preset: str | None) -> None:

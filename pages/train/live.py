@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from pages.i18n import N_, _, ngettext, paragraph
-from pages.train import crowd, doctor, live_keys, play, run_buttons
+from pages.train import crowd, doctor, live_keys, opened, play, run_buttons
 from pages.ui import show, state
 from pages.ui.accounts import visitors
 from pages.ui.model import live_curves, stage_view
@@ -46,6 +46,10 @@ def page(run: Run) -> None:
         st.title(name, anchor=False)
         show.problem(run.problem)
         run_buttons.away()
+        return
+    if run.experiment.task.is_opened:
+        state.set_current_run(run.id)
+        opened.page(run)
         return
     state.set_current_run(run.id)  # also after a page change, so that a reload finds it
     was_active = run.status.is_active

@@ -209,12 +209,15 @@ def _small(run: Run, curves: Curves, status: Status) -> list[str]:
         n = show.count(curves.started["n_parameters"])
         parts.append(_("{n} parameters", n=n))
     rate, norm, memory = newest("learning_rate"), newest("grad_norm"), newest("memory_bytes")
+    balance = newest("balance")
     if curves.compiled.get("seconds") is not None:
         parts.append(_("compiled in {x}", x=show.duration(curves.compiled["seconds"])))
     if rate is not None:
         parts.append(_("learning rate {x}", x=f"{rate:.2g}"))
     if norm is not None:
         parts.append(_("gradient norm {x}", x=f"{norm:.2f}"))
+    if balance is not None:
+        parts.append(_("imbalance of experts {x}", x=f"{balance:.2f}"))
     if memory:
         parts.append(_("memory {x}", x=show.size(memory)))
     return parts

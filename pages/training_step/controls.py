@@ -31,6 +31,9 @@ def pick() -> Chosen | None:
     small = model_choice.Example("sgd-example", N_("A small translator, plain SGD"), example())
     chosen, facts, _choices = model_choice.line("training-step", is_trained=True, example=small)
     facts.markdown(f"**{escape(chosen.label)}**")
+    if chosen.experiment is not None and chosen.experiment.task.is_opened:
+        st.info(paragraph("training_step/opened"), icon=":material/folder_open:")
+        return None
     if chosen.experiment is None:
         st.info(
             _("A published model has only shapes. Choose another model."),

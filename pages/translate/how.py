@@ -39,7 +39,9 @@ def method(source: Source) -> str:
         view_link.forget([METHOD])
         return GREEDY
     names = tuple(
-        name for name in METHOD.names if name != BESIDE or source.experiment.task.kind != "corpus"
+        name
+        for name in METHOD.names
+        if name != BESIDE or source.experiment.task.facts.answer != "text"
     )
     return view_link.choice(
         _("Method"),

@@ -240,7 +240,8 @@ def _trained(folder: str, step: int, mark: int, own: str, out: tuple[str, ...]) 
     run = Run(Path(folder))
     model, _step = model_of_step(run, step)
     given: dict[str, Any] = {}
-    note = N_("Weights of step {step:,}.", step=step)
+    is_opened = run.experiment.task.is_opened
+    note = N_("Pretrained weights.") if is_opened else N_("Weights of step {step:,}.", step=step)
     if run.experiment.training.ema_decay:
         note = N_("Averaged weights of step {step:,}.", step=step)
     if own and takes_drawing(run):

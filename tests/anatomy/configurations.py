@@ -17,17 +17,20 @@ from tfm_core.variants.positions import (
     POSITIONS,
     POSITIONS_OF_WORDS,
 )
+from tfm_core.variants.positions.scaling import ROPE_SCALINGS
+from tfm_core.variants.sinks import SINKS
 from tfm_core.variants.stems import STEMS
 
 SRC, TGT = 7, 5
 FIELDS = {
     "norm": NORMS, "activation": ACTIVATIONS, "final_norm": FINAL_NORMS, "stem": STEMS,
     "pooling": POOLINGS, "cell": CELLS, "attention": ALIGNMENT_SCORES,
-    "text_position": ADDED_TO_WORDS,
+    "text_position": ADDED_TO_WORDS, "rope_scaling": ROPE_SCALINGS, "sink": SINKS,
 }  # fmt: skip
 NUMBERS = {
-    "window": [0, 2], "n_kv_heads": [0, 1], "dropout": [0.0, 0.1], "norm_eps": [1e-5, 0.03],
-    "query_key_gain": [1.0, 2.0], "n_layers": [1, 2, 3], "n_decoder_layers": [1, 2, 3],
+    "window": [0, 2], "full_every": [0, 2], "n_kv_heads": [0, 1], "n_experts": [0, 3],
+    "top_k": [1, 2], "dropout": [0.0, 0.1], "norm_eps": [1e-5, 0.03], "query_key_gain": [1.0, 2.0],
+    "n_layers": [1, 2, 3], "n_decoder_layers": [1, 2, 3],
 }  # fmt: skip
 FLAGS = (
     "norm_first", "bias", "projection_bias", "tie_embeddings", "is_bidirectional", "qk_norm",
@@ -101,11 +104,14 @@ def models(draw, families=tuple(MODEL_CONFIGS)):
         settings["position"] = draw(st.sampled_from(list(_positions(family))))
     if "window" in fields:
         settings["window"] = draw(st.sampled_from([0, 2]))
+        settings["full_every"] = draw(st.sampled_from([0, 2]))
     settings["dropout"] = draw(st.sampled_from([0.0, 0.1]))
     settings["d_model"] = draw(st.sampled_from([12, 24]))
     if "n_heads" in fields:
         settings |= {"n_heads": draw(st.sampled_from([1, 2, 3])), "d_ff": 11}
         settings["n_kv_heads"] = draw(st.sampled_from([0, 1])) if settings["n_heads"] > 1 else 0
+        settings |= {"n_experts": draw(st.sampled_from([0, 3]))}
+        settings |= {"top_k": draw(st.sampled_from([1, 2]))}
     if "patch_size" in fields:
         settings["patch_size"] = draw(st.sampled_from([2, 4]))
     if settings.get("norm") == "none":

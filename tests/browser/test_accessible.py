@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import time
 from typing import Any
 
 import pytest
@@ -46,6 +47,25 @@ MOVES = """() => {
     const animated = document.getAnimations().filter((one) => one.effect.getTiming().duration > 0);
     return [found, animated.length];
 }"""
+
+
+SPACED = """{
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(`* { letter-spacing: 0.12em !important; word-spacing: 0.16em !important;
+        line-height: 1.5 !important } p { margin-bottom: 2em !important }`);
+    document.adoptedStyleSheets = [sheet];
+    const attach = Element.prototype.attachShadow;
+    Element.prototype.attachShadow = function (options) {
+        const root = attach.call(this, options);
+        root.adoptedStyleSheets = [sheet];
+        return root;
+    };
+}"""
+"""JavaScript: a reader's spacing of text (WCAG 2.2, 1.4.12), in components too."""
+CUT = """all => all.filter(one => one.getClientRects().length
+        && (one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 1))
+    .map(one => one.textContent)"""
+SECONDS = 30
 
 
 def test_a_training_is_announced_by_its_first_step_and_its_end(
@@ -166,6 +186,27 @@ def test_maps_and_canvases_follow_the_theme(open_tab: OpenTab, path: str, canvas
         "what was light looks as if it had always been dark",
     )
     assert switched.evaluate_all(PICTURE) != light
+
+
+@pytest.mark.parametrize(
+    ("path", "names"),
+    [
+        ("train?run=recorded-korean", ".stage .maps .title"),
+        ("attention?run=recorded-korean", ".heads .grid .what"),
+    ],
+)
+def test_spaced_text_cuts_no_name_of_a_head_or_run(
+    open_tab: OpenTab, path: str, names: str
+) -> None:
+    tab = open_tab()
+    tab.page.add_init_script(SPACED)
+    tab.goto(path)
+    for shown in (tab.main.locator(names), tab.main.locator(".st-key-current-run strong, h1")):
+        expect(shown.first).not_to_be_empty()
+        end = time.monotonic() + SECONDS  # what is drawn may come before its room
+        while cut := shown.evaluate_all(CUT):
+            assert time.monotonic() < end, cut
+            tab.page.wait_for_timeout(200)
 
 
 def test_nothing_moves_by_itself_for_those_who_ask_for_calm(open_tab: OpenTab) -> None:

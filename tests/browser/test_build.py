@@ -41,6 +41,12 @@ def test_the_diagram_answers_clicks_and_settings(open_tab: OpenTab) -> None:
         "aria-pressed", "true"
     )
     expect(tab.main.get_by_text("decoder.layers.0–1.cross_attention.in_projection")).to_be_visible()
+    tab.main.locator(".diagram").get_by_role("button", name="Data as a table").click()
+    table = tab.page.get_by_role("dialog").get_by_role("table")
+    row = table.get_by_role("row", name=re.compile("^Decoder blocks 1 to 2: cross-attention"))
+    expect(row).to_contain_text("parameters per block")
+    expect(row.get_by_role("cell").last).to_contain_text("LayerNorm behind the encoder")
+    tab.page.keyboard.press("Escape")
     block(tab, "Encoder blocks 1 to 2: feed-forward").click()
     expect(tab.main.locator("pre", has_text="class FeedForward").first).to_be_visible()
     block(tab, "Encoder blocks 1 to 2: self-attention").click()

@@ -41,12 +41,12 @@ PHONE = {"width": 390, "height": 844}
 PROJECTOR = {"width": 1280, "height": 720}
 ZOOMED = {"width": 320, "height": 256}
 """A window of 1280x1024 at 400 % (WCAG 2.2, 1.4.10)."""
-IN_SIGHT = """() => {
-    document.querySelector('[data-testid=stMain]').scrollTo(0, innerHeight);
+IN_SIGHT = """() => [0, innerHeight].map(top => {
+    document.querySelector('[data-testid=stMain]').scrollTo(0, top);
     const frame = document.querySelectorAll('[data-testid=stHeader], .st-key-strip');
     return Math.max(...[...frame].map(part => part.getBoundingClientRect().bottom)) / innerHeight;
-}"""
-"""JavaScript: which share of the height bar and strip cover once the page was scrolled."""
+})"""
+"""JavaScript: which share of the height bar and strip cover at the top of the page, and below."""
 NAMELESS = re.compile(r"^\s*- (?:button|img|link|slider|combobox|textbox|switch)(?: \[.*\])?:?$")
 """A line of an aria snapshot: a part that a screen reader can say nothing of."""
 SHORT_NAMES = """() => {
@@ -152,7 +152,7 @@ def test_every_page_is_drawn_whole_and_can_be_used_by_all(
         assert tab.page.evaluate(SHORT_NAMES) == [], path
         tab.page.set_viewport_size(ZOOMED)
         tab.page.wait_for_function(f"() => {FITS}")
-        assert tab.page.evaluate(IN_SIGHT) <= 0.25, path
+        assert max(tab.page.evaluate(IN_SIGHT)) <= 0.25, path
         snapshot = tab.main.aria_snapshot()
         assert [line for line in snapshot.splitlines() if NAMELESS.match(line)] == [], path
 

@@ -181,6 +181,7 @@ def test_a_term_is_explained_on_hover_on_focus_and_on_a_press(open_tab: OpenTab)
         tab.page.locator("a[href^='#term-']:visible").first,
         tab.page.locator(".meaning"),
     )
+    tab.settle()
     word.hover()
     expect(meaning).to_be_visible()
     expect(meaning).to_have_role("tooltip")

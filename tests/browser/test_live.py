@@ -10,6 +10,7 @@ from playwright.sync_api import Page, WebSocketRoute, expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
+from tests.browser.axe import expect_no_violations
 from tests.browser.conftest import DESKTOP, OpenTab
 from tests.browser.experiments import LONG, SHORT
 from tests.browser.server import AppServer
@@ -160,8 +161,16 @@ def test_a_run_goes_on_through_a_reload_a_page_change_and_a_closed_tab(
     assert tab.await_step(before + 1) > before
     tab.await_plotly("loss", f"{LAST_STEP} > arg", before)
     before = tab.step()
+
+    # what comes while it trains can be used by all, wherever it is looked at
+    expect_no_violations(tab.page)
+    tab.strip.get_by_role("link", name="Look inside").click()
+    expect(tab.main.locator(".heads canvas").first).to_be_visible()
+    expect_no_violations(tab.page)
     tab.go_to("Watch", "Runs")
     expect(tab.title).to_have_text("Runs")
+    expect(tab.state("Training")).to_be_visible()
+    expect_no_violations(tab.page)
     tab.strip.get_by_role("link", name="Watch it learn").click()
     tab.await_step(before + 1)
     assert tab.run_id == run_id

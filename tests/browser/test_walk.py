@@ -22,6 +22,9 @@ ANSWERS = "canvas => String(canvas.closest('.picture').picture.view.values.slice
 VALUES = "String(node._fullData[0].z.map(row => Array.from(row)))"
 
 
+CAMERA = "node => Object.values(node.closest('.picture').picture.camera)"
+
+
 def at_step(tab: Tab, words: str) -> None:
     expect(tab.main.get_by_role("heading", name=words, exact=True)).to_be_visible()
 
@@ -103,6 +106,12 @@ def test_the_picture_is_entered_by_keys_down_to_a_number_and_a_head_is_knocked_o
     for said in ("4 heads", "reads", "softmax of its scores"):
         model.press("Enter")
         expect(spoken).to_contain_text(said)
+    tab.main.locator(".picture").get_by_role("button", name="Data as a table").click()
+    weights = tab.page.get_by_role("dialog").get_by_role("row", name=re.compile("^bought"))
+    read = [float(cell) for cell in weights.get_by_role("cell").all_inner_texts()]
+    assert len(read) == 9  # tokens of the source, in the head that has the focus
+    assert sum(read) == pytest.approx(1, abs=0.01)
+    tab.page.keyboard.press("Escape")
     tab.main.get_by_role("button", name="Explain this step").click()
     expect(tab.main.get_by_role("heading", name=re.compile("Softmax"))).to_be_visible()
 
@@ -152,3 +161,50 @@ def test_a_digit_is_drawn_in_the_picture_and_the_example_comes_back(open_tab: Op
     slider.press("End")
     expect(tab.page).not_to_have_url(re.compile("weights="))
     assert toggle.evaluate(LIKELIEST) == example
+
+
+def test_fingers_move_and_zoom_the_picture_and_scroll_the_page(open_tab: OpenTab) -> None:
+    tab = open_tab(
+        "walk?run=recorded-korean",
+        viewport={"width": 390, "height": 844},
+        has_touch=True,
+        is_mobile=True,
+    )
+    model = tab.main.locator("canvas.model")
+    expect(model).to_be_visible()
+    model.scroll_into_view_if_needed()
+    tab.settle()
+    box = model.bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    session = tab.page.context.new_cdp_session(tab.page)
+
+    def touch(*moments: list[tuple[float, float]]) -> tuple[float, float, float]:
+        """Put fingers at places, one moment after the other; return the camera afterwards."""
+        for n, fingers in enumerate([*moments, []]):
+            kind = "touchEnd" if not fingers else "touchMove" if n else "touchStart"
+            points = [{"x": x + dx, "y": y + dy, "id": id} for id, (dx, dy) in enumerate(fingers)]
+            session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        k, left, top = model.evaluate(CAMERA)
+        return k, left, top
+
+    def pinch(start: int, end: int) -> list[list[tuple[float, float]]]:
+        way = range(start, end, 10 if end > start else -10)
+        return [[(-apart, 0), (apart, 0)] for apart in way]
+
+    begin = model.evaluate(CAMERA)
+    moved = touch(*[[(-10 * n, 0)] for n in range(11)])
+    assert moved[1] > begin[1]
+    main = tab.page.get_by_test_id("stMain")
+    before = main.evaluate("node => node.scrollTop")
+    touch(*[[(0, -10 * n)] for n in range(11)])  # not yet zoomed in: the page scrolls
+    tab.page.wait_for_function(
+        "before => document.querySelector('[data-testid=stMain]').scrollTop > before", arg=before
+    )
+    near = touch(*pinch(30, 120))
+    assert near[0] > 1.5 * moved[0]
+    down = touch(*[[(0, 10 * n)] for n in range(11)])  # zoomed in: the picture moves
+    assert down[2] < near[2]
+    assert tab.page.evaluate("window.visualViewport.scale") == 1
+    assert touch(*pinch(150, 20))[0] < near[0]
+    expect(model).to_have_css("touch-action", "pan-y")

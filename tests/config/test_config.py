@@ -78,6 +78,11 @@ def test_configs_are_frozen():
             "does not divide n_heads 4; choose from 1, 2",
         ),
         (
+            {"model.window": "2", "model.full_every": "1"},
+            "model.full_every",
+            "none has the window",
+        ),
+        (
             {"model.n_kv_heads": "2", "model.mistakes": "sliced-heads"},
             "model.n_kv_heads",
             "cannot share keys and values",

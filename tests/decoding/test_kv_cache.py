@@ -242,6 +242,7 @@ def test_a_text_that_outgrows_the_cache_has_the_logits_of_the_whole(family, sett
     [
         *((family, {}) for family in FAMILIES),
         ("decoder-only", {"position": "alibi", "window": 2}),
+        ("decoder-only", {"window": 2, "full_every": 2}),
         ("encoder-decoder", {"position": "t5-bias"}),
     ],
 )

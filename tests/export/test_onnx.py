@@ -96,6 +96,13 @@ def test_a_text_model_is_written_with_every_variant(family, settings) -> None:
         assert named.get_outputs()[0].shape[:2] == ["batch", "target"]
 
 
+def test_experts_are_written_for_any_number_of_tokens() -> None:
+    model = text_model("encoder-decoder", n_experts=3, **ONE_LAYER["encoder-decoder"])
+    file = export.exported(model, TEXTS, src_len=S, tgt_len=T)
+    assert file.worst < export.TOLERANCE
+    assert all(sizes[1] is None for sizes in file.inputs.values())
+
+
 @pytest.mark.parametrize(
     "settings", together(pooling=POOLINGS, stem=STEMS, position=["sinusoidal-2d", "rotary"])
 )

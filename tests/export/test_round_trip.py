@@ -27,6 +27,7 @@ from tfm_core.variants.norms import NORMS
 from tfm_core.variants.optimisers import OPTIMISERS
 from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.sinks import SINKS
 
 OWNER = "a" * 64
 
@@ -87,6 +88,7 @@ CHOICES = {
     "bias": (True, False),
     "n_kv_heads": (0, 1, 2),
     "qk_norm": (True, False),
+    "sink": SINKS,
     "norm_first": (True, False),
 }
 

@@ -117,7 +117,8 @@ def test_flops_of_presets_are_those_of_the_flop_counter():
     for name, preset in PRESETS.items():
         known = of_experiment(preset.experiment, "")
         lengths = {"src_len": known.src_len, "tgt_len": known.tgt_len}
-        with torch.device("meta"):
+        # without data no expert knows its tokens
+        with torch.device("cpu" if getattr(known.model, "n_experts", 0) else "meta"):
             model = build_model(known.model, known.shape)
             expected = counted(model, *example_of(known))
         assert 2 * sum(macs(known.model, known.shape, **lengths).values()) == expected, name

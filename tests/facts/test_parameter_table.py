@@ -57,6 +57,16 @@ def test_equal_blocks_are_folded():
     assert row.formula == "48 x (1600 x 6400 + 6400)"
 
 
+def test_of_mixtral_12_9_of_46_7_billion_act_on_a_token():
+    known = ARCHITECTURES["mixtral-8x7b"]
+    table = parameter_table(known.model, known.shape)
+    assert (table.total, table.active) == (46_702_792_704, 12_879_925_248)
+    folded = {row.module: row for row in table.folded}
+    row = folded["decoder.layers.0–31.feed_forward.experts.0–7.up"]
+    assert row.repeats == 32 * 8
+    assert row.formula == "8 x (32 x (4096 x 14336))"
+
+
 @pytest.mark.parametrize("name", ["gpt2-xl", "vit-h"])
 def test_the_largest_tables_take_under_200_mb(name):
     known = ARCHITECTURES[name]

@@ -252,3 +252,70 @@ def test_normed_scores_do_not_grow_with_the_weights():
             largest[layer, factor] = float(cache[".scores"].abs().max())
     assert largest[plain, 100] > 1000 * largest[plain, 1]
     assert largest[normed, 100] == pytest.approx(largest[normed, 1], rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("settings", "rates"),
+    [  # inv_freq of LlamaRotaryEmbedding in Transformers 4.57, for d_head 16
+        (
+            {"rope_theta": 500.0},
+            [1.0, 0.4598633, 0.2114742, 0.09724925, 0.04472136, 0.02056571, 0.009457416,
+             0.004349119],
+        ),
+        (
+            {"rope_scaling": "linear", "rope_factor": 4.0},
+            [0.25, 0.07905694, 0.025, 0.007905695, 0.0025, 0.0007905695, 0.00025, 7.905695e-05],
+        ),
+        (
+            {"rope_theta": 5e5, "rope_scaling": "llama3", "rope_factor": 8.0,
+             "rope_original_len": 128},
+            [1.0, 0.1911265, 0.004700754, 0.0009115831, 0.0001767767, 3.428102e-05, 6.64787e-06,
+             1.289173e-06],
+        ),
+        (
+            {"rope_theta": 5e5, "rope_scaling": "llama3", "rope_factor": 32.0,
+             "rope_original_len": 512},
+            [1.0, 0.1939228, 0.02624464, 0.0002278958, 4.419417e-05, 8.570256e-06, 1.661967e-06,
+             3.222933e-07],
+        ),
+    ],
+)  # fmt: skip
+def test_pairs_turn_as_fast_as_those_of_transformers(settings, rates):
+    ones = torch.ones(1, 1, 2, 16, dtype=torch.float64)
+    turned, _k, _bias = Rotation(16, **settings)(ones, ones)
+    even, odd = turned[0, 0, 1].view(-1, 2).T  # 1 + i, turned by the rate
+    found = torch.atan2(odd, even) - math.pi / 4
+    torch.testing.assert_close(found, torch.tensor(rates).double(), rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("has_mask", [True, False])
+@pytest.mark.parametrize("kind", ["zero", "learned"])
+def test_a_sink_is_a_term_more_in_the_softmax(kind, has_mask):
+    torch.manual_seed(0)
+    layer = MultiHeadAttention(12, 3, sink=kind).eval()
+    logits = torch.zeros(3)
+    if layer.sink is not None:
+        logits = layer.sink.logits.data.normal_()
+    x, mask = torch.randn(2, 5, 12), causal_mask(5) if has_mask else None
+    with capture(layer) as cache:
+        watched = layer(x, mask=mask)
+    torch.testing.assert_close(layer(x, mask=mask), watched, atol=1e-6, rtol=1e-5)
+    powers = cache[".scores"].exp() if mask is None else cache[".scores"].exp() * mask
+    total = powers.sum(-1, keepdim=True) + logits.exp()[:, None, None]
+    torch.testing.assert_close(cache[".weights"], powers / total)
+    assert (cache[".weights"].sum(-1) < 1).all()
+
+
+def test_a_sink_takes_all_where_nothing_is_allowed():
+    layer = MultiHeadAttention(12, 3, sink="learned", bias=False).eval()
+    out = layer(torch.randn(2, 5, 12), mask=torch.zeros(5, 5, dtype=torch.bool))
+    assert out.eq(0).all()
+
+
+def test_a_sink_in_half_precision_stays_finite():
+    layer = MultiHeadAttention(12, 3, sink="learned").eval()
+    x, mask = torch.randn(2, 5, 12), causal_mask(5)
+    expected = layer(x, mask=mask)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = layer(x, mask=mask)
+    torch.testing.assert_close(found.float(), expected, atol=0.05, rtol=0.05)

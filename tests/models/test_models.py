@@ -12,10 +12,12 @@ from tests.models.variants import (
     S,
     T,
     text_batch,
+    text_config,
     text_model,
     vit_model,
 )
 from tfm_core.config import MODEL_CONFIGS
+from tfm_core.config.model import DEPTHS
 from tfm_core.config.shape import TextShape
 from tfm_core.models.build import build_model
 from tfm_core.probe.capture import capture
@@ -37,6 +39,9 @@ def capture_changes_nothing(model, *batch):
     }
     for value in weights.values():
         sums = value.sum(-1)
+        if any(getattr(module, "has_sink", False) for module in model.modules()):
+            assert (sums < 1).all()
+            continue
         assert ((sums - 1).abs().lt(1e-5) | sums.eq(0)).all()
     model.train()
 
@@ -147,6 +152,26 @@ def test_no_attention_falls_on_padding_or_outside_the_window():
     assert (encoder[0].tril(-2) == 0).all()
     assert (decoder.triu(1) == 0).all()
     assert (decoder.tril(-2) == 0).all()
+
+
+def test_every_nth_layer_sees_past_the_window():
+    for family in ("encoder-decoder", "encoder-only", "decoder-only"):
+        depths = {name: 4 for name in DEPTHS if name in MODEL_CONFIGS[family].model_fields}
+        model = text_model(family, window=1, full_every=2, **depths)
+        with capture(model) as cache:
+            model(*text_batch())
+        for name, weights in cache.of("weights").items():
+            if "self_attention" in name:
+                is_full = int(name.split(".")[2]) % 2 == 1
+                assert bool((weights[0].tril(-2) > 0).any()) == is_full, (family, name)
+
+
+def test_layers_with_full_attention_are_those_of_gemma():
+    """By layer_types of Gemma2Config (9B) and Gemma3TextConfig in Transformers 4.57."""
+    two = text_config("decoder-only", window=4095, full_every=2).windows(42)
+    three = text_config("decoder-only", window=1023, full_every=6).windows(26)
+    assert two == (4095, 0) * 21
+    assert [layer for layer, window in enumerate(three) if not window] == [5, 11, 17, 23]
 
 
 def test_capture_leaves_nothing_behind():

@@ -3,6 +3,7 @@
 import torch
 
 from tfm_core.config import MODEL_CONFIGS, CaptionerConfig, ViTConfig, WriterConfig
+from tfm_core.config.model import DEPTHS
 from tfm_core.models.build import (
     CaptionShape,
     ImageShape,
@@ -41,6 +42,11 @@ def spread(**choices):
         yield {name: values[i % len(values)] for name, values in columns.items()}
 
 
+def _deep(family, n_layers):
+    """The setting of the depth of each stack of a family."""
+    return {name: n_layers for name in DEPTHS if name in MODEL_CONFIGS[family].model_fields}
+
+
 def _text_variants():
     """(family, settings) with each choice of each setting once, and each mistake alone."""
     for family in TEXT_FAMILIES:
@@ -49,11 +55,20 @@ def _text_variants():
             {"norm_first": False, "norm_eps": 1e-12, "bias": False},
             {"norm": "rmsnorm", "norm_eps": 0.03, "window": 2, "final_norm": "never"},
             {"tie_embeddings": True, "dropout": 0.1, "final_norm": "always"},
+            {"window": 1, "full_every": 2, **_deep(family, 3)},
             {"projection_bias": False, "norm_first": False, "final_norm": "always"},
             {"query_key_gain": 2.0},
             {"n_kv_heads": 1, "position": "rotary", "query_key_gain": 2.0},
             {"n_heads": 6, "n_kv_heads": 2, "position": "alibi", "bias": False},
+            {"n_experts": 3, "activation": "swiglu", "bias": False},
+            {"n_experts": 2, "top_k": 1, "dropout": 0.1},
             {"qk_norm": True, "query_key_gain": 2.0},
+            {"sink": "learned", "n_kv_heads": 1},
+            {"sink": "learned", "position": "t5-bias", "dropout": 0.1},
+            {"sink": "zero", "position": "alibi"},
+            {"sink": "zero", "mistakes": "no-scale"},
+            {"position": "rotary", "rope_theta": 500.0, "rope_scaling": "linear"},
+            {"position": "rotary", "rope_scaling": "llama3", "rope_original_len": 40},
             {"qk_norm": True, "n_kv_heads": 1, "position": "rotary", "norm_first": False},
         ):
             yield family, settings
@@ -84,7 +99,11 @@ def _vit_variants():
     yield {"mistakes": "sliced-heads", "final_norm": "never", "pooling": "cls", "bias": False}
     yield {"mistakes": "sliced-heads", "query_key_gain": 0.5}
     yield {"n_heads": 6, "n_kv_heads": 2, "pooling": "cls"}
+    yield {"n_experts": 3, "pooling": "cls"}
     yield {"qk_norm": True, "norm": "none"}
+    yield {"sink": "learned"}
+    yield {"sink": "zero", "pooling": "cls"}
+    yield {"position": "rotary", "rope_theta": 50.0, "rope_scaling": "linear", "pooling": "cls"}
     yield from ({"pooling": "cls", "mistakes": name, "dropout": 0.1} for name in mistakes_of("vit"))
     yield {"pooling": "cls", "mistakes": "no-residuals,no-scale", "norm_first": False}
     scales = ("", "no-scale", "scaled-by-d-model")
@@ -103,7 +122,9 @@ def _captioner_variants():
     yield {"norm_first": False, "bias": False, "norm_eps": 1e-6}
     yield {"n_encoder_layers": 1, "n_decoder_layers": 3, "dropout": 0.1, "query_key_gain": 2.0}
     yield {"mistakes": "shared-norm,no-output-projection"}
+    yield {"n_experts": 3}
     yield {"n_kv_heads": 1, "qk_norm": True}
+    yield {"sink": "learned"}
     yield from ({"mistakes": name} for name in mistakes_of("captioner"))
     yield {"mistakes": "no-residuals,no-scale"}
     yield {"mistakes": "mask-transposed,scaled-by-d-model"}

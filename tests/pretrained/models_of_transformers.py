@@ -1,12 +1,14 @@
 """Small models of Transformers with random weights, and what they make of fixed inputs.
 
 ``python -m tests.pretrained.models_of_transformers``, with Transformers 4 installed, writes them
-again into ``folders``: a folder each as Transformers saves it, and its answer.
+again into ``folders``, all or those it is given: a folder each as Transformers saves it, and its
+answer.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -106,6 +108,10 @@ _SIGLIP = {
     "num_labels": 5,
 }  # fmt: skip
 _LLAMA = ENCODER | {"num_key_value_heads": 3}
+_LLAMA_3 = {
+    "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 12,
+}  # fmt: skip
 
 MODELS: dict[str, tuple[tuple[str, str], dict[str, Any], Callable[[Any], Tensor]]] = {
     "gpt2": (("GPT2", "GPT2LMHeadModel"), _GPT2, _logits),
@@ -136,6 +142,22 @@ MODELS: dict[str, tuple[tuple[str, str], dict[str, Any], Callable[[Any], Tensor]
         ("Llama", "LlamaForCausalLM"),
         _LLAMA | {"num_attention_heads": 6, "num_key_value_heads": 3}, _logits,
     ),
+    "llama-3": (
+        ("Llama", "LlamaForCausalLM"),
+        _LLAMA | {"rope_theta": 500.0, "rope_scaling": _LLAMA_3, "head_dim": 4}, _logits,
+    ),
+    "llama-linear": (
+        ("Llama", "LlamaForCausalLM"),
+        _LLAMA | {"rope_scaling": {"rope_type": "linear", "factor": 3.0}}, _logits,
+    ),
+    "mistral": (
+        ("Mistral", "MistralForCausalLM"),
+        _LLAMA | {"num_key_value_heads": 1, "sliding_window": 3, "head_dim": 4}, _logits,
+    ),
+    "qwen3": (
+        ("Qwen3", "Qwen3ForCausalLM"),
+        _LLAMA | {"head_dim": 4, "num_key_value_heads": 1, "hidden_act": "gelu"}, _logits,
+    ),
     "megatron-bert": (("MegatronBert", "MegatronBertForTokenClassification"), _MEGATRON, _logits),
     "encoder-decoder": (("EncoderDecoder", "EncoderDecoderModel"), _BOTH, _both),
     "marian": (("Marian", "MarianMTModel"), _MARIAN, _both),
@@ -165,5 +187,5 @@ def answer(config: Any, model: Any) -> Tensor:
 
 
 if __name__ == "__main__":
-    for each in MODELS:
+    for each in sys.argv[1:] or MODELS:
         save(each, FOLDERS / each)

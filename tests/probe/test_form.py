@@ -67,6 +67,31 @@ def test_a_snapshot_of_another_form_is_refused() -> None:
             form_of(text_experiment(), probe).check(other)
 
 
+FEED_FORWARD = "encoder.layers.0.feed_forward"
+ROUTES = {
+    "no experts": (0, FEED_FORWARD, np.zeros((3, 9, 4))),
+    "of an attention": (4, ENCODER, np.zeros((3, 9, 4))),
+    "a layer too many": (4, "encoder.layers.9.feed_forward", np.zeros((3, 9, 4))),
+    "other examples": (4, FEED_FORWARD, np.zeros((2, 9, 4))),
+    "another expert": (4, FEED_FORWARD, np.zeros((3, 9, 5))),
+    "tokens too few": (4, FEED_FORWARD, np.zeros((3, 1, 4))),
+    "too large": (4, FEED_FORWARD, np.full((3, 9, 4), 1.5)),
+    "no number": (4, FEED_FORWARD, np.full((3, 9, 4), np.nan)),
+}
+
+
+def test_routes_that_cannot_be_are_refused() -> None:
+    probe, snapshot = text()
+    plain = text_experiment()
+    chosen = plain.replace(model=plain.model.replace(n_experts=4).model_dump())
+    fitting = dataclasses.replace(snapshot, routing={FEED_FORWARD: np.full((3, 9, 4), 0.25)})
+    form_of(chosen, probe).check(fitting)
+    for n_experts, name, gates in ROUTES.values():
+        other = dataclasses.replace(snapshot, routing={name: gates})
+        with pytest.raises(Unreadable):
+            form_of(chosen if n_experts else plain, probe).check(other)
+
+
 ANSWERS = {
     "flat": {"ids": np.zeros(3, np.int32)},
     "no numbers of words": {"ids": np.zeros((3, 9), np.float32)},

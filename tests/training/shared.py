@@ -15,6 +15,8 @@ from tfm_core.training.loop import build, train
 from tfm_core.training.share import Replica, process_group
 
 CHOSEN = dict(zip(IDS, EXPERIMENTS, strict=True)) | {
+    # each process balances its own part of a batch, which is not quite the whole
+    "experts": experiment("decoder-only", "copy", model={"n_experts": 3, "balance_weight": 0.0}),
     "muon": experiment(training={"optimizer": "muon", "ema_decay": 0.9}),
     "fp16": experiment(training={"precision": "fp16"}),
     "grammar": experiment("decoder-only", "grammar"),

@@ -23,6 +23,7 @@ CHOSEN = dict(zip(IDS, EXPERIMENTS, strict=True)) | {
 }
 GENERATED = ("encoder-decoder", "encoder-only", "decoder-only", "vit", "captioner")
 RECURRENT = ("additive", "luong")
+UNCOMPILED = (*RECURRENT, "experts")
 pytestmark = [  # what PyTorch says of its own parts while it traces
     pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
@@ -56,7 +57,7 @@ def same_curve(found, expected, rtol=1e-4):
         torch.testing.assert_close(torch.tensor(some), torch.tensor(others), rtol=rtol, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", [name for name in CHOSEN if name not in RECURRENT])
+@pytest.mark.parametrize("name", [name for name in CHOSEN if name not in UNCOMPILED])
 def test_a_compiled_training_is_the_same_but_for_rounding(name, tracing):
     expected = list(train(build(with_settings(CHOSEN[name]))))
     trainer = build(with_settings(CHOSEN[name], compile=True))
@@ -144,6 +145,11 @@ def test_memory_that_is_not_enough_for_the_compiled_model_ends_the_training(monk
 def test_recurrent_networks_are_told_why_not(name):
     trainer = build(with_settings(CHOSEN[name], compile=True))
     assert "single kernel already" in compiling.compile_model(trainer).reason
+
+
+def test_experts_are_told_why_not():
+    trainer = build(with_settings(CHOSEN["experts"], compile=True))
+    assert "how many tokens an expert gets" in compiling.compile_model(trainer).reason
 
 
 def test_other_devices_and_several_processes_are_told_why_not():

@@ -57,6 +57,7 @@ EXPERIMENTS = [
     experiment("encoder-only", "masked-words", training={"label_smoothing": 0.1}),
     experiment("recurrent", "copy", model={"dropout": 0.2, "n_layers": 2}),
     experiment("recurrent", "dates", model={"cell": "lstm", "attention": "general"}),
+    experiment("decoder-only", "copy", model={"n_experts": 3, "activation": "swiglu"}),
     experiment("vit", "mnist-5000", model={"dropout": 0.1}, task={"rotation": 5.0, "scale": 0.1}),
 ]
 EXPERIMENTS.append(experiment("captioner", "captions", model={"dropout": 0.1}))
@@ -69,6 +70,7 @@ IDS = [
     "blanks",
     "additive",
     "luong",
+    "experts",
     "vit",
     "captioner",
 ]

@@ -18,7 +18,10 @@ from tfm_core.variants.positions.inside import ALIBI, ROTARY
 from tfm_core.variants.record import Registry, UnknownVariant, resolve
 
 IMAGES = torch.randn(2, 3, 6, 6, generator=torch.Generator().manual_seed(2))
-VALUES = {"length": 7, "side": 2, "d_model": 12, "d_head": 6, "n_heads": 2, "is_causal": False}
+VALUES = {
+    "length": 7, "side": 2, "d_model": 12, "d_head": 6, "n_heads": 2, "is_causal": False,
+    "rope_theta": 100.0, "rope_scaling": "linear", "rope_factor": 2.0, "rope_original_len": 5,
+}  # fmt: skip
 
 NAME = attrgetter("name")
 

@@ -58,7 +58,8 @@ def test_every_part_of_a_kind_is_there(name: str) -> None:
 def test_no_two_kinds_are_loaded_shaped_or_learned_in_the_same_way() -> None:
     for part in ("config", "load"):
         assert len({getattr(kind, part)() for kind in TASK_KINDS.values()}) == len(TASK_KINDS), part
-    others = [kind for kind in TASK_KINDS.values() if not kind.name.startswith("own")]
+    made_of_others = ("own", "pretrained")
+    others = [kind for kind in TASK_KINDS.values() if not kind.name.startswith(made_of_others)]
     for part in ("shape", "objective", "probe", "snapshot"):
         assert len({getattr(kind, part)() for kind in others}) == len(others), part
 
@@ -150,7 +151,7 @@ class ShareObjective(Objective):
     def sample(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
         return Batch(indices[part], (), (indices[part],))
 
-    def learn(self, model: nn.Module, batch: Batch) -> StepMetrics:
+    def learn_from(self, model: nn.Module, batch: Batch) -> StepMetrics:
         return self._metrics(model, self.data.train.bits[batch.rows])
 
     def loss_lower_bound(self) -> float:

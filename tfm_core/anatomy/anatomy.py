@@ -30,11 +30,10 @@ _MODULES = (
     "src_embedding", "tgt_embedding", "src_positions", "tgt_positions", "stem", "positions",
     "encoder", "decoder", "bridge", "readout", "output", "head", "segments",
     "self_attention", "self_attention_norm", "cross_attention", "cross_attention_norm",
-    "feed_forward", "feed_forward_norm", "layers", "final_norm", "relative", "convolution",
-    "convolutions", "patches", "projection", "table", "norm", "in_projection", "out_projection",
-    "query_norm", "key_norm",
-    "up", "gate", "down", "onward", "back", "steps", "score", "of_state", "of_source", "matrix",
-    "joined", "v", "dense", "hidden", "labels",
+    "feed_forward", "feed_forward_norm", "router", "experts", "layers", "final_norm", "relative",
+    "convolution", "convolutions", "patches", "projection", "table", "norm", "in_projection",
+    "out_projection", "sink", "query_norm", "key_norm", "up", "gate", "down", "onward", "back",
+    "steps", "score", "of_state", "of_source", "matrix", "joined", "v", "dense", "hidden", "labels",
 )  # fmt: skip
 """Names of modules in the order in which a model registers them, which is that of a state dict."""
 _CAPTIONER = ("stem", "positions", "encoder", "tgt_embedding", "tgt_positions", "decoder")

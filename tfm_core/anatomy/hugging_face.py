@@ -137,6 +137,22 @@ def _siglip() -> dict[str, tuple[str, ...]]:
     }  # fmt: skip
 
 
+_LLAMA: dict[str, tuple[str, ...]] = {
+    "decoder.layers.{i}.self_attention.in_projection": tuple(
+        f"model.layers.{{i}}.self_attn.{one}_proj" for one in "qkv"
+    ),
+    "decoder.layers.{i}.self_attention.out_projection": ("model.layers.{i}.self_attn.o_proj",),
+    "decoder.layers.{i}.self_attention_norm": ("model.layers.{i}.input_layernorm",),
+    "decoder.layers.{i}.feed_forward.gate": ("model.layers.{i}.mlp.gate_proj",),
+    "decoder.layers.{i}.feed_forward.up": ("model.layers.{i}.mlp.up_proj",),
+    "decoder.layers.{i}.feed_forward.down": ("model.layers.{i}.mlp.down_proj",),
+    "decoder.layers.{i}.feed_forward_norm": ("model.layers.{i}.post_attention_layernorm",),
+    "decoder.final_norm": ("model.norm",),
+    "src_embedding.table": ("model.embed_tokens",),
+    "tgt_embedding.table": ("model.embed_tokens",),
+    "output": ("lm_head",),
+}
+
 COLUMNS: dict[str, Column] = {
     "gpt2": {
         **_gpt2(""),
@@ -183,20 +199,11 @@ COLUMNS: dict[str, Column] = {
         "tgt_embedding.table": ("shared",),
         "output": ("lm_head",),
     },
-    "llama": {
-        "decoder.layers.{i}.self_attention.in_projection": tuple(
-            f"model.layers.{{i}}.self_attn.{one}_proj" for one in "qkv"
-        ),
-        "decoder.layers.{i}.self_attention.out_projection": ("model.layers.{i}.self_attn.o_proj",),
-        "decoder.layers.{i}.self_attention_norm": ("model.layers.{i}.input_layernorm",),
-        "decoder.layers.{i}.feed_forward.gate": ("model.layers.{i}.mlp.gate_proj",),
-        "decoder.layers.{i}.feed_forward.up": ("model.layers.{i}.mlp.up_proj",),
-        "decoder.layers.{i}.feed_forward.down": ("model.layers.{i}.mlp.down_proj",),
-        "decoder.layers.{i}.feed_forward_norm": ("model.layers.{i}.post_attention_layernorm",),
-        "decoder.final_norm": ("model.norm",),
-        "src_embedding.table": ("model.embed_tokens",),
-        "tgt_embedding.table": ("model.embed_tokens",),
-        "output": ("lm_head",),
+    "llama": _LLAMA,
+    "qwen3": {
+        **_LLAMA,
+        "decoder.layers.{i}.self_attention.query_norm": ("model.layers.{i}.self_attn.q_norm",),
+        "decoder.layers.{i}.self_attention.key_norm": ("model.layers.{i}.self_attn.k_norm",),
     },
     "bart": {**_bart("encoder"), **_bart("decoder"), "output": ("lm_head",)},
     "megatron-bert": {

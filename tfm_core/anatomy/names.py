@@ -10,6 +10,7 @@ where notebooks differ.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -37,6 +38,7 @@ NOTEBOOK_NAMES: dict[str, tuple[str, ...]] = {  # by the end of a path
     "out_projection": ("W_O", "fc_out"),
     "query_norm": ("q_norm",),
     "key_norm": ("k_norm",),
+    "sink": ("sink",),
     "self_attention": ("attn", "mha", "msa"),
     "cross_attention": ("cross_attn", "encoder_attention"),
     "feed_forward.up": ("fc1", "linear_1"),
@@ -88,6 +90,7 @@ def _lens_of_both() -> dict[str, tuple[str, ...]]:
         for path, theirs in _lens(stack).items():
             names[path] = tuple(name.replace("blocks", stack) for name in theirs)
         names[f"{stack}.final_norm"] = (f"{stack}_final_ln",)
+        names[f"{stack}.relative"] = (f"{stack}.0.attn.rel_pos_bias",)
     for path, theirs in _lens("decoder").items():
         if "self_attention" in path and not path.endswith("self_attention_norm"):
             cross = path.replace("self_attention", "cross_attention")
@@ -135,7 +138,7 @@ def names_of(family: str, path: str) -> Names:
     before, inner = path.partition(".layers.")[0], pattern.partition(".{i}.")[2]
     has_cross = any(plan.name == before and plan.memory for plan in STACKS[family])
     known = {**NOTEBOOK_NAMES, **(_WITH_CROSS if has_cross else {})}
-    last = inner or path
+    last = re.sub(r"experts\.\d+\.", "", inner or path)  # each expert is a feed-forward layer
     notebook = known.get(last) or known.get(last.rpartition(".")[2], ())
     return Names(
         notebook,

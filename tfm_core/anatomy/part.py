@@ -11,8 +11,8 @@ from tfm_core.variants.stems import STEMS
 
 Kind = Literal[
     "input", "embedding", "positions", "segments", "stem", "stack", "block", "attention",
-    "projection", "head-norm", "relative", "mask", "scores", "feed-forward", "activation", "norm",
-    "residual", "pooling", "selection", "head", "cell", "bridge", "readout", "answer",
+    "projection", "head-norm", "sink", "relative", "mask", "scores", "feed-forward", "activation",
+    "norm", "residual", "pooling", "selection", "head", "cell", "bridge", "readout", "answer",
 ]  # fmt: skip
 
 Work = Literal[
@@ -29,10 +29,12 @@ _SHOWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "stem": (("embedding",), tuple(stem.layer.rpartition(":")[2] for stem in STEMS.values())),
     "MultiHeadAttention": (("attention",), ("split", "MultiHeadAttention")),
     "FeedForward": (("feed-forward",), ("FeedForward",)),
+    "MixtureOfExperts": (("experts", "feed-forward"), ("MixtureOfExperts", "FeedForward")),
     "Block": (("block",), ("Block",)),
     "residual": (("block",), ("Block",)),
     "norm": (("norm",), ()),
     "head-norm": (("attention",), ()),
+    "sink": (("attention",), ("Sink",)),
     "Stack": ((), ("Stack",)),
     "Reader": (("encoder",), ("placed", "Reader", "Encoder")),
     "RecurrentAttention": (("attention",), ("Score", "Attention")),
@@ -196,7 +198,7 @@ class Attention(Part):
     they are written, else "". window: tokens to each side that it sees, 0 for all. scale: of
     SCALES. relative: the position kind that acts in it, else "". n_kv_heads: heads of keys and
     values, where several heads share one; 0 where each has its own. has_qk_norm: whether queries
-    and keys are normed before they meet.
+    and keys are normed before they meet. sink: of SINKS.
     """
 
     n_heads: int
@@ -210,6 +212,7 @@ class Attention(Part):
     relative: str = ""
     n_kv_heads: int = 0
     has_qk_norm: bool = False
+    sink: str = "none"
 
     @property
     def is_sliced(self) -> bool:

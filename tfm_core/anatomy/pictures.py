@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from tfm_core.anatomy.blocks import N_BUCKETS as N_ROWS
+from tfm_core.anatomy.blocks import WRITING, StackMaker
 from tfm_core.anatomy.formula import formula
-from tfm_core.anatomy.layers import N_BUCKETS as N_ROWS
-from tfm_core.anatomy.layers import (
-    WRITING,
-    Maker,
-    StackMaker,
-    model_input,
-    model_output,
-    tensor,
-)
+from tfm_core.anatomy.layers import Maker, model_input, model_output, tensor
 from tfm_core.anatomy.names import names_of
 from tfm_core.anatomy.part import Part, Saved, Work
 from tfm_core.anatomy.text import IDS, head

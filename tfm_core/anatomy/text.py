@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tfm_core.anatomy.blocks import N_BUCKETS, WRITING, StackMaker
 from tfm_core.anatomy.formula import formula
-from tfm_core.anatomy.layers import (
-    ID,
-    N_BUCKETS,
-    WRITING,
-    Maker,
-    StackMaker,
-    model_input,
-    model_output,
-    tensor,
-)
+from tfm_core.anatomy.layers import ID, Maker, model_input, model_output, tensor
 from tfm_core.anatomy.names import names_of
 from tfm_core.anatomy.part import Part, Saved
 from tfm_core.config import (

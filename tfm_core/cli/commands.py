@@ -135,6 +135,19 @@ def export_run(options: argparse.Namespace) -> int:
     return 0
 
 
+def open_folder(options: argparse.Namespace) -> int:
+    """Make a run of a Hugging Face folder."""
+    from tfm_core.export.opening import open_run, size_of
+
+    path = Path(options.folder)
+    if not options.quiet:
+        print(_(size_of(path)), file=sys.stderr)
+    run = open_run(path, RunStore(), name=options.name)
+    compare()
+    print(run.id)
+    return 0
+
+
 def import_run(options: argparse.Namespace) -> int:
     """Make a run of a zip."""
     from tfm_core.export.importer import import_run

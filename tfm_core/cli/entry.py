@@ -19,6 +19,7 @@ from tfm_core.cli.commands import (
     list_devices,
     list_presets,
     list_runs,
+    open_folder,
 )
 from tfm_core.cli.training import TRAINING, n_processes, together
 from tfm_core.cli.words import _
@@ -138,6 +139,14 @@ def parser() -> argparse.ArgumentParser:
     bring = commands.add_parser("import", help=_("make a run of an exported zip"))
     bring.add_argument("file", metavar="FILE", help=_("the zip"))
     bring.set_defaults(command=import_run)
+
+    opened = commands.add_parser("open", help=_("make a run of a Hugging Face folder"))
+    opened.add_argument(
+        "folder", metavar="PATH", help=_("config.json, safetensors, tokenizer.json")
+    )
+    opened.add_argument("--name", metavar="NAME", help=_("what the run is called"))
+    opened.add_argument("--quiet", action="store_true", help=_("print the id alone"))
+    opened.set_defaults(command=open_folder)
 
     for name, words, command in (
         ("runs", N_("list the runs, newest first"), list_runs),

@@ -22,6 +22,11 @@ from tfm_core.config.model import (
 )
 from tfm_core.config.own_pictures import OwnPicturesTaskConfig
 from tfm_core.config.own_tasks import OWN_TEXT_TASKS, OwnTextTaskConfig
+from tfm_core.config.pretrained_tasks import (
+    OpenedConfig,
+    PretrainedReaderConfig,
+    PretrainedTextConfig,
+)
 from tfm_core.config.reads import PictureTaskConfig, SequenceTaskConfig
 from tfm_core.config.recurrent import RecurrentConfig
 from tfm_core.config.task import (
@@ -59,10 +64,13 @@ __all__ = [
     "Experiment",
     "ImageTaskConfig",
     "ModelConfig",
+    "OpenedConfig",
     "OwnPicturesTaskConfig",
     "OwnTextTaskConfig",
     "PatchConfig",
     "PictureTaskConfig",
+    "PretrainedReaderConfig",
+    "PretrainedTextConfig",
     "Problem",
     "RecurrentConfig",
     "SequenceTaskConfig",

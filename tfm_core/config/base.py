@@ -177,11 +177,30 @@ def setting(
     *,
     step: float | None = None,
     advanced: bool = False,
+    needs: Mapping[str, tuple[str, ...]] | None = None,
     **bounds: Unpack[Bounds],
 ) -> Any:
-    """Return a field with its label, help and range, as the app's controls read them."""
-    extra: dict[str, Any] = {"step": step, "advanced": advanced}
+    """Return a field with its label, help and range, as the app's controls read them.
+
+    needs: fields of the same config -> the values with which the setting acts, () for any but none
+    or 0; with others it has no control.
+    """
+    extra: dict[str, Any] = {"step": step, "advanced": advanced, "needs": needs or {}}
     return Field(default, title=label, description=help, json_schema_extra=extra, **bounds)
+
+
+def acts(needs: Mapping[str, tuple[str, ...]], values: Mapping[str, Any]) -> bool:
+    """Return whether a setting with these needs acts beside the other values of its config."""
+    return all(
+        values.get(name) in some if some else bool(values.get(name)) for name, some in needs.items()
+    )
+
+
+def needs_of(field: FieldInfo) -> Mapping[str, tuple[str, ...]]:
+    """Return the ``needs`` of a setting; see ``setting``."""
+    extra: Any = field.json_schema_extra or {}
+    found: Mapping[str, tuple[str, ...]] = extra.get("needs", {})
+    return found
 
 
 def tagged(union: object, tag: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Annotated, Self
 
 from pydantic import model_validator
@@ -15,6 +16,8 @@ from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.forms import CAUSALITIES, PROJECTIONS, RESIDUALS, SCALES, Causality
 from tfm_core.variants.norms import FINAL_NORMS, NORMS
 from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.positions.scaling import ROPE_SCALINGS, RopeScaling
+from tfm_core.variants.sinks import SINKS
 
 
 class BlockConfig(FamilyConfig):
@@ -47,6 +50,9 @@ class BlockConfig(FamilyConfig):
         0, N_("n_kv_heads"), Paragraph("settings/n-kv-heads"), ge=0, le=128, advanced=True
     )
     qk_norm: bool = setting(False, N_("QK-norm"), Paragraph("settings/qk-norm"), advanced=True)
+    sink: Annotated[str, OneOf(SINKS)] = setting(
+        "none", N_("Attention sink"), Paragraph("settings/sink"), advanced=True
+    )
     dropout: float = dropout_setting()
     norm: Annotated[str, OneOf(NORMS)] = setting(
         "layernorm", N_("Norm"), N_("Keeps activations in range."), advanced=True
@@ -65,6 +71,28 @@ class BlockConfig(FamilyConfig):
     )
     activation: Annotated[str, OneOf(ACTIVATIONS)] = setting(
         "gelu", N_("Activation"), N_("The feed-forward layer's non-linearity.")
+    )
+    n_experts: int = setting(
+        0, N_("Experts"), Paragraph("settings/n-experts"), ge=0, le=64, advanced=True
+    )
+    top_k: int = setting(
+        2,
+        N_("Experts per token"),
+        Paragraph("settings/top-k"),
+        ge=1,
+        le=64,
+        advanced=True,
+        needs={"n_experts": ()},
+    )
+    balance_weight: float = setting(
+        0.01,
+        N_("Weight of load balance"),
+        Paragraph("settings/balance-weight"),
+        ge=0,
+        le=1,
+        step=0.01,
+        advanced=True,
+        needs={"n_experts": ()},
     )
     bias: bool = setting(True, N_("Biases"), N_("Add a bias in every linear layer."), advanced=True)
     projection_bias: bool = setting(
@@ -133,6 +161,11 @@ class BlockConfig(FamilyConfig):
         return "shared-norm" in self.mistakes
 
     @property
+    def has_experts(self) -> bool:
+        """Whether a router sends each token to some of several feed-forward layers."""
+        return self.n_experts > 1
+
+    @property
     def attention_bias(self) -> bool:
         """Whether the matrices of an attention have biases."""
         return self.bias and self.projection_bias
@@ -157,6 +190,10 @@ class BlockConfig(FamilyConfig):
         """Width of a token's queries, keys and values together."""
         return self.d_model + 2 * self.d_kv
 
+    def windows(self, n_layers: int) -> tuple[int, ...]:
+        """Return how many tokens away each layer of a stack sees; 0 for all."""
+        return (0,) * n_layers
+
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.d_model % self.n_heads:
@@ -179,6 +216,13 @@ class BlockConfig(FamilyConfig):
             )
         if self.is_grouped and PROJECTIONS[self.projections].is_sliced:
             raise CrossError("n_kv_heads", Paragraph("settings/sliced-groups"))
+        if self.has_experts and self.top_k > self.n_experts:
+            raise CrossError(
+                "top_k",
+                "top_k {top_k} is more than the {n_experts} experts; choose at most {n_experts}.",
+                top_k=self.top_k,
+                n_experts=self.n_experts,
+            )
         if "position" in type(self).model_fields:
             check_position(self, "position")
         if not self.has_norms and self.final_norm == "always":
@@ -187,6 +231,54 @@ class BlockConfig(FamilyConfig):
             )
         check_mistakes(self)
         return self
+
+
+def _scalings(chosen: Callable[[RopeScaling], bool]) -> tuple[str, ...]:
+    return tuple(name for name, scaling in ROPE_SCALINGS.items() if chosen(scaling))
+
+
+_ROTARY: dict[str, tuple[str, ...]] = {"position": ("rotary",)}
+
+
+class RotaryConfig(BlockConfig):
+    """What the families add whose positions may be rotary; other positions ignore it."""
+
+    rope_theta: float = setting(
+        10000.0,
+        N_("RoPE base"),
+        Paragraph("settings/rope-theta"),
+        ge=10,
+        le=1e9,
+        step=1000,
+        advanced=True,
+        needs=_ROTARY,
+    )
+    rope_scaling: Annotated[str, OneOf(ROPE_SCALINGS)] = setting(
+        "none",
+        N_("RoPE scaling"),
+        N_("Adapt rotary positions to longer texts than they were trained on."),
+        advanced=True,
+        needs=_ROTARY,
+    )
+    rope_factor: float = setting(
+        8.0,
+        N_("Scaling factor"),
+        N_("How many times longer the texts may be."),
+        ge=1,
+        le=1024,
+        step=1,
+        advanced=True,
+        needs=_ROTARY | {"rope_scaling": _scalings(lambda one: one.function is not None)},
+    )
+    rope_original_len: int = setting(
+        8192,
+        N_("Original length"),
+        N_("Tokens of the texts that positions were trained on."),
+        ge=2,
+        le=10_000_000,
+        advanced=True,
+        needs=_ROTARY | {"rope_scaling": _scalings(lambda one: one.needs_length)},
+    )
 
 
 class WriterConfig(BlockConfig):

@@ -6,12 +6,12 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tfm_core.config.base import OneOf, setting, tagged
-from tfm_core.config.blocks import BlockConfig, WriterConfig, check_position
+from tfm_core.config.base import CrossError, OneOf, setting, tagged
+from tfm_core.config.blocks import RotaryConfig, WriterConfig, check_position
 from tfm_core.config.family import PatchConfig
 from tfm_core.config.recurrent import RecurrentConfig
 from tfm_core.config.shape import TextShape
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.poolings import POOLINGS, Pooling
 from tfm_core.variants.positions import (
     ADDED_TO_PATCHES,
@@ -39,7 +39,7 @@ def _stem(default: str) -> Any:
     return setting(default, N_("Stem"), N_("How pixels become patch embeddings."))
 
 
-class TextBlockConfig(BlockConfig):
+class TextBlockConfig(RotaryConfig):
     """What the three text topologies add."""
 
     position: Annotated[str, OneOf(POSITIONS_OF_WORDS)] = setting(
@@ -61,12 +61,32 @@ class TextBlockConfig(BlockConfig):
         le=8192,
         advanced=True,
     )
+    full_every: int = setting(
+        0,
+        N_("Full attention every"),
+        Paragraph("settings/full-every"),
+        ge=0,
+        le=96,
+        advanced=True,
+        needs={"window": ()},
+    )
     tie_embeddings: bool = setting(
         False,
         N_("Tied embeddings"),
         N_("Share target embedding and output matrix (Press & Wolf 2017)."),
         advanced=True,
     )
+
+    def windows(self, n_layers: int) -> tuple[int, ...]:
+        """Return how many tokens away each layer of a stack sees; 0 for all."""
+        every = self.full_every or n_layers + 1
+        return tuple(self.window if layer % every else 0 for layer in range(1, n_layers + 1))
+
+    @model_validator(mode="after")
+    def _some_layer_has_the_window(self) -> Self:
+        if self.window and self.full_every == 1:
+            raise CrossError("full_every", Paragraph("settings/no-window-left"))
+        return self
 
     @property
     def n_positions(self) -> int | None:
@@ -123,7 +143,7 @@ class DecoderOnlyConfig(WriterConfig, TextBlockConfig):
         return src_len + tgt_len
 
 
-class ViTConfig(PatchConfig, BlockConfig):
+class ViTConfig(PatchConfig, RotaryConfig):
     """The Vision Transformer (Dosovitskiy et al. 2021)."""
 
     family: Literal["vit"] = "vit"

@@ -49,6 +49,21 @@ class NamedTaskConfig(Config):
         return ()
 
     @property
+    def is_opened(self) -> bool:
+        """Whether the model was trained elsewhere, so that there is no training to look at."""
+        return False
+
+    @property
+    def begin(self) -> str:
+        """The token that what is written begins with."""
+        return "<bos>"
+
+    @property
+    def end(self) -> str:
+        """The token that what is written ends with."""
+        return "<eos>"
+
+    @property
     def describes_pictures(self) -> bool:
         """Whether words are written about a picture."""
         return self.picture_shape is not None and not self.class_names

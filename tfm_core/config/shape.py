@@ -27,6 +27,7 @@ class TextShape:
     behind all embeddings. scale_embedding: embeddings are multiplied by sqrt(d_model), as the first
     Transformer's are; GPT-2's and BERT's are not. has_source: False for a language model, which
     only continues what it wrote. n_hidden: width of a hidden layer before the labels, 0 for none.
+    bos_id, eos_id: the tokens that begin and end what is written; -1 where none does.
     Raises ValueError where one vocabulary has two sizes, and for an unknown head.
     """
 
@@ -42,6 +43,8 @@ class TextShape:
     mask_id: int = 0
     has_source: bool = True
     n_hidden: int = 0
+    bos_id: int = 1
+    eos_id: int = 2
 
     @property
     def pooling(self) -> Pooling | None:

@@ -12,6 +12,12 @@ from tfm_core.config.corpus_tasks import CorpusTaskConfig, CorpusTaskFacts
 from tfm_core.config.image_tasks import ImageTaskConfig, ImageTaskFacts
 from tfm_core.config.own_pictures import OwnPicturesTaskConfig
 from tfm_core.config.own_tasks import OwnTextTaskConfig, OwnTextTaskFacts
+from tfm_core.config.pretrained_tasks import (
+    OpenedConfig,
+    PretrainedReaderConfig,
+    PretrainedTextConfig,
+    ReaderFacts,
+)
 from tfm_core.config.reads import TESTED, VALIDATED, SequenceTaskConfig, count_setting, task_setting
 from tfm_core.config.text_tasks import TEXT_TASKS, TextTaskFacts, TextTaskName, shares
 from tfm_core.sentences import N_, Paragraph
@@ -103,15 +109,27 @@ AnyTask = (
     | CorpusTaskConfig
     | OwnPicturesTaskConfig
     | OwnTextTaskConfig
+    | PretrainedTextConfig
+    | PretrainedReaderConfig
 )
 TaskConfig = Annotated[AnyTask, Field(discriminator="kind")]
-TaskFacts = TextTaskFacts | ImageTaskFacts | CaptionTaskFacts | CorpusTaskFacts | OwnTextTaskFacts
+TaskFacts = (
+    TextTaskFacts
+    | ImageTaskFacts
+    | CaptionTaskFacts
+    | CorpusTaskFacts
+    | OwnTextTaskFacts
+    | ReaderFacts
+)
 TASK_CONFIGS: dict[str, type[AnyTask]] = tagged(AnyTask, "kind")
 """The settings of each kind of task."""
 TASK_FACTS: dict[str, TaskFacts] = {
-    name: facts for config in TASK_CONFIGS.values() for name, facts in config.tasks.items()
+    name: facts
+    for config in TASK_CONFIGS.values()
+    if not issubclass(config, OpenedConfig)
+    for name, facts in config.tasks.items()
 }
-"""Every task by name."""
+"""Every task that can be learned, by name."""
 
 
 def task_config(name: str) -> type[AnyTask]:

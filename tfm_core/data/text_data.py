@@ -150,7 +150,7 @@ def encode_src(
 ) -> Tensor:
     """Return source sentences as ids (N, S), padded to ``length`` or to the longest of them."""
     rows = [task.src_vocabulary.encode(source) for source in sources]
-    return _padded(rows, length or max(map(len, rows)))
+    return _padded(rows, length or max(map(len, rows)), task.src_vocabulary.specials.pad)
 
 
 def _encode_tgt(task: TextTask, pairs: Sequence[Pair], longest: int) -> Tensor:
@@ -159,5 +159,5 @@ def _encode_tgt(task: TextTask, pairs: Sequence[Pair], longest: int) -> Tensor:
     return _padded([[BOS, *encode(pair.tgt), *end] for pair in pairs], longest + 1 + len(end))
 
 
-def _padded(rows: list[list[int]], length: int) -> Tensor:
-    return torch.tensor([row + [PAD] * (length - len(row)) for row in rows], dtype=torch.int64)
+def _padded(rows: list[list[int]], length: int, pad: int = PAD) -> Tensor:
+    return torch.tensor([row + [pad] * (length - len(row)) for row in rows], dtype=torch.int64)

@@ -10,9 +10,27 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
+NONE = -1
+"""The number of a special token that a vocabulary lacks: no token has it."""
 SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")
 MASK = "<mask>"
 """The token of a hidden word: no special one, but one of its task's own, as the last of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Specials:
+    """The numbers of a vocabulary's special tokens; NONE for one that it lacks."""
+
+    pad: int = PAD
+    bos: int = BOS
+    eos: int = EOS
+    unk: int = UNK
+
+    @property
+    def unwritten(self) -> tuple[int, ...]:
+        """What no text holds: padding, begin and unknown, where they are tokens of their own."""
+        found = dict.fromkeys((self.pad, self.bos, self.unk))
+        return tuple(one for one in found if one not in (NONE, self.eos))
 
 
 @dataclass(frozen=True)
@@ -25,6 +43,11 @@ class Vocabulary:
 
     tokens: tuple[str, ...]
     _ids: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    @property
+    def specials(self) -> Specials:
+        """The numbers of the special tokens."""
+        return _OURS
 
     def __post_init__(self) -> None:
         """Number the tokens."""
@@ -44,8 +67,8 @@ class Vocabulary:
         return token in self._ids
 
     def id_of(self, token: str) -> int:
-        """Return the number of a token, UNK where it is not known."""
-        return self._ids.get(token, UNK)
+        """Return the number of a token, that of <unk> where it is not known."""
+        return self._ids.get(token, self.specials.unk)
 
     def known_form(self, token: str) -> str | None:
         """Return a token as the task knows it: as written, else in other capitals, or None."""
@@ -60,15 +83,15 @@ class Vocabulary:
 
     def encode(self, tokens: Iterable[str]) -> list[int]:
         """Return the numbers of tokens; adds no special ones."""
-        return [self._ids.get(token, UNK) for token in tokens]
+        return [self.id_of(token) for token in tokens]
 
     def decode(self, ids: Iterable[int]) -> list[str]:
         """Return the tokens of numbers up to the first EOS, without PAD and BOS."""
-        tokens = []
+        tokens, specials = [], self.specials
         for id in ids:
-            if id == EOS:
+            if id == specials.eos:
                 break
-            if id not in (PAD, BOS):
+            if id not in (specials.pad, specials.bos):
                 tokens.append(self.token(id))
         return tokens
 
@@ -78,3 +101,6 @@ class Vocabulary:
         least: how alike they must be, from 0 to 1.
         """
         return difflib.get_close_matches(word, self.tokens, n=n, cutoff=least)
+
+
+_OURS = Specials()

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tfm_core.data.vocabulary import EOS
 from tfm_core.decoding.reading import Constraints, Writes, reading
 from tfm_core.sentences import StudentError
 
@@ -61,7 +60,7 @@ def beam_steps(
         raise StudentError("The beam is {width} wide; it must be at least 1.", width=width)
     if not (math.isfinite(alpha) and alpha >= 0):
         raise StudentError("alpha is {alpha}; it must be 0 or more.", alpha=alpha)
-    beams = [Beam(tuple(prompt), 0.0, EOS in prompt)]
+    beams = [Beam(tuple(prompt), 0.0, model.eos_id in prompt)]
     constraints = constraints or Constraints()
     was_training = model.training
     model.eval()
@@ -82,7 +81,7 @@ def beam_steps(
                 others = others != constraints.forced[position]
                 logs = logs.masked_fill(others, -math.inf)
             divisor = length_penalty(position + 1 - len(prompt), alpha)
-            extended = _grown(beams, places, logs, width, divisor)
+            extended = _grown(beams, places, logs, width, divisor, eos_id=model.eos_id)
             done = [
                 Beam(beam.ids, beam.score, True, beam.ranking, place)
                 for place, beam in enumerate(beams)
@@ -96,7 +95,13 @@ def beam_steps(
 
 
 def _grown(
-    beams: Sequence[Beam], places: Sequence[int], logs: Tensor, width: int, divisor: float
+    beams: Sequence[Beam],
+    places: Sequence[int],
+    logs: Tensor,
+    width: int,
+    divisor: float,
+    *,
+    eos_id: int,
 ) -> list[Beam]:
     """Return the ``width`` best texts with one token more. logs: (N, V), of the open ones."""
     before = torch.tensor([beams[place].score for place in places], dtype=logs.dtype)
@@ -108,5 +113,5 @@ def _grown(
             continue
         row, token = divmod(index, logs.size(1))
         ids = (*beams[places[row]].ids, token)
-        texts.append(Beam(ids, score, token == EOS, score / divisor, places[row]))
+        texts.append(Beam(ids, score, token == eos_id, score / divisor, places[row]))
     return texts

@@ -10,7 +10,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from tfm_core.data.vocabulary import BOS, EOS, PAD
 from tfm_core.decoding.reading import reading
 from tfm_core.models.pictures import Captioner
 from tfm_core.models.text import EncoderOnly, TextModel
@@ -60,13 +59,13 @@ def greedy_steps(model: TextModel | Captioner, src: Tensor, *, max_len: int) -> 
         for _ in range(max_len):
             best, ids = next_logits(written[read], parents).softmax(-1).max(-1)
             if len(read) < len(src):  # the others ended
-                ids = written.new_full((len(src),), PAD).index_copy(0, read, ids)
+                ids = written.new_full((len(src),), model.fill_id).index_copy(0, read, ids)
                 best = confidence.new_zeros(len(src)).index_copy(0, read, best)
-            ids = ids.masked_fill(done, PAD)
+            ids = ids.masked_fill(done, model.fill_id)
             best = best.masked_fill(done, 0.0)
             written = torch.cat([written, ids[:, None]], 1)
             confidence = torch.cat([confidence, best[:, None]], 1)
-            done = done | (ids == EOS)
+            done = done | (ids == model.eos_id)
             yield Decoded(written, confidence)
             n_open = int((~done).sum())
             if not n_open:
@@ -80,11 +79,12 @@ def greedy_steps(model: TextModel | Captioner, src: Tensor, *, max_len: int) -> 
 
 
 def _at_once(model: EncoderOnly, src: Tensor, max_len: int) -> Decoded:
-    slots = src.new_full((len(src), max_len), BOS)
+    slots = src.new_full((len(src), max_len), model.bos_id)
     best, ids = model(src, slots).float().softmax(-1).max(-1)
     if model.mask_id:
-        padded = F.pad(src, (0, max(0, max_len - src.size(1))), value=PAD)[:, :max_len]
+        padded = F.pad(src, (0, max(0, max_len - src.size(1))), value=model.fill_id)[:, :max_len]
         is_given = padded != model.mask_id
         return Decoded(ids.where(~is_given, padded), best.masked_fill(is_given, 1.0))
-    ended = (ids == EOS).cumsum(1) - (ids == EOS).int() > 0  # strictly behind the first <eos>
-    return Decoded(ids.masked_fill(ended, PAD), best.masked_fill(ended, 0.0))
+    is_end = ids == model.eos_id
+    ended = is_end.cumsum(1) - is_end.int() > 0  # strictly behind the first <eos>
+    return Decoded(ids.masked_fill(ended, model.fill_id), best.masked_fill(ended, 0.0))

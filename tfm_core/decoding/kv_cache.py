@@ -19,7 +19,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tfm_core.data.vocabulary import BOS, EOS
 from tfm_core.decoding.single_token import (
     MIN_KEYS,
     SingleTokenAttention,
@@ -29,11 +28,11 @@ from tfm_core.decoding.single_token import (
 from tfm_core.layers import recorder
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.blocks import Block, Stack, tokens_at
-from tfm_core.layers.masks import causal_mask, is_token
+from tfm_core.layers.masks import causal_mask, is_token, within
 from tfm_core.layers.positions import LearnedPositions, NoPositions
-from tfm_core.layers.relative import At, Turn
+from tfm_core.layers.relative import At, RelativeFunction, Turn
 from tfm_core.models.pictures import Captioner
-from tfm_core.models.text import DecoderOnly, EncoderDecoder, within
+from tfm_core.models.text import DecoderOnly, EncoderDecoder
 
 Decodes = DecoderOnly | EncoderDecoder | Captioner
 Encoded = tuple[Tensor, Tensor | None]
@@ -80,17 +79,18 @@ class _Cache:
     """Keys and values of all layers: (layers, 2, N, H, L, D), for a capacity of L positions.
 
     at: where the R new tokens stand, one slice for all texts or (N, R); turn: what queries and keys
-    go through there; keys: the K positions that are read. layers: of each layer, keys and values
+    go through there; windows: of each layer, as a stack has them; keys: by window the K positions
+    that are read. layers: of each layer, keys and values
     (N * H, L, D).
     """
 
     is_zeroed: bool
-    n_layers: int
+    windows: tuple[int, ...]
     n_heads: int
     capacity: int = 0
     at: At = field(default_factory=lambda: slice(0))
     turn: Turn | None = None
-    keys: slice = field(default_factory=lambda: slice(0))
+    keys: dict[int, slice] = field(default_factory=dict)
     values: Tensor | None = None
     layers: list[tuple[Tensor, ...]] = field(default_factory=list)
 
@@ -98,7 +98,7 @@ class _Cache:
         """Write new keys and values (N * H, R, D) and return those to read, (N * H, K, D)."""
         if self.values is None:
             n = k.size(0) // self.n_heads
-            sizes = (self.n_layers, 2, n, self.n_heads, self.capacity, k.size(-1))
+            sizes = (len(self.windows), 2, n, self.n_heads, self.capacity, k.size(-1))
             self.set(self._unwritten(k, sizes))
         keys, values = self.layers[layer]
         if isinstance(self.at, slice):
@@ -107,7 +107,8 @@ class _Cache:
             at = self.at.repeat_interleave(self.n_heads, 0)[..., None].expand_as(k)
             keys.scatter_(1, at, k)
             values.scatter_(1, at, v)
-        return keys[:, self.keys], values[:, self.keys]
+        read = self.keys[self.windows[layer]]
+        return keys[:, read], values[:, read]
 
     def set(self, values: Tensor) -> None:
         """Replace all keys and values, (layers, 2, N, H, L, D)."""
@@ -215,6 +216,11 @@ def _masked(bias: Tensor, mask: Tensor) -> Tensor:
     return bias.masked_fill(~mask, torch.finfo(bias.dtype).min)
 
 
+def _with_bias(q: Tensor, k: Tensor, *, bias: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return queries and keys, which are turned already, with what is added to their scores."""
+    return q, k, bias
+
+
 def _by_text(turn: Turn, n: int, x: Tensor) -> Tensor:
     """Turn queries and keys (2, N * H, R, D), each text by its own positions."""
     return turn(x.view(2, n, -1, *x.shape[2:])).flatten(1, 2)
@@ -241,7 +247,7 @@ class CachedDecoder:
         self.is_full = self.is_aligned  # whether no unfinished text holds padding
         blocks = [block for block in model.decoder.layers if isinstance(block, Block)]
         self.n_heads = blocks[0].self_attention.n_heads
-        self.cache = _Cache(not self.is_aligned, n_layers=len(blocks), n_heads=self.n_heads)
+        self.cache = _Cache(not self.is_aligned, model.decoder.windows, n_heads=self.n_heads)
         self.memories = [
             _CrossAttention(block.cross_attention, *encoded)
             for block in blocks
@@ -259,7 +265,7 @@ class CachedDecoder:
         self.final_norm = None if final_norm is None else unwrapped(final_norm)
         self.embed, self.output = unwrapped(model.tgt_embedding), unwrapped(model.output)
         self.is_key = torch.empty(0, 0, dtype=torch.bool)  # (N, L): no padding
-        self.order = self.is_key  # (L, L): which keys a query may attend to, without padding
+        self.orders: dict[int, Tensor] = {}  # by window: keys of a query, (L, L), padding too
         self.placed: Tensor | None = None  # what a position adds to a token, (L, d_model)
         self.ids = torch.empty(0, 0, dtype=torch.int64)  # (N, T): of the call before
         self.n_read = 0  # of their tokens, <bos> included
@@ -277,12 +283,11 @@ class CachedDecoder:
         self._grow(len(ids), length)
         x, tokens = self._embedded(ids)
         if self.is_full and not bool(tokens.all()):  # logits behind an end are never read
-            has_ended = (ids == EOS).any(1, keepdim=True)
+            has_ended = (ids == self.model.eos_id).any(1, keepdim=True)
             self.is_full = bool((tokens | has_ended).all())
-        x, bias = self._placed(x, tokens, length)
-        relative = None if bias is None else lambda q, k: (q, k, bias)  # which are turned already
-        for block in self.blocks:
-            x = block(x, relative=relative)
+        x, relatives = self._placed(x, tokens, length)
+        for block, window in zip(self.blocks, self.cache.windows, strict=True):
+            x = block(x, relative=relatives[window])
         x = x if self.final_norm is None else self.final_norm(x)
         if self.n_read or self.is_aligned:
             x = x[:, -1]
@@ -326,7 +331,8 @@ class CachedDecoder:
             self.is_key = F.pad(self.is_key, (0, longest - before), value=True)
         else:
             self.is_key = self.lengths.new_ones(n, longest, dtype=torch.bool)
-        self.order = within(model.order_mask(longest, weight.device), longest, model.window)
+        order = model.order_mask(longest, weight.device)
+        self.orders = {one: within(order, longest, one) for one in self.cache.windows}
         added = model.positions if isinstance(model, DecoderOnly) else model.tgt_positions
         if isinstance(added, LearnedPositions):  # which refuses more than its table has
             longest = max(length, min(longest, len(added.table)))
@@ -339,19 +345,21 @@ class CachedDecoder:
         R: of all that was not read yet; at first of the source of a decoder-only model too.
         """
         model = self.model
-        new = ids[:, self.n_read - 1 :] if self.n_read else F.pad(ids, (1, 0), value=BOS)
+        new = ids[:, self.n_read - 1 :] if self.n_read else F.pad(ids, (1, 0), value=model.bos_id)
         if isinstance(model, DecoderOnly) and not self.n_read:
             src = self.src.expand(len(ids), -1) if self.has_one_source else self.src
             x, is_new, _lengths = model._joined(src, new)
             return x, is_new
         return self.embed(new), is_token(new, model.pad_id)
 
-    def _placed(self, x: Tensor, tokens: Tensor, length: int) -> tuple[Tensor, Tensor | None]:
+    def _placed(
+        self, x: Tensor, tokens: Tensor, length: int
+    ) -> tuple[Tensor, dict[int, RelativeFunction | None]]:
         """Add positions to new vectors (N, R, d_model); return them, and those of attention.
 
-        tokens: (N, R), False = padding.
+        tokens: (N, R), False = padding. What acts in attention is returned by window.
         """
-        n, first, capacity = x.size(1), 0, self.is_key.size(1)
+        n, capacity = x.size(1), self.is_key.size(1)
         at: At = slice(length - n, length)
         if self.n_read and not self.is_aligned:
             last = torch.arange(length - n, length, device=x.device)
@@ -359,24 +367,33 @@ class CachedDecoder:
             self.is_key.scatter_(1, at, tokens)
         elif not self.is_full:
             self.is_key[:, at] = tokens
-        if self.model.window and n == 1 and isinstance(at, slice):  # fewer keys, and no mask
-            first = max(0, length - 1 - self.model.window)
-        keys = slice(first, max(length, MIN_KEYS) if n == 1 else length)
-        self.cache.at, self.cache.keys = at, keys
         relative, bias = self.model.decoder.relative, None
+        self.cache.at = at
         if relative is not None:
             turn = relative.turn(x, capacity, at)
             self.cache.turn = turn if isinstance(at, slice) else partial(_by_text, turn, len(x))
             bias = relative.bias(x, capacity, at)
+        relatives: dict[int, RelativeFunction | None] = {}
+        for window in self.orders:
+            first = 0
+            if window and n == 1 and isinstance(at, slice):  # fewer keys, and no mask
+                first = max(0, length - 1 - window)
+            self.cache.keys[window] = slice(first, max(length, MIN_KEYS) if n == 1 else length)
+            added = self._added(x, bias, length, window)
+            relatives[window] = None if added is None else partial(_with_bias, bias=added)
+        return x if self.placed is None else x + self.placed[at], relatives
+
+    def _added(self, x: Tensor, bias: Tensor | None, length: int, window: int) -> Tensor | None:
+        """Return what is added to the scores of new vectors (N, R, d_model): mask and bias."""
+        n, at, keys = x.size(1), self.cache.at, self.cache.keys[window]
         if bias is not None:
             bias = bias[..., keys] if bias.ndim == 4 else bias[None, ..., keys]
         if n > 1 or not self.is_full or keys.stop > length:
-            mask = self.order[at][..., keys]
+            mask = self.orders[window][at][..., keys]
             mask = mask[:, None] if mask.ndim == 3 else mask[None, None]  # (N or 1, 1, R, K)
             if not self.is_full:
                 mask = mask & self.is_key[:, None, None, keys]
             bias = _masked(x.new_zeros(()) if bias is None else bias, mask)
         if bias is not None and n == 1:
             bias = _by_head(bias, len(x), self.n_heads)
-        x = x if self.placed is None else x + self.placed[at]
-        return x, bias
+        return bias

@@ -14,7 +14,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from tfm_core.data.vocabulary import BOS
 from tfm_core.decoding.kv_cache import CachedDecoder, Decodes, Encoded, supports_cache
 from tfm_core.layers.recurrent import EncodedSource
 from tfm_core.models.pictures import Captioner
@@ -96,7 +95,7 @@ class _Uncached:
         self.source = tuple(_chosen(part, parents) for part in self.source)
         source = [_for_each(part, ids) for part in self.source]
         seen = ids[:, max(0, ids.size(1) - self.context + 1) :] if self.context else ids
-        tgt_in = F.pad(seen, (1, 0), value=BOS)
+        tgt_in = F.pad(seen, (1, 0), value=self.model.bos_id)
         if isinstance(self.model, DecoderOnly):
             logits: Tensor = self.model(source[0], tgt_in)
         else:
@@ -118,7 +117,9 @@ class _Recurrent:
         if self.state is not None and parents is not None:
             hidden, cells = ([part[parents] for part in parts] for parts in self.state)
             self.state = State(tuple(hidden), tuple(cells))
-        tgt_in = torch.cat([ids.new_full((len(ids), 1), BOS), ids], 1)[:, self.n_read :]
+        tgt_in = torch.cat([ids.new_full((len(ids), 1), self.model.bos_id), ids], 1)[
+            :, self.n_read :
+        ]
         logits, self.state = self.model.decode(tgt_in, source, self.state)
         self.n_read += tgt_in.size(1)
         return logits[:, -1].float()

@@ -14,7 +14,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from tfm_core.data.vocabulary import EOS, PAD
 from tfm_core.decoding.reading import Constraints, Writes, reading
 from tfm_core.sentences import StudentError
 
@@ -104,7 +103,7 @@ def sampled_steps(
     model.eval()
     try:
         next_logits = reading(model, src, context=context)
-        while ids.size(1) < max_len and not bool((done := (ids == EOS).any(1)).all()):
+        while ids.size(1) < max_len and not bool((done := (ids == model.eos_id).any(1)).all()):
             logits = constraints.mask(next_logits(ids))
             before, after = logits.softmax(-1), filtered_probs(logits, sampling)
             position = ids.size(1)
@@ -112,7 +111,7 @@ def sampled_steps(
                 drawn = torch.full((len(ids),), constraints.forced[position], device=ids.device)
             else:
                 drawn = _sample(after, seeds, position)
-            ids = torch.cat([ids, drawn.masked_fill(done, PAD)[:, None]], 1)
+            ids = torch.cat([ids, drawn.masked_fill(done, model.fill_id)[:, None]], 1)
             yield SampleStep(ids, before, after)
     finally:
         model.train(was_training)

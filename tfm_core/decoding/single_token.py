@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tfm_core.layers.attention import MultiHeadAttention
+from tfm_core.layers.attention import MultiHeadAttention, masked_softmax
 from tfm_core.layers.blocks import Block
 from tfm_core.layers.feed_forward import FeedForward
 from tfm_core.models.ends import TokenEmbedding
@@ -36,7 +36,8 @@ class SingleTokenAttention(MultiHeadAttention):
         nn.Module.__init__(self)
         self.training = False
         self.d_model, self.n_heads, self.dropout, self.divisor = of.d_model, of.n_heads, 0.0, 1.0
-        d = of.d_model
+        self.has_sink, d = of.has_sink, of.d_model
+        self.__dict__["sink"] = of.sink
         weight: Tensor = of.in_projection.weight
         bias: Tensor | None = of.in_projection.bias
         if of.n_kv_heads < of.n_heads:
@@ -93,10 +94,18 @@ class SingleTokenAttention(MultiHeadAttention):
         if is_shared:  # so that each head has one product
             q = q.view(-1, n_heads, *shape[1:]).transpose(0, 1).flatten(1, 2)
         scores = torch.bmm(q, k.mT) if bias is None else torch.baddbmm(bias, q, k.mT)
-        heads = torch.bmm(scores.softmax(-1), v)
+        heads = torch.bmm(self._weights(scores), v)
         if is_shared:
             heads = heads.view(n_heads, -1, *shape[1:]).transpose(0, 1).flatten(0, 1)
         return heads
+
+    def _weights(self, scores: Tensor) -> Tensor:
+        """Return the weights of scores (B * H or H, Q, K)."""
+        if not self.has_sink:
+            return scores.softmax(-1)
+        sink = scores.new_zeros(self.n_heads) if self.sink is None else self.sink.logits
+        by_head = scores.view(-1, self.n_heads, *scores.shape[1:])
+        return masked_softmax(by_head, None, sink).flatten(0, 1)
 
     def merge(self, heads: Tensor) -> Tensor:
         """Concatenate heads (B * H, Q, D) and mix them: (B, Q, d_model)."""

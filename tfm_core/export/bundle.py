@@ -32,7 +32,7 @@ from tfm_core.reading import Unreadable, content_of, is_plain
 from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.record.weights import weights_path
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, Paragraph, StudentError
 
 MAX_SNAPSHOT_BYTES = 12_000_000
 """Bytes of snapshots, and as many of weights over the training, that a zip holds: of more, some."""
@@ -56,6 +56,8 @@ def bundle(
     """
     if run.problem is not None:
         raise StudentError(run.problem)
+    if run.experiment.task.is_opened:
+        raise StudentError(Paragraph("pretrained/no-zip"))
     say = progress or (lambda share, words: None)
     target = io.BytesIO()
     with (

@@ -20,7 +20,8 @@ class Export:
 
     module: with ``bundle(run, progress)``, which returns the file and raises ValueError in a
     sentence, and ``file_name(run)``; imported when it is first used. label, help, icon: as the app
-    offers it. needs_weights: whether it is made of trained weights.
+    offers it. needs_weights: whether it is made of trained weights. has_refusal: whether the module
+    has ``refusal(run)``, which returns why a run cannot be exported so, or None.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Export:
     mime: str
     needs_weights: bool
     help_there: str
+    has_refusal: bool = False
 
     def file_name(self, run: Run) -> str:
         """Return the file name."""
@@ -43,7 +45,12 @@ class Export:
 
     def refusal(self, run: Run) -> str | None:
         """Return why a run cannot be exported so, or None."""
-        return no_checkpoint(run) if self.needs_weights and not run.has_checkpoint else None
+        if self.needs_weights and not run.has_checkpoint:
+            return no_checkpoint(run)
+        sentence: str | None = None
+        if self.has_refusal:
+            sentence = resolve(f"{self.module}:refusal")(run)
+        return sentence
 
 
 EXPORTS = (
@@ -56,6 +63,17 @@ EXPORTS = (
         "application/octet-stream",
         needs_weights=True,
         help_there="the model's forward pass as ONNX in place of the zip",
+    ),
+    Export(
+        "hugging-face",
+        "tfm_core.export.hugging_face",
+        N_("Hugging Face folder (zip)"),
+        N_("Weights, settings and tokenizer that Transformers loads as they are."),
+        ":material/hub:",
+        "application/zip",
+        needs_weights=True,
+        help_there="a Hugging Face folder, which Transformers loads, in place of the zip",
+        has_refusal=True,
     ),
     Export(
         "tensorboard",

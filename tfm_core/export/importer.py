@@ -120,6 +120,8 @@ def _imported(
     archive = Archive(file, most=most, marked_by=layout.EXPERIMENT)
     facts = _facts(archive)
     experiment = _experiment(archive, facts)
+    if experiment.task.is_opened:
+        raise Refused(Paragraph("pretrained/no-zip"))
     if limits is not None:
         limits.check(experiment, n_queued=0)
     stored, status = _checked_facts(facts, experiment)

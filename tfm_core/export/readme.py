@@ -33,7 +33,7 @@ def of(run: Run, data: Carried | None, *, has_weights: bool, n_left_out: int, ha
         del files[layout.WEIGHTS]
     width = max(map(len, files)) + 2
     lines = [run.meta.name, "=" * len(run.meta.name), ""]
-    lines += textwrap.wrap(_summary(run), _WIDTH)
+    lines += textwrap.wrap(summary(run), _WIDTH)
     lines += [""]
     for name, words in files.items():
         lines += textwrap.wrap(f"{name:<{width}}{words}", _WIDTH, subsequent_indent=" " * width)
@@ -79,7 +79,8 @@ def of(run: Run, data: Carried | None, *, has_weights: bool, n_left_out: int, ha
     return "\n".join(lines)
 
 
-def _summary(run: Run) -> str:
+def summary(run: Run) -> str:
+    """Return what a run is and what it reached, in plain English."""
     values, experiment = figures(run), run.experiment
     count = values["n_parameters"]
     words = [

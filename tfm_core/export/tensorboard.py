@@ -37,6 +37,7 @@ _TAGS = {
     "sequence_accuracy": "whole sequences",
     "learning_rate": "learning rate",
     "grad_norm": "gradient norm",
+    "balance": "imbalance of experts",
     "examples_per_second": "examples a second",
 }
 

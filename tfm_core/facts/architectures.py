@@ -193,16 +193,16 @@ def _gpt2(name: str, label: str, width: int, heads: int, layers: int, count: int
 
 
 def _llama(
-    name: str, label: str, source: str, *, words: int, count: int, **sizes: int
+    name: str, label: str, source: str, *, words: int, length: int, count: int, **sizes: float
 ) -> Architecture:
-    """Return a model as LLaMA's are: words, or rather pieces of words, are ``words``."""
+    """Return a model as LLaMA's are, that reads ``length`` of ``words`` pieces of words."""
     model = DecoderOnlyConfig.parse(
         {"norm": "rmsnorm", "activation": "swiglu", "bias": False, "position": "rotary", **sizes}
     )
     shape = TextShape(
         words, words, pad_id=None, one_vocabulary=True, scale_embedding=False, has_source=False
     )
-    return Architecture(name, label, model, shape, 0, 2048, count, source)
+    return Architecture(name, label, model, shape, 0, length, count, source)
 
 
 def _vit(
@@ -241,12 +241,59 @@ ARCHITECTURES: dict[str, Architecture] = {
             N_("TinyLlama 1.1B"),
             "Zhang et al. 2024",
             words=32000,
+            length=2048,
             count=1_100_048_384,
             d_model=2048,
             n_heads=32,
             n_kv_heads=4,
             d_ff=5632,
             n_layers=22,
+        ),
+        _llama(
+            "llama-3-8b",
+            N_("Llama 3 8B"),
+            "Grattafiori et al. 2024",
+            words=128_256,
+            length=8192,
+            count=8_030_261_248,
+            d_model=4096,
+            n_heads=32,
+            n_kv_heads=8,
+            d_ff=14336,
+            n_layers=32,
+            rope_theta=500_000,
+        ),
+        _llama(
+            "qwen3-8b",
+            N_("Qwen3 8B"),
+            "Yang et al. 2025",
+            words=151_936,
+            length=32_768,
+            count=8_190_735_360,
+            d_model=4096,
+            n_heads=32,
+            n_kv_heads=8,
+            qk_norm=True,
+            norm_eps=1e-6,
+            d_ff=12288,
+            n_layers=36,
+            rope_theta=1e6,
+        ),
+        _llama(
+            "mixtral-8x7b",
+            N_("Mixtral 8x7B"),
+            "Jiang et al. 2024",
+            words=32000,
+            length=32_768,
+            count=46_702_792_704,
+            d_model=4096,
+            n_heads=32,
+            n_kv_heads=8,
+            d_ff=14336,
+            n_layers=32,
+            n_experts=8,
+            top_k=2,
+            rope_theta=1e6,
         ),
         _vit("vit-ti", N_("ViT-Ti/16"), (192, 3, 12), 16, 5_717_416, _TOUVRON),
         _vit("vit-s", N_("ViT-S/16"), (384, 6, 12), 16, 22_050_664, _TOUVRON),

@@ -47,9 +47,10 @@ def nearest_preset(experiment: Experiment) -> Preset:
 
 
 def _names(experiment: Experiment) -> set[tuple[str, object]]:
-    """Return the settings of the task, and those of the model that are no numbers."""
-    named = experiment.model.model_dump().items()
-    chosen = {(name, value) for name, value in named if isinstance(value, str | bool)}
+    """Return the settings of the task, and of the model those that are no sizes."""
+    named = experiment.model.model_dump()
+    chosen = {(name, value) for name, value in named.items() if isinstance(value, str | bool)}
+    chosen.add(("has experts", named.get("n_experts", 0) > 1))
     return chosen | set(experiment.task.model_dump().items())
 
 

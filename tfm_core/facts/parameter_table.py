@@ -20,6 +20,7 @@ from tfm_core.config.shape import Shape
 from tfm_core.sentences import N_
 
 _LAYER = re.compile(r"^(.*\.layers)\.(\d+)(?:\.|$)")
+_EXPERT = re.compile(r"^(.*\.experts)\.(\d+)(?:\.|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +49,25 @@ class ParameterRow:
 
 @dataclass(frozen=True, slots=True)
 class ParameterTable:
-    """All rows, one a module, and the sum."""
+    """All rows, one a module, and the sum.
+
+    active: of the total, what acts on a token: of a mixture the experts that it passes alone.
+    """
 
     rows: tuple[ParameterRow, ...]
     total: int
+    active: int
     naming: Naming
 
     @property
+    def by_block(self) -> tuple[ParameterRow, ...]:
+        """The rows with the equal blocks of a stack in one; each expert by itself."""
+        return tuple(self._named(row) for row in _fold(self.rows, _LAYER))
+
+    @property
     def folded(self) -> tuple[ParameterRow, ...]:
-        """The rows with the equal blocks of a stack in one."""
-        return tuple(self._named(row) for row in _fold(self.rows))
+        """The rows with the equal blocks of a stack in one, and the experts of a block."""
+        return tuple(self._named(row) for row in _fold(_fold(self.rows, _LAYER), _EXPERT))
 
     def _named(self, row: ParameterRow) -> ParameterRow:
         names = self.naming.of(row.path, row.here)
@@ -105,7 +115,12 @@ def parameter_table(config: ModelConfig, shape: Shape, scheme: Scheme = "ours") 
         if here is not None:  # a table that stands under two names is said once
             row = _row(here or "cls", part, total, found.own_names)
             rows += _apart(row, part, naming, found.sizes)
-    return ParameterTable(tuple(rows), total, naming)
+    idle = 0
+    if getattr(config, "has_experts", False):
+        n, top_k = found.sizes["n_experts"], found.sizes["top_k"]
+        expert = sum(row.n_parameters for row in rows if _EXPERT.match(row.path)) // n
+        idle = (n - top_k) * expert
+    return ParameterTable(tuple(rows), total, total - idle, naming)
 
 
 def _apart(row: ParameterRow, part: Part, naming: Naming, sizes: Sizes) -> list[ParameterRow]:
@@ -245,24 +260,25 @@ def _formula(part: Part, counted: Sequence[Parameter]) -> str:
     return " + ".join(times(parameter.shape[::-1]) for parameter in counted)
 
 
-def _fold(rows: Sequence[ParameterRow]) -> tuple[ParameterRow, ...]:
-    n_layers: dict[str, int] = {}
+def _fold(rows: Sequence[ParameterRow], pattern: re.Pattern[str]) -> tuple[ParameterRow, ...]:
+    """Return the rows with those in one that differ in the number that a pattern finds alone."""
+    n_equal: dict[str, int] = {}
     for row in rows:
-        match = _LAYER.match(row.path)
+        match = pattern.match(row.path)
         if match:
-            n_layers[match[1]] = max(n_layers.get(match[1], 0), int(match[2]) + 1)
+            n_equal[match[1]] = max(n_equal.get(match[1], 0), int(match[2]) + 1)
     folded = []
     for row in rows:
-        match = _LAYER.match(row.path)
+        match = pattern.match(row.path)
         if match is None:
             folded.append(row)
         elif match[2] == "0":
-            folded.append(_merged(row, match[1], n_layers[match[1]]))
+            folded.append(_merged(row, match[1], n_equal[match[1]]))
     return tuple(folded)
 
 
 def _merged(row: ParameterRow, stack: str, n: int) -> ParameterRow:
-    """Return one row for the same module of ``n`` equal blocks."""
+    """Return one row for the same module of ``n`` equal blocks or experts."""
     if n == 1:
         return row
     path, here = (
@@ -275,7 +291,7 @@ def _merged(row: ParameterRow, stack: str, n: int) -> ParameterRow:
         n_parameters=n * row.n_parameters,
         formula=f"{n} x ({row.formula})",
         share=n * row.share,
-        repeats=n,
+        repeats=n * row.repeats,
     )
 
 

@@ -9,7 +9,7 @@ than many of which some heads are missing.
 
 from __future__ import annotations
 
-from tfm_core.anatomy import anatomy, attentions
+from tfm_core.anatomy import anatomy, attentions, stacks
 from tfm_core.config import Experiment
 from tfm_core.config.shape import CaptionShape, TextShape
 from tfm_core.facts.architectures import of_experiment
@@ -54,7 +54,8 @@ def examples_kept(experiment: Experiment, most: int) -> int:
 
 def snapshots_bytes(experiment: Experiment, most: int) -> int:
     """Return the bytes of all snapshots of a run, where one keeps ``most`` attention weights."""
-    numbers = max(1, examples_kept(experiment, most)) * attention_numbers(experiment)
+    numbers = attention_numbers(experiment) + _routing_numbers(experiment)
+    numbers *= max(1, examples_kept(experiment, most))
     training = experiment.training
     n_snapshots = min(training.snapshots, training.steps + 1)
     return n_snapshots * HALF * (numbers + _embedded(experiment))
@@ -81,6 +82,18 @@ def run_bytes(experiment: Experiment, n_parameters: int, most: int, most_weights
     saved = copies * n_parameters + remembered
     kept = snapshots_bytes(experiment, most) + weights_bytes(n_parameters, most_weights)
     return kept + 2 * FULL * saved
+
+
+def _routing_numbers(experiment: Experiment) -> int:
+    """Return the shares of all experts in the tokens of one example, the longest there is."""
+    known = of_experiment(experiment, "")
+    n_experts: int = getattr(known.model, "n_experts", 0)
+    if n_experts < 2:
+        return 0
+    seen = lengths(known.model, known.shape, known.src_len, known.tgt_len)
+    n_tokens = {"encoder": seen.encoder, "decoder": seen.decoder}
+    n_shares = sum(one.n_layers * n_tokens[one.name] for one in stacks(known.model))
+    return n_experts * n_shares
 
 
 def _embedded(experiment: Experiment) -> int:

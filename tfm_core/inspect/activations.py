@@ -108,7 +108,7 @@ def _summed(name: str, u: Tensor, activation: Any) -> Given:
     numbers = u.detach().numpy()
     counts, _edges = np.histogram(np.clip(numbers, LOW, HIGH), edges())
     return Given(
-        name.removesuffix(".feed_forward"),
+        name.replace(".feed_forward", ""),
         len(numbers),
         counts / len(numbers),
         float((numbers < 0).mean()),

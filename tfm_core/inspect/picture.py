@@ -186,6 +186,8 @@ class _Lane:
             before = self._last_vectors()
         if isinstance(layer, Attention):
             self._add_heads(layer, number)
+        elif layer.layer == "MixtureOfExperts":
+            self._add_vectors(f"{layer.path}.gates", layer, N_("Experts"), number)
         else:
             self._add_vectors(f"{layer.path}.hidden", layer, N_("Feed-forward"), number)
         skip = before if sublayer.has_sum else -1
@@ -281,8 +283,9 @@ class _Lane:
         step = _step(part, "whole")
         if scores is None or not names:
             shape = (len(rows), logits.size(-1))
+            title = N_("Vector of the text") if self.subject.reader == "pooler" else N_("Logits")
             self.stages.append(
-                Stage("vectors", part.path, N_("Logits"), "logits", scores, shape, rows, step=step)
+                Stage("vectors", part.path, title, "logits", scores, shape, rows, step=step)
             )
             return
         now = torch.from_numpy(scores).softmax(-1)

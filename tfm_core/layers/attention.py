@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from tfm_core.layers import recorder
 from tfm_core.layers.relative import RelativeFunction
+from tfm_core.variants.sinks import SINKS
 
 
 def attention_scores(
@@ -57,9 +58,17 @@ def attention_weights(
     return masked_softmax(attention_scores(q, k, mask, bias, divisor=divisor)[1], mask)
 
 
-def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
-    """Softmax over keys of masked scores (B, H, Q, K), with exact zeros where masked."""
-    weights = scores.softmax(-1)
+def masked_softmax(scores: Tensor, mask: Tensor | None, sink: Tensor | None = None) -> Tensor:
+    """Softmax over keys of masked scores (B, H, Q, K), with exact zeros where masked.
+
+    sink: (H,), a further logit in each row of a head; a row sums to 1 with its share, which is left
+    out (OpenAI 2025, gpt-oss).
+    """
+    if sink is None:
+        weights = scores.softmax(-1)
+    else:
+        column = sink.to(scores.dtype)[:, None, None].expand(*scores.shape[:-1], 1)
+        weights = torch.cat([scores, column], -1).softmax(-1)[..., :-1]
     return weights if mask is None else weights.masked_fill(~mask, 0.0)
 
 
@@ -90,6 +99,25 @@ def fused_attention(
     return out
 
 
+def with_sink(
+    k: Tensor, v: Tensor, mask: Tensor | None, bias: Tensor | None, sink: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+    """Return keys, values, mask and bias with one more key, which has the value 0.
+
+    k and v: (B, H, K, D), mask and bias as in ``attention_scores``; sink: (H,), what the key scores
+    of each head's queries; None for 0.
+    """
+    k, v = F.pad(k, (0, 0, 0, 1)), F.pad(v, (0, 0, 0, 1))
+    mask = None if mask is None else F.pad(mask, (0, 1), value=True)
+    if sink is None:
+        return k, v, mask, None if bias is None else F.pad(bias, (0, 1))
+    if bias is None:
+        bias = k.new_zeros(1, 1, k.size(-2) - 1)
+    bias = bias.expand(*bias.shape[:-3], len(sink), *bias.shape[-2:])
+    column = sink.to(bias.dtype)[:, None, None].expand(*bias.shape[:-1], 1)
+    return k, v, mask, torch.cat([bias, column], -1)
+
+
 def _floor(q: Tensor) -> float:
     """Return what a masked score is, finite in the type in which the kernel computes those of q.
 
@@ -99,6 +127,15 @@ def _floor(q: Tensor) -> float:
     if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
         kind = torch.get_autocast_dtype(device)
     return torch.finfo(kind).min / 2
+
+
+class Sink(nn.Module):
+    """A logit of each head, in the softmax of all its queries."""
+
+    def __init__(self, n_heads: int) -> None:
+        """Begin at 0."""
+        super().__init__()
+        self.logits = nn.Parameter(torch.zeros(n_heads))
 
 
 class MultiHeadAttention(nn.Module):
@@ -117,13 +154,15 @@ class MultiHeadAttention(nn.Module):
         *,
         n_kv_heads: int | None = None,
         qk_norm_eps: float | None = None,
+        sink: str = "none",
         dropout: float = 0.0,
         bias: bool = True,
     ) -> None:
         """n_kv_heads: heads of keys and values, each for a group of heads; None for all.
 
         qk_norm_eps: epsilon of the RMS norm of each head's queries and keys (Qwen3); None for none.
-        Raises ValueError when n_heads does not divide d_model, or n_kv_heads n_heads.
+        sink: the name of one of SINKS. Raises UnknownVariant for another, and
+        ValueError when n_heads does not divide d_model, or n_kv_heads n_heads.
         """
         super().__init__()
         if d_model % n_heads:
@@ -138,6 +177,8 @@ class MultiHeadAttention(nn.Module):
         self.divisor = math.sqrt(d_head)  # of the scores
         self.in_projection = _linear(d_model, sum(self.widths), bias)
         self.out_projection: nn.Module = _linear(d_model, d_model, bias)
+        self.has_sink = SINKS[sink].is_there
+        self.sink = Sink(n_heads) if SINKS[sink].is_learned else None
         self.query_norm: nn.RMSNorm | None = None
         self.key_norm: nn.RMSNorm | None = None
         if qk_norm_eps is not None:
@@ -208,11 +249,18 @@ class MultiHeadAttention(nn.Module):
             [query, *(part.repeat_interleave(group, 0).flatten(0, 1) for part in each)]
         )
 
+    @property
+    def _sink_logits(self) -> Tensor | None:
+        """What the sink of each head scores, (H,), where that is trained."""
+        return None if self.sink is None else self.sink.logits
+
     def attend(
         self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, bias: Tensor | None
     ) -> Tensor:
         """Return the weighted sums of values (B, H, Q, D); arguments as in ``fused_attention``."""
         dropout = self.dropout if self.training else 0.0
+        if self.has_sink:
+            k, v, mask, bias = with_sink(k, v, mask, bias, self._sink_logits)
         return fused_attention(q, k, v, mask, bias, dropout, divisor=self.divisor)
 
     def _explicit(
@@ -220,11 +268,14 @@ class MultiHeadAttention(nn.Module):
     ) -> Tensor:
         """Return what ``attend`` does, by way of the weights, for a recorder."""
         scores, masked = attention_scores(q, k, mask, bias, divisor=self.divisor)
-        weights = masked_softmax(masked, mask)
+        sink = self._sink_logits
+        if self.has_sink and sink is None:
+            sink = scores.new_zeros(self.n_heads)
+        weights = masked_softmax(masked, mask, sink)
         heads = F.dropout(weights, self.dropout, self.training) @ v
         recorder.record(
             self, query=q, key=k, value=v, scores=scores, masked_scores=masked, weights=weights,
-            heads=heads, mask=mask, bias=bias,
+            heads=heads, mask=mask, bias=bias, sink=sink,
         )  # fmt: skip
         return heads
 

@@ -16,7 +16,9 @@ from torch.utils.checkpoint import checkpoint
 
 from tfm_core.layers import recorder
 from tfm_core.layers.attention import MultiHeadAttention
+from tfm_core.layers.experts import MixtureOfExperts
 from tfm_core.layers.feed_forward import FeedForward
+from tfm_core.layers.masks import within
 from tfm_core.layers.relative import Relative, RelativeFunction
 
 Skip = Callable[[Tensor, Tensor], Tensor | None]
@@ -38,7 +40,7 @@ class Block(nn.Module):
     def __init__(
         self,
         self_attention: MultiHeadAttention,
-        feed_forward: FeedForward,
+        feed_forward: FeedForward | MixtureOfExperts,
         norm: Callable[[], nn.Module],
         *,
         cross_attention: MultiHeadAttention | None = None,
@@ -118,13 +120,18 @@ class Stack(nn.Module):
         final_norm: nn.Module | None,
         *,
         relative: Relative | None = None,
+        windows: tuple[int, ...] = (),
     ) -> None:
-        """relative: the positions that act in the self-attention of all blocks, if any."""
+        """relative: the positions that act in the self-attention of all blocks, if any.
+
+        windows: of each block, how many tokens away self-attention sees; 0, or (), for all.
+        """
         super().__init__()
         self.layers = nn.ModuleList(blocks)
         self.is_checkpointing = False
         self.final_norm = final_norm
         self.relative = relative
+        self.windows = windows or (0,) * len(blocks)
 
     def forward(
         self,
@@ -135,12 +142,25 @@ class Stack(nn.Module):
         memory_mask: Tensor | None = None,
     ) -> Tensor:
         """Map x: (B, T, d_model) to the same shape; the arguments are the blocks'."""
-        recorder.record(self, input=x)
-        for block in self.layers:
+        recorder.record(self, input=x, mask=mask)
+        for block, own in zip(self.layers, self.masks(mask, x.size(1)), strict=True):
             x = self._pass(
-                block, x, mask=mask, memory=memory, memory_mask=memory_mask, relative=self.relative
+                block, x, mask=own, memory=memory, memory_mask=memory_mask, relative=self.relative
             )
         return self._normed(x)
+
+    def masks(self, mask: Tensor | None, length: int) -> list[Tensor | None]:
+        """Return the mask of each block's self-attention over (B, H, T, T), with its window.
+
+        Raises ValueError for a window without a mask.
+        """
+        if mask is None and any(self.windows):
+            raise ValueError("A window narrows a mask, and there is none.")
+        by_window = {
+            window: None if mask is None else within(mask, length, window)
+            for window in set(self.windows)
+        }
+        return [by_window[window] for window in self.windows]
 
     def _pass(self, block: Callable[..., Tensor], *args: Any, **settings: Any) -> Tensor:
         """Run one block, under ``torch.utils.checkpoint`` if gradient checkpointing is on."""

@@ -47,7 +47,9 @@ class MultiHeadAttention(attention.MultiHeadAttention):
     ) -> Tensor:
         """Return the weighted sums of values (B, H, Q, D)."""
         has_dropout = self.training and self.dropout
-        if bias is None and not has_dropout and is_short(q, k):
+        if bias is None and self.sink is None and not has_dropout and is_short(q, k):
+            if self.has_sink:
+                k, v, mask, _bias = attention.with_sink(k, v, mask, None, None)
             return short_attention(q, k, v, mask, 1 / self.divisor)
         return super().attend(q, k, v, mask, bias)
 
@@ -127,11 +129,12 @@ class Stack(blocks.Stack):
         if recorder.active():  # a recorder gets all tokens
             return super().at(positions, x, mask=mask)
         *before, last = self.layers
-        for block in before:
-            x = self._pass(block, x, mask=mask, relative=self.relative)
+        *masks, last_mask = self.masks(mask, x.size(1))
+        for block, own in zip(before, masks, strict=True):
+            x = self._pass(block, x, mask=own, relative=self.relative)
         assert isinstance(last, Block)
         last_at = partial(block_at, last, positions)
-        return self._normed(self._pass(last_at, x, mask=mask, relative=self.relative))
+        return self._normed(self._pass(last_at, x, mask=last_mask, relative=self.relative))
 
 
 def block_at(

@@ -43,6 +43,11 @@ def window_mask(length: int, window: int, device: torch.device | None = None) ->
     return (positions[:, None] - positions[None, :]).abs() <= window
 
 
+def within(mask: Tensor, length: int, window: int) -> Tensor:
+    """Narrow a self-attention mask to a sliding window; 0 leaves it as it is."""
+    return mask & window_mask(length, window, mask.device) if window else mask
+
+
 def prefix_mask(length: int, prefix: int, device: torch.device | None = None) -> Tensor:
     """Return ``(length, length)``: causal, but everybody sees all of the first ``prefix`` keys.
 

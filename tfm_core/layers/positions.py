@@ -21,7 +21,16 @@ def sinusoidal(length: int, d_model: int, base: float = 10000.0) -> Tensor:
     """
     if d_model % 2:
         raise ValueError(f"Sinusoidal positions need an even d_model, and it is {d_model}.")
-    rates = base ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
+    return waves(length, turn_rates(d_model, base))
+
+
+def turn_rates(width: int, base: float) -> Tensor:
+    """Return (width / 2,), float64: the angle from one position to the next of each pair."""
+    return base ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
+
+
+def waves(length: int, rates: Tensor) -> Tensor:
+    """Return (length, 2 * rates): sine and cosine of position times rate, in turn."""
     angles = torch.arange(length, dtype=torch.float64)[:, None] * rates
     return torch.stack([angles.sin(), angles.cos()], -1).flatten(1).float()
 

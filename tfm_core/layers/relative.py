@@ -14,7 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tfm_core.layers.positions import CachedTable, sinusoidal
+from tfm_core.layers.positions import CachedTable, turn_rates, waves
+from tfm_core.variants.positions.scaling import HIGHEST_TURNS, LOWEST_TURNS, ROPE_SCALINGS
+from tfm_core.variants.record import resolve
 
 HALF = (torch.float16, torch.bfloat16)
 
@@ -72,10 +74,26 @@ class Rotation(Relative):
     depends on the offset of their positions only.
     """
 
-    def __init__(self, d_head: int, base: float = 10000.0) -> None:
-        """d_head must be even; base: the slowest pair turns once in almost 2 pi base tokens."""
+    def __init__(
+        self,
+        d_head: int,
+        rope_theta: float = 10000.0,
+        *,
+        rope_scaling: str = "none",
+        rope_factor: float = 1.0,
+        rope_original_len: int = 8192,
+    ) -> None:
+        """d_head must be even; the slowest pair turns once in almost 2 pi rope_theta tokens.
+
+        rope_scaling: the name of one of ROPE_SCALINGS, for texts rope_factor times as long as
+        rope_original_len. Raises UnknownVariant for another.
+        """
         super().__init__()
-        self.waves = CachedTable(partial(_waves, d_head=d_head, base=base))
+        scaled = ROPE_SCALINGS[rope_scaling].function
+        scale = None
+        if scaled is not None:
+            scale = partial(resolve(scaled), factor=rope_factor, length=rope_original_len)
+        self.waves = CachedTable(partial(_waves, d_head=d_head, base=rope_theta, scale=scale))
 
     def turn(self, like: Tensor, length: int, at: At = ALL) -> Turn:
         """Return ``apply_rotary`` with the angles at these positions."""
@@ -100,9 +118,29 @@ def apply_rotary(x: Tensor, waves: Tensor) -> Tensor:
     return both.flatten(-2).to(x.dtype)
 
 
-def _waves(length: int, *, d_head: int, base: float) -> Tensor:
+def slowed(angles: Tensor, factor: float, length: int) -> Tensor:
+    """Return angles divided by the factor, as if positions were closer (Chen et al. 2023)."""
+    return angles / factor
+
+
+def slowed_by_parts(angles: Tensor, factor: float, length: int) -> Tensor:
+    """Return angles, those of slow pairs divided by the factor (Llama 3.1).
+
+    A pair is slow that turns at most once in ``length`` tokens, and fast from four turns on;
+    between them is a mean of both.
+    """
+    turned = length * angles / (2 * math.pi)
+    kept = ((turned - LOWEST_TURNS) / (HIGHEST_TURNS - LOWEST_TURNS)).clamp(0, 1)
+    return angles * (kept + (1 - kept) / factor)
+
+
+def _waves(
+    length: int, *, d_head: int, base: float, scale: Callable[[Tensor], Tensor] | None
+) -> Tensor:
     """Return (length, d_head / 2, 2): cosine and sine of each pair's angle."""
-    return sinusoidal(length, d_head, base).view(length, d_head // 2, 2).flip(-1)
+    rates = turn_rates(d_head, base)
+    rates = rates if scale is None else scale(rates)
+    return waves(length, rates).view(length, d_head // 2, 2).flip(-1)
 
 
 class Alibi(Relative):

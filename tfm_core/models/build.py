@@ -96,7 +96,6 @@ def build_encoder_decoder(config: EncoderDecoderConfig, shape: TextShape) -> Enc
         Side(tgt, decoder, tgt_positions),
         output,
         pad_id=shape.pad_id,
-        window=config.window,
         dropout=config.dropout,
     )
     return _finished(model, config, shape, tgt)
@@ -114,7 +113,6 @@ def build_encoder_only(config: EncoderOnlyConfig, shape: TextShape) -> EncoderOn
         Side(src, stack(config, config.n_layers), added),
         _reader(config, shape, output),
         pad_id=shape.pad_id,
-        window=config.window,
         dropout=config.dropout,
         segments=_segments(config, shape),
         pooling=pooling,
@@ -135,7 +133,6 @@ def build_decoder_only(config: DecoderOnlyConfig, shape: TextShape) -> DecoderOn
         decoder=stack(config, config.n_layers, is_causal=True),
         output=output,
         pad_id=shape.pad_id,
-        window=config.window,
         dropout=config.dropout,
     )
     return _finished(model, config, shape, tgt)
@@ -155,6 +152,7 @@ def _ends(
 
 def _finished(model: M, config: TextModelConfig, shape: TextShape, embedding: TokenEmbedding) -> M:
     """Tie the output to a table of words and make the mistakes, where settings ask for them."""
+    model.bos_id, model.eos_id = shape.bos_id, shape.eos_id
     if config.is_tied(shape):
         model.output.weight = embedding.table.weight
     make(config.mistakes, model)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import torch
 from torch import nn
@@ -10,6 +11,7 @@ from torch import nn
 from tfm_core.config import BlockConfig, TransformerConfig
 from tfm_core.layers.attention import draw_glorot
 from tfm_core.layers.blocks import Block
+from tfm_core.layers.experts import MixtureOfExperts
 from tfm_core.layers.fast import MultiHeadAttention, Stack
 from tfm_core.layers.feed_forward import FeedForward, make_norm
 from tfm_core.layers.relative import Relative
@@ -34,7 +36,8 @@ def stack(
     final_norm = (
         make_norm(config.norm, config.d_model, config.norm_eps) if config.has_final_norm else None
     )
-    return Stack(blocks, final_norm, relative=_relative(config, is_causal))
+    windows = config.windows(n_layers)
+    return Stack(blocks, final_norm, relative=_relative(config, is_causal), windows=windows)
 
 
 def _block(config: BlockConfig, has_cross: bool) -> Block:
@@ -42,18 +45,26 @@ def _block(config: BlockConfig, has_cross: bool) -> Block:
     cross_attention = _attention(config) if has_cross else None
     return Block(
         self_attention,
-        FeedForward(
-            config.d_model,
-            config.d_ff,
-            activation=config.activation,
-            dropout=config.dropout,
-            bias=config.bias,
-        ),
+        _feed_forward(config),
         partial(make_norm, config.norm, config.d_model, config.norm_eps),
         cross_attention=cross_attention,
         norm_first=config.norm_first,
         dropout=config.dropout,
     )
+
+
+def _feed_forward(config: BlockConfig) -> FeedForward | MixtureOfExperts:
+    make = partial(
+        FeedForward,
+        config.d_model,
+        config.d_ff,
+        activation=config.activation,
+        dropout=config.dropout,
+        bias=config.bias,
+    )
+    if not config.has_experts:
+        return make()
+    return MixtureOfExperts(config.d_model, config.n_experts, make, top_k=config.top_k)
 
 
 def _attention(config: BlockConfig) -> MultiHeadAttention:
@@ -68,6 +79,7 @@ def _attention(config: BlockConfig) -> MultiHeadAttention:
         config.n_heads,
         n_kv_heads=config.n_kv_heads or None,
         qk_norm_eps=config.norm_eps if config.qk_norm else None,
+        sink=config.sink,
         dropout=config.dropout,
         bias=config.attention_bias,
     )
@@ -94,8 +106,7 @@ def _relative(config: TransformerConfig, is_causal: bool) -> Relative | None:
     kind = POSITIONS[config.position]
     if not kind.is_inside:
         return None
-    d_model, d_head, n_heads = config.d_model, config.d_head, config.n_heads
-    layer = _layer(kind, d_model=d_model, d_head=d_head, n_heads=n_heads, is_causal=is_causal)
+    layer = _layer(kind, is_causal=is_causal, d_head=config.d_head, **config.model_dump())
     if not isinstance(layer, Relative):
         raise TypeError(
             f"Position {kind.name!r} acts inside attention, so {kind.layer} must extend Relative."
@@ -115,6 +126,6 @@ def added_positions(name: str, *, length: int, d_model: int, side: int | None = 
     )
 
 
-def _layer(kind: Position, **values: int | None) -> nn.Module:
+def _layer(kind: Position, **values: Any) -> nn.Module:
     layer: nn.Module = resolve(kind.layer)(**{name: values[name] for name in kind.init_args})
     return layer

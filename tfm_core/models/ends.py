@@ -11,9 +11,26 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tfm_core.data.vocabulary import BOS, EOS
 from tfm_core.layers import recorder
 
 UNSCALED_STD = 0.02  # as GPT-2's and BERT's tables start
+
+
+class SpecialTokens:
+    """The special tokens of a model of words; those of our vocabularies if nothing else is said.
+
+    pad_id: None where no token is for padding. bos_id, eos_id: see ``TextShape``.
+    """
+
+    pad_id: int | None
+    bos_id: int = BOS
+    eos_id: int = EOS
+
+    @property
+    def fill_id(self) -> int:
+        """What stands behind the end of a text that is shorter than others."""
+        return self.eos_id if self.pad_id is None else self.pad_id
 
 
 class TokenEmbedding(nn.Module):

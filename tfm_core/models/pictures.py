@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from tfm_core.layers import recorder
 from tfm_core.layers.blocks import Stack
 from tfm_core.layers.masks import causal_mask
-from tfm_core.models.ends import Pool, Side, TokenEmbedding
+from tfm_core.models.ends import Pool, Side, SpecialTokens, TokenEmbedding
 from tfm_core.models.text import OrderMask, decode_target
 
 
@@ -56,7 +56,7 @@ class VisionTransformer(nn.Module):
         return out
 
 
-class Captioner(nn.Module):
+class Captioner(SpecialTokens, nn.Module):
     """A ViT's stem, positions and encoder read the picture; a text decoder describes it.
 
     After "Show, Attend and Tell" (Xu et al. 2015), whose attention over a grid of the picture is
@@ -85,7 +85,7 @@ class Captioner(nn.Module):
         self.tgt_embedding, self.tgt_positions = text.embedding, text.positions
         self.decoder, self.output = text.stack, output
         self.dropout = nn.Dropout(dropout)
-        self.pad_id, self.window = pad_id, 0
+        self.pad_id = pad_id
         self.order_mask: OrderMask = causal_mask
 
     def encode(self, images: Tensor) -> tuple[Tensor, None]:

@@ -17,7 +17,7 @@ from tfm_core.layers import recorder
 from tfm_core.layers.blocks import tokens_at
 from tfm_core.layers.masks import check_source, is_token
 from tfm_core.layers.recurrent import AttentionRead, EncodedSource, RecurrentAttention
-from tfm_core.models.ends import Side
+from tfm_core.models.ends import Side, SpecialTokens
 from tfm_core.variants.cells import CELLS
 from tfm_core.variants.record import resolve
 
@@ -153,7 +153,7 @@ class LuongDecoder(nn.Module):
         return tops, looked.context, after
 
 
-class RecurrentTranslator(nn.Module):
+class RecurrentTranslator(SpecialTokens, nn.Module):
     """Encoder, attention, decoder, and a readout of state and context together."""
 
     def __init__(

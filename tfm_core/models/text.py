@@ -20,9 +20,8 @@ from tfm_core.layers.masks import (
     check_source,
     is_token,
     padding_mask,
-    window_mask,
 )
-from tfm_core.models.ends import Pool, Segments, Side, TokenEmbedding
+from tfm_core.models.ends import Pool, Segments, Side, SpecialTokens, TokenEmbedding
 from tfm_core.models.recurrent import RecurrentTranslator
 
 TextSide = Side[TokenEmbedding, Stack]
@@ -39,7 +38,6 @@ class DecoderModel(Protocol):
     output: nn.Linear
     dropout: nn.Dropout
     pad_id: int | None
-    window: int
     order_mask: OrderMask
 
 
@@ -52,18 +50,13 @@ def decode_target(
     """
     mask = padding_mask(tgt_in, model.pad_id) & model.order_mask(tgt_in.size(1), tgt_in.device)
     x = model.dropout(model.tgt_positions(model.tgt_embedding(tgt_in)))
-    x = model.decoder(
-        x,
-        mask=within(mask, tgt_in.size(1), model.window),
-        memory=memory,
-        memory_mask=memory_mask,
-    )
+    x = model.decoder(x, mask=mask, memory=memory, memory_mask=memory_mask)
     out: Tensor = model.output(x)
     recorder.record(model.output, answering=x, logits=out)
     return out
 
 
-class EncoderDecoder(nn.Module):
+class EncoderDecoder(SpecialTokens, nn.Module):
     """The encoder reads the source; the decoder writes the target and attends to the source."""
 
     def __init__(
@@ -73,16 +66,14 @@ class EncoderDecoder(nn.Module):
         output: nn.Linear,
         *,
         pad_id: int | None,
-        window: int = 0,
         dropout: float = 0.0,
     ) -> None:
-        """``window`` limits self-attention on both sides; 0 means no limit."""
         super().__init__()
         self.src_embedding, self.tgt_embedding = source.embedding, target.embedding
         self.src_positions, self.tgt_positions = source.positions, target.positions
         self.encoder, self.decoder, self.output = source.stack, target.stack, output
         self.dropout = nn.Dropout(dropout)
-        self.pad_id, self.window = pad_id, window
+        self.pad_id = pad_id
         self.order_mask: OrderMask = causal_mask
 
     def encode(self, src: Tensor) -> tuple[Tensor, Tensor]:
@@ -93,7 +84,7 @@ class EncoderDecoder(nn.Module):
         check_source(src)
         keep = padding_mask(src, self.pad_id)
         x = self.dropout(self.src_positions(self.src_embedding(src)))
-        return self.encoder(x, mask=within(keep, src.size(1), self.window)), keep
+        return self.encoder(x, mask=keep), keep
 
     def decode(self, tgt_in: Tensor, memory: Tensor, memory_mask: Tensor) -> Tensor:
         """Return logits (B, T, vocabulary) for a target seen only from the left."""
@@ -111,7 +102,7 @@ class TextPooling(NamedTuple):
     cls_id: int | None = None
 
 
-class EncoderOnly(nn.Module):
+class EncoderOnly(SpecialTokens, nn.Module):
     """Reads the source and answers every position in one pass (BERT without its objective).
 
     The source is padded to the target's length; a padded position issues queries
@@ -125,22 +116,18 @@ class EncoderOnly(nn.Module):
         output: nn.Module,
         *,
         pad_id: int | None,
-        window: int = 0,
         dropout: float = 0.0,
         segments: Segments | None = None,
         pooling: TextPooling | None = None,
         mask_id: int = 0,
     ) -> None:
-        """``window`` limits self-attention on both sides; 0 means no limit.
-
-        mask_id: the token that hides a word; with it, the others are answers as they are.
-        """
+        """mask_id: the token that hides a word; with it, the others are answers as they are."""
         super().__init__()
         self.src_embedding, self.src_positions = source.embedding, source.positions
         self.encoder, self.output = source.stack, output
         self.dropout = nn.Dropout(dropout)
         self.segments = segments
-        self.pad_id, self.window, self.mask_id = pad_id, window, mask_id
+        self.pad_id, self.mask_id = pad_id, mask_id
         self.pool = None if pooling is None else pooling.pool
         self.cls_id = None if pooling is None else pooling.cls_id
         self.has_cls = self.cls_id is not None
@@ -156,7 +143,7 @@ class EncoderOnly(nn.Module):
         keep = is_token(src, self.pad_id)
         slots = (0, max(0, length - src.size(1)))
         src, keep = F.pad(src, slots, value=self.pad_id or 0), F.pad(keep, slots)
-        mask = within(keep[:, None, None, :], src.size(1), self.window)
+        mask = keep[:, None, None, :]
         x = self.src_positions(self.src_embedding(src))
         x = self.dropout(x if self.segments is None else self.segments(x))
         if query_positions is not None and not recorder.active():  # a recorder needs all
@@ -169,7 +156,7 @@ class EncoderOnly(nn.Module):
         return out if query_positions is None else tokens_at(out, query_positions)
 
 
-class DecoderOnly(nn.Module):
+class DecoderOnly(SpecialTokens, nn.Module):
     """Reads source and target as one sequence, each token seeing only the past (GPT).
 
     Source and target words keep their own embedding tables, and the target follows the source
@@ -185,15 +172,13 @@ class DecoderOnly(nn.Module):
         decoder: Stack,
         output: nn.Linear,
         pad_id: int | None,
-        window: int = 0,
         dropout: float = 0.0,
     ) -> None:
-        """``window`` limits how far back self-attention sees; 0 means no limit."""
         super().__init__()
         self.src_embedding, self.tgt_embedding = src_embedding, tgt_embedding
         self.positions, self.decoder, self.output = positions, decoder, output
         self.dropout = nn.Dropout(dropout)
-        self.pad_id, self.window = pad_id, window
+        self.pad_id = pad_id
         self.order_mask: OrderMask = causal_mask
 
     def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
@@ -201,7 +186,7 @@ class DecoderOnly(nn.Module):
         x, keep, lengths = self._joined(src, tgt_in)
         mask = keep[:, None, None, :] & self.order_mask(x.size(1), x.device)
         x = self.dropout(self.positions(x))
-        x = self.decoder(x, mask=within(mask, x.size(1), self.window))
+        x = self.decoder(x, mask=mask)
         answers = lengths + torch.arange(tgt_in.size(1), device=src.device)  # (B, T)
         answering = tokens_at(x, answers)
         out: Tensor = self.output(answering)
@@ -232,8 +217,3 @@ class DecoderOnly(nn.Module):
 
 
 TextModel = EncoderDecoder | EncoderOnly | DecoderOnly | RecurrentTranslator
-
-
-def within(mask: Tensor, length: int, window: int) -> Tensor:
-    """Narrow a self-attention mask to a sliding window; 0 leaves it as it is."""
-    return mask & window_mask(length, window, mask.device) if window else mask

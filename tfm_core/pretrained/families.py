@@ -8,7 +8,7 @@ kernel that is a matrix here, rows of a table that no token has.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -21,6 +21,7 @@ from tfm_core.config import (
     ModelConfig,
     ViTConfig,
 )
+from tfm_core.config.pretrained_tasks import ARCHITECTURES
 from tfm_core.config.shape import ImageShape, Shape, TextShape
 from tfm_core.pretrained.folder import Unopenable
 from tfm_core.pretrained.settings import MAX_WORDS, Settings, unsupported
@@ -63,19 +64,23 @@ class PretrainedFamily(Named):
     what to build, from config.json and the names of the tensors.
     """
 
-    label: str
     column: str
     base: str | None
     heads: tuple[str, ...]
     buffers: str | None
     plan: Callable[[Settings, Set[str]], Plan]
 
+    @property
+    def label(self) -> str:
+        """What the family is called."""
+        return ARCHITECTURES[self.name]
+
 
 BENDS = {
     "gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh",
     "gelu_fast": "gelu_tanh", "relu": "relu",
 }  # fmt: skip
-GATES = {"silu": "swiglu"}
+GATES = {"silu": "swiglu", "gelu": "geglu"}
 TRANSPOSED = ("in_projection.weight", "out_projection.weight", "up.weight", "down.weight")
 
 
@@ -364,16 +369,32 @@ def _t5(settings: Settings, names: Set[str]) -> Plan:
     return Plan(model, shape, adapt, sources=sources, notes=(note,))
 
 
+def _qwen3(settings: Settings, names: Set[str]) -> Plan:
+    """Return the plan of a Llama that norms each head's queries and keys."""
+    settings.only("use_sliding_window", False)
+    width = settings.whole("head_dim", default=128) * settings.whole("num_attention_heads")
+    settings.only("hidden_size", width)
+    plan = _llama(settings, names)
+    return replace(plan, model=plan.model.replace(qk_norm=True))
+
+
+def _mistral(settings: Settings, names: Set[str]) -> Plan:
+    """Return the plan of a Llama with a window, in which it counts the query itself."""
+    plan, window = _of_llama(settings), settings.whole("sliding_window", default=1)
+    return replace(plan, model=plan.model.replace(window=window - 1))
+
+
 def _llama(settings: Settings, names: Set[str]) -> Plan:
+    settings.only("sliding_window", None)
+    return _of_llama(settings)
+
+
+def _of_llama(settings: Settings) -> Plan:
     heads, width = settings.whole("num_attention_heads"), settings.whole("hidden_size")
     kv_heads = settings.whole("num_key_value_heads", default=heads)
     settings.only("head_dim", width // heads, None)
     for name in ("attention_bias", "mlp_bias"):
         settings.only(name, False, None)
-    for name in ("rope_scaling", "sliding_window"):
-        settings.only(name, None)
-    settings.only("rope_theta", 10000.0)
-    settings.only("rope_parameters", None, {"rope_theta": 10000.0, "rope_type": "default"})
     words = _words(settings)
     model = DecoderOnlyConfig.parse({
         "d_model": width, "n_heads": heads, "n_kv_heads": kv_heads if kv_heads != heads else 0,
@@ -381,7 +402,7 @@ def _llama(settings: Settings, names: Set[str]) -> Plan:
         "d_ff": settings.whole("intermediate_size"),
         "activation": settings.chosen("hidden_act", "silu", GATES),
         "norm": "rmsnorm", "norm_eps": settings.number("rms_norm_eps", 1e-6),
-        "bias": False, "position": "rotary",
+        "bias": False, "position": "rotary", **_rope(settings),
         "tie_embeddings": settings.boolean("tie_word_embeddings", False),
     })  # fmt: skip
     shape = TextShape(
@@ -391,15 +412,37 @@ def _llama(settings: Settings, names: Set[str]) -> Plan:
 
     def adapt(name: str, parts: list[Tensor]) -> Tensor:
         """Pair i is dimensions i and i + d_head / 2 there, 2i and 2i + 1 here."""
+        if name.endswith((".query_norm.weight", ".key_norm.weight")):
+            return interleaved(parts[0][:, None], 1)[:, 0]
         if not name.endswith("in_projection.weight"):
             return stacked(name, parts)
         q, k, v = parts
-        return torch.cat([_interleaved(q, heads), _interleaved(k, kv_heads), v])
+        return torch.cat([interleaved(q, heads), interleaved(k, kv_heads), v])
 
     return Plan(model, shape, adapt)
 
 
-def _interleaved(weight: Tensor, n_heads: int) -> Tensor:
+_SCALINGS = {"default": "none", "linear": "linear", "llama3": "llama3"}
+
+
+def _rope(settings: Settings) -> dict[str, Any]:
+    """Return our settings of rotary positions, which Transformers 5 keeps in one place."""
+    new, old = settings.part("rope_parameters"), settings.part("rope_scaling")
+    theta = new.number("rope_theta", settings.number("rope_theta", 10000.0))
+    given = new if new.has("rope_type") else old
+    kind = given.chosen("rope_type" if given.has("rope_type") else "type", "default", _SCALINGS)
+    found: dict[str, Any] = {"rope_theta": theta, "rope_scaling": kind}
+    if kind != "none":
+        found["rope_factor"] = given.number("factor", 1.0)
+    if kind == "llama3":
+        given.only("low_freq_factor", 1.0)
+        given.only("high_freq_factor", 4.0)
+        found["rope_original_len"] = given.whole("original_max_position_embeddings", most=10**7)
+    return found
+
+
+def interleaved(weight: Tensor, n_heads: int) -> Tensor:
+    """Return the rows of each head, pair by pair, where all first ones stand before the second."""
     width = weight.size(1)
     return weight.view(n_heads, 2, -1, width).transpose(1, 2).reshape(-1, width)
 
@@ -413,50 +456,58 @@ _POSITION_IDS = r"embeddings\.position_ids"
 PRETRAINED = Registry(
     "pretrained model",
     PretrainedFamily(
-        name="gpt2", label=N_("GPT-2"), column="gpt2", base="transformer.", heads=("score.",),
+        name="gpt2", column="gpt2", base="transformer.", heads=("score.",),
         buffers=r"h\.\d+\.attn\.(masked_)?bias", plan=_gpt2,
     ),
     PretrainedFamily(
-        name="bert", label=N_("BERT"), column="bert", base="bert.",
+        name="bert", column="bert", base="bert.",
         heads=("cls.", "classifier.", "qa_outputs."), buffers=_POSITION_IDS, plan=_bert,
     ),
     PretrainedFamily(
-        name="roberta", label=N_("RoBERTa"), column="bert", base="roberta.",
+        name="roberta", column="bert", base="roberta.",
         heads=("lm_head.", "classifier.", "qa_outputs."), buffers=_POSITION_IDS, plan=_roberta,
     ),
     PretrainedFamily(
-        name="distilbert", label=N_("DistilBERT"), column="distilbert", base="distilbert.",
+        name="distilbert", column="distilbert", base="distilbert.",
         heads=("vocab_", "pre_classifier.", "classifier.", "qa_outputs."),
         buffers=_POSITION_IDS, plan=_distilbert,
     ),
     PretrainedFamily(
-        name="vit", label=N_("ViT"), column="vit", base="vit.", heads=(), buffers=None, plan=_vit,
+        name="vit", column="vit", base="vit.", heads=(), buffers=None, plan=_vit,
     ),
     PretrainedFamily(
-        name="t5", label=N_("T5"), column="t5", base=None, heads=(),
+        name="t5", column="t5", base=None, heads=(),
         buffers=r"(encoder|decoder)\.embed_tokens\.weight", plan=_t5,
     ),
     PretrainedFamily(
-        name="llama", label=N_("Llama"), column="llama", base="model.", heads=("score.",),
+        name="llama", column="llama", base="model.", heads=("score.",),
         buffers=r"(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq", plan=_llama,
     ),
     PretrainedFamily(
-        name="encoder-decoder", label=N_("Megatron-BERT and GPT-2"), column="encoder-decoder",
+        name="mistral", column="llama", base="model.", heads=("score.",),
+        buffers=r"(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq", plan=_mistral,
+    ),
+    PretrainedFamily(
+        name="qwen3", column="qwen3", base="model.", heads=("score.",),
+        buffers=r"rotary_emb\.inv_freq", plan=_qwen3,
+    ),
+    PretrainedFamily(
+        name="encoder-decoder", column="encoder-decoder",
         base=None, heads=(),
         buffers=r"encoder\.(pooler\..*|embeddings\.position_ids)"
         r"|decoder\.transformer\.h\.\d+\.(attn|crossattention)\.(masked_)?bias",
         plan=_encoder_decoder,
     ),
     PretrainedFamily(
-        name="marian", label=N_("Marian"), column="bart", base="model.", heads=(),
+        name="marian", column="bart", base="model.", heads=(),
         buffers=r"(encoder|decoder)\.embed_positions\.weight", plan=_marian,
     ),
     PretrainedFamily(
-        name="megatron-bert", label=N_("Megatron-BERT"), column="megatron-bert", base="bert.",
+        name="megatron-bert", column="megatron-bert", base="bert.",
         heads=("cls.", "classifier.", "qa_outputs."), buffers=_POSITION_IDS, plan=_megatron,
     ),
     PretrainedFamily(
-        name="siglip", label=N_("SigLIP"), column="siglip", base=None, heads=(),
+        name="siglip", column="siglip", base=None, heads=(),
         buffers=r"vision_model\.(embeddings\.position_ids|head\..*)", plan=_siglip,
     ),
 )  # fmt: skip

@@ -7,7 +7,7 @@ refused; and all names and shapes are checked before the first number is loaded.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +29,7 @@ class Checked:
     """A folder that fits the engine, before its weights are loaded.
 
     sources: name of a parameter here -> the names of its tensors there. left_out: tensors of heads
-    that are not opened.
+    that are not opened. shapes: of the parameters here, by name.
     """
 
     folder: Folder
@@ -37,7 +37,12 @@ class Checked:
     plan: Plan
     sources: Mapping[str, tuple[str, ...]]
     left_out: tuple[str, ...]
-    n_parameters: int
+    shapes: Mapping[str, torch.Size]
+
+    @property
+    def n_parameters(self) -> int:
+        """How many numbers the model has."""
+        return sum(shape.numel() for shape in self.shapes.values())
 
     @property
     def config(self) -> ModelConfig:
@@ -101,23 +106,22 @@ def check_folder(path: Path, *, most: int = MAX_BYTES) -> Checked:
     sources = {here: tuple(stored[name] for name in names) for here, names in wanted.items()}
     for here, names in sources.items():
         _check(here, names, folder, plan, parameters[here])
-    n_parameters = sum(one.numel() for one in parameters.values())
-    return Checked(folder, family, plan, sources, left_out, n_parameters)
+    shapes = {name: one.shape for name, one in parameters.items()}
+    return Checked(folder, family, plan, sources, left_out, shapes)
+
+
+def parameters_of(checked: Checked) -> Iterator[tuple[str, Tensor]]:
+    """Yield the parameters by name, in fp32, each read when its turn comes. Raises Unopenable."""
+    for name, shape in checked.shapes.items():
+        parts = [checked.folder.read(one) for one in checked.sources[name]]
+        yield name, checked.plan.adapt(name, parts).contiguous() if parts else torch.zeros(shape)
 
 
 def load_model(checked: Checked) -> Model:
     """Return the model, in fp32 and evaluation mode. Raises Unopenable, with nothing loaded."""
     with init_on_meta():
         model = build_model(checked.config, checked.shape)
-    loaded: dict[str, nn.Parameter] = {}
-    for name, parameter in model.named_parameters():
-        sources = checked.sources[name]
-        if sources:
-            parts = [checked.folder.read(one) for one in sources]
-            values = checked.plan.adapt(name, parts).contiguous()
-        else:
-            values = torch.zeros(parameter.shape)
-        loaded[name] = nn.Parameter(values)
+    loaded = {name: nn.Parameter(values) for name, values in parameters_of(checked)}
     by_meta = {id(one): loaded[name] for name, one in model.named_parameters()}
     everywhere = model.named_parameters(remove_duplicate=False)
     model.load_state_dict({name: by_meta[id(one)] for name, one in everywhere}, assign=True)

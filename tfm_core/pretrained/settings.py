@@ -77,6 +77,17 @@ class Settings:
         section.only("model_type", kind)
         return section
 
+    def has(self, name: str) -> bool:
+        """Return whether there is a value."""
+        return self._values.get(name) is not None
+
+    def part(self, name: str) -> Settings:
+        """Return the settings inside one of these; none where it is missing."""
+        values = self._values.get(name)
+        if values is not None and not isinstance(values, dict):
+            raise invalid(name, values)
+        return Settings(values or {})
+
     def _named(self, names: tuple[str, ...], default: int | None) -> tuple[str, Any]:
         for name in names:
             if self._values.get(name) is not None:

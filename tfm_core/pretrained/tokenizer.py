@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,13 +34,50 @@ class Cut:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Words:
-    """How texts become ids, and ids texts. tokens: those of the vocabulary, by id."""
+    """How texts become ids, and ids texts.
+
+    tokens: those of the vocabulary, by id. content: of tokenizer.json.
+    """
 
     _tokenizer: Tokenizer
     tokens: tuple[str, ...]
+    content: bytes
 
-    def cut(self, text: str) -> Cut:
-        """Return a text as tokens, with those that the model wants around it.
+    @property
+    def digest(self) -> str:
+        """What tells this tokenizer from others."""
+        return digest_of(self.content)
+
+    @property
+    def unknown_id(self) -> int | None:
+        """The token of what the vocabulary lacks; None where there is none."""
+        token = getattr(self._tokenizer.model, "unk_token", None)
+        number: int | None = self._tokenizer.token_to_id(token) if token else None
+        return number
+
+    def shown(self) -> tuple[str, ...]:
+        """Return the tokens as a person reads them, each different from all others.
+
+        Bytes of GPT-2's alphabet are characters again, and SentencePiece's mark is a space. A
+        piece of a character, and what would then look like another token, stays as it is.
+        """
+        spelled = _BYTES if type(self._tokenizer.decoder).__name__ == "ByteLevel" else None
+        special = {token.content for token in self._tokenizer.get_added_tokens_decoder().values()}
+        known, shown = set(self.tokens), []
+        for number, token in enumerate(self.tokens):
+            plain = token
+            if not token:
+                plain = f"<{number}>"
+            elif token not in special:
+                plain = _readable(token, spelled)
+            if plain != token and plain in known:
+                plain = token
+            known.add(plain)
+            shown.append(plain)
+        return tuple(shown)
+
+    def cut(self, text: str, *, is_whole: bool = True) -> Cut:
+        """Return a text as tokens, with those that the model wants around it if ``is_whole``.
 
         Raises StudentError for a text that is too long.
         """
@@ -49,7 +87,7 @@ class Words:
                 n=len(text),
                 most=MAX_CHARACTERS,
             )
-        cut = self._tokenizer.encode(text)
+        cut = self._tokenizer.encode(text, add_special_tokens=is_whole)
         pieces = tuple(
             text[first:end] if end > first else self.tokens[number]
             for number, (first, end) in zip(cut.ids, cut.offsets, strict=True)
@@ -89,4 +127,34 @@ def read_words(path: Path, *, n_words: int) -> Words:
             size=size,
             n_words=n_words,
         )
-    return Words(tokenizer, tuple(by_id.get(number, "") for number in range(size)))
+    return Words(tokenizer, tuple(by_id.get(number, "") for number in range(size)), content)
+
+
+def digest_of(content: bytes) -> str:
+    """Return the name under which a tokenizer.json lies in a run's folder."""
+    return hashlib.sha256(content).hexdigest()[:20]
+
+
+def _alphabet() -> dict[str, int]:
+    """Return the byte that each character of GPT-2's alphabet stands for.
+
+    Visible characters stand for themselves, and the others, in order, for those from 256 on
+    (Radford et al. 2019, ``bytes_to_unicode`` of their code).
+    """
+    visible = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    hidden = [byte for byte in range(256) if byte not in visible]
+    return {chr(byte): byte for byte in visible} | {
+        chr(256 + place): byte for place, byte in enumerate(hidden)
+    }
+
+
+_BYTES = _alphabet()
+
+
+def _readable(token: str, spelled: dict[str, int] | None) -> str:
+    if spelled is None:
+        return token.replace("\u2581", " ")
+    try:
+        return bytes(spelled[letter] for letter in token).decode()
+    except (KeyError, UnicodeDecodeError):
+        return token

@@ -6,8 +6,9 @@
 
 Recorded are ``query, key, value, scores, masked_scores, weights, heads`` of every attention (and
 ``query_input, key_value_input, projected_*, split_*, mask, bias, merged, output``), ``input``,
-``hidden`` and ``output`` of every feed-forward, ``skipped, change, joined`` of every norm of a
-block (with ``normed`` before the sublayer, or ``total`` after it), ``residual`` of every block,
+``hidden`` and ``output`` of every feed-forward, ``gates`` of every mixture of experts,
+``skipped, change, joined`` of every norm of a block (with ``normed`` before the sublayer, or
+``total`` after it), ``residual`` of every block,
 ``input`` and ``output`` of every stack, ``ids``, ``rows`` and ``embedded`` of embeddings,
 ``unplaced``, ``rows`` and ``placed`` of positions, ``patches, projected, convolved`` of a stem,
 ``logits`` and what they are read from (``answering``, ``pooled``); of a recurrent model ``read``

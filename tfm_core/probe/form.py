@@ -49,7 +49,7 @@ class _Answered:
     """Source, target, and the sources of each target token."""
 
     src: Row
-    tgt: Annotated[Row, Field(min_length=1)]
+    tgt: Row
     tgt_text: Text
     alignment: Alignment
 
@@ -71,6 +71,7 @@ class _Described(_Answered):
         task = experiment.task_as(CaptionTaskConfig)
         return (
             self.is_aligned()
+            and bool(self.tgt)
             and len(self.src) == patches_per_side(experiment) ** 2
             and len(self.tgt) <= caption_words.longest(task)
             and len(self.boxes) == len(self.tgt)
@@ -93,6 +94,7 @@ class _OfWords(_Answered):
         task = experiment.task_as(SequenceTaskConfig)
         return (
             self.is_aligned()
+            and bool(self.tgt) == (task.max_tgt_len > 0)
             and len(self.src) <= task.max_src_len
             and bool(self.src) == task.has_source
             and len(self.tgt) <= task.max_tgt_len
@@ -118,7 +120,8 @@ class SnapshotForm:
 
     n_examples: P, None if the probe is unknown; n_attended: at least so many have attention, None
     for all; maps: attention module -> heads, least queries and keys; n_classes: of a picture, None
-    for texts; d_model, n_heads: of position tables; n_patches: rows of a table of patches.
+    for texts; d_model, n_heads: of position tables; n_patches: rows of a table of patches;
+    n_experts: of each mixture, 0 where there is none.
     """
 
     n_examples: int | None
@@ -128,6 +131,7 @@ class SnapshotForm:
     d_model: int
     n_heads: int
     n_patches: int | None = None
+    n_experts: int = 0
 
     def check(self, snapshot: Snapshot) -> None:
         """Raise Unreadable, in a clause, where a snapshot is not of this form."""
@@ -150,6 +154,7 @@ class SnapshotForm:
             if weights.shape[2] < n_queries or weights.shape[3] < n_keys:
                 raise Unreadable("the maps of {name} are too small for the examples", name=name)
             self._check_mask(name, snapshot.masks.get(name), weights)
+        self._check_routing(snapshot, n_watched)
         check = self._check_words if self.n_classes is None else self._check_classes
         check(snapshot, self.n_examples)
         self._check_tables(snapshot)
@@ -162,6 +167,18 @@ class SnapshotForm:
         )
         if mask.dtype.kind != "b" or not fits:
             raise Unreadable("the mask of {name} does not fit its maps", name=name)
+
+    def _check_routing(self, snapshot: Snapshot, n: int | None) -> None:
+        for name, gates in snapshot.routing.items():
+            block, _dot, last = name.rpartition(".")
+            attention = self.maps.get(f"{block}.self_attention")
+            if not self.n_experts or last != "feed_forward" or attention is None:
+                raise Unreadable("it holds experts of a layer that this model has not")
+            _examples(gates, n, ndim=3)
+            if gates.shape[1] < attention[1] or gates.shape[2] != self.n_experts:
+                raise Unreadable("the experts of {name} are not those of its tokens", name=name)
+            if not ((gates >= 0) & (gates <= 1)).all():
+                raise Unreadable("the shares of {name} are none", name=name)
 
     def _check_classes(self, snapshot: Snapshot, n: int | None) -> None:
         words = (snapshot.ids, snapshot.confidence, snapshot.tokens, snapshot.texts)
@@ -234,6 +251,7 @@ def form_of(experiment: Experiment, probe: Probe | None) -> SnapshotForm:
         d_model=model.d_model,
         n_heads=model.n_heads,
         n_patches=n_patches,
+        n_experts=getattr(model, "n_experts", 0),
     )
 
 

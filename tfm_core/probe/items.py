@@ -92,11 +92,11 @@ def continued(
     """Write on greedily from prompts (P, n), without <bos>; return ids and confidence, (P, T)."""
     import torch
 
-    from tfm_core.data.vocabulary import BOS, PAD, UNK
+    from tfm_core.data.text import text_task
     from tfm_core.decoding import Constraints, SamplingConfig, sampled_steps
 
     n, confidence = prompts.size(1), []
-    ids = prompts
+    ids, specials = prompts, text_task(config).tgt_vocabulary.specials
     for step in sampled_steps(
         model,
         prompts[:1, :0],
@@ -105,11 +105,11 @@ def continued(
         sampling=SamplingConfig(temperature=0),
         seeds=range(len(prompts)),
         context=config.max_tgt_len + 1,
-        constraints=Constraints(never=(PAD, BOS, UNK)),
+        constraints=Constraints(never=specials.unwritten),
     ):
         ids = step.ids
         decoded = ids[:, -1:]
-        confidence.append(step.before.gather(1, decoded).masked_fill(decoded == PAD, 0.0))
+        confidence.append(step.before.gather(1, decoded).masked_fill(decoded == specials.pad, 0.0))
     if not confidence:
         return ids[:, n:], torch.zeros(len(ids), 0)
     return ids[:, n:], torch.cat(confidence, 1)

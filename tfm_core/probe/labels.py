@@ -75,6 +75,15 @@ KINDS: dict[str, AttentionKind] = {
             N_("Words"),
         ),
         AttentionKind(
+            "reading",
+            N_("Self-attention over tokens"),
+            N_("Every token attends to all tokens."),
+            N_("token"),
+            N_("token"),
+            Paragraph("probe/reading-look-for"),
+            N_("Self"),
+        ),
+        AttentionKind(
             "decoder",
             N_("Decoder self-attention (causal)"),
             _EARLIER,
@@ -163,7 +172,7 @@ def seen_through(kind: AttentionKind, order: Causality) -> AttentionKind:
     )
 
 
-BOS, CLS, EOS = "<bos>", "CLS", "<eos>"
+CLS = "CLS"
 RowNames = Literal["written", "read"]
 """Whether a row is named by the token that it writes or reads."""
 
@@ -281,7 +290,7 @@ def written_tokens(
     if not kind.written:
         return (None,) * len(read)
     ends = kind.name != "text" and not item.get("is_cut", False)  # a text goes on
-    answer = (*item["tgt"], EOS) if ends else tuple(item["tgt"])
+    answer = (*item["tgt"], experiment.task.end) if ends else tuple(item["tgt"])
     before = len(item.get("src", ())) if kind.name in {"sequence", "text"} else 0
     known = (*(None for _ in range(before)), *answer)
     return (*known, *(None for _ in range(len(read) - len(known))))[: len(read)]
@@ -306,9 +315,9 @@ def _tokens(experiment: Experiment, item: Mapping[str, Any], tokens: Tokens) -> 
         return (CLS,) * experiment.has_cls + patch_names(experiment.patches_per_side)
     src, tgt = tuple(item.get("src", ())), tuple(item["tgt"])
     if tokens == "target":
-        return (BOS, *tgt)
+        return (experiment.task.begin, *tgt)
     if tokens == "sequence":
-        return (*src, BOS, *tgt)
+        return (*src, experiment.task.begin, *tgt)
     if tokens == "answering":
         src = (CLS,) * experiment.has_cls + src
         if experiment.task.facts.answer == "sequence":  # <eos> needs a position, too
@@ -327,6 +336,7 @@ _BY_ANSWER: dict[tuple[Tokens, str], str] = {  # of a stack that answers where i
     ("answering", "sequence"): "slots",
     ("answering", "label"): "words",
     ("answering", "blanks"): "blanks",
+    ("answering", "vectors"): "reading",
     ("sequence", "sequence"): "sequence",
     ("sequence", "text"): "text",
 }

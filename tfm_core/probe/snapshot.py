@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -109,13 +110,11 @@ def image_snapshot(trainer: Trainer, n_attended: int | None = None) -> Snapshot:
     """Look at a model that gives a picture a class, see ``take``."""
     data = data_as(trainer.data, ImageData)
     images = data.normalise(data.validation.images[_pictures(data)])
-    attention, masks, logits = _watched(trainer.eval_model, n_attended, images)
-    return Snapshot(
-        step=trainer.step,
-        attention=attention,
-        masks=masks,
-        probabilities=_half(logits.float().softmax(-1)),
-        positions=_positions(trainer),
+    seen, logits = _watched(trainer, n_attended, images)
+    return replace(
+        seen,
+        probabilities=half(logits.float().softmax(-1)),
+        positions=positions_of(trainer.eval_model),
     )
 
 
@@ -161,20 +160,16 @@ def _of_words(
 
     src: ids or pictures. decode: (trainer, src, tgt, logits) -> what the model generates.
     """
-    attention, masks, logits = _watched(
-        trainer.eval_model, n_attended, src, decoder_input(tgt[:, :-1])
-    )
+    seen, logits = _watched(trainer, n_attended, src, decoder_input(tgt[:, :-1]))
     decoded = decode(trainer, src, tgt, logits)
     tokens = [vocabulary.decode(row) for row in decoded.ids.tolist()]
-    return Snapshot(
-        step=trainer.step,
-        attention=attention,
-        masks=masks,
+    return replace(
+        seen,
         ids=decoded.ids.cpu().numpy().astype(np.int32),
-        confidence=_half(decoded.confidence),
+        confidence=half(decoded.confidence),
         tokens=tokens,
         texts=[joined(tuple(row)) for row in tokens],
-        positions=_positions(trainer),
+        positions=positions_of(trainer.eval_model),
         embeddings=_embeddings(trainer),
     )
 
@@ -184,19 +179,29 @@ def decoder_input(tgt: Tensor) -> Tensor:
     return tgt.masked_fill(tgt == EOS, PAD)
 
 
-def _watched(
-    model: Model, n_attended: int | None, *inputs: Tensor
-) -> tuple[dict[str, Array], dict[str, Array], Tensor]:
-    """Return attention and masks on the first ``n_attended`` examples, and all logits (P, ...)."""
-    with capture(model, only={"weights", "mask"}) as cache:
+def _watched(trainer: Trainer, n_attended: int | None, *inputs: Tensor) -> tuple[Snapshot, Tensor]:
+    """Return attention, masks and routing on the first ``n_attended`` examples, and all logits."""
+    model = trainer.eval_model
+    with capture(model, only={"weights", "mask", "gates"}) as cache:
         logits: Tensor = model(*(part[:n_attended] for part in inputs))
     if len(logits) < len(inputs[0]):
         was_training = model.training
         model.eval()
         logits = torch.cat([logits, model(*(part[n_attended:] for part in inputs))])
         model.train(was_training)
-    attention = {name: _half(value) for name, value in cache.of("weights").items()}
-    return attention, cache.masks(), logits
+    seen = Snapshot(
+        step=trainer.step,
+        attention={name: half(value) for name, value in cache.of("weights").items()},
+        masks=cache.masks(),
+        routing={name: _gates(value) for name, value in cache.of("gates").items()},
+    )
+    return seen, logits
+
+
+def _gates(gates: Tensor) -> Array:
+    """Return shares of experts in half precision, in which none that counts becomes 0."""
+    least = torch.finfo(torch.float16).smallest_normal
+    return half(torch.where(gates > 0, gates.clamp(min=least), gates))
 
 
 def _answers(trainer: Trainer, src: Tensor, tgt: Tensor, logits: Tensor) -> Decoded:
@@ -228,21 +233,23 @@ def _as_taught(logits: Tensor, targets: Tensor) -> Decoded | None:
     return Decoded(targets[:, :longest], confidence.masked_fill(is_padding, 0.0)[:, :longest])
 
 
-def _positions(trainer: Trainer) -> dict[str, Array]:
+def positions_of(model: Model) -> dict[str, Array]:
+    """Return what a model has learned of positions, by the names of its parameters."""
     return {
-        name: _half(parameter)
-        for name, parameter in trainer.eval_model.named_parameters()
+        name: half(parameter)
+        for name, parameter in model.named_parameters()
         if "positions" in name or name.endswith(RELATIVE)
     }
 
 
 def _embeddings(trainer: Trainer) -> dict[str, Array]:
     return {
-        name: _half(module.table.weight)
+        name: half(module.table.weight)
         for name, module in trainer.eval_model.named_modules()
         if isinstance(module, TokenEmbedding) and module.table.weight.numel() <= MAX_EMBEDDED
     }
 
 
-def _half(tensor: Tensor) -> Array:
+def half(tensor: Tensor) -> Array:
+    """Return a tensor as a snapshot keeps it."""
     return tensor.detach().to("cpu", torch.float16).numpy()

@@ -21,7 +21,9 @@ class Snapshot:
     probabilities: float16 (P, classes), pictures only. ids: int32 (P, T), confidence: float16 (P,
     T), tokens, texts: the predicted target, not for pictures. positions: parameter name -> float16
     (rows, d_model), learned only, or (buckets, H) for names that end in RELATIVE. embeddings:
-    module name -> float16 (vocabulary, d_model), small tables only.
+    module name -> float16 (vocabulary, d_model), small tables only. routing: module name of a
+    mixture of experts -> float16 (A, T, E), the share of each expert in a token, 0 where the token
+    does not pass it.
     """
 
     step: int
@@ -34,6 +36,7 @@ class Snapshot:
     positions: dict[str, Array] = field(default_factory=dict)
     embeddings: dict[str, Array] = field(default_factory=dict)
     masks: dict[str, Array] = field(default_factory=dict)
+    routing: dict[str, Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -323,8 +323,11 @@ def trim(run: Run, attended: int) -> None:
         snapshot = run.snapshot(step)
         maps = {name: kept[:attended] for name, kept in snapshot.attention.items()}
         masks = {name: mask[:attended] for name, mask in snapshot.masks.items()}
+        routing = {name: gates[:attended] for name, gates in snapshot.routing.items()}
         embeddings = snapshot.embeddings if step in whole else {}
-        cut = dataclasses.replace(snapshot, attention=maps, masks=masks, embeddings=embeddings)
+        cut = dataclasses.replace(
+            snapshot, attention=maps, masks=masks, embeddings=embeddings, routing=routing
+        )
         snapshots.write(run.folder, cut)
     probe = run.probe()
     if attended < len(probe.items):

@@ -39,6 +39,7 @@ STEP_COLUMNS = (
     "memory_bytes",
     "seconds",
     "cpu_seconds",
+    "balance",
 )
 MEASURED_COLUMNS = ("step", "loss", "accuracy", "sequence_accuracy")
 
@@ -178,7 +179,7 @@ _CHECKS: dict[str, Callable[[object], bool]] = {
     **dict.fromkeys(("accuracy", "sequence_accuracy", "chance", "ceiling"), _is_share),
     **dict.fromkeys(("epoch", "loss", "learning_rate", "grad_norm"), _is_measure),
     **dict.fromkeys(("examples_per_second", "memory_bytes", "seconds"), _is_measure),
-    "cpu_seconds": _is_measure,
+    **dict.fromkeys(("cpu_seconds", "balance"), _is_measure),
     "gradients": _are_norms,
     "setting": lambda value: value in TURNABLE,
     "value": _is_measure,

@@ -59,8 +59,9 @@ class Attention:
     """Where heads look, on one example at one step.
 
     weights: float32, (H, Q, K) of one layer or (L, H, Q, K) of all; each row sums to 1 over the
-    keys that its query may attend to. query: Q names of rows, key: K names of columns; may_attend:
-    bool (Q, K), True = may attend. numpy takes it as its weights.
+    keys that its query may attend to, or to less where the model has an attention sink. query: Q
+    names of rows, key: K names of columns; may_attend: bool (Q, K), True = may attend. numpy takes
+    it as its weights.
     """
 
     weights: npt.NDArray[np.float32]
@@ -126,7 +127,8 @@ class OpenedRun:
         training examples; loss: nats per answer; accuracy, sequence_accuracy: shares, 0 to 1, of
         single answers and of whole sequences; learning_rate; grad_norm: length of the gradient
         before clipping; examples_per_second; memory_bytes; seconds, cpu_seconds: trained so far, of
-        the clock and of the processor. What was not measured is NaN. Read anew at each call: of a
+        the clock and of the processor; balance: how unequally tokens are spread over the experts,
+        1 where alike. What was not measured is NaN. Read anew at each call: of a
         run that trains there are more rows.
         """
         import pandas as pd

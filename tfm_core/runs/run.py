@@ -36,7 +36,7 @@ from tfm_core.runs.record.origin import Origin
 from tfm_core.runs.record.outcome import Outcome, outcome_of
 from tfm_core.runs.record.thinned import ThinnedReader
 from tfm_core.runs.status import State, Status, read_status, write_status
-from tfm_core.sentences import N_, Sentence, StudentError
+from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
 from tfm_core.stored import Device, Moment, Step, Stored, line, matching, unstored, whole
 from tfm_core.training.checkpoint_facts import facts_of
 
@@ -430,4 +430,5 @@ _CANNOT = {
     "stopped": N_("This run is stopped. You can resume it."),
     "failed": N_("This run failed. You can resume it from its last checkpoint."),
     "interrupted": N_("This run was interrupted. You can resume it."),
+    "opened": Paragraph("pretrained/not-trained"),
 }

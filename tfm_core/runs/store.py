@@ -28,7 +28,7 @@ from tfm_core.runs.record import labels, thinned, weights
 from tfm_core.runs.record.labels import Labels
 from tfm_core.runs.run import ID, Checkpoint, Meta, Run
 from tfm_core.runs.status import State, Status, write_status
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, Paragraph, StudentError
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 """Runs that come with the app: read-only."""
@@ -82,6 +82,8 @@ class RunStore:
         On a full disk the trash is emptied for it. run_id: an id reserved in advance, so that a
         restarted caller can find the run.
         """
+        if experiment.task.is_opened:
+            raise StudentError(Paragraph("pretrained/not-trained"))
         grouped = labels.clean_group(group)
         name = labels.clean_name(name or experiment.task.facts.label)
         meta = Meta(name, _now(), device, threads, **facts)
@@ -330,6 +332,8 @@ class RunStore:
 
         It follows the parent's turns up to a step, or all.
         """
+        if experiment.task.is_opened:
+            raise StudentError(Paragraph("pretrained/not-trained"))
         meta = dataclasses.replace(
             meta, created=_now(), recorded=False, parent=parent.id, lesson=None
         )

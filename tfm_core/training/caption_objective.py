@@ -38,7 +38,7 @@ class CaptionObjective(Objective):
         changes = torch.rand(size, generator=generator) * 2 - 1
         return Batch(indices[part], (), (indices[part], changes[:, part]))
 
-    def learn(self, model: nn.Module, batch: Batch) -> StepMetrics:
+    def learn_from(self, model: nn.Module, batch: Batch) -> StepMetrics:
         """See Objective."""
         rows, sampled = batch.tensors
         changes = self._changes(sampled)

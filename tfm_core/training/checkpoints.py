@@ -19,8 +19,9 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from tfm_core.config import Experiment
+from tfm_core.data.shape import data_shape
 from tfm_core.disk import replace, sync_file, sync_folder
-from tfm_core.models.build import Model
+from tfm_core.models.build import Model, build_model, init_on_meta
 from tfm_core.reading import open_plain
 from tfm_core.sentences import StudentError
 from tfm_core.training.checkpoint_facts import CheckpointFacts, facts_of
@@ -28,7 +29,7 @@ from tfm_core.training.setup import new_model
 from tfm_core.training.trainer import BestWeights, Trainer
 
 FILE = "checkpoint.safetensors"
-_MODEL, _AVERAGE = "model/", "average/"
+MODEL, _AVERAGE = "model/", "average/"
 
 
 class CheckpointDamaged(StudentError):
@@ -41,7 +42,7 @@ def save(trainer: Trainer, folder: Path) -> None:
     When this returns it is on the disk, name and content, and a power cut keeps it. Raises OSError
     when it cannot be written.
     """
-    tensors = {f"{_MODEL}{name}": value for name, value in trainer.model.state_dict().items()}
+    tensors = {f"{MODEL}{name}": value for name, value in trainer.model.state_dict().items()}
     if trainer.average is not None:
         averaged = trainer.average.model.state_dict()
         tensors |= {f"{_AVERAGE}{name}": value for name, value in averaged.items()}
@@ -83,7 +84,7 @@ def load(trainer: Trainer, folder: Path) -> None:
     An average that the checkpoint lacks begins with its weights.
     """
     tensors, facts = _read(folder)
-    _load_weights(trainer.model, _part(tensors, _MODEL), folder)
+    _load_weights(trainer.model, _part(tensors, MODEL), folder)
     if trainer.average is not None:
         with _of_this_shape(folder):
             trainer.average.restore(_part(tensors, _AVERAGE) or None, facts.averaged)
@@ -116,7 +117,7 @@ def load_best(trainer: Trainer, folder: Path) -> None:
     tensors, facts = _read(folder)
     if facts.step != trainer.patience.best_step:
         return
-    weights = _part(tensors, _MODEL) if trainer.average is None else _eval_weights(tensors)
+    weights = _part(tensors, MODEL) if trainer.average is None else _eval_weights(tensors)
     on_device = {name: value.to(trainer.device) for name, value in weights.items()}
     trainer.best = BestWeights(facts.step, on_device)
 
@@ -160,18 +161,43 @@ def load_model(experiment: Experiment, folder: Path) -> tuple[Model, int]:
 
     See ``load_weights``. Raises CheckpointDamaged.
     """
+    if experiment.task.is_opened:
+        return _mapped(experiment, folder)
     model = new_model(experiment).eval()
     return model, load_weights(model, folder)
 
 
-def _read(folder: Path) -> tuple[dict[str, Tensor], CheckpointFacts]:
+def _mapped(experiment: Experiment, folder: Path) -> tuple[Model, int]:
+    """Return a model whose weights stay in the file, which the system reads as they are needed.
+
+    Weights that modules share are there once. Nothing ever trains on in such a file.
+    """
+    tensors, facts = _read(folder, copies=False)
+    with init_on_meta():
+        model = build_model(experiment.model, data_shape(experiment))
+    own, found = dict(model.named_parameters()), _part(tensors, MODEL)
+    if {name: one.shape for name, one in own.items()} != {k: v.shape for k, v in found.items()}:
+        raise CheckpointDamaged(
+            "The checkpoint {name} belongs to a model of another shape.", name=folder.name
+        )
+    by_meta = {id(one): nn.Parameter(found[name]) for name, one in own.items()}
+    everywhere = model.named_parameters(remove_duplicate=False)
+    weights = {name: by_meta[id(one)] for name, one in everywhere}
+    model.load_state_dict(weights, assign=True, strict=False)  # buffers are not in the file
+    return model.eval(), facts.step
+
+
+def _read(folder: Path, *, copies: bool = True) -> tuple[dict[str, Tensor], CheckpointFacts]:
     path = folder / FILE
     try:
         os.close(open_plain(path))  # what is no plain file might be waited for
         with safe_open(path, framework="pt") as file:
             facts = facts_of(file.metadata())
             # clones: what is read is a window into the file, which Windows could not replace then
-            return {name: file.get_tensor(name).clone() for name in file.keys()}, facts  # noqa: SIM118
+            names = list(file.keys())
+            if not copies:
+                return {name: file.get_tensor(name) for name in names}, facts
+            return {name: file.get_tensor(name).clone() for name in names}, facts
     except FileNotFoundError:
         raise CheckpointDamaged("There is no checkpoint in {name}.", name=folder.name) from None
     except (SafetensorError, ValueError, OSError) as error:
@@ -199,7 +225,7 @@ def _of_this_shape(folder: Path) -> Iterator[None]:
 
 def _eval_weights(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """Return the weights that count: the average where there is one."""
-    return _part(tensors, _AVERAGE) or _part(tensors, _MODEL)
+    return _part(tensors, _AVERAGE) or _part(tensors, MODEL)
 
 
 def _part(tensors: dict[str, Tensor], head: str) -> dict[str, Tensor]:

@@ -92,6 +92,8 @@ def _why_not(trainer: Trainer) -> str | None:
         return N_("torch.compile is off: several processes train together.")
     if not trainer.experiment.model.has_blocks:
         return N_("torch.compile is off: a recurrent cell is a single kernel already.")
+    if getattr(trainer.experiment.model, "n_experts", 0) > 1:
+        return N_("torch.compile is off: how many tokens an expert gets differs from step to step.")
     kind = trainer.device.type
     if kind not in {"cpu", "cuda"}:
         return N_(

@@ -61,7 +61,8 @@ class Step:
     """One batch was learned from; loss and accuracy are those of this batch, before the update.
 
     gradients: the norm of each part's gradient before clipping, by name, at the first step and
-    where the weights are measured; else empty.
+    where the weights are measured; else empty. balance: how unequally the batch's tokens are spread
+    over the experts, 1 where alike; None without experts, and not in the reported loss.
     """
 
     step: int
@@ -73,6 +74,7 @@ class Step:
     examples_per_second: float
     memory_bytes: int
     gradients: Mapping[str, float] = field(default_factory=dict, hash=False)
+    balance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +163,8 @@ def to_record(event: Event) -> dict[str, Any]:
         del record["gradients"]  # of nearly all steps there are none
         if event.gradients:
             record["gradients"] = {part: _strict(norm) for part, norm in event.gradients.items()}
+        if event.balance is None:
+            del record["balance"]
     if isinstance(event, Measured) and event.weights == "last":
         del record["weights"]  # as nearly all are
     return record

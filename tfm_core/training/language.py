@@ -13,7 +13,6 @@ from tfm_core.config import CorpusTaskConfig
 from tfm_core.data.corpus.grammar import entropy_per_token
 from tfm_core.data.moving import take_rows, to_device
 from tfm_core.data.text_data import TextData
-from tfm_core.data.vocabulary import PAD
 from tfm_core.training.losses import cross_entropy, labels_of, predicts_others
 from tfm_core.training.objectives import (
     ALL,
@@ -42,7 +41,8 @@ class LanguageObjective(Objective):
             1.0 if windows is None else len(windows) * windows.length / len(windows.ids)
         )
         self.n_classes = len(data.task.tgt_vocabulary)
-        self._lengths = (data.train.tgt != PAD).sum(1).cpu()
+        self._pad = data.task.tgt_vocabulary.specials.pad
+        self._lengths = (data.train.tgt != self._pad).sum(1).cpu()
 
     def sample(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
         """See Objective; ``indices`` are sentences, or the starts of windows of the text."""
@@ -51,7 +51,7 @@ class LanguageObjective(Objective):
             longest = int(self._lengths[indices].max())
         return Batch(indices[part], (longest,), (indices[part],))
 
-    def learn(self, model: nn.Module, batch: Batch) -> StepMetrics:
+    def learn_from(self, model: nn.Module, batch: Batch) -> StepMetrics:
         """See Objective."""
         windows, device = self.data.windows, batch.rows.device
         if windows is None:
@@ -71,9 +71,9 @@ class LanguageObjective(Objective):
             targets.flatten(),
             mistakes=self.mistakes,
             smoothing=smoothing,
-            ignored=PAD,
+            ignored=self._pad,
         )
-        real = targets != PAD
+        real = targets != self._pad
         n_correct = ((logits.detach().argmax(-1) == targets) & real).sum()
         return StepMetrics(loss, n_correct, real.sum(), None, len(rows))
 

@@ -64,7 +64,7 @@ def train(trainer: Trainer) -> Iterator[Event]:
     while trainer.step < config.steps and not trainer.patience.is_over:
         yield from _turned(trainer)
         begin = trainer.clock()
-        loss, accuracy, rate, norm = update(trainer)
+        loss, accuracy, rate, norm, balance = update(trainer)
         trainer.step += 1
         step = trainer.step
         took = trainer.clock() - begin
@@ -88,7 +88,9 @@ def train(trainer: Trainer) -> Iterator[Event]:
         if step % _MEMORY_EVERY == 0:
             memory = memory_used(trainer.device)
         pace = 1 / per_example
-        yield Step(step, trainer.epoch, loss, accuracy, rate, norm, pace, memory, gradients)
+        yield Step(
+            step, trainer.epoch, loss, accuracy, rate, norm, pace, memory, gradients, balance
+        )
     if config.final_test:
         yield _tested(trainer)
     reason = trainer.patience.reason(step=trainer.step, total=config.steps)
@@ -110,8 +112,11 @@ def _turned(trainer: Trainer) -> list[Turned]:
     ]
 
 
-def update(trainer: Trainer) -> tuple[float, float, float, float]:
-    """Learn from the next batch; return loss, accuracy, learning rate and gradient norm."""
+def update(trainer: Trainer) -> tuple[float, float, float, float, float | None]:
+    """Learn from the next batch; return loss, accuracy, learning rate, gradient norm and balance.
+
+    The balance is that of a model's experts, None without any.
+    """
     config, step = trainer.settings, trainer.step + 1
     model, optimizer, scaler = trainer.model, trainer.optimizer, trainer.scaler
     rate = config.rate(step)
@@ -132,11 +137,12 @@ def update(trainer: Trainer) -> tuple[float, float, float, float]:
     scaler.update()
     if trainer.average is not None:
         trainer.average.update()
-    loss, length, n_correct, n_tokens = to_floats(
-        metrics.reported, norm, metrics.n_correct, metrics.n_tokens
+    told = (metrics.reported, norm, metrics.n_correct, metrics.n_tokens)
+    loss, length, n_correct, n_tokens, *balance = to_floats(
+        *told, *(() if metrics.balance is None else (metrics.balance,))
     )
     _check(trainer, loss)
-    return loss, n_correct / max(1.0, n_tokens), rate, length
+    return loss, n_correct / max(1.0, n_tokens), rate, length, balance[0] if balance else None
 
 
 def _step_metrics(trainer: Trainer) -> StepMetrics:

@@ -123,7 +123,7 @@ class MaskedObjective(ReadObjective):
         n_hidden, tensors = self._at(words[part], src[part], chosen[part])
         return Batch(indices[part], (n_hidden,), (indices[part], *tensors))
 
-    def learn(self, model: nn.Module, batch: Batch) -> StepMetrics:
+    def learn_from(self, model: nn.Module, batch: Batch) -> StepMetrics:
         """See Objective."""
         return self._answered(model, batch.sizes[0], batch.tensors[1:], self.label_smoothing)
 
@@ -199,9 +199,16 @@ def text_objective(
     *,
     label_smoothing: float = 0.0,
     mistakes: tuple[str, ...] = (),
+    balance_weight: float = 0.0,
 ) -> TextObjective:
     """Return how a text task is learned: hidden words or spans where some are, else next tokens."""
     objective: type[TextObjective] = TextObjective
     if config.facts.hides:
         objective = MaskedObjective if config.facts.answer == "blanks" else SpanObjective
-    return objective(data, config, label_smoothing=label_smoothing, mistakes=mistakes)
+    return objective(
+        data,
+        config,
+        label_smoothing=label_smoothing,
+        mistakes=mistakes,
+        balance_weight=balance_weight,
+    )

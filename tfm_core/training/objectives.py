@@ -16,6 +16,7 @@ from tfm_core.data.image_data import ImageData, ImageSplit
 from tfm_core.data.moving import take_rows, to_device_together
 from tfm_core.data.text_data import TextData, TextSplit
 from tfm_core.data.vocabulary import PAD, SPECIALS
+from tfm_core.layers.experts import load_balance, routing
 from tfm_core.training.losses import cross_entropy, input_floor, labels_of, lowest_loss
 from tfm_core.training.setup import to_floats
 
@@ -31,7 +32,8 @@ class StepMetrics:
     loss: mean cross-entropy, to be differentiated; n_correct of n_tokens: target tokens, or
     pictures, each of which counts as one; n_exact of n_examples: targets in which every token is
     correct, None for pictures. reported_loss: where it is not the one to differentiate; n_learned:
-    what that one is the mean of, where these are not the n_tokens.
+    what that one is the mean of, where these are not the n_tokens. balance: how unequally tokens
+    are spread over a layer's experts, on average, see ``load_balance``; None without experts.
     """
 
     loss: Tensor
@@ -41,6 +43,7 @@ class StepMetrics:
     n_examples: int
     reported_loss: Tensor | None = None
     n_learned: int | None = None
+    balance: Tensor | None = None
 
     @property
     def reported(self) -> Tensor:
@@ -85,9 +88,11 @@ class Objective(ABC):
         *,
         label_smoothing: float = 0.0,
         mistakes: tuple[str, ...] = (),
+        balance_weight: float = 0.0,
     ) -> None:
         """Take data that lies on the device, and the settings of its task."""
         self.data, self.config = data, config
+        self.balance_weight = balance_weight  # of a model's experts
         self.label_smoothing, self.mistakes = label_smoothing, mistakes
         self.prepare()
 
@@ -103,9 +108,27 @@ class Objective(ABC):
         learned from as it would be within the whole.
         """
 
-    @abstractmethod
     def learn(self, model: nn.Module, batch: Batch) -> StepMetrics:
-        """Return loss and counts of a batch whose tensors are on the model's device."""
+        """Return loss and counts of a batch whose tensors are on the model's device.
+
+        Of a model with experts, their balance is part of the loss to differentiate alone: that of
+        this batch, which is a part where processes train together.
+        """
+        with routing() as routed:
+            metrics = self.learn_from(model, batch)
+        if not routed:
+            return metrics
+        balances = torch.stack([load_balance(logits, top_k) for logits, top_k in routed])
+        return replace(
+            metrics,
+            loss=metrics.loss + self.balance_weight * balances.sum(),
+            reported_loss=metrics.reported,
+            balance=balances.detach().mean(),
+        )
+
+    @abstractmethod
+    def learn_from(self, model: nn.Module, batch: Batch) -> StepMetrics:
+        """Return what the task alone says of a batch, see ``learn``."""
 
     def loss_and_metrics(
         self, model: nn.Module, indices: Tensor, generator: torch.Generator, part: slice = ALL
@@ -171,7 +194,7 @@ class TextObjective(Objective):
             sizes = train.src.size(1), train.tgt.size(1)
         return Batch(indices[part], sizes, (indices[part],))
 
-    def learn(self, model: nn.Module, batch: Batch) -> StepMetrics:
+    def learn_from(self, model: nn.Module, batch: Batch) -> StepMetrics:
         """See Objective."""
         train, (src_len, tgt_len) = self.data.train, batch.sizes
         src = take_rows(train.src[:, :src_len], batch.rows, batch.indices)
@@ -272,7 +295,7 @@ class ImageObjective(Objective):
         config = self.config
         return {"shift": config.shift, "rotation": config.rotation, "scale": config.scale}
 
-    def learn(self, model: nn.Module, batch: Batch) -> StepMetrics:
+    def learn_from(self, model: nn.Module, batch: Batch) -> StepMetrics:
         """See Objective."""
         train, (rows, moves) = self.data.train, batch.tensors
         images = self.data.normalise(take_rows(train.images, rows, batch.indices))

@@ -230,6 +230,7 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
         task,
         label_smoothing=experiment.training.label_smoothing,
         mistakes=experiment.training.mistakes,
+        balance_weight=getattr(experiment.model, "balance_weight", 0.0),
     )
     model = new_model(experiment).to(torch_device)
     if experiment.training.checkpointing:

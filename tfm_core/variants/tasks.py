@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import tfm_core.config.image_tasks
     import tfm_core.config.own_pictures
     import tfm_core.config.own_tasks
+    import tfm_core.config.pretrained_tasks
     import tfm_core.config.task
     import tfm_core.data.captions
     import tfm_core.data.corpus.load
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     import tfm_core.inspect.walk.captions
     import tfm_core.inspect.walk.pictures
     import tfm_core.inspect.walk.texts
+    import tfm_core.pretrained.task
     import tfm_core.probe.snapshot
     import tfm_core.training.caption_objective
     import tfm_core.training.language
@@ -168,7 +170,7 @@ CORPUS = TaskKind(
     help=N_("Continue a text."),
     source="Radford et al. 2018",
     config=lambda: tfm_core.config.corpus_tasks.CorpusTaskConfig,
-    text=lambda: tfm_core.data.corpus.task.corpus_task,
+    text=lambda: tfm_core.data.corpus.task.learned_task,
     load=lambda: tfm_core.data.corpus.load.load_corpus,
     shape=lambda: tfm_core.data.shape.corpus_shape,
     objective=lambda: tfm_core.training.language.LanguageObjective,
@@ -203,4 +205,31 @@ OWN_TEXT = replace(
     objective=lambda: tfm_core.training.objectives.OwnObjective,
     carried=lambda: tfm_core.inspect.source.carried.of_own_texts,
 )
-TASK_KINDS = Registry("kind of task", TEXT, IMAGE, CAPTION, CORPUS, OWN_PICTURES, OWN_TEXT)
+PRETRAINED_TEXT = replace(
+    CORPUS,
+    name="pretrained",
+    label=N_("Pretrained language model"),
+    help=N_("Continue a text; trained elsewhere."),
+    config=lambda: tfm_core.config.pretrained_tasks.PretrainedTextConfig,
+    text=lambda: tfm_core.pretrained.task.writer,
+    load=lambda: tfm_core.pretrained.task.load_text,
+    shape=lambda: tfm_core.pretrained.task.writer_shape,
+    carried=lambda: tfm_core.pretrained.task.carried,
+)
+PRETRAINED_READER = replace(
+    TEXT,
+    name="pretrained-reader",
+    label=N_("Pretrained encoder"),
+    help=N_("Make vectors of a text; trained elsewhere."),
+    config=lambda: tfm_core.config.pretrained_tasks.PretrainedReaderConfig,
+    text=lambda: tfm_core.pretrained.task.reader,
+    load=lambda: tfm_core.pretrained.task.load_nothing,
+    shape=lambda: tfm_core.pretrained.task.reader_shape,
+    errors=None,
+    own_text=lambda: tfm_core.inspect.attention.own_example.read_text,
+    carried=lambda: tfm_core.pretrained.task.carried,
+)
+TASK_KINDS = Registry(
+    "kind of task", TEXT, IMAGE, CAPTION, CORPUS, OWN_PICTURES, OWN_TEXT, PRETRAINED_TEXT,
+    PRETRAINED_READER,
+)  # fmt: skip

@@ -36,12 +36,14 @@ def details(experiment: Experiment, examples: Sequence[Example], step: int, *, n
 
 def line(experiment: Experiment, example: Example) -> Tree:
     """Return source, truth and answer of an example in a few words."""
-    when: Tree = ["p", "who", _("at step {step}", step=f"{example.step:,}")]
+    is_opened = experiment.task.is_opened
+    at = "" if is_opened else _("at step {step}", step=f"{example.step:,}")
+    when: Tree = ["p", "who", at]
     if example.probabilities is not None:
         return ["div", "line", *_picture_verdict(experiment, example), when]
     if example.answer is not None:
         return ["div", "line", *_sentence_verdict(experiment, example), when]
-    return ["p", "who", _("No saved prediction.")]
+    return ["p", "who", str(example.item["src_text"]) if is_opened else _("No saved prediction.")]
 
 
 def _details(experiment: Experiment, example: Example) -> Tree:

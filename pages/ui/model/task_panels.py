@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pages.i18n import _
@@ -38,6 +38,10 @@ def _picture_name(experiment: Experiment, item: Item, number: int, *, is_short: 
 
 def _caption_name(experiment: Experiment, item: Item, number: int, *, is_short: bool) -> str:
     return _("Picture {n}: {name}", n=number, name=item["tgt_text"])
+
+
+def _source_name(experiment: Experiment, item: Item, number: int, *, is_short: bool) -> str:
+    return f"{number}: {item['src_text']}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +84,10 @@ TASK_PANELS: dict[str, TaskPanels] = {
     "corpus": _TEXT,
     "own-pictures": _IMAGE,
     "own": _TEXT,
+    "pretrained": replace(_TEXT, own_words="attention_own_pretrained"),
+    "pretrained-reader": replace(
+        _TEXT, example_name=_source_name, own_words="attention_own_pretrained"
+    ),
 }
 if lacking := set(TASK_KINDS) - set(TASK_PANELS):
     raise LookupError(f"Pages show nothing of tasks of the kind {', '.join(sorted(lacking))}.")

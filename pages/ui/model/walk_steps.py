@@ -191,7 +191,8 @@ def explanation(
     st.code(step.code, language="python", wrap_lines=True)
     from tfm_core.inspect.walk.topics import topic_text
 
-    sizes = ("d_model", "n_heads", "n_kv_heads", "d_head", "d_ff", "window")
+    sizes = ("d_model", "n_heads", "n_kv_heads", "d_head", "d_ff", "n_experts", "top_k",
+             "window", "full_every")  # fmt: skip
     values: dict[str, object] = {
         **{name: f"{getattr(subject.config, name, 0):,}" for name in sizes},
         "norm_eps": f"{getattr(subject.config, 'norm_eps', 0):g}",

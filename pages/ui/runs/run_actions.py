@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import parse_qsl, urlencode
 
@@ -131,6 +132,25 @@ def import_run(file: BinaryIO, progress: Callable[[float, str], None]) -> Run:
     except ValueError:
         if (set_id := sets.set_of(run.experiment.task)) not in existing:
             own_sets.discard(set_id, store=store, visitor=visitor)
+        store.discard(run)
+        raise
+    return run
+
+
+def open_folder(path: Path, progress: Callable[[float, str], None], *, name: str) -> Run:
+    """Open a Hugging Face folder as the visitor's own run.
+
+    progress: see ``import_run``. Raises ValueError and OSError; nothing is left then.
+    """
+    from tfm_core.export.opening import open_run
+
+    visitor, queue, store = acting_visitor(), runs_access.queue(), runs_access.store()
+    run = open_run(
+        path, store, name=name, owner=visitor.owner, owner_name=visitor.name, progress=progress
+    )
+    try:
+        _notify_deleted(queue.admit(run))
+    except ValueError:
         store.discard(run)
         raise
     return run

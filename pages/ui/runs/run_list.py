@@ -203,9 +203,10 @@ def _menu(run: Run) -> None:
             if can_change:
                 _delete(run)
             return
-        if is_whole and not run.status.is_active:
+        is_trained = is_whole and not run.experiment.task.is_opened
+        if is_trained and not run.status.is_active:
             take_away.button(run, key=f"take-{run.id}", width="stretch")
-        if is_whole:
+        if is_trained:
             run_dialogs.publish_button(run, key=f"publish-{run.id}", width="stretch")
             is_over = run.has_checkpoint and not run.status.is_active
             if is_over and run.status.step < MAX_STEPS:

@@ -53,6 +53,7 @@ STATES: dict[State, StateWords] = {
     "stopped": StateWords(N_("Stopped"), "orange", ":material/stop_circle:"),
     "failed": StateWords(N_("Failed"), "red", ":material/error:"),
     "interrupted": StateWords(N_("Interrupted"), "orange", ":material/power_off:"),
+    "opened": StateWords(N_("Pretrained"), "violet", ":material/folder_open:"),
 }
 
 
@@ -87,6 +88,8 @@ def progress(status: Status) -> str:
     """Return the steps done of all, such as ``350 / 1,000 steps``."""
     if status.state == "queued" and status.queue_position:
         return _("number {n} in the queue", n=status.queue_position)
+    if status.state == "opened":
+        return _("not trained here")
     total = status.total_steps
     steps = show.count(status.step) if status.step == total else f"{status.step:,} / {total:,}"
     return _("{steps} steps", steps=steps)
@@ -118,7 +121,7 @@ def result(run: Run) -> str:
 def ended(run: Run) -> str:
     """Return how a run ended: state or outcome, last step, why or how well; "" until it has."""
     status = run.status
-    if status.is_active:
+    if status.is_active or status.state == "opened":
         return ""
     words = state_words(status, run.outcome)
     how = N_("{state} at step {step}.", state=words.label, step=f"{status.step:,}")

@@ -218,3 +218,14 @@ def no_weights(run: Run, *, key: str) -> None:
     words = _("“{name}” has not saved weights yet.", name=escape(name))
     st.info(words, icon=":material/hourglass_empty:")
     st.button(_("Reload"), icon=":material/refresh:", key=f"{key}-look-again")
+
+
+def snapshot_step(steps: Sequence[int], *, key: str) -> int:
+    """Choose one of the steps whose snapshots were saved, at first the last; return it."""
+    if st.session_state.get(key) not in steps:
+        st.session_state[key] = steps[-1]
+    if len(steps) == 1:
+        return steps[0]
+    return st.select_slider(
+        _("Step of the training"), steps, format_func=lambda value: f"{value:,}", key=key
+    )

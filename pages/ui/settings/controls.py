@@ -36,8 +36,14 @@ def group(
 ) -> None:
     """Draw settings under a title, with problems below their controls.
 
-    Advanced settings are folded, and drawn only when unfolded: most settings are advanced.
+    Advanced settings are folded, and drawn only when unfolded: most settings are advanced. One that
+    changes nothing has no control, unless it has a problem.
     """
+    settings = [
+        setting
+        for setting in settings
+        if setting.acts(checked.draft.values) or checked.at(setting.path)
+    ]
     with st.container(border=True):
         st.header(title, anchor=False, help=help)
         _grid([setting for setting in settings if not setting.is_advanced], checked)

@@ -6,7 +6,7 @@ A new field or variant in ``tfm_core.config`` gets its control here without anot
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from pydantic.fields import FieldInfo
@@ -20,14 +20,27 @@ from tfm_core.config import (
     Experiment,
     task_config,
 )
-from tfm_core.config.base import Labelled, choices_of, holds_several
+from tfm_core.config.base import Labelled, acts, choices_of, holds_several, needs_of
 from tfm_core.config.training import TrainingConfig
 from tfm_core.sentences import N_
 
 Kind = Literal["choice", "several", "bool", "int", "float"]
 
 ADVANCED: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (N_("Attention"), ("n_kv_heads", "qk_norm", "projection_bias", "query_key_gain", "window")),
+    (
+        N_("Attention"),
+        (
+            "n_kv_heads",
+            "qk_norm",
+            "projection_bias",
+            "query_key_gain",
+            "window",
+            "full_every",
+            "sink",
+        ),
+    ),
+    (N_("Rotary positions"), ("rope_theta", "rope_scaling", "rope_factor", "rope_original_len")),
+    (N_("Mixture of experts"), ("n_experts", "top_k", "balance_weight")),
     (N_("Residuals and norms"), ("norm", "norm_eps", "final_norm")),
     (N_("Layers and tables"), ("max_len", "bias", "tie_embeddings", "is_bidirectional")),
     (
@@ -46,7 +59,10 @@ _TAGS = {"family", "kind", "text"}  # chosen above the other settings, not besid
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: its dotted path, words, kind, range (ends included), step and variants."""
+    """One setting: its dotted path, words, kind, range (ends included), step and variants.
+
+    needs: as in ``setting`` of ``tfm_core.config.base``.
+    """
 
     path: str
     label: str
@@ -57,6 +73,11 @@ class Setting:
     step: float | None = None
     is_advanced: bool = False
     choices: Mapping[str, Labelled] | None = None
+    needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def acts(self, values: Mapping[str, Any]) -> bool:
+        """Return whether it changes anything in an experiment of these values."""
+        return acts(self.needs, values.get(self.section, {}))
 
     @property
     def section(self) -> str:
@@ -164,6 +185,7 @@ def _setting(path: str, info: FieldInfo) -> Setting:
         step=extra.get("step"),
         is_advanced=bool(extra.get("advanced")),
         choices=choices,
+        needs=needs_of(info),
     )
 
 

@@ -20,6 +20,8 @@ EXPERIMENTS = {
     "alibi": text_experiment(position="alibi"),
     "t5-bias": text_experiment("encoder-only", position="t5-bias"),
     "vit": vit_experiment("cls"),
+    "sink": text_experiment("encoder-only", sink="learned"),
+    "zero-sink": text_experiment("decoder-only", sink="zero"),
     **{name: text_experiment("recurrent", attention=name) for name in ALIGNMENT_SCORES},
 }
 TANH = {"additive", "concat"}
@@ -89,7 +91,10 @@ def test_rows_add_up_and_only_a_relative_bias_is_shown(run):
     assert (found.bias != 0) == (position in {"alibi", "t5-bias"})
     assert position != "alibi" or found.bias < 0
     assert dimensions_table(found)["product"].sum() == pytest.approx(found.dot, abs=1e-5)
-    assert row_table(found)["weight"].sum() == pytest.approx(1, abs=1e-5)
+    has_sink = getattr(run.experiment.model, "sink", "none") != "none"
+    assert (found.sink > 0) == has_sink
+    of_sink = found.sink / found.total
+    assert row_table(found)["weight"].sum() + of_sink == pytest.approx(1, abs=1e-5)
     assert len(row_table(found)) == len(found.key_tokens)
 
 

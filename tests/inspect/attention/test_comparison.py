@@ -40,6 +40,12 @@ def test_half_of_one_row_moved_is_counted_as_that():
     assert compare(left, right).moved == pytest.approx(0.25)
 
 
+def test_what_a_sink_took_has_moved_too():
+    left, right = np.eye(2), np.eye(2)
+    right[0] = [0.25, 0]
+    assert compare(left, right).moved == pytest.approx((0.75 + 0) / 2)
+
+
 def test_rows_that_are_masked_do_not_count():
     allowed = np.array([[True, True], [False, False]])
     left, right = np.array([[1.0, 0], [0, 0]]), np.array([[0.0, 1], [0, 0]])

@@ -49,6 +49,18 @@ def previous_token_head():
     return head(cells)
 
 
+def test_what_a_sink_takes_is_one_more_key():
+    even = np.full((P, 2, T, T), 1 / (T + 1), np.float32)  # with the sink, all alike
+    even[:, 1] = 0.1 / T
+    stats = statistics(even, allowed())
+    np.testing.assert_allclose(stats.shares["sink"], [1 / (T + 1), 0.9], atol=1e-6)
+    assert stats.chance["sink"] == pytest.approx(1 / (T + 1))
+    assert stats.entropy[0] == pytest.approx(math.log(T + 1), abs=1e-5)
+    assert stats.evenness[0] == pytest.approx(1, abs=1e-5)
+    assert describe(stats, 1) == "no token, 90 %"
+    assert "sink" not in statistics(previous_token_head(), allowed()).shares
+
+
 def test_a_previous_token_head_is_found_and_named():
     stats = statistics(previous_token_head(), allowed())
     assert stats.shares["previous"][0] == pytest.approx(1)

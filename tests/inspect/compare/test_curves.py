@@ -91,7 +91,8 @@ def test_every_metric_of_a_recorded_run_has_a_track_on_every_axis_but_cpu_second
                 assert found is None
                 continue
             assert found is not None
-            assert len(found.x) == len(found.values) > 1
+            assert len(found.x) == len(found.values)
+            assert (len(found.x) > 1) == (metric != "balance")  # its model has no experts
             assert (np.diff(found.x) > 0).all()
 
 

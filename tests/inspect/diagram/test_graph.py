@@ -47,6 +47,19 @@ def drawn(config, shape, **options):
 
 
 @pytest.mark.parametrize(("family", "settings", "shape"), MODELS)
+def test_every_block_of_a_diagram_but_the_inputs_says_what_it_reads_from(family, settings, shape):
+    config = config_of(family, settings)
+    for opened in (range(0), range(9)):
+        found = diagram(config, shape, LOOK, src_len=7, tgt_len=5, opened=opened)
+        assert found.reads.keys() == found.nodes.keys()
+        inputs = {name for name, reads in found.reads.items() if not reads}
+        assert {found.nodes[name].parts[0].kind for name in inputs} == {"input"}
+        assert {name for reads in found.reads.values() for name, _words in reads} <= set(
+            found.nodes
+        )
+
+
+@pytest.mark.parametrize(("family", "settings", "shape"), MODELS)
 def test_every_variant_has_a_diagram_whose_blocks_hold_code_equations_and_all_parameters(
     family, settings, shape
 ):
@@ -199,6 +212,8 @@ MISTAKES = [  # settings, then what the equations of attention and of a block sa
     ({"mistakes": "scaled-by-d-model"}, "attention", r"\sqrt{12}"),
     ({"mistakes": "mask-transposed"}, "attention", r"j \ge i"),
     ({"mistakes": "mask-transposed", "window": 2}, "attention", r"i \le j \le i + 2"),
+    ({"window": 3, "full_every": 2}, "attention", r"\text{, except in layers } 2, 4, \dots"),
+    ({"sink": "learned"}, "attention", r"{e^{s_h} + \sum_{j \le i} e^{z_{ij}}}"),
     ({"mistakes": "no-residuals"}, "block", r"x &\leftarrow \mathrm{FFN}(\mathrm{Norm}(x))"),
     ({"mistakes": "residual-from-normed"}, "block", r"x &\leftarrow x + \mathrm{FFN}(x)"),
     ({"norm": "none"}, "block", r"x &\leftarrow x + \mathrm{FFN}(x)"),

@@ -15,11 +15,15 @@ from tfm_core.inspect.experiments.demonstration import THEMES
 from tfm_core.inspect.experiments.findings import conclude
 from tfm_core.inspect.experiments.result import Generated, Result, RunIndex, missing, read
 from tfm_core.inspect.walk.subject import walk_index
+from tfm_core.presets import BLOCK_STYLES, PRESETS
 from tfm_core.runs.store import RECORDED, RunStore
 from tfm_core.sentences import StudentError
 
 ALL = pytest.mark.parametrize("one", DEMONSTRATIONS.values(), ids=lambda one: one.name)
 ONE_THING = {"coupled-decay": {"training.optimizer", "training.beta2"}}
+
+
+STYLES = {"styles-translate", "styles-write"}  # whose arms are whole blocks
 
 
 @ALL
@@ -28,12 +32,36 @@ def test_one_setting_differs_where_the_walk_has_its_step(one):
     assert len({json.dumps(each.model_dump(), sort_keys=True) for each in made}) == len(made) > 1
     assert len({each.seed for each in made}) == 1
     rows = {row.field for row in differences(made)}
-    assert len(rows - ONE_THING.get(one.name, set()) or {1}) == 1
+    if one.name in STYLES:
+        assert all(row.startswith("model.") for row in rows)
+    else:
+        assert len(rows - ONE_THING.get(one.name, set()) or {1}) == 1
     for arm in one.arms:
         experiment = one.experiment(arm)
         shape = of_experiment(experiment, "").shape
         names = {entry.name for entry in walk_index(experiment.model, shape)}
         assert one.step in names | {""}
+
+
+def test_the_presets_in_small_are_the_arms_of_their_race():
+    one = DEMONSTRATIONS["styles-translate"]
+    assert {arm.name for arm in one.arms} == set(BLOCK_STYLES)
+    for arm in one.arms:
+        assert one.experiment(arm) == PRESETS[arm.name].experiment
+
+
+def test_seeds_of_several_arms_are_compared_by_loss_with_holms_correction():
+    one = DEMONSTRATIONS["styles-write"]
+    losses = {"gpt-2": (2.3, 2.4, 2.35), "llama": (1.9, 2.05, 1.9), "mixtral": (2.3, 2.41, 2.3)}
+    results = {
+        arm: {seed: Result(arm, accuracy=0.4, loss=loss) for seed, loss in enumerate(of_arm)}
+        for arm, of_arm in losses.items()
+    }
+    found = conclude(one, results)
+    assert [finding.kind for finding in found.findings] == ["better", "same"]
+    assert "“llama” has a loss of 1.90 on unseen text, “gpt-2” 2.30." in found.findings[0].sentence
+    assert "“llama” is 0.400 below “gpt-2”." in found.seeds[0]
+    assert "Holm’s correction for 2 comparisons" in found.seeds[0]
 
 
 def test_every_theme_has_experiments_and_an_unknown_name_says_which_there_are():

@@ -296,7 +296,11 @@ def test_keys_that_heads_share_are_named():
         your_model(shapes(made("tinyllama", "notebook")))
 
 
-@pytest.mark.parametrize("name", sorted({*PRINTS, *ARCHITECTURES} - {"tinyllama"}))
+SHARED = {name for name, one in ARCHITECTURES.items() if getattr(one.model, "n_kv_heads", 0)}
+"""Those whose heads share keys, which is not read yet."""
+
+
+@pytest.mark.parametrize("name", sorted({*PRINTS, *ARCHITECTURES} - SHARED))
 def test_the_sizes_of_a_model_give_it_again(name):
     known = ARCHITECTURES.get(name)
     text = PRINTS.get(name) or shapes(made(name, "notebook")) if known else PRINTS[name]

@@ -15,6 +15,7 @@ from tests.pages.counted import SLOW, calls_of
 from tests.pages.looking import said
 from tests.pages.made_runs import damaged_run, made_run
 from tests.pages.opening import links
+from tests.training.test_loop import experiment
 from tfm_core.data.shape import data_shape
 from tfm_core.data.text import text_task
 from tfm_core.facts.architectures import ARCHITECTURES, FROM_TEXTS
@@ -22,6 +23,7 @@ from tfm_core.facts.compute import macs, unasked
 from tfm_core.facts.memory import of_run
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.presets import PRESETS
+from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RECORDED, RunStore
 
 PATHS = ["architecture/build.py", "architecture/parameters.py"]
@@ -525,3 +527,29 @@ def test_a_pasted_model_is_no_experiment(open_page, path):
     app = open_page(path, show="notebook")
     assert not app.exception
     assert app.selectbox(key="model-choice").value == "notebook"
+
+
+def test_a_run_with_experts_shows_where_its_tokens_go(open_page, store):
+    chosen = experiment("encoder-decoder", "copy", model={"n_experts": 5})
+    run = store.create(chosen, name="Experts")
+    execute(run)
+    app = open_page("architecture/parameters.py", run=run.id)
+    app.session_state["parameters-tab"] = "Experts"
+    app.run()
+    assert not app.exception
+    assert len(app.selectbox(key="experts-layer").options) == 2
+    assert "active per token" in said(app)
+    assert "gets some of the" in said(app) or "Dead at this step" in said(app)
+    app.selectbox(key="experts-layer").set_value("decoder.layers.0.feed_forward").run()
+    app.select_slider(key="experts-step").set_value(0).run()
+    assert not app.exception
+    assert "Step 0: the share of each expert" in said(app)
+
+
+def test_a_model_with_experts_and_no_run_asks_for_one(open_page):
+    app = open_page("architecture/parameters.py")
+    app.selectbox(key="model-choice").set_value("mixtral-8x7b").run()
+    assert "12,879,925,248 active per token" in said(app)
+    app.session_state["parameters-tab"] = "Experts"
+    app.run()
+    assert "Choose a run to see where its tokens go." in said(app)

@@ -60,9 +60,9 @@ def test_an_own_sentence_is_read_with_the_last_checkpoint(sentences, monkeypatch
     at.text_input(key="attention-text").set_value("sixty").run()
     assert at.query_params["text"] == "sixty"
     assert grid(at)[0]["key"] == ["sixty"]
-    at.text_input(key="attention-text").set_value("sixty " * 100).run()
-    assert "The text has 600 characters; the limit is 400" in said(at)
-    assert at.text_input(key="attention-text").value == "sixty " * 100
+    at.text_input(key="attention-text").set_value("sixty " * 300).run()
+    assert "The text has 1,800 characters; the limit is 1,200" in said(at)
+    assert at.text_input(key="attention-text").value == "sixty " * 300
 
 
 def test_a_late_word_of_the_list_of_examples_does_not_lead_back_to_them(sentences, monkeypatch):

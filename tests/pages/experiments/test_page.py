@@ -141,3 +141,15 @@ def test_seeds_are_trained_of_every_arm(store: RunStore, busy_queue: RunQueue) -
     runs = [run.experiment for run in store.list() if run.status.state == "queued"]
     wanted = [ONE.experiment(arm).replace(seed=seed) for arm in ONE.arms for seed in (0, 1)]
     assert sorted(map(str, runs)) == sorted(map(str, wanted))
+
+
+def test_the_settings_of_a_race_stand_in_a_table_when_they_are_asked_for(recorded: None) -> None:
+    app = opened_at(PAGE, experiment="styles-write")
+    assert "the blocks, in" in shown(app)
+    app.session_state["experiment-settings"] = True
+    app.run()
+    assert not app.exception
+    assert list(app.table[0].value.columns) == [
+        "GPT-2 in small", "Llama in small", "Qwen in small", "Mixtral in small"
+    ]  # fmt: skip
+    assert list(app.table[0].value.loc["Norm"]) == ["LayerNorm", "RMSNorm", "RMSNorm", "RMSNorm"]

@@ -146,13 +146,13 @@ def test_a_model_that_is_too_large_is_refused_in_a_sentence(store):
 def test_a_finished_run_opens_on_its_first_weights_where_a_mistake_shows(store, monkeypatch):
     monkeypatch.setattr(store, "recorded", RECORDED)
     at = at_stage(opened(run="recorded-korean"), "mistakes")
-    shares = re.findall(r"([\d.]+)% of the answers are wrong", said(at))
+    shares = re.findall(r"([\d.]+)\s% of the answers are wrong", said(at))
     assert float(shares[0]) > 50
     norms = re.search(r"norm ([\d.]+) instead of (\d+\.\d+)", said(at))
     assert float(norms[1]) < float(norms[2]) / 2
     at.button_group(key="training-step-weights").set_value("last").run()
     assert at.query_params["weights"] == "last"
-    assert float(re.findall(r"([\d.]+)% of the answers are wrong", said(at))[0]) < 5
+    assert float(re.findall(r"([\d.]+)\s% of the answers are wrong", said(at))[0]) < 5
 
 
 def test_a_draft_has_no_choice_of_weights(store):

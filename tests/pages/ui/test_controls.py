@@ -84,10 +84,20 @@ def start_button(app: AppTest):
     return app.button(key="start")
 
 
+ALL_ACT = {"n_experts": 3, "position": "rotary", "rope_scaling": "llama3", "window": 3}
+"""Values with which every setting acts that needs another."""
+
+
 def test_every_field_of_a_family_has_a_control(train) -> None:
     for family in FAMILIES:
-        app = train({"model.family": family})
-        fields = {f"model.{name}" for name in MODEL_CONFIGS[family].model_fields}
+        own = MODEL_CONFIGS[family].model_fields
+        needed = {
+            f"model.{name}": value
+            for name, value in ALL_ACT.items()
+            if name in own and (name != "position" or "rope_theta" in own)
+        }
+        app = train({"model.family": family, **needed})
+        fields = {f"model.{name}" for name in own}
         if family == "encoder-only":
             fields -= {"model.pooling"}  # only where the task asks for one label
         fields |= {f"training.{name}" for name in TrainingConfig.model_fields} | {
@@ -95,6 +105,15 @@ def test_every_field_of_a_family_has_a_control(train) -> None:
             "seed",
         }
         assert {KEY + field for field in fields} <= keys_of(app)
+
+
+def test_a_setting_that_changes_nothing_has_no_control(train) -> None:
+    base, length = KEY + "model.rope_theta", KEY + "model.rope_original_len"
+    assert not {base, length} & keys_of(train())
+    rotary = {"model.position": "rotary"}
+    assert {base, length} & keys_of(train(rotary)) == {base}
+    assert {base, length} <= keys_of(train({**rotary, "model.rope_scaling": "llama3"}))
+    assert "RoPE base is “3”, but must be from 10" in said(train({"model.rope_theta": "3"}))
 
 
 def test_every_field_of_a_task_has_a_control() -> None:

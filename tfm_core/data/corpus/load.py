@@ -12,7 +12,7 @@ from tfm_core.data.corpus.task import CorpusTask, corpus_task
 from tfm_core.data.download import Progress
 from tfm_core.data.text.task import Pair
 from tfm_core.data.text_data import TextData, TextSplit, Windows
-from tfm_core.data.vocabulary import BOS, EOS, PAD
+from tfm_core.data.vocabulary import BOS, EOS, NONE, PAD
 
 
 def load_corpus(
@@ -64,11 +64,14 @@ def _stretch(task: CorpusTask, ids: Tensor) -> TextSplit:
 
     The last token of a window is only predicted, never read.
     """
-    length = task.config.context
-    rows, pairs = [], []
+    length, specials = task.config.context, task.tgt_vocabulary.specials
+    rows: list[list[int]] = []
+    pairs: list[Pair] = []
     for window in torch.split(ids, length):
         tokens = window.tolist()
-        rows.append([BOS, *tokens] + [PAD] * (length - len(tokens)))
+        if rows and len(tokens) < length and specials.pad == NONE:
+            break  # nothing could fill it up
+        rows.append([specials.bos, *tokens] + [specials.pad] * (length - len(tokens)))
         read = tuple(task.tgt_vocabulary.token(i) for i in tokens[: length - 1])
         pairs.append(Pair((), read, ((),) * len(read)))
     return TextSplit(_nothing(len(rows)), torch.tensor(rows), tuple(pairs))

@@ -24,7 +24,7 @@ from tfm_core.sentences import StudentError
 Floats = npt.NDArray[np.floating[Any]]
 
 _TANH = "v"  # recorded where a score is v times tanh of query plus key
-_KINDS = ("query", "key", "value", "scores", "masked_scores", "weights", "heads")
+_KINDS = ("query", "key", "value", "scores", "masked_scores", "weights", "heads", "sink")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +32,8 @@ class Trace:
     """What one attention computed on one example.
 
     tensors: query (H, Q, D), key and value (H, K, D), scores, masked_scores and weights (H, Q, K),
-    heads (H, Q, D), as float32; v (D,) where scores are v times a tanh.
+    heads (H, Q, D), as float32; sink (H,) where the model has one; v (D,) where scores are v times
+    a tanh.
     """
 
     step: int
@@ -51,10 +52,10 @@ class AttentionCell:
     or 0. score = scaled + bias, before the mask ``may_attend``.
 
     row: (K,) the scores; may_attend_row: bool (K,); exponentials: (K,) e^(score - largest), 0 where
-    masked; weights: (K,); weight: of this key. value: (D,); contribution = weight * value; output:
-    (D,) their sum over the row. share: contribution . output / output . output; a row's shares sum
-    to 1, one may be negative. norm_share: length of the contribution over the sum of lengths
-    (Kobayashi et al. 2020).
+    masked; sink: that of the sink's logit, 0 without one; total: their sum; weights: (K,); weight:
+    of this key. value: (D,); contribution = weight * value; output: (D,) their sum over the row.
+    share: contribution . output / output . output; a row's shares sum to 1, one may be negative.
+    norm_share: length of the contribution over the sum of lengths (Kobayashi et al. 2020).
     """
 
     step: int
@@ -76,6 +77,7 @@ class AttentionCell:
     row: Floats
     may_attend_row: npt.NDArray[np.bool_]
     exponentials: Floats
+    sink: float
     total: float
     weight: float
     weights: Floats
@@ -101,7 +103,11 @@ def traced(
     names = {f"{module}.{kind}": kind for kind in (*_KINDS, _TANH)}
     with capture(model, only=names) as cache:
         model(*inputs)
-    found = {names[name]: tensor[0].float().numpy() for name, tensor in cache.items()}
+    found = {
+        kind: (tensor if kind == "sink" else tensor[0]).float().numpy()
+        for name, tensor in cache.items()
+        for kind in (names[name],)
+    }
     return Trace(step, item, module, found)
 
 
@@ -120,6 +126,7 @@ def cell(experiment: Experiment, trace: Trace, head: int, query: int, key: int) 
     row = tensors["scores"][head, query, :n_keys]
     allowed = tensors["masked_scores"][head, query, :n_keys] == row
     largest = row[allowed].max() if allowed.any() else 0.0
+    sink = float(np.exp(tensors["sink"][head] - largest)) if "sink" in tensors else 0.0
     exponentials = np.exp(np.where(allowed, row - largest, -np.inf))
     values = tensors["value"][head, :n_keys]
     weights = tensors["weights"][head, query, :n_keys]
@@ -146,7 +153,8 @@ def cell(experiment: Experiment, trace: Trace, head: int, query: int, key: int) 
         row=row,
         may_attend_row=allowed,
         exponentials=exponentials,
-        total=float(exponentials.sum()),
+        sink=sink,
+        total=float(exponentials.sum()) + sink,
         weight=float(weights[key]),
         weights=weights,
         value=values[key],

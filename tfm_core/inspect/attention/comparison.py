@@ -43,7 +43,8 @@ def compare(left: Floats, right: Floats, may_attend: Bools | None = None) -> Map
     counted = allowed.any(-1)
     if not counted.any():
         return MapDifference(difference, 0.0, 1.0)
-    moved = np.abs(difference).sum(-1)[counted] / 2
+    by_sink = np.abs(difference.sum(-1))[counted]  # what moved to a sink, or from it
+    moved = (np.abs(difference).sum(-1)[counted] + by_sink) / 2
     same = left.argmax(-1) == right.argmax(-1)
     return MapDifference(difference, float(moved.mean()), float(same[counted].mean()))
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import Experiment, PatchConfig
-from tfm_core.probe.labels import BOS, CLS, axes, kind_of, modules_by_kind
+from tfm_core.probe.labels import CLS, axes, kind_of, modules_by_kind
 from tfm_core.probe.masks import axes_within
 from tfm_core.sentences import N_
 
@@ -74,6 +74,7 @@ ROLES: dict[str, HeadRole] = {
         HeadRole("cls", N_("CLS token"), N_("The leading token that the classifier reads.")),
         HeadRole("bos", "<bos>", N_("The token that starts the target.")),
         HeadRole("punctuation", N_("punctuation"), N_("Punctuation.")),
+        HeadRole("sink", N_("no token"), N_("What the attention sink takes.")),
         HeadRole("padding", N_("padding"), N_("Padding, which a mask hides.")),
     )
 }
@@ -123,7 +124,7 @@ def relations_of(
         names = axes_within(experiment, item, module, shape)
         rows, columns = names.shape
         padding[index, :rows, columns:] = True
-        bos[index, :rows, :columns] = [token == BOS for token in names.key]
+        bos[index, :rows, :columns] = [token == experiment.task.begin for token in names.key]
         cls[index, :rows, :columns] = [token == CLS for token in names.key]
         signs[index, :rows, :columns] = [is_punctuation(token) for token in names.key]
     if kind == "picture":

@@ -41,6 +41,7 @@ _OF_POSITION = ("self", "previous", "next", "above", "below")
 
 MAX = 0.8  # a role with more names the head alone
 MUCH = 0.4  # a role with more makes it "mostly"; and at least twice what even attention gives
+SINK = 0.005  # of a row's weight that no key gets: less is rounding
 EVEN = 0.92  # of the largest entropy there can be
 
 
@@ -89,15 +90,24 @@ class Tally:
         chooses = np.greater(options, 1)
         self._unit = relations.unit
         self.n_examples += len(weights)
-        self._add_entropy(weights, options, chooses)
+        rest = np.clip(1 - weights.sum(-1), 0, 1)  # (P, H, Q)
+        rest[(rest < SINK) | ~np.asarray(allowed.any(-1))[:, None]] = 0.0
+        self._add_entropy(weights, rest, options, chooses)
+        self._count("role sink", (rest * chooses[:, None]).sum((0, 2)), chooses.sum())
+        even = float((chooses / (options + 1)).sum())
+        self._chance["sink"] = self._chance.get("sink", 0.0) + even
         self._add_distance(weights, relations.distance, chooses)
         for name, cells in relations.roles.items():
             self._add_role(name, weights, cells, allowed, chooses)
 
-    def _add_entropy(self, weights: Floats, options: npt.NDArray[Any], chooses: Bools) -> None:
+    def _add_entropy(
+        self, weights: Floats, rest: Floats, options: npt.NDArray[Any], chooses: Bools
+    ) -> None:
+        """Count a sink, which takes the rest (P, H, Q) of a row, as one more key."""
         surprise = np.log(weights, where=weights > 0, out=np.zeros_like(weights))
         entropy = -np.einsum("phqk,phqk->phq", weights, surprise)
-        largest = np.log(np.where(chooses, options, 2))[:, None]
+        entropy -= rest * np.log(rest, where=rest > 0, out=np.zeros_like(rest))
+        largest = np.log(np.where(chooses, options, 2)[:, None] + (rest > 0))
         self._count("entropy", (entropy * chooses[:, None]).sum((0, 2)), chooses.sum())
         self._count("evenness", (entropy / largest * chooses[:, None]).sum((0, 2)), chooses.sum())
 
@@ -135,7 +145,11 @@ class Tally:
         """Return the means over what was counted. Raises ValueError when that is nothing."""
         if not self.n_examples:
             raise StudentError("There are no examples to measure.")
-        roles = [name for name in ROLES if f"role {name}" in self._sums]
+        roles = [
+            name
+            for name in ROLES
+            if f"role {name}" in self._sums and (name != "sink" or self._sums["role sink"].any())
+        ]
         return HeadStatistics(
             kind=self.kind,
             entropy=self._mean("entropy"),

@@ -37,7 +37,8 @@ def of_text(experiment: Experiment, item: Item, picture: Picture | None) -> tupl
     """Return (src, tgt_in) of one text; a picture is not looked at."""
     words = text_task(experiment.task_as(SequenceTaskConfig))
     src = torch.tensor([words.src_vocabulary.encode(tuple(item["src"]))], dtype=torch.int64)
-    return src, torch.tensor([[BOS, *words.tgt_vocabulary.encode(tuple(item["tgt"]))]])
+    begin = words.tgt_vocabulary.specials.bos
+    return src, torch.tensor([[begin, *words.tgt_vocabulary.encode(tuple(item["tgt"]))]])
 
 
 def of_picture(experiment: Experiment, item: Item, picture: Picture | None) -> tuple[Tensor, ...]:

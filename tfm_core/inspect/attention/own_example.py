@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tfm_core import byte_cache
 from tfm_core.config import CorpusTaskConfig, ImageTaskConfig, SequenceTaskConfig
 from tfm_core.inspect.attention.example import Example, captured
-from tfm_core.inspect.attention.trained import check_context, inputs_of, model_of
+from tfm_core.inspect.attention.trained import (
+    check_context,
+    checkpoint_mark,
+    inputs_of,
+    model_of,
+)
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.tasks import TASK_KINDS
@@ -20,13 +27,21 @@ _WRONG_TASK = N_("This run learned sentences; type one.")
 def look_at_text(run: Run, text: str) -> Example:
     """Read a sentence with the last checkpoint: the model's own answer, and every map.
 
-    The decoder reads the model's own answer. Raises ValueError, in a sentence, for unknown words,
-    an empty or too long text, or no checkpoint.
+    The decoder reads the model's own answer. Cached. Raises ValueError, in a sentence, for unknown
+    words, an empty or too long text, or no checkpoint.
     """
     kind = TASK_KINDS[run.experiment.task.kind]
     if kind.own_text is None:
         raise StudentError("This run learned pictures; draw one.")
-    return kind.own_text()(run, text)
+    return _looked(str(run.folder), checkpoint_mark(run), text)
+
+
+@byte_cache.cached
+def _looked(folder: str, mark: int, text: str) -> Example:
+    run = Run(Path(folder))
+    own_text = TASK_KINDS[run.experiment.task.kind].own_text
+    assert own_text is not None
+    return own_text()(run, text)
 
 
 def answered(run: Run, text: str) -> Example:
@@ -34,7 +49,6 @@ def answered(run: Run, text: str) -> Example:
     import torch
 
     from tfm_core.data.text import text_task
-    from tfm_core.data.vocabulary import BOS, EOS
     from tfm_core.decoding import greedy
     from tfm_core.models.pictures import VisionTransformer
     from tfm_core.probe.capture import capture
@@ -48,7 +62,7 @@ def answered(run: Run, text: str) -> Example:
     written = greedy(model, src, max_len=config.n_answers)
     whole = task.tgt_vocabulary.decode(written.ids[0].tolist())
     answer = whole[: config.max_tgt_len]
-    tgt_in = torch.tensor([[BOS, *task.tgt_vocabulary.encode(answer)]])
+    tgt_in = torch.tensor([[model.bos_id, *task.tgt_vocabulary.encode(answer)]])
     with capture(model, only={"weights", "mask"}) as cache:
         model(src, tgt_in)
     truth = task.solve(tokens)
@@ -56,7 +70,7 @@ def answered(run: Run, text: str) -> Example:
         "src": list(tokens),
         "tgt": answer,
         "src_text": task.join_src(tokens),
-        "is_cut": EOS not in written.ids[0].tolist(),
+        "is_cut": model.eos_id not in written.ids[0].tolist(),
         "goes_on": len(whole) > len(answer),
     }
     if truth is not None:
@@ -75,7 +89,6 @@ def continued_text(run: Run, text: str) -> Example:
     import torch
 
     from tfm_core.data.corpus.task import corpus_task
-    from tfm_core.data.vocabulary import BOS
     from tfm_core.models.text import DecoderOnly
     from tfm_core.probe.capture import capture
     from tfm_core.probe.items import continued
@@ -87,7 +100,7 @@ def continued_text(run: Run, text: str) -> Example:
     model, step = model_of(run)
     assert isinstance(model, DecoderOnly)
     ids = torch.tensor([task.tgt_vocabulary.encode(tokens)])
-    tgt_in = torch.cat([ids.new_full((1, 1), BOS), ids], 1)
+    tgt_in = torch.cat([ids.new_full((1, 1), model.bos_id), ids], 1)
     with capture(model, only={"weights", "mask"}) as cache:
         model(tgt_in[:, :0], tgt_in)
     written, confidence = continued(model, config, ids)
@@ -100,6 +113,20 @@ def continued_text(run: Run, text: str) -> Example:
         answer_text=task.join_tgt(answer),
         confidence=confidence[0, : len(answer)].numpy(),
     )
+
+
+def read_text(run: Run, text: str) -> Example:
+    """Read a text with an encoder that makes vectors of it, and writes nothing."""
+    from tfm_core.data.text import text_task
+    from tfm_core.probe.capture import capture
+
+    task = text_task(run.experiment.task)
+    tokens = task.tokenize(text)
+    item = {"src": list(tokens), "tgt": [], "src_text": text}
+    model, step = model_of(run)
+    with capture(model, only={"weights", "mask"}) as cache:
+        model(*inputs_of(run, item))
+    return Example(step=step, **captured(run.experiment, item, cache))
 
 
 def look_at_picture(run: Run, picture: npt.NDArray[np.uint8]) -> Example:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +52,8 @@ def model_of(run: Run) -> tuple[Model, int]:
     """Return the model in eval mode and its step, cached. Raises ValueError, in a sentence."""
     mark = checkpoint_mark(run)
     with _loading:
-        return _load(str(run.folder), mark)
+        load = _load_large if run.experiment.task.is_opened else _load
+        return load(str(run.folder), mark)
 
 
 def data_of(experiment: Experiment) -> Data:
@@ -72,8 +74,18 @@ def inputs_of(
     return TASK_KINDS[experiment.task.kind].inputs()(experiment, item, picture)
 
 
+@lru_cache(maxsize=2)
+def _load_large(folder: str, mark: int) -> tuple[Model, int]:
+    """Load a model whose weights are those of the file, so that they take no room of the cache."""
+    return _loaded(folder)
+
+
 @byte_cache.cached
 def _load(folder: str, mark: int) -> tuple[Model, int]:
+    return _loaded(folder)
+
+
+def _loaded(folder: str) -> tuple[Model, int]:
     import torch
 
     from tfm_core.training.checkpoints import load_model

@@ -59,6 +59,7 @@ METRICS: Mapping[str, Metric] = {
     "sequences": Metric(N_("sequence accuracy"), "validation", "sequence_accuracy", "share"),
     "learning-rate": Metric(N_("learning rate"), "steps", "learning_rate", "other"),
     "gradient": Metric(N_("gradient norm"), "steps", "grad_norm", "other"),
+    "balance": Metric(N_("imbalance of experts"), "steps", "balance", "other"),
     "speed": Metric(N_("examples per second"), "steps", "examples_per_second", "other"),
 }
 

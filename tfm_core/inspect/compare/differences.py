@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from pydantic.fields import FieldInfo
 
-from tfm_core.config import FAMILIES, TASK_FACTS, Experiment
+from tfm_core.config import FAMILIES, Experiment
 from tfm_core.config.base import Config, choices_of, plain
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, listed
@@ -80,7 +80,7 @@ def _cached_settings(experiment: Experiment) -> tuple[tuple[str, SettingValue], 
 def _settings(experiment: Experiment) -> Iterator[tuple[str, SettingValue]]:
     model, task = experiment.model, experiment.task
     yield FAMILY, SettingValue(N_("Family"), model.family, FAMILIES[model.family].label)
-    yield TASK, SettingValue(N_("Task"), task.name, TASK_FACTS[task.name].label)
+    yield TASK, SettingValue(N_("Task"), task.name, task.facts.label)
     for section, config in (
         ("model", model),
         ("task", task),

@@ -11,6 +11,7 @@ from tfm_core.sentences import N_, Sentence, listed
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.forms import CAUSALITIES, SCALES
 from tfm_core.variants.norms import NORMS
+from tfm_core.variants.sinks import SINKS
 
 STACKS = {"encoder": N_("Encoder"), "decoder": N_("Decoder")}
 _SUBLAYERS = {
@@ -168,25 +169,57 @@ def _parameters(drawing: Drawing, sublayer: Part, n: int) -> tuple[list[str], Ro
     return paths, count
 
 
+def _has_window_in(drawing: Drawing, part: Attention) -> tuple[int, int]:
+    """Return in how many of how many blocks, drawn as one, an attention has its window."""
+    if drawing.opened:
+        return bool(part.window), 1
+    stack = part.path.partition(".")[0]
+    windows = [
+        one.window
+        for one in drawing.model.all
+        if isinstance(one, Attention) and not one.is_cross and one.path.startswith(f"{stack}.")
+    ]
+    return sum(map(bool, windows)), len(windows)
+
+
+def _unusual(part: Attention) -> Rows:
+    """Return what an attention does otherwise than that of 2017."""
+    rows: list[str] = []
+    if part.n_kv_heads:
+        rows.append(N_("{n} of keys and values", n=part.n_kv_heads))
+    if part.has_qk_norm:
+        rows.append(N_("queries and keys normed"))
+    if SINKS[part.sink].is_there:
+        rows.append(SINKS[part.sink].phrase)
+    width = SCALES[part.scale].width
+    if width != "d_head":
+        rows.append(N_("scores / sqrt({width})", width=width) if width else N_("scores not scaled"))
+    return tuple(rows)
+
+
 def _label(drawing: Drawing, part: Part) -> tuple[str, Rows]:
     """Return the class and the label of a sublayer, without its parameters."""
     if not isinstance(part, Attention):
         d_model, d_ff = drawing.number("d_model"), drawing.number("d_ff")
         activation = ACTIVATIONS[part.variant].label
         words = N_("Feed-forward, {activation}", activation=activation)
-        return "feed-forward", (words, f"{d_model} → {d_ff} → {d_model}")
+        rows: Rows = (words, f"{d_model} → {d_ff} → {d_model}")
+        if part.layer == "MixtureOfExperts":
+            n, top_k = drawing.sizes["n_experts"], drawing.sizes["top_k"]
+            rows = (N_("{top_k} of {n} experts per token", top_k=top_k, n=n), *rows)
+        return "feed-forward", rows
     notes: list[str] = [CAUSALITIES[part.order].note] if part.order else []
     notes += [part.relative] if part.relative else []
-    notes += [N_("window {n}", n=part.window)] if part.window else []
     heads: Rows = (N_("{n} heads x {size}", n=part.n_heads, size=drawing.number("d_head")),)
-    if part.n_kv_heads:
-        heads = (*heads, N_("{n} of keys and values", n=part.n_kv_heads))
-    if part.has_qk_norm:
-        heads = (*heads, N_("queries and keys normed"))
-    width = SCALES[part.scale].width
-    if width != "d_head":
-        scaled = N_("scores / sqrt({width})", width=width) if width else N_("scores not scaled")
-        heads = (*heads, scaled)
+    n_windows, n_blocks = _has_window_in(drawing, part)
+    if n_windows == n_blocks:
+        notes.append(N_("window {n}", n=part.window))
+    elif n_windows and not part.is_cross:
+        words = N_(
+            "window {n} in {some} of {all} blocks", n=part.window, some=n_windows, all=n_blocks
+        )
+        heads = (*heads, words)
+    heads = (*heads, *_unusual(part))
     if part.is_cross:
         return "cross", (N_("Cross-attention"), *heads)
     if not notes:

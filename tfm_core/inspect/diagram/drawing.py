@@ -46,7 +46,8 @@ class DiagramNode:
     parts: of the model, the first above all. title: what it is called where it is not drawn.
     modules: paths of the modules whose parameters are its own, of folded blocks as
     ``encoder.layers.0–5``. steps: names of the walk's steps, those that the model's walk has not
-    too. layer: its block, from 0; None outside. n_blocks: how many blocks share this node.
+    too. layer: its block, from 0; None outside. n_blocks: how many blocks share this node. count:
+    lines on its numbers, below its name.
     """
 
     parts: tuple[Part, ...]
@@ -55,6 +56,7 @@ class DiagramNode:
     steps: tuple[str, ...]
     layer: int | None
     n_blocks: int
+    count: Rows = ()
 
     @property
     def equations(self) -> tuple[str, ...]:
@@ -84,6 +86,7 @@ class Drawing:
     looks back at. modules: those with parameters, by the path of each module they lie in. edges:
     the last lines of the document, as an arrow in a frame pulls both ends in. across: tail and head
     of the arrows from one column to the other, which Graphviz would lead around the second one.
+    flows: tail and head of every other arrow, and what is written on it.
     say: translates what is drawn.
     """
 
@@ -101,6 +104,7 @@ class Drawing:
     lines: list[str] = field(default_factory=list)
     edges: list[str] = field(default_factory=list)
     across: list[tuple[str, str]] = field(default_factory=list)
+    flows: list[tuple[str, str, str]] = field(default_factory=list)
 
     @property
     def has_two_columns(self) -> bool:
@@ -178,6 +182,7 @@ class Drawing:
             steps or next((part.steps for part in parts if part.steps), ()),
             blocks.first,
             blocks.n,
+            count,
         )
         text = BREAK.join(map(self.said, (*rows, *count)))
         fill = f'fillcolor="{self.look.fills[kind]}"'
@@ -246,10 +251,23 @@ class Drawing:
         has_head: bool = True,
     ) -> None:
         """Draw an arrow; without a head it is a line."""
+        self.flows.append((tail, head, label))
         words = [f'label=" {self.said(label)}"'] if label else []
         words += ["style=dashed, headport=e"] if dashed else ["weight=4"]
         words += [] if has_head else ["arrowhead=none"]
         self.edges.append(f'"{tail}" -> "{head}" [{", ".join(words)}];')
+
+    def reads(self, name: str) -> tuple[tuple[str, str], ...]:
+        """Return the nodes whose arrows end at one, each with what is written on its arrow.
+
+        An arrow that comes from a mere point begins at the node before that.
+        """
+        found: dict[str, str] = {}
+        for tail, head, label in (*self.flows, *((tail, head, "") for tail, head in self.across)):
+            if head == name:
+                known = {tail: ""} if tail in self.nodes else dict(self.reads(tail))
+                found |= {node: label or words for node, words in known.items()}
+        return tuple(found.items())
 
     def document(self) -> str:
         """Return the DOT source."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from tfm_core.anatomy import Part, anatomy
@@ -48,11 +48,13 @@ class Diagram:
     """The DOT source, and its nodes by their names, in drawing order.
 
     across: tail and head of the arrows from one column to the other, drawn when it is laid out.
+    reads: of each node those whose arrows end there, and what is written on the arrows.
     """
 
     dot: str
     nodes: Mapping[str, DiagramNode]
     across: tuple[tuple[str, str], ...] = ()
+    reads: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
 
 
 def diagram(
@@ -76,16 +78,17 @@ def diagram(
         draw = _DRAWN.get(part.layer) or _DRAWN.get(part.kind)
         if draw is not None:
             draw(drawing, part)
-    return Diagram(drawing.document(), drawing.nodes, tuple(drawing.across))
+    reads = {name: drawing.reads(name) for name in drawing.nodes}
+    return Diagram(drawing.document(), drawing.nodes, tuple(drawing.across), reads)
 
 
 def parameters_of(
     node: DiagramNode, config: ModelConfig, shape: Shape, scheme: Scheme = "ours"
 ) -> tuple[ParameterRow, ...]:
-    """Return the rows of the parameter table, folded or not, that belong to a node."""
+    """Return the rows of the parameter table, of blocks in one or not, that belong to a node."""
     modules = {path or "cls" for path in node.modules}
     table = parameter_table(config, shape, scheme)
-    rows = {(row.path, row.matrix): row for row in (*table.folded, *table.rows)}
+    rows = {(row.path, row.matrix): row for row in (*table.by_block, *table.rows)}
     return tuple(row for (path, _matrix), row in rows.items() if path in modules)
 
 

@@ -13,6 +13,7 @@ from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.forms import CAUSALITIES, RESIDUALS, SCALES
 from tfm_core.variants.norms import NO_NORM, NORMS
 from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.sinks import SINKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +47,12 @@ def attention(config: TransformerConfig, model: Anatomy) -> Equation:
     is_pair = any(part.is_cross for part in model.attentions)
     scale, width = SCALES[own.scale], SCALES[own.scale].width
     source = "Vaswani et al. 2017, Eq. 1" if width == "d_head" else scale.source
-    keys, rule = _keys(own, is_pair=is_pair)
+    keys, rule = _keys(own, config, is_pair=is_pair)
     q, k, extra = r"q_i^\top", "k_j", ""
     kind = POSITIONS[own.relative] if own.relative else None
     if kind is not None and kind.inside is not None:
         q, k, extra = kind.inside.query, kind.inside.key, kind.inside.plus
-        rule = [*([kind.inside.where] if kind.inside.where else []), *rule]
+        rule = [*(kind.inside.where(config) if kind.inside.where else ()), *rule]
         source = (
             N_("{first}; {second}, in self-attention only", first=source, second=kind.source)
             if is_pair
@@ -71,8 +72,15 @@ def attention(config: TransformerConfig, model: Anatomy) -> Equation:
     heads = rf"[\mathrm{{head}}_1; \dots; \mathrm{{head}}_{{{own.n_heads}}}]"
     if own.has_output:
         heads += r"\,W_O" + (" + b" if own.has_bias else "")
+    weight = rf"a_{{ij}} &= \mathrm{{softmax}}_{{{keys}}}\left({score}{extra}\right)"
+    if (sink := SINKS[own.sink]).latex is not None:
+        weight = (
+            rf"z_{{ij}} &= {score}{extra}\\ a_{{ij}} &= "
+            rf"\frac{{e^{{z_{{ij}}}}}}{{{sink.latex} + \sum_{{{keys}}} e^{{z_{{ij}}}}}}"
+        )
+        source = N_("{first}; {second}", first=source, second=sink.source)
     rows = [
-        rf"a_{{ij}} &= \mathrm{{softmax}}_{{{keys}}}\left({score}{extra}\right)",
+        weight,
         rf"\mathrm{{head}}_h &= \sum_{{{keys}}} {dropped(config, 'a_{ij}')}\, v_j",
         rf"\mathrm{{out}} &= {heads}",
         *rule,
@@ -80,19 +88,34 @@ def attention(config: TransformerConfig, model: Anatomy) -> Equation:
     return Equation(N_("Multi-head attention"), aligned(rows), source)
 
 
-def _keys(own: Attention, *, is_pair: bool) -> tuple[str, list[str]]:
+def _keys(own: Attention, config: TransformerConfig, *, is_pair: bool) -> tuple[str, list[str]]:
     """Return which keys j query i may ask, below a sum, and rows for what holds in places only."""
-    window = rf"|i - j| \le {own.window}" if own.window else ""
+    some = max(config.windows(2))  # the second of two layers may see all, but the first never does
+    period: int = getattr(config, "full_every", 0)
+    is_mixed = some > 0 and period > 0
+    window = rf"|i - j| \le {some}" if some else ""
+    rows: list[str] = []
+    if is_mixed:
+        every = rf"{period}, {2 * period}, \dots"
+        rows = [N_(r"&{keys}\text{{, except in layers }} {every}", keys=window, every=every)]
     if not own.order:
-        return window or "j", []
+        return ("j", rows) if is_mixed else (window or "j", [])
     rule = CAUSALITIES[own.order].rule
     if not is_pair:
-        return rule(own.window) or "j", []
+        return rule(0 if is_mixed else some) or "j", rows
     alone = rule(0)
-    rows: list[str] = []
-    rows += [N_(r"&\text{{decoder, on itself: only }} {keys}", keys=alone)] if alone else []
-    rows += [N_(r"&\text{{in self-attention: only }} {keys}", keys=window)] if window else []
-    return "j", rows
+    before = [N_(r"&\text{{decoder, on itself: only }} {keys}", keys=alone)] if alone else []
+    if some and not is_mixed:
+        rows = [N_(r"&\text{{in self-attention: only }} {keys}", keys=window)]
+    elif is_mixed:
+        rows = [
+            N_(
+                r"&\text{{in self-attention: only }} {keys}\text{{, except in layers }} {every}",
+                keys=window,
+                every=every,
+            )
+        ]
+    return "j", [*before, *rows]
 
 
 def feed_forward(config: TransformerConfig, model: Anatomy) -> Equation:
@@ -103,6 +126,38 @@ def feed_forward(config: TransformerConfig, model: Anatomy) -> Equation:
     rows = [rf"\mathrm{{FFN}}(x) &= {hidden}\, W_2{last}"]
     rows += [chosen.bend] if chosen.bend else []
     return Equation(N_("Feed-forward"), aligned(rows), chosen.source)
+
+
+def experts(config: TransformerConfig, model: Anatomy) -> Equation:
+    """Return what a router makes of the experts, each of which is a feed-forward layer."""
+    n, top_k = config.n_experts, config.top_k
+    chosen = rf"i \in \mathrm{{Top}}_{{{top_k}}}(p)"
+    share = (
+        "p_i"
+        if top_k == 1
+        else rf"\frac{{p_i}}{{\sum_{{j \in \mathrm{{Top}}_{{{top_k}}}(p)}} p_j}}"
+    )
+    rows = [
+        r"p &= \mathrm{softmax}(x W_r)",
+        rf"\mathrm{{MoE}}(x) &= \sum_{{{chosen}}} {share}\, \mathrm{{FFN}}_i(x)",
+    ]
+    if config.balance_weight:
+        weight = f"{config.balance_weight:g}"
+        rows += [
+            N_(
+                r"&\text{{loss}} \mathrel{{+}}= {weight} \cdot {n} \textstyle\sum_i f_i P_i",
+                weight=weight,
+                n=n,
+            ),
+            N_(
+                r"&f_i \text{{: share of choices}},\; P_i \text{{: mean }} p_{index}",
+                index="i",
+            ),
+        ]
+    source = "Fedus et al. 2022, Eq. 2 to 6" if top_k == 1 else "Jiang et al. 2024, section 2.1"
+    if top_k > 1 and config.balance_weight:
+        source = N_("{first}; {second}", first=source, second="Fedus et al. 2022, Eq. 4 to 6")
+    return Equation(N_("Mixture of experts"), aligned(rows), source)
 
 
 def block(config: TransformerConfig, model: Anatomy) -> Equation:
@@ -140,7 +195,8 @@ def block(config: TransformerConfig, model: Anatomy) -> Equation:
 def _function(layer: Part) -> tuple[str, str]:
     """Return what a sublayer is called, and what it reads besides."""
     if not isinstance(layer, Attention):
-        return r"\mathrm{FFN}", ""
+        is_mixture = layer.layer == "MixtureOfExperts"
+        return r"\mathrm{MoE}" if is_mixture else r"\mathrm{FFN}", ""
     if layer.is_cross:
         return r"\mathrm{CrossAttention}", r", \mathrm{memory}"
     return r"\mathrm{SelfAttention}", ""

@@ -103,6 +103,7 @@ def _answer(head: Part, pooled: list[Pooling], bias: str) -> tuple[str, str]:
 _EQUATIONS: dict[str, Callable[[Any, Anatomy], Equation]] = {
     "embedding": _embedding,
     "attention": blocks.attention,
+    "experts": blocks.experts,
     "feed-forward": blocks.feed_forward,
     "block": blocks.block,
     "norm": blocks.norm,

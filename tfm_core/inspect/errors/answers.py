@@ -263,4 +263,5 @@ def _targets(
         hidden = inputs[0] == data.task.src_vocabulary.id_of(MASK)
         width = min(hidden.size(1), targets.size(1))
         return targets[:, :width], hidden[:, :width]
-    return targets, targets != PAD
+    pad = data.task.tgt_vocabulary.specials.pad if isinstance(data, TextData) else PAD
+    return targets, targets != pad

@@ -15,6 +15,7 @@ from tfm_core.inspect.experiments.demonstration import (
     small,
 )
 from tfm_core.mistakes import MISTAKES
+from tfm_core.presets import BLOCK_STYLES, PRESETS
 from tfm_core.sentences import N_
 
 WRITER = small(
@@ -301,9 +302,51 @@ _TRAINING = (
     ),
 )
 
+_GPT_2 = PRESETS["gpt-2"].experiment
+_BLOCKS = _GPT_2.model.model_dump()
+_STYLES = tuple(
+    Arm(
+        name,
+        PRESETS[name].label,
+        {
+            f"model.{field}": value
+            for field, value in PRESETS[name].experiment.model.model_dump().items()
+            if value != _BLOCKS[field]
+        },
+    )
+    for name in BLOCK_STYLES
+)
+_STYLE_RACES = (
+    Demonstration(
+        name="styles-translate",
+        title=N_("GPT-2, Llama, Qwen, Mixtral: translation"),
+        expected=frozenset({"same", "slower", "faster"}),
+        base=_GPT_2,  # so the runs of the presets are its arms
+        arms=_STYLES,
+        compare=findings.usual,
+    ),
+    Demonstration(
+        name="styles-write",
+        title=N_("GPT-2, Llama, Qwen, Mixtral: a chapter of Alice"),
+        expected=frozenset({"better"}),
+        base=small(
+            "decoder-only",
+            "own-text",
+            model=BLOCK_STYLES["gpt-2"],
+            task_settings={"unit": "characters"},
+            training={"steps": 300, "batch_size": 32, "learning_rate": 0.004},
+        ),
+        arms=_STYLES,
+        compare=findings.lower_loss,
+        metrics=("loss", "validation-loss"),
+        counts_loss=True,
+    ),
+)
+
 BY_THEME: Mapping[ExperimentTheme, tuple[Demonstration, ...]] = {
     "order": _ORDER,
     "attention": _ATTENTION,
     "residuals": _RESIDUALS,
     "training": _TRAINING,
+    "styles": _STYLE_RACES,
 }

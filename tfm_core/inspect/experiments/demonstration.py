@@ -14,12 +14,13 @@ from tfm_core.inspect.questions import Question
 from tfm_core.mistakes import MISTAKES
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
 
-ExperimentTheme = Literal["order", "attention", "residuals", "training"]
+ExperimentTheme = Literal["order", "attention", "residuals", "training", "styles"]
 THEMES: Mapping[ExperimentTheme, str] = {
     "order": N_("Order and masks"),
     "attention": N_("Attention"),
     "residuals": N_("Residuals and norms"),
     "training": N_("Training"),
+    "styles": N_("Block styles"),
 }
 
 FindingKind = Literal[
@@ -73,11 +74,12 @@ def mistaken(arm: str, name: str) -> Arm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demonstration:
-    """Runs that differ in one thing.
+    """Runs that differ in one thing, be it the style of their blocks.
 
     base: what all of them do. arms: the right way first. expected: the findings that confirm the
     expectation. metrics: of ``compare.curves.METRICS``. compare: makes the finding. step: of the
     walk. writes_freely, looks_sharply: whether to measure ``written`` and ``sharpness``.
+    counts_loss: whether seeds are compared by their loss, not by what is right.
     """
 
     name: str
@@ -90,6 +92,7 @@ class Demonstration:
     step: str = ""
     writes_freely: bool = False
     looks_sharply: bool = False
+    counts_loss: bool = False
 
     @property
     def expects(self) -> str:

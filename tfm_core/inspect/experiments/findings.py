@@ -14,13 +14,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfm_core.inspect.compare.conclusions import tells_apart
-from tfm_core.inspect.compare.spread import ACCURACY, paired, sentence
+from tfm_core.inspect.compare.spread import ACCURACY, LOSS, Paired, corrected, paired, sentence
 from tfm_core.inspect.experiments.demonstration import ArmFinding, Demonstration, FindingKind
 from tfm_core.inspect.experiments.result import Result
 from tfm_core.sentences import N_, Paragraph, Sentence, joined
 
 MIN = 0.01
 """The smallest difference of two shares that counts."""
+NATS = 0.02
+"""The smallest difference of two losses that counts."""
 NEARLY = 0.9
 """Share of the lower final accuracy: the step at which a run reaches it measures its speed."""
 TIMES = 1.5
@@ -54,6 +56,22 @@ def usual(first: Result, second: Result) -> ArmFinding:
     else:
         kind, parts = "same", [N_("No difference in this run."), _figures(first, second)]
     return ArmFinding(kind, joined(*parts, *([] if speed is None else [speed.sentence])))
+
+
+def lower_loss(first: Result, second: Result) -> ArmFinding:
+    """Compare the losses on unseen text, of whose tokens none is simply right or wrong."""
+    ended = _ended(first, second)
+    a, b = first.loss, second.loss
+    if ended is not None or a is None or b is None:
+        return ended or usual(first, second)
+    kind: FindingKind = "same" if abs(b - a) < NATS else "better" if b < a else "worse"
+    words = N_(
+        "“{second}” has a loss of {b:.2f} on unseen text, “{first}” {a:.2f}.",
+        **_labels(first, second),
+        a=a,
+        b=b,
+    )
+    return ArmFinding(kind, words)
 
 
 def fooled(first: Result, second: Result) -> ArmFinding:
@@ -241,7 +259,7 @@ def conclude(
     if len(names) < 2:
         return Conclusion()
     first = names[0]
-    findings, of_seeds = [], []
+    findings, of_seeds = [], list[tuple[Paired, str, str]]()
     for other in names[1:]:
         shared = sorted(set(results[first]) & set(results[other]))
         if not shared:
@@ -249,14 +267,23 @@ def conclude(
         seed = shared[0]
         findings.append(demonstration.compare(results[first][seed], results[other][seed]))
         if len(shared) > 1:
-            of_seeds.append(_of_seeds(results[first], results[other]))
+            of_seeds.append(_of_seeds(demonstration, results[first], results[other]))
     if not findings:
         return Conclusion()
     is_expected = all(finding.kind in demonstration.expected for finding in findings)
-    return Conclusion(tuple(findings), tuple(of_seeds), is_expected)
+    tests = corrected([one for one, *_names in of_seeds])
+    measure = LOSS if demonstration.counts_loss else ACCURACY
+    sentences = tuple(
+        sentence(test, measure, *names)
+        for test, (_one, *names) in zip(tests, of_seeds, strict=True)
+    )
+    return Conclusion(tuple(findings), sentences, is_expected)
 
 
-def _of_seeds(first: Mapping[int, Result], second: Mapping[int, Result]) -> Sentence:
+def _of_seeds(
+    demonstration: Demonstration, first: Mapping[int, Result], second: Mapping[int, Result]
+) -> tuple[Paired, str, str]:
+    """Return the paired test of two arms, and their labels."""
     results = [*first.values(), *second.values()]
     has_sequences = all(
         result.sequence_accuracy is not None or result.accuracy is None for result in results
@@ -265,10 +292,12 @@ def _of_seeds(first: Mapping[int, Result], second: Mapping[int, Result]) -> Sent
         {
             seed: None
             if result.diverged
+            else result.loss
+            if demonstration.counts_loss
             else (result.sequence_accuracy if has_sequences else result.accuracy)
             for seed, result in side.items()
         }
         for side in (first, second)
     ]
-    names = [next(iter(side.values())).label for side in (first, second)]
-    return sentence(paired(*sides), ACCURACY, *names)
+    one, other = (next(iter(side.values())).label for side in (first, second))
+    return paired(*sides), one, other

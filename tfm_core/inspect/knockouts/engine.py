@@ -221,7 +221,8 @@ def _positions(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iter
         yield
 
 
-def _mask(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Undo:
+@contextmanager
+def _mask(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[None]:
     def without(_module: nn.Module, args: Any, settings: dict[str, Any]) -> tuple[Any, Any]:
         changed = dict(settings)
         if part.sublayer == "cross":
@@ -233,7 +234,11 @@ def _mask(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Undo:
         return args, changed
 
     stack = model.get_submodule(part.stack)
-    return stack.register_forward_pre_hook(without, with_kwargs=True)
+    with ExitStack() as undo:
+        undo.enter_context(stack.register_forward_pre_hook(without, with_kwargs=True))
+        if part.sublayer != "cross" and isinstance(stack, Stack):  # a window is a part of the mask
+            undo.enter_context(_swapped(stack, "windows", (0,) * len(stack.windows)))
+        yield
 
 
 _KNOCK_OUTS: dict[str, Callable[[nn.Module, KnockedPart, Tensor | None], Undo]] = {
@@ -357,9 +362,11 @@ def _replaced(owner: nn.Module, name: str, function: Callable[..., Any]) -> Iter
 
 
 @contextmanager
-def _swapped(owner: nn.Module, name: str, module: nn.Module | None) -> Iterator[None]:
+def _swapped(
+    owner: nn.Module, name: str, other: nn.Module | tuple[int, ...] | None
+) -> Iterator[None]:
     before = getattr(owner, name)
-    setattr(owner, name, module)
+    setattr(owner, name, other)
     try:
         yield
     finally:

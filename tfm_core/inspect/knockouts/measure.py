@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tfm_core import byte_cache
-from tfm_core.data.vocabulary import PAD
 from tfm_core.inspect.attention.deletion import stages_of
 from tfm_core.inspect.attention.trained import at_once, checkpoint_mark, data_of, in_all, model_of
 from tfm_core.inspect.knockouts.parts import KnockedPart, heads_of, parts_of
@@ -246,13 +245,15 @@ def _means(folder: str, mark: int, n: int) -> Means:
 
 def _answering(run: Run, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """Return the inputs of a model with padding in place of targets that answer nothing."""
-    from tfm_core.data.vocabulary import EOS, PAD
-
     if len(inputs) == 1:
         return inputs
     read, tgt_in = inputs
     first = 1 if getattr(run.experiment.task.facts, "answer", "") == "blanks" else 0
-    return read, tgt_in[:, first:].masked_fill(tgt_in[:, first:] == EOS, PAD)
+    model: Any = model_of(run)[0]
+    answering = tgt_in[:, first:]
+    if model.eos_id == model.bos_id:  # then no text of a batch ends
+        return read, answering
+    return read, answering.masked_fill(answering == model.eos_id, model.fill_id)
 
 
 @byte_cache.cached
@@ -282,10 +283,13 @@ def _equally_long(run: Run, n: int) -> Iterator[Tensor]:
     """Yield the first n validation examples in batches whose targets have equally many tokens."""
     import torch
 
+    from tfm_core.layers.masks import is_token
+
     size = at_once(run.experiment, _BATCH)
     targets = getattr(data_of(run.experiment).validation, "tgt", None)
     # a picture has one target
-    lengths = torch.ones(n) if targets is None else (targets[:n] != PAD).sum(1)
+    pad = getattr(model_of(run)[0], "pad_id", None)
+    lengths = torch.ones(n) if targets is None else is_token(targets[:n], pad).sum(1)
     for length in sorted(set(lengths.tolist())):
         alike = (lengths == length).nonzero().squeeze(1)
         yield from (alike[first : first + size] for first in range(0, len(alike), size))

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfm_core.config import SequenceTaskConfig
+from tfm_core.data.vocabulary import NONE
 from tfm_core.inspect.attention.trained import model_of
 from tfm_core.inspect.masks.lab import PAD_TOKEN, SEPARATOR, Projected, read_tokens
-from tfm_core.probe.labels import BOS as BOS_TOKEN
 from tfm_core.probe.labels import kind_of, modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
@@ -94,12 +94,16 @@ def of_run(
     import torch
 
     from tfm_core.data.text import text_task
-    from tfm_core.data.vocabulary import BOS
 
     module = module_of(run, kind)[location.layer]
     config = run.experiment.task_as(SequenceTaskConfig)
     task = text_task(config)
     words = [token for token in tokens if token != PAD_TOKEN]
+    pad = task.src_vocabulary.specials.pad
+    if len(words) < len(tokens):
+        if pad == NONE:
+            raise StudentError("Its model knows no padding.")
+        tokens = tuple(task.src_vocabulary.token(pad) if t == PAD_TOKEN else t for t in tokens)
     has_source = config.has_source
     _check(words, task.src_vocabulary.tokens)
     longest = config.max_src_len or config.max_tgt_len
@@ -111,12 +115,12 @@ def of_run(
     if kind == "cross":
         _check(target, task.tgt_vocabulary.tokens)
     src = torch.tensor([task.src_vocabulary.encode(tokens)])
-    tgt_in = torch.tensor([[BOS, *task.tgt_vocabulary.encode(target)]])[
-        :, : 1 if kind != "cross" else None
-    ]
+    tgt_in = torch.tensor(
+        [[task.tgt_vocabulary.specials.bos, *task.tgt_vocabulary.encode(target)]]
+    )[:, : 1 if kind != "cross" else None]
     if not has_source:  # a language model: the words are what it writes, behind <bos>
         src, tgt_in = src[:, :0], torch.cat([tgt_in[:, :1], src], 1)
-    query = (BOS_TOKEN, *target) if kind == "cross" else tokens
+    query = (run.experiment.task.begin, *target) if kind == "cross" else tokens
     first = int(run.experiment.has_cls or not has_source)  # the mask lab shows the words alone
     return _captured(run, module, location, (src, tgt_in), (query, tokens), first)
 
@@ -128,7 +132,6 @@ def _of_decoder(
     import torch
 
     from tfm_core.data.text import text_task
-    from tfm_core.data.vocabulary import BOS
 
     module = module_of(run, kind)[location.layer]
     config = run.experiment.task_as(SequenceTaskConfig)
@@ -138,8 +141,8 @@ def _of_decoder(
     if len(words) > config.max_tgt_len:
         raise StudentError("Its task goes up to {longest} tokens.", longest=config.max_tgt_len)
     src = torch.tensor([task.src_vocabulary.encode(source)])
-    tgt_in = torch.tensor([[BOS, *task.tgt_vocabulary.encode(target)]])
-    read = (BOS_TOKEN, *target)
+    tgt_in = torch.tensor([[task.tgt_vocabulary.specials.bos, *task.tgt_vocabulary.encode(target)]])
+    read = (run.experiment.task.begin, *target)
     return _captured(run, module, location, (src, tgt_in), (read, read), 0)
 
 

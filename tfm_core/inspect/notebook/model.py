@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from typing import Any
 
-from tfm_core.anatomy.layers import N_BUCKETS
+from tfm_core.anatomy.blocks import N_BUCKETS
 from tfm_core.config.base import ConfigError
 from tfm_core.config.model import MODEL_CONFIGS
 from tfm_core.config.shape import ImageShape, Shape, TextShape

@@ -168,7 +168,7 @@ def _hidden(model: TextModel, ids: Tensor, is_causal: bool) -> Tensor:
     from tfm_core.layers.masks import causal_mask
     from tfm_core.mistakes.parts import unmasked
     from tfm_core.models.recurrent import RecurrentTranslator
-    from tfm_core.models.text import DecoderOnly, EncoderDecoder, EncoderOnly, within
+    from tfm_core.models.text import DecoderOnly, EncoderDecoder, EncoderOnly
 
     if isinstance(model, (EncoderDecoder, RecurrentTranslator)):
         return model.encode(ids)[0]
@@ -182,6 +182,5 @@ def _hidden(model: TextModel, ids: Tensor, is_causal: bool) -> Tensor:
         order = model.order_mask(length, ids.device)
     else:
         order = (causal_mask if is_causal else unmasked)(length, ids.device)
-    mask = within(order, length, model.window)
-    hidden: Tensor = stack(positions(model.src_embedding(ids)), mask=mask)
+    hidden: Tensor = stack(positions(model.src_embedding(ids)), mask=order)
     return hidden[:, int(has_cls) :]

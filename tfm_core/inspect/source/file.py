@@ -35,7 +35,9 @@ from tfm_core.variants.cells import CELLS
 from tfm_core.variants.forms import CAUSALITIES, PROJECTIONS, RESIDUALS, SCALES
 from tfm_core.variants.norms import NORMS
 from tfm_core.variants.poolings import POOLINGS
-from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.positions import POSITIONS, Position
+from tfm_core.variants.positions.position import Function
+from tfm_core.variants.sinks import SINKS
 from tfm_core.variants.stems import STEMS
 
 AttentionForm = Literal["written", "fused"]
@@ -82,16 +84,18 @@ _VARIANTS = {
     "projections": PROJECTIONS,
     "residual": RESIDUALS,
     "scale": SCALES,
+    "sink": SINKS,
     "stem": STEMS,
     "text_position": POSITIONS,
 }
 """The settings that templates read as the records that they name."""
 _MODULES = ("argparse", "json", "math", "re", "unicodedata")
 _CONSTANTS = (
-    "D_MODEL", "HALF", "N_HEADS", "N_KV_HEADS", "D_HEAD", "D_KV", "D_FF", "DROPOUT", "N_LAYERS",
+    "D_MODEL", "HALF", "N_HEADS", "N_KV_HEADS", "D_HEAD", "D_KV", "D_FF", "N_EXPERTS", "TOP_K",
+    "DROPOUT", "N_LAYERS",
     "N_ENCODER_LAYERS", "N_DECODER_LAYERS", "IMAGE", "CHANNELS", "PATCH", "SIDE", "N_TOKENS",
     "N_CLASSES", "SRC_WORDS", "SOURCE_WORDS", "TGT_WORDS", "TARGET_WORDS", "N_WORDS", "N_ANSWERS",
-    "PAD", "N_LABELS", "N_HIDDEN", "CLS", "MAX_LEN", "WINDOW", "N_SEGMENTS",
+    "PAD", "N_LABELS", "N_HIDDEN", "CLS", "MAX_LEN", "WINDOW", "FULL_EVERY", "N_SEGMENTS",
 )  # fmt: skip
 """The settings and sizes that a file names in capitals, in order: it has those that it reads."""
 
@@ -268,12 +272,13 @@ def _facts(
         "has_mask": has_mask,
         "is_always_masked": all(part.mask for part in attentions),
         "has_window": any("window" in part.mask for part in attentions),
+        "is_window_by_layer": getattr(config, "window", 0) and getattr(config, "full_every", 0),
         "mask_argument": [f"mask{default}"] if has_mask else [],
         "memory_arguments": ["memory=None", "memory_mask=None"] if has_memory else [],
         "relative_argument": [f"{inside.argument}{default}"] if inside else [],
         "turn": inside.turn if inside else None,
         "added_to_scores": inside.argument if inside and not inside.turn else None,
-        "functions": dict.fromkeys(f for kind in kinds for f in kind.functions),
+        "functions": dict.fromkeys(f for kind in kinds for f in _functions(kind, config)),
         "scales_embedding": getattr(shape, "scale_embedding", True) or not stacks,
         "no_output_bias": "" if len(last.parameters) > 1 else ", bias=False",
         "is_tied": any(one.tied_to for one in last.parameters),
@@ -285,6 +290,10 @@ def _facts(
     }
     stacks_first = sorted(model.folded, key=lambda part: part.layer != "Stack")
     return facts | {"classes": _classes(stacks_first, facts)}
+
+
+def _functions(kind: Position, config: ModelConfig) -> tuple[Function, ...]:
+    return kind.functions if kind.functions_of is None else kind.functions_of(config)
 
 
 def _classes(parts: Iterable[Part], facts: Mapping[str, Any]) -> list[str]:

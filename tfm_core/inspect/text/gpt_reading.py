@@ -105,7 +105,6 @@ def look_through(run: Run, text: str) -> LensReading:
     import torch
 
     from tfm_core.data.text import text_task
-    from tfm_core.data.vocabulary import BOS
     from tfm_core.models.text import DecoderOnly
 
     experiment = run.experiment
@@ -122,9 +121,9 @@ def look_through(run: Run, text: str) -> LensReading:
     else:
         src = torch.tensor([task.src_vocabulary.encode(tokens)])
         written = vocabulary.encode(sum_of(run, text).answer[:-1])
-    lens = logit_lens(model, src, torch.tensor([[BOS, *written]]))
+    lens = logit_lens(model, src, torch.tensor([[model.bos_id, *written]]))
     says = tuple(tuple(vocabulary.token(i) for i in row) for row in lens.ids.tolist())
-    return LensReading(step, ("<bos>", *(vocabulary.token(i) for i in written)), says, lens)
+    return LensReading(step, (config.begin, *(vocabulary.token(i) for i in written)), says, lens)
 
 
 def sum_of(run: Run, text: str) -> Digits:
@@ -132,7 +131,6 @@ def sum_of(run: Run, text: str) -> Digits:
     import torch
 
     from tfm_core.data.text import text_task
-    from tfm_core.data.vocabulary import BOS
     from tfm_core.decoding import greedy
     from tfm_core.models.text import DecoderOnly
 
@@ -144,7 +142,7 @@ def sum_of(run: Run, text: str) -> Digits:
     src = torch.tensor([task.src_vocabulary.encode(tokens)])
     ids = greedy(model, src, max_len=config.max_tgt_len + 1).ids
     with torch.inference_mode():
-        tgt_in = torch.cat([ids.new_full((1, 1), BOS), ids[:, :-1]], 1)
+        tgt_in = torch.cat([ids.new_full((1, 1), model.bos_id), ids[:, :-1]], 1)
         chances = model(src, tgt_in)[0].float().softmax(-1)
     truth = task.solve(tokens)
     vocabulary = task.tgt_vocabulary

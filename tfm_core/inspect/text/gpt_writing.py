@@ -57,21 +57,17 @@ def prompt_ids(run: Run, prompt: str) -> Ids:
 
 def tokens_of(run: Run, ids: Sequence[int]) -> tuple[str, ...]:
     """Return ids as tokens up to the end of the text, with <eos> where it is."""
-    from tfm_core.data.vocabulary import EOS
-
     vocabulary, words = _task(run).tgt_vocabulary, []
     for id in ids:
         words.append(vocabulary.token(id))
-        if id == EOS:
+        if id == vocabulary.specials.eos:
             break
     return tuple(words)
 
 
-def has_ended(sample: Sample) -> bool:
+def has_ended(run: Run, sample: Sample) -> bool:
     """Return whether a text holds <eos>."""
-    from tfm_core.data.vocabulary import EOS
-
-    return EOS in sample.ids
+    return _task(run).tgt_vocabulary.specials.eos in sample.ids
 
 
 def write_on(
@@ -80,12 +76,11 @@ def write_on(
     """Yield the samples after each of up to ``n`` more tokens; all equally long, or ended."""
     import torch
 
-    from tfm_core.data.vocabulary import EOS, PAD
     from tfm_core.decoding import Constraints, sampled_steps
 
     model, config = _model(run)
     longest = max(len(sample.ids) for sample in samples)
-    rows = [[*sample.ids, *[PAD] * (longest - len(sample.ids))] for sample in samples]
+    rows = [[*sample.ids, *[model.fill_id] * (longest - len(sample.ids))] for sample in samples]
     now = list(samples)
     for step in sampled_steps(
         model,
@@ -95,10 +90,10 @@ def write_on(
         sampling=sampling,
         seeds=seeds,
         context=config.max_tgt_len + 1,
-        constraints=Constraints(never=_never()),
+        constraints=Constraints(never=_never(run)),
     ):
         for i, (row, before) in enumerate(zip(step.ids, step.before, strict=True)):
-            if EOS not in now[i].ids:
+            if model.eos_id not in now[i].ids:
                 id = int(row[-1])
                 now[i] = Sample((*now[i].ids, id), (*now[i].chances, float(before[id])))
         yield list(now)
@@ -114,7 +109,7 @@ def next_token(run: Run, ids: Sequence[int], sampling: SamplingConfig) -> NextTo
     with torch.inference_mode():
         row = torch.tensor([list(ids)], dtype=torch.int64).reshape(1, len(ids))
         logits = next_logits(model, row[:, :0], row, config.max_tgt_len + 1)[0]
-        logits[list(_never())] = -torch.inf
+        logits[list(_never(run))] = -torch.inf
         before, after = logits.softmax(-1), filtered_probs(logits, sampling)
     best = before.topk(min(N_BEST, len(before)))
     vocabulary = _task(run).tgt_vocabulary
@@ -123,7 +118,7 @@ def next_token(run: Run, ids: Sequence[int], sampling: SamplingConfig) -> NextTo
         best.values.numpy(),
         after[best.indices].numpy(),
         int((after > 0).sum()),
-        len(before) - len(_never()),
+        len(before) - len(_never(run)),
         _perplexity(before.numpy()),
         _perplexity(after.numpy()),
     )
@@ -134,10 +129,8 @@ def _perplexity(chances: npt.NDArray[np.float32]) -> float:
     return float(np.exp(-(real * np.log(real)).sum()))
 
 
-def _never() -> tuple[int, ...]:
-    from tfm_core.data.vocabulary import BOS, PAD, UNK
-
-    return PAD, BOS, UNK
+def _never(run: Run) -> tuple[int, ...]:
+    return _task(run).tgt_vocabulary.specials.unwritten
 
 
 def _task(run: Run) -> CorpusTask:

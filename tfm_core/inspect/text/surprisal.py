@@ -133,13 +133,11 @@ def predictions(model: DecoderOnly, ids: Tensor, context: int) -> Tensor:
     """
     import torch
 
-    from tfm_core.data.vocabulary import BOS
-
     length, half = len(ids), max(1, context // 2)
     parts, known = [], 0
     for start in range(0, max(1, length - context + half), half):
         window = ids[start : start + context]
-        tgt_in = torch.cat([window.new_full((1,), BOS), window[:-1]])[None]
+        tgt_in = torch.cat([window.new_full((1,), model.bos_id), window[:-1]])[None]
         logits = model(tgt_in[:, :0], tgt_in)[0]
         parts.append(logits[known - start :])
         known = start + len(window)

@@ -11,7 +11,7 @@ from tfm_core.config.shape import CaptionShape, TextShape
 from tfm_core.decoding import greedy
 from tfm_core.inspect.questions import Question, choice_question
 from tfm_core.inspect.walk.block import blocks
-from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
+from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen, stack_mask
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import StepTensor, WalkStep, seen, shape_question
 from tfm_core.inspect.walk.tokens import ids_seen
@@ -64,7 +64,7 @@ def logits(view: BlockView) -> WalkStep:
             seen("placed", N_("the target, with positions"), inputs, "B T:tgt d_model"),
             seen("memory", N_("the encoder's output"), cache["encoder.output"],
                  f"B {looked_at} d_model"),
-            seen("tgt_mask", N_("target mask"), cache[f"{first}.self_attention.mask"],
+            seen("tgt_mask", N_("target mask"), stack_mask(subject, "decoder"),
                  "B 1 Q:tgt K:tgt"),
         ]  # fmt: skip
         memory = "memory=memory"

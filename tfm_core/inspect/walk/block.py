@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tfm_core.anatomy import Sublayer
 from tfm_core.inspect.questions import Question, choice_question
-from tfm_core.inspect.walk.block_view import MODULES, BlockView, dropped, mask_seen
+from tfm_core.inspect.walk.block_view import MODULES, BlockView, dropped, mask_seen, stack_mask
 from tfm_core.inspect.walk.steps import StepTensor, WalkStep, seen, shape_question
 from tfm_core.sentences import N_
 from tfm_core.variants.activations import ACTIVATIONS
@@ -32,7 +32,7 @@ def encoder_stack(view: BlockView) -> WalkStep:
     before = [seen("placed", N_("vectors with positions"), placed, f"B {axis} d_model")]
     code = "memory = encoder(placed)"
     if view.has("self_attention.mask"):
-        before.append(mask_seen(view.got("self_attention.mask"), axis.partition(":")[2]))
+        before.append(mask_seen(stack_mask(subject, "encoder"), axis.partition(":")[2]))
         code = "memory = encoder(placed, mask=mask)"
     topics: tuple[str, ...] = ("encoder-stack",)
     if view.part.children[-1].kind == "norm":
@@ -160,7 +160,9 @@ def _twice_as_many() -> Question:
 
 
 def feed_forward(view: BlockView) -> WalkStep:
-    """The feed-forward layer, then add and norm."""
+    """The feed-forward layer, or the experts that stand for it, then add and norm."""
+    if view.sublayer("feed_forward").layer.layer == "MixtureOfExperts":
+        return _experts(view)
     part, got, axes = view.sublayer("feed_forward"), view.got, f"B {view.axis} d_model"
     batch, length, n_heads, _, d_model = view.sizes
     d_ff, activation = view.subject.anatomy.sizes["d_ff"], ACTIVATIONS[part.layer.variant]
@@ -197,6 +199,52 @@ def feed_forward(view: BlockView) -> WalkStep:
         ),
         names={
             **MODULES, "ff": view.module("feed_forward"), "dropout": view.module("dropout"),
+            "norm": view.module("feed_forward_norm"),
+        },
+        block=view.path,
+    )  # fmt: skip
+
+
+def _experts(view: BlockView) -> WalkStep:
+    """A router, the experts that it chooses for each token, then add and norm."""
+    part, got, axes = view.sublayer("feed_forward"), view.got, f"B {view.axis} d_model"
+    batch, length, n_heads, _, d_model = view.sizes
+    sizes, topics = view.subject.anatomy.sizes, dropped(view.subject.config)
+    n_experts, top_k = sizes["n_experts"], sizes["top_k"]
+    total = "dropout(mixed)" if topics else "mixed"
+    if part.has_sum:
+        total = f"{'y' if part.is_normed else 'x'} + {total}"
+    has_cross = view.has("cross_attention_norm.joined")
+    last_attention = "cross_attention" if has_cross else "self_attention"
+    read = "norm(x)" if _order(part) == "first" else "x"
+    last = f"norm({total})" if _order(part) == "last" else total
+    divided = "shares = shares / shares.sum(-1, keepdim=True)\n" if top_k > 1 else ""
+    gates = seen("gates", N_("share of each expert"), got("feed_forward.gates"), f"B {view.axis} E")
+    return WalkStep(
+        "feed-forward",
+        _feed_forward_title(part),
+        ("experts", "experts-shares" if top_k > 1 else "experts-one",
+         *_residual_topics(view, part, "ff-norm", ""), *topics),
+        f"y = {read}\n"
+        "logits = moe.router(y)\n"
+        f"shares, chosen = logits.softmax(-1).topk({top_k})\n"
+        f"{divided}"
+        "gates = torch.zeros_like(logits).scatter(-1, chosen, shares)\n"
+        "mixed = sum(gates[..., n, None] * moe.experts[n](y)  # computed where a share is not 0\n"
+        f"            for n in range({n_experts}))\n"
+        f"output = {last}",
+        (seen("x", N_("after the attention"), got(f"{last_attention}_norm.joined"), axes),),
+        (gates, seen("output", N_("the block's output"), got("feed_forward_norm.joined"), axes)),
+        shape_question(
+            gates,
+            N_("Each token has a share for each expert; {top_k} are not 0.", top_k=top_k),
+            ((batch, length, top_k), N_("Those left out count too, as 0.")),
+            ((batch, n_experts), N_("Every token is routed by itself.")),
+            ((batch, length, d_model), N_("The router maps d_model to the number of experts.")),
+            ((batch, n_heads, length, n_experts), N_("The heads are merged by now."))
+        ),
+        names={
+            **MODULES, "moe": view.module("feed_forward"), "dropout": view.module("dropout"),
             "norm": view.module("feed_forward_norm"),
         },
         block=view.path,

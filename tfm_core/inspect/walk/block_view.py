@@ -137,3 +137,9 @@ def mask_seen(mask: Tensor, words: str) -> StepTensor:
     """Return a mask with the axes that it has: 1 where it is the same for all."""
     rows = f"Q:{words}" if mask.size(2) > 1 else "1"
     return seen("mask", N_("mask: 1 = may attend"), mask, f"B 1 {rows} K:{words}")
+
+
+def stack_mask(subject: Subject, stack: str) -> Tensor:
+    """Return the mask of a stack: that of its blocks, or what each narrows where windows differ."""
+    is_mixed = getattr(subject.config, "window", 0) and getattr(subject.config, "full_every", 0)
+    return subject.cache[f"{stack}.mask" if is_mixed else f"{stack}.layers.0.self_attention.mask"]

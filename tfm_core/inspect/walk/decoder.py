@@ -8,7 +8,7 @@ from tfm_core.inspect.questions import number_question
 from tfm_core.inspect.walk import block, tokens
 from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
 from tfm_core.inspect.walk.steps import WalkStep, seen, shape_question
-from tfm_core.inspect.walk.weights import scores_code
+from tfm_core.inspect.walk.weights import SINK_CODE, scores_code
 from tfm_core.sentences import N_
 from tfm_core.variants.forms import Causality
 
@@ -127,7 +127,7 @@ def cross_attention(view: BlockView) -> WalkStep:
 
 _CROSS = """\
 queries, keys, values = attention.project(x, memory)
-weights = ({scores}).softmax(-1)
+{weights}
 heads = weights @ values
 output = {merged}"""
 
@@ -146,13 +146,18 @@ def captioner_cross_attention(view: BlockView) -> WalkStep:
     merged = "heads.transpose(1, 2).reshape(x.shape)"
     if view.attention.has_output:
         merged = f"attention.out_projection({merged})"
+    scores, names = scores_code(view.attention.scale), dict[str, object]()
+    weights = f"weights = ({scores}).softmax(-1)"
+    if view.has("cross_attention.sink"):
+        names["sink"] = view.got("cross_attention.sink").detach()
+        weights = f"scores = {scores}\n{SINK_CODE.format(scores='scores')}"
     return replace(
         step,
         topics=("cross-attention-captioner",),
-        code=_CROSS.format(scores=scores_code(view.attention.scale), merged=merged),
+        code=_CROSS.format(weights=weights, merged=merged),
         after=(*step.extra, *step.after),
         extra=(),
-        names={**MODULES, **step.names, "d_head": d_head, "d_model": d_model},
+        names={**MODULES, **step.names, **names, "d_head": d_head, "d_model": d_model},
     )
 
 

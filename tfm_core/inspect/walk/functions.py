@@ -103,7 +103,8 @@ FUNCTIONS: tuple[Example, ...] = (
         ("pixels = torch.tensor([[[0., 51., 255.]]])", "(pixels / 255 - 0.13) / 0.31"),
     ),
     Example(
-        "nn.Linear", r"projection\(|\bff\.|\bhead\(|\boutput\(|\bdense\(|\bbridge\(|\breadout\(",
+        "nn.Linear",
+        r"projection\(|\bff\.|\brouter\(|\bhead\(|\boutput\(|\bdense\(|\bbridge\(|\breadout\(",
         N_("A learned matrix and a bias on the last axis: x @ W.mT + b."),
         (
             "layer = nn.Linear(2, 3)",
@@ -299,6 +300,17 @@ FUNCTIONS: tuple[Example, ...] = (
     Example(
         "argmax", r"\.argmax\(", N_("The index of the largest number along an axis."),
         ("torch.tensor([[0.1, 0.7, 0.2]]).argmax(-1)",),
+    ),
+    Example(
+        "topk", r"\.topk\(", N_("The largest numbers along an axis, and where they stand."),
+        ("torch.tensor([[0.1, 0.6, 0.3]]).topk(2)",),
+    ),
+    Example(
+        "scatter", r"\.scatter\(", N_("Writes numbers at the given places of an axis."),
+        (
+            "chosen, shares = torch.tensor([[1, 2]]), torch.tensor([[0.7, 0.3]])",
+            "torch.zeros(1, 4).scatter(-1, chosen, shares)",
+        ),
     ),
     Example(
         "mean", r"\.mean\(", N_("Mean along an axis, which disappears."),

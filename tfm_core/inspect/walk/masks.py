@@ -18,7 +18,7 @@ from tfm_core.variants.forms import Causality
 def masks(view: BlockView) -> WalkStep:
     """Which query may attend to which key."""
     subject = view.subject
-    window = subject.anatomy.attentions[0].window
+    window, config = view.attention.window, subject.config
     near = " & near" if window else ""
     letter, _colon, words = view.axis.partition(":")
     mask = view.got("self_attention.mask")
@@ -53,10 +53,11 @@ def masks(view: BlockView) -> WalkStep:
         after = (seen("tgt_mask", N_("target mask: 1 = may attend"), mask, "B 1 Q:tgt K:tgt"),)
     else:
         before = both
-        near_tgt = " & near_tgt" if window else ""
+        first = getattr(config, "window", 0)  # of the target: the first block is shown
+        near_tgt = " & near_tgt" if first else ""
         names |= {"T": tgt.value.size(1)}
-        if window:
-            names["near_tgt"] = window_mask(tgt.value.size(1), window)
+        if first:
+            names["near_tgt"] = window_mask(tgt.value.size(1), first)
         code = (
             f"mask = (src != 0)[:, None, None, :]{near}\n"
             f"tgt_mask = (tgt != 0)[:, None, None, :] & {causal.format(n='T')}{near_tgt}"
@@ -69,7 +70,8 @@ def masks(view: BlockView) -> WalkStep:
     topics = [f"masks-{subject.reader}" if has_padding else "masks-no-padding"]
     if order.sees_future:
         topics = [*(["masks-padding"] if has_padding else []), *view.mistakes(Causality)]
-    topics += ["window"] if window else []
+    if getattr(config, "window", 0):
+        topics.append("window-by-layer" if getattr(config, "full_every", 0) else "window")
     question = _mask_question(subject, after[-1], view.example, has_padding=has_padding)
     return WalkStep(
         "masks", N_("Masks"), ("masks", *topics), code, before, after, question, names=names,

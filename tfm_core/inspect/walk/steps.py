@@ -82,6 +82,7 @@ AXES: dict[str, str] = {
     "d_head": N_("width of one head: d_model / H"),
     "d_kv": N_("width of the keys of all heads"),
     "d_ff": N_("hidden width of feed-forward"),
+    "E": N_("experts"),
     "V": N_("tokens of the target vocabulary"),
     "classes": N_("classes"),
     "C": N_("channels"),

@@ -14,7 +14,7 @@ from tfm_core.config import Experiment, SequenceTaskConfig
 from tfm_core.data.shape import data_shape
 from tfm_core.data.text import text_task
 from tfm_core.data.text_data import distinct_pairs, encode_src
-from tfm_core.data.vocabulary import BOS, PAD
+from tfm_core.data.vocabulary import NONE, PAD
 from tfm_core.inspect.walk.forward import Item, Subject, on_device, recorded
 from tfm_core.models.build import Model, TextShape
 from tfm_core.probe.labels import CLS
@@ -47,10 +47,17 @@ def of_texts(
         pairs = [(pair.src, pair.tgt) for pair in samples]
     src = encode_src(task, [pair[0] for pair in pairs])
     answer = experiment.task.facts.answer
-    targets = [[BOS, *task.tgt_vocabulary.encode(pair[1])] for pair in pairs]
-    if answer != "sequence":  # no <eos> is answered, so the last token asks for nothing
+    begin = task.tgt_vocabulary.specials.bos
+    targets = [[begin, *task.tgt_vocabulary.encode(pair[1])] for pair in pairs]
+    if answer == "vectors":  # nothing is written: one position asks for the text's vector
+        targets = [row[:1] for row in src.tolist()]
+    elif answer != "sequence":  # no <eos> is answered, so the last token asks for nothing
         targets = [row[:-1] for row in targets]
-    tgt_in = padded(targets)
+    if task.tgt_vocabulary.specials.pad == NONE:  # nothing could fill up the shorter ones
+        shortest = min(map(len, targets))
+        targets = [row[:shortest] for row in targets]
+        pairs = [(source, target[:shortest]) for source, target in pairs]
+    tgt_in = padded(targets, task.tgt_vocabulary.specials.pad)
     inputs = on_device(model, src, tgt_in)
     cache = recorded(model, inputs)
     names = (
@@ -60,22 +67,24 @@ def of_texts(
     shape = data_shape(experiment)
     assert isinstance(shape, TextShape)
     vocabulary = task.tgt_vocabulary
-    every = [vocabulary.token(i) for i in range(len(vocabulary))]
+    is_answered = answer != "vectors"
+    every = [vocabulary.token(i) for i in range(len(vocabulary))] if is_answered else []
     words = _text_words(*names, every)
     if experiment.has_cls:
         words["slots"] = [[CLS, *row] for row in words["slots"]]
     if answer == "blanks":
         words["tgt"] = words["src"]  # each view answers itself
+    end = [experiment.task.end] if answer == "sequence" else []
     return Subject(
         experiment.model, model, shape, inputs, cache, words,
-        truth=[[*pair[1], *(["<eos>"] if answer == "sequence" else [])] for pair in pairs],
+        truth=[[*pair[1], *end] for pair in pairs],
     )  # fmt: skip
 
 
-def padded(rows: Sequence[Sequence[int]]) -> Tensor:
+def padded(rows: Sequence[Sequence[int]], pad: int = PAD) -> Tensor:
     """Return ids (B, T), padded to the longest row."""
     longest = max(map(len, rows))
-    return torch.tensor([[*row, *[PAD] * (longest - len(row))] for row in rows])
+    return torch.tensor([[*row, *[pad] * (longest - len(row))] for row in rows])
 
 
 def _text_words(

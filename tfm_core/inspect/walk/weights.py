@@ -11,6 +11,12 @@ from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
 from tfm_core.inspect.walk.steps import WalkStep, seen, shape_question
 from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.forms import CAUSALITIES, SCALES, Causality, Scale
+from tfm_core.variants.sinks import SINKS
+
+SINK_CODE = """\
+column = sink[:, None, None].expand(*{scores}.shape[:-1], 1)
+weights = torch.cat([{scores}, column], -1).softmax(-1)[..., :-1]"""
+"""Weights of scores where a sink takes a part of each row."""
 
 
 def scores(view: BlockView) -> WalkStep:
@@ -169,7 +175,12 @@ def softmax(view: BlockView) -> WalkStep:
     got = view.got
     is_masked, scale = view.has("self_attention.mask"), view.attention.scale
     before = [seen("masked", N_("scores"), got("self_attention.masked_scores"), view.pair)]
-    code = "weights = masked.softmax(-1)"
+    code, topics, names = "weights = masked.softmax(-1)", ["softmax"], dict(MODULES)
+    if SINKS[view.attention.sink].is_there:
+        sink = got("self_attention.sink")
+        names["sink"] = sink.detach()
+        topics = ["softmax-sink"]
+        code = SINK_CODE.format(scores="masked")
     if is_masked:
         mask = got("self_attention.mask")
         before.append(mask_seen(mask, view.axis.partition(":")[2]))
@@ -177,14 +188,14 @@ def softmax(view: BlockView) -> WalkStep:
     return WalkStep(
         "softmax",
         N_("Softmax"),
-        ("softmax", "softmax-scaled" if scale == "sqrt-d-head" else "softmax-wrongly-scaled"),
+        (*topics, "softmax-scaled" if scale == "sqrt-d-head" else "softmax-wrongly-scaled"),
         code,
         tuple(before),
         (seen("weights", N_("attention weights"), got("self_attention.weights"), view.pair),),
         _scale_question(view.attention.n_heads)
         if scale == "sqrt-d-head"
         else _right_scale_question(view),
-        names=MODULES,
+        names=names,
         block=view.path,
     )
 

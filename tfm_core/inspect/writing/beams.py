@@ -210,10 +210,10 @@ def _samples(
     source: Source, settings: BeamSettings, forced: Forced | None
 ) -> tuple[Hypothesis, ...]:
     """Sample texts, and score them like a beam's."""
-    from tfm_core.data.vocabulary import EOS
     from tfm_core.decoding import Constraints, length_penalty, sampled_steps
 
     before, ids = len(source.prompt), [list[int]() for _ in range(N_SAMPLES)]
+    eos = source.vocabulary.specials.eos
     scores = [0.0] * N_SAMPLES
     for step in sampled_steps(
         source.writer,
@@ -225,14 +225,14 @@ def _samples(
         constraints=Constraints(source.never, _placed(source, forced)),
     ):
         for row, (text, chances) in enumerate(zip(step.ids.tolist(), step.before, strict=True)):
-            if EOS not in ids[row]:
+            if eos not in ids[row]:
                 ids[row].append(text[-1])
                 scores[row] += math.log(max(float(chances[text[-1]]), 1e-300))
     texts = [
         Hypothesis(
             source.tokens_of((*source.prompt, *text)),
             score,
-            EOS in text,
+            eos in text,
             len(text),
             score / length_penalty(len(text), settings.alpha),
         )

@@ -102,8 +102,6 @@ def beside_truth(writing: Writing) -> BesideTruth | None:
 
 
 def _truth_ids(source: Source) -> tuple[int, ...]:
-    from tfm_core.data.vocabulary import EOS
-
     assert source.truth is not None
     ids = tuple(source.vocabulary.encode(source.truth))
-    return (*ids, EOS)[: source.longest]
+    return (*ids, source.vocabulary.specials.eos)[: source.longest]

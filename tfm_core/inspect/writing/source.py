@@ -73,9 +73,7 @@ class Source:
     @property
     def never(self) -> Ids:
         """Ids that no text holds: padding, begin and unknown."""
-        from tfm_core.data.vocabulary import BOS, PAD, UNK
-
-        return () if self.is_at_once else (PAD, BOS, UNK)
+        return () if self.is_at_once else self.vocabulary.specials.unwritten
 
     @property
     def writer(self) -> Writes:
@@ -85,21 +83,20 @@ class Source:
 
     def tokens_of(self, ids: Sequence[int]) -> tuple[str, ...]:
         """Return ids as tokens up to the end of the text, with <eos> where it is."""
-        from tfm_core.data.vocabulary import EOS
-
-        end = ids.index(EOS) + 1 if EOS in ids else len(ids)
+        eos = self.vocabulary.specials.eos
+        end = ids.index(eos) + 1 if eos in ids else len(ids)
         return tuple(self.vocabulary.token(id) for id in ids[:end])
 
     def text(self, tokens: Sequence[str]) -> str:
         """Return tokens as a person reads them, without <eos>."""
-        from tfm_core.data.vocabulary import EOS, SPECIALS
-
-        return self.join([token for token in tokens if token != SPECIALS[EOS]])
+        eos = self.vocabulary.specials.eos
+        end = None if eos < 0 else self.vocabulary.token(eos)
+        return self.join([token for token in tokens if token != end])
 
 
 def writes(experiment: Experiment) -> bool:
-    """Return whether a model of the experiment writes words, not one label."""
-    return experiment.task.facts.answer != "label"
+    """Return whether a model of the experiment writes words, not a label or a vector."""
+    return experiment.task.facts.answer not in ("label", "vectors")
 
 
 def is_at_once(experiment: Experiment) -> bool:
@@ -220,13 +217,13 @@ def passed(source: Source, ids: Ids) -> Pass:
     """Read a text once and return the predictions at each token, after those in ``ids``."""
     import torch
 
-    from tfm_core.data.vocabulary import BOS
     from tfm_core.probe.capture import capture
     from tfm_core.probe.labels import modules_by_kind, patch_names
 
     whole = (*source.prompt, *ids)
     n_in = source.longest if source.is_at_once else len(whole)
-    tgt_in = torch.tensor([[BOS, *whole, *[BOS] * n_in][:n_in]], dtype=torch.int64)
+    begin = source.vocabulary.specials.bos
+    tgt_in = torch.tensor([[begin, *whole, *[begin] * n_in][:n_in]], dtype=torch.int64)
     with capture(source.model, only={"weights"}) as cache:
         logits = source.model(source.src, tgt_in)[0].float()
     kind, modules = next(
@@ -242,7 +239,7 @@ def passed(source: Source, ids: Ids) -> Pass:
         keys = patch_names(round(maps.size(-1) ** 0.5))
     n_read = len(keys)
     if kind in {"sequence", "text"}:
-        keys = (*source.read, "<bos>", *source.tokens_of(whole))
+        keys = (*source.read, source.experiment.task.begin, *source.tokens_of(whole))
         n_read = len(source.read) + 1 + len(source.prompt)
     keys = keys[: maps.size(-1)]
     own = logits[len(source.prompt) :][: len(ids)].clone()

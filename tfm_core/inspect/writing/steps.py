@@ -131,7 +131,6 @@ def writing_of(source: Source, ids: Ids, sampling: SamplingConfig, forced: Force
 def _written(
     source: Source, sampling: SamplingConfig, seed: int, n: int | None, forced: Forced
 ) -> Ids:
-    from tfm_core.data.vocabulary import EOS
     from tfm_core.decoding import Constraints, sampled_steps
 
     before = len(source.prompt)
@@ -147,7 +146,8 @@ def _written(
         constraints=Constraints(source.never, {before + place: id for place, id in forced.items()}),
     ):
         ids = step.ids[0, before:].tolist()
-    return tuple(ids[: ids.index(EOS) + 1] if EOS in ids else ids)
+    eos = source.vocabulary.specials.eos
+    return tuple(ids[: ids.index(eos) + 1] if eos in ids else ids)
 
 
 def _tokens(
@@ -182,7 +182,6 @@ def _at_once(source: Source, forced: Forced) -> Writing:
     """Write all positions in one pass; a forced token changes only its own."""
     from dataclasses import replace
 
-    from tfm_core.data.vocabulary import EOS
     from tfm_core.decoding import SamplingConfig
 
     given: dict[int, int] = {}
@@ -192,13 +191,14 @@ def _at_once(source: Source, forced: Forced) -> Writing:
         n = len(source.read)
         places = enumerate(source.src[0].tolist())
         given = {place: id for place, id in places if id != mask_id}
-    found = passed(source, (EOS,) * n)
+    eos = source.vocabulary.specials.eos
+    found = passed(source, (eos,) * n)
     ids = [
         given.get(place, forced.get(place, id))
         for place, id in enumerate(found.logits.argmax(-1).tolist())
     ]
-    if not mask_id and EOS in ids:
-        ids = ids[: ids.index(EOS) + 1]
+    if not mask_id and eos in ids:
+        ids = ids[: ids.index(eos) + 1]
     tokens = _tokens(source, found.logits[: len(ids)], tuple(ids), SamplingConfig(0), forced)
     marked = tuple(
         replace(token, is_given=True, is_forced=False) if place in given else token

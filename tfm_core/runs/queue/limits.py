@@ -50,6 +50,8 @@ class Limits:
     def check(self, experiment: Experiment, *, n_queued: int) -> None:
         """Raise LimitReached, in a sentence, where a run may not enter the line."""
         self._check_open()
+        if experiment.task.is_opened:  # it never trains, and what may be opened is bounded itself
+            return
         self.check_line(n_queued)
         steps = experiment.training.steps
         if self.max_steps is not None and steps > self.max_steps:

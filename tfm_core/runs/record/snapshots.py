@@ -39,16 +39,15 @@ def snapshot_path(folder: Path, step: int) -> Path:
 
 def write(folder: Path, snapshot: Snapshot) -> Path:
     """Write a snapshot into a run's folder and return its path. Raises OSError."""
-    tensors: dict[str, Array] = {}
-    for name, value in snapshot.attention.items():
-        tensors[f"attention/{name}"] = np.ascontiguousarray(value, np.float16)
+    halves = ("attention", "positions", "embeddings", "routing")
+    tensors: dict[str, Array] = {
+        f"{part}/{name}": np.ascontiguousarray(value, np.float16)
+        for part in halves
+        for name, value in getattr(snapshot, part).items()
+    }
     sources = _sources(snapshot.masks)
     for name in sorted(set(sources.values())):
         tensors[f"masks/{name}"] = np.ascontiguousarray(snapshot.masks[name], np.bool_)
-    for name, value in snapshot.positions.items():
-        tensors[f"positions/{name}"] = np.ascontiguousarray(value, np.float16)
-    for name, value in snapshot.embeddings.items():
-        tensors[f"embeddings/{name}"] = np.ascontiguousarray(value, np.float16)
     for name, kind in _PREDICTIONS.items():
         part = getattr(snapshot, name)
         if part is not None:
@@ -130,6 +129,7 @@ def _made(metadata: Mapping[str, str], tensors: dict[str, Array]) -> Snapshot:
         texts=json.loads(metadata["texts"]) if "texts" in metadata else None,
         positions=_under("positions/", tensors),
         embeddings=_under("embeddings/", tensors),
+        routing=_under("routing/", tensors),
         masks={name: kept[source] for name, source in sources.items()},
     )
 

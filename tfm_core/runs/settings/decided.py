@@ -176,6 +176,12 @@ class Settings(BaseSettings):
     lessons_dir: Path | None = variable(
         None, "a folder with a teacher's lessons; see docs/lessons.md", default="none"
     )
+    models_dir: Path | None = variable(
+        None,
+        "a folder with Hugging Face folders that visitors may open as runs; nothing outside it is"
+        " read",
+        default="none",
+    )
     lessons_key: Key | None = variable(
         None,
         "the key that signs the results of lessons; 16 characters or more",

@@ -63,10 +63,14 @@ def checked(environment: Mapping[str, str] | None = None) -> Settings:
             text=str(said.runs_dir),
             there=str(there),
         )
-    if said.lessons_dir is not None and not said.lessons_dir.is_dir():
-        raise StudentError(
-            "TFM_LESSONS_DIR is {text!r}, which is not a folder.", text=str(said.lessons_dir)
-        )
+    for name, folder in (
+        ("TFM_LESSONS_DIR", said.lessons_dir),
+        ("TFM_MODELS_DIR", said.models_dir),
+    ):
+        if folder is not None and not folder.is_dir():
+            raise StudentError(
+                "{name} is {text!r}, which is not a folder.", name=name, text=str(folder)
+            )
     if said.runs_url is not None:
         _check_address(said.runs_url)
     return said

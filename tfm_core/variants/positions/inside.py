@@ -1,6 +1,7 @@
 """Positions inside attention: RoPE rotates queries and keys, ALiBi and T5 add to the scores."""
 
-from textwrap import dedent
+from textwrap import dedent, indent
+from typing import Any
 
 from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.positions.added import WAVES
@@ -11,6 +12,7 @@ from tfm_core.variants.positions.position import (
     Style,
     always_possible,
 )
+from tfm_core.variants.positions.scaling import ROPE_SCALINGS
 
 _ROTATE = Function(
     "rotate",
@@ -22,6 +24,31 @@ _ROTATE = Function(
         return torch.stack((even * cos - odd * sin, even * sin + odd * cos), -1).flatten(-2)
     '''),
 )
+
+
+ROPE_SETTINGS = ("rope_theta", "rope_scaling", "rope_factor", "rope_original_len")
+
+
+def _functions(config: Any) -> tuple[Function, ...]:
+    """Return the functions of the generated file, with a model's base and scaling in them."""
+    base, scaling, factor, length = (getattr(config, name) for name in ROPE_SETTINGS)
+    source = WAVES.source.replace("10000.0", f"{float(base)!r}")
+    if (code := ROPE_SCALINGS[scaling].code) is not None:
+        before, behind = source.split("    angles =", 1)
+        scaled = indent(code.format(factor=f"{factor:g}", length=length), "    ")
+        source = f"{before}{scaled}\n    angles ={behind}"
+    return Function(WAVES.name, source), _ROTATE
+
+
+def _where(config: Any) -> tuple[str, ...]:
+    """Return how far pair m of dimensions is turned at position i."""
+    base, scaling, factor, length = (getattr(config, name) for name in ROPE_SETTINGS)
+    angle = rf"&\theta_m = {base:.15g}^{{-2m/{config.d_head}}}"
+    scaled = (
+        row.format(factor=f"{factor:g}", length=length) for row in ROPE_SCALINGS[scaling].latex
+    )
+    turned = N_(r"&R_i\text{: turns pairs by the angles }i\,\theta_m")
+    return turned, angle, *scaled
 
 
 def _odd_head(d_model: int, d_head: int) -> str | None:
@@ -37,11 +64,12 @@ ROTARY = Position(
     source="Su et al. 2021, Eq. 34",
     acts_on="queries and keys",
     layer="tfm_core.layers.relative:Rotation",
-    init_args=("d_head",),
+    init_args=("d_head", *ROPE_SETTINGS),
     needs_grid=False,
     is_learned=False,
     impossible=_odd_head,
     functions=(WAVES, _ROTATE),
+    functions_of=_functions,
     topic="position-rotary",
     words=Paragraph("variants/walk-rotary"),
     style=Style("green", "dashdot", "diamond"),
@@ -50,7 +78,7 @@ ROTARY = Position(
         query=r"(R_i q_i)^\top",
         key=r"(R_j k_j)",
         plus="",
-        where="",
+        where=_where,
         title=N_("queries, rotated"),
         topic="rotary",
         words=Paragraph("variants/rotary"),
@@ -101,7 +129,7 @@ ALIBI = Position(
         query=r"q_i^\top",
         key="k_j",
         plus=r" - m_h\,|i - j|",
-        where="",
+        where=None,
         title=N_("ALiBi's penalty"),
         topic="alibi",
         words=N_("ALiBi subtracts slope × distance; each head has its own slope."),
@@ -167,7 +195,7 @@ T5_BIAS = Position(
         query=r"q_i^\top",
         key="k_j",
         plus=r" + b_{h,\,\beta(j - i)}",
-        where=N_(r"&\beta(j - i)\text{: the bucket of the offset, one of }32"),
+        where=lambda config: (N_(r"&\beta(j - i)\text{: the bucket of the offset, one of }32"),),
         title=N_("T5's bias"),
         topic="t5-bias",
         words=Paragraph("variants/t5-bias"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from tfm_core.variants.record import Variant
 
@@ -51,21 +51,21 @@ class Added:
 class Inside:
     """The part of a kind that acts inside attention.
 
-    query, key: what is multiplied, in LaTeX; plus: what follows the product, or ""; where: an
-    equation that explains it, or "". title: of what is added to the scores in the walk, or of the
-    turned queries. topic, words: what the walk says of it. parameters: the shape of each trained
-    tensor, as formulas; saved_once: the formula, in ``{queries}`` and ``{length}``, of the numbers
-    that PyTorch keeps once for a batch; by_distance: what it adds the farther a key is, in words,
-    None where the kind has its own view. In the generated file init makes ``self.relative`` of a
-    stack, or is None: ``{is_causal}`` in it tells a decoder from an encoder; the value ``made``,
-    called ``argument``, is handed to every attention. turn: the line that changes q and k by it;
-    None where it is a bias, added to the scores.
+    query, key: what is multiplied, in LaTeX; plus: what follows the product, or ""; where: from a
+    config to equations that explain it, or None. title: of what is added to the scores in the
+    walk, or of the turned queries. topic, words: what the walk says of it. parameters: the shape of
+    each trained tensor, as formulas; saved_once: the formula, in ``{queries}`` and ``{length}``, of
+    the numbers that PyTorch keeps once for a batch; by_distance: what it adds the farther a key is,
+    in words, None where the kind has its own view. In the generated file init makes
+    ``self.relative`` of a stack, or is None: ``{is_causal}`` in it tells a decoder from an encoder;
+    the value ``made``, called ``argument``, is handed to every attention. turn: the line that
+    changes q and k by it; None where it is a bias, added to the scores.
     """
 
     query: str
     key: str
     plus: str
-    where: str
+    where: Callable[[Any], tuple[str, ...]] | None
     title: str
     topic: str
     words: str
@@ -85,7 +85,8 @@ class Position(Variant):
     layer: ``"module:name"``, called with those of length, side, d_model, d_head, n_heads and
     is_causal that init_args names. needs_grid: it needs rows and columns, which patches have.
     is_learned: training changes it. impossible: from d_model and d_head to a sentence, or None
-    where it can be. functions: of the generated file, in order. topic, words: what the walk says
+    where it can be. functions: of the generated file, in order; functions_of: from a config, where
+    they depend on it. topic, words: what the walk says
     where vectors get their place. added, inside: by what it acts on; None elsewhere.
     """
 
@@ -101,6 +102,7 @@ class Position(Variant):
     style: Style
     added: Added | None
     inside: Inside | None
+    functions_of: Callable[[Any], tuple[Function, ...]] | None = None
 
     def __post_init__(self) -> None:
         """Raise ValueError when a part is empty, or missing where the kind acts."""

@@ -1,0 +1,52 @@
+"""A model that was trained elsewhere: what it is, and where to look inside."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _, paragraph
+from pages.train import at_work
+from pages.ui import show
+from pages.ui.fact_line import joined
+from pages.ui.navigation import page_table
+from pages.ui.runs import run_actions, run_words
+from pages.ui.typed import escape
+from tfm_core.config import FAMILIES, OpenedConfig
+from tfm_core.data.shape import data_shape
+from tfm_core.facts.parameter_table import parameter_table
+from tfm_core.runs.run import Run
+
+_PAGES = {
+    "decoder-only": ("attention", "gpt", "knockouts", "walk", "words"),
+    "encoder-only": ("attention", "walk", "words"),
+}
+"""Where there is something to see of each family, the first first."""
+
+
+def page(run: Run) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.title(escape(run.meta.name), anchor=False, width="content")
+        st.markdown(run_words.badge(run.status), width="content")
+        run_actions.link_back(run.id)
+    st.markdown(_facts(run))
+    st.markdown(paragraph("train/opened"))
+    with st.container(horizontal=True, gap="small"):
+        for name in _PAGES[run.experiment.model.family]:
+            facts = page_table.PAGES[name]
+            st.page_link(facts.path, label=_(facts.title), icon=facts.icon, width="content")
+    at_work.of_run(run)
+
+
+def _facts(run: Run) -> str:
+    """Return what the model is, in one line."""
+    experiment = run.experiment
+    model, task = experiment.model, experiment.task_as(OpenedConfig)
+    total = parameter_table(model, data_shape(experiment)).total
+    return joined(
+        f"**{_(task.label)}**",
+        _(FAMILIES[model.family].label),
+        _("**{n}** parameters", n=show.count(total)),
+        _("**{n}** heads a layer", n=model.n_heads),
+        _("width **{n}**", n=model.d_model),
+        _("**{n}** tokens", n=f"{task.n_words:,}"),
+    )

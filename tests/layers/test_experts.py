@@ -1,0 +1,141 @@
+"""Mixture of experts against a loop over tokens, Mixtral's own block, and its balance."""
+
+import math
+
+import pytest
+import torch
+
+from tfm_core.layers.experts import MixtureOfExperts, load_balance, routing, top_shares
+from tfm_core.layers.feed_forward import FeedForward
+from tfm_core.probe.capture import capture
+
+D, FF, B, T = 7, 11, 3, 5
+
+
+def mixture(n_experts=5, top_k=2, *, activation="gelu", bias=True):
+    torch.manual_seed(3)
+
+    def make():
+        return FeedForward(D, FF, activation=activation, bias=bias)
+
+    return MixtureOfExperts(D, n_experts, make, top_k=top_k)
+
+
+def tokens():
+    return torch.randn(B, T, D, generator=torch.Generator().manual_seed(1))
+
+
+def looped(layer, x):
+    """Every token by itself: the experts with the largest logits, by a softmax over them alone."""
+    out = torch.zeros_like(x)
+    for place in [(b, t) for b in range(B) for t in range(T)]:
+        token = x[place]
+        logits = layer.router.weight @ token
+        best = sorted(range(len(logits)), key=lambda n: -float(logits[n]))[: layer.top_k]
+        powers = {n: math.exp(float(logits[n])) for n in best}
+        over = powers if layer.top_k > 1 else [math.exp(float(one)) for one in logits]
+        total = sum(over.values() if isinstance(over, dict) else over)
+        for n, power in powers.items():
+            out[place] += power / total * layer.experts[n](token)
+    return out
+
+
+@pytest.mark.parametrize(("n_experts", "top_k"), [(5, 2), (3, 3), (5, 1), (1, 1), (13, 2)])
+def test_it_is_a_loop_over_tokens(n_experts, top_k):
+    layer, x = mixture(n_experts, top_k), tokens()
+    with torch.no_grad():
+        torch.testing.assert_close(layer(x), looped(layer, x), atol=1e-6, rtol=1e-5)
+
+
+# what MixtralSparseMoeBlock of Transformers 5.24 gives on waves, and its load_balancing_loss_func
+MIXTRAL = [
+    [4.377588748931885, 3.023125648498535, -8.01750373840332],
+    [2.6243433952331543, -2.2724719047546387, 0.11176538467407227],
+    [-8.97529411315918, 8.161645889282227, -0.8515291213989258],
+]
+MIXTRAL_BALANCE = 2.4238970279693604  # it counts each of the two choices
+
+
+def wave(*shape, phase):
+    return torch.sin(torch.arange(math.prod(shape)) * 1.7 + phase).view(shape)
+
+
+def test_it_is_mixtrals():
+    layer = MixtureOfExperts(3, 4, lambda: FeedForward(3, 5, activation="swiglu", bias=False))
+    wide, narrow = wave(4, 10, 3, phase=0.2), wave(4, 3, 5, phase=0.3)
+    with torch.no_grad():
+        layer.router.weight.copy_(wave(4, 3, phase=0.1))
+        for n, expert in enumerate(layer.experts):
+            expert.gate.weight.copy_(wide[n, :5])
+            expert.up.weight.copy_(wide[n, 5:])
+            expert.down.weight.copy_(narrow[n])
+        x = 2 * wave(1, 3, 3, phase=0.9)
+        torch.testing.assert_close(layer(x)[0], torch.tensor(MIXTRAL), atol=1e-5, rtol=1e-5)
+        balance = load_balance(layer.router(x), 2)
+    assert float(balance) == pytest.approx(MIXTRAL_BALANCE / 2, rel=1e-6)
+
+
+@pytest.mark.parametrize("top_k", [1, 2])
+def test_where_all_experts_map_all_tokens_nothing_changes_but_the_time(top_k):
+    layer, x = mixture(top_k=top_k), tokens()
+    shares, chosen = top_shares(layer.router(x), top_k)
+    gradients = []
+    for way in (layer._mixed, layer._mixed_by_all):
+        out = way(x, shares, chosen)
+        gradients.append([out, *torch.autograd.grad(out.square().sum(), layer.experts.parameters(),
+                                                    retain_graph=True)])  # fmt: skip
+    torch.testing.assert_close(*gradients, atol=1e-6, rtol=1e-5)
+
+
+def test_an_expert_without_a_token_has_a_gradient_of_zero():
+    layer, x = mixture(), tokens().abs()
+    with torch.no_grad():
+        layer.router.weight[4] = -100.0
+    layer(x).sum().backward()
+    assert all(one.grad is not None and not one.grad.any() for one in layer.experts[4].parameters())
+    assert layer.router.weight.grad.any()
+
+
+def test_a_token_goes_its_way_whatever_stands_beside_it():
+    layer, x = mixture().eval(), tokens()
+    with torch.no_grad():
+        together, alone = layer(x), layer(x[1:2, 3:4])
+    torch.testing.assert_close(together[1:2, 3:4], alone, atol=1e-6, rtol=1e-5)
+
+
+def test_shares_add_up_and_a_single_expert_keeps_its_probability():
+    logits = torch.randn(B, T, 5, generator=torch.Generator().manual_seed(2))
+    shares, chosen = top_shares(logits, 3)
+    torch.testing.assert_close(shares, logits.gather(-1, chosen).softmax(-1))
+    shares, chosen = top_shares(logits, 1)
+    torch.testing.assert_close(shares, logits.softmax(-1).gather(-1, chosen))
+
+
+def test_balance_is_one_where_all_get_alike_and_e_where_one_gets_all():
+    alike = 50.0 * torch.eye(5)[None]
+    assert float(load_balance(alike, 1)) == pytest.approx(1)
+    assert float(load_balance(alike[:, :1].expand(1, 5, 5), 1)) == pytest.approx(5)
+    logits = torch.zeros(1, 7, 5, requires_grad=True)
+    skewed = logits + torch.tensor([2.0, 1.0, 0.0, 0.0, 0.0])
+    load_balance(skewed, 2).backward()
+    assert (logits.grad[..., 0] > 0).all()  # descending takes from the one that gets most
+    assert (logits.grad[..., 2:] < 0).all()
+
+
+def test_what_is_recorded_is_where_tokens_went():
+    layer, x = mixture(), tokens()
+    with capture(torch.nn.Sequential(layer)) as cache, routing() as routed:
+        out = layer(x)
+    gates = cache["0.gates"]
+    ((logits, top_k),) = routed
+    assert gates.shape == logits.shape == (B, T, 5)
+    assert top_k == 2
+    assert ((gates > 0).sum(-1) == 2).all()
+    torch.testing.assert_close(gates.sum(-1), torch.ones(B, T))
+    made = torch.stack([expert(x) for expert in layer.experts], -2)
+    torch.testing.assert_close((made * gates[..., None]).sum(-2), out, atol=1e-6, rtol=1e-5)
+
+
+def test_more_experts_for_a_token_than_there_are_is_refused():
+    with pytest.raises(ValueError, match="top_k 6"):
+        mixture(5, 6)

@@ -1,0 +1,126 @@
+"""Models that were trained elsewhere, as tasks: what they read and write, and their tokens.
+
+Nothing is learned, so these tasks are in no list of what a family can learn. A configuration holds
+what a model must know of its words; the tokenizer lies in the run's folder under its digest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from tfm_core.config.base import Config
+from tfm_core.config.corpus_tasks import CorpusTaskConfig, CorpusTaskFacts
+from tfm_core.config.own_tasks import set_fact
+from tfm_core.config.reads import SequenceTaskConfig, task_setting
+from tfm_core.sentences import N_, Paragraph
+
+MAX_TOKENS = 512
+"""Of a text that is read at once."""
+MAX_NAME = 60
+_MAX_ROWS = 1_000_000
+ARCHITECTURES = {
+    "gpt2": "GPT-2", "bert": "BERT", "roberta": "RoBERTa", "distilbert": "DistilBERT",
+    "vit": "ViT", "t5": "T5", "llama": "Llama", "qwen3": "Qwen3",
+    "mistral": "Mistral", "marian": "Marian",
+    "siglip": "SigLIP",
+    "megatron-bert": "Megatron-BERT", "encoder-decoder": N_("Megatron-BERT and GPT-2"),
+}  # fmt: skip
+"""What each ``model_type`` is called."""
+_HELP = N_("Trained elsewhere, opened from a folder.")
+
+
+class OpenedConfig(Config):
+    """What is known of a model that was opened. Ids of tokens are -1 for those that it lacks."""
+
+    called: str = set_fact(N_("Name"), default="model", max_length=MAX_NAME)
+    architecture: str = set_fact(N_("Architecture"), default="", max_length=20)
+    tokenizer: str = set_fact(N_("Tokenizer"), default="", pattern=r"^([0-9a-f]{20})?$")
+    n_words: int = set_fact(N_("Vocabulary"), default=5, ge=1, le=_MAX_ROWS)
+    pad_id: int = set_fact(N_("Padding"), default=-1, ge=-1, le=_MAX_ROWS)
+    bos_id: int = set_fact(N_("Begins a text"), default=-1, ge=-1, le=_MAX_ROWS)
+    eos_id: int = set_fact(N_("Ends a text"), default=-1, ge=-1, le=_MAX_ROWS)
+    unk_id: int = set_fact(N_("Unknown"), default=-1, ge=-1, le=_MAX_ROWS)
+    bos: str = set_fact(N_("Begins a text"), default="", max_length=100)
+    eos: str = set_fact(N_("Ends a text"), default="", max_length=100)
+
+    @property
+    def is_opened(self) -> bool:
+        """Whether the model was trained elsewhere, so that there is no training to look at."""
+        return True
+
+    @property
+    def begin(self) -> str:
+        """The token that what is written begins with."""
+        return self.bos or "<bos>"
+
+    @property
+    def end(self) -> str:
+        """The token that what is written ends with."""
+        return self.eos or "<eos>"
+
+    @property
+    def label(self) -> str:
+        """What its architecture is called."""
+        return ARCHITECTURES.get(self.architecture, N_("Pretrained model"))
+
+
+_WRITER = CorpusTaskFacts(N_("Pretrained model"), _HELP, (), Paragraph("settings/unseen-opened"))
+
+
+class PretrainedTextConfig(OpenedConfig, CorpusTaskConfig):
+    """A language model. What it is measured on is chapter 1 of Alice in Wonderland."""
+
+    tasks: ClassVar[dict[str, CorpusTaskFacts]] = {"pretrained": _WRITER}
+    kind: Literal["pretrained"] = "pretrained"  # type: ignore[assignment]
+    name: Literal["pretrained"] = task_setting("pretrained")  # type: ignore[assignment]
+    unit: Literal["bpe"] = set_fact(N_("Tokens"), default="bpe")
+
+    @property
+    def facts(self) -> CorpusTaskFacts:
+        """Label and help of this model."""
+        return CorpusTaskFacts(self.label, _HELP, (), _WRITER.unseen)
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderFacts:
+    """Label and help of an encoder without a head: it answers with vectors, not with words."""
+
+    label: str
+    help: str = _HELP
+    unseen: str = Paragraph("settings/unseen-opened")
+    families: tuple[str, ...] = ("encoder-only",)
+    answer: Literal["vectors"] = "vectors"
+
+
+class PretrainedReaderConfig(OpenedConfig, SequenceTaskConfig):
+    """An encoder that makes vectors of a text."""
+
+    tasks: ClassVar[dict[str, ReaderFacts]] = {
+        "pretrained-reader": ReaderFacts(N_("Pretrained model"))
+    }
+    kind: Literal["pretrained-reader"] = "pretrained-reader"
+    name: Literal["pretrained-reader"] = task_setting("pretrained-reader")
+    context: int = set_fact(N_("Longest text"), default=16, ge=2, le=MAX_TOKENS)
+    head: Literal["pooler", "states"] = set_fact(N_("Answer"), default="states")
+    n_segments: int = set_fact(N_("Segments"), default=1, ge=0, le=64)
+
+    @property
+    def facts(self) -> ReaderFacts:
+        """Label and help of this model."""
+        return ReaderFacts(self.label)
+
+    @property
+    def max_src_len(self) -> int:
+        """Longest text in tokens, with those that the tokenizer puts around it."""
+        return self.context
+
+    @property
+    def max_tgt_len(self) -> int:
+        """Nothing is written."""
+        return 0
+
+    @property
+    def n_answers(self) -> int:
+        """The first position alone is asked for, as by BERT's pooler."""
+        return 1

@@ -1,0 +1,252 @@
+"""A run as a Hugging Face folder, in a zip: Transformers loads it without any code of ours.
+
+Which architecture it is, and what stands in the way where there is none, says
+``pretrained.architectures``. The folder is opened again before it is handed over, and has to answer
+as the run's model does.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tfm_core import byte_cache
+from tfm_core.config import Experiment, SequenceTaskConfig
+from tfm_core.config.shape import ImageShape, Shape, TextShape
+from tfm_core.data.own import place
+from tfm_core.data.shape import data_shape
+from tfm_core.data.vocabulary import BOS, EOS, MASK, PAD, SPECIALS
+from tfm_core.export import bundle as zips
+from tfm_core.export.exports import Progress
+from tfm_core.export.hugging_face_card import card
+from tfm_core.export.tokenizer_json import both, reading, writing
+from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
+from tfm_core.inspect.source.carried import Carried, carried
+from tfm_core.pretrained.folder import CONFIG, WEIGHTS
+from tfm_core.pretrained.tokenizer import TOKENIZER
+from tfm_core.runs.run import Run
+from tfm_core.sentences import N_, Paragraph, StudentError
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+    from torch import Tensor
+
+    from tfm_core.models.build import Model
+    from tfm_core.pretrained.architectures import Fit
+
+TARGET = "target/"
+"""The folder of the tokenizer of what is written, where what is read has other words."""
+TOLERANCE = 1e-4
+"""How far an answer may be from the model's, absolutely and of its size."""
+
+
+@dataclass(frozen=True, slots=True)
+class HuggingFaceFolder:
+    """A folder that was checked. files: by name. fit: which architecture it is.
+
+    worst: the largest difference of an answer from the model's.
+    """
+
+    files: dict[str, bytes]
+    fit: Fit
+    worst: float
+
+
+def refusal(run: Run) -> str | None:
+    """Return which part of a model no architecture of Transformers has, in a sentence, or None."""
+    try:
+        if run.experiment.task.is_opened:  # its folder is there already
+            return Paragraph("pretrained/no-file")
+        _fit(run)
+    except StudentError as error:
+        return error.sentence
+    return None
+
+
+def bundle(run: Run, progress: Progress | None = None) -> bytes:
+    """Return the zip. Raises ValueError, in a sentence, where there is no such architecture."""
+    if progress is not None:
+        progress(0.1, N_("Writing and checking the folder"))
+    return _zip(str(run.folder), checkpoint_mark(run))
+
+
+def file_name(run: Run) -> str:
+    """Return the file name, after that of the run's zip."""
+    return zips.file_name(run).removesuffix(".zip") + "-hugging-face.zip"
+
+
+@byte_cache.cached
+def _zip(folder: str, mark: int) -> bytes:
+    """Return the zip of a run whose checkpoint has a mark; cached."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in hugging_face_folder(Run(Path(folder))).files.items():
+            info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+            info.external_attr = 0o644 << 16
+            is_stored = name == WEIGHTS  # numbers do not become smaller
+            info.compress_type = zipfile.ZIP_STORED if is_stored else zipfile.ZIP_DEFLATED
+            file.writestr(info, content)
+    return target.getvalue()
+
+
+def hugging_face_folder(run: Run) -> HuggingFaceFolder:
+    """Return the files of a run's last checkpoint.
+
+    Raises ValueError, in a sentence, where there is no such architecture or no checkpoint, and
+    where the folder would not answer as the model does.
+    """
+    from safetensors.torch import save
+
+    from tfm_core.pretrained.writing import tensors_of
+
+    with place.below(run.folder.parent):
+        model, step = model_of(run)
+        data = carried(run.experiment)
+    fit = _fit(run)
+    config = {**fit.config, "architectures": [fit.architecture.model_class], "dtype": "float32"}
+    names = data.classes or (data.tgt if fit.ours.model.family == "encoder-only" else ())
+    if names:
+        config["id2label"] = dict(enumerate(names))
+        config["label2id"] = {name: number for number, name in enumerate(names)}
+    words = _tokenizers(fit, data)
+    files = {
+        CONFIG: _json(config),
+        WEIGHTS: save(tensors_of(model, fit), {"format": "pt"}),
+        **words,
+    }
+    if fit.ours.model.family in ("decoder-only", "encoder-decoder"):
+        files["generation_config.json"] = _json(_generation(fit, run.experiment))
+    if isinstance(fit.ours.shape, ImageShape) and fit.ours.shape.channels == 3:
+        files["preprocessor_config.json"] = _json(_preprocessor(fit.ours.shape, data))
+    worst = _difference(model, fit, files)
+    if not worst < TOLERANCE:
+        raise StudentError(Paragraph("export/hugging-face-differs", worst=worst))
+    files["README.md"] = card(run, data, fit, step=step, has_tokenizer=bool(words)).encode()
+    return HuggingFaceFolder(files, fit, worst)
+
+
+def _fit(run: Run) -> Fit:
+    from tfm_core.pretrained.architectures import fit
+
+    with place.below(run.folder.parent):
+        shape = data_shape(run.experiment)
+    return fit(run.experiment.model, shape, length=_length(run.experiment, shape))
+
+
+def _length(experiment: Experiment, shape: Shape) -> int:
+    """Return how many tokens a model sees at most in one sequence."""
+    if not isinstance(shape, TextShape):
+        return 1
+    task = experiment.task_as(SequenceTaskConfig)
+    if experiment.model.family == "decoder-only":
+        return task.max_src_len + task.n_answers
+    return max(task.max_src_len, task.n_answers)
+
+
+def _json(values: object) -> bytes:
+    return f"{json.dumps(values, indent=2, ensure_ascii=False)}\n".encode()
+
+
+def _generation(fit: Fit, experiment: Experiment) -> dict[str, Any]:
+    from tfm_core.pretrained.writing import first_target
+
+    first = first_target(fit)
+    ids = {"pad_token_id": PAD, "bos_token_id": BOS, "eos_token_id": EOS}
+    values = {name: first + one for name, one in ids.items()}
+    if fit.ours.model.family == "encoder-decoder":
+        values["decoder_start_token_id"] = BOS
+    return values | {"max_new_tokens": experiment.task_as(SequenceTaskConfig).n_answers}
+
+
+def _tokenizers(fit: Fit, data: Carried) -> dict[str, bytes]:
+    """Return the files of the tokenizers; none where a model reads pictures.
+
+    Also none where pieces come about on the way to others and have no ids of their own.
+    """
+    from tfm_core.pretrained.writing import first_target
+
+    if data.spelling is None or not data.spelling.cut:
+        return {}
+    try:
+        if first_target(fit):
+            tokenizer, mark = both(data.src, data.tgt, data.spelling)
+            return _tokenizer_files(tokenizer, mark=mark)
+        is_one = fit.ours.model.family == "decoder-only"
+        files = _tokenizer_files(
+            reading(data.src, data.spelling, begins=is_one), has_mask=MASK in data.src
+        )
+        if fit.ours.model.family == "encoder-decoder":
+            target = _tokenizer_files(writing(data.tgt, data.spelling))
+            files |= {TARGET + name: content for name, content in target.items()}
+    except ValueError:
+        return {}
+    return files
+
+
+def _tokenizer_files(
+    tokenizer: Tokenizer, *, mark: str = "", has_mask: bool = False
+) -> dict[str, bytes]:
+    """Return a tokenizer and what ``AutoTokenizer`` wants beside it. mark: of special tokens."""
+    pad, bos, eos, unk = SPECIALS
+    special = {
+        "pad_token": mark + pad, "bos_token": mark + bos, "eos_token": mark + eos, "unk_token": unk,
+    } | ({"mask_token": MASK} if has_mask else {})  # fmt: skip
+    settings = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_input_names": ["input_ids", "attention_mask"],
+        "clean_up_tokenization_spaces": False,
+    }
+    return {
+        TOKENIZER: _json(json.loads(tokenizer.to_str())),
+        "tokenizer_config.json": _json(settings | special),
+        "special_tokens_map.json": _json(special),
+    }
+
+
+def _preprocessor(shape: ImageShape, data: Carried) -> dict[str, Any]:
+    return {
+        "image_processor_type": "ViTImageProcessor",
+        "do_resize": True, "size": {"height": shape.image_size, "width": shape.image_size},
+        "do_rescale": True, "rescale_factor": 1 / 255,
+        "do_normalize": True, "image_mean": list(data.mean), "image_std": list(data.std),
+    }  # fmt: skip
+
+
+def _difference(model: Model, fit: Fit, files: dict[str, bytes]) -> float:
+    """Return how far a folder's answers are from the model's, of the largest of those."""
+    import torch
+
+    from tfm_core.pretrained.model import check_folder, load_model
+    from tfm_core.pretrained.writing import answer_of
+
+    with tempfile.TemporaryDirectory() as folder:
+        for name in (CONFIG, WEIGHTS):
+            (Path(folder) / name).write_bytes(files[name])
+        written = load_model(check_folder(Path(folder)))
+    inputs = example(fit.ours.shape)
+    with torch.inference_mode():
+        expected: Tensor = model(*inputs)
+        found = answer_of(written, fit, inputs)
+    if found.shape != expected.shape:
+        return float("inf")
+    return float((found - expected).abs().max() / expected.abs().max().clamp(min=1))
+
+
+def example(shape: Shape, n: int = 3) -> tuple[Tensor, ...]:
+    """Return inputs without padding: random tokens, or pictures of noise."""
+    import torch
+
+    generator = torch.Generator().manual_seed(0)
+    if isinstance(shape, TextShape):
+        first = min(len(SPECIALS), shape.src_vocabulary - 1, shape.tgt_vocabulary - 1)
+        src = torch.randint(first, shape.src_vocabulary, (n, 7), generator=generator)
+        tgt = torch.randint(first, shape.tgt_vocabulary, (n, 5), generator=generator)
+        tgt[:, 0] = BOS
+        return (src if shape.has_source else src[:, :0]), tgt
+    size = shape.image_size
+    return (torch.randn(n, shape.channels, size, size, generator=generator),)

@@ -1,0 +1,459 @@
+"""The architectures of Transformers that hold a model, and what their config.json says of it.
+
+The way in and the way out share their tables: names are those of ``anatomy.hugging_face``, and a
+config.json is right where the reader of ``families`` makes the same settings of it. A setting of
+which it makes another one is what stands in the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tfm_core.config import (
+    DecoderOnlyConfig,
+    EncoderDecoderConfig,
+    EncoderOnlyConfig,
+    ModelConfig,
+    ViTConfig,
+)
+from tfm_core.config.base import acts, choices_of, needs_of, plain
+from tfm_core.config.shape import ImageShape, Shape, TextShape
+from tfm_core.data.vocabulary import BOS, EOS, PAD
+from tfm_core.pretrained.families import BENDS, GATES, PRETRAINED, Plan, PretrainedFamily
+from tfm_core.pretrained.rewriting import Form, joins_words
+from tfm_core.pretrained.settings import Settings
+from tfm_core.sentences import N_, StudentError, listed
+from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.positions.scaling import HIGHEST_TURNS, LOWEST_TURNS
+
+
+class Unexportable(StudentError):
+    """No architecture gives the answers of a model; the sentence says what stands in the way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Architecture:
+    """An architecture. name: its model_type. model_class: of Transformers, auto: what loads it.
+
+    form: of a model's own form and the longest text, the form in which it is written. config: what
+    config.json says of that form, and of which the model's own one was.
+    names: of tensors by which the reader knows what the model has at its end.
+    """
+
+    name: str
+    model_class: str
+    auto: str
+    form: Callable[[Any, Any, int], Form]
+    config: Callable[[Any, Any, Form], dict[str, Any]]
+    names: frozenset[str] = frozenset()
+
+    @property
+    def family(self) -> PretrainedFamily:
+        """How it is read."""
+        return PRETRAINED[self.name]
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How a model is written. config: the config.json. plan: how the reader takes it."""
+
+    architecture: Architecture
+    ours: Form
+    form: Form
+    config: Mapping[str, Any]
+    plan: Plan
+
+
+def fit(model: ModelConfig, shape: Shape, *, length: int) -> Fit:
+    """Return how a model is written for Transformers. length: tokens of its longest text.
+
+    Raises Unexportable.
+    """
+    if isinstance(shape, TextShape) and shape.is_label:
+        raise Unexportable(
+            "No architecture of Transformers labels texts like this model: each has one more layer "
+            "before the labels."
+        )
+    tries = [_fit(one, model, shape, length) for one in ARCHITECTURES.get(model.family, ())]
+    if not tries:
+        raise Unexportable("Transformers has no architecture like this family of models.")
+    found, obstacles = min(tries, key=lambda one: len(one[1]))
+    if obstacles:
+        raise Unexportable(
+            "No architecture of Transformers is equal to this model. {label} comes closest; it "
+            "would need {settings}.",
+            label=found.architecture.family.label,
+            settings=listed(obstacles),
+        )
+    return found
+
+
+def _fit(one: Architecture, model: ModelConfig, shape: Shape, length: int) -> tuple[Fit, list[str]]:
+    """Return how an architecture would hold a model, and the settings that it lacks, in words."""
+    ours = Form(model, shape)
+    form = one.form(model, shape, length)
+    config = one.config(model, shape, form)
+    try:
+        plan = one.family.plan(Settings(config), one.names)
+    except StudentError as error:  # of a size beyond all bounds
+        raise Unexportable(error.sentence) from None
+    wanted, found = _effective(form), _effective(Form(plan.model, plan.shape))
+    obstacles: list[str] = [
+        N_(
+            "{setting}: {needed}, not {value}",
+            setting=type(model).model_fields[name].title or name,
+            needed=_shown(model, name, found[name]),
+            value=_shown(model, name, wanted[name]),
+        )
+        for name in wanted
+        if found[name] != wanted[name] and name != "max_len"  # which follows from the positions
+    ]
+    if one.form is _llama_form and joins_words(model, shape):
+        obstacles.append(N_("one vocabulary, not one of the source and one of the answer"))
+    return Fit(one, ours, form, config, plan), obstacles
+
+
+_WITHOUT_EFFECT = {"dropout": 0.0, "query_key_gain": 1.0, "balance_weight": 0.0}
+"""Settings that change training, or the first weights, alone."""
+
+
+def _effective(form: Form) -> dict[str, Any]:
+    """Return the settings of a model; those without an effect are what they always are."""
+    model: Any = form.model
+    values: dict[str, Any] = model.model_dump() | _WITHOUT_EFFECT
+    for name, field in type(model).model_fields.items():
+        if not acts(needs_of(field), values):
+            values[name] = field.default
+    values["n_kv_heads"] = model.n_kv_heads if model.is_grouped else 0
+    values["n_experts"] = model.n_experts if model.has_experts else 0
+    values["top_k"] = model.top_k if model.has_experts else 0
+    values["projection_bias"] = model.attention_bias == model.bias
+    usual = model.norm_first == model.has_final_norm
+    values["final_norm"] = "pre-norm" if usual else values["final_norm"]
+    if "max_len" in values:
+        values["max_len"] = model.n_positions
+    if "tie_embeddings" in values:
+        assert isinstance(form.shape, TextShape)
+        values["tie_embeddings"] = model.is_tied(form.shape)
+    if isinstance(form.shape, TextShape):
+        values.pop("pooling", None)  # of labels alone
+    return values
+
+
+def _shown(model: ModelConfig, name: str, value: object) -> str:
+    """Return a value of a setting as the app shows it."""
+    choices = choices_of(type(model).model_fields[name]) or {}
+    if isinstance(value, tuple | list):
+        return listed(choices[one].label for one in value) if value else N_("none")
+    if isinstance(value, str) and value in choices:
+        return choices[value].label
+    if isinstance(value, bool):
+        return N_("on") if value else N_("off")
+    return plain(value) if isinstance(value, int | float) else str(value)
+
+
+def _form(model: Any, shape: Shape, **changes: Any) -> Form:
+    """Return a form; what it says may not be possible, which then stands in the way."""
+    return Form(model.model_copy(update=changes), shape)
+
+
+def _as_table(model: Any, length: int) -> dict[str, Any]:
+    """Return the settings of learned positions where they can replace those of a model."""
+    if POSITIONS[model.position].is_inside:
+        return {}
+    rows = model.n_positions if "max_len" in type(model).model_fields else None
+    return {"position": "learned", "max_len": rows or max(2, length)}
+
+
+_WITH_BIASES = {"bias": True, "projection_bias": True, "n_kv_heads": 0}
+
+
+def _gpt2_form(model: DecoderOnlyConfig, shape: TextShape, length: int) -> Form:
+    ours = Form(model, shape)
+    is_joined = joins_words(model, shape)
+    n_words = shape.tgt_vocabulary + (shape.src_vocabulary if is_joined else 0)
+    is_wider = ours.has_output_bias or is_joined
+    new = TextShape(
+        n_words, n_words, pad_id=None, one_vocabulary=True, output_bias=False,
+        scale_embedding=False, has_source=False,
+    )  # fmt: skip
+    is_tied = model.is_tied(shape) and not (shape.scale_embedding or is_wider)
+    return _form(
+        model, new, **_WITH_BIASES, **_as_table(model, length), **_wide(model, is_wider),
+        tie_embeddings=is_tied,
+    )  # fmt: skip
+
+
+def _wide(model: Any, is_wider: bool) -> dict[str, Any]:
+    """Return the settings of a model whose stream has a dimension for a bias."""
+    width = model.d_model + model.n_heads * is_wider
+    return {"d_model": width, "norm_eps": model.norm_eps * model.d_model / width}
+
+
+def _gpt2_config(
+    model: DecoderOnlyConfig | EncoderDecoderConfig, shape: TextShape, form: Form
+) -> dict[str, Any]:
+    new: Any = form.model
+    first = shape.src_vocabulary if joins_words(model, shape) else 0
+    assert isinstance(form.shape, TextShape)
+    return {
+        "model_type": "gpt2",
+        "vocab_size": form.shape.tgt_vocabulary,
+        "n_positions": new.max_len,
+        "n_embd": new.d_model,
+        "n_layer": getattr(new, "n_layers", None) or new.n_decoder_layers,
+        "n_head": new.n_heads,
+        "n_inner": new.d_ff,
+        "activation_function": _named(new.activation, BENDS),
+        "layer_norm_epsilon": new.norm_eps,
+        "attn_pdrop": new.dropout, "embd_pdrop": new.dropout, "resid_pdrop": new.dropout,
+        "tie_word_embeddings": new.tie_embeddings,
+        "pad_token_id": first + PAD, "bos_token_id": first + BOS, "eos_token_id": first + EOS,
+    }  # fmt: skip
+
+
+def _llama_form(model: DecoderOnlyConfig, shape: TextShape, length: int) -> Form:
+    n_words = shape.tgt_vocabulary
+    new = TextShape(
+        n_words, n_words, pad_id=None, one_vocabulary=True, output_bias=False,
+        scale_embedding=False, has_source=False,
+    )  # fmt: skip
+    is_tied = model.is_tied(shape) and not shape.scale_embedding
+    return _form(model, new, max_len=max(2, length), tie_embeddings=is_tied)
+
+
+def _llama_config(model: DecoderOnlyConfig, shape: TextShape, form: Form) -> dict[str, Any]:
+    new: Any = form.model
+    return {
+        "model_type": "llama",
+        "vocab_size": shape.tgt_vocabulary,
+        "max_position_embeddings": new.max_len,
+        "hidden_size": new.d_model,
+        "num_hidden_layers": new.n_layers,
+        "num_attention_heads": new.n_heads,
+        "num_key_value_heads": new.n_kv_heads or new.n_heads,
+        "intermediate_size": new.d_ff,
+        "hidden_act": _named(new.activation, GATES),
+        "rms_norm_eps": new.norm_eps,
+        "attention_dropout": new.dropout,
+        "tie_word_embeddings": new.tie_embeddings,
+        "rope_theta": new.rope_theta,
+        "rope_scaling": _rope_scaling(new),
+        "pad_token_id": PAD, "bos_token_id": BOS, "eos_token_id": EOS,
+    }  # fmt: skip
+
+
+def _rope_scaling(model: DecoderOnlyConfig) -> dict[str, Any] | None:
+    if model.rope_scaling == "none":
+        return None
+    written: dict[str, Any] = {"rope_type": model.rope_scaling, "factor": model.rope_factor}
+    if model.rope_scaling == "llama3":
+        written |= {
+            "low_freq_factor": float(LOWEST_TURNS), "high_freq_factor": float(HIGHEST_TURNS),
+            "original_max_position_embeddings": model.rope_original_len,
+        }  # fmt: skip
+    return written
+
+
+def _qwen3_config(model: DecoderOnlyConfig, shape: TextShape, form: Form) -> dict[str, Any]:
+    return _llama_config(model, shape, form) | {
+        "model_type": "qwen3", "head_dim": model.d_head, "use_sliding_window": False,
+    }  # fmt: skip
+
+
+def _mistral_config(model: DecoderOnlyConfig, shape: TextShape, form: Form) -> dict[str, Any]:
+    window = model.window + 1 if model.window else None  # which counts the query itself
+    return _llama_config(model, shape, form) | {
+        "model_type": "mistral", "head_dim": model.d_head, "sliding_window": window,
+    }  # fmt: skip
+
+
+def _both_form(model: EncoderDecoderConfig, shape: TextShape, length: int) -> Form:
+    is_wider = Form(model, shape).has_output_bias
+    new = TextShape(
+        shape.src_vocabulary, shape.tgt_vocabulary, pad_id=PAD, output_bias=False,
+        scale_embedding=False,
+    )  # fmt: skip
+    is_tied = model.is_tied(shape) and not (shape.scale_embedding or is_wider)
+    return _form(
+        model, new, **_WITH_BIASES, **_as_table(model, length), **_wide(model, is_wider),
+        tie_embeddings=is_tied,
+    )  # fmt: skip
+
+
+def _both_config(model: EncoderDecoderConfig, shape: TextShape, form: Form) -> dict[str, Any]:
+    encoder = _megatron_settings(form) | {
+        "num_hidden_layers": model.n_encoder_layers, "vocab_size": shape.src_vocabulary,
+    }  # fmt: skip
+    decoder = _gpt2_config(model, shape, form) | {"add_cross_attention": True, "is_decoder": True}
+    return {
+        "model_type": "encoder-decoder", "encoder": encoder, "decoder": decoder,
+        "tie_word_embeddings": False, "decoder_start_token_id": BOS,
+        "pad_token_id": PAD, "bos_token_id": BOS, "eos_token_id": EOS,
+    }  # fmt: skip
+
+
+def _megatron_settings(form: Form) -> dict[str, Any]:
+    new: Any = form.model
+    return {
+        "model_type": "megatron-bert",
+        "hidden_size": new.d_model,
+        "num_attention_heads": new.n_heads,
+        "intermediate_size": new.d_ff,
+        "hidden_act": _named(new.activation, BENDS),
+        "layer_norm_eps": new.norm_eps,
+        "max_position_embeddings": new.max_len,
+        "type_vocab_size": 1,
+        "hidden_dropout_prob": new.dropout, "attention_probs_dropout_prob": new.dropout,
+        "pad_token_id": PAD,
+    }  # fmt: skip
+
+
+def _megatron_form(model: EncoderOnlyConfig, shape: TextShape, length: int) -> Form:
+    new = TextShape(shape.src_vocabulary, shape.tgt_vocabulary, pad_id=PAD, scale_embedding=False)
+    changes = _WITH_BIASES | _as_table(model, length)
+    return _form(model, new, **changes, tie_embeddings=False)
+
+
+def _megatron_config(model: EncoderOnlyConfig, shape: TextShape, form: Form) -> dict[str, Any]:
+    return _megatron_settings(form) | {
+        "num_hidden_layers": model.n_layers, "vocab_size": shape.src_vocabulary,
+        "num_labels": shape.tgt_vocabulary,
+    }  # fmt: skip
+
+
+def _marian_form(model: EncoderDecoderConfig, shape: TextShape, length: int) -> Form:
+    n_words = max(shape.src_vocabulary, shape.tgt_vocabulary)  # Transformers 4 has one size
+    new = TextShape(n_words, n_words, pad_id=PAD, scale_embedding=shape.scale_embedding)
+    return _form(model, new, **_WITH_BIASES, max_len=max(2, length))
+
+
+def _marian_config(model: EncoderDecoderConfig, shape: TextShape, form: Form) -> dict[str, Any]:
+    new: Any = form.model
+    assert isinstance(form.shape, TextShape)
+    sides = {
+        f"{side}_{name}": value
+        for side in ("encoder", "decoder")
+        for name, value in (("attention_heads", new.n_heads), ("ffn_dim", new.d_ff))
+    }
+    return sides | {
+        "model_type": "marian",
+        "vocab_size": form.shape.src_vocabulary,
+        "decoder_vocab_size": form.shape.tgt_vocabulary,
+        "d_model": new.d_model,
+        "encoder_layers": new.n_encoder_layers,
+        "decoder_layers": new.n_decoder_layers,
+        "max_position_embeddings": new.max_len,
+        "activation_function": _named(new.activation, BENDS),
+        "dropout": new.dropout, "attention_dropout": new.dropout,
+        "scale_embedding": form.shape.scale_embedding,
+        "share_encoder_decoder_embeddings": False,
+        "tie_word_embeddings": new.is_tied(form.shape),
+        "pad_token_id": PAD, "bos_token_id": BOS, "eos_token_id": EOS,
+        "decoder_start_token_id": BOS, "forced_eos_token_id": None,
+    }  # fmt: skip
+
+
+def _picture_form(model: ViTConfig, shape: ImageShape, length: int) -> Form:
+    return _form(model, shape, **_WITH_BIASES, **_table_of_patches(model))
+
+
+def _table_of_patches(model: ViTConfig) -> dict[str, Any]:
+    return {} if POSITIONS[model.position].is_inside else {"position": "learned"}
+
+
+def _picture_config(model: ViTConfig, shape: ImageShape) -> dict[str, Any]:
+    return {
+        "hidden_size": model.d_model,
+        "num_attention_heads": model.n_heads,
+        "num_hidden_layers": model.n_layers,
+        "intermediate_size": model.d_ff,
+        "hidden_act": _named(model.activation, BENDS),
+        "layer_norm_eps": model.norm_eps,
+        "patch_size": model.patch_size,
+        "image_size": shape.image_size,
+        "num_channels": shape.channels,
+        "attention_dropout": model.dropout,
+    }
+
+
+def _vit_config(model: ViTConfig, shape: ImageShape, form: Form) -> dict[str, Any]:
+    return _picture_config(model, shape) | {
+        "model_type": "vit", "qkv_bias": True, "num_labels": shape.n_classes,
+        "hidden_dropout_prob": model.dropout, "attention_probs_dropout_prob": model.dropout,
+    }  # fmt: skip
+
+
+def _siglip_config(model: ViTConfig, shape: ImageShape, form: Form) -> dict[str, Any]:
+    pictures = _picture_config(model, shape) | {
+        "model_type": "siglip_vision_model", "vision_use_head": False,
+    }  # fmt: skip
+    words = {  # unused
+        "hidden_size": 8, "num_attention_heads": 1, "num_hidden_layers": 1, "vocab_size": 4,
+        "pad_token_id": PAD, "bos_token_id": BOS, "eos_token_id": EOS,
+    }  # fmt: skip
+    return {
+        "model_type": "siglip", "vision_config": pictures, "text_config": words,
+        "num_labels": shape.n_classes,
+    }  # fmt: skip
+
+
+def _named(ours: str, names: Mapping[str, str]) -> str:
+    """Return Transformers' name of a variant, or of the first there is where it has none."""
+    return next((name for name, one in names.items() if one == ours), next(iter(names)))
+
+
+_ANSWERING = frozenset({"classifier.weight"})
+
+ARCHITECTURES: Mapping[str, tuple[Architecture, ...]] = {
+    "decoder-only": (
+        Architecture(
+            name="gpt2", model_class="GPT2LMHeadModel", auto="AutoModelForCausalLM",
+            form=_gpt2_form, config=_gpt2_config,
+        ),
+        Architecture(
+            name="llama", model_class="LlamaForCausalLM", auto="AutoModelForCausalLM",
+            form=_llama_form, config=_llama_config,
+        ),
+        Architecture(
+            name="mistral", model_class="MistralForCausalLM", auto="AutoModelForCausalLM",
+            form=_llama_form, config=_mistral_config,
+        ),
+        Architecture(
+            name="qwen3", model_class="Qwen3ForCausalLM", auto="AutoModelForCausalLM",
+            form=_llama_form, config=_qwen3_config,
+        ),
+    ),
+    "encoder-decoder": (
+        Architecture(
+            name="encoder-decoder", model_class="EncoderDecoderModel",
+            auto="AutoModelForSeq2SeqLM", form=_both_form, config=_both_config,
+        ),
+        Architecture(
+            name="marian", model_class="MarianMTModel", auto="AutoModelForSeq2SeqLM",
+            form=_marian_form, config=_marian_config,
+        ),
+    ),
+    "encoder-only": (
+        Architecture(
+            name="megatron-bert", model_class="MegatronBertForTokenClassification",
+            auto="AutoModelForTokenClassification", form=_megatron_form,
+            config=_megatron_config, names=_ANSWERING,
+        ),
+    ),
+    "vit": (
+        Architecture(
+            name="vit", model_class="ViTForImageClassification",
+            auto="AutoModelForImageClassification", form=_picture_form, config=_vit_config,
+            names=_ANSWERING,
+        ),
+        Architecture(
+            name="siglip", model_class="SiglipForImageClassification",
+            auto="AutoModelForImageClassification", form=_picture_form, config=_siglip_config,
+            names=_ANSWERING,
+        ),
+    ),
+}  # fmt: skip
+"""By our family of models, the one to prefer first."""

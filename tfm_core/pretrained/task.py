@@ -1,0 +1,256 @@
+"""What a model from a folder reads and writes, cut by its own tokenizer; see ``TextTask``."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from tfm_core.config import Experiment
+from tfm_core.config.pretrained_tasks import (
+    OpenedConfig,
+    PretrainedReaderConfig,
+    PretrainedTextConfig,
+)
+from tfm_core.config.shape import TextShape
+from tfm_core.data.corpus.load import load_corpus
+from tfm_core.data.corpus.task import CorpusTask
+from tfm_core.data.download import Progress
+from tfm_core.data.own import place
+from tfm_core.data.own.sets import VOCABULARY
+from tfm_core.data.text.task import Pair
+from tfm_core.data.vocabulary import Specials, Vocabulary
+from tfm_core.pretrained.tokenizer import TOKENIZER, Words, read_words
+from tfm_core.sentences import Paragraph, StudentError
+
+if TYPE_CHECKING:
+    from tfm_core.data.text_data import TextData
+
+SENTENCES = (
+    "The animal didn't cross the street because it was too tired.",
+    "The keys to the old cabinet are on the kitchen table.",
+    "Alice was beginning to get very tired of sitting by her sister on the bank.",
+    "When Mary and John went to the store, John gave a drink to Mary.",
+)
+"""What is looked at first: a pronoun, an agreement, a story, and names that come again."""
+
+MEASURED = 64
+"""Tokens of the texts on which a model is measured."""
+
+
+@dataclass(frozen=True)
+class TokenizerVocabulary(Vocabulary):
+    """All tokens of a tokenizer, special ones among them, with the numbers that they have there."""
+
+    own: Specials = field(default_factory=Specials)
+
+    def __post_init__(self) -> None:
+        """Number the tokens."""
+        object.__setattr__(self, "_ids", {token: i for i, token in enumerate(self.tokens)})
+
+    @property
+    def specials(self) -> Specials:
+        """The numbers of the special tokens."""
+        return self.own
+
+    def known_form(self, token: str) -> str | None:
+        """Return a token if it is there: a tokenizer knows its own capitals."""
+        return token if token in self else None
+
+    def token(self, id: int) -> str:
+        """Return the token of a number. Raises ValueError outside the vocabulary."""
+        if not 0 <= id < len(self.tokens):
+            raise ValueError(f"Token number {id} is not from 0 to {len(self.tokens) - 1}.")
+        return self.tokens[id]
+
+
+@dataclass(frozen=True)
+class _Tokenizer:
+    """A tokenizer with its vocabulary, by the digest that a configuration holds."""
+
+    words: Words
+    vocabulary: TokenizerVocabulary
+
+    def tokens(self, text: str, *, is_whole: bool, most: int) -> tuple[str, ...]:
+        """Return a text as tokens. Raises StudentError for an empty and for a too long one."""
+        if not text.strip():
+            raise StudentError("There is nothing to read. Type something.")
+        ids = self.words.cut(text, is_whole=is_whole).ids
+        if len(ids) > most:
+            raise StudentError(
+                "Too long: {n_tokens} tokens; the limit is {longest}.",
+                n_tokens=len(ids),
+                longest=most,
+            )
+        return tuple(map(self.vocabulary.token, ids))
+
+    def joined(self, tokens: Sequence[str]) -> str:
+        """Return the text of tokens."""
+        return self.words.text_of(self.vocabulary.encode(tokens))
+
+
+def tokenizer_path(folder: Path, digest: str) -> Path:
+    """Return where a tokenizer lies in a run's folder."""
+    return folder / VOCABULARY / digest / TOKENIZER
+
+
+def _tokenizer(config: OpenedConfig) -> _Tokenizer:
+    """Return the tokenizer of a model, from the folder of any run that has it.
+
+    Raises StudentError where there is none.
+    """
+    return _found(str(place.root().parent), config.tokenizer, _ids(config), config.n_words)
+
+
+def _ids(config: OpenedConfig) -> Specials:
+    return Specials(config.pad_id, config.bos_id, config.eos_id, config.unk_id)
+
+
+@lru_cache(maxsize=8)
+def _found(runs: str, digest: str, ids: Specials, n_words: int) -> _Tokenizer:
+    for path in sorted(Path(runs).glob(f"*/{VOCABULARY}/{digest or '-'}/{TOKENIZER}")):
+        words = read_words(path.parent, n_words=n_words)
+        if words.digest == digest:
+            spare = tuple(f"<{number}>" for number in range(len(words.tokens), n_words))
+            return _Tokenizer(words, TokenizerVocabulary((*words.shown(), *spare), own=ids))
+    raise StudentError(Paragraph("pretrained/no-tokenizer"))
+
+
+@dataclass(frozen=True)
+class WriterTask(CorpusTask):
+    """A language model from a folder, which is measured on the app's text."""
+
+    config: PretrainedTextConfig
+
+    @property
+    def src_vocabulary(self) -> Vocabulary:
+        """Every token of the tokenizer."""
+        return _tokenizer(self.config).vocabulary
+
+    @cached_property
+    def tokens(self) -> list[str]:
+        """The text as tokens."""
+        known = _tokenizer(self.config)
+        return [known.vocabulary.token(i) for i in known.words.cut(self.text, is_whole=False).ids]
+
+    @cached_property
+    def test_tokens(self) -> list[str]:
+        """There is no test file."""
+        return []
+
+    @property
+    def missing(self) -> str | None:
+        """Return None: the text comes with the app."""
+        return None
+
+    def tokenize(self, text: str) -> tuple[str, ...]:
+        """Cut a typed text. Raises StudentError for an empty one."""
+        return _tokenizer(self.config).tokens(text, is_whole=False, most=10**6)
+
+    def join_tgt(self, tokens: Sequence[str]) -> str:
+        """Write as a person reads it."""
+        return _tokenizer(self.config).joined(tokens)
+
+
+@dataclass(frozen=True)
+class ReaderTask:
+    """An encoder from a folder: sources with the tokens around them that it wants, no targets."""
+
+    config: PretrainedReaderConfig
+
+    @property
+    def name(self) -> str:
+        """The name of the task in the configuration."""
+        return self.config.name
+
+    @property
+    def src_vocabulary(self) -> Vocabulary:
+        """Every token of the tokenizer."""
+        return _tokenizer(self.config).vocabulary
+
+    @property
+    def tgt_vocabulary(self) -> Vocabulary:
+        """The same."""
+        return self.src_vocabulary
+
+    def sample(self, rng: random.Random) -> Pair:
+        """Draw one of the first sentences."""
+        return Pair(self.tokenize(rng.choice(SENTENCES)), (), ())
+
+    def every(self, limit: int) -> list[Pair] | None:
+        """Return None: there is no end to them."""
+        return None
+
+    def tokenize(self, text: str) -> tuple[str, ...]:
+        """Cut a typed text. Raises StudentError for an empty and for a too long one."""
+        return _tokenizer(self.config).tokens(text, is_whole=True, most=self.config.max_src_len)
+
+    def cut(self, text: str) -> tuple[str, ...]:
+        """Cut a text and leave out what is too long, but not the token at its end."""
+        tokens = _tokenizer(self.config).tokens(text, is_whole=True, most=10**6)
+        most = self.config.max_src_len
+        return tokens if len(tokens) <= most else (*tokens[: most - 1], tokens[-1])
+
+    def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
+        """Return None: nothing is answered."""
+        return None
+
+    def join_src(self, tokens: Sequence[str]) -> str:
+        """Write as a person reads it."""
+        return _tokenizer(self.config).joined(tokens)
+
+    def join_tgt(self, tokens: Sequence[str]) -> str:
+        """Write as a person reads it."""
+        return self.join_src(tokens)
+
+
+def writer(config: PretrainedTextConfig) -> WriterTask:
+    """Return the task of a language model; an equal configuration gives the same object."""
+    return _writer(config)
+
+
+def reader(config: PretrainedReaderConfig) -> ReaderTask:
+    """Return the task of an encoder; an equal configuration gives the same object."""
+    return _reader(config)
+
+
+_writer, _reader = lru_cache(maxsize=8)(WriterTask), lru_cache(maxsize=8)(ReaderTask)
+
+
+def load_text(
+    config: PretrainedTextConfig, *, seed: int, progress: Progress | None = None
+) -> TextData:
+    """Return the app's text in short windows, to measure a language model on."""
+    short = config.replace(context=min(config.context, MEASURED))
+    return load_corpus(short, seed=seed, progress=progress)
+
+
+def load_nothing(config: OpenedConfig, *, seed: int, progress: Progress | None = None) -> NoReturn:
+    """Raise StudentError: there is nothing to measure such a model on."""
+    raise StudentError(Paragraph("pretrained/no-data"))
+
+
+def writer_shape(experiment: Experiment) -> TextShape:
+    """Return the shape of a language model."""
+    task = experiment.task_as(PretrainedTextConfig)
+    return TextShape(
+        task.n_words, task.n_words, pad_id=None, one_vocabulary=True, output_bias=False,
+        scale_embedding=False, has_source=False, bos_id=task.bos_id, eos_id=task.eos_id,
+    )  # fmt: skip
+
+
+def reader_shape(experiment: Experiment) -> TextShape:
+    """Return the shape of an encoder."""
+    task = experiment.task_as(PretrainedReaderConfig)
+    return TextShape(
+        task.n_words, task.n_words, pad_id=None if task.pad_id < 0 else task.pad_id,
+        one_vocabulary=True, head=task.head, n_segments=task.n_segments, scale_embedding=False,
+    )  # fmt: skip
+
+
+def carried(experiment: Experiment) -> NoReturn:
+    """Raise StudentError: no file is generated that would hold the tokenizer."""
+    raise StudentError(Paragraph("pretrained/no-file"))
