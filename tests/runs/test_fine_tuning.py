@@ -97,7 +97,8 @@ def test_what_is_trained_changes_and_nothing_else(name, trains, opened, own, sto
     if trains == "lora":
         assert moved == {one for one in after if one.endswith("in_projection.weight")}
     elif trains == "last":
-        assert moved and not moved & frozen
+        assert moved
+        assert not moved & frozen
         assert any(".layers.1." in one for one in moved)
     else:
         assert moved & frozen
@@ -143,10 +144,8 @@ def test_it_learns_and_what_it_learned_is_seen(trains, opened, own, store):
     with place.below(store.root):
         task = text_task(run.experiment.task)
         example = look_at_text(run, "the cats the cat the")
-    assert example.item["src"][0] == "[CLS]" and example.item["src"][-1] == "[SEP]"
-    assert task.src_vocabulary.encode(example.item["src"])[:: len(example.item["src"]) - 1] == [
-        CLS, SEP
-    ]  # fmt: skip
+    ids = task.src_vocabulary.encode(example.item["src"])
+    assert (ids[0], ids[-1]) == (CLS, SEP)
     assert example.answer_text == "good"
     losses = [one["loss"] for one in events(run) if one["event"] == "step"]
     assert losses[-1] < losses[0] / 2

@@ -126,7 +126,8 @@ def saved_while_tuned(found: Anatomy, config: ModelConfig, task: TunedConfig) ->
         )
     kept = []
     for part in found.all:
-        is_hidden = part.kind == "activation" and ACTIVATIONS[config.activation].n_saved
+        activation = getattr(config, "activation", "relu")
+        is_hidden = part.kind == "activation" and ACTIVATIONS[activation].n_saved
         if part.path.endswith((".up", ".gate")):
             continue
         saved = part.saved
