@@ -13,6 +13,8 @@ from tfm_core.config.image_tasks import ImageTaskConfig, ImageTaskFacts
 from tfm_core.config.own_pictures import OwnPicturesTaskConfig
 from tfm_core.config.own_tasks import OwnTextTaskConfig, OwnTextTaskFacts
 from tfm_core.config.pretrained_tasks import (
+    LookConfig,
+    LookFacts,
     OpenedConfig,
     PretrainedReaderConfig,
     PretrainedTextConfig,
@@ -111,6 +113,7 @@ AnyTask = (
     | OwnTextTaskConfig
     | PretrainedTextConfig
     | PretrainedReaderConfig
+    | LookConfig
 )
 TaskConfig = Annotated[AnyTask, Field(discriminator="kind")]
 TaskFacts = (
@@ -120,6 +123,7 @@ TaskFacts = (
     | CorpusTaskFacts
     | OwnTextTaskFacts
     | ReaderFacts
+    | LookFacts
 )
 TASK_CONFIGS: dict[str, type[AnyTask]] = tagged(AnyTask, "kind")
 """The settings of each kind of task."""
