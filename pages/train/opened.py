@@ -31,7 +31,7 @@ def page(run: Run) -> None:
         run_actions.link_back(run.id)
     st.markdown(_facts(run))
     has_model = run.experiment.task.has_model
-    st.markdown(paragraph("train/opened" if has_model else "train/look"))
+    st.markdown(paragraph("train/opened") if has_model else paragraph("train/look"))
     with st.container(horizontal=True, gap="small"):
         for name in _PAGES[run.experiment.model.family] if has_model else ("attention",):
             facts = page_table.PAGES[name]

@@ -71,7 +71,8 @@ def _alike(maps: Iterable[AttentionMap]) -> tuple[AttentionMap, ...]:
     groups: dict[tuple[Any, ...], list[AttentionMap]] = {}
     for one in maps:
         groups.setdefault((one.is_causal, *one.weights.shape), []).append(one)
-    return tuple(max(groups.values(), key=len)) if groups else ()
+    largest: list[AttentionMap] = max(groups.values(), key=len, default=[])
+    return tuple(largest)
 
 
 def _writes(one: AttentionMap) -> bool:
