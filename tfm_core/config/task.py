@@ -13,6 +13,8 @@ from tfm_core.config.image_tasks import ImageTaskConfig, ImageTaskFacts
 from tfm_core.config.own_pictures import OwnPicturesTaskConfig
 from tfm_core.config.own_tasks import OwnTextTaskConfig, OwnTextTaskFacts
 from tfm_core.config.pretrained_tasks import (
+    LookConfig,
+    LookFacts,
     OpenedConfig,
     PretrainedReaderConfig,
     PretrainedTextConfig,
@@ -114,6 +116,7 @@ AnyTask = (
     | PretrainedReaderConfig
     | TunedTextConfig
     | TunedLabelsConfig
+    | LookConfig
 )
 TaskConfig = Annotated[AnyTask, Field(discriminator="kind")]
 TaskFacts = (
@@ -124,6 +127,7 @@ TaskFacts = (
     | OwnTextTaskFacts
     | ReaderFacts
     | TunedFacts
+    | LookFacts
 )
 TASK_CONFIGS: dict[str, type[AnyTask]] = tagged(AnyTask, "kind")
 """The settings of each kind of task."""

@@ -254,3 +254,8 @@ def reader_shape(experiment: Experiment) -> TextShape:
 def carried(experiment: Experiment) -> NoReturn:
     """Raise StudentError: no file is generated that would hold the tokenizer."""
     raise StudentError(Paragraph("pretrained/no-file"))
+
+
+def maps_alone(*_given: object, **_named: object) -> NoReturn:
+    """Raise StudentError: of a look there are maps, and no model to ask."""
+    raise StudentError(Paragraph("pretrained/maps-alone"))
