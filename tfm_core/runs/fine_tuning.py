@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tfm_core.anatomy.trained import TARGETS
 from tfm_core.config import (
     Experiment,
     OpenedConfig,
+    PretrainedReaderConfig,
+    PretrainedTextConfig,
     TunedConfig,
     TunedLabelsConfig,
     TunedTextConfig,
@@ -43,7 +46,8 @@ def why_not(run: Run) -> str | None:
     if run.problem is not None:
         return run.problem
     task = run.experiment.task
-    if not isinstance(task, OpenedConfig):
+    known = (PretrainedTextConfig, PretrainedReaderConfig, TunedConfig)
+    if not isinstance(task, known) or run.experiment.model.family not in KINDS:
         return Paragraph("pretrained/not-tunable")
     if run.status.is_active or not run.has_checkpoint:
         return Paragraph("pretrained/not-over")
@@ -85,6 +89,8 @@ def _tuned(run: Run, own: OwnSet, *, trains: str, n_last: int, rank: int, seed: 
         **_opened_facts(run), "data": own.id, "trains": trains, "n_last": n_last, "rank": rank,
         "alpha": 2.0 * rank, "called": run.meta.name[:MAX_NAME],
     }  # fmt: skip
+    if trains == "lora" and facts["architecture"] not in TARGETS:
+        raise StudentError("LoRA is not known for this architecture; train its last layers.")
     task: TunedConfig
     if kind == "text":
         task = TunedTextConfig.parse(facts)
