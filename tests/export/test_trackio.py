@@ -42,10 +42,10 @@ def test_a_table_has_steps_and_columns_of_numbers(run, metrics):
 
 @pytest.mark.filterwarnings("ignore")
 def test_both_are_imported(run, metrics, tmp_path, monkeypatch):
-    pytest.importorskip("trackio")
     pytest.importorskip("tbparse")
-    from trackio import imports, sqlite_storage, utils
-
+    imports = pytest.importorskip("trackio.imports")
+    sqlite_storage = pytest.importorskip("trackio.sqlite_storage")
+    utils = pytest.importorskip("trackio.utils")
     for module in (utils, sqlite_storage):
         monkeypatch.setattr(module, "TRACKIO_DIR", tmp_path / "trackio")
     imports.import_csv(metrics, project="table")
