@@ -187,6 +187,18 @@ SHOWN: list[tuple[str, Any, Query]] = [
         ),
         KOREAN,
     ),
+    (
+        "knockouts",
+        KnockoutsView(
+            off=(), view="causes", text="A cat saw a dog.", changed="A rabbit saw a dog."
+        ),
+        KOREAN,
+    ),
+    (
+        "knockouts",
+        KnockoutsView(off=(), view="causes", other=3),
+        {"run": "recorded-digits"},
+    ),
     ("experiments", ExperimentsView("no-positions"), {}),
     (
         "translate",

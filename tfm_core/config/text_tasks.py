@@ -10,7 +10,8 @@ from tfm_core.sentences import N_, Paragraph
 
 TextTaskName = Literal[
     "english-korean", "dates", "numbers", "copy", "reverse", "sort", "addition",
-    "modular-addition", "sentiment", "masked-words", "span-corruption",
+    "modular-addition", "select", "sort-by-key", "brackets", "parity", "two-sum",
+    "sentiment", "masked-words", "span-corruption",
 ]  # fmt: skip
 AnswerKind = Literal["sequence", "label", "blanks"]
 """What is answered: a sequence up to <eos>, one label, or each hidden word in its place."""
@@ -152,6 +153,57 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
         families=("encoder-only",),
         answer="label",
         n_pairs=lambda n: n * n,
+    ),
+    "select": replace(
+        _COPY,
+        label=N_("Selective copy"),
+        help=N_("Copy the letters and skip the dots (Gu & Dao 2023)."),
+        unseen=Paragraph("settings/unseen-select"),
+        n_pairs=lambda n: _sequences(17, n) - n,
+    ),
+    "sort-by-key": replace(
+        _COPY,
+        label=N_("Sort by key"),
+        help=N_("Write the letters in the order of the digits before them."),
+        unseen=Paragraph("settings/unseen-sort-by-key"),
+        sizes=range(1, 257),
+        default_size=6,
+        size_help=N_("Most letters; each has a digit before it."),
+        max_src_len=lambda n: 2 * n,
+        n_pairs=lambda n: _sequences(160, n),
+    ),
+    "brackets": replace(
+        _COPY,
+        label=N_("Brackets"),
+        help=N_("Are ( ) and [ ] balanced? (Dyck language)"),
+        sizes=range(12, 129),
+        default_size=24,
+        max_tgt_len=lambda n: 1,
+        families=("encoder-only",),
+        answer="label",
+        n_pairs=None,
+    ),
+    "parity": replace(
+        _COPY,
+        label=N_("Parity"),
+        help=N_("Is the number of ones even or odd?"),
+        sizes=range(10, 129),
+        default_size=16,
+        max_tgt_len=lambda n: 1,
+        families=("encoder-only",),
+        answer="label",
+        n_pairs=lambda n: _sequences(2, n),
+    ),
+    "two-sum": replace(
+        _COPY,
+        label=N_("Two-sum"),
+        help=N_("Do two of the digits add up to ten?"),
+        sizes=range(3, 129),
+        default_size=8,
+        max_tgt_len=lambda n: 1,
+        families=("encoder-only",),
+        answer="label",
+        n_pairs=lambda n: _sequences(10, n),
     ),
     "sentiment": TextTaskFacts(
         N_("Sentiment"),

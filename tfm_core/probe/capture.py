@@ -3,6 +3,7 @@
     with capture(model) as cache:
         model(src, tgt_in)
     cache["encoder.layers.0.self_attention.weights"]    # (B, H, Q, K)
+    cache["blocks.0.attn.hook_pattern"]    # the same, as TransformerLens calls it
 
 Recorded are ``query, key, value, scores, masked_scores, weights, heads`` of every attention (and
 ``query_input, key_value_input, projected_*, split_*, mask, bias, merged, output``), ``input``,
@@ -15,12 +16,13 @@ Recorded are ``query, key, value, scores, masked_scores, weights, heads`` of eve
 and ``ends`` of its encoder, ``tops`` and ``contexts`` of its decoder, ``first`` of the bridge and
 ``v`` of its attention. Inside, the model is in eval mode and without gradients:
 what is seen is what predicts. With ``with_grad`` the tensors stay in the graph of the output, which
-they can differentiate.
+they can differentiate. Attention is computed step by step only in the layers of which something is
+kept that these steps alone make; the others take the fused kernel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Set
 from contextlib import contextmanager
 
 import numpy as np
@@ -28,20 +30,47 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from tfm_core.anatomy.names import activations_of
 from tfm_core.layers.recorder import recording
 
 
 class ActivationCache(dict[str, Tensor]):
-    """Tensors by ``module name.what``; those of ``only`` kinds or whole names, or all."""
+    """Tensors by ``module name.what``: of the kinds and modules that are kept.
+
+    Names of TransformerLens' hooks are understood, too; what they name has its axes in their order:
+    queries, keys, values and heads as (B, positions, H, D).
+    """
 
     def __init__(
-        self, model: nn.Module, only: Collection[str] | None, with_grad: bool = False
+        self,
+        model: nn.Module,
+        only: Set[str] | None,
+        modules: Collection[str] | None,
+        *,
+        with_grad: bool = False,
     ) -> None:
         """Know the names of the model's modules."""
         super().__init__()
         self._with_grad = with_grad
-        self._names = {id(module): name for name, module in model.named_modules()}
+        self._names = {
+            id(module): name
+            for name, module in model.named_modules()
+            if modules is None or name in modules
+        }
         self._only = only
+
+    def __missing__(self, key: str) -> Tensor:
+        """Return what TransformerLens calls so. Raises KeyError for other names."""
+        for one in activations_of(key):
+            if one.key in self and (not one.only_if or one.only_if in self):
+                found = self[one.key]
+                return found.transpose(1, 2) if one.swaps else found
+        raise KeyError(key)
+
+    def wants(self, module: object, kinds: Collection[str]) -> bool:
+        """Return whether tensors of one of these kinds of ``module`` are kept."""
+        is_kept = self._only is None or not self._only.isdisjoint(kinds)
+        return is_kept and id(module) in self._names
 
     def record(self, module: object, tensors: dict[str, Tensor]) -> None:
         """Keep the tensors of a module of this model."""
@@ -49,7 +78,7 @@ class ActivationCache(dict[str, Tensor]):
         if name is None:
             return
         for kind, tensor in tensors.items():
-            if self._only is None or kind in self._only or f"{name}.{kind}" in self._only:
+            if self._only is None or kind in self._only:
                 self[f"{name}.{kind}"] = tensor if self._with_grad else tensor.detach()
 
     def of(self, kind: str) -> dict[str, Tensor]:
@@ -69,10 +98,17 @@ class ActivationCache(dict[str, Tensor]):
 
 @contextmanager
 def capture(
-    model: nn.Module, only: Collection[str] | None = None, *, with_grad: bool = False
+    model: nn.Module,
+    only: Set[str] | None = None,
+    *,
+    modules: Collection[str] | None = None,
+    with_grad: bool = False,
 ) -> Iterator[ActivationCache]:
-    """Record what the layers of ``model`` see inside the block; see the module's docstring."""
-    cache = ActivationCache(model, only, with_grad)
+    """Record what the layers of ``model`` see inside the block; see the module's docstring.
+
+    only: kinds of tensors, None for all. modules: their names, None for all.
+    """
+    cache = ActivationCache(model, only, modules, with_grad=with_grad)
     was_training = model.training
     model.eval()
     try:

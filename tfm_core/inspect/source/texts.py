@@ -53,6 +53,9 @@ SPELLINGS: dict[str, Spelling] = {
     "sort": Spelling("symbols", "spaced"),
     "addition": Spelling("sum", "plain"),
     "modular-addition": Spelling("residues", "plain"),
+    **dict.fromkeys(
+        ("select", "sort-by-key", "brackets", "parity", "two-sum"), Spelling("symbols", "spaced")
+    ),
     "sentiment": Spelling("opinion", "spaced"),
     "masked-words": Spelling("gaps", "sentence"),
     "span-corruption": Spelling("spans", "spaced"),

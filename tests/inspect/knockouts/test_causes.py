@@ -1,0 +1,72 @@
+"""What decides in the recorded models: the token that differs, and parts that sum to the answer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tfm_core.inspect.knockouts.causes import (
+    Causes,
+    can_change,
+    causes_of_pictures,
+    causes_of_texts,
+    other_picture,
+    suggested,
+    text_of,
+)
+from tfm_core.runs.run import Run
+from tfm_core.runs.store import RECORDED
+
+TEXTS = (
+    "recorded-addition", "recorded-grammar", "recorded-korean", "recorded-masked-words",
+    "recorded-sentiment", "recorded-spans",
+)  # fmt: skip
+PICTURES = ("recorded-captions", "recorded-digits", "recorded-notebook-vit")
+
+
+def _first(run: Run) -> Causes:
+    text = text_of(run, 0)
+    return causes_of_texts(run, text, suggested(run, text))
+
+
+@pytest.mark.parametrize("name", [*TEXTS, *PICTURES])
+def test_every_recorded_model_has_another_input_and_answers_it_differently(name: str) -> None:
+    run = Run(RECORDED / name)
+    found = _first(run) if name in TEXTS else causes_of_pictures(run, 0, other_picture(run, 0))
+    assert found.answers[0] != found.answers[1]
+    assert found.patches.clean > 0 > found.patches.corrupted  # each prefers its own answer
+    assert found.effects is not None
+    for most in (2, 5, 1000):
+        parts = found.parts(most)
+        assert len(parts) <= most + 1
+        assert sum(v for _, v in parts) == pytest.approx(found.effects.total, abs=1e-3)
+    for stack, tokens in found.tokens.items():
+        values, names = found.stream(stack)
+        assert values.shape == (len(names), len(tokens))
+    values, names = found.heads()
+    assert len(values) == len(names)
+
+
+def test_what_differs_is_read_from_its_own_token_and_carried_to_the_answer() -> None:
+    run = Run(RECORDED / "recorded-addition")
+    found = causes_of_texts(run, "289+102", "289+104")
+    values, _names = found.stream("decoder")
+    assert found.tokens["decoder"][6] == "2"
+    first = np.zeros(len(found.tokens["decoder"]))
+    first[6] = 1.0
+    np.testing.assert_allclose(values[0], first, atol=1e-4)
+    last = np.zeros(len(first))
+    last[-1] = 1.0
+    np.testing.assert_allclose(values[-1], last, atol=1e-4)
+
+
+def test_inputs_that_cannot_be_compared_get_a_sentence() -> None:
+    run = Run(RECORDED / "recorded-korean")
+    text = text_of(run, 0)
+    with pytest.raises(ValueError, match="it needs 9"):
+        causes_of_texts(run, text, "A rabbit")
+    with pytest.raises(ValueError, match="alike"):
+        causes_of_texts(run, text, text)
+    with pytest.raises(ValueError, match="zebra"):
+        causes_of_texts(run, text, "A zebra bought a big egg and a book.")
+    assert not can_change(Run(RECORDED / "recorded-additive"))
