@@ -427,7 +427,7 @@ PRESETS: dict[str, Preset] = {
             N_("Add on a clock"),
             N_("A one-layer encoder learns sums by heart, and long after how to add."),
             N_("99 % of unseen sums"),
-            seconds=40,
+            seconds=50,
             family="encoder-only",
             task="modular-addition",
             model={
@@ -441,9 +441,9 @@ PRESETS: dict[str, Preset] = {
             },
             task_settings={"size": 97, "n_train": 3763, "n_validation": 1000, "n_test": 4646},
             training={
-                "steps": 1100,
+                "steps": 1300,
                 "batch_size": 512,
-                "learning_rate": 0.003,
+                "learning_rate": 0.004,
                 "weight_decay": 1.0,
                 "beta2": 0.98,
                 "schedule": "constant",
