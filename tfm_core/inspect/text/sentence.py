@@ -68,7 +68,9 @@ class SentenceReading:
 def reads_labels(experiment: Experiment) -> bool:
     """Return whether a model of the experiment reads a sentence and gives one label."""
     task = experiment.task
-    return isinstance(task, TextTaskConfig) and task.facts.answer == "label"
+    if not isinstance(task, TextTaskConfig):
+        return False
+    return task.facts.answer == "label" and task.facts.language is not None
 
 
 def read(run: Run, text: str) -> SentenceReading:
