@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _, paragraph
+from pages.i18n import _, ngettext, paragraph
 from pages.train import at_work
 from pages.ui import show
 from pages.ui.fact_line import joined
 from pages.ui.navigation import page_table
 from pages.ui.runs import run_actions, run_words
 from pages.ui.typed import escape
-from tfm_core.config import FAMILIES, OpenedConfig
+from tfm_core.config import FAMILIES, ImageTaskConfig, OpenedConfig, OpenedWordsConfig
 from tfm_core.data.shape import data_shape
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.runs.run import Run
@@ -19,6 +19,7 @@ from tfm_core.runs.run import Run
 _PAGES = {
     "decoder-only": ("attention", "gpt", "knockouts", "walk", "words"),
     "encoder-only": ("attention", "walk", "words"),
+    "vit": ("attention", "walk", "parameters"),
 }
 """Where there is something to see of each family, the first first."""
 
@@ -41,6 +42,14 @@ def _facts(run: Run) -> str:
     """Return what the model is, in one line."""
     experiment = run.experiment
     model, task = experiment.model, experiment.task_as(OpenedConfig)
+    if isinstance(task, OpenedWordsConfig):
+        sizes = [_("**{n}** tokens", n=f"{task.n_words:,}")]
+    else:
+        side, n = experiment.task_as(ImageTaskConfig).image_size, len(experiment.task.class_names)
+        sizes = [
+            _("pictures of **{side} × {side}** pixels", side=side),
+            ngettext("**{n}** class", "**{n}** classes", n, n=f"{n:,}"),
+        ]
     total = parameter_table(model, data_shape(experiment)).total
     return joined(
         f"**{_(task.label)}**",
@@ -48,5 +57,5 @@ def _facts(run: Run) -> str:
         _("**{n}** parameters", n=show.count(total)),
         _("**{n}** heads a layer", n=model.n_heads),
         _("width **{n}**", n=model.d_model),
-        _("**{n}** tokens", n=f"{task.n_words:,}"),
+        *sizes,
     )

@@ -21,7 +21,7 @@ def opened(store, tmp_path):
 
 
 @pytest.mark.parametrize("path", PAGES)
-@pytest.mark.parametrize("name", ["gpt2", "bert"])
+@pytest.mark.parametrize("name", ["gpt2", "bert", "vit"])
 def test_a_page_draws_it(name, path, opened, open_page):
     run = opened(name)
     assert not open_page(path, run=run.id).exception

@@ -14,13 +14,16 @@ from tests.pretrained.models_of_transformers import FOLDERS
 
 BEGIN, CLS, SEP, UNKNOWN = 0, 2, 3, 1
 WRITERS = ("gpt2", "llama", "llama-3", "mistral", "qwen3")
+VIEWERS = ("vit", "siglip")
 _LETTERS = [*string.ascii_lowercase, "Ġ", ".", "'", "ì", "ķ", "Ī"]
 
 
 def folder_with_tokenizer(name: str, target: Path, **config: Any) -> Path:
-    """Copy a folder, give it a tokenizer and change its config.json."""
+    """Copy a folder, give it a tokenizer unless it reads pictures, and change its config.json."""
     shutil.copytree(FOLDERS / name, target)
-    (writer() if name.startswith(WRITERS) else reader()).save(str(target / "tokenizer.json"))
+    if not name.startswith(VIEWERS):
+        tokenizer = writer() if name.startswith(WRITERS) else reader()
+        tokenizer.save(str(target / "tokenizer.json"))
     own = {"bos_token_id": BEGIN, "eos_token_id": BEGIN, "pad_token_id": None}
     own = own if name.startswith(WRITERS) else {}
     values = json.loads((target / "config.json").read_text()) | own | config

@@ -24,6 +24,8 @@ from tfm_core.config.own_pictures import OwnPicturesTaskConfig
 from tfm_core.config.own_tasks import OWN_TEXT_TASKS, OwnTextTaskConfig
 from tfm_core.config.pretrained_tasks import (
     OpenedConfig,
+    OpenedWordsConfig,
+    PretrainedPicturesConfig,
     PretrainedReaderConfig,
     PretrainedTextConfig,
 )
@@ -65,10 +67,12 @@ __all__ = [
     "ImageTaskConfig",
     "ModelConfig",
     "OpenedConfig",
+    "OpenedWordsConfig",
     "OwnPicturesTaskConfig",
     "OwnTextTaskConfig",
     "PatchConfig",
     "PictureTaskConfig",
+    "PretrainedPicturesConfig",
     "PretrainedReaderConfig",
     "PretrainedTextConfig",
     "Problem",

@@ -14,6 +14,7 @@ from tfm_core.config.own_pictures import OwnPicturesTaskConfig
 from tfm_core.config.own_tasks import OwnTextTaskConfig, OwnTextTaskFacts
 from tfm_core.config.pretrained_tasks import (
     OpenedConfig,
+    PretrainedPicturesConfig,
     PretrainedReaderConfig,
     PretrainedTextConfig,
     ReaderFacts,
@@ -111,6 +112,7 @@ AnyTask = (
     | OwnTextTaskConfig
     | PretrainedTextConfig
     | PretrainedReaderConfig
+    | PretrainedPicturesConfig
 )
 TaskConfig = Annotated[AnyTask, Field(discriminator="kind")]
 TaskFacts = (

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, NoReturn
 from tfm_core.config import Experiment
 from tfm_core.config.pretrained_tasks import (
     OpenedConfig,
+    OpenedWordsConfig,
+    PretrainedPicturesConfig,
     PretrainedReaderConfig,
     PretrainedTextConfig,
 )
-from tfm_core.config.shape import TextShape
+from tfm_core.config.shape import ImageShape, TextShape
 from tfm_core.data.corpus.load import load_corpus
 from tfm_core.data.corpus.task import CorpusTask
 from tfm_core.data.download import Progress
@@ -97,7 +99,7 @@ def tokenizer_path(folder: Path, digest: str) -> Path:
     return folder / VOCABULARY / digest / TOKENIZER
 
 
-def _tokenizer(config: OpenedConfig) -> _Tokenizer:
+def _tokenizer(config: OpenedWordsConfig) -> _Tokenizer:
     """Return the tokenizer of a model, from the folder of any run that has it.
 
     Raises StudentError where there is none.
@@ -105,7 +107,7 @@ def _tokenizer(config: OpenedConfig) -> _Tokenizer:
     return _found(str(place.root().parent), config.tokenizer, _ids(config), config.n_words)
 
 
-def _ids(config: OpenedConfig) -> Specials:
+def _ids(config: OpenedWordsConfig) -> Specials:
     return Specials(config.pad_id, config.bos_id, config.eos_id, config.unk_id)
 
 
@@ -233,6 +235,13 @@ def load_nothing(config: OpenedConfig, *, seed: int, progress: Progress | None =
     raise StudentError(Paragraph("pretrained/no-data"))
 
 
+def load_no_pictures(
+    config: OpenedConfig, *, seed: int, progress: Progress | None = None
+) -> NoReturn:
+    """Raise StudentError: there are no pictures to measure such a model on."""
+    raise StudentError(Paragraph("pretrained/no-pictures"))
+
+
 def writer_shape(experiment: Experiment) -> TextShape:
     """Return the shape of a language model."""
     task = experiment.task_as(PretrainedTextConfig)
@@ -249,6 +258,12 @@ def reader_shape(experiment: Experiment) -> TextShape:
         task.n_words, task.n_words, pad_id=None if task.pad_id < 0 else task.pad_id,
         one_vocabulary=True, head=task.head, n_segments=task.n_segments, scale_embedding=False,
     )  # fmt: skip
+
+
+def pictures_shape(experiment: Experiment) -> ImageShape:
+    """Return the shape of a classifier of pictures."""
+    facts = experiment.task_as(PretrainedPicturesConfig).facts
+    return ImageShape(facts.image_size, facts.channels, facts.n_classes)
 
 
 def carried(experiment: Experiment) -> NoReturn:

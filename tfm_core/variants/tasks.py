@@ -229,7 +229,18 @@ PRETRAINED_READER = replace(
     own_text=lambda: tfm_core.inspect.attention.own_example.read_text,
     carried=lambda: tfm_core.pretrained.task.carried,
 )
+PRETRAINED_PICTURES = replace(
+    IMAGE,
+    name="pretrained-pictures",
+    label=N_("Pretrained classifier of pictures"),
+    help=N_("Classify a picture; trained elsewhere."),
+    config=lambda: tfm_core.config.pretrained_tasks.PretrainedPicturesConfig,
+    load=lambda: tfm_core.pretrained.task.load_no_pictures,
+    shape=lambda: tfm_core.pretrained.task.pictures_shape,
+    errors=None,
+    carried=lambda: tfm_core.pretrained.task.carried,
+)
 TASK_KINDS = Registry(
     "kind of task", TEXT, IMAGE, CAPTION, CORPUS, OWN_PICTURES, OWN_TEXT, PRETRAINED_TEXT,
-    PRETRAINED_READER,
+    PRETRAINED_READER, PRETRAINED_PICTURES,
 )  # fmt: skip

@@ -18,6 +18,9 @@ from tfm_core.inspect.glosses import language_of
 from tfm_core.probe.items import is_language
 from tfm_core.sentences import whole_percent
 
+MAX_CLASSES, N_LIKELIEST = 40, 8
+"""Of more classes than this, so many are shown."""
+
 
 def verdict(experiment: Experiment, examples: Sequence[Example], step: int, *, name: str) -> None:
     """Show source, truth and the model's answer in one line.
@@ -47,7 +50,10 @@ def line(experiment: Experiment, example: Example) -> Tree:
 
 
 def _details(experiment: Experiment, example: Example) -> Tree:
-    title: Tree = ["h2", "", _("Answer at step {step}", step=f"{example.step:,}")]
+    words = _("Answer at step {step}", step=f"{example.step:,}")
+    if experiment.task.is_opened:
+        words = _("Answer")
+    title: Tree = ["h2", "", words]
     if example.probabilities is not None:
         return ["div", "", title, classes(experiment, example)]
     return ["div", "", title] if example.answer is None else ["div", "", title, _tokens(example)]
@@ -151,14 +157,17 @@ def _tokens(example: Example) -> Tree:
 
 
 def classes(experiment: Experiment, example: Example) -> Tree:
-    """Return the probability of each class as a bar, all in one row."""
-    assert example.probabilities is not None
+    """Return the probability of each class as a bar in one row; of many, the likeliest."""
+    probabilities = example.probabilities
+    assert probabilities is not None
     names = experiment.task_as(ImageTaskConfig).facts.class_names
-    best = int(example.probabilities.argmax())
+    best = int(probabilities.argmax())
+    shown = list(range(len(names)))
+    if len(shown) > MAX_CLASSES:
+        shown = sorted(shown, key=lambda index: -float(probabilities[index]))[:N_LIKELIEST]
     columns: list[Tree] = []
-    for index, (name, share) in enumerate(zip(names, example.probabilities, strict=True)):
-        kind = "class best" if index == best else "class"
-        tower: Tree = ["span", "tower", float(share)]
-        percent = whole_percent(float(share))
-        columns.append(["div", kind, tower, name, ["small", "", percent]])
+    for index in shown:
+        kind, share = "class best" if index == best else "class", float(probabilities[index])
+        tower: Tree = ["span", "tower", share]
+        columns.append(["div", kind, tower, names[index], ["small", "", whole_percent(share)]])
     return ["div", "classes", *columns]

@@ -32,8 +32,11 @@ def _text_name(experiment: Experiment, item: Item, number: int, *, is_short: boo
 
 
 def _picture_name(experiment: Experiment, item: Item, number: int, *, is_short: bool) -> str:
+    label = item.get("label")
+    if label is None:
+        return _("Picture {n}", n=number)
     names = experiment.task_as(ImageTaskConfig).facts.class_names
-    return _("Picture {n}: {name}", n=number, name=names[item["label"]])
+    return _("Picture {n}: {name}", n=number, name=names[label])
 
 
 def _caption_name(experiment: Experiment, item: Item, number: int, *, is_short: bool) -> str:
@@ -88,6 +91,7 @@ TASK_PANELS: dict[str, TaskPanels] = {
     "pretrained-reader": replace(
         _TEXT, example_name=_source_name, own_words="attention_own_pretrained"
     ),
+    "pretrained-pictures": _IMAGE,
 }
 if lacking := set(TASK_KINDS) - set(TASK_PANELS):
     raise LookupError(f"Pages show nothing of tasks of the kind {', '.join(sorted(lacking))}.")

@@ -231,8 +231,10 @@ def _answer(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: int
         names = experiment.task_as(ImageTaskConfig).facts.class_names
         row = np.asarray(snapshot.probabilities[index], np.float32)
         best = [int(number) for number in np.argsort(-row, kind="stable")[:MAX_CLASSES]]
+        label = item.get("label")
+        is_right = None if label is None else best[0] == label
         classes = tuple((names[number], float(row[number])) for number in best)
-        return StageAnswer(classes=classes, is_right=best[0] == item["label"])
+        return StageAnswer(classes=classes, is_right=is_right)
     if snapshot.tokens is None:
         return StageAnswer()
     tokens = tuple(snapshot.tokens[index])
@@ -244,8 +246,9 @@ def _answer(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: int
 
 
 def _shown(experiment: Experiment, item: Mapping[str, Any]) -> StageExample:
-    if "label" in item:
-        name = experiment.task_as(ImageTaskConfig).facts.class_names[item["label"]]
+    if experiment.task.class_names:
+        label = item.get("label")
+        name = "" if label is None else experiment.task.class_names[label]
         return StageExample("", name, ())
     tokens = () if is_language(item) else tuple(item["tgt"])
     return StageExample(item.get("src_text", ""), item["tgt_text"], tokens)
