@@ -35,13 +35,15 @@ Box = Annotated[list[Number], Field(strict=True, min_length=4, max_length=4)]
 
 @dataclass(frozen=True, slots=True)
 class _Classified:
-    """A picture of a class; None where nobody says which."""
+    """A picture of a class; None for a model that was trained elsewhere."""
 
     label: Number | None = None
 
     def fits(self, experiment: Experiment) -> bool:
         """Say whether it can be an example of an experiment."""
-        return self.label is None or self.label < len(experiment.task.class_names)
+        if self.label is None:
+            return experiment.task.is_opened
+        return self.label < len(experiment.task.class_names)
 
 
 @dataclass(frozen=True, slots=True)
