@@ -11,7 +11,14 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from tests.pretrained.models_of_transformers import answer
-from tests.pretrained.with_tokenizer import BEGIN, CLS, SEP, UNKNOWN, folder_with_tokenizer
+from tests.pretrained.with_tokenizer import (
+    BEGIN,
+    CLS,
+    SEP,
+    UNKNOWN,
+    UNKNOWN_PIECE,
+    folder_with_tokenizer,
+)
 from tfm_core.data.own import place
 from tfm_core.data.text import text_task
 from tfm_core.decoding import SamplingConfig
@@ -26,6 +33,10 @@ from tfm_core.inspect.knockouts.parts import heads_of
 from tfm_core.inspect.text.gpt_reading import look_through
 from tfm_core.inspect.text.gpt_writing import Sample, next_token, prompt_ids, write_on
 from tfm_core.inspect.text.surprisal import surprisals
+from tfm_core.inspect.walk.build import walk
+from tfm_core.inspect.walk.subject import subject
+from tfm_core.inspect.writing.source import source_of
+from tfm_core.inspect.writing.steps import write
 from tfm_core.pretrained import task as tasks
 from tfm_core.pretrained.folder import Unopenable
 from tfm_core.pretrained.model import check_folder, load_model
@@ -36,7 +47,7 @@ from tfm_core.sentences import StudentError
 
 WRITERS = ("gpt2", "gpt2-untied", "llama", "llama-tied", "qwen3")
 READERS = ("bert", "roberta", "distilbert")
-VIEWERS = ("vit", "siglip")
+VIEWERS, ANSWERERS = ("vit", "siglip"), ("t5", "t5-untied", "t5-gated")
 GREEDY = SamplingConfig(temperature=0)
 
 
@@ -61,7 +72,7 @@ def left(store: RunStore) -> list[Path]:
     return list(store.root.iterdir()) if store.root.is_dir() else []
 
 
-@pytest.mark.parametrize("name", [*WRITERS, *READERS, *VIEWERS])
+@pytest.mark.parametrize("name", [*WRITERS, *READERS, *VIEWERS, *ANSWERERS])
 def test_the_run_has_the_model_of_the_folder(name, opened, store):
     run, expected = opened(name)
     model, step = model_of(run)
@@ -272,8 +283,61 @@ def test_a_wrong_folder_of_pictures_leaves_nothing_behind(config, words, tmp_pat
     assert not left(store)
 
 
-@pytest.mark.parametrize("name", ["t5"])
+@pytest.mark.parametrize("name", ["marian", "megatron-bert"])
 def test_what_no_page_shows_is_refused(name, tmp_path, store):
     with pytest.raises(Unopenable, match="Pages cannot show"):
         open_run(folder_with_tokenizer(name, tmp_path / name), store)
+    assert not left(store)
+
+
+def test_an_answer_is_what_the_model_writes_and_nobody_knows_the_truth(opened):
+    run, model = opened("t5-untied")
+    probe, snapshot = run.probe(), run.snapshot(0)
+    words = text_task(run.experiment.task).src_vocabulary
+    for item, tokens in zip(probe.items, snapshot.tokens, strict=True):
+        read, written = torch.tensor([words.encode(item["src"])]), [BEGIN]
+        assert item["src"][-1] == "</s>"
+        with torch.inference_mode():
+            while len(written) <= len(tokens):
+                written.append(int(model(read, torch.tensor([written]))[0, -1].argmax()))
+        assert words.encode(tokens) == written[1:]
+        assert list(tokens)[: len(item["tgt"])] == item["tgt"]
+    example = look_at_text(run, "the cat sits.")
+    assert example.item["src"] == [" the", " cat", " sits", ".", "</s>"]
+    assert example.attention["decoder.layers.2.cross_attention"].shape[-1] == 5
+    assert "truth" not in example.item
+
+
+def test_it_translates_a_typed_text(opened):
+    run, _model = opened("t5-gated")
+    writing = write(source_of(run, "the cat"), GREEDY, seed=0, n=7)
+    assert writing.source.truth is None
+    assert not {BEGIN, UNKNOWN_PIECE} & set(writing.source.vocabulary.encode(writing.words))
+
+
+def test_the_walk_of_an_opened_encoder_decoder_is_made_by_its_code(opened):
+    run, model = opened("t5")
+    looked = subject(run.experiment, model, items=run.probe().items)
+    for step in walk(looked):
+        names = {**step.names, **{one.name: one.value for one in step.before}}
+        with torch.no_grad():
+            exec(step.code, names)
+        for one in step.after:
+            torch.testing.assert_close(names[one.name], one.value, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"decoder_start_token_id": None, "pad_token_id": None}, "begins or ends"),
+        ({"eos_token_id": None}, "ends an answer"),
+        ({"eos_token_id": 36}, "ends an answer"),
+        ({"d_kv": 5}, "both must be equal"),
+        ({"feed_forward_proj": "gated-silu"}, "feed_forward_proj is gated-silu"),
+        ({"relative_attention_num_buckets": 16}, "relative_attention_num_buckets"),
+    ],
+)
+def test_a_wrong_encoder_decoder_leaves_nothing_behind(config, words, tmp_path, store):
+    with pytest.raises(Unopenable, match=words):
+        open_run(folder_with_tokenizer("t5", tmp_path / "t5", **config), store)
     assert not left(store)

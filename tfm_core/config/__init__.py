@@ -25,6 +25,7 @@ from tfm_core.config.own_tasks import OWN_TEXT_TASKS, OwnTextTaskConfig
 from tfm_core.config.pretrained_tasks import (
     OpenedConfig,
     OpenedWordsConfig,
+    PretrainedAnswererConfig,
     PretrainedPicturesConfig,
     PretrainedReaderConfig,
     PretrainedTextConfig,
@@ -72,6 +73,7 @@ __all__ = [
     "OwnTextTaskConfig",
     "PatchConfig",
     "PictureTaskConfig",
+    "PretrainedAnswererConfig",
     "PretrainedPicturesConfig",
     "PretrainedReaderConfig",
     "PretrainedTextConfig",

@@ -22,6 +22,8 @@ from tfm_core.sentences import N_, Paragraph
 
 MAX_TOKENS = 512
 """Of a text that is read at once."""
+MAX_ANSWER = 64
+"""Tokens of an answer that a model writes."""
 MAX_NAME = 60
 MAX_CLASSES = 30_000
 _MAX_ROWS = 1_000_000
@@ -135,6 +137,49 @@ class PretrainedReaderConfig(OpenedWordsConfig, SequenceTaskConfig):
     def n_answers(self) -> int:
         """The first position alone is asked for, as by BERT's pooler."""
         return 1
+
+
+@dataclass(frozen=True, slots=True)
+class AnswererFacts:
+    """Label and help of a model that answers a text with another one."""
+
+    label: str
+    help: str = _HELP
+    unseen: str = Paragraph("settings/unseen-opened")
+    families: tuple[str, ...] = ("encoder-decoder",)
+    answer: Literal["sequence"] = "sequence"
+
+
+class PretrainedAnswererConfig(OpenedWordsConfig, SequenceTaskConfig):
+    """An encoder and a decoder that answer a text with another one."""
+
+    tasks: ClassVar[dict[str, AnswererFacts]] = {
+        "pretrained-answerer": AnswererFacts(N_("Pretrained model"))
+    }
+    kind: Literal["pretrained-answerer"] = "pretrained-answerer"
+    name: Literal["pretrained-answerer"] = task_setting("pretrained-answerer")
+    context: int = set_fact(N_("Longest text"), default=16, ge=2, le=MAX_TOKENS)
+    longest: int = set_fact(N_("Longest answer"), default=MAX_ANSWER, ge=1, le=MAX_TOKENS)
+
+    @property
+    def facts(self) -> AnswererFacts:
+        """Label and help of this model."""
+        return AnswererFacts(self.label)
+
+    @property
+    def max_src_len(self) -> int:
+        """Longest text in tokens, with those that the tokenizer puts around it."""
+        return self.context
+
+    @property
+    def max_tgt_len(self) -> int:
+        """Longest answer in tokens."""
+        return self.longest
+
+    @property
+    def n_answers(self) -> int:
+        """The tokens of an answer, and that at its end."""
+        return self.longest + 1
 
 
 Share = Annotated[float, Field(ge=-1e3, le=1e3, allow_inf_nan=False)]

@@ -13,7 +13,9 @@ from tfm_core.config.image_tasks import ImageTaskConfig, ImageTaskFacts
 from tfm_core.config.own_pictures import OwnPicturesTaskConfig
 from tfm_core.config.own_tasks import OwnTextTaskConfig, OwnTextTaskFacts
 from tfm_core.config.pretrained_tasks import (
+    AnswererFacts,
     OpenedConfig,
+    PretrainedAnswererConfig,
     PretrainedPicturesConfig,
     PretrainedReaderConfig,
     PretrainedTextConfig,
@@ -113,6 +115,7 @@ AnyTask = (
     | PretrainedTextConfig
     | PretrainedReaderConfig
     | PretrainedPicturesConfig
+    | PretrainedAnswererConfig
 )
 TaskConfig = Annotated[AnyTask, Field(discriminator="kind")]
 TaskFacts = (
@@ -122,6 +125,7 @@ TaskFacts = (
     | CorpusTaskFacts
     | OwnTextTaskFacts
     | ReaderFacts
+    | AnswererFacts
 )
 TASK_CONFIGS: dict[str, type[AnyTask]] = tagged(AnyTask, "kind")
 """The settings of each kind of task."""

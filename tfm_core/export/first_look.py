@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,16 @@ from torch import Tensor
 from tfm_core.config import (
     CorpusTaskConfig,
     Experiment,
+    PretrainedAnswererConfig,
     PretrainedPicturesConfig,
     PretrainedReaderConfig,
 )
 from tfm_core.data.corpus.task import corpus_task
 from tfm_core.data.text.task import Pair
+from tfm_core.decoding import Decoded, greedy
 from tfm_core.facts.storage import attention_numbers
 from tfm_core.inspect.attention.trained import inputs_of, model_of
-from tfm_core.models.text import DecoderOnly
+from tfm_core.models.text import DecoderOnly, EncoderDecoder
 from tfm_core.pretrained.pictures import photographs
 from tfm_core.pretrained.task import SENTENCES, reader
 from tfm_core.probe.capture import capture
@@ -33,7 +36,7 @@ _MAX_KEPT = 32_000_000
 
 def first_look(run: Run) -> tuple[dict[str, Any], Snapshot]:
     """Return the probe of a run whose weights are there, and a snapshot of its model."""
-    probe = _probe(run.experiment)
+    probe = _probe(run)
     images = probe.get("images")
     n_attended = len(probe["items"])
     if images is not None:  # a text is short, but a picture may have thousands of patches
@@ -42,8 +45,12 @@ def first_look(run: Run) -> tuple[dict[str, Any], Snapshot]:
     return probe, _snapshot(run, probe["items"], images, n_attended)
 
 
-def _probe(experiment: Experiment) -> dict[str, Any]:
-    """Return the examples that are looked at first, texts as far as the model is long enough."""
+def _probe(run: Run) -> dict[str, Any]:
+    """Return the examples that are looked at first, texts as far as the model is long enough.
+
+    The target of a text is what the model answers: nobody knows a right one.
+    """
+    experiment = run.experiment
     if isinstance(experiment.task, PretrainedPicturesConfig):
         images = photographs(experiment.task.facts)
         return {"kind": "image", "items": [{"label": None} for _ in images], "images": images}
@@ -52,13 +59,15 @@ def _probe(experiment: Experiment) -> dict[str, Any]:
         cut = [corpus.tokenize(text)[:most] for text in SENTENCES]
         pairs = [Pair((), row, ((),) * len(row)) for row in cut]
         return {"kind": "text", "items": prompted_items(corpus, pairs)}
-    task = experiment.task_as(PretrainedReaderConfig)
+    task = experiment.task
+    assert isinstance(task, PretrainedReaderConfig | PretrainedAnswererConfig)
     words, items = reader(task), []
-    for text in SENTENCES:
+    for text in words.sentences:
         src = words.cut(text)
+        tgt = _answer(run, src)[0][: task.max_tgt_len] if task.max_tgt_len else []
         items.append({
-            "src": list(src), "tgt": [], "alignment": [], "src_text": words.join_src(src),
-            "tgt_text": "",
+            "src": list(src), "tgt": tgt, "alignment": [[] for _ in tgt],
+            "src_text": words.join_src(src), "tgt_text": "",
         })  # fmt: skip
     return {"kind": "text", "items": items}
 
@@ -91,6 +100,8 @@ def _snapshot(
         words = {"probabilities": half(torch.cat(answers).softmax(-1))}
     elif isinstance(model, DecoderOnly):
         words = _continuations(model, experiment, items)
+    elif isinstance(experiment.task, PretrainedAnswererConfig):
+        words = _answers(run, items)
     return Snapshot(
         step=step,
         attention={name: _padded([one[name] for one in maps]) for name in names},
@@ -114,6 +125,28 @@ def _continuations(
         "confidence": half(confidence),
         "tokens": tokens,
         "texts": [task.join_tgt(row) for row in tokens],
+    }
+
+
+def _answer(run: Run, src: Sequence[str]) -> tuple[list[str], Decoded]:
+    """Return what an encoder-decoder writes about a text, in tokens without the end, and in ids."""
+    task = run.experiment.task_as(PretrainedAnswererConfig)
+    vocabulary = reader(task).src_vocabulary
+    model, _step = model_of(run)
+    assert isinstance(model, EncoderDecoder)
+    written = greedy(model, torch.tensor([vocabulary.encode(src)]), max_len=task.n_answers)
+    return list(vocabulary.decode(written.ids[0].tolist())), written
+
+
+def _answers(run: Run, items: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what an encoder-decoder answers: the words of a snapshot."""
+    found = [_answer(run, item["src"]) for item in items]
+    words = reader(run.experiment.task_as(PretrainedAnswererConfig))
+    return {
+        "ids": _padded([written.ids[0].numpy().astype(np.int32) for _tokens, written in found]),
+        "confidence": _padded([half(written.confidence[0]) for _tokens, written in found]),
+        "tokens": [tokens for tokens, _written in found],
+        "texts": [words.join_tgt(tokens) for tokens, _written in found],
     }
 
 

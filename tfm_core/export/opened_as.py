@@ -9,9 +9,11 @@ from typing import Any
 from tfm_core.config import (
     ConfigError,
     DecoderOnlyConfig,
+    EncoderDecoderConfig,
     EncoderOnlyConfig,
     Experiment,
     OpenedConfig,
+    PretrainedAnswererConfig,
     PretrainedPicturesConfig,
     PretrainedReaderConfig,
     PretrainedTextConfig,
@@ -71,6 +73,11 @@ def _maker(checked: Checked) -> Callable[[Checked, str], Opened]:
         return _writer
     if isinstance(config, ViTConfig):
         return _pictures
+    if isinstance(config, EncoderDecoderConfig) and isinstance(shape, TextShape):
+        # one tokenizer reads and writes
+        if shape.one_vocabulary:
+            return _answerer
+        raise _no_pages(checked)
     answers_tokens = isinstance(shape, TextShape) and shape.head == "tokens"
     if isinstance(config, EncoderOnlyConfig) and not answers_tokens:
         return _reader
@@ -148,6 +155,23 @@ def _reader(checked: Checked, called: str) -> Opened:
     task = PretrainedReaderConfig.parse({
         **_facts_of_words(checked, called, words, ids),
         "context": _longest(checked), "head": shape.head, "n_segments": shape.n_segments,
+    })  # fmt: skip
+    return Opened(_made(checked, task), words)
+
+
+def _answerer(checked: Checked, called: str) -> Opened:
+    """Return an encoder-decoder. Raises Unopenable without tokens that begin and end an answer."""
+    words, ids = _words(checked)
+    settings = Settings(checked.folder.config)
+    begin = settings.token("decoder_start_token_id", settings.token("pad_token_id"))
+    n_words = len(words.tokens)
+    if begin is None or begin >= n_words:
+        raise Unopenable(Paragraph("pretrained/no-start"))
+    if not 0 <= ids["eos"] < n_words:
+        raise Unopenable(Paragraph("pretrained/no-end"))
+    ids |= {"bos": begin, "pad": NONE if ids["pad"] == begin else ids["pad"]}
+    task = PretrainedAnswererConfig.parse({
+        **_facts_of_words(checked, called, words, ids), "context": _longest(checked),
     })  # fmt: skip
     return Opened(_made(checked, task), words)
 

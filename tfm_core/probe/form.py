@@ -96,7 +96,7 @@ class _OfWords(_Answered):
         task = experiment.task_as(SequenceTaskConfig)
         return (
             self.is_aligned()
-            and bool(self.tgt) == (task.max_tgt_len > 0)
+            and (bool(self.tgt) == (task.max_tgt_len > 0) or (not self.tgt and task.is_opened))
             and len(self.src) <= task.max_src_len
             and bool(self.src) == task.has_source
             and len(self.tgt) <= task.max_tgt_len

@@ -241,7 +241,19 @@ PRETRAINED_PICTURES = replace(
     errors=None,
     carried=lambda: tfm_core.pretrained.task.carried,
 )
+PRETRAINED_ANSWERER = replace(
+    TEXT,
+    name="pretrained-answerer",
+    label=N_("Pretrained encoder-decoder"),
+    help=N_("Answer a text with another; trained elsewhere."),
+    config=lambda: tfm_core.config.pretrained_tasks.PretrainedAnswererConfig,
+    text=lambda: tfm_core.pretrained.task.reader,
+    load=lambda: tfm_core.pretrained.task.load_no_answers,
+    shape=lambda: tfm_core.pretrained.task.answerer_shape,
+    errors=None,
+    carried=lambda: tfm_core.pretrained.task.carried,
+)
 TASK_KINDS = Registry(
     "kind of task", TEXT, IMAGE, CAPTION, CORPUS, OWN_PICTURES, OWN_TEXT, PRETRAINED_TEXT,
-    PRETRAINED_READER, PRETRAINED_PICTURES,
+    PRETRAINED_READER, PRETRAINED_PICTURES, PRETRAINED_ANSWERER,
 )  # fmt: skip

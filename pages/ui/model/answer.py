@@ -56,7 +56,9 @@ def _details(experiment: Experiment, example: Example) -> Tree:
     title: Tree = ["h2", "", words]
     if example.probabilities is not None:
         return ["div", "", title, classes(experiment, example)]
-    return ["div", "", title] if example.answer is None else ["div", "", title, _tokens(example)]
+    if example.answer is None:
+        return ["div", "", title]
+    return ["div", "", title, _tokens(example, is_known=_has_truth(experiment, example))]
 
 
 def _sentence_verdict(experiment: Experiment, example: Example) -> list[Tree]:
@@ -65,7 +67,7 @@ def _sentence_verdict(experiment: Experiment, example: Example) -> list[Tree]:
         return _continuation_verdict(example)
     read = language_of(experiment)
     parts = [_labelled(_("Source"), item["src_text"], read)] if "src_text" in item else []
-    truth = item.get("truth", item["tgt"]) if "tgt_text" in item else None
+    truth = item.get("truth", item["tgt"]) if _has_truth(experiment, example) else None
     if truth is not None:
         parts.append(_labelled(_("Truth"), written(experiment, truth, item["tgt_text"])))
     model = example.answer or ()
@@ -133,9 +135,16 @@ def _mark(words: str, *, is_right: bool) -> Tree:
     return ["p", "good" if is_right else "bad", f"{'✓' if is_right else '✗'} {words}"]
 
 
-def _tokens(example: Example) -> Tree:
+def _has_truth(experiment: Experiment, example: Example) -> bool:
+    """Return whether one answer is right: a text may go on in many ways, and to a model that was
+    trained elsewhere nobody knows the answers.
+    """
     item = example.item
-    is_known = "tgt_text" in item and not is_language(item)  # a text may go on in many ways
+    return "tgt_text" in item and not (is_language(item) or experiment.task.is_opened)
+
+
+def _tokens(example: Example, *, is_known: bool) -> Tree:
+    item = example.item
     truth = tuple(item.get("truth", item["tgt"])) if is_known else ()
     written = example.answer or ()
     sure = () if example.confidence is None else example.confidence[: len(written)].tolist()

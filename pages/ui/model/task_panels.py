@@ -92,6 +92,9 @@ TASK_PANELS: dict[str, TaskPanels] = {
         _TEXT, example_name=_source_name, own_words="attention_own_pretrained"
     ),
     "pretrained-pictures": _IMAGE,
+    "pretrained-answerer": replace(
+        _TEXT, example_name=_source_name, own_words="attention_own_pretrained"
+    ),
 }
 if lacking := set(TASK_KINDS) - set(TASK_PANELS):
     raise LookupError(f"Pages show nothing of tasks of the kind {', '.join(sorted(lacking))}.")

@@ -196,7 +196,7 @@ def _is_right(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: i
     if snapshot.probabilities is not None:
         label = item.get("label")
         return label is not None and bool(snapshot.probabilities[index][label] >= SURE)
-    if snapshot.tokens is None or is_language(item):
+    if snapshot.tokens is None or is_language(item) or experiment.task.is_opened:
         return False
     is_right = tuple(snapshot.tokens[index]) == tuple(item["tgt"])
     if len(item["tgt"]) > 1 or snapshot.confidence is None:

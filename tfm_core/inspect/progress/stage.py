@@ -241,7 +241,8 @@ def _answer(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: int
     sure: tuple[float, ...] = ()
     if snapshot.confidence is not None:
         sure = tuple(float(share) for share in snapshot.confidence[index][: len(tokens)])
-    is_right = None if is_language(item) else tokens == tuple(item["tgt"])
+    is_known = not (is_language(item) or experiment.task.is_opened)
+    is_right = tokens == tuple(item["tgt"]) if is_known else None
     return StageAnswer(tokens, sure, is_right=is_right)
 
 
