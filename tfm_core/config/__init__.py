@@ -23,6 +23,7 @@ from tfm_core.config.model import (
 from tfm_core.config.own_pictures import OwnPicturesTaskConfig
 from tfm_core.config.own_tasks import OWN_TEXT_TASKS, OwnTextTaskConfig
 from tfm_core.config.pretrained_tasks import (
+    LookConfig,
     OpenedConfig,
     OpenedWordsConfig,
     PretrainedAnswererConfig,
@@ -66,6 +67,7 @@ __all__ = [
     "EncoderOnlyConfig",
     "Experiment",
     "ImageTaskConfig",
+    "LookConfig",
     "ModelConfig",
     "OpenedConfig",
     "OpenedWordsConfig",

@@ -54,6 +54,11 @@ class NamedTaskConfig(Config):
         return False
 
     @property
+    def has_model(self) -> bool:
+        """Whether there is a model to the configuration, and not maps alone."""
+        return True
+
+    @property
     def begin(self) -> str:
         """The token that what is written begins with."""
         return "<bos>"

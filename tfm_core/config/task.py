@@ -14,6 +14,8 @@ from tfm_core.config.own_pictures import OwnPicturesTaskConfig
 from tfm_core.config.own_tasks import OwnTextTaskConfig, OwnTextTaskFacts
 from tfm_core.config.pretrained_tasks import (
     AnswererFacts,
+    LookConfig,
+    LookFacts,
     OpenedConfig,
     PretrainedAnswererConfig,
     PretrainedPicturesConfig,
@@ -116,6 +118,7 @@ AnyTask = (
     | PretrainedReaderConfig
     | PretrainedPicturesConfig
     | PretrainedAnswererConfig
+    | LookConfig
 )
 TaskConfig = Annotated[AnyTask, Field(discriminator="kind")]
 TaskFacts = (
@@ -126,6 +129,7 @@ TaskFacts = (
     | OwnTextTaskFacts
     | ReaderFacts
     | AnswererFacts
+    | LookFacts
 )
 TASK_CONFIGS: dict[str, type[AnyTask]] = tagged(AnyTask, "kind")
 """The settings of each kind of task."""

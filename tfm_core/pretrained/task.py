@@ -304,3 +304,8 @@ def pictures_shape(experiment: Experiment) -> ImageShape:
 def carried(experiment: Experiment) -> NoReturn:
     """Raise StudentError: no file is generated that would hold the tokenizer."""
     raise StudentError(Paragraph("pretrained/no-file"))
+
+
+def maps_alone(*_given: object, **_named: object) -> NoReturn:
+    """Raise StudentError: of a look there are maps, and no model to ask."""
+    raise StudentError(Paragraph("pretrained/maps-alone"))

@@ -253,7 +253,22 @@ PRETRAINED_ANSWERER = replace(
     errors=None,
     carried=lambda: tfm_core.pretrained.task.carried,
 )
+LOOK = replace(
+    TEXT,
+    name="look",
+    label=N_("A look"),
+    help=N_("One forward pass of any PyTorch model, recorded by tfm_core.look."),
+    config=lambda: tfm_core.config.pretrained_tasks.LookConfig,
+    text=lambda: tfm_core.pretrained.task.maps_alone,
+    load=lambda: tfm_core.pretrained.task.maps_alone,
+    shape=lambda: tfm_core.pretrained.task.maps_alone,
+    inputs=lambda: tfm_core.pretrained.task.maps_alone,
+    batches=lambda: tfm_core.pretrained.task.maps_alone,
+    errors=None,
+    own_text=lambda: tfm_core.pretrained.task.maps_alone,
+    carried=lambda: tfm_core.pretrained.task.maps_alone,
+)
 TASK_KINDS = Registry(
     "kind of task", TEXT, IMAGE, CAPTION, CORPUS, OWN_PICTURES, OWN_TEXT, PRETRAINED_TEXT,
-    PRETRAINED_READER, PRETRAINED_PICTURES, PRETRAINED_ANSWERER,
+    PRETRAINED_READER, PRETRAINED_PICTURES, PRETRAINED_ANSWERER, LOOK,
 )  # fmt: skip

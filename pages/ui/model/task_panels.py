@@ -95,6 +95,7 @@ TASK_PANELS: dict[str, TaskPanels] = {
     "pretrained-answerer": replace(
         _TEXT, example_name=_source_name, own_words="attention_own_pretrained"
     ),
+    "look": replace(_TEXT, example_name=_source_name, own_words="attention_own_pretrained"),
 }
 if lacking := set(TASK_KINDS) - set(TASK_PANELS):
     raise LookupError(f"Pages show nothing of tasks of the kind {', '.join(sorted(lacking))}.")
