@@ -254,7 +254,7 @@ _LOOKS = {
 """By what is read: tokens that see each other, a text that sees its past, a source and a target."""
 
 
-class LookConfig(OpenedConfig, SequenceTaskConfig):
+class LookConfig(OpenedWordsConfig, SequenceTaskConfig):
     """The maps of a model that is not here: its class, its size, and the lengths of what it read.
 
     The configuration of the model says the layers and heads of the maps, and nothing else of it.
