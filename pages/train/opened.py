@@ -26,8 +26,8 @@ from tfm_core.runs.run import Run
 _PAGES = {
     "decoder-only": ("attention", "gpt", "knockouts", "walk", "words"),
     "encoder-only": ("attention", "walk", "words"),
-    "encoder-decoder": ("attention", "translate", "walk", "words"),
-    "vit": ("attention", "walk", "parameters"),
+    "encoder-decoder": ("attention", "translate", "walk", "knockouts"),
+    "vit": ("attention", "walk", "knockouts", "parameters"),
 }
 """Where there is something to see of each family, the first first."""
 

@@ -47,6 +47,15 @@ def test_translate_writes_with_it_and_offers_no_truth(opened, open_page):
     assert not any("Compare with truth" in options for options in methods)
 
 
+@pytest.mark.parametrize("name", ["vit", "t5"])
+def test_a_part_is_knocked_out_of_one_example(name, opened, open_page):
+    run = opened(name)
+    app = open_page("knockouts/page.py", run=run.id, off="encoder.1.self.2")
+    assert not app.exception
+    assert not app.error
+    assert "no answers are known" in said(app)
+
+
 def test_train_leads_to_the_pages_that_show_it(opened, open_page):
     app = open_page("train/page.py", run=opened("gpt2").id)
     drawn = {one.proto.component_name for one in app.get("bidi_component")}

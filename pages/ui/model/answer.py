@@ -165,8 +165,17 @@ def _tokens(example: Example, *, is_known: bool) -> Tree:
     return ["table", "", *rows]
 
 
+def _listed(likeliest: Sequence[tuple[str, float]]) -> Tree:
+    top: Tree = ["tr", "", ["th", "", _("Class")], ["th", "", _("Probability")]]
+    rows: list[Tree] = [
+        ["tr", "", ["td", "", name], ["td", "", ["span", "bar", share, show.percent(share)]]]
+        for name, share in likeliest
+    ]
+    return ["table", "", top, *rows]
+
+
 def classes(experiment: Experiment, example: Example) -> Tree:
-    """Return the probability of each class as a bar in one row; of many, the likeliest."""
+    """Return the probability of each class as a bar, all in one row; of many, a list of some."""
     probabilities = example.probabilities
     assert probabilities is not None
     names = experiment.task_as(ImageTaskConfig).facts.class_names
@@ -174,6 +183,7 @@ def classes(experiment: Experiment, example: Example) -> Tree:
     shown = list(range(len(names)))
     if len(shown) > MAX_CLASSES:
         shown = sorted(shown, key=lambda index: -float(probabilities[index]))[:N_LIKELIEST]
+        return _listed([(names[index], float(probabilities[index])) for index in shown])
     columns: list[Tree] = []
     for index in shown:
         kind, share = "class best" if index == best else "class", float(probabilities[index])
