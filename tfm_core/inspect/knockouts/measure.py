@@ -81,8 +81,9 @@ def can_measure(run: Run) -> bool:
 
     Raises ValueError where those of a run are missing.
     """
-    if not run.experiment.task.is_opened:
-        return True
+    task = run.experiment.task
+    if not task.is_opened or task.facts.answer == "vectors":  # which no one example shows
+        return n_validation(run) > 0
     try:
         return n_validation(run) > 0
     except StudentError:
