@@ -38,11 +38,13 @@ from tfm_core.config.task import (
     TASK_FACTS,
     TaskConfig,
     TextTaskConfig,
+    facts_of,
     task_config,
     tasks_for,
 )
 from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.config.training import TrainingConfig
+from tfm_core.config.tuned_tasks import TunedConfig, TunedLabelsConfig, TunedTextConfig
 from tfm_core.variants.families import FAMILIES
 
 __all__ = [
@@ -87,8 +89,12 @@ __all__ = [
     "TextTaskConfig",
     "TrainingConfig",
     "TransformerConfig",
+    "TunedConfig",
+    "TunedLabelsConfig",
+    "TunedTextConfig",
     "ViTConfig",
     "WriterConfig",
+    "facts_of",
     "from_json",
     "from_query",
     "sequence_len",

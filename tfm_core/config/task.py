@@ -25,6 +25,7 @@ from tfm_core.config.pretrained_tasks import (
 )
 from tfm_core.config.reads import TESTED, VALIDATED, SequenceTaskConfig, count_setting, task_setting
 from tfm_core.config.text_tasks import TEXT_TASKS, TextTaskFacts, TextTaskName, shares
+from tfm_core.config.tuned_tasks import TunedFacts, TunedLabelsConfig, TunedTextConfig
 from tfm_core.sentences import N_, Paragraph
 
 
@@ -118,6 +119,8 @@ AnyTask = (
     | PretrainedReaderConfig
     | PretrainedPicturesConfig
     | PretrainedAnswererConfig
+    | TunedTextConfig
+    | TunedLabelsConfig
     | LookConfig
 )
 TaskConfig = Annotated[AnyTask, Field(discriminator="kind")]
@@ -129,6 +132,7 @@ TaskFacts = (
     | OwnTextTaskFacts
     | ReaderFacts
     | AnswererFacts
+    | TunedFacts
     | LookFacts
 )
 TASK_CONFIGS: dict[str, type[AnyTask]] = tagged(AnyTask, "kind")
@@ -139,13 +143,19 @@ TASK_FACTS: dict[str, TaskFacts] = {
     if not issubclass(config, OpenedConfig)
     for name, facts in config.tasks.items()
 }
-"""Every task that can be learned, by name."""
+"""Every task that a new model can learn, by name."""
 
 
 def task_config(name: str) -> type[AnyTask]:
     """Return the class that holds the settings of a task. Raises KeyError for an unknown name."""
     kind = next((kind for kind, config in TASK_CONFIGS.items() if name in config.tasks), name)
     return TASK_CONFIGS[kind]
+
+
+def facts_of(name: str) -> TaskFacts:
+    """Return the facts of any task, those of opened models too. Raises KeyError."""
+    facts: TaskFacts = task_config(name).tasks[name]
+    return facts
 
 
 def tasks_for(family: str) -> list[str]:

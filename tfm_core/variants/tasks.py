@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import tfm_core.config.own_tasks
     import tfm_core.config.pretrained_tasks
     import tfm_core.config.task
+    import tfm_core.config.tuned_tasks
     import tfm_core.data.captions
     import tfm_core.data.corpus.load
     import tfm_core.data.corpus.task
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     import tfm_core.inspect.walk.pictures
     import tfm_core.inspect.walk.texts
     import tfm_core.pretrained.task
+    import tfm_core.pretrained.tuned
     import tfm_core.probe.snapshot
     import tfm_core.training.caption_objective
     import tfm_core.training.language
@@ -253,6 +255,26 @@ PRETRAINED_ANSWERER = replace(
     errors=None,
     carried=lambda: tfm_core.pretrained.task.carried,
 )
+TUNED_TEXT = replace(
+    PRETRAINED_TEXT,
+    name="tuned-text",
+    label=N_("Fine-tuned language model"),
+    help=N_("Continue your text; trained further."),
+    config=lambda: tfm_core.config.tuned_tasks.TunedTextConfig,
+    text=lambda: tfm_core.pretrained.tuned.tuned_writer,
+    load=lambda: tfm_core.pretrained.tuned.load_tuned_text,
+)
+TUNED_LABELS = replace(
+    OWN_TEXT,
+    name="tuned-labels",
+    label=N_("Fine-tuned classifier"),
+    help=N_("Give a sentence one of your labels; trained further."),
+    config=lambda: tfm_core.config.tuned_tasks.TunedLabelsConfig,
+    text=lambda: tfm_core.pretrained.tuned.tuned_labels,
+    load=lambda: tfm_core.pretrained.tuned.load_tuned_labels,
+    shape=lambda: tfm_core.pretrained.tuned.tuned_labels_shape,
+    carried=lambda: tfm_core.pretrained.task.carried,
+)
 LOOK = replace(
     TEXT,
     name="look",
@@ -270,5 +292,5 @@ LOOK = replace(
 )
 TASK_KINDS = Registry(
     "kind of task", TEXT, IMAGE, CAPTION, CORPUS, OWN_PICTURES, OWN_TEXT, PRETRAINED_TEXT,
-    PRETRAINED_READER, PRETRAINED_PICTURES, PRETRAINED_ANSWERER, LOOK,
+    PRETRAINED_READER, PRETRAINED_PICTURES, PRETRAINED_ANSWERER, TUNED_TEXT, TUNED_LABELS, LOOK,
 )  # fmt: skip
