@@ -56,6 +56,11 @@ def part(run: Run, index: int) -> None:
     values, names = found.heads()
     with left:
         show.figure(
+            plots.lens_lines(found.lens, found.answers),
+            _("Logit lens: how likely each answer to the first input is after each layer."),
+            key="knockouts-lens",
+        )
+        show.figure(
             plots.restored_map(
                 values,
                 [_(name) for name in names],

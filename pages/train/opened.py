@@ -20,7 +20,6 @@ from tfm_core.config import (
 )
 from tfm_core.data.shape import data_shape
 from tfm_core.facts.parameter_table import parameter_table
-from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.run import Run
 
 _PAGES = {
@@ -46,6 +45,22 @@ def page(run: Run) -> None:
             st.page_link(facts.path, label=_(facts.title), icon=facts.icon, width="content")
     if has_model:
         at_work.of_run(run)
+    else:
+        _modules(run)
+
+
+def _modules(run: Run) -> None:
+    """List the modules whose maps are shown, and say how many are not."""
+    task = run.experiment.task_as(LookConfig)
+    if task.n_left_out:
+        words = ngettext(
+            "{n} map of another shape is not shown.",
+            "{n} maps of other shapes are not shown.",
+            task.n_left_out,
+            n=task.n_left_out,
+        )
+        st.caption(words)
+    st.code(task.modules, language=None)
 
 
 def _facts(run: Run) -> str:
@@ -53,7 +68,7 @@ def _facts(run: Run) -> str:
     experiment = run.experiment
     model, task = experiment.model, experiment.task_as(OpenedConfig)
     if isinstance(task, LookConfig):
-        layers = sum(map(len, modules_by_kind(experiment).values()))
+        layers = len(task.modules.split("\n"))
         return joined(
             f"**{escape(task.called)}**",
             _("**{n}** parameters", n=show.count(task.n_parameters)),

@@ -46,7 +46,9 @@ class Causes:
     """Two inputs, the two answers at the first place where they differ, and what decides.
 
     written: the answer before that place.
-    tokens: by stack, the names of its positions. effects: None where the answer isn't linear.
+    tokens: by stack, the names of its positions. lens: probabilities of both answers to the first
+    input after each layer of the last stack, (L + 1, 2). effects: None where the answer is not
+    linear.
     """
 
     step: int
@@ -54,6 +56,7 @@ class Causes:
     answers: tuple[str, str]
     tokens: Mapping[str, tuple[str, ...]]
     patches: Patches
+    lens: Floats
     effects: DirectEffects | None
 
     def stream(self, stack: str) -> tuple[Floats, list[Sentence]]:
@@ -249,7 +252,7 @@ def _of_two_pictures(folder: str, mark: int, index: int, other: int) -> Causes:
 
 def _decided(run: Run, answer: Callable[[Run, Model], _Two]) -> Causes:
     from tfm_core.inspect.knockouts.engine import twin
-    from tfm_core.inspect.knockouts.patching import direct_effects, patches_of
+    from tfm_core.inspect.knockouts.patching import direct_effects, lens_of, patches_of
 
     shared, step = model_of(run)
     model = twin(shared)
@@ -259,7 +262,8 @@ def _decided(run: Run, answer: Callable[[Run, Model], _Two]) -> Causes:
         effects = direct_effects(model, two.clean, two.answers)
     except StudentError:
         effects = None
-    return Causes(step, two.written, two.words, _positions(run, two), patches, effects)
+    lens = lens_of(model, two.clean, two.answers)
+    return Causes(step, two.written, two.words, _positions(run, two), patches, lens, effects)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
