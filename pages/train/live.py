@@ -47,7 +47,7 @@ def page(run: Run) -> None:
         show.problem(run.problem)
         run_buttons.away()
         return
-    if run.experiment.task.is_opened:
+    if run.status.state == "opened":
         state.set_current_run(run.id)
         opened.page(run)
         return

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import FAMILIES, Experiment
+from tfm_core.config import family_label, Experiment
 from tfm_core.probe.labels import axes, modules_by_kind, rows
 from tfm_core.probe.masks import cut, mask_of
 from tfm_core.probe.types import Snapshot
@@ -251,9 +251,9 @@ class OpenedRun:
         facts = {
             "id": self.id,
             "state": f"{status.state}, step {status.step:,} of {status.total_steps:,}",
-            "model": f"{FAMILIES[model.family].label}, {model.n_heads} heads, width {model.d_model}"
+            "model": f"{family_label(model.family)}, {model.n_heads} heads, width {model.d_model}"
             if hasattr(model, "n_heads")
-            else FAMILIES[model.family].label,
+            else family_label(model.family),
             "task": str(self.experiment.task.facts.label),
             "training": f"{training.optimizer}, learning rate {training.learning_rate:g}, seed "
             f"{self.experiment.seed}",

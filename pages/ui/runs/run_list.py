@@ -16,7 +16,7 @@ from pages.ui.files import take_away
 from pages.ui.runs import comparison, run_actions, run_dialogs, run_words, runs_access, shown_run
 from pages.ui.runs.run_words import sparkline
 from pages.ui.typed import escape
-from tfm_core.config import FAMILIES
+from tfm_core.config import family_label
 from tfm_core.runs.disk import ownership
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
@@ -155,7 +155,7 @@ def _facts_words(run: Run) -> list[str]:
     task = _(experiment.task.facts.label)
     parts = [
         "" if run.meta.name.startswith(task) else escape(task),
-        escape(_(FAMILIES[experiment.model.family].label)),
+        escape(_(family_label(experiment.model.family))),
         run_words.progress(status).translate(_NO_BREAKS),
         escape(run_words.result(run)).replace(" %", "\u00a0%"),
         show.duration(status.seconds).translate(_NO_BREAKS) if status.seconds else "",

@@ -18,7 +18,7 @@ from pages.i18n import N_, _
 from pages.ui import show
 from pages.ui.runs import runs_access
 from pages.ui.settings.fields import settings_by_path
-from tfm_core.config import FAMILIES
+from tfm_core.config import family_label
 from tfm_core.config.turns import possible
 from tfm_core.facts.storage import HALF, attention_numbers
 from tfm_core.inspect.compare.differences import differences
@@ -81,7 +81,7 @@ def learns(run: Run) -> str:
     if run.problem:
         return _("damaged")
     experiment = run.experiment
-    return f"{_(experiment.task.facts.label)} · {_(FAMILIES[experiment.model.family].label)}"
+    return f"{_(experiment.task.facts.label)} · {_(family_label(experiment.model.family))}"
 
 
 def progress(status: Status) -> str:

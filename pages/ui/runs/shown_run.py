@@ -11,6 +11,7 @@ from pages.ui import show, state
 from pages.ui.accounts import visitors
 from pages.ui.fact_line import joined
 from pages.ui.runs import run_actions, run_time, runs_access
+from pages.ui.runs.foreign_run import is_foreign
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
 from tfm_core.data.own import sets
@@ -125,10 +126,10 @@ def preset_time_now(name: str) -> str:
 
 
 def current_run() -> Run | None:
-    """Return the current run, or None if there is none or it is damaged."""
+    """Return the current run, or None if there is none, or it is damaged or has no model."""
     run_id = state.current_run_id()
     run = None if run_id is None else runs_access.store().get(run_id)
-    return None if run is None or run.problem is not None else run
+    return None if run is None or run.problem is not None or is_foreign(run) else run
 
 
 def fitting_run(fits: Callable[[Experiment], bool], recorded_first: str = "") -> Run | None:

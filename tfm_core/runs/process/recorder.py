@@ -78,9 +78,14 @@ class Recorder:
         """Append one record, as one line of strict JSON, in one write. Raises OSError."""
         self._append(json.dumps(record, allow_nan=False).encode() + b"\n")
 
-    def progress(self, *, step: int, epoch: float, seconds: float) -> None:
-        """Note how far the training is; the heartbeat writes it."""
-        self.status = dataclasses.replace(self.status, step=step, epoch=epoch, seconds=seconds)
+    def progress(
+        self, *, step: int, epoch: float, seconds: float, total_steps: int | None = None
+    ) -> None:
+        """Note how far the training is; the heartbeat writes it. total_steps: if it changed."""
+        total = self.status.total_steps if total_steps is None else total_steps
+        self.status = dataclasses.replace(
+            self.status, step=step, epoch=epoch, seconds=seconds, total_steps=total
+        )
 
     def change(self, state: State, reason: str | None = None, **facts: Any) -> None:
         """Write another state at once, and for after a power cut. Raises OSError.
