@@ -37,6 +37,7 @@ ORDER = (  # each part of tfm_core may import those in the lines above its own, 
     ("sweeps",),
     ("plots", "recorded"),
     ("export", "hosting"),
+    ("looking",),
     ("cli",),
     ("__main__",),
 )

@@ -3,15 +3,16 @@
 Each operation passes ``Recorder``. Attention shows in two ways: as a fused operation, whose weights
 are computed once more from the query, the key and the mask that it was given; or as a softmax whose
 result multiplies values. A softmax over classes multiplies nothing, one over experts multiplies
-parameters or nothing: neither is attention.
+parameters, or runs over an axis that parameters made: neither is attention.
 """
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -19,13 +20,29 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 Kind = Literal["self", "cross"]
 
+_log = logging.getLogger(__name__)
+
 _FUSED = "_scaled_dot_product"
 _SOFTMAX = frozenset({"_softmax", "_safe_softmax"})
-_PRODUCTS = frozenset({"bmm", "mm", "baddbmm"})
-_LINEAR = frozenset({"mm", "addmm", "bmm", "baddbmm", "linear", "convolution"})
+_PRODUCTS = frozenset({"bmm", "mm", "baddbmm", "mv"})
+_LINEAR = frozenset({"mm", "addmm", "bmm", "baddbmm", "mv", "linear", "convolution"})
 _KEEPS_VALUE = frozenset({"clone", "_to_copy", "copy_", "_unsafe_view", "contiguous"})
-_KEEPS_WEIGHTS = _KEEPS_VALUE | {"native_dropout", "mul", "div", "masked_fill", "where"}
+_CHANGES_WEIGHTS = frozenset({"mul", "div", "masked_fill", "where"})
+_KEEPS_WEIGHTS = _KEEPS_VALUE | _CHANGES_WEIGHTS | {"native_dropout"}
 _OPAQUE = ("native_multi_head_attention", "transformer_encoder_layer", "flash", "attention", "attn")
+
+
+class Place(NamedTuple):
+    """Where something runs: the module's name, the number of its call, and what it was called with.
+
+    n_heads: that it, or one around it, says it has; 0 where none does. shape: of the first tensor
+    that this one was called with.
+    """
+
+    module: str
+    call: int
+    n_heads: int
+    shape: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +50,21 @@ class Recorded:
     """One computation of attention.
 
     weights: float32 on the CPU, (batch, n_heads, query_len, key_len). allowed: the mask as it was
-    applied, bool, broadcastable to it, True = may attend; None where all is allowed. is_fused: the
-    weights were computed once more from the query and the key of a fused operation. dim: over what
-    the softmax runs, -1 for the keys.
+    applied, bool, broadcastable to it, True = may attend; None where all is allowed. queries, keys:
+    the positions of rows and columns; length: of both before a crop. is_fused: the weights were
+    computed once more from the query and the key of a fused operation. is_over_keys: whether the
+    softmax runs over the keys.
     """
 
-    module: str
+    place: Place
     kind: Kind
     weights: Tensor
     allowed: Tensor | None
+    queries: range
+    keys: range
+    length: tuple[int, int]
     is_fused: bool
-    dim: int
+    is_over_keys: bool = True
 
 
 @dataclass(slots=True)
@@ -51,51 +72,65 @@ class _Facts:
     """What is known of the values in a piece of memory.
 
     value: a number that copies share. source: of a projection by parameters, the value that was
-    projected. softmax: number of the softmax whose weights these are.
+    projected. width: of a projection, how many values it made of each. softmax: number of the
+    softmax whose weights these are.
     """
 
     value: int
     source: int | None = None
+    width: int | None = None
     softmax: int | None = None
 
 
 @dataclass(slots=True)
 class _Softmax:
-    module: str
+    """A softmax that has multiplied nothing yet.
+
+    changed: what was made of its weights since, such as a product with another mask, by value.
+    """
+
+    place: Place
     scores: Tensor
     weights: Tensor
     dim: int
     sources: tuple[int | None, int | None]
     is_of_product: bool
+    changed: dict[int, Tensor] = field(default_factory=dict)
+
+
+class _Pair(NamedTuple):
+    query: int | None
+    key: int | None
 
 
 class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Records the attention of what runs under it, in this thread.
 
-    where: the name of the module that runs now. heads: the number of heads that a module, or one
-    around it, says it has; 0 where none does. wanted: whether to keep the maps of a module.
+    where: what runs now. wanted: whether to keep the maps of a module. crop: the positions that are
+    kept. most_bytes: of all maps; more are counted, but not kept.
     """
+
+    supports_higher_order_operators = True
 
     def __init__(
         self,
         parameters: Iterable[Tensor],
         *,
-        where: Callable[[], str],
-        heads: Callable[[str], int],
+        where: Callable[[], Place],
         wanted: Callable[[str], bool],
+        crop: slice | None,
         most_bytes: int,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.found: list[Recorded] = []
+        self.modules: dict[str, None] = {}  # in order, also those that are not wanted
         self.bytes = 0
         self.opaque: dict[str, str] = {}
-        self._where, self._heads, self._wanted = where, heads, wanted
+        self._where, self._wanted, self._crop = where, wanted, crop
         self._most = most_bytes
         self._fixed = {_memory(one) for one in parameters}
         self._facts: dict[int, _Facts] = {}
-        self._pairs: dict[
-            int, tuple[int | None, int | None]
-        ] = {}  # scores -> query's, key's source
+        self._pairs: dict[int, _Pair] = {}  # scores -> what its query and its key were made of
         self._softmaxes: dict[int, _Softmax] = {}
         self._n = 0
 
@@ -108,13 +143,27 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Any:
         """Run an operation and look at what went in and came out."""
         given = dict(kwargs or {})
+        if not isinstance(func, torch._ops.OpOverload):  # such as flex_attention
+            self.opaque.setdefault(self._where().module, str(func))
+            return func(*args, **given)
+        parts = NotImplemented
+        if torch.is_inference_mode_enabled() and _is_composite(func):
+            with self:  # it would else arrive whole
+                parts = func.decompose(*args, **given)
+        if parts is not NotImplemented:
+            return parts
         result = func(*args, **given)
-        self._look(func, args, given, result)
+        try:
+            self._look(func, args, given, result)
+        except (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError) as error:
+            _log.debug("%s could not be read", func, exc_info=error)
+            if _is_attention(func._schema.name):
+                self.opaque.setdefault(self._where().module, func._schema.name.split("::")[-1])
         return result
 
     def unused(self) -> list[str]:
         """Return the modules whose softmax over products of activations multiplied no values."""
-        return [one.module for one in self._softmaxes.values() if one.is_of_product]
+        return [one.place.module for one in self._softmaxes.values() if one.is_of_product]
 
     # ---- each operation
 
@@ -125,13 +174,15 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             **given,
         }
         tensors = [one for one in _flat([*args, *given.values()]) if isinstance(one, Tensor)]
+        outs = [one for one in _flat([result]) if isinstance(one, Tensor)]
         if name.startswith(_FUSED):
             self._fused(named)
         elif name in _PRODUCTS and len(tensors) >= 2:
             self._product(*tensors[-2:])
-        elif any(part in name for part in _OPAQUE) and name not in _SOFTMAX:
-            self.opaque.setdefault(self._where(), name)
-        outs = [one for one in _flat([result]) if isinstance(one, Tensor)]
+        elif name == "mul" and len(tensors) == 2 and outs:
+            self._broadcast(tensors[0], tensors[1], out=outs[0])
+        elif name not in _SOFTMAX and _is_attention(name):
+            self.opaque.setdefault(self._where().module, name)
         if outs:
             self._learn(name, tensors, outs)
         if name in _SOFTMAX and outs:
@@ -149,17 +200,23 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self._fixed.add(memory)  # such as parameters in another precision
                 continue
             self._fixed.discard(memory)  # memory that was freed and taken again
-            self._facts[memory] = self._made(name, known, len(tensors) > len(inner))
+            made = self._facts[memory] = self._made(name, known, len(tensors) > len(inner))
+            if name in _LINEAR and made.source is not None:
+                made.width = out.shape[1] if name == "convolution" else out.shape[-1]
+            softmax = self._softmaxes.get(-1 if made.softmax is None else made.softmax)
+            if softmax is not None and name in _CHANGES_WEIGHTS:
+                softmax.changed[made.value] = out
 
     def _made(self, name: str, known: list[_Facts], has_parameters: bool) -> _Facts:
         """Return what is known of a new value. known: of the values that it was made of."""
         self._n += 1
         facts = _Facts(self._n)
         if name in _PRODUCTS and len(known) >= 2:
-            self._pairs[facts.value] = (known[-2].source, known[-1].source)
+            self._pairs[facts.value] = _Pair(known[-2].source, known[-1].source)
             return facts
         if name in _KEEPS_VALUE and len(known) == 1:
             facts.value = known[0].value
+            facts.width = known[0].width
         if name in _KEEPS_WEIGHTS:
             facts.softmax = next((one.softmax for one in known if one.softmax is not None), None)
         if name in _LINEAR and has_parameters and len(known) == 1:
@@ -170,6 +227,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         pairs = [self._pairs[one.value] for one in known if one.value in self._pairs]
         if pairs:
             self._pairs[facts.value] = pairs[0]
+        elif len(known) == 1:
+            facts.width = known[0].width  # scaled, or masked by a buffer
         return facts
 
     def _of(self, tensor: Tensor) -> _Facts:
@@ -182,78 +241,151 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     # ---- a softmax whose result multiplies values
 
     def _softmax(self, scores: Tensor, weights: Tensor, dim: int) -> None:
-        if weights.ndim < 2 or not weights.is_floating_point():
+        if weights.ndim < 1 or not weights.is_floating_point():
             return
         before = self._of(scores)
         pair = self._pairs.get(before.value)
+        if pair is None and before.width == weights.shape[dim] > 1:
+            return  # over an axis that parameters made: classes, or experts
         facts = self._of(weights)
         facts.softmax = facts.value
         self._softmaxes[facts.value] = _Softmax(
-            self._where(), scores, weights, dim, pair or (None, None), pair is not None
+            self._where(), scores, weights, dim % weights.ndim, pair or (None, None), bool(pair)
         )
+
+    def _consumed(self, one: Tensor, other: Tensor) -> tuple[_Softmax, Tensor] | None:
+        """Return the softmax whose weights ``one`` holds, and those, if ``other`` holds values."""
+        facts = self._facts.get(_memory(one))
+        if facts is None or facts.softmax is None or _memory(other) in self._fixed:
+            return None
+        made = self._softmaxes.pop(facts.softmax, None)
+        return None if made is None else (made, made.changed.get(facts.value, made.weights))
 
     def _product(self, left: Tensor, right: Tensor) -> None:
         """Take the maps of a softmax that multiplies values here."""
-        for one, other in ((left, right), (right, left)):
-            mark = self._of(one).softmax if _memory(one) in self._facts else None
-            if mark is None or mark not in self._softmaxes or _memory(other) in self._fixed:
+        for one, other, is_left in ((left, right, True), (right, left, False)):
+            found = self._consumed(one, other)
+            if found is None:
                 continue
-            made = self._softmaxes.pop(mark)
-            dim = made.dim - made.weights.ndim if made.dim >= 0 else made.dim
-            is_batched = one.ndim == 3
-            kind: Kind = "self"
-            query, key = made.sources
-            if query is not None and key is not None:
-                kind = "self" if query == key else "cross"
-            elif made.weights.shape[-1] != made.weights.shape[-2]:
-                kind = "cross"
-            shape = _as_heads(tuple(made.weights.shape), self._heads(made.module), is_batched)
-            if self._may_keep(made.module, math.prod(shape)):
-                weights = made.weights.detach().float().reshape(shape)
-                allowed = _allowed_of(made.scores, shape)
-                self.found.append(Recorded(made.module, kind, weights.cpu(), allowed, False, dim))
+            made, weights = found
+            axes = (-2, -1) if is_left else (-1, -2)
+            rows, columns = _axes_of(one, weights, axes, made.dim)
+            self._take(
+                made, weights, rows, columns, n_keys=one.shape[axes[1] if one.ndim > 1 else 0]
+            )
             return
+
+    def _broadcast(self, left: Tensor, right: Tensor, *, out: Tensor) -> None:
+        """Take the maps of a softmax that is multiplied with vectors, to be summed then."""
+        for one, other in ((left, right), (right, left)):
+            if out.numel() > one.numel() and (found := self._consumed(one, other)) is not None:
+                made, weights = found
+                rows = made.dim - 1 if made.dim else made.dim + 1
+                if weights.ndim == 2:  # (batch, keys): one query for each example
+                    weights, made.scores = weights[:, None], made.scores[:, None]
+                    rows, made.dim = 1, 2 if made.dim else 0
+                self._take(made, weights, rows, made.dim, n_keys=weights.shape[made.dim])
+                return
+
+    def _take(
+        self, made: _Softmax, weights: Tensor, rows: int, columns: int, *, n_keys: int
+    ) -> None:
+        """Keep weights as (batch, n_heads, queries, keys). rows, columns: their axes there."""
+
+        def arranged(values: Tensor) -> Tensor:
+            if values.ndim < 2:
+                return values.reshape(1, 1, 1, -1)
+            values = values.movedim((rows, columns), (-2, -1))
+            return values.reshape(_as_heads(tuple(values.shape), made.place))
+
+        kind: Kind = "self"
+        query, key = made.sources
+        if query is not None and key is not None:
+            kind = "self" if query == key else "cross"
+        elif n_keys != (weights.shape[rows] if weights.ndim > 1 else 1):
+            kind = "cross"
+        scores, shown = arranged(made.scores), arranged(weights)
+        scores, shown = scores[..., :n_keys], shown[..., :n_keys]  # without the column of a sink
+        queries, keys = self._kept(shown.shape[-2]), self._kept(n_keys)
+        shape = (*shown.shape[:2], len(queries), len(keys))
+        if not self._may_keep(made.place.module, shape):
+            return
+        part = (..., slice(queries.start, queries.stop), slice(keys.start, keys.stop))
+        allowed = _allowed_of(scores[part], shown[part])
+        self.found.append(
+            Recorded(
+                made.place, kind, _kept_values(shown[part]), allowed, queries, keys,
+                (shown.shape[-2], n_keys), False, columns % max(weights.ndim, 1) == made.dim,
+            )
+        )  # fmt: skip
 
     # ---- a fused operation
 
     def _fused(self, named: Mapping[str, Any]) -> None:
         query, key = named["query"], named["key"]
-        module = self._where()
+        place = self._where()
         mask = named.get("attn_mask", named.get("attn_bias"))
         if query.ndim == 3:
             query, key = query[None], key[None]
         if key.shape[1] != query.shape[1]:  # groups of queries share a key
             key = key.repeat_interleave(query.shape[1] // key.shape[1], 1)
-        shape = (*query.shape[:-1], key.shape[-2])
+        n_queries, n_keys = query.shape[-2], key.shape[-2]
         sources = self._of(query).source, self._of(named["key"]).source
-        kind: Kind = "self" if query.shape[-2] == key.shape[-2] else "cross"
+        kind: Kind = "self" if n_queries == n_keys else "cross"
         if None not in sources:
             kind = "self" if sources[0] == sources[1] else "cross"
-        if not self._may_keep(module, math.prod(shape)):
+        queries, keys = self._kept(n_queries), self._kept(n_keys)
+        if not self._may_keep(place.module, (*query.shape[:2], len(queries), len(keys))):
             return
+        rows = slice(queries.start, queries.stop)
         scale = named.get("scale") or query.shape[-1] ** -0.5
-        scores = query.detach().float() @ key.detach().float().mT * scale
+        scores = query[..., rows, :].detach().float() @ key.detach().float().mT * scale
         if named.get("is_causal"):
-            rows, columns = shape[-2:]
-            causal = torch.ones(rows, columns, dtype=torch.bool, device=scores.device).tril()
-            scores = scores.masked_fill(~causal, -torch.inf)
+            causal = torch.ones(n_queries, n_keys, dtype=torch.bool, device=scores.device).tril()
+            scores = scores.masked_fill(~causal[rows], -torch.inf)
         if mask is not None:
+            mask = mask[..., rows, :] if mask.ndim > 1 and mask.shape[-2] > 1 else mask
             is_bool = mask.dtype == torch.bool
             scores = scores.masked_fill(~mask, -torch.inf) if is_bool else scores + mask.float()
-        weights = scores.softmax(-1).nan_to_num(0.0)
-        allowed = _allowed_of(scores, shape)
-        self.found.append(Recorded(module, kind, weights.cpu(), allowed, True, -1))
+        columns = slice(keys.start, keys.stop)
+        weights = scores.softmax(-1).nan_to_num(0.0)[..., columns]
+        allowed = _allowed_of(scores[..., columns], weights)
+        self.found.append(
+            Recorded(
+                place, kind, _kept_values(weights), allowed, queries, keys, (n_queries, n_keys),
+                True,
+            )
+        )  # fmt: skip
 
-    def _may_keep(self, module: str, n: int) -> bool:
+    def _kept(self, length: int) -> range:
+        """Return the positions that are kept of an axis."""
+        return range(length)[self._crop or slice(None)]
+
+    def _may_keep(self, module: str, shape: tuple[int, ...]) -> bool:
         """Count the bytes of a map; return whether it is to be kept."""
-        if not self._wanted(module):
+        self.modules[module] = None
+        if not self._wanted(module) or not math.prod(shape):
             return False
-        self.bytes += 4 * n
+        self.bytes += 4 * math.prod(shape)
         return self.bytes <= self._most
 
 
+def _is_attention(name: str) -> bool:
+    return any(part in name.split("::")[-1] for part in _OPAQUE)
+
+
+def _is_composite(func: Any) -> bool:
+    """Return whether an operation consists of others, so that it may run as those."""
+    return bool(
+        torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd")
+    )
+
+
 def _memory(tensor: Tensor) -> int:
-    return tensor.untyped_storage().data_ptr() if tensor.device.type != "meta" else id(tensor)
+    try:
+        return tensor.untyped_storage().data_ptr()
+    except (RuntimeError, NotImplementedError):  # a tensor without a storage of its own
+        return id(tensor)
 
 
 def _flat(values: Iterable[Any]) -> Iterable[Any]:
@@ -264,22 +396,56 @@ def _flat(values: Iterable[Any]) -> Iterable[Any]:
             yield value
 
 
-def _as_heads(shape: tuple[int, ...], n_heads: int, is_batched: bool) -> tuple[int, int, int, int]:
+def _kept_values(weights: Tensor) -> Tensor:
+    """Return weights as float32 on the CPU, in memory of their own."""
+    return weights.detach().to("cpu", torch.float32, copy=True).contiguous()
+
+
+def _axes_of(one: Tensor, weights: Tensor, axes: tuple[int, int], dim: int) -> tuple[int, int]:
+    """Return which axes of weights are the rows and the columns of a product's operand.
+
+    Views keep their strides, also through einsum; of a copy the last axes are taken.
+    """
+    if weights.ndim < 2:
+        return 0, 0
+    if _memory(one) == _memory(weights) and one.ndim >= 2:
+        found = [
+            next(
+                (n for n in range(weights.ndim)
+                 if weights.stride(n) == one.stride(axis)
+                 and (weights.shape[n] >= one.shape[axis] > 1)),
+                None,
+            )
+            for axis in axes
+        ]  # fmt: skip
+        rows, columns = found
+        if columns is None and one.shape[axes[1]] == 1:
+            columns = dim
+        if rows is None and columns is not None:
+            rows = next(n for n in reversed(range(weights.ndim)) if n != columns)
+        if rows is not None and columns is not None and rows != columns:
+            return rows, columns
+    rest = [n for n in range(weights.ndim) if n != dim]
+    return rest[-1], dim
+
+
+def _as_heads(shape: tuple[int, ...], place: Place) -> tuple[int, int, int, int]:
     """Return (batch, n_heads, query_len, key_len) of a softmax's shape."""
     *rest, n_queries, n_keys = shape
-    if not rest:  # unbatched, or one query for each example of a batch
-        return (n_queries, 1, 1, n_keys) if is_batched else (1, 1, n_queries, n_keys)
-    if len(rest) == 1:
-        if n_heads > 1 and rest[0] % n_heads == 0:
-            return rest[0] // n_heads, n_heads, n_queries, n_keys
-        return rest[0], 1, n_queries, n_keys
-    return rest[0], math.prod(rest[1:]), n_queries, n_keys
+    batch, n_heads = (rest or [1])[0], math.prod(rest[1:])
+    if len(rest) == 1 and place.n_heads > 1 and batch % place.n_heads == 0:
+        # unless it is one of several heads that are computed one after the other
+        is_one = batch // place.n_heads not in place.shape[:-1] and batch in place.shape[:1]
+        if not is_one:
+            batch, n_heads = batch // place.n_heads, place.n_heads
+    return batch, n_heads, n_queries, n_keys
 
 
-def _allowed_of(scores: Tensor, shape: tuple[int, ...]) -> Tensor | None:
+def _allowed_of(scores: Tensor, weights: Tensor) -> Tensor | None:
     """Return the mask that scores show: very low ones are forbidden. None where all is allowed."""
     lowest = -1e4 if scores.dtype in (torch.float16, torch.bfloat16) else -1e8
-    allowed = (scores.detach() > lowest).reshape(shape)
+    scores = scores.detach()
+    allowed = (scores > lowest) & ~((scores < -5e3) & (weights == 0))
     if bool(allowed.all()):
         return None
     if bool((allowed == allowed[:1, :1]).all()):

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tests.models.variants import text_batch, text_model, vit_model
-from tfm_core.looking.look import look
+from tfm_core import look
 from tfm_core.probe.capture import capture
 
 B, Q, K, WIDTH, HEADS = 2, 4, 5, 32, 4

@@ -1,0 +1,301 @@
+"""The forward pass of a look: hooks that follow the modules, and the model left as it was."""
+
+from __future__ import annotations
+
+import fnmatch
+import itertools
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tfm_core.looking.recorder import Place, Recorded, Recorder
+from tfm_core.looking.seen import AttentionMap, Look
+from tfm_core.sentences import N_, Sentence, StudentError
+
+_HEADS = ("num_heads", "n_heads", "num_attention_heads", "n_head", "nhead", "heads", "h")
+"""What modules call the number of their heads."""
+_COMPILED = "_orig_mod"
+"""What torch.compile calls the module inside."""
+
+
+def forward(
+    model: nn.Module,
+    inputs: Sequence[Any],
+    named: Mapping[str, Any],
+    *,
+    tokens: Sequence[str] | Sequence[Sequence[str]],
+    layers: Sequence[str],
+    crop: int | slice | None,
+    most_bytes: int,
+) -> Look:
+    """Return what one forward pass shows; see ``look``."""
+    _check_model(model)
+    called = _token_lists(tokens)
+    patterns = (layers,) if isinstance(layers, str) else tuple(layers)
+    model = getattr(model, _COMPILED, model)
+    names = {module: _short(name) for name, module in model.named_modules()}
+    stack: list[_Running] = []
+    shapes: dict[str, tuple[int, ...]] = {}
+    recorder = Recorder(
+        [*model.parameters(), *model.buffers()],
+        where=_where(stack, names),
+        wanted=lambda name: not patterns or any(fnmatch.fnmatchcase(name, p) for p in patterns),
+        crop=_positions(crop),
+        most_bytes=most_bytes,
+    )
+    with torch.no_grad(), _undisturbed(model), _followed(stack, names, shapes), recorder:
+        output = model(*inputs, **named)
+    if recorder.bytes > most_bytes:
+        raise StudentError(
+            "The maps take {size:.2f} GiB, more than the {most:.2f} GiB allowed. Keep some layers, "
+            "such as layers=['{name}'], or the first positions, such as crop=128.",
+            size=recorder.bytes / 2**30,
+            most=most_bytes / 2**30,
+            name=next(filter(None, recorder.modules), "*"),
+        )
+    if patterns and recorder.modules and not recorder.found:
+        raise StudentError(
+            "No attention is in layers {layers}. It is in {names}.",
+            layers=", ".join(patterns),
+            names=", ".join(list(recorder.modules)[:5]),
+        )
+    look = Look(
+        model=type(model).__name__,
+        maps=_named(recorder.found),
+        output=output,
+        shapes=shapes,
+        n_parameters=sum(one.numel() for one in model.parameters()),
+        tokens=called,
+        unseen=_unseen(recorder),
+    )
+    _check_tokens(look)
+    return look
+
+
+def _check_model(model: Any) -> None:
+    if not isinstance(model, nn.Module):
+        raise StudentError("look needs a torch.nn.Module, not {kind}.", kind=type(model).__name__)
+    if any(one.is_meta for one in model.parameters()):
+        raise StudentError("This model has no weights: its parameters are on the meta device.")
+
+
+def _token_lists(tokens: Any) -> tuple[tuple[str, ...], ...]:
+    """Return the lists of names, none, one, or two. Raises StudentError for anything else."""
+    try:
+        if isinstance(tokens, str | Tensor):
+            raise TypeError
+        rows = [tokens] if all(isinstance(one, str) for one in tokens) else list(tokens)
+        lists = tuple(tuple(row) for row in rows if len(row))
+        if len(lists) > 2 or not all(isinstance(one, str) for row in lists for one in row):
+            raise TypeError
+    except TypeError:
+        raise StudentError(
+            "tokens names the positions: a list of texts, or two, of source and target. Give what "
+            "the model reads by position, not as tokens=."
+        ) from None
+    return lists
+
+
+def _positions(crop: Any) -> slice | None:
+    """Return the positions that are kept. Raises StudentError for what names none."""
+    if crop is None:
+        return None
+    cut = slice(crop) if isinstance(crop, int) and not isinstance(crop, bool) else crop
+    if not isinstance(cut, slice) or cut.step not in (None, 1):
+        raise StudentError("crop is a number of positions, such as 128, or slice(64, 128).")
+    return cut
+
+
+def _check_tokens(look: Look) -> None:
+    """Raise StudentError for a list of names that fits no axis of any map."""
+    lengths = {size for one in look.maps.values() for size in one.length}
+    for row in look.tokens:
+        if lengths and len(row) not in lengths:
+            raise StudentError(
+                "tokens has {n} names, but the maps have {lengths} positions.",
+                n=len(row),
+                lengths=", ".join(map(str, sorted(lengths))),
+            )
+
+
+def _unseen(recorder: Recorder) -> tuple[Sentence, ...]:
+    """Return a sentence for each attention that showed no weights."""
+    whole = N_("The model")
+    unseen = [
+        N_("{module} computes attention in {operation}, which shows no weights.",
+           module=module or whole, operation=operation)
+        for module, operation in recorder.opaque.items()
+    ] + [
+        N_("{module} changes its weights before they multiply values; they are not shown.",
+           module=module or whole)
+        for module in recorder.unused()
+    ]  # fmt: skip
+    if not recorder.modules and not unseen:
+        unseen = [N_("No attention was found: no softmax multiplied values.")]
+    return tuple(unseen)
+
+
+def _named(found: Sequence[Recorded]) -> dict[str, AttentionMap]:
+    maps: dict[str, AttentionMap] = {}
+    for one in _joined_heads(found):
+        name, n = one.place.module, 2
+        while name in maps:
+            name, n = f"{one.place.module}#{n}", n + 1
+        problem = (
+            "" if one.is_over_keys else N_("The softmax runs over another axis than the keys.")
+        )
+        maps[name] = AttentionMap(
+            name, one.kind, one.weights, one.allowed, one.queries, one.keys, one.length,
+            one.is_fused, problem,
+        )  # fmt: skip
+    return maps
+
+
+def _joined_heads(found: Sequence[Recorded]) -> Iterator[Recorded]:
+    """Yield maps; those of heads that a module computes one after the other become one.
+
+    Either in a loop, of which the innermost may be over examples, or as modules in a list of heads.
+    """
+
+    def group(one: Recorded) -> tuple[Any, ...]:
+        path, _dot, last = one.place.module.rpartition(".")
+        is_head = last.isdigit() and path.rpartition(".")[2] == "heads"
+        name, call = (path, -1) if is_head else (one.place.module, one.place.call)
+        return (name, call, one.kind, one.is_fused, one.is_over_keys, one.weights.shape)
+
+    for key, several in itertools.groupby(found, group):
+        ones = list(several)
+        n, first = len(ones), ones[0]
+        batch, n_heads = first.weights.shape[:2]
+        is_list = key[1] < 0
+        n_named = n if is_list else first.place.n_heads
+        if n == 1 or n_heads > 1 or not n_named or n % n_named or (n > n_named and batch > 1):
+            yield from ones
+            continue
+        name = key[0].rpartition(".")[0] if is_list else key[0]
+        yield replace(
+            first,
+            place=first.place._replace(module=name),
+            weights=_stacked([one.weights for one in ones], n_named),
+            allowed=None
+            if all(one.allowed is None for one in ones)
+            else _stacked([_whole(one) for one in ones], n_named),
+        )
+
+
+def _stacked(maps: Sequence[Tensor], n_heads: int) -> Tensor:
+    """Return maps of one head each, head after head for each example, as one of several heads."""
+    if len(maps) == n_heads:
+        return torch.cat(list(maps), 1)
+    return torch.cat(list(maps), 1).reshape(-1, n_heads, *maps[0].shape[-2:])
+
+
+def _whole(one: Recorded) -> Tensor:
+    allowed = torch.ones(1, dtype=torch.bool) if one.allowed is None else one.allowed
+    return allowed.expand(one.weights.shape)
+
+
+def _short(name: str) -> str:
+    return ".".join(part for part in name.split(".") if part != _COMPILED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """A module that runs: the number of its call, and the shape of the first tensor in it."""
+
+    module: nn.Module
+    call: int
+    shape: tuple[int, ...]
+
+
+def _where(stack: Sequence[_Running], names: Mapping[nn.Module, str]) -> Callable[[], Place]:
+    """Return what tells the innermost module that runs and learns something."""
+    learning = {module for module in names if any(True for _one in module.parameters())}
+
+    def where() -> Place:
+        inner = next((one for one in reversed(stack) if one.module in learning), None)
+        if inner is None:
+            return Place("", 0, 0, ())
+        n_heads, shape = _n_heads(stack)
+        return Place(names[inner.module], inner.call, n_heads, shape or inner.shape)
+
+    return where
+
+
+def _n_heads(stack: Sequence[_Running]) -> tuple[int, tuple[int, ...]]:
+    """Return how many heads the innermost module that names them has, and what it was given."""
+    for one in reversed(stack):
+        for name in _HEADS:
+            value = getattr(one.module, name, None)
+            if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+                return value, one.shape
+    return 0, ()
+
+
+@contextmanager
+def _followed(
+    stack: list[_Running],
+    names: Mapping[nn.Module, str],
+    shapes: dict[str, tuple[int, ...]],
+) -> Iterator[None]:
+    """Keep the modules that run in this thread in ``stack``, the innermost last."""
+    thread, calls = threading.get_ident(), itertools.count()
+
+    def enter(module: nn.Module, inputs: Any, named: Any) -> None:
+        if threading.get_ident() == thread:
+            values = (*inputs, *named.values())
+            first = next((one for one in values if isinstance(one, Tensor)), None)
+            shape = () if first is None else tuple(first.shape)
+            stack.append(_Running(module, next(calls), shape))
+
+    def leave(module: nn.Module, _inputs: Any, output: Any) -> None:
+        if threading.get_ident() != thread:
+            return
+        while stack:  # of modules above it, which raised something that the model caught
+            if stack.pop().module is module:
+                break
+        first = output[0] if isinstance(output, list | tuple) and output else output
+        if isinstance(first, Tensor):
+            shapes.setdefault(names[module], tuple(first.shape))
+
+    hooks = []
+    try:
+        for module in names:
+            hooks.append(module.register_forward_pre_hook(enter, with_kwargs=True))
+            hooks.append(module.register_forward_hook(leave))
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+_ONE_AT_A_TIME = threading.RLock()
+
+
+@contextmanager
+def _undisturbed(model: nn.Module) -> Iterator[None]:
+    """Run a model in eval mode, uncompiled, without PyTorch's fused encoder layers.
+
+    These are switches of the model and of the process: looks of several threads wait for each
+    other. ``model.eval()`` is not called, since some models change their weights in it. Random
+    numbers that a forward pass draws are given back.
+    """
+    with _ONE_AT_A_TIME:
+        modes = {module: module.training for module in model.modules()}
+        is_fast = torch.backends.mha.get_fastpath_enabled()
+        devices = {one.device.index for one in model.parameters() if one.is_cuda}
+        try:
+            torch.backends.mha.set_fastpath_enabled(False)
+            for module in modes:
+                module.training = False
+            with torch.random.fork_rng(devices), torch.compiler.set_stance("force_eager"):
+                yield
+        finally:
+            torch.backends.mha.set_fastpath_enabled(is_fast)
+            for module, is_training in modes.items():
+                module.training = is_training

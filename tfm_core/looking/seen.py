@@ -1,0 +1,98 @@
+"""What a look returns: the attention maps of a forward pass by module, and what was not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tfm_core.looking.recorder import Kind
+from tfm_core.sentences import Sentence
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionMap:
+    """The attention of one module in one forward pass.
+
+    weights: float32 (batch, n_heads, query_len, key_len), on the CPU, as they multiplied values;
+    each row sums to 1, to less where a sink or a crop has a share, or to 0 where the mask allows
+    nothing. allowed: the mask as it was applied, bool, broadcastable to the weights, True = may
+    attend; None where everything is allowed. queries, keys: the positions of rows and columns, all
+    but for a crop; length: of both before it. is_fused: PyTorch kept no weights, so that they were
+    computed once more from the query and the key. problem: what is odd, or "".
+    """
+
+    name: str
+    kind: Kind
+    weights: Tensor
+    allowed: Tensor | None
+    queries: range
+    keys: range
+    length: tuple[int, int]
+    is_fused: bool
+    problem: str = ""
+
+    @cached_property
+    def is_causal(self) -> bool:
+        """Whether no query may attend to a later key, and some to their own position."""
+        n_queries, n_keys = self.length
+        if self.allowed is None or n_queries < 2 or self.kind == "cross":
+            return False
+        shape = (*self.allowed.shape[:-2], len(self.queries), len(self.keys))
+        allowed = self.allowed.expand(shape)
+        query, key = torch.tensor(self.queries)[:, None], torch.tensor(self.keys)
+        for shift in {0, n_keys - n_queries}:  # keys of a cache come before the first query
+            later, own = key > query + shift, key == query + shift
+            if not bool((allowed & later).any()) and bool((allowed & own).any()):
+                return True
+        return False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Look:
+    """What a forward pass showed.
+
+    maps: by the name of the module; its second call ends in ``#2``. output: what the model
+    returned. shapes: module -> shape of the tensor that it returned first. n_parameters: of the
+    model. tokens: names of the positions; two lists are those of the source and of the target.
+    unseen: a sentence for each attention whose weights PyTorch did not show.
+    """
+
+    model: str
+    maps: Mapping[str, AttentionMap]
+    output: Any
+    shapes: Mapping[str, tuple[int, ...]]
+    n_parameters: int
+    tokens: tuple[tuple[str, ...], ...]
+    unseen: tuple[Sentence, ...]
+
+    def names(self, one: AttentionMap) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the names of a map's rows and columns: the tokens, or numbers from 1."""
+        writes = one.kind == "cross" or one.is_causal or "decoder" in one.name.split(".")
+        first, last = self.tokens[:1], self.tokens[1:]
+        for_queries = (*last, *first) if writes else self.tokens
+        for_keys = self.tokens if one.kind == "cross" else for_queries
+        return (
+            _names(for_queries, one.queries, one.length[0]),
+            _names(for_keys, one.keys, one.length[1]),
+        )
+
+    def __repr__(self) -> str:
+        """Return a line for each map."""
+        lines = [f"{self.model}, {self.n_parameters:,} parameters, {len(self.maps)} maps"]
+        for one in self.maps.values():
+            words = " ".join(filter(None, [one.kind, "causal" if one.is_causal else ""]))
+            shape = ", ".join(map(str, one.weights.shape))
+            lines.append(
+                f"  {one.name}: {words} ({shape}){' ' + one.problem if one.problem else ''}"
+            )
+        return "\n".join([*lines, *map(str, self.unseen)])
+
+
+def _names(lists: tuple[tuple[str, ...], ...], positions: range, length: int) -> tuple[str, ...]:
+    fitting = next((one for one in lists if len(one) == length), None)
+    return tuple(str(at + 1) if fitting is None else fitting[at] for at in positions)
