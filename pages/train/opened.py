@@ -11,7 +11,7 @@ from pages.ui.fact_line import joined
 from pages.ui.navigation import page_table
 from pages.ui.runs import run_actions, run_words
 from pages.ui.typed import escape
-from tfm_core.config import family_label, OpenedConfig
+from tfm_core.config import OpenedConfig, family_label
 from tfm_core.data.shape import data_shape
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.runs.run import Run

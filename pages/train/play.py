@@ -18,6 +18,7 @@ from pages.ui import state
 from pages.ui.accounts import visitors
 from pages.ui.lessons import open_lesson
 from pages.ui.runs import comparison, run_actions, runs_access
+from pages.ui.runs.foreign_run import is_foreign
 from pages.ui.runs.run_actions import Start
 from pages.ui.settings import controls, drafts
 from pages.ui.settings.drafts import Checked
@@ -96,7 +97,10 @@ def _choose(edition: tuple[int, int, int], path: str, value: object) -> None:
 
 def is_playable(run: Run) -> bool:
     """Return whether this visitor may change the run, whose settings are known."""
-    return not (run.meta.recorded or visitors.watches(run) or runs_access.is_hidden(run))
+    is_ours = not is_foreign(run)
+    return is_ours and not (
+        run.meta.recorded or visitors.watches(run) or runs_access.is_hidden(run)
+    )
 
 
 def arrive(run: Run) -> None:

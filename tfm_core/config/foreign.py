@@ -15,7 +15,7 @@ from pydantic import Field
 from tfm_core.config.family import FamilyConfig
 from tfm_core.config.own_tasks import set_fact
 from tfm_core.config.reads import SequenceTaskConfig, task_setting
-from tfm_core.sentences import N_, Paragraph
+from tfm_core.sentences import N_
 
 MAX_TOKENS = 2048
 """Of an example whose maps are kept."""
@@ -66,7 +66,7 @@ class ForeignFacts:
 
     label: str = LABEL
     help: str = N_("Trained in a program of your own.")
-    unseen: str = Paragraph("settings/unseen-opened")
+    unseen: str = N_("As your program measured it.")
     families: tuple[str, ...] = (FOREIGN,)
     answer: Literal["vectors"] = "vectors"
 

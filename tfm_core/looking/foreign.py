@@ -12,18 +12,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-import numpy as np
 import torch
 
 from tfm_core.config import Experiment, ForeignModelConfig, ForeignTaskConfig
 from tfm_core.config.foreign import MAX_LAYERS, MAX_NAME, MAX_TOKENS
 from tfm_core.facts.storage import N_SENTENCES
+from tfm_core.looking import Names, Words
 from tfm_core.looking.seen import AttentionMap, Look
 from tfm_core.probe.types import Array, Snapshot
 from tfm_core.sentences import N_, Sentence, StudentError
 
-Names = Sequence[str] | Sequence[Sequence[str]]
-"""Tokens that all examples share, or a list for each."""
 _MAX_STEPS = 1_000_000
 
 
@@ -42,14 +40,16 @@ class Given:
     truth: Sequence[str] = ()
 
     @classmethod
-    def of(cls, probe: Any, tokens: Names, tgt_tokens: Names, truth: Sequence[str]) -> Self:
+    def of(cls, probe: Any, words: Words) -> Self:
         """Return examples. probe: the inputs, a tuple by position, a dict by name, or one input."""
         if isinstance(probe, Mapping):
             if not all(isinstance(name, str) for name in probe):
                 raise StudentError("The keys of probe are names of the model's inputs.")
-            return cls((), dict(probe), tokens, tgt_tokens, truth)
-        inputs = tuple(probe) if isinstance(probe, tuple | list) else (probe,)
-        return cls(inputs, {}, tokens, tgt_tokens, truth)
+            inputs, named = (), dict(probe)
+        else:
+            inputs, named = tuple(probe) if isinstance(probe, tuple | list) else (probe,), {}
+        tokens, tgt_tokens = words.get("tokens", ()), words.get("tgt_tokens", ())
+        return cls(inputs, named, tokens, tgt_tokens, words.get("truth", ()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,14 @@ import math
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 
-from tfm_core.looking import foreign
+from tfm_core.looking import Words, foreign
 from tfm_core.looking.forward import forward
 from tfm_core.looking.seen import Look
 from tfm_core.runs import settings
@@ -35,7 +34,7 @@ from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import N_, Sentence, StudentError, joined
-from tfm_core.training.events import Finished, Measured, SnapshotDue, Split, to_record
+from tfm_core.training.events import Finished, Measured, Split, to_record
 
 MAX_SNAPSHOTS = 200
 """After each so many snapshots the next ones are twice as many steps apart."""
@@ -52,18 +51,25 @@ class Watched:
         self,
         model: nn.Module,
         *,
-        given: foreign.Given,
+        probe: Any,
         name: str | None,
         every: int,
         steps: int | None,
-        answers: Callable[[Any], Sequence[str]] | None,
         store: RunStore | None,
+        words: Words,
     ) -> None:
         """Look at the model once and begin a run; see ``look.training``."""
         _check_count("every", every)
         if steps is not None:
             _check_count("steps", steps)
-        self._model, self._given, self._answers = model, given, answers
+        if unknown := sorted(words.keys() - Words.__annotations__.keys()):
+            raise StudentError(
+                "look.training knows no {name}; it takes {known}.",
+                name=unknown[0],
+                known=", ".join(Words.__annotations__),
+            )
+        given = foreign.Given.of(probe, words)
+        self._model, self._given, self._answers = model, given, words.get("answers")
         self._every, self._total = every, steps
         self._step, self._taken, self._n_snapshots = 0, 0, 0
         self._pending: dict[str, Any] | None = None
@@ -165,10 +171,11 @@ class Watched:
         """Report a measurement on unseen examples. split: ``validation`` or ``test``."""
         if split not in ("validation", "test"):
             raise StudentError("split is “{split}”; it is validation or test.", split=str(split))
-        share = math.nan if accuracy is None else _number("accuracy", accuracy)
-        self._record(
-            to_record(Measured(self._step, split, _number("loss", loss), share, None))
-        )
+        mean = _number("loss", _checked("loss", loss))
+        share = math.nan
+        if accuracy is not None:
+            share = _number("accuracy", _checked("accuracy", accuracy))
+        self._record(to_record(Measured(self._step, split, mean, share, sequence_accuracy=None)))
 
     def close(self, error: BaseException | None = None) -> None:
         """End the run; once is enough. error: what ended the loop."""

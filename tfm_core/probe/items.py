@@ -69,6 +69,16 @@ def is_language(item: Mapping[str, Any]) -> bool:
     return "prompt" in item
 
 
+def is_right(item: Mapping[str, Any], tokens: Sequence[str], *, is_foreign: bool) -> bool | None:
+    """Return whether an answer is the truth; None where there is none.
+
+    is_foreign: of a model whose words are its own, so that the texts are compared.
+    """
+    if is_foreign:
+        return " ".join(tokens) == " ".join(item["tgt_text"].split()) if item["tgt_text"] else None
+    return None if is_language(item) else tuple(tokens) == tuple(item["tgt"])
+
+
 def prompted_items(task: CorpusTask, pairs: Sequence[Pair]) -> list[dict[str, Any]]:
     """Return texts as examples of a probe; ``prompt`` is how many of their tokens are given."""
     shortest = min(len(pair.tgt) for pair in pairs)

@@ -146,7 +146,8 @@ def tables(run: Run, *, with_id: bool = True) -> Iterator[tuple[str, component.R
     family = _(family_label(experiment.model.family))
     yield _("Model"), [(_("Family"), family), *_settings(experiment.model)]
     yield _("Task"), list(_settings(experiment.task))
-    yield _("Training"), [*_settings(experiment.training), (_("Seed"), str(experiment.seed))]
+    if not experiment.task.is_foreign:  # only its program knows how it trained
+        yield _("Training"), [*_settings(experiment.training), (_("Seed"), str(experiment.seed))]
     yield (
         _("Versions"),
         [

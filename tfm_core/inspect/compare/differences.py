@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from pydantic.fields import FieldInfo
 
-from tfm_core.config import family_label, Experiment
+from tfm_core.config import Experiment, family_label
 from tfm_core.config.base import Config, choices_of, plain
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, listed

@@ -17,7 +17,7 @@ from tfm_core.inspect.attention.alignment import truth_on_map
 from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.attention.map_view import MapView, map_view
 from tfm_core.inspect.glosses import Glosses, glosses_of, language_of
-from tfm_core.probe.items import is_language
+from tfm_core.probe.items import is_language, is_right
 from tfm_core.probe.labels import CLS, AttentionKind, kinds_of, modules_by_kind, patches_per_side
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs.record.snapshots import snapshot_path
@@ -239,8 +239,8 @@ def _answer(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: int
     sure: tuple[float, ...] = ()
     if snapshot.confidence is not None:
         sure = tuple(float(share) for share in snapshot.confidence[index][: len(tokens)])
-    is_right = None if is_language(item) else tokens == tuple(item["tgt"])
-    return StageAnswer(tokens, sure, is_right=is_right)
+    right = is_right(item, tokens, is_foreign=experiment.task.is_foreign)
+    return StageAnswer(tokens, sure, is_right=right)
 
 
 def _shown(experiment: Experiment, item: Mapping[str, Any]) -> StageExample:
@@ -248,4 +248,6 @@ def _shown(experiment: Experiment, item: Mapping[str, Any]) -> StageExample:
         name = experiment.task_as(ImageTaskConfig).facts.class_names[item["label"]]
         return StageExample("", name, ())
     tokens = () if is_language(item) else tuple(item["tgt"])
+    if experiment.task.is_foreign:
+        tokens = tuple(item["tgt_text"].split())
     return StageExample(item.get("src_text", ""), item["tgt_text"], tokens)
