@@ -48,7 +48,7 @@ def pick(run: Run, selection: Selection) -> Example | None:
     st.session_state[_KEY] = wanted
     if readings.examples[0].picture is not None:
         _pictures(run, readings, wanted)
-        return _example(run, by_index[wanted])
+        return _example(run, by_index[wanted], selection.kind)
     index = st.selectbox(
         _("Confident mistakes first, then uncertain right answers"),
         list(by_index),
@@ -56,12 +56,12 @@ def pick(run: Run, selection: Selection) -> Example | None:
         key=_KEY,
         on_change=lambda: chosen.choose(run.id, own=f"validation-{st.session_state[_KEY] + 1}"),
     )
-    return _example(run, by_index[index])
+    return _example(run, by_index[index], selection.kind)
 
 
-def _example(run: Run, reading: ValidationAnswer) -> Example:
+def _example(run: Run, reading: ValidationAnswer, kind: str) -> Example:
     if reading.picture is None:
-        return own_example.look_at_text(run, reading.item["src_text"])
+        return own_example.look_at_text(run, reading.item["src_text"], kinds=(kind,))
     if "tgt" in reading.item:
         return caption_look.look_at_picture(run, reading.picture, reading.item).example
     example = own_example.look_at_picture(run, reading.picture)

@@ -217,22 +217,26 @@ def sentence(run: Run, probe: Probe, selection: Selection) -> Example:
     if groups:
         sentence_field.chips(task, groups, key=_KEY, on_read=read)
     try:
-        example = own_example.look_at_text(run, typed.within(text, MAX_TEXT))
+        example = own_example.look_at_text(
+            run, typed.within(text, MAX_TEXT), kinds=(selection.kind,)
+        )
     except ValueError as error:
-        return _unread(run, task, text, error, first)
+        run_id, last = st.session_state.get(_READ, ("", ""))
+        shown = last if run_id == run.id else first
+        return _unread(run, task, text, error, shown, selection.kind)
     st.session_state[_READ] = (run.id, text)
     sentence_field.mark_unknown(task, text)
     return example
 
 
-def _unread(run: Run, task: TextTask, text: str, error: ValueError, first: str) -> Example:
+def _unread(
+    run: Run, task: TextTask, text: str, error: ValueError, last: str, kind: str
+) -> Example:
     """Say why a text cannot be read and what comes nearest; show the last one that could be."""
     st.warning(escape(_(error)), icon=":material/spellcheck:")
     if len(text) <= MAX_TEXT:
         sentence_field.suggest(
             task, text, key=_KEY, on_read=lambda nearest: chosen.choose(run.id, text=nearest)
         )
-    run_id, last = st.session_state.get(_READ, ("", ""))
-    shown = last if run_id == run.id else first
-    st.caption(_("Shown below: “{text}”", text=escape(shown)))
-    return own_example.look_at_text(run, shown)
+    st.caption(_("Shown below: “{text}”", text=escape(last)))
+    return own_example.look_at_text(run, last, kinds=(kind,))

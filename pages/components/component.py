@@ -160,9 +160,15 @@ def pooled(
     block = max(1, min(block, max(weights.shape[-2:]) // least_side))
     if block == 1:
         return weights, 1
-    *outer, n_query, n_key = weights.shape
-    pad = ((0, 0),) * len(outer) + ((0, -n_query % block), (0, -n_key % block))
-    padded = np.pad(weights, pad, constant_values=np.nan)
-    rows, columns = padded.shape[-2] // block, padded.shape[-1] // block
-    parts = padded.reshape(*outer, rows, block, columns, block)
-    return np.fmax.reduce(np.fmax.reduce(parts, axis=-1), axis=-2), block
+    by_row = _largest(weights.swapaxes(-2, -1), block).swapaxes(-2, -1)
+    return _largest(by_row, block), block
+
+
+def _largest(values: npt.NDArray[Any], block: int) -> npt.NDArray[Any]:
+    """Return the largest of each block along the last axis, of the last one of what is left."""
+    largest = values[..., ::block].copy()
+    for place in range(1, block):
+        others = values[..., place::block]
+        some = largest[..., : others.shape[-1]]
+        np.fmax(some, others, out=some)
+    return largest

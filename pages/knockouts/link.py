@@ -44,9 +44,12 @@ VIEW = parameters.named(
         "attention": N_("Attention before and after"),
         "heads": N_("Every head"),
         "pruning": N_("Removing heads"),
+        "causes": N_("What decides"),
     },
     key="knockouts-view",
 )
+CHANGED = parameters.Text("changed", first="", most=200, key="knockouts-changed")
+OTHER = Number("other", low=-1, high=98, first=-1, offset=1, key="knockouts-other")
 
 DRAWN = parameters.named(
     "drawn", {"accuracy": N_("Accuracy"), "loss": N_("Loss")}, key="knockouts-drawn"
@@ -59,6 +62,8 @@ class KnockoutsView:
 
     off: codes of the parts that are off, None for the page's first choice. how: what replaces their
     output. all: measure on all validation examples. example: from 0. drawn: the pruning curve's.
+    changed, other: the other input of ``causes``: a text, or a picture from 0; "" and -1 for one
+    that the page finds.
     """
 
     off: tuple[str, ...] | None = view_link.linked(OFF)
@@ -67,3 +72,5 @@ class KnockoutsView:
     example: int = view_link.linked(EXAMPLE)
     view: str = view_link.linked(VIEW)
     drawn: str = view_link.linked(DRAWN)
+    changed: str = view_link.linked(CHANGED)
+    other: int = view_link.linked(OTHER)

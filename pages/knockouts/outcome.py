@@ -208,7 +208,13 @@ def _example(run: Run, probe: Probe) -> int:
             format_func=lambda i: example_name(run.experiment, probe.items[i], i + 1),
             key=EXAMPLE.key,
         )
-    index = int(st.session_state[EXAMPLE.key])
+    return choose_picture(run, probe, EXAMPLE.key, _("Example"))
+
+
+def choose_picture(run: Run, probe: Probe, key: str, label: str) -> int:
+    """Choose a picture of the run's examples; the key holds its number, from 0."""
+    index = int(st.session_state[key])
+    assert probe.images is not None
     pictures = zip(probe.images, probe.items, strict=True)
     thumbnails(
         [
@@ -216,8 +222,8 @@ def _example(run: Run, probe: Probe) -> int:
             for number, (picture, item) in enumerate(pictures, 1)
         ],
         chosen=index,
-        label=_("Example"),
-        on_pick=lambda picked: st.session_state.update({EXAMPLE.key: picked}),
-        key="knockouts-pictures",
+        label=label,
+        on_pick=lambda picked: st.session_state.update({key: picked}),
+        key=f"{key}-pictures",
     )
     return index

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.knockouts import board, example, heads, outcome, state
+from pages.knockouts import board, causes, example, heads, outcome, state
 from pages.knockouts.link import VIEW
 from pages.ui import show
 from pages.ui.accounts import visitors
@@ -59,6 +59,8 @@ def _draw(run: Run) -> None:
     view = view_link.choice(_("Look closer"), VIEW, is_labelled=False)
     if view == "attention":
         example.attention(run, off, measurement)
+    elif view == "causes":
+        causes.part(run, measurement.example)
     elif not heads.has_heads(run):
         st.info(_("A recurrent network has no heads."))
     elif view == "heads":

@@ -249,7 +249,7 @@ def _trained(folder: str, step: int, mark: int, own: str, out: tuple[str, ...]) 
         given = {"images": from_text(own.removeprefix(DRAWN), facts)[None]}
         note = joined(note, N_("Your digit."))
     elif own:
-        given = {"items": [look_at_text(run, own).item]}
+        given = {"items": [look_at_text(run, own, kinds=()).item]}
     else:
         with suppress(ValueError):  # no probe yet
             probe = run.probe()

@@ -20,12 +20,13 @@ from tests.models.variants import (
 )
 from tfm_core.data.vocabulary import BOS, EOS, PAD
 from tfm_core.decoding import beam_steps, greedy, reading, sampled_steps
-from tfm_core.decoding.kv_cache import CHUNK, CachedDecoder, supports_cache
+from tfm_core.decoding.kv_cache import CHUNK, CachedDecoder, ReadPrompt, supports_cache
 from tfm_core.decoding.single_token import MIN_KEYS, SingleTokenAttention
 from tfm_core.layers import recorder
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.mistakes import make
 from tfm_core.models import build_stack
+from tfm_core.probe.capture import capture
 from tfm_core.variants.positions import POSITIONS_OF_WORDS
 
 LONG = 6
@@ -89,6 +90,28 @@ def test_cached_keys_give_the_logits_of_the_whole_text(family, settings):
         torch.testing.assert_close(
             found[open_ones], again(model, src, ids[:, :length])[open_ones], atol=2e-5, rtol=1e-4
         )
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(
+    "settings",
+    [{**s, "max_len": 2 * CHUNK} for family, s in USUAL if family == "decoder-only"]
+    + [{"window": 3, "position": "rotary", "qk_norm": True, "n_kv_heads": 1, "sink": "learned"}],
+)
+@pytest.mark.parametrize("length", [1, 2, 5, CHUNK + 3])
+def test_a_text_that_was_read_already_goes_on_as_if_it_were_read_anew(settings, length):
+    model, src = text_model("decoder-only", **settings).eval(), torch.zeros(1, 0, dtype=torch.int64)
+    for parameter in model.parameters():
+        parameter.add_(0.2 * torch.randn_like(parameter))
+    ids = torch.randint(4, TGT_WORDS, (2, length + 2))
+    begun = torch.cat([ids.new_full((2, 1), BOS), ids[:, :length]], 1)
+    with capture(model, only={"key", "value"}) as cache:
+        model.read(begun[:, :0], begun)
+    layers = list(zip(cache.of("key").values(), cache.of("value").values(), strict=True))
+    next_logits = reading(model, src, prompt=ReadPrompt(ids[:, :length], layers))
+    for n in range(length, length + 3):
+        expected = again(model, begun[:, :0], ids[:, :n])
+        torch.testing.assert_close(next_logits(ids[:, :n]), expected, atol=2e-4, rtol=1e-3)
 
 
 def test_a_position_kind_that_cannot_be_cached_is_refused(monkeypatch):
@@ -301,6 +324,10 @@ def test_without_the_causal_mask_nothing_is_cached(settings):
 
 class Watching:
     """Takes what layers record, and forgets it."""
+
+    def wants(self, module, kinds):
+        """Ask for everything."""
+        return True
 
     def record(self, module, tensors):
         """Keep nothing."""

@@ -17,7 +17,7 @@ from tfm_core.probe.capture import capture
 
 def counted(model, *inputs):
     """FLOPs by PyTorch's counter, on the path that computes attention explicitly."""
-    with FlopCounterMode(display=False) as counter, capture(model, only=()):
+    with FlopCounterMode(display=False) as counter, capture(model, only={"weights"}):
         model(*inputs)
     return counter.get_total_flops()
 

@@ -187,6 +187,16 @@ SHOWN: list[tuple[str, Any, Query]] = [
         ),
         KOREAN,
     ),
+    (
+        "knockouts",
+        KnockoutsView(off=(), view="causes", changed="A rabbit bought a big egg and a book."),
+        KOREAN,
+    ),
+    (
+        "knockouts",
+        KnockoutsView(off=(), view="causes", other=3),
+        {"run": "recorded-digits"},
+    ),
     ("experiments", ExperimentsView("no-positions"), {}),
     (
         "translate",

@@ -6,6 +6,7 @@ all positions at once, so only ``greedy`` takes it.
 
 from tfm_core.decoding.beam import Beam, beam_steps, length_penalty
 from tfm_core.decoding.greedy import Decoded, greedy, greedy_steps
+from tfm_core.decoding.kv_cache import ReadPrompt
 from tfm_core.decoding.reading import Constraints, Writes, next_logits, reading
 from tfm_core.decoding.sampling import SamplingConfig, filtered_probs, sampled_steps
 
@@ -13,6 +14,7 @@ __all__ = [
     "Beam",
     "Constraints",
     "Decoded",
+    "ReadPrompt",
     "SamplingConfig",
     "Writes",
     "beam_steps",

@@ -12,6 +12,7 @@ replaces keys and values, and positions are given to the attention as the relati
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -39,6 +40,17 @@ Encoded = tuple[Tensor, Tensor | None]
 """The memory of a decoder, (N, S, d_model), and its mask (N, 1, 1, S), if there is one."""
 CHUNK = 64
 """Positions by which the cache grows: keys that lie far apart take longer to read."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReadPrompt:
+    """A text that a language model has read already, as attention got it.
+
+    ids: (N, T), without <bos>. layers: keys and values of each block, (N, H, T + 1, D).
+    """
+
+    ids: Tensor
+    layers: Sequence[tuple[Tensor, Tensor]]
 
 
 def supports_cache(model: Decodes) -> bool:
@@ -275,6 +287,23 @@ class CachedDecoder:
         with torch.inference_mode():  # which spares the bookkeeping of every view
             logits = self._next(ids, parents)
         return logits.clone()  # the caller may change it, in inference mode or not
+
+    def remember(self, prompt: ReadPrompt) -> None:
+        """Take over what was read of a text, but for the last token, which tells the next one.
+
+        For a model without a source that has read nothing yet.
+        """
+        ids = prompt.ids[:, :-1]
+        length, windows = 1 + ids.size(1), self.cache.windows
+        self._grow(len(ids), length)
+        tokens = is_token(ids, self.model.pad_id)
+        self.is_full = bool(tokens.all())
+        self.is_key[:, 1:length] = tokens
+        self.cache.at = slice(0, length)
+        self.cache.keys = dict.fromkeys(windows, self.cache.at)
+        for layer, (k, v) in enumerate(prompt.layers):
+            self.cache.write(layer, *(part[:, :, :length].flatten(0, 1) for part in (k, v)))
+        self.ids, self.n_read = ids, length
 
     def _next(self, ids: Tensor, parents: Tensor | None) -> Tensor:
         if self.n_read and parents is not None:

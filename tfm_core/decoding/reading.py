@@ -14,7 +14,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from tfm_core.decoding.kv_cache import CachedDecoder, Decodes, Encoded, supports_cache
+from tfm_core.decoding.kv_cache import (
+    CachedDecoder,
+    Decodes,
+    Encoded,
+    ReadPrompt,
+    supports_cache,
+)
 from tfm_core.layers.recurrent import EncodedSource
 from tfm_core.models.pictures import Captioner
 from tfm_core.models.recurrent import RecurrentTranslator, State
@@ -50,11 +56,14 @@ class NextLogits(Protocol):
         """
 
 
-def reading(model: Writes, src: Tensor, *, context: int = 0) -> NextLogits:
+def reading(
+    model: Writes, src: Tensor, *, context: int = 0, prompt: ReadPrompt | None = None
+) -> NextLogits:
     """Read a source and return what answers which token comes next.
 
     src: (N, S) ids or pictures (N, C, H, W), one for each text, or a single one for all of them.
     context: positions that a decoder-only model reads at most, <bos> included; 0 is no limit.
+    prompt: what every text begins with, where the model, without a source, has read that already.
     Raises ValueError, in a sentence, for a model that writes all at once.
     """
     if isinstance(model, EncoderOnly):
@@ -68,6 +77,8 @@ def reading(model: Writes, src: Tensor, *, context: int = 0) -> NextLogits:
     if not supports_cache(model):
         return whole
     cached = CachedDecoder(model, src, encoded)
+    if prompt is not None and prompt.ids.size(1):
+        cached.remember(prompt)
 
     def after(ids: Tensor, parents: Tensor | None = None) -> Tensor:
         slides = 0 < context < ids.size(1) + 1  # every token moves to another position then

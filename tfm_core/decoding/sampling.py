@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from tfm_core.decoding.kv_cache import ReadPrompt
 from tfm_core.decoding.reading import Constraints, Writes, reading
 from tfm_core.sentences import StudentError
 
@@ -83,7 +84,7 @@ def filtered_probs(logits: Tensor, sampling: SamplingConfig) -> Tensor:
 def sampled_steps(
     model: Writes,
     src: Tensor,
-    prompt: Sequence[int] | Tensor = (),
+    prompt: Sequence[int] | Tensor | ReadPrompt = (),
     *,
     max_len: int,
     sampling: SamplingConfig | None = None,
@@ -94,15 +95,18 @@ def sampled_steps(
     """Yield a step for each token that is drawn, until every sample ended or is ``max_len`` long.
 
     src: (1, S), (1, 0) or one picture (1, C, H, W). prompt: ids, or (N, T) to continue, one row a
-    seed. context: positions the model reads at most, <bos> included; 0 is no limit.
+    seed, which a model without a source may have read already.
+    context: positions the model reads at most, <bos> included; 0 is no limit.
     """
     sampling, constraints = sampling or SamplingConfig(), constraints or Constraints()
-    ids = torch.as_tensor(prompt, dtype=torch.int64, device=src.device)
+    read = prompt if isinstance(prompt, ReadPrompt) else None
+    ids = prompt.ids if isinstance(prompt, ReadPrompt) else prompt
+    ids = torch.as_tensor(ids, dtype=torch.int64, device=src.device)
     ids = ids.expand(len(seeds), -1) if ids.dim() == 1 else ids
     was_training = model.training
     model.eval()
     try:
-        next_logits = reading(model, src, context=context)
+        next_logits = reading(model, src, context=context, prompt=read)
         while ids.size(1) < max_len and not bool((done := (ids == model.eos_id).any(1)).all()):
             logits = constraints.mask(next_logits(ids))
             before, after = logits.softmax(-1), filtered_probs(logits, sampling)

@@ -129,6 +129,12 @@ def _floor(q: Tensor) -> float:
     return torch.finfo(kind).min / 2
 
 
+_WRITTEN_OUT = frozenset(
+    {"query", "key", "value", "scores", "masked_scores", "weights", "heads", "mask", "bias", "sink"}
+)
+"""What a recorder gets of an attention that is computed step by step."""
+
+
 class Sink(nn.Module):
     """A logit of each head, in the softmax of all its queries."""
 
@@ -202,7 +208,8 @@ class MultiHeadAttention(nn.Module):
         bias = None
         if relative is not None:
             q, k, bias = relative(q, k)
-        attend = self._explicit if recorder.active() else self.attend
+        is_written_out = recorder.is_wanted(self, _WRITTEN_OUT)
+        attend = self._explicit if is_written_out else self.attend
         return self.merge(attend(q, k, v, mask, bias))
 
     def project(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, ...]:

@@ -7,7 +7,7 @@ other's tensors.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
@@ -19,6 +19,9 @@ from torch import Tensor
 class ActivationRecorder(Protocol):
     """Receives the tensors of all hook points."""
 
+    def wants(self, module: object, kinds: Collection[str]) -> bool:
+        """Return whether it keeps tensors of one of these kinds of ``module``."""
+
     def record(self, module: object, tensors: dict[str, Tensor]) -> None:
         """Handle the named ``tensors`` of ``module``."""
 
@@ -27,9 +30,20 @@ _recorder: ContextVar[ActivationRecorder | None] = ContextVar("recorder", defaul
 
 
 def active() -> bool:
-    """Return whether a recorder is active, so that attention must compute its weights."""
+    """Return whether a recorder is active, whatever it keeps."""
     # while torch compiles, reading a ContextVar would cut the traced graph in two
     return not torch.compiler.is_compiling() and _recorder.get() is not None
+
+
+def is_wanted(module: object, kinds: Collection[str]) -> bool:
+    """Return whether the active recorder, if there is one, keeps any of these of ``module``.
+
+    What is costly to make is left out where nobody keeps it: the weights of an attention, say.
+    """
+    if torch.compiler.is_compiling():
+        return False
+    recorder = _recorder.get()
+    return recorder is not None and recorder.wants(module, kinds)
 
 
 def record(module: object, **tensors: Tensor | None) -> None:

@@ -183,15 +183,19 @@ class DecoderOnly(SpecialTokens, nn.Module):
 
     def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
         """Return logits (B, T, vocabulary)."""
-        x, keep, lengths = self._joined(src, tgt_in)
-        mask = keep[:, None, None, :] & self.order_mask(x.size(1), x.device)
-        x = self.dropout(self.positions(x))
-        x = self.decoder(x, mask=mask)
+        x, lengths = self.read(src, tgt_in)
         answers = lengths + torch.arange(tgt_in.size(1), device=src.device)  # (B, T)
         answering = tokens_at(x, answers)
         out: Tensor = self.output(answering)
         recorder.record(self.output, answering=answering, logits=out)
         return out
+
+    def read(self, src: Tensor, tgt_in: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what the stack makes of both (B, S + T, d_model), and source lengths (B, 1)."""
+        x, keep, lengths = self._joined(src, tgt_in)
+        mask = keep[:, None, None, :] & self.order_mask(x.size(1), x.device)
+        x = self.dropout(self.positions(x))
+        return self.decoder(x, mask=mask), lengths
 
     def _joined(self, src: Tensor, tgt_in: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return vectors (B, S + T, d_model), what is no padding (B, S + T), source lengths (B, 1).

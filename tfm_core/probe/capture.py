@@ -15,12 +15,13 @@ Recorded are ``query, key, value, scores, masked_scores, weights, heads`` of eve
 and ``ends`` of its encoder, ``tops`` and ``contexts`` of its decoder, ``first`` of the bridge and
 ``v`` of its attention. Inside, the model is in eval mode and without gradients:
 what is seen is what predicts. With ``with_grad`` the tensors stay in the graph of the output, which
-they can differentiate.
+they can differentiate. Attention is computed step by step only in the layers of which something is
+kept that these steps alone make; the others take the fused kernel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Set
 from contextlib import contextmanager
 
 import numpy as np
@@ -32,16 +33,30 @@ from tfm_core.layers.recorder import recording
 
 
 class ActivationCache(dict[str, Tensor]):
-    """Tensors by ``module name.what``; those of ``only`` kinds or whole names, or all."""
+    """Tensors by ``module name.what``: of the kinds and modules that are kept."""
 
     def __init__(
-        self, model: nn.Module, only: Collection[str] | None, with_grad: bool = False
+        self,
+        model: nn.Module,
+        only: Set[str] | None,
+        modules: Collection[str] | None,
+        *,
+        with_grad: bool = False,
     ) -> None:
         """Know the names of the model's modules."""
         super().__init__()
         self._with_grad = with_grad
-        self._names = {id(module): name for name, module in model.named_modules()}
+        self._names = {
+            id(module): name
+            for name, module in model.named_modules()
+            if modules is None or name in modules
+        }
         self._only = only
+
+    def wants(self, module: object, kinds: Collection[str]) -> bool:
+        """Return whether tensors of one of these kinds of ``module`` are kept."""
+        is_kept = self._only is None or not self._only.isdisjoint(kinds)
+        return is_kept and id(module) in self._names
 
     def record(self, module: object, tensors: dict[str, Tensor]) -> None:
         """Keep the tensors of a module of this model."""
@@ -49,7 +64,7 @@ class ActivationCache(dict[str, Tensor]):
         if name is None:
             return
         for kind, tensor in tensors.items():
-            if self._only is None or kind in self._only or f"{name}.{kind}" in self._only:
+            if self._only is None or kind in self._only:
                 self[f"{name}.{kind}"] = tensor if self._with_grad else tensor.detach()
 
     def of(self, kind: str) -> dict[str, Tensor]:
@@ -69,10 +84,17 @@ class ActivationCache(dict[str, Tensor]):
 
 @contextmanager
 def capture(
-    model: nn.Module, only: Collection[str] | None = None, *, with_grad: bool = False
+    model: nn.Module,
+    only: Set[str] | None = None,
+    *,
+    modules: Collection[str] | None = None,
+    with_grad: bool = False,
 ) -> Iterator[ActivationCache]:
-    """Record what the layers of ``model`` see inside the block; see the module's docstring."""
-    cache = ActivationCache(model, only, with_grad)
+    """Record what the layers of ``model`` see inside the block; see the module's docstring.
+
+    only: kinds of tensors, None for all. modules: their names, None for all.
+    """
+    cache = ActivationCache(model, only, modules, with_grad=with_grad)
     was_training = model.training
     model.eval()
     try:

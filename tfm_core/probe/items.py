@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tfm_core.data.captions import CaptionSplit
     from tfm_core.data.corpus.task import CorpusTask
     from tfm_core.data.text.task import Pair
+    from tfm_core.decoding import ReadPrompt
     from tfm_core.models.text import DecoderOnly
 
 
@@ -97,20 +98,24 @@ def prompted_items(task: CorpusTask, pairs: Sequence[Pair]) -> list[dict[str, An
 
 
 def continued(
-    model: DecoderOnly, config: CorpusTaskConfig, prompts: Tensor
+    model: DecoderOnly, config: CorpusTaskConfig, prompt: Tensor | ReadPrompt
 ) -> tuple[Tensor, Tensor]:
-    """Write on greedily from prompts (P, n), without <bos>; return ids and confidence, (P, T)."""
+    """Write on greedily from prompts (P, n), without <bos>; return ids and confidence, (P, T).
+
+    prompt: their ids, or what the model has read of them.
+    """
     import torch
 
     from tfm_core.data.text import text_task
-    from tfm_core.decoding import Constraints, SamplingConfig, sampled_steps
+    from tfm_core.decoding import Constraints, ReadPrompt, SamplingConfig, sampled_steps
 
+    prompts = prompt.ids if isinstance(prompt, ReadPrompt) else prompt
     n, confidence = prompts.size(1), []
     ids, specials = prompts, text_task(config).tgt_vocabulary.specials
     for step in sampled_steps(
         model,
         prompts[:1, :0],
-        prompts,
+        prompt,
         max_len=n + LENGTH[config.unit],
         sampling=SamplingConfig(temperature=0),
         seeds=range(len(prompts)),

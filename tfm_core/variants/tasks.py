@@ -6,7 +6,7 @@ own modules, and its record here; what pages show of it is in ``pages.ui.model.t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -81,11 +81,12 @@ class TaskKind(Variant):
     ``probe.types``. inputs(experiment, item, picture): what the model is called with for one
     example. batches(experiment, data, rows): the same for many, and their items, see
     ``attention.inputs``. errors(experiment, model, data, rows): wrong answers to unseen examples,
-    see ``errors.validation_errors``; None where no answer is simply wrong. own_text(run, text):
-    read a text that the user typed, None for pictures. batch_rows(trainer, indices): a batch in
-    words, and class_name(trainer, number): the class of an output in words, see
-    ``training_step.batch``. walk(experiment, model, items, images): what a walk shows, see
-    ``walk.subject``. carried(experiment): what of the data a generated file needs.
+    see ``errors.validation_errors``; None where no answer is simply wrong. own_text(run, text,
+    modules): read a text that the user typed and keep the maps of these attentions, None for
+    pictures. batch_rows(trainer, indices): a batch in words, and class_name(trainer, number): the
+    class of an output in words, see ``training_step.batch``. walk(experiment, model, items,
+    images): what a walk shows, see ``walk.subject``. carried(experiment): what of the data a
+    generated file needs.
     """
 
     config: Callable[[], type[NamedTaskConfig]]
@@ -97,7 +98,7 @@ class TaskKind(Variant):
     inputs: Callable[[], Callable[..., tuple[Tensor, ...]]]
     batches: Callable[[], Callable[..., Batch]]
     errors: Callable[[], Callable[..., list[ValidationAnswer]]] | None
-    own_text: Callable[[], Callable[[Run, str], Example]] | None
+    own_text: Callable[[], Callable[[Run, str, Collection[str]], Example]] | None
     batch_rows: Callable[[], Callable[[Trainer, Tensor], BatchRows]]
     class_name: Callable[[], Callable[[Trainer, int], str]]
     walk: Callable[[], Callable[..., Subject]]

@@ -60,6 +60,20 @@ def test_the_maps_of_a_sentence_are_those_of_the_model(text_run):
         np.testing.assert_array_equal(example.masks[module], mask)
 
 
+def test_maps_are_computed_only_of_the_attention_that_is_asked_for(text_run):
+    run, _trainer = text_run
+    everything = look_at_text(run, "forty two")
+    for kind, modules in modules_by_kind(run.experiment).items():
+        example = look_at_text(run, "forty two", kinds=(kind,))
+        assert list(example.attention) == modules
+        assert example.answer == everything.answer
+        for name in modules:
+            np.testing.assert_allclose(
+                example.attention[name], everything.attention[name], atol=1e-5
+            )
+    assert not look_at_text(run, "forty two", kinds=()).attention
+
+
 def test_the_answer_is_what_the_model_would_write(text_run):
     run, trainer = text_run
     example = look_at_text(run, "forty two")

@@ -174,3 +174,28 @@ def test_what_comes_behind_all_attention_changes_no_map_and_the_page_says_so(rec
     assert "No attention map changed" in said(app)
     layer = next(one for one in app.button_group if (one.key or "").startswith("knockouts-layer"))
     assert layer.value == 2  # the one that is off
+
+
+def test_what_decides_starts_with_one_changed_token_and_follows_what_is_typed(recorded, open_page):
+    app = open_page(PAGE, view="causes", run="recorded-korean")
+    assert not app.exception
+    (field,) = [field for field in app.text_input if field.label == "Changed input"]
+    example = Run(RECORDED / "recorded-korean").probe().items[0]["src_text"]
+    first, changed = example.split(), field.value.split()
+    assert sum(one != other for one, other in zip(first, changed, strict=True)) == 1
+    assert app.query_params["changed"] == field.value
+    before = said(app)
+    assert "with the change" in before
+    field.set_value(example).run()
+    assert "alike" in said(app)
+    field.set_value("A rabbit").run()
+    assert "it needs 9" in said(app)
+    assert not app.exception
+
+
+def test_a_recurrent_network_and_a_picture_have_their_own_view_of_what_decides(recorded, open_page):
+    app = open_page(PAGE, view="causes", run="recorded-additive")
+    assert "This needs a Transformer" in said(app)
+    app = open_page(PAGE, view="causes", run="recorded-digits")
+    assert not app.exception
+    assert "Answer: **0**" in said(app)

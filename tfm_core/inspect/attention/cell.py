@@ -100,13 +100,12 @@ def traced(
 
     model, step = model_of(run)
     inputs = inputs_of(run, item, picture)
-    names = {f"{module}.{kind}": kind for kind in (*_KINDS, _TANH)}
-    with capture(model, only=names) as cache:
+    with capture(model, only={*_KINDS, _TANH}, modules={module}) as cache:
         model(*inputs)
     found = {
         kind: (tensor if kind == "sink" else tensor[0]).float().numpy()
         for name, tensor in cache.items()
-        for kind in (names[name],)
+        for kind in (name.rpartition(".")[2],)
     }
     return Trace(step, item, module, found)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,39 +18,61 @@ from tfm_core.inspect.attention.trained import (
     inputs_of,
     model_of,
 )
+from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.tasks import TASK_KINDS
 
+if TYPE_CHECKING:
+    from tfm_core.decoding import Decoded
+
 _WRONG_TASK = N_("This run learned sentences; type one.")
 
 
-def look_at_text(run: Run, text: str) -> Example:
-    """Read a sentence with the last checkpoint: the model's own answer, and every map.
+def look_at_text(run: Run, text: str, *, kinds: tuple[str, ...] | None = None) -> Example:
+    """Read a sentence with the last checkpoint: the model's own answer, and maps.
 
-    The decoder reads the model's own answer. Cached. Raises ValueError, in a sentence, for unknown
+    kinds: of attention, whose maps are computed and kept; None for all. The decoder reads the
+    model's own answer. Cached. Raises ValueError, in a sentence, for unknown
     words, an empty or too long text, or no checkpoint.
     """
     kind = TASK_KINDS[run.experiment.task.kind]
     if kind.own_text is None:
         raise StudentError("This run learned pictures; draw one.")
-    return _looked(str(run.folder), checkpoint_mark(run), text)
+    every = modules_by_kind(run.experiment)
+    chosen = tuple(every) if kinds is None else tuple(kind for kind in every if kind in kinds)
+    return _looked(str(run.folder), checkpoint_mark(run), text, chosen)
 
 
 @byte_cache.cached
-def _looked(folder: str, mark: int, text: str) -> Example:
+def _looked(folder: str, mark: int, text: str, kinds: tuple[str, ...]) -> Example:
     run = Run(Path(folder))
     own_text = TASK_KINDS[run.experiment.task.kind].own_text
     assert own_text is not None
-    return own_text()(run, text)
+    by_kind = modules_by_kind(run.experiment)
+    return own_text()(run, text, {module for kind in kinds for module in by_kind[kind]})
 
 
-def answered(run: Run, text: str) -> Example:
-    """Read a source, see ``look_at_text``."""
+@byte_cache.cached
+def _written(folder: str, mark: int, ids: tuple[int, ...]) -> Decoded:
+    """Return what the model of a run writes about a source."""
+    import torch
+
+    from tfm_core.decoding import greedy
+    from tfm_core.models.pictures import VisionTransformer
+
+    run = Run(Path(folder))
+    model, _step = model_of(run)
+    assert not isinstance(model, VisionTransformer)
+    most = run.experiment.task_as(SequenceTaskConfig).n_answers
+    return greedy(model, torch.tensor([ids]), max_len=most)
+
+
+def answered(run: Run, text: str, modules: Collection[str]) -> Example:
+    """Read a source, see ``look_at_text``. modules: attentions whose maps are kept."""
     import torch
 
     from tfm_core.data.text import text_task
-    from tfm_core.decoding import greedy
     from tfm_core.models.pictures import VisionTransformer
     from tfm_core.probe.capture import capture
 
@@ -58,12 +81,12 @@ def answered(run: Run, text: str) -> Example:
     tokens = task.tokenize(text)
     model, step = model_of(run)
     assert not isinstance(model, VisionTransformer)
-    src = torch.tensor([task.src_vocabulary.encode(tokens)])
-    written = greedy(model, src, max_len=config.n_answers)
+    ids = task.src_vocabulary.encode(tokens)
+    written, src = _written(str(run.folder), checkpoint_mark(run), tuple(ids)), torch.tensor([ids])
     whole = task.tgt_vocabulary.decode(written.ids[0].tolist())
     answer = whole[: config.max_tgt_len]
     tgt_in = torch.tensor([[model.bos_id, *task.tgt_vocabulary.encode(answer)]])
-    with capture(model, only={"weights", "mask"}) as cache:
+    with capture(model, only={"weights", "mask"}, modules=modules) as cache:
         model(src, tgt_in)
     truth = task.solve(tokens)
     item: dict[str, Any] = {
@@ -84,11 +107,15 @@ def answered(run: Run, text: str) -> Example:
     )
 
 
-def continued_text(run: Run, text: str) -> Example:
-    """Read a text with a language model: every map over it, and how the model continues it."""
+def continued_text(run: Run, text: str, modules: Collection[str]) -> Example:
+    """Read a text once with a language model: maps over it, and how the model continues it.
+
+    modules: attentions whose maps are kept.
+    """
     import torch
 
     from tfm_core.data.corpus.task import corpus_task
+    from tfm_core.decoding import ReadPrompt
     from tfm_core.models.text import DecoderOnly
     from tfm_core.probe.capture import capture
     from tfm_core.probe.items import continued
@@ -101,9 +128,13 @@ def continued_text(run: Run, text: str) -> Example:
     assert isinstance(model, DecoderOnly)
     ids = torch.tensor([task.tgt_vocabulary.encode(tokens)])
     tgt_in = torch.cat([ids.new_full((1, 1), model.bos_id), ids], 1)
-    with capture(model, only={"weights", "mask"}) as cache:
-        model(tgt_in[:, :0], tgt_in)
-    written, confidence = continued(model, config, ids)
+    with capture(model, only={"weights", "mask", "key", "value"}) as cache:
+        model.read(tgt_in[:, :0], tgt_in)  # without the words that would follow each token
+    names = [f"decoder.layers.{layer}.self_attention" for layer in range(len(model.decoder.layers))]
+    read = ReadPrompt(ids, [(cache[f"{name}.key"], cache[f"{name}.value"]) for name in names])
+    written, confidence = continued(model, config, read)
+    for name in set(names) - set(modules):
+        del cache[f"{name}.weights"]
     answer = task.tgt_vocabulary.decode(written[0].tolist())
     item = {"src": [], "tgt": list(tokens), "prompt": len(tokens), "src_text": text}
     return Example(
@@ -115,8 +146,11 @@ def continued_text(run: Run, text: str) -> Example:
     )
 
 
-def read_text(run: Run, text: str) -> Example:
-    """Read a text with an encoder that makes vectors of it, and writes nothing."""
+def read_text(run: Run, text: str, modules: Collection[str]) -> Example:
+    """Read a text with an encoder that makes vectors of it, and writes nothing.
+
+    modules: attentions whose maps are kept.
+    """
     from tfm_core.data.text import text_task
     from tfm_core.probe.capture import capture
 
@@ -124,7 +158,7 @@ def read_text(run: Run, text: str) -> Example:
     tokens = task.tokenize(text)
     item = {"src": list(tokens), "tgt": [], "src_text": text}
     model, step = model_of(run)
-    with capture(model, only={"weights", "mask"}) as cache:
+    with capture(model, only={"weights", "mask"}, modules=modules) as cache:
         model(*inputs_of(run, item))
     return Example(step=step, **captured(run.experiment, item, cache))
 

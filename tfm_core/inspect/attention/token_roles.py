@@ -155,7 +155,7 @@ def _looks(run: Run, images: Tensor) -> tuple[float, ...]:
     last = modules_by_kind(run.experiment)["patches"][-1]
     own, others = [], []
     for part in torch.split(images, at_once(run.experiment, len(images))):
-        with capture(model, only={f"{last}.weights"}) as cache:
+        with capture(model, only={"weights"}, modules={last}) as cache:
             model(part)
         weights = cache[f"{last}.weights"].numpy()
         own.append(weights[:, :, 0, 0])

@@ -51,9 +51,7 @@ def knocked_out(
 ) -> Iterator[None]:
     """Switch parts of a model off inside the block. means: replaces a part's output; else zero."""
     with ExitStack() as undo:
-        for module in model.modules():
-            if isinstance(module, Stack):
-                undo.enter_context(_whole(module))
+        undo.enter_context(whole(model))
         for part in parts:
             mean = None if means is None else means.get(part)
             undo.enter_context(_KNOCK_OUTS[part.kind](model, part, mean))
@@ -71,9 +69,7 @@ def means_of(
     """
     tallies: dict[KnockedPart, _Tally] = {}
     with ExitStack() as undo:
-        for module in model.modules():
-            if isinstance(module, Stack):
-                undo.enter_context(_whole(module))
+        undo.enter_context(whole(model))
         for part in parts:
             if (watch := _WATCHES.get(part.kind)) is not None:
                 tally = tallies[part] = _Tally()
@@ -198,7 +194,7 @@ def _residual(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Undo:
         is_part = norm is block.get_submodule(name)
         return usual(x, norm, sublayer, skip_nothing if is_part else skip)
 
-    return _replaced(block, "join", join)
+    return replaced(block, "join", join)
 
 
 def _norm(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Undo:
@@ -320,9 +316,14 @@ def _with_vector(output: Any, vector: Tensor) -> Any:
     return type(output)(vector, *rest) if hasattr(output, "_fields") else (vector, *rest)
 
 
-def _whole(stack: Stack) -> Undo:
-    """Let a stack compute all tokens, so that hooks see every block."""
-    return _replaced(stack, "at", partial(Stack.at, stack))
+@contextmanager
+def whole(model: nn.Module) -> Iterator[None]:
+    """Let every stack compute all tokens, so that hooks see every block."""
+    with ExitStack() as undo:
+        for module in model.modules():
+            if isinstance(module, Stack):
+                undo.enter_context(replaced(module, "at", partial(Stack.at, module)))
+        yield
 
 
 def _tokens(model: nn.Module, inputs: tuple[Tensor, ...]) -> dict[str, Tensor]:
@@ -348,7 +349,7 @@ def _tokens(model: nn.Module, inputs: tuple[Tensor, ...]) -> dict[str, Tensor]:
 
 
 @contextmanager
-def _replaced(owner: nn.Module, name: str, function: Callable[..., Any]) -> Iterator[None]:
+def replaced(owner: nn.Module, name: str, function: Callable[..., Any]) -> Iterator[None]:
     """Put a function before a method of one object."""
     before = vars(owner).get(name, _NOTHING)
     vars(owner)[name] = function

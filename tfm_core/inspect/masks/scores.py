@@ -162,7 +162,7 @@ def _captured(
 
     query, key = tokens
     model, step = model_of(run)
-    with capture(model, only={"scores", "value"}) as cache:
+    with capture(model, only={"scores", "value"}, modules={module}) as cache:
         model(*ids)
     scores = cache[f"{module}.scores"][0, location.head, first:, first:][: len(query), : len(key)]
     value = cache[f"{module}.value"][0, location.head, first:][: len(key)]

@@ -7,7 +7,7 @@ map, so the memory for the backward pass grows linearly with the length.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
@@ -71,6 +71,10 @@ def einsum_attention(
 class _Nothing:
     """A recorder that keeps nothing; while it is active, attention takes its explicit path."""
 
+    def wants(self, module: object, kinds: Collection[str]) -> bool:
+        """Ask for everything."""
+        return True
+
     def record(self, module: object, tensors: dict[str, Tensor]) -> None:
         """Let everything go."""
 
@@ -82,6 +86,10 @@ def written_out() -> AbstractContextManager[None]:
 
 class _Calls:
     """A recorder that keeps what each attention was computed from."""
+
+    def wants(self, module: object, kinds: Collection[str]) -> bool:
+        """Ask for everything."""
+        return True
 
     def __init__(self) -> None:
         self.found: list[dict[str, Tensor]] = []

@@ -6,7 +6,7 @@ They are correct, but starting an operation takes longer than its arithmetic.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import torch
 from torch import Tensor
@@ -77,6 +77,10 @@ class _First:
     def __init__(self) -> None:
         self.found: dict[str, Tensor] = {}
         self._module: object = None
+
+    def wants(self, module: object, kinds: Collection[str]) -> bool:
+        """Ask for everything."""
+        return True
 
     def record(self, module: object, tensors: dict[str, Tensor]) -> None:
         """Keep what the first attention is computed from."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -12,9 +12,14 @@ import plotly.graph_objects as go
 from tfm_core.inspect.attention.deletion import Deletion
 from tfm_core.inspect.attention.explanations import EXPLANATIONS
 from tfm_core.inspect.knockouts.measure import HeadPruning, Score
-from tfm_core.plots.kinds import band, lay_out
+from tfm_core.plots.heads.attention import LEGEND, MASKED, Theme, short
+from tfm_core.plots.kinds import band, bars, lay_out, ticks
+from tfm_core.plots.model.walk import AROUND_ZERO
 from tfm_core.plots.palette import BLUE, GREEN, GREY, VERMILION
 from tfm_core.sentences import N_
+
+_MAX_TICKS = 32
+_MAX_WRITTEN = 16  # columns whose cells carry their number
 
 
 def pruning_curve(curves: HeadPruning, measure: str = "accuracy") -> go.Figure:
@@ -44,6 +49,70 @@ def pruning_curve(curves: HeadPruning, measure: str = "accuracy") -> go.Figure:
         if is_share
         else {"title": N_("loss (nats)"), "rangemode": "tozero"},
         legend={"font": {"size": 12}},
+    )
+
+
+def restored_map(
+    shares: npt.NDArray[np.float64],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    column_title: str,
+    theme: Theme = "light",
+) -> go.Figure:
+    """Draw what each patch restores, (rows, columns): 0 for nothing, 1 for the whole answer."""
+    top = max(1.0, float(np.abs(shares).max(initial=0.0)))
+    names = [short(name) for name in columns]
+    every = -(-len(names) // _MAX_TICKS)
+    figure = go.Figure(
+        go.Heatmap(
+            z=shares.astype(np.float32),
+            zmin=-top,
+            zmax=top,
+            colorscale=list(AROUND_ZERO[theme]),
+            colorbar={**LEGEND, "title": {"text": ""}, "tickvals": [-1, 0, 1]},
+            texttemplate="%{z:.2f}" if len(names) <= _MAX_WRITTEN else None,
+            textfont={"size": 10},
+            hovertext=[[f"{row}, {column}" for column in names] for row in rows],
+            hovertemplate="%{hovertext}: %{z:.5f}<extra></extra>",
+            xgap=1,
+            ygap=1,
+        )
+    )
+    x = {**ticks(names[::every]), "tickvals": list(range(0, len(names), every)), "tickangle": -45}
+    return lay_out(
+        figure,
+        height=140 + 26 * len(rows),
+        top=44,
+        x={"title": column_title, **x},
+        y={"autorange": "reversed", **ticks(rows), "tickfont": {"size": 11}},
+        plot_bgcolor=MASKED[theme],
+    )
+
+
+def direct_effects(parts: Sequence[tuple[str, float]]) -> go.Figure:
+    """Draw what each part adds to the difference of two logits as a bar, the strongest on top."""
+    names, values = [name for name, _ in parts], [value for _, value in parts]
+    low, high = min(0.0, *values), max(0.0, *values)
+    room = 0.3 * (high - low)  # for the numbers
+    figure = go.Figure(
+        bars(
+            range(len(parts)),
+            values,
+            [BLUE if value >= 0 else VERMILION for value in values],
+            texts=[f"{value:+.2f}" for value in values],
+            hovertemplate="%{customdata}: %{x:+.5f}<extra></extra>",
+            customdata=names,
+        )
+    )
+    return lay_out(
+        figure,
+        height=90 + 26 * len(parts),
+        x={
+            "title": N_("difference of the logits"),
+            "range": [low - room * (low < 0), high + room],
+        },
+        y={**ticks(names), "autorange": "reversed"},
     )
 
 

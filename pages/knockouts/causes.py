@@ -1,0 +1,134 @@
+"""What decides between two answers: activation patching, and what each part adds to the logits."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _, paragraph
+from pages.knockouts import outcome
+from pages.knockouts.link import CHANGED, OTHER
+from pages.ui import show, state, typed
+from pages.ui.address import view_link
+from pages.ui.typed import escape
+from tfm_core.inspect.knockouts import causes
+from tfm_core.inspect.knockouts.causes import Causes
+from tfm_core.inspect.knockouts.parts import STACKS
+from tfm_core.plots.heads import knockouts as plots
+from tfm_core.runs.run import Run
+
+MAX_BARS = 12
+_OF = "knockouts-changed-of"
+
+
+def part(run: Run, index: int) -> None:
+    """Show which positions, heads and layers decide between two inputs' answers."""
+    if not causes.can_change(run):
+        st.info(_("This needs a Transformer that answers with words or a class."))
+        return
+    probe = run.probe()
+    changed = _other_text(run, index) if probe.images is None else _other_picture(run, index)
+    found = causes.causes(run, index, changed)
+    _answers(found)
+    for stack in found.patches.streams:
+        values, names = found.stream(stack)
+        show.figure(
+            plots.restored_map(
+                values,
+                [_(name) for name in names],
+                found.tokens[stack],
+                column_title=_("{stack} position", stack=_(STACKS[stack])),
+                theme=state.theme(),
+            ),
+            _("Restored by patching one position before or after a layer: 1 is the whole answer."),
+            key=f"knockouts-stream-{stack}",
+        )
+    left, right = st.columns(2, gap="medium")
+    values, names = found.heads()
+    with left:
+        show.figure(
+            plots.restored_map(
+                values,
+                [_(name) for name in names],
+                [str(n + 1) for n in range(values.shape[1])],
+                column_title=_("head"),
+                theme=state.theme(),
+            ),
+            _("Restored by patching one head, at all positions."),
+            key="knockouts-patched-heads",
+        )
+    with right:
+        _direct(found)
+    show.code(causes.causes)
+
+
+def _answers(found: Causes) -> None:
+    first, second = found.answers
+    words = escape(first), escape(second)
+    if found.written:
+        st.markdown(
+            _(
+                "After “{written}”: **{first}**; with the change, **{second}**.",
+                written=escape(found.written),
+                first=words[0],
+                second=words[1],
+            )
+        )
+    else:
+        st.markdown(
+            _(
+                "Answer: **{first}**; with the change, **{second}**.",
+                first=words[0],
+                second=words[1],
+            )
+        )
+    show.prose(paragraph("knockouts/causes"))
+
+
+def _direct(found: Causes) -> None:
+    if found.effects is None:
+        st.caption(_("No direct effects: more layers follow the last block."))
+        return
+    show.figure(
+        plots.direct_effects([(_(name), value) for name, value in found.parts(MAX_BARS)]),
+        _(
+            "What each part adds to {first} over {second}; in sum {total}.",
+            first=escape(found.answers[0]),
+            second=escape(found.answers[1]),
+            total=f"{found.effects.total:+.2f}",
+        ),
+        key="knockouts-direct",
+    )
+
+
+def _other_text(run: Run, index: int) -> str:
+    """Let the visitor change a token of the example; at first one that changes the answer."""
+    problem = view_link.receive(CHANGED)
+    if _is_of_another(run, index) or not st.session_state[CHANGED.key]:
+        st.session_state[CHANGED.key] = causes.suggested(run, index)
+    text = st.text_input(
+        _("Changed input"),
+        key=CHANGED.key,
+        help=_("As many tokens as the example; clear it for a suggestion."),
+    )
+    view_link.warn(problem)
+    view_link.say(CHANGED, text)
+    return typed.within(text, CHANGED.most)
+
+
+def _other_picture(run: Run, index: int) -> int:
+    problem = view_link.receive(OTHER)
+    probe = run.probe()
+    is_there = 0 <= int(st.session_state[OTHER.key]) < len(probe.items)
+    if _is_of_another(run, index) or not is_there:
+        st.session_state[OTHER.key] = causes.other_picture(run, index)
+    other = outcome.choose_picture(run, probe, OTHER.key, _("Other picture"))
+    view_link.warn(problem)
+    view_link.say(OTHER, other)
+    return other
+
+
+def _is_of_another(run: Run, index: int) -> bool:
+    """Return whether the other input was chosen for another example."""
+    before = st.session_state.get(_OF)
+    st.session_state[_OF] = (run.id, index)
+    return before not in (None, (run.id, index))
