@@ -31,7 +31,10 @@ def test_train_has_its_curves_and_no_buttons_that_do_nothing(store, open_page) -
     broken = tfm_core.look.training(Writer(), probe=probe(), store=store, name="Broken")
     with pytest.raises(ZeroDivisionError), broken:
         raise ZeroDivisionError("by hand")
-    for one, words in ((run, "PyTorch model · Writer"), (broken.run, "by hand (more in worker.log")):
+    for one, words in (
+        (run, "PyTorch model · Writer"),
+        (broken.run, "by hand (more in worker.log"),
+    ):
         app = open_page("train/page.py", run=one.id)
         assert words in said(app)
         labels = {button.label for button in app.button}

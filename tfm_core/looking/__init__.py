@@ -37,6 +37,14 @@ class Words(TypedDict, total=False):
     truth: Sequence[str]
 
 
+class Beginning(Words, total=False):
+    """How a run of a loop of others begins; see ``look.training``."""
+
+    name: str
+    every: int
+    store: RunStore
+
+
 class _Looking:
     """``look(model, *inputs)``."""
 
@@ -102,6 +110,25 @@ class _Looking:
 
         return Watched(model, probe=probe, name=name, every=every, steps=steps, store=store,
                        words=words)  # fmt: skip
+
+    def for_trainer(self, *, probe: Any, **given: Unpack[Beginning]) -> Any:
+        """Return a callback for ``transformers.Trainer``; given: as to ``training``.
+
+        with look.for_trainer(probe=inputs) as callback:
+            Trainer(model, arguments, callbacks=[callback], ...).train()
+        """
+        from tfm_core.looking.adapters import for_trainer
+
+        return for_trainer(probe, given)
+
+    def for_lightning(self, *, probe: Any, **given: Unpack[Beginning]) -> Any:
+        """Return a callback for Lightning; given: as to ``training``.
+
+        Trainer(callbacks=[look.for_lightning(probe=inputs)], ...).fit(model)
+        """
+        from tfm_core.looking.adapters import for_lightning
+
+        return for_lightning(probe, given)
 
 
 look = _Looking()

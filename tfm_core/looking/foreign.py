@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import torch
+from torch import Tensor
 
 from tfm_core.config import Experiment, ForeignModelConfig, ForeignTaskConfig
 from tfm_core.config.foreign import MAX_LAYERS, MAX_NAME, MAX_TOKENS
@@ -50,6 +51,17 @@ class Given:
             inputs, named = tuple(probe) if isinstance(probe, tuple | list) else (probe,), {}
         tokens, tgt_tokens = words.get("tokens", ()), words.get("tgt_tokens", ())
         return cls(inputs, named, tokens, tgt_tokens, words.get("truth", ()))
+
+    def on(self, parameter: Tensor | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the inputs on the device of a parameter."""
+
+        def moved(value: Any) -> Any:
+            return value.to(parameter.device) if isinstance(value, Tensor) else value
+
+        if parameter is None:
+            return self.inputs, dict(self.named)
+        named = {name: moved(value) for name, value in self.named.items()}
+        return tuple(map(moved, self.inputs)), named
 
 
 @dataclass(frozen=True, slots=True)

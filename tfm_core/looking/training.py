@@ -38,7 +38,7 @@ from tfm_core.training.events import Finished, Measured, Split, to_record
 
 MAX_SNAPSHOTS = 200
 """After each so many snapshots the next ones are twice as many steps apart."""
-_THINNED_SECONDS = 30.0
+_STATUS_SECONDS, _THINNED_SECONDS = 1.0, 60.0
 
 
 class Watched:
@@ -71,7 +71,7 @@ class Watched:
         given = foreign.Given.of(probe, words)
         self._model, self._given, self._answers = model, given, words.get("answers")
         self._every, self._total = every, steps
-        self._step, self._taken, self._n_snapshots = 0, 0, 0
+        self._step, self._reported, self._taken, self._n_snapshots = 0, 0, 0, 0
         self._pending: dict[str, Any] | None = None
         self._last_loss = 0.0
         self._is_over = self._is_blind = False
@@ -94,7 +94,7 @@ class Watched:
             name=labels.clean_name((name or look.model)[: labels.MAX_NAME]),
         )
         self._hold = claim.Hold(self.run.folder)
-        self._recorder = Recorder(self._hold, begun)
+        self._recorder = Recorder(self._hold, begun, every=_STATUS_SECONDS)
         self._recorder.__enter__()
         self._clock_begin, self._cpu_begin = self._recorder.clock(), time.process_time()
         self._thinned_at = time.monotonic()
@@ -136,12 +136,14 @@ class Watched:
         default one more than the last. Raises StudentError for other values.
         """
         number = self._step + 1 if step is None else step
-        if isinstance(number, bool) or not isinstance(number, int) or number <= self._step:
+        is_whole = isinstance(number, int) and not isinstance(number, bool)
+        if not is_whole or number <= self._reported or number < self._step:
             raise StudentError(
                 "step is {number}, but the last was {last}; steps count upwards.",
                 number=str(number),
-                last=self._step,
+                last=self._reported,
             )
+        self._reported = number
         values = {
             "loss": loss, "accuracy": accuracy, "learning_rate": learning_rate,
             "grad_norm": grad_norm, "epoch": epoch,
@@ -151,19 +153,35 @@ class Watched:
             for name, value in values.items()
             if value is not None or name == "loss"
         }
-        self._step = number
-        if self._is_over:
-            return
-        total = self._total
-        self._recorder.progress(
-            step=number,
-            epoch=float(epoch or 0),
-            seconds=self._recorder.clock() - self._clock_begin,
-            total_steps=number if total is None else max(total, number),
-        )
-        if keeps(number, total or number + 1):
+        self._advance(number, float(epoch or 0))
+        if keeps(number, self._total or number + 1):
             self._record_pending()
-        if number - self._taken >= self._every:
+        self._look_in_time()
+
+    def passed(self, step: int) -> None:
+        """Report that a step was made whose loss is not known."""
+        if step > self._step:
+            self._record_pending()
+            self._advance(step, self._recorder.status.epoch)
+            self._look_in_time()
+
+    def stops_at(self, step: int) -> None:
+        """Take a step as the last one of the loop, which ends it early on purpose."""
+        self._total = min(step, self._total or step)
+
+    @property
+    def last_step(self) -> int:
+        """The number of the newest step."""
+        return self._step
+
+    def _advance(self, step: int, epoch: float) -> None:
+        self._step = step
+        total = step if self._total is None else max(self._total, step)
+        seconds = self._recorder.clock() - self._clock_begin
+        self._recorder.progress(step=step, epoch=epoch, seconds=seconds, total_steps=total)
+
+    def _look_in_time(self) -> None:
+        if self._step - self._taken >= self._every:
             self._record_pending()
             self._snapshot()
 
@@ -315,8 +333,9 @@ class Watched:
             self._every *= 2
 
     def _look(self) -> Look:
+        inputs, named = self._given.on(next(iter(self._model.parameters()), None))
         return forward(
-            self._model, self._given.inputs, self._given.named, tokens=(), layers=(), crop=None,
+            self._model, inputs, named, tokens=(), layers=(), crop=None,
             most_bytes=2**30,
         )  # fmt: skip
 

@@ -38,8 +38,12 @@ class Recorder:
     claim.RunHeld where another process took the run over while this one was suspended.
     """
 
-    def __init__(self, hold: claim.Hold, status: Status) -> None:
-        """Take the run that this process holds, and the status to continue from."""
+    def __init__(self, hold: claim.Hold, status: Status, *, every: float = STATUS_SECONDS) -> None:
+        """Take the run that this process holds, and the status to continue from.
+
+        every: seconds from one look at what changed to the next.
+        """
+        self._every = every
         self.folder, self.status = hold.folder, status
         self.clock = AwakeClock()
         self._hold, self._slept = hold, 0.0
@@ -137,7 +141,7 @@ class Recorder:
             self._written = (status, now)
 
     def _heartbeat(self) -> None:
-        while not self._closed.wait(STATUS_SECONDS):
+        while not self._closed.wait(self._every):
             self.clock.look()
             if self._written is None:
                 continue
