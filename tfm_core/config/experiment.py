@@ -85,6 +85,7 @@ class Experiment(Config):
                 label=family_label(self.model.family),
             )
         _check_labels(self)
+        self.task.check_model(self.model)
         return self
 
 

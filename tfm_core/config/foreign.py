@@ -86,6 +86,11 @@ class ForeignTaskConfig(SequenceTaskConfig):
         return True
 
     @property
+    def has_model(self) -> bool:
+        """There are curves and maps alone."""
+        return False
+
+    @property
     def is_foreign(self) -> bool:
         """Return True: nothing here can build it."""
         return True

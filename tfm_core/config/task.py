@@ -14,6 +14,8 @@ from tfm_core.config.image_tasks import ImageTaskConfig, ImageTaskFacts
 from tfm_core.config.own_pictures import OwnPicturesTaskConfig
 from tfm_core.config.own_tasks import OwnTextTaskConfig, OwnTextTaskFacts
 from tfm_core.config.pretrained_tasks import (
+    LookConfig,
+    LookFacts,
     OpenedConfig,
     PretrainedReaderConfig,
     PretrainedTextConfig,
@@ -21,6 +23,7 @@ from tfm_core.config.pretrained_tasks import (
 )
 from tfm_core.config.reads import TESTED, VALIDATED, SequenceTaskConfig, count_setting, task_setting
 from tfm_core.config.text_tasks import TEXT_TASKS, TextTaskFacts, TextTaskName, shares
+from tfm_core.config.tuned_tasks import TunedFacts, TunedLabelsConfig, TunedTextConfig
 from tfm_core.sentences import N_, Paragraph
 
 
@@ -112,6 +115,9 @@ AnyTask = (
     | OwnTextTaskConfig
     | PretrainedTextConfig
     | PretrainedReaderConfig
+    | TunedTextConfig
+    | TunedLabelsConfig
+    | LookConfig
     | ForeignTaskConfig
 )
 TaskConfig = Annotated[AnyTask, Field(discriminator="kind")]
@@ -122,6 +128,8 @@ TaskFacts = (
     | CorpusTaskFacts
     | OwnTextTaskFacts
     | ReaderFacts
+    | TunedFacts
+    | LookFacts
     | ForeignFacts
 )
 TASK_CONFIGS: dict[str, type[AnyTask]] = tagged(AnyTask, "kind")
@@ -132,13 +140,19 @@ TASK_FACTS: dict[str, TaskFacts] = {
     if not issubclass(config, OpenedConfig | ForeignTaskConfig)
     for name, facts in config.tasks.items()
 }
-"""Every task that can be learned, by name."""
+"""Every task that a new model can learn, by name."""
 
 
 def task_config(name: str) -> type[AnyTask]:
     """Return the class that holds the settings of a task. Raises KeyError for an unknown name."""
     kind = next((kind for kind, config in TASK_CONFIGS.items() if name in config.tasks), name)
     return TASK_CONFIGS[kind]
+
+
+def facts_of(name: str) -> TaskFacts:
+    """Return the facts of any task, those of opened models too. Raises KeyError."""
+    facts: TaskFacts = task_config(name).tasks[name]
+    return facts
 
 
 def tasks_for(family: str) -> list[str]:

@@ -8,6 +8,7 @@ torch is loaded at the first call.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -46,7 +47,13 @@ class Beginning(Words, total=False):
 
 
 class _Looking:
-    """``look(model, *inputs)``."""
+    """``look(model, *inputs)``, and ``look.load(FILE)``."""
+
+    def load(self, path: str | os.PathLike[str]) -> Look:
+        """Read a look that ``save`` wrote. Raises StudentError, in a sentence."""
+        from tfm_core.looking.file import load
+
+        return load(path)
 
     def __call__(
         self,
