@@ -34,7 +34,7 @@ class _Reports:
 
     def _open(self, model: Any, steps: int | None) -> None:
         self._close(None)
-        given = dict(self._begin)
+        given: Any = dict(self._begin)
         known = {name: given.pop(name, None) for name in ("name", "store")}
         self.watched = Watched(
             model, probe=self._probe, every=given.pop("every", 100), steps=steps, words=given,
@@ -56,7 +56,7 @@ def for_trainer(probe: Any, given: Mapping[str, Any]) -> Any:
     """Return a callback of ``transformers.Trainer``; see ``look.for_trainer``."""
     base = _module("transformers", "transformers").TrainerCallback
 
-    class TrainerReports(_Reports, base):  # type: ignore[misc]
+    class TrainerReports(_Reports, base):  # type: ignore[misc, valid-type]
         """Reports to a run."""
 
         def on_train_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
@@ -97,7 +97,7 @@ def for_lightning(probe: Any, given: Mapping[str, Any]) -> Any:
     """Return a callback of Lightning's Trainer; see ``look.for_lightning``."""
     base = _module("lightning", "lightning.pytorch", "pytorch_lightning").Callback
 
-    class LightningReports(_Reports, base):  # type: ignore[misc]
+    class LightningReports(_Reports, base):  # type: ignore[misc, valid-type]
         """Reports to a run."""
 
         def on_train_start(self, trainer: Any, pl_module: Any) -> None:

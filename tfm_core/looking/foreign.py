@@ -55,11 +55,13 @@ class Given:
     def on(self, parameter: Tensor | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the inputs on the device of a parameter."""
 
-        def moved(value: Any) -> Any:
-            return value.to(parameter.device) if isinstance(value, Tensor) else value
-
         if parameter is None:
             return self.inputs, dict(self.named)
+        device = parameter.device
+
+        def moved(value: Any) -> Any:
+            return value.to(device) if isinstance(value, Tensor) else value
+
         named = {name: moved(value) for name, value in self.named.items()}
         return tuple(map(moved, self.inputs)), named
 
