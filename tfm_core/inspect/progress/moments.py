@@ -194,11 +194,11 @@ def _is_right(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: i
     """Say whether an example is answered right, and not by chance."""
     item = probe.items[index]
     if snapshot.probabilities is not None:
-        return bool(snapshot.probabilities[index][item["label"]] >= SURE)
+        label = item.get("label")
+        return label is not None and bool(snapshot.probabilities[index][label] >= SURE)
     if snapshot.tokens is None:
         return False
-    is_foreign = experiment.task.is_foreign
-    is_right = bool(items.is_right(item, snapshot.tokens[index], is_foreign=is_foreign))
+    is_right = bool(items.is_right(experiment, item, snapshot.tokens[index]))
     if len(item["tgt"]) > 1 or snapshot.confidence is None:
         return is_right
     return is_right and bool(snapshot.confidence[index][0] >= _SURE_OF_LABEL)
