@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _, paragraph
-from pages.train import at_work
+from pages.train import at_work, fine_tune
 from pages.ui import show
 from pages.ui.fact_line import joined
 from pages.ui.navigation import page_table
@@ -37,6 +37,7 @@ def page(run: Run) -> None:
             facts = page_table.PAGES[name]
             st.page_link(facts.path, label=_(facts.title), icon=facts.icon, width="content")
     if has_model:
+        fine_tune.area(run)
         at_work.of_run(run)
 
 
