@@ -243,7 +243,7 @@ def test_a_model_that_was_not_opened_says_so(store, own):
 def test_a_set_with_one_label_is_refused(opened, own):
     labels = own("labels")
     one = dataclasses.replace(labels)
-    tokens = json.dumps([{"cut": Part(), "words": []}, {"cut": Part(), "words": ["good"]}]).encode()
+    tokens = json.dumps([{"cut": {}, "words": []}, {"cut": {}, "words": ["good"]}]).encode()
 
     class OneLabel:
         kind, id, name, counts, folder = "labels", one.id, one.name, one.counts, one.folder
