@@ -11,7 +11,7 @@ from typing import Any
 from tfm_core.anatomy.trained import TARGETS
 from tfm_core.config import (
     Experiment,
-    OpenedConfig,
+    OpenedWordsConfig,
     PretrainedReaderConfig,
     PretrainedTextConfig,
     TunedConfig,
@@ -141,8 +141,8 @@ def _planned(run: Run, own: OwnSet | None, part: Part, seed: int) -> Experiment:
 
 def _opened_facts(run: Run) -> dict[str, Any]:
     """Return what a task says of its model, which the task of another training says too."""
-    task = run.experiment.task_as(OpenedConfig)
-    return {name: getattr(task, name) for name in OpenedConfig.model_fields} | {
+    task = run.experiment.task_as(OpenedWordsConfig)
+    return {name: getattr(task, name) for name in OpenedWordsConfig.model_fields} | {
         name: getattr(task, name) for name in ("n_segments",) if hasattr(task, name)
     }
 
@@ -155,7 +155,7 @@ def _labels(run: Run, own: OwnSet, facts: dict[str, Any]) -> TunedLabelsConfig:
         raise StudentError(
             "All sentences of “{name}” have one label; a classifier needs two.", name=own.name
         )
-    lengths = _lengths(str(own.folder), run.experiment.task_as(OpenedConfig))
+    lengths = _lengths(str(own.folder), run.experiment.task_as(OpenedWordsConfig))
     most = min(run.experiment.model.n_positions or MAX_TOKENS, MAX_TOKENS)
     n_long = sum(length > most for length in lengths)
     if n_long:
@@ -170,7 +170,7 @@ def _labels(run: Run, own: OwnSet, facts: dict[str, Any]) -> TunedLabelsConfig:
 
 
 @lru_cache(maxsize=8)
-def _lengths(folder: str, task: OpenedConfig) -> list[int]:
+def _lengths(folder: str, task: OpenedWordsConfig) -> list[int]:
     """Return the tokens of each sentence of a set."""
     from tfm_core.pretrained.task import tokenizer_of  # with torch
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 MAX_TOKENS = 64
 """Each token of a text is patched before each layer."""
 _CANDIDATES = 12
+_MOST_OF_PICTURES = 6e11
+"""Products of weights, tokens and runs for one picture: about a minute."""
 _QUICK = 2e10  # tokens times weights, some ten of which take a nanosecond
 _WORDS = dict(SUBLAYERS.values())
 _SAME = N_("The model answers both inputs alike; change another word.")
@@ -44,7 +46,9 @@ class Causes:
     """Two inputs, the two answers at the first place where they differ, and what decides.
 
     written: the answer before that place.
-    tokens: by stack, the names of its positions. effects: None where the answer isn't linear.
+    tokens: by stack, the names of its positions. lens: probabilities of both answers to the first
+    input after each layer of the last stack, (L + 1, 2). effects: None where the answer is not
+    linear.
     """
 
     step: int
@@ -52,6 +56,7 @@ class Causes:
     answers: tuple[str, str]
     tokens: Mapping[str, tuple[str, ...]]
     patches: Patches
+    lens: Floats
     effects: DirectEffects | None
 
     def stream(self, stack: str) -> tuple[Floats, list[Sentence]]:
@@ -132,6 +137,16 @@ def is_slow(run: Run, text: str) -> bool:
     n_tokens = len(_tokens(_task(run), text))
     n_weights = sum(weight.numel() for weight in model_of(run)[0].parameters())
     return n_passes(run, text) * n_tokens * n_weights > _QUICK
+
+
+def is_too_long(run: Run) -> bool:
+    """Return whether patching a picture would take minutes: that of hundreds of patches would."""
+    module = modules_by_kind(run.experiment)["patches"][0]
+    n_tokens = len(axes(run.experiment, {}, module).query)
+    n_places = sum(stack.n_layers + 1 for stack in stacks(run.experiment.model))
+    n_weights = sum(weight.numel() for weight in model_of(run)[0].parameters())
+    n_passes = n_places * n_tokens + len(heads_of(run.experiment))
+    return n_passes * n_tokens * n_weights > _MOST_OF_PICTURES
 
 
 def causes_of_texts(run: Run, text: str, changed: str) -> Causes:
@@ -237,7 +252,7 @@ def _of_two_pictures(folder: str, mark: int, index: int, other: int) -> Causes:
 
 def _decided(run: Run, answer: Callable[[Run, Model], _Two]) -> Causes:
     from tfm_core.inspect.knockouts.engine import twin
-    from tfm_core.inspect.knockouts.patching import direct_effects, patches_of
+    from tfm_core.inspect.knockouts.patching import direct_effects, lens_of, patches_of
 
     shared, step = model_of(run)
     model = twin(shared)
@@ -247,7 +262,8 @@ def _decided(run: Run, answer: Callable[[Run, Model], _Two]) -> Causes:
         effects = direct_effects(model, two.clean, two.answers)
     except StudentError:
         effects = None
-    return Causes(step, two.written, two.words, _positions(run, two), patches, effects)
+    lens = lens_of(model, two.clean, two.answers)
+    return Causes(step, two.written, two.words, _positions(run, two), patches, lens, effects)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
