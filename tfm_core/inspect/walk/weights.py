@@ -208,7 +208,7 @@ def _scale_question(view: BlockView) -> Question:
             d_model=d_model,
             d_head=d_head,
         )
-        others = {one: roots for one in (evenly, sharply, alike) if one != answer}
+        others: dict[str, str] = {one: roots for one in (evenly, sharply, alike) if one != answer}
         return choice_question(Paragraph("walk_questions/scale"), answer, others, roots)
     text, same = Paragraph("walk_questions/scale"), N_("With one head, d_head is d_model.")
     if n_heads == 1:
