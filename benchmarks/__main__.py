@@ -40,6 +40,7 @@ BENCHMARKS: dict[str, tuple[str, str]] = {
 ON_REQUEST: dict[str, tuple[str, str]] = {
     "compiled": ("benchmarks.compiled", "a training step with torch.compile beside one without"),
     "presets": ("benchmarks.presets", "what the entries of tfm_core/presets.py may claim"),
+    "look": ("benchmarks.look", "the maps that look finds, against what models say themselves"),
     "long_runs": ("benchmarks.long_runs", "reading the curves of a run of 200,000 steps"),
 }
 """What is measured only where its name is given: it sets no goal."""

@@ -31,6 +31,10 @@ FRAME_SECONDS = 0.7  # how long a snapshot stands while the training plays
 def offer_of(run: Run, probe: Probe) -> Offer:
     experiment = run.experiment
     modules = modules_by_kind(experiment)
+    steps = tuple(run.snapshot_steps())
+    if steps and not experiment.task.has_model:  # a look may lack some
+        seen = run.snapshot(steps[-1]).attention
+        modules = {name: names for name, names in modules.items() if seen.keys() >= {*names}}
     kinds = {name: len(names) for name, names in modules.items()}
     for name in ("cross", "picture"):  # the most telling first
         if name in kinds:
@@ -39,7 +43,6 @@ def offer_of(run: Run, probe: Probe) -> Offer:
     if "patches" in modules:
         names = axes(experiment, {}, modules["patches"][0]).query
         patches = (*names, MEAN) if experiment.has_cls else (MEAN, *names)
-    steps = tuple(run.snapshot_steps())
     return Offer(
         kinds, experiment.model.n_heads, len(probe.attended), steps, patches, first_heads(run)
     )
@@ -268,6 +271,8 @@ def _key(name: str) -> str:
 
 
 def source_picker(run: Run, selection: Selection) -> None:
+    if not run.experiment.task.has_model:
+        return
     names = {"probe": _("Examples"), MISTAKES: _("Mistakes"), OWN: _("Your own")}
     if TASK_KINDS[run.experiment.task.kind].errors is None:
         del names[MISTAKES]  # a text may go on in many ways

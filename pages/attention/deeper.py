@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.attention import alignment as look_alignment
-from pages.attention import arithmetic, compare, controls, explain, heads, patches, take
+from pages.attention import arithmetic, compare, controls, explain, figures, heads, patches, take
 from pages.attention import selection as chosen
 from pages.attention.animation import Film
 from pages.attention.selection_link import ARITHMETIC, VIEWS, Offer, Selection
@@ -28,9 +28,9 @@ def deeper(
     top: float | None,
 ) -> None:
     """Offer the questions that fit this run in one row, and answer the chosen one below it."""
-    names = _questions(run, probe, example, offer)
+    names = _questions(run, probe, example, selection, offer)
     question = selection.deeper if selection.deeper in names else ""
-    if selection.view == ARITHMETIC:
+    if selection.view == ARITHMETIC and ARITHMETIC in names:
         question = ARITHMETIC
     st.header(_("Look deeper"), anchor=False)
     controls.segments(
@@ -53,14 +53,21 @@ def deeper(
         heads.table(run, selection, offer, step)
     elif question == "alignment":
         look_alignment.scores(run, step)
-    elif question == "explain":
-        explain.explanations(run, example)
+    elif question in {"explain", "rollout"}:
+        _explained(run, example, selection, is_rollout=question == "rollout")
     elif question == "positions":
         patches.positions(run, offer.steps, step)
     elif question == "compare":
         compare.side_by_side(run, probe, example, selection, offer)
     elif question == "take":
         take.take_away(run, example, selection, top=top, animation=animation, step=step)
+
+
+def _explained(run: Run, example: Example, selection: Selection, *, is_rollout: bool) -> None:
+    if is_rollout:
+        figures.rollout_over_layers(run, example, selection)
+    else:
+        explain.explanations(run, example)
 
 
 def _ask(run: Run, selection: Selection, name: str) -> None:
@@ -71,8 +78,10 @@ def _ask(run: Run, selection: Selection, name: str) -> None:
     chosen.choose(run.id, view=view, deeper=name)
 
 
-def _questions(run: Run, probe: Probe, example: Example, offer: Offer) -> dict[str, str]:
-    names = {ARITHMETIC: _("Arithmetic")}
+def _questions(
+    run: Run, probe: Probe, example: Example, selection: Selection, offer: Offer
+) -> dict[str, str]:
+    names = {ARITHMETIC: _("Arithmetic")} if run.experiment.task.has_model else {}
     if example.answer is not None and example.probabilities is None:
         names["answer"] = _("Answer by token")
     names["compare"] = _("Compare")
@@ -80,6 +89,8 @@ def _questions(run: Run, probe: Probe, example: Example, offer: Offer) -> dict[s
         names["heads"] = _("What heads do")
         if alignment.can_be_scored(run.experiment, probe):
             names["alignment"] = _("Which head aligns")
+    if not run.experiment.task.has_model and figures.can_roll_out(run, selection):
+        names["rollout"] = _("Rollout")
     if example.probabilities is not None:
         names["explain"] = _("Explanations")
     if offer.steps and patches.positions_are_learned(run.experiment):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,18 +24,19 @@ from pages.components.heads import (
     head_lines,
     single_frame,
 )
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.ui import state
 from pages.ui.settings import glosses
 from pages.ui.typed import escape
 from tfm_core.inspect.attention.alignment import clearest_row
 from tfm_core.inspect.attention.example import Example
+from tfm_core.inspect.attention.explanations import rollout
 from tfm_core.inspect.attention.head_labels import HeadLabels
 from tfm_core.inspect.attention.map_view import MapView, map_view
 from tfm_core.plots.heads import attention as plots
 from tfm_core.plots.heads.attention import outline_cells
 from tfm_core.plots.palette import COLOURS, ORANGE
-from tfm_core.probe.labels import CLS, axes, kinds_of, modules_by_kind
+from tfm_core.probe.labels import CLS, KINDS, axes, kinds_of, modules_by_kind
 from tfm_core.runs.run import Run
 
 MAX_ROWS = 64
@@ -172,7 +174,8 @@ def one_map(run: Run, example: Example, selection: Selection, *, top: float | No
     truth = alignment.true_cells(run.experiment, example, module)
     outline_cells(figure, truth, ORANGE)
     _explanation(view, truth, selection.kind)
-    if selection.view == "arithmetic":
+    is_computed = run.experiment.task.has_model
+    if selection.view == "arithmetic" and is_computed:
         names = axes(run.experiment, example.item, module)
         cell = arithmetic.cell_at(example, selection, module, names)
         arithmetic.outline(figure, cell, names)
@@ -180,6 +183,11 @@ def one_map(run: Run, example: Example, selection: Selection, *, top: float | No
         uirevision=f"{selection.kind} {view.query} {view.key}",
         height=min(figure.layout.height, HIGHEST),
     )
+    if not is_computed:
+        live_figure.live_figure(
+            figure, key="attention-map", follows=True, name=_("Map of the head")
+        )
+        return
     live_figure.live_figure(
         figure,
         key="attention-map",
@@ -188,6 +196,24 @@ def one_map(run: Run, example: Example, selection: Selection, *, top: float | No
         name=_("Map of the head: arrow keys move, Enter computes a cell"),
     )
     st.caption(_("Click a cell to compute it."))
+
+
+def can_roll_out(run: Run, selection: Selection) -> bool:
+    """Return whether the maps of a kind go from tokens to the same tokens, in several layers."""
+    return KINDS[selection.kind].query == KINDS[selection.kind].key and (
+        len(modules_by_kind(run.experiment)[selection.kind]) > 1
+    )
+
+
+def rollout_over_layers(run: Run, example: Example, selection: Selection) -> None:
+    """Show what of each input token reaches each position through all layers."""
+    view = one_head(run, example, selection)
+    maps = example.maps(modules_by_kind(run.experiment)[selection.kind])
+    reached = rollout(list(maps)).astype(np.float32)
+    figure = plots.head_map(replace(view, weights=reached), theme=state.theme(), top=None)
+    figure.update_layout(height=min(figure.layout.height, HIGHEST))
+    live_figure.live_figure(figure, key="attention-rollout", name=_("Rollout over all layers"))
+    st.caption(paragraph("attention/rollout"))
 
 
 def _explanation(view: MapView, truth: npt.NDArray[np.bool_], kind: str) -> None:

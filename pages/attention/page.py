@@ -165,12 +165,13 @@ def _draw(
             else:
                 figures.one_as_lines(run, example, chosen)
             figures.in_words(run, example, chosen)
-            st.page_link(
-                page_table.path_of("walk"),
-                label=_("How this map is computed"),
-                icon=":material/footprint:",
-                query_params=walk_steps.map_link(run, chosen.kind, chosen.layer),
-            )
+            if run.experiment.task.has_model:
+                st.page_link(
+                    page_table.path_of("walk"),
+                    label=_("How this map is computed"),
+                    icon=":material/footprint:",
+                    query_params=walk_steps.map_link(run, chosen.kind, chosen.layer),
+                )
         if chosen.kind == "picture":
             patches.words(run, example, chosen)
         with st.container(key="attention-questions"):

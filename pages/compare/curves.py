@@ -59,7 +59,7 @@ def figure(shown: Sequence[StyledRun], grouped: Sequence[seeds.SeedGroup], had_b
         st.info(" ".join(notes), icon=":material/info:")
     elif all(entry.run.experiment.task.is_opened for entry in shown):
         st.info(
-            _("These models were trained elsewhere: they have no curves."),
+            _("These models were not trained here, so they have no curves."),
             icon=":material/folder_open:",
         )
     elif figure is None:

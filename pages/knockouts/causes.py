@@ -5,14 +5,17 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _, paragraph
-from pages.knockouts import outcome
-from pages.knockouts.link import CHANGED, OTHER
-from pages.ui import show, state, typed
+from pages.knockouts import outcome, state
+from pages.knockouts.link import CHANGED, OTHER, TEXT
+from pages.ui import show, typed
+from pages.ui import state as session
 from pages.ui.address import view_link
 from pages.ui.typed import escape
+from tfm_core.inspect.attention.trained import checkpoint_mark
 from tfm_core.inspect.knockouts import causes
 from tfm_core.inspect.knockouts.causes import Causes
 from tfm_core.inspect.knockouts.parts import STACKS
+from tfm_core.inspect.knockouts.patching import patches_of
 from tfm_core.plots.heads import knockouts as plots
 from tfm_core.runs.run import Run
 
@@ -25,9 +28,13 @@ def part(run: Run, index: int) -> None:
     if not causes.can_change(run):
         st.info(_("This needs a Transformer that answers with words or a class."))
         return
-    probe = run.probe()
-    changed = _other_text(run, index) if probe.images is None else _other_picture(run, index)
-    found = causes.causes(run, index, changed)
+    if run.probe().images is None:
+        text, changed = _two_texts(run, index)
+        if causes.is_slow(run, text) and not _is_requested(run, text, changed):
+            return
+        found = causes.causes_of_texts(run, text, changed)
+    else:
+        found = causes.causes_of_pictures(run, index, _other_picture(run, index))
     _answers(found)
     for stack in found.patches.streams:
         values, names = found.stream(stack)
@@ -37,7 +44,7 @@ def part(run: Run, index: int) -> None:
                 [_(name) for name in names],
                 found.tokens[stack],
                 column_title=_("{stack} position", stack=_(STACKS[stack])),
-                theme=state.theme(),
+                theme=session.theme(),
             ),
             _("Restored by patching one position before or after a layer: 1 is the whole answer."),
             key=f"knockouts-stream-{stack}",
@@ -46,19 +53,40 @@ def part(run: Run, index: int) -> None:
     values, names = found.heads()
     with left:
         show.figure(
+            plots.lens_lines(found.lens, found.answers),
+            _("Logit lens: how likely each answer to the first input is after each layer."),
+            key="knockouts-lens",
+        )
+        show.figure(
             plots.restored_map(
                 values,
                 [_(name) for name in names],
                 [str(n + 1) for n in range(values.shape[1])],
                 column_title=_("head"),
-                theme=state.theme(),
+                theme=session.theme(),
             ),
             _("Restored by patching one head, at all positions."),
             key="knockouts-patched-heads",
         )
     with right:
         _direct(found)
-    show.code(causes.causes)
+    show.code(patches_of)
+
+
+def _is_requested(run: Run, text: str, changed: str) -> bool:
+    """Offer what takes seconds; return whether it was asked for."""
+    question = (run.id, checkpoint_mark(run), f"{text}\n{changed}", 0)
+    if state.is_requested("causes", question):
+        return True
+    st.button(
+        _("Patch it ({n} runs)", n=f"{causes.n_passes(run, text):,}"),
+        type="primary",
+        icon=":material/play_arrow:",
+        key="knockouts-patch",
+        on_click=state.enqueue,
+        args=("causes", question),
+    )
+    return False
 
 
 def _answers(found: Causes) -> None:
@@ -100,19 +128,32 @@ def _direct(found: Causes) -> None:
     )
 
 
-def _other_text(run: Run, index: int) -> str:
-    """Let the visitor change a token of the example; at first one that changes the answer."""
-    problem = view_link.receive(CHANGED)
-    if _is_of_another(run, index) or not st.session_state[CHANGED.key]:
-        st.session_state[CHANGED.key] = causes.suggested(run, index)
-    text = st.text_input(
+def _two_texts(run: Run, index: int) -> tuple[str, str]:
+    """Let the visitor type both inputs; at first an example, and one changed token."""
+    problem = view_link.receive(TEXT) or view_link.receive(CHANGED)
+    if _is_of_another(run, index):
+        st.session_state[TEXT.key] = st.session_state[CHANGED.key] = ""
+    if not st.session_state[TEXT.key]:
+        st.session_state[TEXT.key] = causes.text_of(run, index)
+    left, right = st.columns(2, gap="medium")
+    text = left.text_input(
+        _("Input"), key=TEXT.key, on_change=_forget_changed, help=_("Clear it for the example.")
+    )
+    if not st.session_state[CHANGED.key]:
+        st.session_state[CHANGED.key] = causes.suggested(run, typed.within(text, TEXT.most))
+    changed = right.text_input(
         _("Changed input"),
         key=CHANGED.key,
-        help=_("As many tokens as the example; clear it for a suggestion."),
+        help=_("As many tokens as the input; clear it for a suggestion."),
     )
     view_link.warn(problem)
-    view_link.say(CHANGED, text)
-    return typed.within(text, CHANGED.most)
+    view_link.say(TEXT, text)
+    view_link.say(CHANGED, changed)
+    return typed.within(text, TEXT.most), typed.within(changed, CHANGED.most)
+
+
+def _forget_changed() -> None:
+    st.session_state[CHANGED.key] = ""
 
 
 def _other_picture(run: Run, index: int) -> int:

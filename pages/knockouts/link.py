@@ -48,6 +48,7 @@ VIEW = parameters.named(
     },
     key="knockouts-view",
 )
+TEXT = parameters.Text("text", first="", most=200, key="knockouts-text")
 CHANGED = parameters.Text("changed", first="", most=200, key="knockouts-changed")
 OTHER = Number("other", low=-1, high=98, first=-1, offset=1, key="knockouts-other")
 
@@ -62,8 +63,8 @@ class KnockoutsView:
 
     off: codes of the parts that are off, None for the page's first choice. how: what replaces their
     output. all: measure on all validation examples. example: from 0. drawn: the pruning curve's.
-    changed, other: the other input of ``causes``: a text, or a picture from 0; "" and -1 for one
-    that the page finds.
+    text, changed, other: the inputs of ``causes``: two texts, "" for the example and for one that
+    the page finds; or a second picture from 0, -1 for one that the page finds.
     """
 
     off: tuple[str, ...] | None = view_link.linked(OFF)
@@ -72,5 +73,6 @@ class KnockoutsView:
     example: int = view_link.linked(EXAMPLE)
     view: str = view_link.linked(VIEW)
     drawn: str = view_link.linked(DRAWN)
+    text: str = view_link.linked(TEXT)
     changed: str = view_link.linked(CHANGED)
     other: int = view_link.linked(OTHER)

@@ -11,9 +11,10 @@ from pages.ui.fact_line import joined
 from pages.ui.navigation import page_table
 from pages.ui.runs import run_actions, run_words
 from pages.ui.typed import escape
-from tfm_core.config import FAMILIES, OpenedConfig
+from tfm_core.config import FAMILIES, LookConfig, OpenedConfig
 from tfm_core.data.shape import data_shape
 from tfm_core.facts.parameter_table import parameter_table
+from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.run import Run
 
 _PAGES = {
@@ -29,18 +30,27 @@ def page(run: Run) -> None:
         st.markdown(run_words.badge(run.status), width="content")
         run_actions.link_back(run.id)
     st.markdown(_facts(run))
-    st.markdown(paragraph("train/opened"))
+    has_model = run.experiment.task.has_model
+    st.markdown(paragraph("train/opened") if has_model else paragraph("train/look"))
     with st.container(horizontal=True, gap="small"):
-        for name in _PAGES[run.experiment.model.family]:
+        for name in _PAGES[run.experiment.model.family] if has_model else ("attention",):
             facts = page_table.PAGES[name]
             st.page_link(facts.path, label=_(facts.title), icon=facts.icon, width="content")
-    at_work.of_run(run)
+    if has_model:
+        at_work.of_run(run)
 
 
 def _facts(run: Run) -> str:
     """Return what the model is, in one line."""
     experiment = run.experiment
     model, task = experiment.model, experiment.task_as(OpenedConfig)
+    if isinstance(task, LookConfig):
+        layers = sum(map(len, modules_by_kind(experiment).values()))
+        return joined(
+            f"**{escape(task.called)}**",
+            _("**{n}** parameters", n=show.count(task.n_parameters)),
+            _("**{n}** maps of **{heads}** heads", n=layers, heads=model.n_heads),
+        )
     total = parameter_table(model, data_shape(experiment)).total
     return joined(
         f"**{_(task.label)}**",

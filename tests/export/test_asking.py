@@ -34,9 +34,8 @@ const answers = cases.map(({ told, typed, tokens }) => ({
 }));
 console.log(JSON.stringify(answers));
 """
-FAMILIES = {"sentiment": "encoder-only", "masked-words": "encoder-only"}
 EXPERIMENTS = {
-    **{name: experiment(FAMILIES.get(name, "encoder-decoder"), name) for name in SPELLINGS},
+    **{name: experiment(TEXT_TASKS[name].families[0], name) for name in SPELLINGS},
     "own-pairs": Experiment.parse(default_sections("encoder-decoder", "own-pairs")),
     "own-labels": Experiment.parse(default_sections("encoder-only", "own-labels")),
     "grammar": experiment("decoder-only", "grammar", task={"unit": "words"}),

@@ -189,7 +189,9 @@ SHOWN: list[tuple[str, Any, Query]] = [
     ),
     (
         "knockouts",
-        KnockoutsView(off=(), view="causes", changed="A rabbit bought a big egg and a book."),
+        KnockoutsView(
+            off=(), view="causes", text="A cat saw a dog.", changed="A rabbit saw a dog."
+        ),
         KOREAN,
     ),
     (

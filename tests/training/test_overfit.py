@@ -10,7 +10,10 @@ from tfm_core.training.loop import build, train
 STEPS = 150
 LEARNED = 0.1
 """Nats: the loss below which a batch is known by heart, and nothing more needs to be trained."""
-SEQUENCES = ("english-korean", "dates", "numbers", "copy", "reverse", "sort", "addition")
+SEQUENCES = (
+    "english-korean", "dates", "numbers", "copy", "reverse", "sort", "addition", "select",
+    "sort-by-key",
+)  # fmt: skip
 """Tasks that differ in their data alone; each family learns every third of them."""
 MORE_STEPS = {"masked-words": 400}  # other words are hidden at each step
 

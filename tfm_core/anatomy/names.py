@@ -127,6 +127,61 @@ _TRANSFORMER_LENS: dict[str, dict[str, tuple[str, ...]]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """What a capture calls an activation. swaps: heads and positions stand the other way round.
+
+    only_if: a key that must be there, as what is called so is another value without it.
+    """
+
+    key: str
+    swaps: bool = False
+    only_if: str = ""
+
+
+_PRE_NORM = "self_attention_norm.normed"
+_HOOKS: dict[str, tuple[str, bool, str]] = {
+    "attn.hook_pattern": ("self_attention.weights", False, ""),
+    "attn.hook_attn_scores": ("self_attention.masked_scores", False, ""),
+    "attn.hook_q": ("self_attention.split_query", True, ""),
+    "attn.hook_rot_q": ("self_attention.query", True, ""),
+    "attn.hook_rot_k": ("self_attention.key", True, ""),
+    "attn.hook_v": ("self_attention.value", True, ""),
+    "attn.hook_z": ("self_attention.heads", True, ""),
+    "cross_attn.hook_pattern": ("cross_attention.weights", False, ""),
+    "cross_attn.hook_attn_scores": ("cross_attention.masked_scores", False, ""),
+    "cross_attn.hook_q": ("cross_attention.query", True, ""),
+    "cross_attn.hook_k": ("cross_attention.key", True, ""),
+    "cross_attn.hook_v": ("cross_attention.value", True, ""),
+    "cross_attn.hook_z": ("cross_attention.heads", True, ""),
+    "hook_attn_out": ("self_attention.output", False, ""),
+    "hook_cross_attn_out": ("cross_attention.output", False, ""),
+    "mlp.hook_post": ("feed_forward.hidden", False, ""),
+    "hook_mlp_out": ("feed_forward.output", False, ""),
+    "hook_resid_pre": ("self_attention_norm.skipped", False, ""),
+    "hook_resid_mid": ("self_attention_norm.joined", False, _PRE_NORM),
+    "hook_resid_post": ("residual", False, _PRE_NORM),
+}
+"""TransformerLens' hooks in a block, and the keys of a capture in one of ours."""
+_HOOK = re.compile(r"(blocks|encoder|decoder)\.(\d{1,4})\.([a-z_.]+)")
+
+
+def activations_of(hook: str) -> tuple[Activation, ...]:
+    """Return what a hook of TransformerLens, as ``blocks.0.attn.hook_pattern``, may be here.
+
+    ``blocks`` are those of the one stack that a model has.
+    """
+    found = _HOOK.fullmatch(hook)
+    if found is None or found[3] not in _HOOKS:
+        return ()
+    key, swaps, only_if = _HOOKS[found[3]]
+    stacks = ("decoder", "encoder") if found[1] == "blocks" else (found[1],)
+    blocks = [f"{stack}.layers.{found[2]}." for stack in stacks]
+    return tuple(
+        Activation(block + key, swaps, block + only_if if only_if else "") for block in blocks
+    )
+
+
 @lru_cache(maxsize=4096)
 def names_of(family: str, path: str) -> Names:
     """Return what others call a module of a family, by its path.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tfm_core.cli.words import STATES, _
 from tfm_core.runs import RunStore, settings, shared_store
-from tfm_core.sentences import Sentence, StudentError
+from tfm_core.sentences import N_, Sentence, StudentError
 
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 
@@ -136,11 +136,13 @@ def export_run(options: argparse.Namespace) -> int:
 
 
 def open_folder(options: argparse.Namespace) -> int:
-    """Make a run of a Hugging Face folder, or of a model on the Hub."""
+    """Make a run of a Hugging Face folder, of a model on the Hub, or of a look."""
     from tfm_core.export.opening import open_run, size_of
     from tfm_core.pretrained import hub
 
     path, name = Path(options.folder), options.name
+    if path.expanduser().is_file():
+        return _open_look(path, options)
     if hub.is_id(options.folder):
         model = hub.found(options.folder, is_public=settings.read().public)
         if not options.quiet:
@@ -149,6 +151,22 @@ def open_folder(options: argparse.Namespace) -> int:
     if not options.quiet:
         print(_(size_of(path)), file=sys.stderr)
     run = open_run(path, RunStore(), name=name)
+    compare()
+    print(run.id)
+    return 0
+
+
+def _open_look(path: Path, options: argparse.Namespace) -> int:
+    from tfm_core.looking.file import load
+    from tfm_core.looking.opening import left_out, open_look
+
+    look = load(path)
+    if not options.quiet:
+        print(look, file=sys.stderr)
+    run = open_look(look, RunStore(), name=options.name)
+    if not options.quiet and (rest := left_out(look)):
+        words = N_("Not shown, of another shape: {names}.", names=", ".join(rest))
+        print(_(words), file=sys.stderr)
     compare()
     print(run.id)
     return 0

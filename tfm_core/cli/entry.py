@@ -140,11 +140,13 @@ def parser() -> argparse.ArgumentParser:
     bring.add_argument("file", metavar="FILE", help=_("the zip"))
     bring.set_defaults(command=import_run)
 
-    opened = commands.add_parser("open", help=_("make a run of a Hugging Face folder or model"))
+    opened = commands.add_parser(
+        "open", help=_("make a run of a Hugging Face folder or model, or of a look")
+    )
     opened.add_argument(
         "folder",
         metavar="PATH",
-        help=_("a folder with config.json and safetensors, or an id of the Hub"),
+        help=_("the folder, an id of the Hub, or the file that look.save wrote"),
     )
     opened.add_argument("--name", metavar="NAME", help=_("what the run is called"))
     opened.add_argument("--quiet", action="store_true", help=_("print the id alone"))

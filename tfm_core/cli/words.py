@@ -45,6 +45,6 @@ STATES = {
     "failed": N_("failed"),
     "interrupted": N_("interrupted"),
     "damaged": N_("damaged"),
-    "opened": N_("pretrained"),
+    "opened": N_("opened"),
 }
 """What the state of a run is called."""

@@ -23,6 +23,7 @@ from tfm_core.config.model import (
 from tfm_core.config.own_pictures import OwnPicturesTaskConfig
 from tfm_core.config.own_tasks import OWN_TEXT_TASKS, OwnTextTaskConfig
 from tfm_core.config.pretrained_tasks import (
+    LookConfig,
     OpenedConfig,
     PretrainedReaderConfig,
     PretrainedTextConfig,
@@ -34,11 +35,13 @@ from tfm_core.config.task import (
     TASK_FACTS,
     TaskConfig,
     TextTaskConfig,
+    facts_of,
     task_config,
     tasks_for,
 )
 from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.config.training import TrainingConfig
+from tfm_core.config.tuned_tasks import TunedConfig, TunedLabelsConfig, TunedTextConfig
 from tfm_core.variants.families import FAMILIES
 
 __all__ = [
@@ -63,6 +66,7 @@ __all__ = [
     "EncoderOnlyConfig",
     "Experiment",
     "ImageTaskConfig",
+    "LookConfig",
     "ModelConfig",
     "OpenedConfig",
     "OwnPicturesTaskConfig",
@@ -79,8 +83,12 @@ __all__ = [
     "TextTaskConfig",
     "TrainingConfig",
     "TransformerConfig",
+    "TunedConfig",
+    "TunedLabelsConfig",
+    "TunedTextConfig",
     "ViTConfig",
     "WriterConfig",
+    "facts_of",
     "from_json",
     "from_query",
     "sequence_len",

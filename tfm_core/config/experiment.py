@@ -85,6 +85,7 @@ class Experiment(Config):
                 label=FAMILIES[self.model.family].label,
             )
         _check_labels(self)
+        self.task.check_model(self.model)
         return self
 
 

@@ -124,3 +124,67 @@ class PretrainedReaderConfig(OpenedConfig, SequenceTaskConfig):
     def n_answers(self) -> int:
         """The first position alone is asked for, as by BERT's pooler."""
         return 1
+
+
+_LOOK_HELP = N_("One forward pass of any PyTorch model, recorded by tfm_core.look.")
+
+
+@dataclass(frozen=True, slots=True)
+class LookFacts:
+    """Label and help of a look, and how its maps are laid out."""
+
+    families: tuple[str, ...]
+    answer: Literal["vectors", "text", "sequence"]
+    label: str = N_("A look")
+    help: str = _LOOK_HELP
+    unseen: str = Paragraph("settings/unseen-opened")
+
+
+_LOOKS = {
+    "tokens": LookFacts(("encoder-only",), "vectors"),
+    "text": LookFacts(("decoder-only",), "text"),
+    "pair": LookFacts(("encoder-decoder",), "sequence"),
+}
+"""By what is read: tokens that see each other, a text that sees its past, a source and a target."""
+
+
+class LookConfig(OpenedConfig, SequenceTaskConfig):
+    """The maps of a model that is not here: its class, its size, and the lengths of what it read.
+
+    The configuration of the model says the layers and heads of the maps, and nothing else of it.
+    """
+
+    tasks: ClassVar[dict[str, LookFacts]] = {
+        "look": LookFacts(("encoder-only", "decoder-only", "encoder-decoder"), "vectors")
+    }
+    kind: Literal["look"] = "look"
+    name: Literal["look"] = task_setting("look")
+    reads: Literal["tokens", "text", "pair"] = set_fact(N_("Reads"), default="tokens")
+    n_parameters: int = set_fact(N_("Parameters"), default=0, ge=0, le=10**13)
+    src_len: int = set_fact(N_("Longest source"), default=1, ge=0, le=_MAX_ROWS)
+    tgt_len: int = set_fact(N_("Longest target"), default=0, ge=0, le=_MAX_ROWS)
+
+    @property
+    def has_model(self) -> bool:
+        """There are maps alone."""
+        return False
+
+    @property
+    def facts(self) -> LookFacts:
+        """Label and help of a look."""
+        return _LOOKS[self.reads]
+
+    @property
+    def max_src_len(self) -> int:
+        """Longest source in tokens."""
+        return self.src_len
+
+    @property
+    def max_tgt_len(self) -> int:
+        """Longest target in tokens, without the first."""
+        return self.tgt_len
+
+    @property
+    def n_answers(self) -> int:
+        """Nothing is answered here."""
+        return 1

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 from tfm_core.config.base import Config, setting
 from tfm_core.sentences import N_
 
+if TYPE_CHECKING:
+    from tfm_core.config.model import ModelConfig
+
 VALIDATED = N_("Unseen; measured during training.")
 TESTED = N_("Unseen; measured once at the end.")
 
@@ -52,6 +55,14 @@ class NamedTaskConfig(Config):
     def is_opened(self) -> bool:
         """Whether the model was trained elsewhere, so that there is no training to look at."""
         return False
+
+    def check_model(self, model: ModelConfig) -> None:
+        """Raise CrossError where a model cannot be trained as the task says."""
+
+    @property
+    def has_model(self) -> bool:
+        """Whether there is a model to the configuration, and not maps alone."""
+        return True
 
     @property
     def begin(self) -> str:

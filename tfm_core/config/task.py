@@ -13,6 +13,8 @@ from tfm_core.config.image_tasks import ImageTaskConfig, ImageTaskFacts
 from tfm_core.config.own_pictures import OwnPicturesTaskConfig
 from tfm_core.config.own_tasks import OwnTextTaskConfig, OwnTextTaskFacts
 from tfm_core.config.pretrained_tasks import (
+    LookConfig,
+    LookFacts,
     OpenedConfig,
     PretrainedReaderConfig,
     PretrainedTextConfig,
@@ -20,6 +22,7 @@ from tfm_core.config.pretrained_tasks import (
 )
 from tfm_core.config.reads import TESTED, VALIDATED, SequenceTaskConfig, count_setting, task_setting
 from tfm_core.config.text_tasks import TEXT_TASKS, TextTaskFacts, TextTaskName, shares
+from tfm_core.config.tuned_tasks import TunedFacts, TunedLabelsConfig, TunedTextConfig
 from tfm_core.sentences import N_, Paragraph
 
 
@@ -111,6 +114,9 @@ AnyTask = (
     | OwnTextTaskConfig
     | PretrainedTextConfig
     | PretrainedReaderConfig
+    | TunedTextConfig
+    | TunedLabelsConfig
+    | LookConfig
 )
 TaskConfig = Annotated[AnyTask, Field(discriminator="kind")]
 TaskFacts = (
@@ -120,6 +126,8 @@ TaskFacts = (
     | CorpusTaskFacts
     | OwnTextTaskFacts
     | ReaderFacts
+    | TunedFacts
+    | LookFacts
 )
 TASK_CONFIGS: dict[str, type[AnyTask]] = tagged(AnyTask, "kind")
 """The settings of each kind of task."""
@@ -129,13 +137,19 @@ TASK_FACTS: dict[str, TaskFacts] = {
     if not issubclass(config, OpenedConfig)
     for name, facts in config.tasks.items()
 }
-"""Every task that can be learned, by name."""
+"""Every task that a new model can learn, by name."""
 
 
 def task_config(name: str) -> type[AnyTask]:
     """Return the class that holds the settings of a task. Raises KeyError for an unknown name."""
     kind = next((kind for kind, config in TASK_CONFIGS.items() if name in config.tasks), name)
     return TASK_CONFIGS[kind]
+
+
+def facts_of(name: str) -> TaskFacts:
+    """Return the facts of any task, those of opened models too. Raises KeyError."""
+    facts: TaskFacts = task_config(name).tasks[name]
+    return facts
 
 
 def tasks_for(family: str) -> list[str]:

@@ -13,7 +13,7 @@ from itertools import islice
 import torch
 from torch import Tensor
 
-from tfm_core.config.task import TASK_FACTS, TextTaskConfig
+from tfm_core.config.task import TextTaskConfig, facts_of
 from tfm_core.config.text_tasks import TEXT_TASKS, shares
 from tfm_core.data.download import Progress
 from tfm_core.data.moving import DeviceRecord, to_device
@@ -27,10 +27,12 @@ class Windows(DeviceRecord):
     """Windows of ``length`` tokens that begin at each token of ``ids`` (N,) but the last ones.
 
     Overlapping windows share their tokens, so that a long text costs no more memory than itself.
+    bos: the id that stands before each.
     """
 
     ids: Tensor
     length: int
+    bos: int = BOS
 
     def __len__(self) -> int:
         """Number of windows."""
@@ -41,7 +43,7 @@ class Windows(DeviceRecord):
         device = self.ids.device
         indices = to_device(starts, device)[:, None] + torch.arange(self.length, device=device)
         tokens = self.ids[indices]
-        return torch.cat([tokens.new_full((len(tokens), 1), BOS), tokens], 1)
+        return torch.cat([tokens.new_full((len(tokens), 1), self.bos), tokens], 1)
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,7 @@ def encode_src(
 
 def _encode_tgt(task: TextTask, pairs: Sequence[Pair], longest: int) -> Tensor:
     encode = task.tgt_vocabulary.encode
-    end = [EOS] if TASK_FACTS[task.name].answer == "sequence" else []
+    end = [EOS] if facts_of(task.name).answer == "sequence" else []
     return _padded([[BOS, *encode(pair.tgt), *end] for pair in pairs], longest + 1 + len(end))
 
 

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tfm_core.anatomy import Anatomy, Formula, Part, Saved, anatomy, formula
-from tfm_core.config import Experiment, ModelConfig, TrainingConfig
+from tfm_core.anatomy.trained import saved_while_tuned, trained
+from tfm_core.config import Experiment, ModelConfig, TrainingConfig, TunedConfig
 from tfm_core.config.shape import Shape
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.parameter_table import parameter_table
@@ -74,6 +75,7 @@ def of_run(experiment: Experiment, n_parameters: int) -> Memory:
         batch=training.batch_size,
         src_len=known.src_len,
         tgt_len=known.tgt_len,
+        task=experiment.task,
     )
 
 
@@ -86,8 +88,11 @@ def memory(
     batch: int = 1,
     src_len: int = 0,
     tgt_len: int = 0,
+    task: object = None,
 ) -> Memory:
     """Return the bytes of a training step.
+
+    task: where it trains a part of the model alone, that part has gradients.
 
     The best weights and averaged ones are kept beside the newest. With checkpointing, of each block
     its input alone is kept; see ``_largest_block``.
@@ -102,24 +107,30 @@ def memory(
         return batch * per_example.value(sizes)
 
     saved = found.saved_at_checkpoints if checkpointing else found.saved
+    n_trained, n_hidden = n_parameters, found.n_hidden
+    if isinstance(task, TunedConfig) and task.trains != "all":
+        learned = trained(config, shape, task)
+        n_parameters += learned.n_added
+        n_trained, n_hidden = learned.n, min(n_hidden, learned.n)
+        saved = saved if checkpointing else saved_while_tuned(found, config, task)
     logits = BYTES * batch * found.logits.value(sizes)  # until the loss is there
     activations = n_bytes(saved) + logits + BYTES * saved.once.value(sizes)
     if small < BYTES and not checkpointing:
         activations += small * saved.cast.value(sizes)
-    weights = BYTES * n_parameters
+    weights, gradients = BYTES * n_parameters, BYTES * n_trained
     watched = saved.watched
     if checkpointing and found.blocks:
         inside = _largest_block(found, sizes)
         # the backward pass has freed the gradients of the step before, and what the loss kept
-        later = n_bytes(saved) - n_bytes(found.saved_for_loss) + n_bytes(inside) - weights
+        later = n_bytes(saved) - n_bytes(found.saved_for_loss) + n_bytes(inside) - gradients
         activations = max(activations, later)
         watched = inside.watched
     if chosen.others is not None:
-        activations = max(activations, BYTES * MAX_COPIES * found.n_hidden)
+        activations = max(activations, BYTES * MAX_COPIES * n_hidden)
     return Memory(
         weights=weights * (1 + training.keeps_best + (training.ema_decay > 0)),
-        gradients=weights,
-        optimizer=BYTES * chosen.numbers(n_parameters, found.n_hidden),
+        gradients=gradients,
+        optimizer=BYTES * chosen.numbers(n_trained, n_hidden),
         activations=activations,
         watched=activations + BYTES * batch * watched.value(sizes),
     )

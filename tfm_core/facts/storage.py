@@ -10,7 +10,8 @@ than many of which some heads are missing.
 from __future__ import annotations
 
 from tfm_core.anatomy import anatomy, attentions, stacks
-from tfm_core.config import Experiment
+from tfm_core.anatomy.trained import trained
+from tfm_core.config import Experiment, TunedConfig
 from tfm_core.config.shape import CaptionShape, TextShape
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.compute import lengths
@@ -76,8 +77,14 @@ def run_bytes(experiment: Experiment, n_parameters: int, most: int, most_weights
     most: attention weights of a snapshot; most_weights: bytes of the weights over training.
     """
     training = experiment.training
-    n_hidden = anatomy(experiment.model, of_experiment(experiment, "").shape).n_hidden
-    remembered = OPTIMISERS[training.optimizer].numbers(n_parameters, n_hidden)
+    shape = of_experiment(experiment, "").shape
+    n_hidden = anatomy(experiment.model, shape).n_hidden
+    n_trained = n_parameters
+    if isinstance(experiment.task, TunedConfig):
+        learned = trained(experiment.model, shape, experiment.task)
+        n_parameters, n_trained = n_parameters + learned.n_added, learned.n
+        n_hidden = min(n_hidden, n_trained)
+    remembered = OPTIMISERS[training.optimizer].numbers(n_trained, n_hidden)
     copies = 1 + training.keeps_best + (training.ema_decay > 0)
     saved = copies * n_parameters + remembered
     kept = snapshots_bytes(experiment, most) + weights_bytes(n_parameters, most_weights)

@@ -10,6 +10,7 @@ with more layers, width and examples, on one thread; they are off by a quarter, 
 from __future__ import annotations
 
 from tfm_core.anatomy import anatomy
+from tfm_core.anatomy.trained import trained
 from tfm_core.config import Experiment, ModelConfig, RecurrentConfig
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.batches import Batches
@@ -58,7 +59,10 @@ def _step(experiment: Experiment) -> tuple[float, float]:
     products -= unasked(known.model, known.shape)
     found = anatomy(known.model, known.shape)
     numbers = (found.saved.full + found.saved.products).value(found.at(src, tgt, all_queries=False))
-    of_example = 3 * _MAC * products + _NUMBER * numbers
+    passes = (
+        1 + trained(known.model, known.shape, experiment.task, src_len=src, tgt_len=tgt).backward
+    )
+    of_example = passes * _MAC * products + _NUMBER * numbers
     return _CALL + _BLOCK * _blocks(known.model, tgt), of_example
 
 

@@ -8,6 +8,7 @@ torch is loaded at the first call.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,13 @@ if TYPE_CHECKING:
 
 
 class _Looking:
-    """``look(model, *inputs)``."""
+    """``look(model, *inputs)``, and ``look.load(FILE)``."""
+
+    def load(self, path: str | os.PathLike[str]) -> Look:
+        """Read a look that ``save`` wrote. Raises StudentError, in a sentence."""
+        from tfm_core.looking.file import load
+
+        return load(path)
 
     def __call__(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import itertools
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -58,6 +58,8 @@ def forward(
             most=most_bytes / 2**30,
             name=next(filter(None, recorder.modules), "*"),
         )
+    if recorder.n_empty and not recorder.found:
+        raise StudentError("crop leaves no position of any map.")
     if patterns and recorder.modules and not recorder.found:
         raise StudentError(
             "No attention is in layers {layers}. It is in {names}.",
@@ -142,16 +144,13 @@ def _unseen(recorder: Recorder) -> tuple[Sentence, ...]:
 
 def _named(found: Sequence[Recorded]) -> dict[str, AttentionMap]:
     maps: dict[str, AttentionMap] = {}
-    for one in _joined_heads(found):
+    for one in _joined_queries(_joined_heads(found)):
         name, n = one.place.module, 2
         while name in maps:
             name, n = f"{one.place.module}#{n}", n + 1
-        problem = (
-            "" if one.is_over_keys else N_("The softmax runs over another axis than the keys.")
-        )
         maps[name] = AttentionMap(
             name, one.kind, one.weights, one.allowed, one.queries, one.keys, one.length,
-            one.is_fused, problem,
+            one.is_fused, one.is_over_keys,
         )  # fmt: skip
     return maps
 
@@ -185,6 +184,27 @@ def _joined_heads(found: Sequence[Recorded]) -> Iterator[Recorded]:
             allowed=None
             if all(one.allowed is None for one in ones)
             else _stacked([_whole(one) for one in ones], n_named),
+        )
+
+
+def _joined_queries(found: Iterable[Recorded]) -> Iterator[Recorded]:
+    """Yield maps; those of a decoder that asks with one query at a time become one."""
+    for (_module, kind, _length, shape), several in itertools.groupby(
+        found, lambda one: (one.place.module, one.kind, one.length, one.weights.shape)
+    ):
+        ones = list(several)
+        if kind != "cross" or shape[-2] != 1 or len(ones) == 1:
+            yield from ones
+            continue
+        allowed = None
+        if any(one.allowed is not None for one in ones):
+            allowed = torch.cat([_whole(one) for one in ones], -2)
+        yield replace(
+            ones[0],
+            weights=torch.cat([one.weights for one in ones], -2),
+            allowed=allowed,
+            queries=range(len(ones)),
+            length=(len(ones), ones[0].length[1]),
         )
 
 

@@ -125,6 +125,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.found: list[Recorded] = []
         self.modules: dict[str, None] = {}  # in order, also those that are not wanted
         self.bytes = 0
+        self.n_empty = 0  # maps of which a crop leaves nothing
         self.opaque: dict[str, str] = {}
         self._where, self._wanted, self._crop = where, wanted, crop
         self._most = most_bytes
@@ -219,15 +220,15 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             facts.width = known[0].width
         if name in _KEEPS_WEIGHTS:
             facts.softmax = next((one.softmax for one in known if one.softmax is not None), None)
+        pairs = [self._pairs[one.value] for one in known if one.value in self._pairs]
+        if pairs:  # also of scores that a projection mixes
+            self._pairs[facts.value] = pairs[0]
         if name in _LINEAR and has_parameters and len(known) == 1:
             facts.source = known[0].value
             return facts
         sources = {one.source for one in known if one.source is not None}
         facts.source = sources.pop() if len(sources) == 1 else None
-        pairs = [self._pairs[one.value] for one in known if one.value in self._pairs]
-        if pairs:
-            self._pairs[facts.value] = pairs[0]
-        elif len(known) == 1:
+        if len(known) == 1:
             facts.width = known[0].width  # scaled, or masked by a buffer
         return facts
 
@@ -268,11 +269,13 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if found is None:
                 continue
             made, weights = found
+            if weights.ndim == 2 and one.ndim == 3:  # one query for each example
+                weights, made.scores = weights[:, None], made.scores[:, None]
+                made.dim = 0 if made.dim == 0 else 2
             axes = (-2, -1) if is_left else (-1, -2)
-            rows, columns = _axes_of(one, weights, axes, made.dim)
-            self._take(
-                made, weights, rows, columns, n_keys=one.shape[axes[1] if one.ndim > 1 else 0]
-            )
+            n_keys = one.shape[axes[1] if one.ndim > 1 else 0]
+            rows, columns = _axes_of(one, weights, axes, made)
+            self._take(made, weights, rows, columns, n_keys=n_keys)
             return
 
     def _broadcast(self, left: Tensor, right: Tensor, *, out: Tensor) -> None:
@@ -280,10 +283,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         for one, other in ((left, right), (right, left)):
             if out.numel() > one.numel() and (found := self._consumed(one, other)) is not None:
                 made, weights = found
-                rows = made.dim - 1 if made.dim else made.dim + 1
                 if weights.ndim == 2:  # (batch, keys): one query for each example
                     weights, made.scores = weights[:, None], made.scores[:, None]
-                    rows, made.dim = 1, 2 if made.dim else 0
+                    made.dim = 0 if made.dim == 0 else 2
+                rows = made.dim - 1 if made.dim in (0, weights.ndim - 1) else weights.ndim - 1
                 self._take(made, weights, rows, made.dim, n_keys=weights.shape[made.dim])
                 return
 
@@ -364,7 +367,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _may_keep(self, module: str, shape: tuple[int, ...]) -> bool:
         """Count the bytes of a map; return whether it is to be kept."""
         self.modules[module] = None
-        if not self._wanted(module) or not math.prod(shape):
+        if not self._wanted(module):
+            return False
+        if not math.prod(shape):
+            self.n_empty += 1
             return False
         self.bytes += 4 * math.prod(shape)
         return self.bytes <= self._most
@@ -401,32 +407,31 @@ def _kept_values(weights: Tensor) -> Tensor:
     return weights.detach().to("cpu", torch.float32, copy=True).contiguous()
 
 
-def _axes_of(one: Tensor, weights: Tensor, axes: tuple[int, int], dim: int) -> tuple[int, int]:
+def _axes_of(
+    one: Tensor, weights: Tensor, axes: tuple[int, int], made: _Softmax
+) -> tuple[int, int]:
     """Return which axes of weights are the rows and the columns of a product's operand.
 
-    Views keep their strides, also through einsum; of a copy the last axes are taken.
+    Views keep their strides, also through einsum; of a copy the size of the rows tells.
     """
-    if weights.ndim < 2:
-        return 0, 0
-    if _memory(one) == _memory(weights) and one.ndim >= 2:
-        found = [
-            next(
-                (n for n in range(weights.ndim)
-                 if weights.stride(n) == one.stride(axis)
-                 and (weights.shape[n] >= one.shape[axis] > 1)),
-                None,
-            )
-            for axis in axes
-        ]  # fmt: skip
-        rows, columns = found
-        if columns is None and one.shape[axes[1]] == 1:
-            columns = dim
-        if rows is None and columns is not None:
-            rows = next(n for n in reversed(range(weights.ndim)) if n != columns)
-        if rows is not None and columns is not None and rows != columns:
-            return rows, columns
-    rest = [n for n in range(weights.ndim) if n != dim]
-    return rest[-1], dim
+    if weights.ndim < 2 or one.ndim < 2:
+        return 0, made.dim
+    n_rows, n_columns = (one.shape[axis] for axis in axes)
+    is_view, columns = _memory(one) == _memory(weights), made.dim
+    if is_view and n_columns > 1:
+        stride = one.stride(axes[1])
+        columns = next((n for n in range(weights.ndim) if _fits(weights, n, stride)), columns)
+    rest = [n for n in reversed(range(weights.ndim)) if n != columns]
+    if is_view and n_rows > 1:
+        fitting = [n for n in rest if _fits(weights, n, one.stride(axes[0]))]
+    else:
+        is_head = {n for n in rest if weights.shape[n] == made.place.n_heads > 1}
+        fitting = [n for n in rest if weights.shape[n] == n_rows and n not in is_head]
+    return (fitting or rest)[0], columns
+
+
+def _fits(weights: Tensor, axis: int, stride: int) -> bool:
+    return weights.stride(axis) == stride and weights.shape[axis] > 1
 
 
 def _as_heads(shape: tuple[int, ...], place: Place) -> tuple[int, int, int, int]:

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from tfm_core.looking.recorder import Kind
-from tfm_core.sentences import Sentence
+from tfm_core.sentences import N_, Sentence, StudentError
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from tfm_core.plots.palette import ThemeName
+    from tfm_core.runs.notebook import OpenedRun
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +31,8 @@ class AttentionMap:
     nothing. allowed: the mask as it was applied, bool, broadcastable to the weights, True = may
     attend; None where everything is allowed. queries, keys: the positions of rows and columns, all
     but for a crop; length: of both before it. is_fused: PyTorch kept no weights, so that they were
-    computed once more from the query and the key. problem: what is odd, or "".
+    computed once more from the query and the key. is_over_keys: whether the softmax runs over the
+    keys, as it should.
     """
 
     name: str
@@ -34,7 +43,14 @@ class AttentionMap:
     keys: range
     length: tuple[int, int]
     is_fused: bool
-    problem: str = ""
+    is_over_keys: bool = True
+
+    @property
+    def problem(self) -> str:
+        """What is odd, in a sentence, or ""."""
+        if self.is_over_keys:
+            return ""
+        return N_("The softmax runs over another axis than the keys.")
 
     @cached_property
     def is_causal(self) -> bool:
@@ -80,6 +96,60 @@ class Look:
             _names(for_queries, one.queries, one.length[0]),
             _names(for_keys, one.keys, one.length[1]),
         )
+
+    def map(self, name: str | None = None) -> AttentionMap:
+        """Return a map by the name of its module; the first without one. Raises StudentError."""
+        if name is None and self.maps:
+            return next(iter(self.maps.values()))
+        if name in self.maps:
+            return self.maps[str(name)]
+        raise StudentError(
+            "There is no map {name}. There are {names}.",
+            name=name or "",
+            names=", ".join(list(self.maps)[:8]) or "-",
+        )
+
+    def figure(
+        self,
+        name: str | None = None,
+        *,
+        head: int | None = None,
+        example: int = 0,
+        theme: ThemeName = "light",
+    ) -> go.Figure:
+        """Return a figure of one map, by the name of its module; without one, of the first.
+
+        head: from 0; None for the mean of all. example: of the batch, from 0. Raises StudentError.
+        """
+        from tfm_core.looking.shown import figure
+
+        return figure(self, self.map(name), head=head, example=example, theme=theme)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the maps, their masks and names to a file, which ``look.load`` and the app open.
+
+        It is a safetensors file; what the model returned is not in it. Raises OSError.
+        """
+        from tfm_core.looking.file import save
+
+        return save(self, path)
+
+    def open(self, *, name: str | None = None) -> OpenedRun:
+        """Make a run of it that the app shows, among those of ``TFM_RUNS_DIR``, and return that.
+
+        name: of the run; by default the model's. Raises ValueError, in a sentence.
+        """
+        from tfm_core.looking.opening import open_look
+        from tfm_core.runs.notebook import OpenedRun
+        from tfm_core.runs.store import RunStore
+
+        return OpenedRun(open_look(self, RunStore(), name=name))
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows of it: all heads, as pictures."""
+        from tfm_core.looking.shown import page_part
+
+        return page_part(self)
 
     def __repr__(self) -> str:
         """Return a line for each map."""

@@ -29,6 +29,8 @@ from tfm_core.reading import is_number, is_whole
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _BEGIN = "base_model.model."
+_CHANGED = "parametrizations"
+"""What PyTorch keeps a layer's matrix and what changes it in."""
 _MAX_BYTES = 2**30
 _USUAL: Mapping[str, tuple[object, ...]] = {
     "peft_type": ("LORA",), "bias": ("none", None), "use_dora": (False, None),
@@ -114,6 +116,19 @@ def merge_adapters(model: nn.Module) -> None:
     for module in list(model.modules()):
         if isinstance(module, nn.Linear) and _change(module) is not None:
             parametrize.remove_parametrizations(module, "weight", leave_parametrized=True)
+
+
+def merged_state(model: nn.Module) -> dict[str, Tensor]:
+    """Return the state of a model as one without adapters has it, their changes in the matrices."""
+    state: dict[str, Tensor] = {}
+    for name, value in model.state_dict().items():
+        layer, is_changed, leaf = name.partition(f".{_CHANGED}.")
+        if not is_changed:
+            state[name] = value
+        elif leaf.endswith(".original"):
+            changed: Any = model.get_submodule(layer)
+            state[f"{layer}.weight"] = changed.weight.detach()
+    return state
 
 
 def save_adapters(model: Model, family: PretrainedFamily, lora: Lora, folder: Path) -> None:

@@ -17,6 +17,7 @@ from tfm_core.pretrained.tokenizer import TOKENIZER
 from tfm_core.sentences import N_, Paragraph, Sentence, in_bytes
 
 _ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?", re.ASCII)
+_WEIGHTS = re.compile(r"model(-.+-of-.+)?\.safetensors")
 _FILES = (CONFIG, INDEX, WEIGHTS, "model-*-of-*.safetensors", TOKENIZER)
 
 
@@ -61,12 +62,10 @@ def found(name: str, *, is_public: bool, most: int = MAX_BYTES) -> HubModel:
         from huggingface_hub import HfApi
 
         info = HfApi().model_info(name, files_metadata=True)
-    weights = [
-        one for one in info.siblings or () if Path(one.rfilename).match("model*.safetensors")
-    ]
+    weights = [one for one in info.siblings or () if _WEIGHTS.fullmatch(one.rfilename)]
     if not weights:
         raise Unopenable("{name} has no safetensors weights on the Hub.", name=name)
-    size = sum(one.size or 0 for one in weights if "/" not in one.rfilename)
+    size = sum(one.size or 0 for one in weights)
     if size > most:
         raise Unopenable(
             "The weights have {size}; the limit is {most}.",

@@ -68,7 +68,7 @@ class TokenizerVocabulary(Vocabulary):
 
 
 @dataclass(frozen=True)
-class _Tokenizer:
+class KnownTokenizer:
     """A tokenizer with its vocabulary, by the digest that a configuration holds."""
 
     words: Words
@@ -97,7 +97,7 @@ def tokenizer_path(folder: Path, digest: str) -> Path:
     return folder / VOCABULARY / digest / TOKENIZER
 
 
-def _tokenizer(config: OpenedConfig) -> _Tokenizer:
+def tokenizer_of(config: OpenedConfig) -> KnownTokenizer:
     """Return the tokenizer of a model, from the folder of any run that has it.
 
     Raises StudentError where there is none.
@@ -110,12 +110,12 @@ def _ids(config: OpenedConfig) -> Specials:
 
 
 @lru_cache(maxsize=8)
-def _found(runs: str, digest: str, ids: Specials, n_words: int) -> _Tokenizer:
+def _found(runs: str, digest: str, ids: Specials, n_words: int) -> KnownTokenizer:
     for path in sorted(Path(runs).glob(f"*/{VOCABULARY}/{digest or '-'}/{TOKENIZER}")):
         words = read_words(path.parent, n_words=n_words)
         if words.digest == digest:
             spare = tuple(f"<{number}>" for number in range(len(words.tokens), n_words))
-            return _Tokenizer(words, TokenizerVocabulary((*words.shown(), *spare), own=ids))
+            return KnownTokenizer(words, TokenizerVocabulary((*words.shown(), *spare), own=ids))
     raise StudentError(Paragraph("pretrained/no-tokenizer"))
 
 
@@ -128,12 +128,12 @@ class WriterTask(CorpusTask):
     @property
     def src_vocabulary(self) -> Vocabulary:
         """Every token of the tokenizer."""
-        return _tokenizer(self.config).vocabulary
+        return tokenizer_of(self.config).vocabulary
 
     @cached_property
     def tokens(self) -> list[str]:
         """The text as tokens."""
-        known = _tokenizer(self.config)
+        known = tokenizer_of(self.config)
         return [known.vocabulary.token(i) for i in known.words.cut(self.text, is_whole=False).ids]
 
     @cached_property
@@ -148,11 +148,11 @@ class WriterTask(CorpusTask):
 
     def tokenize(self, text: str) -> tuple[str, ...]:
         """Cut a typed text. Raises StudentError for an empty one."""
-        return _tokenizer(self.config).tokens(text, is_whole=False, most=10**6)
+        return tokenizer_of(self.config).tokens(text, is_whole=False, most=10**6)
 
     def join_tgt(self, tokens: Sequence[str]) -> str:
         """Write as a person reads it."""
-        return _tokenizer(self.config).joined(tokens)
+        return tokenizer_of(self.config).joined(tokens)
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class ReaderTask:
     @property
     def src_vocabulary(self) -> Vocabulary:
         """Every token of the tokenizer."""
-        return _tokenizer(self.config).vocabulary
+        return tokenizer_of(self.config).vocabulary
 
     @property
     def tgt_vocabulary(self) -> Vocabulary:
@@ -186,11 +186,11 @@ class ReaderTask:
 
     def tokenize(self, text: str) -> tuple[str, ...]:
         """Cut a typed text. Raises StudentError for an empty and for a too long one."""
-        return _tokenizer(self.config).tokens(text, is_whole=True, most=self.config.max_src_len)
+        return tokenizer_of(self.config).tokens(text, is_whole=True, most=self.config.max_src_len)
 
     def cut(self, text: str) -> tuple[str, ...]:
         """Cut a text and leave out what is too long, but not the token at its end."""
-        tokens = _tokenizer(self.config).tokens(text, is_whole=True, most=10**6)
+        tokens = tokenizer_of(self.config).tokens(text, is_whole=True, most=10**6)
         most = self.config.max_src_len
         return tokens if len(tokens) <= most else (*tokens[: most - 1], tokens[-1])
 
@@ -200,7 +200,7 @@ class ReaderTask:
 
     def join_src(self, tokens: Sequence[str]) -> str:
         """Write as a person reads it."""
-        return _tokenizer(self.config).joined(tokens)
+        return tokenizer_of(self.config).joined(tokens)
 
     def join_tgt(self, tokens: Sequence[str]) -> str:
         """Write as a person reads it."""
@@ -254,3 +254,8 @@ def reader_shape(experiment: Experiment) -> TextShape:
 def carried(experiment: Experiment) -> NoReturn:
     """Raise StudentError: no file is generated that would hold the tokenizer."""
     raise StudentError(Paragraph("pretrained/no-file"))
+
+
+def maps_alone(*_given: object, **_named: object) -> NoReturn:
+    """Raise StudentError: of a look there are maps, and no model to ask."""
+    raise StudentError(Paragraph("pretrained/maps-alone"))

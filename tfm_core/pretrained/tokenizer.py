@@ -76,16 +76,16 @@ class Words:
             shown.append(plain)
         return tuple(shown)
 
-    def cut(self, text: str, *, is_whole: bool = True) -> Cut:
+    def cut(self, text: str, *, is_whole: bool = True, most: int = MAX_CHARACTERS) -> Cut:
         """Return a text as tokens, with those that the model wants around it if ``is_whole``.
 
-        Raises StudentError for a text that is too long.
+        Raises StudentError for a text of more than ``most`` characters.
         """
-        if len(text) > MAX_CHARACTERS:
+        if len(text) > most:
             raise StudentError(
                 "The text has {n:,} characters; the limit is {most:,}.",
                 n=len(text),
-                most=MAX_CHARACTERS,
+                most=most,
             )
         cut = self._tokenizer.encode(text, add_special_tokens=is_whole)
         pieces = tuple(

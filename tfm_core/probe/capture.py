@@ -3,6 +3,7 @@
     with capture(model) as cache:
         model(src, tgt_in)
     cache["encoder.layers.0.self_attention.weights"]    # (B, H, Q, K)
+    cache["blocks.0.attn.hook_pattern"]    # the same, as TransformerLens calls it
 
 Recorded are ``query, key, value, scores, masked_scores, weights, heads`` of every attention (and
 ``query_input, key_value_input, projected_*, split_*, mask, bias, merged, output``), ``input``,
@@ -29,11 +30,16 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from tfm_core.anatomy.names import activations_of
 from tfm_core.layers.recorder import recording
 
 
 class ActivationCache(dict[str, Tensor]):
-    """Tensors by ``module name.what``: of the kinds and modules that are kept."""
+    """Tensors by ``module name.what``: of the kinds and modules that are kept.
+
+    Names of TransformerLens' hooks are understood, too; what they name has its axes in their order:
+    queries, keys, values and heads as (B, positions, H, D).
+    """
 
     def __init__(
         self,
@@ -52,6 +58,14 @@ class ActivationCache(dict[str, Tensor]):
             if modules is None or name in modules
         }
         self._only = only
+
+    def __missing__(self, key: str) -> Tensor:
+        """Return what TransformerLens calls so. Raises KeyError for other names."""
+        for one in activations_of(key):
+            if one.key in self and (not one.only_if or one.only_if in self):
+                found = self[one.key]
+                return found.transpose(1, 2) if one.swaps else found
+        raise KeyError(key)
 
     def wants(self, module: object, kinds: Collection[str]) -> bool:
         """Return whether tensors of one of these kinds of ``module`` are kept."""

@@ -287,7 +287,7 @@ def written_tokens(
     """
     kind = kind_of(experiment, module_name)
     read = axes(experiment, item, module_name).query
-    if not kind.written:
+    if not kind.written or not experiment.task.has_model:
         return (None,) * len(read)
     ends = kind.name != "text" and not item.get("is_cut", False)  # a text goes on
     answer = (*item["tgt"], experiment.task.end) if ends else tuple(item["tgt"])

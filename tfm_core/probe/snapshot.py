@@ -17,7 +17,7 @@ from tfm_core.data.corpus.task import CorpusTask
 from tfm_core.data.image_data import ImageData
 from tfm_core.data.load import data_as
 from tfm_core.data.text_data import TextData
-from tfm_core.data.vocabulary import EOS, PAD, Vocabulary
+from tfm_core.data.vocabulary import PAD, Specials, Vocabulary
 from tfm_core.decoding import Decoded, greedy
 from tfm_core.facts.storage import MAX_EMBEDDED, N_PICTURES, N_SENTENCES
 from tfm_core.models.build import Model
@@ -29,6 +29,8 @@ from tfm_core.probe.items import caption_items, continued, prompted_items
 from tfm_core.probe.types import RELATIVE, Array, Snapshot
 from tfm_core.training.loop import Trainer
 from tfm_core.variants.tasks import TASK_KINDS, TaskKind
+
+_OURS = Specials()
 
 
 def probe_of(trainer: Trainer) -> dict[str, Any]:
@@ -160,7 +162,9 @@ def _of_words(
 
     src: ids or pictures. decode: (trainer, src, tgt, logits) -> what the model generates.
     """
-    seen, logits = _watched(trainer, n_attended, src, decoder_input(tgt[:, :-1]))
+    seen, logits = _watched(
+        trainer, n_attended, src, decoder_input(tgt[:, :-1], vocabulary.specials)
+    )
     decoded = decode(trainer, src, tgt, logits)
     tokens = [vocabulary.decode(row) for row in decoded.ids.tolist()]
     return replace(
@@ -174,9 +178,12 @@ def _of_words(
     )
 
 
-def decoder_input(tgt: Tensor) -> Tensor:
-    """Return ids (P, T) with padding for <eos>, which a decoder without a causal mask would see."""
-    return tgt.masked_fill(tgt == EOS, PAD)
+def decoder_input(tgt: Tensor, specials: Specials = _OURS) -> Tensor:
+    """Return ids (P, T) with padding for <eos>, which a decoder without a causal mask would see.
+
+    An opened model, which has one, keeps its own: its <eos> may begin a text, too.
+    """
+    return tgt.masked_fill(tgt == specials.eos, specials.pad) if specials == _OURS else tgt
 
 
 def _watched(trainer: Trainer, n_attended: int | None, *inputs: Tensor) -> tuple[Snapshot, Tensor]:

@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
-from tfm_core.config import Experiment, to_json
+from tfm_core.config import Experiment, TunedConfig, to_json
 from tfm_core.config.turns import possible, turned
+from tfm_core.data.own import place
 from tfm_core.disk import remove, rename, sync_file, sync_folder
 from tfm_core.facts.batches import Batches
 from tfm_core.reading import is_plain
@@ -91,6 +92,7 @@ class RunStore:
 
         def write(folder: Path) -> None:
             _write_new(folder, experiment, meta, status)
+            _bring_along(experiment, folder)
             if grouped is not None:
                 labels.write(folder, Labels(group=grouped))
 
@@ -352,6 +354,7 @@ class RunStore:
 
         def write(folder: Path) -> None:
             _write_new(folder, experiment, meta, stopped)
+            _bring_along(experiment, folder)
             _copy(parent.folder, folder, begins)
             if turns_until is not None:
                 with (folder / "events.jsonl").open("a", encoding="utf-8") as file:
@@ -417,6 +420,15 @@ def _write_new(folder: Path, experiment: Experiment, meta: Meta, status: Status)
     write_json(folder / "meta.json", dataclasses.asdict(meta), lasting=True)
     write_status(folder, status)
     quota.reserve(folder)
+
+
+def _bring_along(experiment: Experiment, folder: Path) -> None:
+    """Give a new run the first weights and the tokenizer that it needs. Raises ValueError."""
+    if isinstance(experiment.task, TunedConfig):
+        from tfm_core.pretrained import base  # with torch
+
+        with place.below(folder.parent):
+            base.bring_along(experiment.task, folder)
 
 
 def _copied_meta(parent: Run, name: str | None, owner: str | None, owner_name: str | None) -> Meta:

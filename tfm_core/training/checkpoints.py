@@ -22,11 +22,13 @@ from tfm_core.config import Experiment
 from tfm_core.data.shape import data_shape
 from tfm_core.disk import replace, sync_file, sync_folder
 from tfm_core.models.build import Model, build_model, init_on_meta
+from tfm_core.pretrained.adapters import merge_adapters
 from tfm_core.reading import open_plain
 from tfm_core.sentences import StudentError
 from tfm_core.training.checkpoint_facts import CheckpointFacts, facts_of
-from tfm_core.training.setup import new_model
+from tfm_core.training.setup import drawn_model
 from tfm_core.training.trainer import BestWeights, Trainer
+from tfm_core.training.tuning import choose_trained
 
 FILE = "checkpoint.safetensors"
 MODEL, _AVERAGE = "model/", "average/"
@@ -123,7 +125,7 @@ def load_best(trainer: Trainer, folder: Path) -> None:
 
 
 def _places(trainer: Trainer) -> dict[str, int]:
-    """Return the optimiser's index of each parameter, by name and by number.
+    """Return the optimiser's index of each trained parameter, by name and by number.
 
     A checkpoint of release 0.1 numbers them: matrices that are no embeddings, then the others.
     """
@@ -135,10 +137,11 @@ def _places(trainer: Trainer) -> dict[str, int]:
         if isinstance(module, nn.Embedding)
         for weight in module.parameters()
     }
-    own = list(trainer.model.parameters())
+    own = trainer.parameters
     once = sorted(own, key=lambda weight: weight.ndim < 2 or weight in tables)  # stable
     by_number = {str(number): place[weight] for number, weight in enumerate(once)}
-    return by_number | {name: place[one] for name, one in trainer.model.named_parameters()}
+    named = trainer.model.named_parameters()
+    return by_number | {name: place[one] for name, one in named if one.requires_grad}
 
 
 def load_weights(model: Model, folder: Path) -> int:
@@ -163,8 +166,22 @@ def load_model(experiment: Experiment, folder: Path) -> tuple[Model, int]:
     """
     if experiment.task.is_opened:
         return _mapped(experiment, folder)
-    model = new_model(experiment).eval()
-    return model, load_weights(model, folder)
+    model = drawn_model(experiment)
+    choose_trained(model, experiment, 0)
+    step = load_weights(model, folder)
+    merge_adapters(model)
+    return model.requires_grad_(True).eval(), step
+
+
+def write_plain(experiment: Experiment, folder: Path, path: Path) -> None:
+    """Write the weights of a checkpoint that count as those of a model without adapters.
+
+    Raises CheckpointDamaged and OSError.
+    """
+    model, step = load_model(experiment, folder)
+    tensors = {f"{MODEL}{name}": one.detach() for name, one in model.named_parameters()}
+    save_file(tensors, path, {"trainer": json.dumps({"step": step, "seconds": 0.0, "scaler": {}})})
+    sync_file(path)
 
 
 def _mapped(experiment: Experiment, folder: Path) -> tuple[Model, int]:

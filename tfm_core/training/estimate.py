@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from tfm_core.anatomy.trained import trained
 from tfm_core.config import Experiment, SequenceTaskConfig
 from tfm_core.data.shape import data_shape
 from tfm_core.facts.architectures import of_experiment
@@ -55,7 +56,11 @@ def estimate(experiment: Experiment, device: str = "cpu") -> Estimate:
     n_parameters = sum(parameter.numel() for parameter in model.parameters())
     batches, step_bytes = Batches.of_experiment(experiment), of_run(experiment, n_parameters).total
     # one example: forward and backward, and with checkpointing forward once more
-    work = (3.0 + experiment.training.checkpointing) * _macs(experiment)
+    row = of_experiment(experiment, "")
+    learned = trained(
+        row.model, row.shape, experiment.task, src_len=row.src_len, tgt_len=row.tgt_len
+    )
+    work = (1.0 + learned.backward + experiment.training.checkpointing) * _macs(experiment)
     if work * _PROBE_BATCHES[-1] > _PROBE_MACS:
         fixed, of_example, measured = 0.0, work / _MODELLED_RATE, False
     else:

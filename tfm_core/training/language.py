@@ -23,7 +23,8 @@ from tfm_core.training.objectives import (
     measure_tokens,
 )
 
-_TOKENS_AT_ONCE = 20_000  # of a measurement: the logits of a large vocabulary must fit in memory
+_TOKENS_AT_ONCE = 20_000  # of a measurement
+_LOGITS_AT_ONCE = 50_000_000  # 200 MB
 
 
 class LanguageObjective(Objective):
@@ -91,7 +92,8 @@ class LanguageObjective(Objective):
     def measure(self, model: nn.Module, split: str) -> tuple[float, float, float | None]:
         """See Objective; a text is never exactly right: sequence accuracy is None."""
         rows = {"validation": self.data.validation, "test": self.data.test}[split].tgt
-        at_once = max(1, min(MEASURE_BATCH, _TOKENS_AT_ONCE // rows.size(1)))
+        n_tokens = min(_TOKENS_AT_ONCE, _LOGITS_AT_ONCE // self.n_classes)
+        at_once = max(1, min(MEASURE_BATCH, n_tokens // rows.size(1)))
         return measure_tokens(
             len(rows), lambda part: self._metrics(model, rows[part], 0.0), at_once
         )

@@ -166,8 +166,9 @@ class TextObjective(Objective):
         is_label = self.config.facts.answer == "label"
         self.first_class = len(SPECIALS) if is_label else 0  # a label is never a special token
         self.n_classes = len(self.data.task.tgt_vocabulary) - self.first_class
+        pad = self.data.task.src_vocabulary.specials.pad
         self._lengths = {  # on the CPU, so that cutting a batch needs no wait for the device
-            name: ((split.src != PAD).sum(1).cpu(), (split.tgt != PAD).sum(1).cpu())
+            name: ((split.src != pad).sum(1).cpu(), (split.tgt != PAD).sum(1).cpu())
             for name, split in self._splits().items()
         }
 

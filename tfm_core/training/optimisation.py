@@ -18,7 +18,7 @@ _MATRICES = (nn.Linear, nn.Conv2d, nn.RNNBase, nn.RNNCellBase, SlicedProjection)
 
 
 def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
-    """Build the optimiser; weight decay pulls on matrices only.
+    """Build the optimiser of what is trained; weight decay pulls on matrices only.
 
     A matrix is what a linear layer, a convolution or a recurrent cell multiplies by. Left alone are
     biases and norms, and all that is looked up or added: embeddings, position tables, the CLS
@@ -28,20 +28,21 @@ def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Opti
     chosen = OPTIMISERS[config.optimizer]
     hidden = hidden_matrices(model) if chosen.others else set()
     matrices = _matrices(model)
+    trained = [one for one in model.parameters() if one.requires_grad]
     groups = [
         {
-            "params": [one for one in model.parameters() if one in hidden],
+            "params": [one for one in trained if one in hidden],
             "weight_decay": config.weight_decay,
             "is_decayed": True,
             "is_hidden": True,
         },
         {
-            "params": [one for one in model.parameters() if one in matrices - hidden],
+            "params": [one for one in trained if one in matrices - hidden],
             "weight_decay": config.weight_decay,
             "is_decayed": True,
         },
         {
-            "params": [one for one in model.parameters() if one not in matrices],
+            "params": [one for one in trained if one not in matrices],
             "weight_decay": 0.0,
             "is_decayed": False,
         },

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tfm_core.config import Experiment
+from tfm_core.config import Experiment, TunedConfig
 from tfm_core.data.image_data import ImageData
 from tfm_core.data.load import Data
 from tfm_core.data.moving import size_of
@@ -20,6 +20,7 @@ from tfm_core.data.shape import data_shape
 from tfm_core.data.text_data import TextData
 from tfm_core.facts.memory import of_run
 from tfm_core.models.build import Model, build_model, init_on_meta
+from tfm_core.pretrained import base
 from tfm_core.sentences import Paragraph, in_bytes, joined
 from tfm_core.training.devices import memory_free
 from tfm_core.variants.precisions import PRECISIONS
@@ -30,9 +31,19 @@ _LARGE = ("train", "windows")
 def new_model(experiment: Experiment) -> Model:
     """Build the model on the default device, its first weights drawn from the seed.
 
-    The caller's own random numbers stay as they were. Inside ``init_on_meta()`` no memory is
-    taken.
+    A model that is trained further has those of its base, where it has one; raises StudentError
+    where they are gone. The caller's own random numbers stay as they were. Inside
+    ``init_on_meta()`` no memory is taken.
     """
+    model, task = drawn_model(experiment), experiment.task
+    is_laid_out = next(model.parameters()).is_meta
+    if isinstance(task, TunedConfig) and task.base and not is_laid_out:
+        base.begin(model, task)
+    return model
+
+
+def drawn_model(experiment: Experiment) -> Model:
+    """Build the model, all of its weights drawn from the seed."""
     shape = data_shape(experiment)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(mix(experiment.seed, 0))

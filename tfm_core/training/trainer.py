@@ -30,6 +30,7 @@ from tfm_core.training.optimisation import AveragedWeights, make_optimizer
 from tfm_core.training.progress import Descent, Patience
 from tfm_core.training.setup import autocast, mix, move_data, new_model, set_dropout
 from tfm_core.training.share import Replica
+from tfm_core.training.tuning import choose_trained
 from tfm_core.variants.precisions import PRECISIONS
 from tfm_core.variants.tasks import TASK_KINDS
 
@@ -144,13 +145,13 @@ class Trainer:
 
     @cached_property
     def parameters(self) -> list[nn.Parameter]:
-        """The model's parameters, tied ones once."""
-        return list(self.model.parameters())
+        """The parameters that are trained, tied ones once."""
+        return [one for one in self.model.parameters() if one.requires_grad]
 
     @property
     def n_parameters(self) -> int:
-        """Parameters of the model, tied ones counted once."""
-        return sum(parameter.numel() for parameter in self.parameters)
+        """Parameters of the model, frozen ones too, tied ones counted once."""
+        return sum(parameter.numel() for parameter in self.model.parameters())
 
     def batch_indices(self, step: int) -> Tensor:
         """Return (B,): the training examples of a step, counted from 1; every epoch is shuffled."""
@@ -232,7 +233,9 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
         mistakes=experiment.training.mistakes,
         balance_weight=getattr(experiment.model, "balance_weight", 0.0),
     )
-    model = new_model(experiment).to(torch_device)
+    model = new_model(experiment)
+    choose_trained(model, experiment, mix(experiment.seed, 4))
+    model = model.to(torch_device)
     if experiment.training.checkpointing:
         enable_checkpointing(model)
     precision, decay = PRECISIONS[experiment.training.precision], experiment.training.ema_decay

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import tfm_core.config.own_tasks
     import tfm_core.config.pretrained_tasks
     import tfm_core.config.task
+    import tfm_core.config.tuned_tasks
     import tfm_core.data.captions
     import tfm_core.data.corpus.load
     import tfm_core.data.corpus.task
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     import tfm_core.inspect.walk.pictures
     import tfm_core.inspect.walk.texts
     import tfm_core.pretrained.task
+    import tfm_core.pretrained.tuned
     import tfm_core.probe.snapshot
     import tfm_core.training.caption_objective
     import tfm_core.training.language
@@ -230,7 +232,42 @@ PRETRAINED_READER = replace(
     own_text=lambda: tfm_core.inspect.attention.own_example.read_text,
     carried=lambda: tfm_core.pretrained.task.carried,
 )
+TUNED_TEXT = replace(
+    PRETRAINED_TEXT,
+    name="tuned-text",
+    label=N_("Fine-tuned language model"),
+    help=N_("Continue your text; trained further."),
+    config=lambda: tfm_core.config.tuned_tasks.TunedTextConfig,
+    text=lambda: tfm_core.pretrained.tuned.tuned_writer,
+    load=lambda: tfm_core.pretrained.tuned.load_tuned_text,
+)
+TUNED_LABELS = replace(
+    OWN_TEXT,
+    name="tuned-labels",
+    label=N_("Fine-tuned classifier"),
+    help=N_("Give a sentence one of your labels; trained further."),
+    config=lambda: tfm_core.config.tuned_tasks.TunedLabelsConfig,
+    text=lambda: tfm_core.pretrained.tuned.tuned_labels,
+    load=lambda: tfm_core.pretrained.tuned.load_tuned_labels,
+    shape=lambda: tfm_core.pretrained.tuned.tuned_labels_shape,
+    carried=lambda: tfm_core.pretrained.task.carried,
+)
+LOOK = replace(
+    TEXT,
+    name="look",
+    label=N_("A look"),
+    help=N_("One forward pass of any PyTorch model, recorded by tfm_core.look."),
+    config=lambda: tfm_core.config.pretrained_tasks.LookConfig,
+    text=lambda: tfm_core.pretrained.task.maps_alone,
+    load=lambda: tfm_core.pretrained.task.maps_alone,
+    shape=lambda: tfm_core.pretrained.task.maps_alone,
+    inputs=lambda: tfm_core.pretrained.task.maps_alone,
+    batches=lambda: tfm_core.pretrained.task.maps_alone,
+    errors=None,
+    own_text=lambda: tfm_core.pretrained.task.maps_alone,
+    carried=lambda: tfm_core.pretrained.task.maps_alone,
+)
 TASK_KINDS = Registry(
     "kind of task", TEXT, IMAGE, CAPTION, CORPUS, OWN_PICTURES, OWN_TEXT, PRETRAINED_TEXT,
-    PRETRAINED_READER,
+    PRETRAINED_READER, TUNED_TEXT, TUNED_LABELS, LOOK,
 )  # fmt: skip

@@ -53,7 +53,7 @@ STATES: dict[State, StateWords] = {
     "stopped": StateWords(N_("Stopped"), "orange", ":material/stop_circle:"),
     "failed": StateWords(N_("Failed"), "red", ":material/error:"),
     "interrupted": StateWords(N_("Interrupted"), "orange", ":material/power_off:"),
-    "opened": StateWords(N_("Pretrained"), "violet", ":material/folder_open:"),
+    "opened": StateWords(N_("Opened"), "violet", ":material/folder_open:"),
 }
 
 

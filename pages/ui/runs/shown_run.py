@@ -14,6 +14,7 @@ from pages.ui.runs import run_actions, run_time, runs_access
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
 from tfm_core.data.own import sets
+from tfm_core.inspect.attention.trained import no_checkpoint
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 
@@ -125,10 +126,12 @@ def preset_time_now(name: str) -> str:
 
 
 def current_run() -> Run | None:
-    """Return the current run, or None if there is none or it is damaged."""
+    """Return the current run, or None if there is none, or it is damaged, or maps alone."""
     run_id = state.current_run_id()
     run = None if run_id is None else runs_access.store().get(run_id)
-    return None if run is None or run.problem is not None else run
+    if run is None or run.problem is not None or not run.experiment.task.has_model:
+        return None
+    return run
 
 
 def fitting_run(fits: Callable[[Experiment], bool], recorded_first: str = "") -> Run | None:
@@ -213,7 +216,10 @@ def no_weights(run: Run, *, key: str) -> None:
     """Say that a run has no weights: not yet, with a button to look again, or not at all."""
     name = run.meta.name
     if not run.status.is_active:
-        show.problem(_("“{name}” ended without saving weights.", name=name))
+        if run.experiment.task.has_model:
+            show.problem(_("“{name}” ended without saving weights.", name=name))
+        else:
+            show.problem(no_checkpoint(run))
         return
     words = _("“{name}” has not saved weights yet.", name=escape(name))
     st.info(words, icon=":material/hourglass_empty:")

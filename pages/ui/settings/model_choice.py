@@ -283,7 +283,7 @@ def _other_runs() -> dict[str, Run]:
     return {
         _RUN_PREFIX + run.id: run
         for run in visitors.at_hand()
-        if run.id != current and run.problem is None
+        if run.id != current and run.problem is None and run.experiment.task.has_model
     }
 
 

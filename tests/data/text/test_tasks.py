@@ -114,6 +114,17 @@ GOLDEN = [
     ("copy", 10, "abca", "a b c a"),
     ("reverse", 10, "a, b, c", "c b a"),
     ("sort", 10, "3 1 4 1 5", "1 1 3 4 5"),
+    ("select", 10, ". b . . a", "b a"),
+    ("sort-by-key", 6, "3b 1a 3c 0d", "d a b c"),
+    ("brackets", 12, "([()])[]", "balanced"),
+    ("brackets", 12, "([)]", "unbalanced"),
+    ("brackets", 12, "(()", "unbalanced"),
+    ("brackets", 12, ")(", "unbalanced"),
+    ("parity", 10, "1 0 1 1", "odd"),
+    ("parity", 10, "0", "even"),
+    ("two-sum", 8, "3 9 7", "pair"),
+    ("two-sum", 8, "5", "none"),
+    ("two-sum", 8, "5 5", "pair"),
     ("addition", 2, "12+34", "46"),
     ("addition", 2, "99 + 1 =", "100"),
 ]
@@ -133,6 +144,9 @@ def test_has_no_answer():
         ("numbers", 4, "two three"),
         ("numbers", 4, "zero hundred"),
         ("numbers", 6, "thousand"),
+        ("select", 10, "..."),
+        ("sort-by-key", 6, "3 b 1"),
+        ("sort-by-key", 6, "b 3"),
     ]:
         task = TEXT_GENERATORS[name](size)
         assert task.solve(task.tokenize(text)) is None
@@ -191,3 +205,15 @@ def test_a_digit_of_a_sum_comes_from_its_column_and_a_new_one_from_the_first():
 def test_equal_digits_keep_their_order_when_sorted():
     pair = next(p for p in TEXT_GENERATORS["sort"](3).every(10**4) if p.src == ("2", "1", "2"))
     assert pair.alignment == ((1,), (0,), (2,))
+
+
+def test_labels_of_puzzles_are_drawn_evenly_and_need_what_they_point_at():
+    rng = random.Random(11)
+    for name in ("brackets", "parity", "two-sum"):
+        task = TEXT_GENERATORS[name](16)
+        drawn = [task.sample(rng) for _ in range(2000)]
+        first = sum(pair.tgt[0] == task.tgt_vocabulary.tokens[0] for pair in drawn)
+        assert 900 < first < 1100, name
+        assert all(pair.tgt == task.solve(pair.src) for pair in drawn)
+    pair = next(pair for pair in drawn if pair.tgt == ("pair",))
+    assert sum(int(pair.src[at]) for at in pair.alignment[0]) == 10

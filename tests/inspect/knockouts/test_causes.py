@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tfm_core.inspect.knockouts.causes import can_change, causes, other_picture, suggested
+from tfm_core.inspect.knockouts.causes import (
+    Causes,
+    can_change,
+    causes_of_pictures,
+    causes_of_texts,
+    other_picture,
+    suggested,
+    text_of,
+)
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED
 
@@ -16,11 +24,15 @@ TEXTS = (
 PICTURES = ("recorded-captions", "recorded-digits", "recorded-notebook-vit")
 
 
+def _first(run: Run) -> Causes:
+    text = text_of(run, 0)
+    return causes_of_texts(run, text, suggested(run, text))
+
+
 @pytest.mark.parametrize("name", [*TEXTS, *PICTURES])
 def test_every_recorded_model_has_another_input_and_answers_it_differently(name: str) -> None:
     run = Run(RECORDED / name)
-    other = suggested(run, 0) if name in TEXTS else other_picture(run, 0)
-    found = causes(run, 0, other)
+    found = _first(run) if name in TEXTS else causes_of_pictures(run, 0, other_picture(run, 0))
     assert found.answers[0] != found.answers[1]
     assert found.patches.clean > 0 > found.patches.corrupted  # each prefers its own answer
     assert found.effects is not None
@@ -37,7 +49,7 @@ def test_every_recorded_model_has_another_input_and_answers_it_differently(name:
 
 def test_what_differs_is_read_from_its_own_token_and_carried_to_the_answer() -> None:
     run = Run(RECORDED / "recorded-addition")
-    found = causes(run, 0, "289+104")  # instead of 289+102
+    found = causes_of_texts(run, "289+102", "289+104")
     values, _names = found.stream("decoder")
     assert found.tokens["decoder"][6] == "2"
     first = np.zeros(len(found.tokens["decoder"]))
@@ -50,10 +62,11 @@ def test_what_differs_is_read_from_its_own_token_and_carried_to_the_answer() -> 
 
 def test_inputs_that_cannot_be_compared_get_a_sentence() -> None:
     run = Run(RECORDED / "recorded-korean")
+    text = text_of(run, 0)
     with pytest.raises(ValueError, match="it needs 9"):
-        causes(run, 0, "A rabbit")
+        causes_of_texts(run, text, "A rabbit")
     with pytest.raises(ValueError, match="alike"):
-        causes(run, 0, run.probe().items[0]["src_text"])
+        causes_of_texts(run, text, text)
     with pytest.raises(ValueError, match="zebra"):
-        causes(run, 0, "A zebra bought a big egg and a book.")
+        causes_of_texts(run, text, "A zebra bought a big egg and a book.")
     assert not can_change(Run(RECORDED / "recorded-additive"))

@@ -11,8 +11,10 @@ from tests.inspect.constructed import text_experiment
 from tests.inspect.knockouts.test_engine import EXPERIMENTS, condition, inputs_of, model_of
 from tfm_core.inspect.knockouts.engine import knocked_out
 from tfm_core.inspect.knockouts.parts import KnockedPart
-from tfm_core.inspect.knockouts.patching import Answers, direct_effects, patches_of
+from tfm_core.inspect.knockouts.patching import Answers, direct_effects, lens_of, patches_of
+from tfm_core.inspect.text.gpt_reading import lens_logits
 from tfm_core.layers.blocks import Stack
+from tfm_core.models.text import DecoderOnly
 
 _WITH_BLOCKS = [name for name in EXPERIMENTS if name != "recurrent"]
 
@@ -138,3 +140,24 @@ def test_a_direct_effect_is_the_heads_vector_times_the_output_matrix() -> None:
     assert effects.heads["decoder.layers.1.self_attention"][1] == pytest.approx(expected, abs=1e-4)
     with knocked_out(model, [KnockedPart("head", "decoder", 0, "self", 0)]):
         assert _difference(model, inputs, answers) != pytest.approx(effects.total, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", _WITH_BLOCKS)
+def test_the_lens_ends_with_what_the_model_answers(name: str) -> None:
+    model, clean, _, answers = _two_inputs(name)
+    before = condition(model)
+    lens = lens_of(model, clean, answers)
+    assert condition(model) == before
+    with torch.inference_mode():
+        logits = model(*clean)
+    row = logits[0] if answers.position is None else logits[0, answers.position]
+    np.testing.assert_allclose(lens[-1], row.softmax(-1)[[5, 7]].numpy(), atol=1e-5)
+    assert not np.allclose(lens[0], lens[-1], atol=1e-5)
+
+
+def test_the_lens_of_a_gpt_is_the_one_of_its_page() -> None:
+    model, (src, tgt_in), _, answers = _two_inputs("decoder-only")
+    assert isinstance(model, DecoderOnly)
+    logits = lens_logits(model, src, tgt_in)  # (L + 1, T, V)
+    expected = logits[:, -1].softmax(-1)[:, [5, 7]].numpy()
+    np.testing.assert_allclose(lens_of(model, (src, tgt_in), answers), expected, atol=1e-5)

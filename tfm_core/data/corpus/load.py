@@ -38,7 +38,8 @@ def load_corpus(
         ids, tested = ids[:-held_out], ids[-held_out:]
     parts = ids[:-held_out], ids[-held_out:], tested
     train, validation, test = (_stretch(task, part) for part in parts)
-    windows = Windows(parts[0], min(config.context, len(parts[0])))
+    bos = task.tgt_vocabulary.specials.bos
+    windows = Windows(parts[0], min(config.context, len(parts[0])), bos)
     return TextData(task, train, validation, test, windows=windows)
 
 

@@ -12,6 +12,13 @@ from tfm_core.data.text.dates import DatesTask
 from tfm_core.data.text.english_korean import EnglishKoreanTask
 from tfm_core.data.text.masked_words import MaskedWordsTask
 from tfm_core.data.text.numbers import NumbersTask
+from tfm_core.data.text.puzzles import (
+    brackets_task,
+    parity_task,
+    select_task,
+    sort_by_key_task,
+    two_sum_task,
+)
 from tfm_core.data.text.sentiment import SentimentTask
 from tfm_core.data.text.sequences import copy_task, reverse_task, sort_task
 from tfm_core.data.text.span_corruption import SpanCorruptionTask
@@ -28,6 +35,11 @@ TEXT_GENERATORS: dict[str, Callable[[int], TextTask]] = {
     "reverse": reverse_task,
     "sort": sort_task,
     "addition": AdditionTask,
+    "select": select_task,
+    "sort-by-key": sort_by_key_task,
+    "brackets": brackets_task,
+    "parity": parity_task,
+    "two-sum": two_sum_task,
     "sentiment": SentimentTask,
     "masked-words": MaskedWordsTask,
     "span-corruption": SpanCorruptionTask,

@@ -14,16 +14,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tfm_core import byte_cache
+from tfm_core.anatomy import stacks
 from tfm_core.config import CorpusTaskConfig, RecurrentConfig, SequenceTaskConfig
 from tfm_core.data.vocabulary import MASK
 from tfm_core.inspect.attention.trained import checkpoint_mark, inputs_of, model_of
-from tfm_core.inspect.knockouts.parts import STACKS, SUBLAYERS
+from tfm_core.inspect.knockouts.parts import STACKS, SUBLAYERS, heads_of
 from tfm_core.probe.items import is_language
 from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Sentence, StudentError
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from tfm_core.data.text.task import TextTask
     from tfm_core.inspect.knockouts.patching import Answers, DirectEffects, Floats, Inputs, Patches
     from tfm_core.models.build import Model
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 MAX_TOKENS = 64
 """Each token of a text is patched before each layer."""
 _CANDIDATES = 12
+_QUICK = 2e10  # tokens times weights, some ten of which take a nanosecond
 _WORDS = dict(SUBLAYERS.values())
 _SAME = N_("The model answers both inputs alike; change another word.")
 
@@ -39,16 +43,18 @@ _SAME = N_("The model answers both inputs alike; change another word.")
 class Causes:
     """Two inputs, the two answers at the first place where they differ, and what decides.
 
-    changed: the other input's tokens, () for pictures. written: the answer before that place.
-    tokens: by stack, the names of its positions. effects: None where the answer isn't linear.
+    written: the answer before that place.
+    tokens: by stack, the names of its positions. lens: probabilities of both answers to the first
+    input after each layer of the last stack, (L + 1, 2). effects: None where the answer is not
+    linear.
     """
 
     step: int
-    changed: tuple[str, ...]
     written: str
     answers: tuple[str, str]
     tokens: Mapping[str, tuple[str, ...]]
     patches: Patches
+    lens: Floats
     effects: DirectEffects | None
 
     def stream(self, stack: str) -> tuple[Floats, list[Sentence]]:
@@ -98,12 +104,18 @@ def can_change(run: Run) -> bool:
     )
 
 
-def suggested(run: Run, index: int) -> str:
-    """Return an example's text with one token changed so that the model answers differently.
+def text_of(run: Run, index: int) -> str:
+    """Return an example's text, as a person types it."""
+    return _task(run).join_src(_read(run.probe().items[index]))
 
-    "" where no token of the run's other examples does that. Cached.
+
+def suggested(run: Run, text: str) -> str:
+    """Return a text with one token changed so that the model answers differently; "" if none.
+
+    The token is one of the run's examples at the same place, or another of the text. Cached.
+    Raises ValueError, in a sentence, for a text that the model cannot read.
     """
-    return _suggested(str(run.folder), checkpoint_mark(run), index)
+    return _suggested(str(run.folder), checkpoint_mark(run), text)
 
 
 def other_picture(run: Run, index: int) -> int:
@@ -111,17 +123,38 @@ def other_picture(run: Run, index: int) -> int:
     return _other_picture(str(run.folder), checkpoint_mark(run), index)
 
 
-def causes(run: Run, index: int, changed: str | int) -> Causes:
-    """Return what decides between the answers to an example and to another input. Cached.
+def n_passes(run: Run, text: str) -> int:
+    """Return how many patched runs ``causes_of_texts`` needs. Raises ValueError."""
+    n_tokens = len(_tokens(_task(run), text))
+    n_places = sum(stack.n_layers + 1 for stack in stacks(run.experiment.model))
+    return n_places * n_tokens + len(heads_of(run.experiment))
 
-    changed: the other text, as long in tokens; or the number of another picture. Raises ValueError,
-    in a sentence, where the inputs differ in length or the answers do not.
+
+def is_slow(run: Run, text: str) -> bool:
+    """Return whether that takes more than about two seconds. Raises ValueError."""
+    n_tokens = len(_tokens(_task(run), text))
+    n_weights = sum(weight.numel() for weight in model_of(run)[0].parameters())
+    return n_passes(run, text) * n_tokens * n_weights > _QUICK
+
+
+def causes_of_texts(run: Run, text: str, changed: str) -> Causes:
+    """Return what decides between the answers to two texts of one length in tokens. Cached.
+
+    Raises ValueError, in a sentence, where they differ in length or the answers do not.
     """
-    return _causes(str(run.folder), checkpoint_mark(run), index, changed)
+    return _of_two_texts(str(run.folder), checkpoint_mark(run), text, changed)
+
+
+def causes_of_pictures(run: Run, index: int, other: int) -> Causes:
+    """Return what decides between the answers to two of the run's pictures. Cached.
+
+    Raises ValueError, in a sentence, where the answers do not differ.
+    """
+    return _of_two_pictures(str(run.folder), checkpoint_mark(run), index, other)
 
 
 @byte_cache.cached
-def _suggested(folder: str, mark: int, index: int) -> str:
+def _suggested(folder: str, mark: int, text: str) -> str:
     import torch
 
     from tfm_core.decoding import greedy
@@ -129,14 +162,16 @@ def _suggested(folder: str, mark: int, index: int) -> str:
     from tfm_core.probe.items import continued
 
     run = Run(Path(folder))
-    task, items = _task(run), run.probe().items
-    tokens = _read(items[index])
+    task = _task(run)
+    tokens = _tokens(task, text)
     model, _step = model_of(run)
-    texts = [tokens, *_changed(tokens, [_read(item) for item in items])]
+    texts = [tokens, *_changed(tokens, [_read(item) for item in run.probe().items])]
     config = run.experiment.task_as(SequenceTaskConfig)
     if isinstance(config, CorpusTaskConfig):
         prompts = torch.tensor([task.tgt_vocabulary.encode(text) for text in texts])
-        ids, confidence = continued(_decoder_only(model), config, prompts)
+        ids, confidence = _next(model, prompts)
+        if not (ids != ids[:1]).any():
+            ids, confidence = continued(_decoder_only(model), config, prompts)
     else:
         assert not isinstance(model, VisionTransformer)
         src = torch.tensor([task.src_vocabulary.encode(text) for text in texts])
@@ -154,14 +189,12 @@ def _suggested(folder: str, mark: int, index: int) -> str:
 
 
 def _changed(tokens: Sequence[str], others: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """Return texts with one token of another text in its place, those of one place far apart."""
-    by_place = [
-        dict.fromkeys(o[at] for o in others if len(o) > at and MASK not in (o[at], token))
-        for at, token in enumerate(tokens)
-    ]
-    rounds = itertools.zip_longest(
-        *([t for t in each if t != tokens[at]] for at, each in enumerate(by_place))
-    )
+    """Return texts with one token of another place or text, those of one place far apart."""
+    by_place = []
+    for at, token in enumerate(tokens):
+        there = dict.fromkeys([*(o[at] for o in others if len(o) > at), *tokens])
+        by_place.append([] if token == MASK else [t for t in there if t not in (token, MASK)])
+    rounds = itertools.zip_longest(*by_place)
     texts = [
         (*tokens[:at], other, *tokens[at + 1 :])
         for each in rounds
@@ -171,6 +204,16 @@ def _changed(tokens: Sequence[str], others: Sequence[Sequence[str]]) -> list[tup
     return texts[:_CANDIDATES]
 
 
+def _next(model: Any, prompts: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the likeliest next token of each prompt (P, n) and its probability, (P, 1) each."""
+    import torch
+
+    with torch.no_grad():
+        tgt_in = torch.cat([prompts.new_full((len(prompts), 1), model.bos_id), prompts], 1)
+        best = model(tgt_in[:, :0], tgt_in)[:, -1:].float().softmax(-1).max(-1)
+    return best.indices, best.values
+
+
 @byte_cache.cached
 def _other_picture(folder: str, mark: int, index: int) -> int:
     run = Run(Path(folder))
@@ -178,7 +221,7 @@ def _other_picture(folder: str, mark: int, index: int) -> int:
     for step in range(1, n):
         other = (index + step) % n
         try:
-            _two_answers(run, model_of(run)[0], index, other)
+            _of_pictures(run, model_of(run)[0], index, other)
         except StudentError:
             continue
         return other
@@ -186,20 +229,29 @@ def _other_picture(folder: str, mark: int, index: int) -> int:
 
 
 @byte_cache.cached
-def _causes(folder: str, mark: int, index: int, changed: str | int) -> Causes:
-    from tfm_core.inspect.knockouts.engine import twin
-    from tfm_core.inspect.knockouts.patching import direct_effects, patches_of
+def _of_two_texts(folder: str, mark: int, text: str, changed: str) -> Causes:
+    return _decided(Run(Path(folder)), lambda run, model: _of_texts(run, model, text, changed))
 
-    run = Run(Path(folder))
+
+@byte_cache.cached
+def _of_two_pictures(folder: str, mark: int, index: int, other: int) -> Causes:
+    return _decided(Run(Path(folder)), lambda run, model: _of_pictures(run, model, index, other))
+
+
+def _decided(run: Run, answer: Callable[[Run, Model], _Two]) -> Causes:
+    from tfm_core.inspect.knockouts.engine import twin
+    from tfm_core.inspect.knockouts.patching import direct_effects, lens_of, patches_of
+
     shared, step = model_of(run)
     model = twin(shared)
-    two = _two_answers(run, model, index, changed)
+    two = answer(run, model)
     patches = patches_of(model, two.clean, two.changed, two.answers)
     try:
         effects = direct_effects(model, two.clean, two.answers)
     except StudentError:
         effects = None
-    return Causes(step, two.tokens, two.written, two.words, _positions(run, two), patches, effects)
+    lens = lens_of(model, two.clean, two.answers)
+    return Causes(step, two.written, two.words, _positions(run, two), patches, lens, effects)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,35 +264,23 @@ class _Two:
     words: tuple[str, str]
     written: str
     item: Mapping[str, Any]
-    tokens: tuple[str, ...] = ()
 
 
-def _two_answers(run: Run, model: Model, index: int, changed: str | int) -> _Two:
-    """Return two inputs, and the first place where the model answers them differently."""
-    probe = run.probe()
-    item = probe.items[index]
-    if probe.images is None:
-        return _of_texts(run, model, item, str(changed))
-    pictures = probe.images[index], probe.images[int(changed)]
-    return _of_pictures(run, model, item, pictures)
-
-
-def _of_texts(run: Run, model: Model, item: Mapping[str, Any], changed: str) -> _Two:
+def _of_texts(run: Run, model: Model, text: str, changed: str) -> _Two:
     import torch
 
+    from tfm_core.inspect.knockouts.patching import Answers
     from tfm_core.models.text import EncoderOnly
 
-    task, tokens = _task(run), _read(item)
-    others = tuple(task.tokenize(changed))
+    task = _task(run)
+    tokens, others = _tokens(task, text), _tokens(task, changed)
     if len(others) != len(tokens):
         raise StudentError(
-            "The other input has {n} tokens; it needs {expected}, as this example.",
+            "The changed input has {n} tokens; it needs {expected}, as the first.",
             n=len(others),
             expected=len(tokens),
         )
-    if len(tokens) > MAX_TOKENS:
-        raise StudentError("Choose an example of at most {n} tokens.", n=MAX_TOKENS)
-    is_text = is_language(item)
+    is_text = run.experiment.task.facts.answer == "text"
     words = task.tgt_vocabulary
     begin = words.specials.bos
 
@@ -252,11 +292,12 @@ def _of_texts(run: Run, model: Model, item: Mapping[str, Any], changed: str) -> 
         return torch.tensor([task.src_vocabulary.encode(read)]), torch.tensor([[begin, *written]])
 
     if isinstance(model, EncoderOnly):
-        slots = [begin] * (len(item["tgt"]) if model.pool is None else 0)
+        n_answers = run.experiment.task_as(SequenceTaskConfig).n_answers
+        slots = [begin] * (n_answers - 1 if model.pool is None else 0)
         pair = inputs(tokens, slots), inputs(others, slots)
         position, ids = _first_place(model, *pair)
-        written = () if model.pool is not None else tuple(item["tgt"])
-        shown = {"src": tokens, "tgt": written}
+        is_sequence = run.experiment.task.facts.answer == "sequence"
+        shown = {"src": tokens, "tgt": ("",) * (n_answers - 1) if is_sequence else ()}
         before = ""
     else:
         never = list(words.specials.unwritten)
@@ -267,12 +308,10 @@ def _of_texts(run: Run, model: Model, item: Mapping[str, Any], changed: str) -> 
         shown = {"src": () if is_text else tokens, "tgt": (*(tokens if is_text else ()), *written)}
         before = task.join_tgt(written)
     answers = words.token(ids[0]), words.token(ids[1])
-    from tfm_core.inspect.knockouts.patching import Answers
-
-    return _Two(*pair, Answers(position, *ids), answers, before, shown, others)
+    return _Two(*pair, Answers(position, *ids), answers, before, shown)
 
 
-def _of_pictures(run: Run, model: Model, item: Mapping[str, Any], pictures: Sequence[Any]) -> _Two:
+def _of_pictures(run: Run, model: Model, index: int, other_index: int) -> _Two:
     import torch
 
     from tfm_core.config import CaptionTaskConfig, ImageTaskConfig
@@ -281,6 +320,10 @@ def _of_pictures(run: Run, model: Model, item: Mapping[str, Any], pictures: Sequ
     from tfm_core.models.pictures import VisionTransformer
 
     experiment = run.experiment
+    probe = run.probe()
+    assert probe.images is not None
+    item = probe.items[index]
+    pictures = probe.images[index], probe.images[other_index]
     clean, other = (inputs_of(run, item, picture)[:1] for picture in pictures)
     if isinstance(model, VisionTransformer):
         with torch.inference_mode():
@@ -360,6 +403,15 @@ def _task(run: Run) -> TextTask:
     from tfm_core.data.text import text_task
 
     return text_task(run.experiment.task_as(SequenceTaskConfig))
+
+
+def _tokens(task: TextTask, text: str) -> tuple[str, ...]:
+    tokens = task.tokenize(text)
+    if len(tokens) > MAX_TOKENS:
+        raise StudentError(
+            "The text has {n} tokens; at most {most} are patched.", n=len(tokens), most=MAX_TOKENS
+        )
+    return tokens
 
 
 def _read(item: Mapping[str, Any]) -> tuple[str, ...]:

@@ -159,6 +159,32 @@ def _patched(
     return torch.cat(found).double().numpy()
 
 
+@torch.no_grad()
+def lens_of(model: nn.Module, inputs: Inputs, answers: Answers) -> Floats:
+    """Return the probability of both answers after each layer of the last stack, (L + 1, 2).
+
+    The logit lens (nostalgebraist 2020) for any model: its own last norm, pooling and output read
+    the residual stream before the first layer, and after each.
+    """
+    *_, (name, _stack) = [
+        (name, module) for name, module in model.named_modules() if isinstance(module, Stack)
+    ]
+    places = [place for place in _streams(model) if place.name == name]
+    seen: dict[_Place, Tensor] = {}
+    with whole(model):
+        with ExitStack() as watching:
+            for place in places:
+                watching.enter_context(place.watch(partial(seen.__setitem__, place)))
+            model(*inputs)
+        depths = torch.cat([seen[place] for place in places])
+        rows = [part.expand(len(depths), *part.shape[1:]) for part in inputs]
+        with places[-1].change(lambda _x: depths):
+            logits = model(*rows).float()
+    read = logits if answers.position is None else logits[:, answers.position]
+    chances: Floats = read.softmax(-1)[:, [answers.first, answers.second]].double().numpy()
+    return chances
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class DirectEffects:
     """What each part adds to the difference of two logits by the residual stream alone.

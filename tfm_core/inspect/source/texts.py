@@ -52,6 +52,9 @@ SPELLINGS: dict[str, Spelling] = {
     "reverse": Spelling("symbols", "spaced"),
     "sort": Spelling("symbols", "spaced"),
     "addition": Spelling("sum", "plain"),
+    **dict.fromkeys(
+        ("select", "sort-by-key", "brackets", "parity", "two-sum"), Spelling("symbols", "spaced")
+    ),
     "sentiment": Spelling("opinion", "spaced"),
     "masked-words": Spelling("gaps", "sentence"),
     "span-corruption": Spelling("spans", "spaced"),

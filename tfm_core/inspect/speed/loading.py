@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader, Dataset
 
-from tfm_core.config import TASK_FACTS
+from tfm_core.config import facts_of
 from tfm_core.data.image_data import ImageData, ImageSplit
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import BOS, EOS, PAD
@@ -59,7 +59,7 @@ class PairDataset(Dataset[Batch]):
     def __init__(self, data: TextData) -> None:
         """Keep the words."""
         self.task, self.pairs = data.task, data.train.pairs
-        self.end = [EOS] if TASK_FACTS[data.task.name].answer == "sequence" else []
+        self.end = [EOS] if facts_of(data.task.name).answer == "sequence" else []
 
     def __len__(self) -> int:
         """Return the number of pairs."""

@@ -90,6 +90,29 @@ def restored_map(
     )
 
 
+def lens_lines(lens: npt.NDArray[np.float64], answers: tuple[str, str]) -> go.Figure:
+    """Draw the probability of two answers after each layer: lens is (L + 1, 2)."""
+    names = ticks([N_("embedding"), *(N_("layer {n}", n=n) for n in range(1, len(lens)))])
+    figure = go.Figure()
+    for column, (answer, colour) in enumerate(zip(answers, (BLUE, VERMILION), strict=True)):
+        figure.add_trace(
+            go.Scatter(
+                x=list(range(len(lens))),
+                y=lens[:, column],
+                name=short(answer),
+                mode="lines+markers",
+                line={"color": colour, "width": 2.5, "dash": ("solid", "dash")[column]},
+                hovertemplate="%{fullData.name}: %{y:.5f}<extra></extra>",
+            )
+        )
+    return lay_out(
+        figure,
+        height=260,
+        x={"title": N_("answer after"), **names},
+        y={"title": N_("probability"), "range": [-0.02, 1.04], "tickformat": ".0%"},
+    )
+
+
 def direct_effects(parts: Sequence[tuple[str, float]]) -> go.Figure:
     """Draw what each part adds to the difference of two logits as a bar, the strongest on top."""
     names, values = [name for name, _ in parts], [value for _, value in parts]

@@ -320,8 +320,10 @@ class _Execution:
         self._keep(partial(snapshots.write, self.run.folder, taken))
 
     def _keep_weights(self, trainer: Trainer) -> None:
+        from tfm_core.pretrained.adapters import merged_state
+
         if storage.weights_bytes(trainer.n_parameters, self.limits.max_weights):
-            state = {name: value.cpu() for name, value in trainer.eval_model.state_dict().items()}
+            state = {name: value.cpu() for name, value in merged_state(trainer.eval_model).items()}
             arrays = {
                 name: (value.half() if value.is_floating_point() else value).numpy()
                 for name, value in state.items()

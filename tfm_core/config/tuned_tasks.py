@@ -1,0 +1,131 @@
+"""Models that were trained elsewhere and are trained further here: from what, on what, which part.
+
+A configuration names its first weights by their digest; without one they are random, as a training
+from scratch has them. The weights and the tokenizer lie in the folder of the run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from tfm_core.config.base import CrossError, setting
+from tfm_core.config.corpus_tasks import CorpusTaskFacts
+from tfm_core.config.own_tasks import MAX_WORDS, set_fact, set_id
+from tfm_core.config.pretrained_tasks import MAX_TOKENS, OpenedConfig, PretrainedTextConfig
+from tfm_core.config.reads import SequenceTaskConfig, task_setting
+from tfm_core.sentences import N_, Paragraph
+
+if TYPE_CHECKING:
+    from tfm_core.config.model import ModelConfig
+
+Trains = Literal["all", "last", "lora"]
+TRAINS: dict[str, str] = {
+    "all": N_("Everything"),
+    "last": N_("Last layers"),
+    "lora": N_("LoRA"),
+}
+"""What of a model is trained, and how it is called."""
+MAX_RANK = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class TunedFacts:
+    """Label and help of a classifier made of an opened encoder."""
+
+    label: str = N_("Fine-tuned classifier")
+    help: str = N_("Give a sentence one of your labels.")
+    unseen: str = Paragraph("settings/unseen-labels")
+    families: tuple[str, ...] = ("encoder-only",)
+    answer: Literal["label"] = "label"
+    hides: bool = False
+
+
+class TunedConfig(OpenedConfig):
+    """What is trained further. LoRA: alpha / rank is what its change is multiplied by."""
+
+    base: str = set_fact(N_("First weights"), default="", pattern=r"^([0-9a-f]{20})?$")
+    trains: Trains = setting("all", N_("Trains"), Paragraph("settings/trains"))
+    n_last: int = setting(1, N_("Last layers"), N_("Layers that are trained."), ge=1, le=1000)
+    rank: int = setting(8, N_("Rank"), Paragraph("settings/rank"), ge=1, le=MAX_RANK)
+    alpha: float = setting(
+        16.0, N_("Alpha"), N_("LoRA's change is multiplied by alpha / rank."), gt=0, le=100_000
+    )
+
+    @property
+    def is_opened(self) -> bool:
+        """There is a training to look at."""
+        return False
+
+    def check_model(self, model: ModelConfig) -> None:
+        """Raise CrossError where no such part of a model can be trained."""
+        if self.trains == "lora" and self.rank > model.d_model:
+            raise CrossError(
+                "task.rank",
+                "The rank is {rank}; with d_model {d_model} it can be {d_model} at most.",
+                rank=self.rank,
+                d_model=model.d_model,
+            )
+        n_layers = int(getattr(model, "n_layers", 0))
+        if self.trains == "last" and self.n_last > n_layers:
+            raise CrossError(
+                "task.n_last",
+                "The last {n_last} layers cannot be trained: the model has {n_layers}.",
+                n_last=self.n_last,
+                n_layers=n_layers,
+            )
+        if self.trains != "all" and not self.base:
+            raise CrossError("task.trains", N_("Random weights must all be trained."))
+
+
+_WRITER = CorpusTaskFacts(
+    N_("Fine-tuned language model"),
+    N_("Continue your text."),
+    ("context", "text"),
+    Paragraph("settings/unseen-text"),
+)
+
+
+class TunedTextConfig(TunedConfig, PretrainedTextConfig):
+    """An opened language model that learns to continue a text, cut by its own tokenizer."""
+
+    tasks: ClassVar[dict[str, CorpusTaskFacts]] = {"tuned-text": _WRITER}
+    kind: Literal["tuned-text"] = "tuned-text"  # type: ignore[assignment]
+    name: Literal["tuned-text"] = task_setting("tuned-text")  # type: ignore[assignment]
+
+    @property
+    def facts(self) -> CorpusTaskFacts:
+        """Label and help of this model."""
+        return _WRITER
+
+
+class TunedLabelsConfig(TunedConfig, SequenceTaskConfig):
+    """An opened encoder that learns to label sentences, cut by its own tokenizer."""
+
+    tasks: ClassVar[dict[str, TunedFacts]] = {"tuned-labels": TunedFacts()}
+    kind: Literal["tuned-labels"] = "tuned-labels"
+    name: Literal["tuned-labels"] = task_setting("tuned-labels")
+    data: str = set_id("")
+    context: int = set_fact(N_("Longest sentence"), default=16, ge=1, le=MAX_TOKENS)
+    n_tgt: int = set_fact(N_("Target vocabulary"), default=6, ge=5, le=MAX_WORDS)
+    n_segments: int = set_fact(N_("Segments"), default=1, ge=0, le=64)
+
+    @property
+    def facts(self) -> TunedFacts:
+        """Label and help of this model."""
+        return self.tasks["tuned-labels"]
+
+    @property
+    def max_src_len(self) -> int:
+        """Longest sentence in tokens, with those that the tokenizer puts around it."""
+        return self.context
+
+    @property
+    def max_tgt_len(self) -> int:
+        """A label."""
+        return 1
+
+    @property
+    def n_answers(self) -> int:
+        """A label."""
+        return 1

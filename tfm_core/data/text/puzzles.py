@@ -1,0 +1,210 @@
+"""Puzzles over symbols whose true answer is known: brackets, parity, two-sum, selecting, by key.
+
+Brackets of several kinds are the Dyck language (Chomsky & Schützenberger 1963), which attention
+cannot recognise at every length, nor parity (Hahn 2020, "Theoretical Limitations of Self-Attention
+in Neural Sequence Models"). Copying past distractors is the selective copying of Gu & Dao 2023,
+"Mamba", section 3.1.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from tfm_core.data.text.sequences import DIGITS, LETTERS
+from tfm_core.data.text.task import JoinedTask, Pair, check_tokens
+from tfm_core.data.vocabulary import Vocabulary
+
+Tokens = tuple[str, ...]
+Answer = tuple[Tokens, tuple[tuple[int, ...], ...]]
+"""The target, and for each of its tokens the source positions it comes from."""
+
+CLOSING = {"(": ")", "[": "]"}
+BLANK = "."
+TOTAL = 10
+BALANCED, UNBALANCED = "balanced", "unbalanced"
+EVEN, ODD = "even", "odd"
+PAIR, NO_PAIR = "pair", "none"
+
+
+@dataclass(frozen=True)
+class PuzzleTask(JoinedTask):
+    """A source of 1 to ``longest`` rounds of ``slots``, each a choice of symbols.
+
+    answer: the target of a source, None where it has none. draw(rng, longest): a source that
+    ``answer`` takes.
+    """
+
+    src_gap = " "
+    tgt_gap = " "
+    name: str
+    slots: tuple[Tokens, ...]
+    answers: Tokens
+    answer: Callable[[Sequence[str]], Answer | None]
+    draw: Callable[[random.Random, int], Tokens]
+    longest: int
+
+    @cached_property
+    def src_vocabulary(self) -> Vocabulary:
+        """The symbols."""
+        return Vocabulary(tuple(itertools.chain(*self.slots)))
+
+    @cached_property
+    def tgt_vocabulary(self) -> Vocabulary:
+        """What is answered: symbols, or labels."""
+        return Vocabulary(self.answers)
+
+    def sample(self, rng: random.Random) -> Pair:
+        """Draw a source."""
+        src = self.draw(rng, self.longest)
+        found = self.answer(src)
+        assert found is not None
+        return Pair(src, *found)
+
+    def every(self, limit: int) -> list[Pair] | None:
+        """Return all sources that have an answer, if no more than ``limit`` must be tried."""
+        size = 1
+        for slot in self.slots:
+            size *= len(slot)
+        if sum(size**n for n in range(1, self.longest + 1)) > limit:
+            return None
+        return [
+            Pair(src, *found)
+            for n in range(1, self.longest + 1)
+            for src in itertools.product(*self.slots * n)
+            if (found := self.answer(src)) is not None
+        ]
+
+    def tokenize(self, text: str) -> Tokens:
+        """Cut into single symbols; spaces and commas may stand between them."""
+        tokens = re.sub(r"[\s,;]+", "", text.lower())
+        longest = self.longest * len(self.slots)
+        return check_tokens(tokens, self.src_vocabulary, longest=longest, kind="symbol")
+
+    def solve(self, src: Sequence[str]) -> Tokens | None:
+        """Return the true answer; None where the source has none."""
+        whole, rest = divmod(len(src), len(self.slots))
+        slots = self.slots * whole
+        if not src or rest or not all(s in slot for s, slot in zip(src, slots, strict=True)):
+            return None
+        found = self.answer(src)
+        return None if found is None else found[0]
+
+
+def brackets_task(size: int) -> PuzzleTask:
+    """Return the task of telling whether up to ``size`` brackets of two kinds are balanced."""
+    symbols = tuple(itertools.chain(*CLOSING.items()))
+    return PuzzleTask("brackets", (symbols,), (BALANCED, UNBALANCED), _balance, _brackets, size)
+
+
+def parity_task(size: int) -> PuzzleTask:
+    """Return the task of telling whether up to ``size`` bits have an even number of ones."""
+
+    def draw(rng: random.Random, longest: int) -> Tokens:
+        return tuple(rng.choices("01", k=rng.randint(1, longest)))
+
+    return PuzzleTask("parity", (("0", "1"),), (EVEN, ODD), _parity, draw, size)
+
+
+def two_sum_task(size: int) -> PuzzleTask:
+    """Return the task of telling whether two of up to ``size`` digits add up to ten."""
+    return PuzzleTask("two-sum", (DIGITS,), (PAIR, NO_PAIR), _two_sum, _digits, size)
+
+
+def select_task(size: int) -> PuzzleTask:
+    """Return the task of copying the letters of up to ``size`` symbols, and none of the dots."""
+
+    def draw(rng: random.Random, longest: int) -> Tokens:
+        length = rng.randint(1, longest)
+        src = [rng.choice(LETTERS) if rng.random() < 0.5 else BLANK for _ in range(length)]
+        src[rng.randrange(length)] = rng.choice(LETTERS)  # one at least
+        return tuple(src)
+
+    return PuzzleTask("select", ((*LETTERS, BLANK),), LETTERS, _select, draw, size)
+
+
+def sort_by_key_task(size: int) -> PuzzleTask:
+    """Return the task of writing up to ``size`` letters in the order of their keys, digits."""
+
+    def draw(rng: random.Random, longest: int) -> Tokens:
+        rounds = range(rng.randint(1, longest))
+        return tuple(symbol for _ in rounds for symbol in (rng.choice(DIGITS), rng.choice(LETTERS)))
+
+    return PuzzleTask("sort-by-key", (DIGITS, LETTERS), LETTERS, _by_key, draw, size)
+
+
+def _balance(src: Sequence[str]) -> Answer:
+    waiting: list[str] = []
+    is_balanced = True
+    for symbol in src:
+        if symbol in CLOSING:
+            waiting.append(CLOSING[symbol])
+        elif not waiting or waiting.pop() != symbol:
+            is_balanced = False
+            break
+    label = BALANCED if is_balanced and not waiting else UNBALANCED
+    return (label,), (tuple(range(len(src))),)
+
+
+def _brackets(rng: random.Random, longest: int) -> Tokens:
+    """Draw balanced brackets, and change one of them in half of the cases.
+
+    From half of ``longest`` on: of shorter ones there are too few that are balanced.
+    """
+    waiting: list[str] = []
+    src: list[str] = []
+    n = 2 * rng.randint(longest // 4, longest // 2)
+    while len(src) < n:
+        must_close = len(waiting) == n - len(src)
+        if waiting and (must_close or rng.random() < 0.5):
+            src.append(waiting.pop())
+        else:
+            opening = rng.choice(tuple(CLOSING))
+            src.append(opening)
+            waiting.append(CLOSING[opening])
+    if rng.random() < 0.5:
+        at = rng.randrange(n)
+        symbols = [symbol for pair in CLOSING.items() for symbol in pair if symbol != src[at]]
+        src[at] = rng.choice(symbols)
+    return tuple(src[:longest])
+
+
+def _parity(src: Sequence[str]) -> Answer:
+    ones = tuple(at for at, bit in enumerate(src) if bit == "1")
+    return (ODD if len(ones) % 2 else EVEN,), (ones,)
+
+
+def _two_sum(src: Sequence[str]) -> Answer:
+    for first, second in itertools.combinations(range(len(src)), 2):
+        if int(src[first]) + int(src[second]) == TOTAL:
+            return (PAIR,), ((first, second),)
+    return (NO_PAIR,), ((),)
+
+
+def _digits(rng: random.Random, longest: int) -> Tokens:
+    """Draw digits without a pair, and in half of the cases put one in."""
+    length = rng.randint(2, longest)
+    sides = [rng.choice((digit, TOTAL - digit)) for digit in range(1, 5)]
+    free = [0, *sides]
+    src = [str(rng.choice(free)) for _ in range(length)]
+    if rng.random() < 0.5:
+        first, second = rng.sample(range(length), 2)
+        digit = rng.choice(sides)
+        src[first], src[second] = str(digit), str(TOTAL - digit)
+    return tuple(src)
+
+
+def _select(src: Sequence[str]) -> Answer | None:
+    letters = [at for at, symbol in enumerate(src) if symbol != BLANK]
+    if not letters:
+        return None
+    return tuple(src[at] for at in letters), tuple((at,) for at in letters)
+
+
+def _by_key(src: Sequence[str]) -> Answer:
+    order = sorted(range(0, len(src), 2), key=lambda at: src[at])
+    return tuple(src[at + 1] for at in order), tuple((at, at + 1) for at in order)

@@ -1,0 +1,171 @@
+"""A look as a file: safetensors with the maps, and what they are as JSON in its header.
+
+What is read is untrusted: names, sizes and numbers are checked, and nothing in it runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import torch
+from pydantic import Field
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from tfm_core.looking.seen import AttentionMap, Look
+from tfm_core.reading import Unreadable, is_plain, open_plain
+from tfm_core.sentences import N_, Sentence, StudentError
+from tfm_core.stored import Stored, WrongValue, line, text, whole
+
+MARK = "tfm_core.look"
+FORMAT = 1
+_MAX_BYTES = 2**32
+_MAX_MAPS, _MAX_LENGTH, _MAX_NAME, _MAX_TOKEN = 4096, 2**20, 300, 1000
+
+Length = Annotated[int, whole(1, _MAX_LENGTH)]
+Span = Annotated[list[Annotated[int, whole(0, _MAX_LENGTH)]], Field(min_length=2, max_length=2)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Map:
+    """What a map is; its numbers are tensors."""
+
+    name: Annotated[str, text(_MAX_NAME)]
+    kind: Literal["self", "cross"]
+    queries: Span
+    keys: Span
+    length: Annotated[list[Length], Field(min_length=2, max_length=2)]
+    is_fused: bool
+    is_over_keys: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What a file says of a look."""
+
+    format: Annotated[int, whole(1, 10**6)]
+    model: Annotated[str, line(_MAX_NAME)]
+    n_parameters: Annotated[int, whole(0, 10**13)]
+    tokens: Annotated[list[list[Annotated[str, text(_MAX_TOKEN)]]], Field(max_length=2)]
+    unseen: list[Annotated[str, text(_MAX_TOKEN)]]
+    maps: Annotated[list[_Map], Field(max_length=_MAX_MAPS)]
+
+
+_STORED = Stored(_Facts, MARK)
+
+
+def save(look: Look, path: str | os.PathLike[str]) -> Path:
+    """Write a look to a file and return its path. Raises OSError."""
+    maps = list(look.maps.values())
+    facts = _Facts(
+        format=FORMAT,
+        model=look.model,
+        n_parameters=look.n_parameters,
+        tokens=[list(row) for row in look.tokens],
+        unseen=[str(one) for one in look.unseen],
+        maps=[
+            _Map(
+                one.name, one.kind, [one.queries.start, one.queries.stop],
+                [one.keys.start, one.keys.stop], list(one.length), one.is_fused, one.is_over_keys,
+            )
+            for one in maps
+        ],
+    )  # fmt: skip
+    tensors: dict[str, Tensor] = {}
+    for number, one in enumerate(maps):
+        tensors[f"{number}.weights"] = one.weights.contiguous()
+        if one.allowed is not None:
+            tensors[f"{number}.allowed"] = one.allowed.contiguous()
+    target = Path(path).expanduser()
+    words = json.dumps(_STORED.plain(facts), ensure_ascii=False)
+    save_file(tensors, target, {MARK: words})
+    return target
+
+
+def load(path: str | os.PathLike[str]) -> Look:
+    """Read a look from a file. Raises StudentError, in a sentence, for any other file."""
+    target = Path(path).expanduser()
+    try:
+        os.close(open_plain(target))
+        if target.stat().st_size > _MAX_BYTES:
+            raise Unreadable("it is larger than {most} GiB", most=_MAX_BYTES // 2**30)
+        with safe_open(target, framework="pt") as file:
+            facts = _facts(file.metadata() or {})
+            maps = {one.name: _map(file, number, one) for number, one in enumerate(facts.maps)}
+    except FileNotFoundError:
+        raise StudentError("There is no file {path}.", path=str(target)) from None
+    except Unreadable as error:
+        raise StudentError(
+            "{name} is not a look ({why}).", name=target.name, why=error.sentence
+        ) from None
+    except (OSError, SafetensorError, ValueError, RecursionError):
+        raise StudentError(
+            "{name} is not a look. Make one with look.save(FILE).", name=target.name
+        ) from None
+    if len(maps) < len(facts.maps):
+        raise StudentError(
+            "{name} is not a look ({why}).", name=target.name, why=N_("two maps have one name")
+        )
+    return Look(
+        model=facts.model,
+        maps=maps,
+        output=None,
+        shapes={},
+        n_parameters=facts.n_parameters,
+        tokens=tuple(map(tuple, facts.tokens)),
+        unseen=tuple(Sentence(words) for words in facts.unseen),
+    )
+
+
+def is_look(path: Path) -> bool:
+    """Return whether a file says that it is a look. Never raises."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            return is_plain(path) and MARK in (file.metadata() or {})
+    except (OSError, SafetensorError):
+        return False
+
+
+def _facts(metadata: dict[str, str]) -> _Facts:
+    if MARK not in metadata:
+        raise Unreadable("its header does not say that it is one")
+    try:
+        facts = _STORED.read(json.loads(metadata[MARK]))
+    except WrongValue as error:
+        raise Unreadable("“{name}” has a value that cannot be", name=error.name) from None
+    if facts.format > FORMAT:
+        raise Unreadable("a newer version wrote it")
+    return facts
+
+
+def _map(file: Any, number: int, facts: _Map) -> AttentionMap:
+    """Read one map. Raises Unreadable where its tensors are not those of such a map."""
+    names = set(file.keys())
+    if f"{number}.weights" not in names:
+        raise Unreadable("it lacks the weights of “{name}”", name=facts.name)
+    queries, keys = range(*facts.queries), range(*facts.keys)
+    weights: Tensor = file.get_tensor(f"{number}.weights")
+    is_whole = weights.ndim == 4 and weights.dtype == torch.float32
+    if not is_whole or weights.shape[2:] != (len(queries), len(keys)) or not weights.numel():
+        raise Unreadable("the weights of “{name}” have another shape", name=facts.name)
+    if queries.stop > facts.length[0] or keys.stop > facts.length[1]:
+        raise Unreadable("“{name}” has positions beyond its length", name=facts.name)
+    if not bool(torch.isfinite(weights).all()):
+        raise Unreadable("“{name}” has weights that are no numbers", name=facts.name)
+    allowed: Tensor | None = None
+    if f"{number}.allowed" in names:
+        allowed = file.get_tensor(f"{number}.allowed")
+        fits = allowed.ndim == 4 and all(
+            size in (1, whole) for size, whole in zip(allowed.shape, weights.shape, strict=True)
+        )
+        if allowed.dtype != torch.bool or not fits:
+            raise Unreadable("the mask of “{name}” does not fit its weights", name=facts.name)
+    return AttentionMap(
+        facts.name, facts.kind, weights, allowed, queries, keys,
+        (facts.length[0], facts.length[1]), facts.is_fused, facts.is_over_keys,
+    )  # fmt: skip

@@ -1,0 +1,167 @@
+"""What an opened model is trained further on, cut by its tokenizer: labelled sentences, a text."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
+
+from tfm_core.config import Experiment
+from tfm_core.config.shape import TextShape
+from tfm_core.config.tuned_tasks import TunedLabelsConfig, TunedTextConfig
+from tfm_core.data.corpus.load import load_corpus
+from tfm_core.data.download import Progress
+from tfm_core.data.own import sets
+from tfm_core.data.own.task import SPLITS, OwnTask
+from tfm_core.data.text.task import Pair
+from tfm_core.data.vocabulary import SPECIALS, Vocabulary
+from tfm_core.pretrained.task import WriterTask, tokenizer_of
+from tfm_core.sentences import StudentError
+
+if TYPE_CHECKING:
+    from tfm_core.data.text_data import TextData
+
+
+MIN_CONTEXT = 4
+"""Tokens that a language model reads at once, at least."""
+
+
+@dataclass(frozen=True)
+class TunedWriterTask(WriterTask):
+    """A language model from a folder that learns a text."""
+
+    config: TunedTextConfig
+
+    @cached_property
+    def tokens(self) -> list[str]:
+        """The text as tokens."""
+        return self._all_tokens(self.text)
+
+    @cached_property
+    def test_tokens(self) -> list[str]:
+        """The tokens of the test file; none where the text itself is split."""
+        return self._all_tokens(self._test) if self._test else []
+
+    def _all_tokens(self, text: str) -> list[str]:
+        known = tokenizer_of(self.config)
+        cut = known.words.cut(text, is_whole=False, most=len(text))
+        return [known.vocabulary.token(i) for i in cut.ids]
+
+    def sample(self, rng: random.Random) -> Pair:
+        """Draw a short piece of the text."""
+        length = min(20, self.config.context - 1, len(self.tokens))
+        first = rng.randrange(len(self.tokens) - length + 1)
+        piece = tuple(self.tokens[first : first + length])
+        return Pair((), piece, ((),) * length)
+
+    @property
+    def missing(self) -> str | None:
+        """Why the text cannot be read, or None."""
+        return sets.missing(self.config)
+
+
+@dataclass(frozen=True)
+class TunedLabelsTask(OwnTask):
+    """Labelled sentences of a set, cut as an opened encoder reads them."""
+
+    config: TunedLabelsConfig  # type: ignore[assignment]  # it names a set, too
+
+    @property
+    def src_vocabulary(self) -> Vocabulary:
+        """Every token of the tokenizer."""
+        return tokenizer_of(self.config).vocabulary
+
+    @property
+    def tgt_vocabulary(self) -> Vocabulary:
+        """The labels."""
+        return self._sides[1][1]
+
+    def tokenize(self, text: str) -> tuple[str, ...]:
+        """Cut a typed text. Raises StudentError for an empty and for a too long one."""
+        return tokenizer_of(self.config).tokens(text, is_whole=True, most=self.config.max_src_len)
+
+    def unknown(self, text: str) -> tuple[str, ...]:
+        """Return none: the tokenizer cuts what it does not know."""
+        return ()
+
+    def join_src(self, tokens: Sequence[str]) -> str:
+        """Write as a person reads it."""
+        return tokenizer_of(self.config).joined(tokens)
+
+    def _pair(self, row: tuple[str, str]) -> Pair:
+        cut, labels = self._sides[1]
+        answer = tuple(one if one in labels else SPECIALS[3] for one in cut.cut(row[1]))
+        return Pair(self.tokenize(row[0]), answer, ((),) * len(answer))
+
+
+def tuned_writer(config: TunedTextConfig) -> TunedWriterTask:
+    """Return the task of a text; an equal configuration gives the same object."""
+    return _writer(config)
+
+
+_writer = lru_cache(maxsize=8)(TunedWriterTask)
+
+
+def tuned_labels(config: TunedLabelsConfig) -> TunedLabelsTask:
+    """Return the task of labelled sentences; of a set that is gone it has the labels alone.
+
+    Raises ValueError where not even those are here.
+    """
+    return _labels(config, str(sets.find_vocabulary(config.data).folder))
+
+
+@lru_cache(maxsize=8)
+def _labels(config: TunedLabelsConfig, _folder: str) -> TunedLabelsTask:
+    own = sets.find_vocabulary(config.data)
+    if own.kind != "labels":
+        raise StudentError("The set “{name}” has no labelled sentences.", name=own.name)
+    return TunedLabelsTask(config, own)
+
+
+def longest_context(config: TunedTextConfig) -> int:
+    """Return how many tokens each part of a text has at least. Raises StudentError for too few.
+
+    A window must be full: some tokenizers have no token that fills one up.
+    """
+    task = tuned_writer(config)
+    parts = [len(task.tokens) // 10, *([len(task.test_tokens)] if task.test_tokens else [])]
+    if min(parts) < MIN_CONTEXT:
+        n_tokens = len(task.tokens) if parts[0] < MIN_CONTEXT else len(task.test_tokens)
+        raise StudentError(
+            "The text has {n} tokens; it needs {least}. Paste more.",
+            n=n_tokens,
+            least=10 * MIN_CONTEXT if parts[0] < MIN_CONTEXT else MIN_CONTEXT,
+        )
+    return min(parts)
+
+
+def load_tuned_text(
+    config: TunedTextConfig, *, seed: int, progress: Progress | None = None
+) -> TextData:
+    """Return the windows of a text. Raises StudentError where it is too short."""
+    short = config.replace(context=min(config.context, longest_context(config)))
+    return load_corpus(short, seed=seed, progress=progress)
+
+
+def load_tuned_labels(
+    config: TunedLabelsConfig, *, seed: int, progress: Progress | None = None
+) -> TextData:
+    """Return the splits of a set; they are its own, whatever the seed. Raises ValueError."""
+    from tfm_core.data.text_data import TextData, encoded
+
+    task = tuned_labels(config)
+    train, validation, test = (
+        encoded(task, task.splits[split], config.context, 1) for split in SPLITS
+    )
+    return TextData(task, train, validation, test)
+
+
+def tuned_labels_shape(experiment: Experiment) -> TextShape:
+    """Return the shape of a classifier: the mean of the tokens' vectors, and a new layer."""
+    task = experiment.task_as(TunedLabelsConfig)
+    return TextShape(
+        task.n_words, task.n_tgt, pad_id=task.pad_id, head="mean",
+        n_labels=task.n_tgt - len(SPECIALS), n_segments=task.n_segments, scale_embedding=False,
+    )  # fmt: skip
