@@ -134,6 +134,10 @@ MODELS: dict[str, tuple[tuple[str, str], dict[str, Any], Callable[[Any], Tensor]
     "t5-untied": (
         ("T5", "T5ForConditionalGeneration"), _T5 | {"tie_word_embeddings": False}, _both
     ),
+    "t5-gated": (
+        ("T5", "T5ForConditionalGeneration"),
+        _T5 | {"tie_word_embeddings": False, "feed_forward_proj": "gated-gelu"}, _both,
+    ),
     "llama": (("Llama", "LlamaForCausalLM"), _LLAMA, _logits),
     "llama-tied": (
         ("Llama", "LlamaForCausalLM"), _LLAMA | {"tie_word_embeddings": True}, _logits

@@ -61,6 +61,7 @@ def _t5(stack: str, *, feed_forward: int) -> dict[str, tuple[str, ...]]:
     ours, theirs = f"{stack}.layers.{{i}}", f"{stack}.block.{{i}}.layer"
     names: dict[str, tuple[str, ...]] = {
         f"{ours}.feed_forward.up": (f"{theirs}.{feed_forward}.DenseReluDense.wi",),
+        f"{ours}.feed_forward.gate": (f"{theirs}.{feed_forward}.DenseReluDense.wi_0",),
         f"{ours}.feed_forward.down": (f"{theirs}.{feed_forward}.DenseReluDense.wo",),
         f"{ours}.feed_forward_norm": (f"{theirs}.{feed_forward}.layer_norm",),
         f"{stack}.final_norm": (f"{stack}.final_layer_norm",),

@@ -25,6 +25,9 @@ from tfm_core.config.own_tasks import OWN_TEXT_TASKS, OwnTextTaskConfig
 from tfm_core.config.pretrained_tasks import (
     LookConfig,
     OpenedConfig,
+    OpenedWordsConfig,
+    PretrainedAnswererConfig,
+    PretrainedPicturesConfig,
     PretrainedReaderConfig,
     PretrainedTextConfig,
 )
@@ -69,10 +72,13 @@ __all__ = [
     "LookConfig",
     "ModelConfig",
     "OpenedConfig",
+    "OpenedWordsConfig",
     "OwnPicturesTaskConfig",
     "OwnTextTaskConfig",
     "PatchConfig",
     "PictureTaskConfig",
+    "PretrainedAnswererConfig",
+    "PretrainedPicturesConfig",
     "PretrainedReaderConfig",
     "PretrainedTextConfig",
     "Problem",

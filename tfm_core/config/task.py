@@ -13,9 +13,12 @@ from tfm_core.config.image_tasks import ImageTaskConfig, ImageTaskFacts
 from tfm_core.config.own_pictures import OwnPicturesTaskConfig
 from tfm_core.config.own_tasks import OwnTextTaskConfig, OwnTextTaskFacts
 from tfm_core.config.pretrained_tasks import (
+    AnswererFacts,
     LookConfig,
     LookFacts,
     OpenedConfig,
+    PretrainedAnswererConfig,
+    PretrainedPicturesConfig,
     PretrainedReaderConfig,
     PretrainedTextConfig,
     ReaderFacts,
@@ -114,6 +117,8 @@ AnyTask = (
     | OwnTextTaskConfig
     | PretrainedTextConfig
     | PretrainedReaderConfig
+    | PretrainedPicturesConfig
+    | PretrainedAnswererConfig
     | TunedTextConfig
     | TunedLabelsConfig
     | LookConfig
@@ -126,6 +131,7 @@ TaskFacts = (
     | CorpusTaskFacts
     | OwnTextTaskFacts
     | ReaderFacts
+    | AnswererFacts
     | TunedFacts
     | LookFacts
 )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from tfm_core.config.base import CrossError, setting
 from tfm_core.config.corpus_tasks import CorpusTaskFacts
 from tfm_core.config.own_tasks import MAX_WORDS, set_fact, set_id
-from tfm_core.config.pretrained_tasks import MAX_TOKENS, OpenedConfig, PretrainedTextConfig
+from tfm_core.config.pretrained_tasks import MAX_TOKENS, OpenedWordsConfig, PretrainedTextConfig
 from tfm_core.config.reads import SequenceTaskConfig, task_setting
 from tfm_core.sentences import N_, Paragraph
 
@@ -41,7 +41,7 @@ class TunedFacts:
     hides: bool = False
 
 
-class TunedConfig(OpenedConfig):
+class TunedConfig(OpenedWordsConfig):
     """What is trained further. LoRA: alpha / rank is what its change is multiplied by."""
 
     base: str = set_fact(N_("First weights"), default="", pattern=r"^([0-9a-f]{20})?$")

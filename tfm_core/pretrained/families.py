@@ -338,8 +338,18 @@ def _t5(settings: Settings, names: Set[str]) -> Plan:
     settings.only("relative_attention_num_buckets", 32)
     settings.only("relative_attention_max_distance", 128)
     width, heads = settings.whole("d_model"), settings.whole("num_heads")
-    settings.only("d_kv", width // heads)
+    d_kv = settings.whole("d_kv", default=64)
+    if d_kv * heads != width:
+        raise Unopenable(
+            "d_kv times num_heads is {product}, but d_model is {width}; here both must be equal.",
+            product=d_kv * heads, width=width,
+        )  # fmt: skip
     layers, words = settings.whole("num_layers"), _words(settings)
+    n_decoder_layers = settings.whole("num_decoder_layers", default=layers)
+    activation = settings.chosen("feed_forward_proj", "relu", _T5_BENDS)
+    sources = {}
+    if activation == "geglu_tanh":  # beside a gate, the first matrix has another name
+        sources = _beside_gates({"encoder": (layers, 1), "decoder": (n_decoder_layers, 2)})
     has_output = "lm_head.weight" in names
     is_scaled = settings.boolean(
         "scale_decoder_outputs", settings.boolean("tie_word_embeddings", True)
@@ -347,8 +357,7 @@ def _t5(settings: Settings, names: Set[str]) -> Plan:
     model = EncoderDecoderConfig.parse({
         "d_model": width, "n_heads": heads, "d_ff": settings.whole("d_ff"),
         "n_encoder_layers": layers,
-        "n_decoder_layers": settings.whole("num_decoder_layers", default=layers),
-        "activation": settings.chosen("feed_forward_proj", "relu", {"relu": "relu"}),
+        "n_decoder_layers": n_decoder_layers, "activation": activation,
         "norm": "rmsnorm", "norm_eps": settings.number("layer_norm_epsilon", 1e-6),
         "bias": False, "position": "t5-bias", "mistakes": ("no-scale",),
         "tie_embeddings": not (has_output or is_scaled),
@@ -358,15 +367,30 @@ def _t5(settings: Settings, names: Set[str]) -> Plan:
         words, words, pad_id=None, one_vocabulary=True, output_bias=False, scale_embedding=False,
     )  # fmt: skip
     if not is_scaled:
-        return Plan(model, shape)
+        return Plan(model, shape, sources=sources)
 
     def adapt(name: str, parts: list[Tensor]) -> Tensor:
         """T5 divides what its output layer reads by sqrt(d_model): the matrix does that here."""
         return parts[0] * width**-0.5 if name == "output.weight" else stacked(name, parts)
 
     note = N_("T5 scales what its output layer reads: here the matrix is scaled.")
-    sources = {} if has_output else {"output.weight": ("shared.weight",)}
+    if not has_output:
+        sources["output.weight"] = ("shared.weight",)
     return Plan(model, shape, adapt, sources=sources, notes=(note,))
+
+
+_T5_BENDS = {"relu": "relu", "gated-gelu": "geglu_tanh"}
+
+
+def _beside_gates(stacks: Mapping[str, tuple[int, int]]) -> dict[str, tuple[str, ...]]:
+    """Return where the first matrices of T5's gated layers are. stacks: layers, and the place."""
+    return {
+        f"{stack}.layers.{i}.feed_forward.up.weight": (
+            f"{stack}.block.{i}.layer.{place}.DenseReluDense.wi_1.weight",
+        )
+        for stack, (n_layers, place) in stacks.items()
+        for i in range(n_layers)
+    }
 
 
 def _qwen3(settings: Settings, names: Set[str]) -> Plan:

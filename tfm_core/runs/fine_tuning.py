@@ -8,7 +8,7 @@ from typing import Any
 from tfm_core.anatomy.trained import TARGETS
 from tfm_core.config import (
     Experiment,
-    OpenedConfig,
+    OpenedWordsConfig,
     PretrainedReaderConfig,
     PretrainedTextConfig,
     TunedConfig,
@@ -116,8 +116,8 @@ def _tuned(run: Run, own: OwnSet, *, trains: str, n_last: int, rank: int, seed: 
 
 def _opened_facts(run: Run) -> dict[str, Any]:
     """Return what a task says of its model, which the task of another training says too."""
-    task = run.experiment.task_as(OpenedConfig)
-    return {name: getattr(task, name) for name in OpenedConfig.model_fields} | {
+    task = run.experiment.task_as(OpenedWordsConfig)
+    return {name: getattr(task, name) for name in OpenedWordsConfig.model_fields} | {
         name: getattr(task, name) for name in ("n_segments",) if hasattr(task, name)
     }
 
@@ -130,7 +130,7 @@ def _labels(run: Run, own: OwnSet, facts: dict[str, Any]) -> TunedLabelsConfig:
         raise StudentError(
             "All sentences of “{name}” have one label; a classifier needs two.", name=own.name
         )
-    task = run.experiment.task_as(OpenedConfig)
+    task = run.experiment.task_as(OpenedWordsConfig)
     words = tokenizer_of(task).words
     lines = [
         json.loads(line)

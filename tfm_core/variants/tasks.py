@@ -232,6 +232,29 @@ PRETRAINED_READER = replace(
     own_text=lambda: tfm_core.inspect.attention.own_example.read_text,
     carried=lambda: tfm_core.pretrained.task.carried,
 )
+PRETRAINED_PICTURES = replace(
+    IMAGE,
+    name="pretrained-pictures",
+    label=N_("Pretrained classifier of pictures"),
+    help=N_("Classify a picture; trained elsewhere."),
+    config=lambda: tfm_core.config.pretrained_tasks.PretrainedPicturesConfig,
+    load=lambda: tfm_core.pretrained.task.load_no_pictures,
+    shape=lambda: tfm_core.pretrained.task.pictures_shape,
+    errors=None,
+    carried=lambda: tfm_core.pretrained.task.carried,
+)
+PRETRAINED_ANSWERER = replace(
+    TEXT,
+    name="pretrained-answerer",
+    label=N_("Pretrained encoder-decoder"),
+    help=N_("Answer a text with another; trained elsewhere."),
+    config=lambda: tfm_core.config.pretrained_tasks.PretrainedAnswererConfig,
+    text=lambda: tfm_core.pretrained.task.reader,
+    load=lambda: tfm_core.pretrained.task.load_no_answers,
+    shape=lambda: tfm_core.pretrained.task.answerer_shape,
+    errors=None,
+    carried=lambda: tfm_core.pretrained.task.carried,
+)
 TUNED_TEXT = replace(
     PRETRAINED_TEXT,
     name="tuned-text",
@@ -269,5 +292,5 @@ LOOK = replace(
 )
 TASK_KINDS = Registry(
     "kind of task", TEXT, IMAGE, CAPTION, CORPUS, OWN_PICTURES, OWN_TEXT, PRETRAINED_TEXT,
-    PRETRAINED_READER, TUNED_TEXT, TUNED_LABELS, LOOK,
+    PRETRAINED_READER, PRETRAINED_PICTURES, PRETRAINED_ANSWERER, TUNED_TEXT, TUNED_LABELS, LOOK,
 )  # fmt: skip

@@ -194,8 +194,9 @@ def _is_right(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: i
     """Say whether an example is answered right, and not by chance."""
     item = probe.items[index]
     if snapshot.probabilities is not None:
-        return bool(snapshot.probabilities[index][item["label"]] >= SURE)
-    if snapshot.tokens is None or is_language(item):
+        label = item.get("label")
+        return label is not None and bool(snapshot.probabilities[index][label] >= SURE)
+    if snapshot.tokens is None or is_language(item) or experiment.task.is_opened:
         return False
     is_right = tuple(snapshot.tokens[index]) == tuple(item["tgt"])
     if len(item["tgt"]) > 1 or snapshot.confidence is None:
