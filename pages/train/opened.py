@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _, ngettext, paragraph
-from pages.train import at_work
+from pages.train import at_work, fine_tune
 from pages.ui import show
 from pages.ui.fact_line import joined
 from pages.ui.navigation import page_table
@@ -20,6 +20,7 @@ from tfm_core.config import (
 )
 from tfm_core.data.shape import data_shape
 from tfm_core.facts.parameter_table import parameter_table
+from tfm_core.runs import fine_tuning
 from tfm_core.runs.run import Run
 
 _PAGES = {
@@ -44,6 +45,8 @@ def page(run: Run) -> None:
             facts = page_table.PAGES[name]
             st.page_link(facts.path, label=_(facts.title), icon=facts.icon, width="content")
     if has_model:
+        if run.experiment.model.family in fine_tuning.KINDS:
+            fine_tune.area(run)
         at_work.of_run(run)
     else:
         _modules(run)

@@ -14,6 +14,7 @@ from pages.ui.files import take_away
 from pages.ui.navigation import page_table
 from pages.ui.runs import comparison, run_actions, run_dialogs, run_time
 from pages.ui.typed import escape
+from tfm_core.config import TunedConfig
 from tfm_core.config.training import LOW, TrainingConfig
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
@@ -100,20 +101,22 @@ def away() -> None:
 
 
 def _new_run(run: Run) -> None:
+    is_tuned = isinstance(run.experiment.task, TunedConfig)  # no setting of Train names its weights
     pressed = st.button(
         _("Start a new run"),
         icon=":material/add:",
         key="run-new",
-        help=_("Opens Train with these settings."),
+        help=None if is_tuned else _("Opens Train with these settings."),
     )
     if pressed:
-        state.set_draft(run.experiment.model_dump())
+        if not is_tuned:
+            state.set_draft(run.experiment.model_dump())
         state.set_current_run(None)
         st.rerun()
 
 
 def _beside(run: Run) -> None:
-    if st.button(
+    if not isinstance(run.experiment.task, TunedConfig) and st.button(
         _("Repeat with a change"),
         icon=":material/alt_route:",
         key="run-twin",

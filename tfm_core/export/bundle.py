@@ -18,7 +18,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from tfm_core.config import Experiment
+from tfm_core.config import Experiment, TunedConfig
 from tfm_core.data.own import place, sets
 from tfm_core.data.own.sets import OwnSet
 from tfm_core.data.shape import data_shape
@@ -58,6 +58,8 @@ def bundle(
         raise StudentError(run.problem)
     if run.experiment.task.is_opened:
         raise StudentError(Paragraph("pretrained/no-zip"))
+    if isinstance(run.experiment.task, TunedConfig):
+        raise StudentError(Paragraph("pretrained/no-tuned-zip"))
     say = progress or (lambda share, words: None)
     target = io.BytesIO()
     with (

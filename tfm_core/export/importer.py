@@ -17,7 +17,7 @@ from typing import Annotated, Any, BinaryIO
 from packaging.version import InvalidVersion, Version
 
 import tfm_core
-from tfm_core.config import ConfigError, Experiment, from_json
+from tfm_core.config import ConfigError, Experiment, TunedConfig, from_json
 from tfm_core.data.own import place, sets
 from tfm_core.data.own.sets import Prepared
 from tfm_core.export import layout
@@ -122,6 +122,8 @@ def _imported(
     experiment = _experiment(archive, facts)
     if experiment.task.is_opened:
         raise Refused(Paragraph("pretrained/no-zip"))
+    if isinstance(experiment.task, TunedConfig):
+        raise Refused(Paragraph("pretrained/no-tuned-zip"))
     if limits is not None:
         limits.check(experiment, n_queued=0)
     stored, status = _checked_facts(facts, experiment)

@@ -16,7 +16,7 @@ from pages.ui.files import take_away
 from pages.ui.runs import comparison, run_actions, run_dialogs, run_words, runs_access, shown_run
 from pages.ui.runs.run_words import sparkline
 from pages.ui.typed import escape
-from tfm_core.config import FAMILIES
+from tfm_core.config import FAMILIES, TunedConfig
 from tfm_core.runs.disk import ownership
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
@@ -233,6 +233,8 @@ def _beside(run: Run) -> None:
         except (ValueError, OSError) as error:
             state.notify(_(error))
             st.rerun()
+    if isinstance(run.experiment.task, TunedConfig):
+        return
     st.button(
         _named(_("Repeat with a change"), run),
         key=f"twin-{run.id}",

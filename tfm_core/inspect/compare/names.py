@@ -44,7 +44,10 @@ def _follows(rows: Sequence[Difference]) -> set[str]:
     return {own for own, other in _FOLLOWERS.items() if other in found}
 
 
-_FOLLOWERS = {"training.weight_decay": "training.optimizer", "training.beta2": "training.optimizer"}
+_FOLLOWERS = {
+    "training.weight_decay": "training.optimizer", "training.beta2": "training.optimizer",
+    "task.alpha": "task.rank",
+}  # fmt: skip
 _LAST = ("training.validate_every", "training.snapshots", "training.final_test")
 """Settings that change no weight: in a name only if nothing else differs."""
 
@@ -135,6 +138,8 @@ _COUNTED: Mapping[str, tuple[str, str, str]] = {  # of 0, of 1, of another numbe
     "model.n_layers": ("", N_("1 layer"), N_("{n} layers")),
     "model.n_encoder_layers": ("", N_("1 encoder layer"), N_("{n} encoder layers")),
     "model.n_decoder_layers": ("", N_("1 decoder layer"), N_("{n} decoder layers")),
+    "task.n_last": ("", N_("last layer"), N_("last {n} layers")),
+    "task.rank": ("", "", N_("rank {n}")),
     "model.dropout": (N_("no dropout"), "", N_("dropout {n}")),
     "model.window": (N_("no window"), "", N_("window {n}")),
     "model.full_every": (N_("windows in all layers"), "", N_("full attention every {n}")),
@@ -164,6 +169,8 @@ _MISTAKES: Mapping[str, str] = {  # without any
 _VARIANTS: Mapping[str, Callable[[str], str]] = {
     "model.family": lambda label: label,
     "task.name": lambda label: label,
+    "task.base": lambda label: label,
+    "task.trains": lambda label: label,
     "model.sink": lambda label: N_("sink: {label}", label=label),
     "model.activation": lambda label: label,
     "model.cell": lambda label: label,
