@@ -5,21 +5,22 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _, ngettext, paragraph
-from pages.train import at_work
+from pages.train import at_work, fine_tune
 from pages.ui import show
 from pages.ui.fact_line import joined
 from pages.ui.navigation import page_table
 from pages.ui.runs import run_actions, run_words
 from pages.ui.typed import escape
 from tfm_core.config import (
-    FAMILIES,
     ImageTaskConfig,
     LookConfig,
     OpenedConfig,
     OpenedWordsConfig,
+    family_label,
 )
 from tfm_core.data.shape import data_shape
 from tfm_core.facts.parameter_table import parameter_table
+from tfm_core.runs import fine_tuning
 from tfm_core.runs.run import Run
 
 _PAGES = {
@@ -44,6 +45,8 @@ def page(run: Run) -> None:
             facts = page_table.PAGES[name]
             st.page_link(facts.path, label=_(facts.title), icon=facts.icon, width="content")
     if has_model:
+        if run.experiment.model.family in fine_tuning.KINDS:
+            fine_tune.area(run)
         at_work.of_run(run)
     else:
         _modules(run)
@@ -85,7 +88,7 @@ def _facts(run: Run) -> str:
     total = parameter_table(model, data_shape(experiment)).total
     return joined(
         f"**{_(task.label)}**",
-        _(FAMILIES[model.family].label),
+        _(family_label(model.family)),
         _("**{n}** parameters", n=show.count(total)),
         _("**{n}** heads a layer", n=model.n_heads),
         _("width **{n}**", n=model.d_model),

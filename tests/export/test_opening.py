@@ -45,7 +45,9 @@ from tfm_core.probe.capture import capture
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError
 
-WRITERS = ("gpt2", "gpt2-untied", "llama", "llama-tied", "qwen3")
+WRITERS = (
+    "gpt2", "gpt2-untied", "llama", "llama-tied", "qwen3", "qwen3-wide", "qwen2", "mixtral",
+)  # fmt: skip
 READERS = ("bert", "roberta", "distilbert")
 VIEWERS, ANSWERERS = ("vit", "siglip"), ("t5", "t5-untied", "t5-gated")
 GREEDY = SamplingConfig(temperature=0)
