@@ -70,7 +70,9 @@ def _frame(experiment: Experiment, example: Example, labels: tuple[str, ...]) ->
         name = experiment.task_as(ImageTaskConfig).facts.class_names[best]
         share = show.percent(float(example.probabilities[best]))
         words = _("{name}, with {share}", name=name, share=share)
-        return Frame(example.step, words, best == example.item["label"], labels)
+        label = example.item.get("label")
+        is_right = None if label is None else best == label
+        return Frame(example.step, words, is_right, labels)
     if example.answer is None:
         return Frame(example.step, labels=labels)
     if experiment.task.facts.answer == "text":  # it may go on in many ways: nothing is right

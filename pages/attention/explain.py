@@ -27,27 +27,29 @@ def explanations(run: Run, example: Example) -> None:
     names = run.experiment.task_as(ImageTaskConfig).facts.class_names
     target, fill = _controls(names)
     try:
-        explained = _explained(
-            run.folder,
-            trained.checkpoint_mark(run),
-            example.picture.tobytes(),
-            example.picture.shape,
-            target,
-            fill,
-        )
+        with st.spinner(_("Removing patches …")):
+            explained = _explained(
+                run.folder,
+                trained.checkpoint_mark(run),
+                example.picture.tobytes(),
+                example.picture.shape,
+                target,
+                fill,
+            )
     except ValueError as error:
         show.problem(error)
         return
     name = names[explained.target]
     share = show.percent(float(explained.probabilities[explained.target]))
-    st.markdown(
-        _(
-            "What supports **{name}** ({share} at step {step})?",
-            name=name,
-            step=f"{explained.step:,}",
-            share=share,
-        )
+    words = _(
+        "What supports **{name}** ({share} at step {step})?",
+        name=name,
+        step=f"{explained.step:,}",
+        share=share,
     )
+    if run.experiment.task.is_opened:
+        words = _("What supports **{name}** ({share})?", name=name, share=share)
+    st.markdown(words)
     for column, (kind, values) in zip(st.columns(3), explained.maps.items(), strict=True):
         with column:
             st.markdown(f"**{_(EXPLANATIONS[kind].label)}**")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import zlib
 from functools import partial
 
 import numpy as np
@@ -20,6 +21,7 @@ from pages.ui.model.task_panels import panels
 from pages.ui.navigation import page_table
 from pages.ui.typed import escape
 from tfm_core.config import CaptionTaskConfig, ImageTaskConfig, SequenceTaskConfig
+from tfm_core.config.image_tasks import ImageTaskFacts
 from tfm_core.data import own_picture
 from tfm_core.data.text import TextTask, text_task
 from tfm_core.inspect.attention import own_example
@@ -29,10 +31,14 @@ from tfm_core.inspect.text import caption_look
 from tfm_core.probe.items import is_language
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
 
 DRAWN, UPLOADED = "drawn", "uploaded"
 _LAST = "attention-last-picture"
 _KEY, _TEXT, _READ = "attention", "attention-text", "attention-read"
+_PICTURE, _LARGE = "attention-own-picture", "large."  # what no link holds, and its mark there
+MAX_IN_LINK = 16_500
+"""Letters of a picture in a link."""
 _SIDE = 76  # pixels to a side of the picture that is read
 
 
@@ -105,18 +111,40 @@ def picture(run: Run, probe: Probe, selection: Selection) -> Example | None:
     if given is None and not selection.own_of("picture"):
         return None
     if given is None:
-        picture = own_picture.from_text(selection.own_of("picture"), facts)
-        st.caption(_("The picture from the link. Draw or upload another."))
+        picture = _kept(run, selection.own_of("picture"), facts)
     else:
         picture, notes = own_example.read_picture(run, given)
         if isinstance(given, bytes):
             st.caption(" ".join(notes))
-        own = f"picture-{own_picture.to_text(picture)}"
+        own = f"picture-{_keep(run, picture)}"
         if own != selection.own:
             chosen.choose(run.id, own=own)
     example = own_example.look_at_picture(run, picture)
     _answer(run, example)
     return example
+
+
+def _keep(run: Run, picture: npt.NDArray[np.uint8]) -> str:
+    """Return what the link says of a picture: all of it, or its mark where that is too long."""
+    text = own_picture.to_text(picture)
+    if len(text) <= MAX_IN_LINK:
+        return text
+    mark = f"{_LARGE}{zlib.crc32(text.encode()):08x}"
+    st.session_state[_PICTURE] = (run.id, mark, picture)
+    return mark
+
+
+def _kept(run: Run, text: str, facts: ImageTaskFacts) -> npt.NDArray[np.uint8]:
+    """Return the picture that a link names. Raises StudentError where it is not here."""
+    if not text.startswith(_LARGE):
+        st.caption(_("The picture from the link. Draw or upload another."))
+        return own_picture.from_text(text, facts)
+    *names, picture = st.session_state.get(_PICTURE, ("", "", None))
+    if names != [run.id, text]:
+        raise StudentError("This picture is too large for a link. Upload it again.")
+    st.caption(_("The picture that you uploaded last. Upload another to replace it."))
+    kept: npt.NDArray[np.uint8] = picture
+    return kept
 
 
 def _answer(run: Run, example: Example) -> None:

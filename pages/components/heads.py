@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
@@ -119,6 +119,14 @@ class OverPicture:
     first: int
     who: str
 
+    def read(self, weights: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], OverPicture]:
+        """Return only what is drawn of weights (F, L, H, Q, K), as (F, L, H, 1, K), and how."""
+        if self.row is None:
+            kept = weights.mean(-2, keepdims=True, dtype=np.float32).astype(weights.dtype)
+        else:
+            kept = weights[..., self.row : self.row + 1, :]
+        return kept, replace(self, row=0)
+
     def header(self, n_keys: int) -> dict[str, Any]:
         channels, size, _width = self.picture.shape
         return {
@@ -187,16 +195,21 @@ def pack_grid(view: MapView, look: GridStyle) -> bytes:
     Numbers are little-endian; a masked weight is NaN.
     """
     shown = single_frame(view.weights) if look.animation is None else look.animation
-    values, block = pooled(view.seen(shown.weights), MAX_VALUES)
+    over, query, rows = look.over, view.query, query_names(view.query, view.query_words)
+    seen = view.seen(shown.weights)
+    if over is not None and seen[0].size > MAX_VALUES:  # pooled patches would not fit the picture
+        seen, over = over.read(seen)
+        query, rows = (over.who,), [over.who]
+    values, block = pooled(seen, MAX_VALUES)
     header = {
         "shape": values.shape[1:],
         "block": block,
-        "query": list(view.query),
+        "query": list(query),
         "key": list(view.key),
-        "rows": query_names(view.query, view.query_words),
+        "rows": rows,
         "title": look.title,
         "says": look.says,
-        "over": None if look.over is None or block > 1 else look.over.header(len(view.key)),
+        "over": None if over is None or block > 1 else over.header(len(view.key)),
         "chosen": look.chosen,
         "top": look.top,
         "scale": SCALES[look.theme],

@@ -62,6 +62,9 @@ class Training:
 
 
 MAX_COLUMNS = 256  # of a vector; of a longer one each is the mean of several
+MAX_NUMBERS = 8_000_000  # that are sent: 16 MB
+_LONGEST = 16  # letters of an answer
+_FEW_COLUMNS = 64  # of a vector, where there are many
 _component = component(
     "picture",
     css=["packed.css", "spoken.css", "data_table.css", "drawing_board.css", "picture.css"],
@@ -125,9 +128,15 @@ def pack(
     parts: list[np.ndarray[Any, Any]] = []
     described: list[list[dict[str, Any]]] = [[] for _lane in shown.lanes]
     offset = 0
+    columns, has_scores, has_maps = _sent(shown)
     for lane, _place, stage in stages(shown):
-        header, values = _described(stage)
-        kept = {"offset": values, "scores": stage.scores, "before": stage.before}
+        header, values = _described(stage, columns)
+        if stage.kind == "heads" and not has_maps:
+            values = None
+        kept = {
+            "offset": values, "scores": stage.scores if has_scores else None,
+            "before": stage.before,
+        }  # fmt: skip
         for name, numbers in kept.items():
             header[name] = -1 if numbers is None else offset
             if numbers is not None:
@@ -161,10 +170,31 @@ def pack(
     return pack_bytes(header, values)
 
 
-def _described(stage: Stage) -> tuple[dict[str, Any], Any]:
+def _sent(shown: Picture) -> tuple[int, bool, bool]:
+    """Return how many columns of vectors are sent, and whether scores are, and maps at all.
+
+    A picture of hundreds of patches has too many numbers: scores go first, then columns, then maps.
+    """
+    n_maps = sum(one.values.size for one in _with_values(shown, "heads"))
+    rows = sum(len(one.values) for one in _with_values(shown, "vectors"))
+    for columns, has_scores in ((MAX_COLUMNS, True), (MAX_COLUMNS, False), (_FEW_COLUMNS, False)):
+        if rows * columns + n_maps * (1 + has_scores) <= MAX_NUMBERS:
+            return columns, has_scores, True
+    return _FEW_COLUMNS, False, False
+
+
+def _with_values(shown: Picture, kind: str) -> list[Any]:
+    return [
+        stage
+        for _lane, _place, stage in stages(shown)
+        if stage.kind == kind and stage.values is not None
+    ]
+
+
+def _described(stage: Stage, columns: int) -> tuple[dict[str, Any], Any]:
     values, group = stage.values, 1
     if stage.kind == "vectors" and values is not None:
-        values, group = pooled_columns(values, MAX_COLUMNS)
+        values, group = pooled_columns(values, columns)
     shape = stage.shape if values is None else values.shape
     header = {
         "kind": stage.kind,
@@ -181,12 +211,16 @@ def _described(stage: Stage) -> tuple[dict[str, Any], Any]:
         "block": stage.block,
         "step": stage.step,
         "skips": stage.skips_from,
-        "answers": stage.words,
-        "were": stage.were,
+        "answers": [[_short(word) for word in row] for row in stage.words],
+        "were": [_short(word) for word in stage.were],
         "sure": stage.sure,
-        "truths": stage.truths,
+        "truths": [_short(word) for word in stage.truths],
     }
     return header, values
+
+
+def _short(word: str) -> str:
+    return word if len(word) <= _LONGEST else f"{word[: _LONGEST - 1]}…"
 
 
 def _time(training: Training | None) -> dict[str, Any] | None:

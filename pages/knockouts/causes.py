@@ -33,6 +33,9 @@ def part(run: Run, index: int) -> None:
         if causes.is_slow(run, text) and not _is_requested(run, text, changed):
             return
         found = causes.causes_of_texts(run, text, changed)
+    elif causes.is_too_long(run):
+        st.info(_("Patching a picture of this model would take minutes; choose a smaller model."))
+        return
     else:
         found = causes.causes_of_pictures(run, index, _other_picture(run, index))
     _answers(found)

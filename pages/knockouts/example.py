@@ -175,6 +175,6 @@ def _answer(run: Run, example: Example) -> tuple[str, bool | None]:
         words = _("{name}, with {share}", name=names[best], share=share)
         return words, None if item.get("label") is None else best == item["label"]
     tokens = tuple(example.answer or ())
-    if is_language(item):
+    if is_language(item) or run.experiment.task.is_opened:
         return example.answer_text or "–", None
     return example.answer_text or "–", tokens == tuple(item.get("truth", item["tgt"]))

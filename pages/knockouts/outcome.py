@@ -54,6 +54,10 @@ class Measurement:
 
 def scores(run: Run, off: Sequence[KnockedPart], measurement: Measurement) -> None:
     """Show accuracy and loss, how they changed, and the parts that are off."""
+    if not measurement.n:
+        _chips(off)
+        st.caption(paragraph("knockouts/one-example"))
+        return
     before = measure.measured(run, (), measurement.how, measurement.n)
     after = measure.measured(run, off, measurement.how, measurement.n)
     _figures(run, before, after)
@@ -167,7 +171,8 @@ def attention_link(run: Run, part: KnockedPart) -> None:
 
 def controls(run: Run, probe: Probe) -> Measurement:
     """Choose the example, what replaces the output of a part, and how many examples to measure."""
-    n_first, n_most = measure.n_first(run), measure.n_most(run)
+    can_measure = measure.can_measure(run)
+    n_first, n_most = (measure.n_first(run), measure.n_most(run)) if can_measure else (0, 0)
     count = len(probe.items)
     facts, choices = fact_line("knockouts")
     problems = st.container()
@@ -175,7 +180,9 @@ def controls(run: Run, probe: Probe) -> Measurement:
         problem = view_link.receive(EXAMPLE)
         st.session_state[EXAMPLE.key] = min(int(st.session_state[EXAMPLE.key]), count - 1)
         index = _example(run, probe)
-        how = view_link.choice(_("Replace by"), HOW, help=paragraph("knockouts/zero-or-mean"))
+        how = "zero"  # without examples there are no means
+        if can_measure:
+            how = view_link.choice(_("Replace by"), HOW, help=paragraph("knockouts/zero-or-mean"))
         if n_most > n_first:
             problem = problem or view_link.receive(ALL)
             st.toggle(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, paragraph
 from pages.knockouts import board, causes, example, heads, outcome, state
 from pages.knockouts.link import VIEW
 from pages.ui import show
@@ -50,7 +50,7 @@ def _draw(run: Run) -> None:
         importances = heads.measured_heads(run, measurement, st.empty()) if is_requested else {}
         board.board(run, off, importances)
         bar = st.empty()
-        if importances or not is_next:
+        if measurement.n and (importances or not is_next):
             heads.offer(run, measurement, is_measured=bool(importances))
     with right, st.container(key="knockouts-outcome"):
         outcome.scores(run, off, measurement)
@@ -63,6 +63,8 @@ def _draw(run: Run) -> None:
         causes.part(run, measurement.example)
     elif not heads.has_heads(run):
         st.info(_("A recurrent network has no heads."))
+    elif not measurement.n:
+        st.info(paragraph("knockouts/one-example"))
     elif view == "heads":
         heads.table(run, off, measurement, importances)
     else:

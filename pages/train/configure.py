@@ -224,6 +224,11 @@ def _take_file() -> None:
         why = _("{name} was not loaded:", name=file.name)
         st.session_state[_JSON_PROBLEMS] = [why, *sentences]
         return
+    if experiment.task.name not in TASK_FACTS:
+        why = _("{name} was not loaded:", name=file.name)
+        reason = _("This task belongs to an opened model. Fine-tune it on the page of that model.")
+        st.session_state[_JSON_PROBLEMS] = [why, reason]
+        return
     state.set_draft(experiment.model_dump())
     words = _("Experiment loaded from {name}.", name=escape(file.name))
     st.toast(words, icon=":material/upload_file:")

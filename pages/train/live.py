@@ -12,12 +12,14 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from pages.i18n import N_, _, ngettext, paragraph
-from pages.train import crowd, doctor, live_keys, opened, play, run_buttons
+from pages.train import crowd, doctor, fine_tune, live_keys, opened, play, run_buttons
 from pages.ui import show, state
 from pages.ui.accounts import visitors
 from pages.ui.model import live_curves, stage_view
 from pages.ui.runs import run_actions, run_dialogs, run_words, runs_access, shown_run
+from pages.ui.runs.foreign_run import is_foreign
 from pages.ui.typed import escape
+from tfm_core.runs import fine_tuning
 from tfm_core.runs.backends import job
 from tfm_core.runs.queue import tickets
 from tfm_core.runs.run import Run
@@ -47,7 +49,7 @@ def page(run: Run) -> None:
         show.problem(run.problem)
         run_buttons.away()
         return
-    if run.experiment.task.is_opened:
+    if run.status.state == "opened":
         state.set_current_run(run.id)
         opened.page(run)
         return
@@ -75,6 +77,8 @@ def page(run: Run) -> None:
     else:
         st.fragment(pulse, run_every=pace)()
     st.fragment(_details, run_every=later)(run)
+    if fine_tuning.why_not(run) is None:
+        fine_tune.area(run)
     run_dialogs.TWIN_DIALOG.draw()
     run_dialogs.PUBLISH_DIALOG.draw()
 
@@ -116,6 +120,8 @@ def _pulse(run: Run, was_active: bool, pace: float | None, *, is_due: bool) -> b
         doctor.panel(run)
         if origin := shown_run.origin_words(run):
             st.caption(f":material/move_to_inbox: {escape(origin)}")
+        if trained := fine_tune.words(run):
+            st.caption(f":material/model_training: {trained}")
         doctor.origin(run)
         if status.state != "queued":
             try:
@@ -177,6 +183,8 @@ def _state_messages(run: Run, status: Status) -> None:
                 hint = _("Resume would fail again: start a new run with other settings.")
             if visitors.watches(run):
                 hint = _("Start a new run to train with these settings.")
+            if is_foreign(run):
+                hint = ""
             st.error(f"{why}\n\n{hint}", icon=":material/error:")
         elif status.state == "interrupted":
             words = _("Interrupted at step {step}.", step=f"{status.step:,}")
@@ -185,7 +193,7 @@ def _state_messages(run: Run, status: Status) -> None:
 
 
 def _resume(run: Run) -> str:
-    if visitors.watches(run):
+    if is_foreign(run) or visitors.watches(run):
         return ""
     step = run.checkpoint_step
     if step is None:

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _, paragraph
-from pages.train import at_work
+from pages.i18n import _, ngettext, paragraph
+from pages.train import at_work, fine_tune
 from pages.ui import show
 from pages.ui.fact_line import joined
 from pages.ui.navigation import page_table
 from pages.ui.runs import run_actions, run_words
 from pages.ui.typed import escape
-from tfm_core.config import FAMILIES, LookConfig, OpenedConfig
+from tfm_core.config import (
+    ImageTaskConfig,
+    LookConfig,
+    OpenedConfig,
+    OpenedWordsConfig,
+    family_label,
+)
 from tfm_core.data.shape import data_shape
 from tfm_core.facts.parameter_table import parameter_table
-from tfm_core.probe.labels import modules_by_kind
+from tfm_core.runs import fine_tuning
 from tfm_core.runs.run import Run
 
 _PAGES = {
     "decoder-only": ("attention", "gpt", "knockouts", "walk", "words"),
     "encoder-only": ("attention", "walk", "words"),
+    "encoder-decoder": ("attention", "translate", "walk", "knockouts"),
+    "vit": ("attention", "walk", "knockouts", "parameters"),
 }
 """Where there is something to see of each family, the first first."""
 
@@ -37,7 +45,25 @@ def page(run: Run) -> None:
             facts = page_table.PAGES[name]
             st.page_link(facts.path, label=_(facts.title), icon=facts.icon, width="content")
     if has_model:
+        if run.experiment.model.family in fine_tuning.KINDS:
+            fine_tune.area(run)
         at_work.of_run(run)
+    else:
+        _modules(run)
+
+
+def _modules(run: Run) -> None:
+    """List the modules whose maps are shown, and say how many are not."""
+    task = run.experiment.task_as(LookConfig)
+    if task.n_left_out:
+        words = ngettext(
+            "{n} map of another shape is not shown.",
+            "{n} maps of other shapes are not shown.",
+            task.n_left_out,
+            n=task.n_left_out,
+        )
+        st.caption(words)
+    st.code(task.modules, language=None)
 
 
 def _facts(run: Run) -> str:
@@ -45,18 +71,26 @@ def _facts(run: Run) -> str:
     experiment = run.experiment
     model, task = experiment.model, experiment.task_as(OpenedConfig)
     if isinstance(task, LookConfig):
-        layers = sum(map(len, modules_by_kind(experiment).values()))
+        layers = len(task.modules.split("\n"))
         return joined(
             f"**{escape(task.called)}**",
             _("**{n}** parameters", n=show.count(task.n_parameters)),
             _("**{n}** maps of **{heads}** heads", n=layers, heads=model.n_heads),
         )
+    if isinstance(task, OpenedWordsConfig):
+        sizes = [_("**{n}** tokens", n=f"{task.n_words:,}")]
+    else:
+        side, n = experiment.task_as(ImageTaskConfig).image_size, len(experiment.task.class_names)
+        sizes = [
+            _("pictures of **{side} × {side}** pixels", side=side),
+            ngettext("**{n}** class", "**{n}** classes", n, n=f"{n:,}"),
+        ]
     total = parameter_table(model, data_shape(experiment)).total
     return joined(
         f"**{_(task.label)}**",
-        _(FAMILIES[model.family].label),
+        _(family_label(model.family)),
         _("**{n}** parameters", n=show.count(total)),
         _("**{n}** heads a layer", n=model.n_heads),
         _("width **{n}**", n=model.d_model),
-        _("**{n}** tokens", n=f"{task.n_words:,}"),
+        *sizes,
     )

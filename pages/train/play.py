@@ -18,12 +18,13 @@ from pages.ui import state
 from pages.ui.accounts import visitors
 from pages.ui.lessons import open_lesson
 from pages.ui.runs import comparison, run_actions, runs_access
+from pages.ui.runs.foreign_run import is_foreign
 from pages.ui.runs.run_actions import Start
 from pages.ui.settings import controls, drafts
 from pages.ui.settings.drafts import Checked
 from pages.ui.settings.fields import Setting, settings_by_path
 from pages.ui.typed import escape
-from tfm_core.config import Experiment
+from tfm_core.config import Experiment, TunedConfig
 from tfm_core.config.turns import TURNABLE, Turn, checked, possible, turned
 from tfm_core.runs.process.requests import turning
 from tfm_core.runs.run import Run
@@ -95,8 +96,13 @@ def _choose(edition: tuple[int, int, int], path: str, value: object) -> None:
 
 
 def is_playable(run: Run) -> bool:
-    """Return whether this visitor may change the run, whose settings are known."""
-    return not (run.meta.recorded or visitors.watches(run) or runs_access.is_hidden(run))
+    """Return whether this visitor may change the run, whose settings are known.
+
+    Of a fine-tuned one the sizes are given by the model that was opened.
+    """
+    is_tuned = isinstance(run.experiment.task, TunedConfig)
+    is_theirs = is_foreign(run) or run.meta.recorded or visitors.watches(run)
+    return not (is_theirs or is_tuned or runs_access.is_hidden(run))
 
 
 def arrive(run: Run) -> None:

@@ -13,7 +13,9 @@ from pages.ui.accounts import visitors
 from pages.ui.files import take_away
 from pages.ui.navigation import page_table
 from pages.ui.runs import comparison, run_actions, run_dialogs, run_time
+from pages.ui.runs.foreign_run import is_foreign
 from pages.ui.typed import escape
+from tfm_core.config import TunedConfig
 from tfm_core.config.training import LOW, TrainingConfig
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
@@ -24,7 +26,8 @@ _JUMP = 2  # from this ratio on, a rise of the rate is mentioned
 
 def row(run: Run, status: Status) -> None:
     """Draw the buttons that apply now and that this visitor may use."""
-    if not visitors.watches(run):
+    is_ours = not is_foreign(run)
+    if is_ours and not visitors.watches(run):
         _steering(run, status)
     if run.has_checkpoint and not status.is_active:
         _train_further(run, status)
@@ -32,8 +35,9 @@ def row(run: Run, status: Status) -> None:
         if not status.is_active:
             take_away.button(run, key="run-take")
         run_dialogs.publish_button(run, key="run-publish")
-        _new_run(run)
-        _beside(run)
+        if is_ours:
+            _new_run(run)
+        _beside(run, is_ours=is_ours)
     run_actions.link_back(run.id)
 
 
@@ -100,20 +104,23 @@ def away() -> None:
 
 
 def _new_run(run: Run) -> None:
+    is_tuned = isinstance(run.experiment.task, TunedConfig)  # no setting of Train names its weights
     pressed = st.button(
         _("Start a new run"),
         icon=":material/add:",
         key="run-new",
-        help=_("Opens Train with these settings."),
+        help=None if is_tuned else _("Opens Train with these settings."),
     )
     if pressed:
-        state.set_draft(run.experiment.model_dump())
+        if not is_tuned:
+            state.set_draft(run.experiment.model_dump())
         state.set_current_run(None)
         st.rerun()
 
 
-def _beside(run: Run) -> None:
-    if st.button(
+def _beside(run: Run, *, is_ours: bool) -> None:
+    has_settings = is_ours and not isinstance(run.experiment.task, TunedConfig)
+    if has_settings and st.button(
         _("Repeat with a change"),
         icon=":material/alt_route:",
         key="run-twin",
@@ -124,7 +131,8 @@ def _beside(run: Run) -> None:
         st.rerun()
     if st.button(_("Compare with …"), icon=":material/compare_arrows:", key="run-compare"):
         comparison.open_comparison([run.id])
-    comparison.seed_button(lambda: [comparison.start_like(run)], key="run")
+    if is_ours:
+        comparison.seed_button(lambda: [comparison.start_like(run)], key="run")
 
 
 def _train_further(run: Run, status: Status) -> None:

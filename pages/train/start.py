@@ -56,7 +56,7 @@ def bar(checked: Checked, preset: str | None) -> None:
             with st.container(gap=None, width="stretch"):
                 if why_not:
                     st.markdown(f":material/lock: **{escape(why_not)}**")
-                _needs(checked.experiment)
+                needs(checked.experiment)
                 _warning(checked)
     if pressed and checked.experiment is not None:
         _start(checked.experiment, preset)
@@ -127,7 +127,7 @@ def _why_not(checked: Checked) -> None:
                 st.caption(escape(_(problem.sentence)))
 
 
-def _needs(experiment: Experiment) -> None:
+def needs(experiment: Experiment) -> None:
     """Show what the run needs once known, polling until then."""
     future = _sizes(experiment)
     was_known = future.done()

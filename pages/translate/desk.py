@@ -115,5 +115,7 @@ def _special(writing: Writing) -> str:
     }
     usual = _("Colours and lines: cross-attention of the chosen token.")
     legend = words.get(family, usual)
+    if writing.source.experiment.task.is_opened:
+        return legend
     step = show.count(writing.source.step)
     return f"{legend} {_('Weights of step {step}.', step=step)}"

@@ -24,6 +24,7 @@ from pages.translate.link import (
 )
 from pages.ui.address import view_link
 from pages.ui.address.parameters import Option
+from tfm_core.config import Experiment
 from tfm_core.inspect.writing.beams import BeamSettings
 from tfm_core.inspect.writing.source import Source
 
@@ -34,15 +35,16 @@ MAX_SEARCHED = 100
 """Most tokens of a beam search: every step reads all its texts again."""
 
 
+def knows_truth(experiment: Experiment) -> bool:
+    """Return whether one answer is right: a text may go on in many ways."""
+    return experiment.task.facts.answer != "text" and not experiment.task.is_opened
+
+
 def method(source: Source) -> str:
     if source.is_at_once:
         view_link.forget([METHOD])
         return GREEDY
-    names = tuple(
-        name
-        for name in METHOD.names
-        if name != BESIDE or source.experiment.task.facts.answer != "text"
-    )
+    names = tuple(name for name in METHOD.names if name != BESIDE or knows_truth(source.experiment))
     return view_link.choice(
         _("Method"),
         dataclasses.replace(METHOD, names=names),

@@ -16,6 +16,9 @@ from tfm_core.runs.run import Run
 def step_of(run: Run) -> int:
     """Choose the step. A link with a text and no step is of the last. Raises ValueError."""
     steps = steps_of(run)
+    if run.experiment.task.is_opened:
+        view_link.forget([WEIGHTS])
+        return steps[-1]
     is_chosen = WEIGHTS.key in st.session_state or WEIGHTS.query in view_link.query()
     if not is_chosen and view_link.opened(TEXT) is None and not run.status.is_active:
         st.session_state[WEIGHTS.key] = _half_trained(run, steps)

@@ -10,30 +10,46 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from tests.pretrained.models_of_transformers import IDS
-from tests.pretrained.with_tokenizer import BEGIN, CLS, SEP, UNKNOWN, folder_with_tokenizer
+from tests.pretrained.models_of_transformers import answer
+from tests.pretrained.with_tokenizer import (
+    BEGIN,
+    CLS,
+    SEP,
+    UNKNOWN,
+    UNKNOWN_PIECE,
+    folder_with_tokenizer,
+)
 from tfm_core.data.own import place
 from tfm_core.data.text import text_task
 from tfm_core.decoding import SamplingConfig
 from tfm_core.export.bundle import bundle
 from tfm_core.export.opening import open_run, size_of
 from tfm_core.inspect.attention.example import captured
-from tfm_core.inspect.attention.own_example import look_at_text
+from tfm_core.inspect.attention.explanations import explained
+from tfm_core.inspect.attention.own_example import look_at_picture, look_at_text
 from tfm_core.inspect.attention.trained import inputs_of, model_of
 from tfm_core.inspect.knockouts.measure import measured
 from tfm_core.inspect.knockouts.parts import heads_of
 from tfm_core.inspect.text.gpt_reading import look_through
 from tfm_core.inspect.text.gpt_writing import Sample, next_token, prompt_ids, write_on
 from tfm_core.inspect.text.surprisal import surprisals
+from tfm_core.inspect.walk.build import walk
+from tfm_core.inspect.walk.subject import subject
+from tfm_core.inspect.writing.source import source_of
+from tfm_core.inspect.writing.steps import write
 from tfm_core.pretrained import task as tasks
 from tfm_core.pretrained.folder import Unopenable
 from tfm_core.pretrained.model import check_folder, load_model
+from tfm_core.pretrained.pictures import PREPROCESSOR
 from tfm_core.probe.capture import capture
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError
 
-WRITERS = ("gpt2", "gpt2-untied", "llama", "llama-tied", "qwen3")
+WRITERS = (
+    "gpt2", "gpt2-untied", "llama", "llama-tied", "qwen3", "qwen3-wide", "qwen2", "mixtral",
+)  # fmt: skip
 READERS = ("bert", "roberta", "distilbert")
+VIEWERS, ANSWERERS = ("vit", "siglip"), ("t5", "t5-untied", "t5-gated")
 GREEDY = SamplingConfig(temperature=0)
 
 
@@ -45,8 +61,10 @@ def store(tmp_path, monkeypatch) -> RunStore:
 
 @pytest.fixture
 def opened(store, tmp_path):
-    def make(name, **config):
+    def make(name, *, preprocessor=None, **config):
         folder = folder_with_tokenizer(name, tmp_path / name, **config)
+        if preprocessor is not None:
+            (folder / PREPROCESSOR).write_text(json.dumps(preprocessor))
         return open_run(folder, store), load_model(check_folder(folder))
 
     return make
@@ -56,13 +74,12 @@ def left(store: RunStore) -> list[Path]:
     return list(store.root.iterdir()) if store.root.is_dir() else []
 
 
-@pytest.mark.parametrize("name", [*WRITERS, *READERS])
+@pytest.mark.parametrize("name", [*WRITERS, *READERS, *VIEWERS, *ANSWERERS])
 def test_the_run_has_the_model_of_the_folder(name, opened, store):
     run, expected = opened(name)
     model, step = model_of(run)
-    src = IDS[:, :0] if name in WRITERS else IDS
-    with torch.inference_mode():
-        assert torch.equal(model(src, IDS), expected(src, IDS))
+    config = run.experiment.model
+    assert torch.equal(answer(config, model), answer(config, expected))
     assert (step, run.status.state, run.damage, run.meta.name) == (0, "opened", None, name)
     assert [each.id for each in store.list()] == [run.id]
     n_tied = len(list(model.named_parameters(remove_duplicate=False)))
@@ -149,16 +166,16 @@ def test_a_head_is_knocked_out_of_a_language_model(opened):
 
 def test_nothing_is_trained_of_it(opened, store):
     run, _model = opened("gpt2")
-    with pytest.raises(StudentError, match="trained elsewhere"):
+    with pytest.raises(StudentError, match="not trained here"):
         store.fork(run.id, steps=100)
-    with pytest.raises(StudentError, match="trained elsewhere"):
+    with pytest.raises(StudentError, match="not trained here"):
         store.create(run.experiment)
     assert len(store.list()) == 1
 
 
 def test_it_goes_into_no_zip(opened):
     run, _model = opened("gpt2")
-    with pytest.raises(StudentError, match="not from a zip"):
+    with pytest.raises(StudentError, match="has no zip"):
         bundle(run)
 
 
@@ -209,8 +226,120 @@ def test_another_folder_of_runs_has_its_own_tokenizers(opened, tmp_path):
         text_task(run.experiment.task).tokenize("the cat")
 
 
-@pytest.mark.parametrize("name", ["vit", "t5"])
+def test_a_picture_is_scaled_as_the_folder_says_and_gets_the_names_of_its_classes(opened, tmp_path):
+    names = dict(enumerate(["tabby cat", "espresso", "LABEL_2", "suit", "missile"]))
+    run, model = opened("vit", preprocessor={"image_mean": [0.1, 0.2, 0.3]}, id2label=names)
+    assert run.experiment.task.class_names == (
+        "tabby cat",
+        "espresso",
+        "LABEL 2",
+        "suit",
+        "missile",
+    )
+    probe, snapshot = run.probe(), run.snapshot(0)
+    mean = torch.tensor([0.1, 0.2, 0.3])[:, None, None]
+    pixels = (torch.tensor(probe.images) / 255 - mean) / 0.5
+    with torch.inference_mode():
+        expected = model(pixels).softmax(-1)
+    np.testing.assert_allclose(snapshot.probabilities, expected, atol=1e-3)
+    example = look_at_picture(run, probe.images[1])
+    np.testing.assert_allclose(example.probabilities, expected[1], atol=1e-5)
+    kept = snapshot.attention["encoder.layers.1.self_attention"][1]
+    maps = example.attention["encoder.layers.1.self_attention"]
+    assert maps.shape == (3, 5, 5)
+    np.testing.assert_allclose(kept, maps, atol=1e-3)
+
+
+def test_a_photograph_is_explained(opened):
+    run, _model = opened("vit")
+    found = explained(run, run.probe().images[0])
+    assert {values.shape for values in found.maps.values()} == {(2, 2)}
+    assert sum(found.probabilities) == pytest.approx(1, abs=1e-5)
+
+
+def test_a_picture_is_measured_on_nothing(opened):
+    run, _model = opened("vit")
+    with pytest.raises(StudentError, match="pictures are not here"):
+        measured(run, (), "zero", 4)
+
+
+def test_a_picture_of_another_size_is_refused(opened):
+    run, _model = opened("vit")
+    with pytest.raises(StudentError, match="this run reads"):
+        look_at_picture(run, np.zeros((3, 28, 28), np.uint8))
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"image_size": 15}, "image_size 15"),
+        ({"image_size": 21}, "does not fit config.json"),
+        ({"num_channels": 4}, "does not fit config.json"),
+        ({"id2label": {"0": "cat"}}, "does not fit config.json"),
+        ({"id2label": {"0": "a", "1": "b", "2": "c", "3": "d", "5": "e"}}, "no name for class 4"),
+    ],
+)
+def test_a_wrong_folder_of_pictures_leaves_nothing_behind(config, words, tmp_path, store):
+    with pytest.raises(Unopenable, match=words):
+        open_run(folder_with_tokenizer("vit", tmp_path / "vit", **config), store)
+    assert not left(store)
+
+
+@pytest.mark.parametrize("name", ["marian", "megatron-bert"])
 def test_what_no_page_shows_is_refused(name, tmp_path, store):
     with pytest.raises(Unopenable, match="Pages cannot show"):
         open_run(folder_with_tokenizer(name, tmp_path / name), store)
+    assert not left(store)
+
+
+def test_an_answer_is_what_the_model_writes_and_nobody_knows_the_truth(opened):
+    run, model = opened("t5-untied")
+    probe, snapshot = run.probe(), run.snapshot(0)
+    words = text_task(run.experiment.task).src_vocabulary
+    for item, tokens in zip(probe.items, snapshot.tokens, strict=True):
+        read, written = torch.tensor([words.encode(item["src"])]), [BEGIN]
+        assert item["src"][-1] == "</s>"
+        with torch.inference_mode():
+            while len(written) <= len(tokens):
+                written.append(int(model(read, torch.tensor([written]))[0, -1].argmax()))
+        assert words.encode(tokens) == written[1:]
+        assert list(tokens)[: len(item["tgt"])] == item["tgt"]
+    example = look_at_text(run, "the cat sits.")
+    assert example.item["src"] == [" the", " cat", " sits", ".", "</s>"]
+    assert example.attention["decoder.layers.2.cross_attention"].shape[-1] == 5
+    assert "truth" not in example.item
+
+
+def test_it_translates_a_typed_text(opened):
+    run, _model = opened("t5-gated")
+    writing = write(source_of(run, "the cat"), GREEDY, seed=0, n=7)
+    assert writing.source.truth is None
+    assert not {BEGIN, UNKNOWN_PIECE} & set(writing.source.vocabulary.encode(writing.words))
+
+
+def test_the_walk_of_an_opened_encoder_decoder_is_made_by_its_code(opened):
+    run, model = opened("t5")
+    looked = subject(run.experiment, model, items=run.probe().items)
+    for step in walk(looked):
+        names = {**step.names, **{one.name: one.value for one in step.before}}
+        with torch.no_grad():
+            exec(step.code, names)
+        for one in step.after:
+            torch.testing.assert_close(names[one.name], one.value, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"decoder_start_token_id": None, "pad_token_id": None}, "begins or ends"),
+        ({"eos_token_id": None}, "ends an answer"),
+        ({"eos_token_id": 36}, "ends an answer"),
+        ({"d_kv": 5}, "both must be equal"),
+        ({"feed_forward_proj": "gated-silu"}, "feed_forward_proj is gated-silu"),
+        ({"relative_attention_num_buckets": 16}, "relative_attention_num_buckets"),
+    ],
+)
+def test_a_wrong_encoder_decoder_leaves_nothing_behind(config, words, tmp_path, store):
+    with pytest.raises(Unopenable, match=words):
+        open_run(folder_with_tokenizer("t5", tmp_path / "t5", **config), store)
     assert not left(store)

@@ -15,6 +15,7 @@ from torch import nn
 from tests.looking.test_written_elsewhere import Recurrent
 from tfm_core import look
 from tfm_core.__main__ import main
+from tfm_core.config import LookConfig
 from tfm_core.looking.file import FORMAT, MARK
 from tfm_core.looking.opening import left_out, open_look, stacks_of
 from tfm_core.looking.seen import Look
@@ -107,7 +108,7 @@ def test_other_layouts_open_too(tmp_path: Path, crop: int | None) -> None:
     assert [kind for kind, names in kinds.items() if recorded >= set(names)] == ["cross"]
 
 
-def test_maps_of_other_shapes_are_named_as_left_out() -> None:
+def test_maps_of_other_shapes_are_named_as_left_out(tmp_path: Path) -> None:
     class Stages(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -124,6 +125,25 @@ def test_maps_of_other_shapes_are_named_as_left_out() -> None:
     seen = look(Stages(), torch.randn(N, SRC, WIDTH))
     assert len(stacks_of(seen).all) == 2
     assert left_out(seen) == ("parts.2",)
+    task = open_look(seen, RunStore(tmp_path, recorded=None)).experiment.task_as(LookConfig)
+    assert (task.modules, task.n_left_out) == ("parts.0\nparts.1", 1)
+
+
+def test_maps_over_keys_of_a_cache_are_refused_in_a_sentence(tmp_path: Path) -> None:
+    class Cached(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            q, k, v = self.qkv(x).unflatten(-1, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)
+            return (q[..., 3:, :] @ k.mT).softmax(-1) @ v
+
+    seen = look(Cached(), torch.randn(N, SRC, WIDTH))
+    (one,) = seen.maps.values()
+    assert (one.kind, one.length) == ("self", (SRC - 3, SRC))
+    with pytest.raises(StudentError, match="other positions"):
+        open_look(seen, RunStore(tmp_path, recorded=None))
 
 
 def test_the_command_line_opens_a_file(

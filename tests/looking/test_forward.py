@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 from tests.models.variants import text_batch, text_model, vit_model
 from tfm_core import look
 from tfm_core.probe.capture import capture
+from tfm_core.sentences import StudentError
 
 B, Q, K, WIDTH, HEADS = 2, 4, 5, 32, 4
 
@@ -289,3 +291,141 @@ def test_weights_that_are_mixed_between_heads_are_told_of() -> None:
     found = look(Talking(), states())
     assert not found.maps
     assert "before they multiply values" in found.unseen[0]
+
+
+class Guarded(nn.Module):
+    """A part that raises, which the model catches, and two branches."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = ByEinsum(), ByEinsum()
+
+    def forward(self, x: Tensor) -> Tensor:
+        try:
+            self.first(x[..., :3])
+        except RuntimeError:
+            x = x + 1
+        return self.second(x) if float(x.sum()) < 1e9 else self.first(x)
+
+
+def test_modules_are_named_rightly_after_one_that_raised() -> None:
+    found = look(nn.Sequential(Guarded()), states())
+    assert list(found.maps) == ["0.second"]
+
+
+def test_kernels_that_show_nothing_are_named() -> None:
+    from torch.nn.attention.flex_attention import flex_attention
+
+    class Flex(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
+
+        def forward(self, x: Tensor) -> Tensor:
+            q, k, v = self.qkv(x).unflatten(-1, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)
+            return flex_attention(q, k, v)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it is slow without a compiler
+        found = look(nn.Sequential(Flex()), states())
+    assert not found.maps
+    (sentence,) = found.unseen
+    assert sentence.startswith("0 computes attention in flex_attention")
+
+
+def test_a_model_that_changes_its_weights_in_eval_is_not_asked_to() -> None:
+    class Merging(ByEinsum):
+        n_merges = 0
+
+        def train(self, mode: bool = True) -> Merging:
+            self.n_merges += not mode
+            return super().train(mode)
+
+    model = Merging()
+    look(model, states())
+    assert model.n_merges == 0
+
+
+def test_random_numbers_that_a_forward_pass_draws_are_given_back() -> None:
+    class Noisy(ByEinsum):
+        def forward(self, x: Tensor) -> Tensor:
+            return super().forward(x + torch.randn_like(x))
+
+    model, x = Noisy(), states()
+    torch.manual_seed(1)
+    wanted = torch.rand(3)
+    torch.manual_seed(1)
+    look(model, x)
+    assert torch.equal(torch.rand(3), wanted)
+
+
+def test_in_inference_mode_tensors_change_in_place_as_without_a_look() -> None:
+    class InPlace(ByEinsum):
+        def forward(self, x: Tensor) -> Tensor:
+            x += 1
+            return super().forward(x)
+
+    with torch.inference_mode():
+        model, x = InPlace(), torch.randn(B, Q, WIDTH)
+        (one,) = look(model, x).maps.values()
+        assert torch.equal(one.weights, model.weights)
+
+
+@pytest.mark.parametrize("is_fused", [False, True])
+def test_a_crop_keeps_rows_and_columns_of_the_whole_map(is_fused: bool) -> None:
+    model = Fused() if is_fused else ByEinsum()
+    x = states(7)
+    (whole,) = look(model, x).maps.values()
+    (part,) = look(model, x, crop=slice(2, 5), tokens=list("abcdefg")).maps.values()
+    assert torch.allclose(part.weights, whole.weights[..., 2:5, 2:5])
+    assert (part.queries, part.keys, part.length) == (range(2, 5), range(2, 5), (7, 7))
+    assert part.is_causal == whole.is_causal
+    (first,) = look(model, x, crop=3, most_bytes=4 * B * HEADS * 9).maps.values()
+    assert first.weights.shape[-2:] == (3, 3)
+
+
+def test_a_window_and_a_mask_of_moderate_numbers_are_masks() -> None:
+    class Window(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.n_heads, self.qkv = HEADS, nn.Linear(WIDTH, 3 * WIDTH)
+
+        def forward(self, x: Tensor) -> Tensor:
+            q, k, v = self.qkv(x).unflatten(-1, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)
+            at = torch.arange(x.shape[1])
+            near = (at[:, None] >= at) & (at[:, None] - at < 2)
+            return (q @ k.mT).masked_fill(~near, -1e4).softmax(-1) @ v
+
+    (one,) = look(Window(), states()).maps.values()
+    assert one.is_causal
+    assert one.allowed is not None
+    assert torch.equal(one.allowed[0, 0], torch.ones(Q, Q).tril().triu(-1).bool())
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"crop": "3"}, "crop is a number"),
+        ({"crop": slice(90, 99)}, "no position"),
+        ({"crop": slice(0, 9, 2)}, "crop is a number"),
+        ({"layers": ["decoder.*"]}, "No attention is in layers"),
+        ({"tokens": ["one"]}, "tokens has 1 names"),
+        ({"tokens": torch.ones(B, Q)}, "tokens names the positions"),
+        ({"tokens": [["a"], ["b"], ["c"]]}, "tokens names the positions"),
+    ],
+)
+def test_arguments_that_cannot_be_get_a_sentence(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(StudentError, match=words):
+        look(nn.Sequential(ByEinsum()), states(), **given)
+
+
+def test_a_model_without_weights_gets_a_sentence() -> None:
+    with pytest.raises(StudentError, match="meta device"):
+        look(ByEinsum().to("meta"), states())
+
+
+def test_an_exported_model_shows_its_attention() -> None:
+    model, x = Fused().eval(), states()
+    (own,) = look(model, x).maps.values()
+    (one,) = look(torch.export.export(model, (x,)).module(), x).maps.values()
+    assert torch.allclose(one.weights, own.weights)

@@ -21,7 +21,7 @@ def opened(store, tmp_path):
 
 
 @pytest.mark.parametrize("path", PAGES)
-@pytest.mark.parametrize("name", ["gpt2", "bert"])
+@pytest.mark.parametrize("name", ["gpt2", "bert", "vit", "t5"])
 def test_a_page_draws_it(name, path, opened, open_page):
     run = opened(name)
     assert not open_page(path, run=run.id).exception
@@ -34,6 +34,33 @@ def test_gpt_reads_and_writes_with_it(part, opened, open_page):
     assert not app.exception
     assert not app.error
     assert "llama" in said(app)
+
+
+def test_translate_writes_with_it_and_offers_no_truth(opened, open_page):
+    run = opened("t5-gated")
+    app = open_page("translate/page.py", run=run.id, text="the cat")
+    assert not app.exception
+    assert not app.error
+    assert "t5-gated" in said(app)
+    methods = [one.options for one in app.button_group if "Greedy" in one.options]
+    assert methods
+    assert not any("Compare with truth" in options for options in methods)
+
+
+@pytest.mark.parametrize("name", ["vit", "t5"])
+def test_a_part_is_knocked_out_of_one_example(name, opened, open_page):
+    run = opened(name)
+    app = open_page("knockouts/page.py", run=run.id, off="encoder.1.self.2")
+    assert not app.exception
+    assert not app.error
+    assert "no answers are known" in said(app)
+
+
+@pytest.mark.parametrize("own", ["picture-large.00000000", "picture-large.", "picture-AAAA"])
+def test_a_picture_that_is_not_in_the_link_is_asked_for_again(own, opened, open_page):
+    app = open_page("attention/page.py", run=opened("vit").id, example="own", own=own)
+    assert not app.exception
+    assert [one for one in app.error if "pload it again" in one.value]
 
 
 def test_train_leads_to_the_pages_that_show_it(opened, open_page):

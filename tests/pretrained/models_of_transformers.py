@@ -134,6 +134,10 @@ MODELS: dict[str, tuple[tuple[str, str], dict[str, Any], Callable[[Any], Tensor]
     "t5-untied": (
         ("T5", "T5ForConditionalGeneration"), _T5 | {"tie_word_embeddings": False}, _both
     ),
+    "t5-gated": (
+        ("T5", "T5ForConditionalGeneration"),
+        _T5 | {"tie_word_embeddings": False, "feed_forward_proj": "gated-gelu"}, _both,
+    ),
     "llama": (("Llama", "LlamaForCausalLM"), _LLAMA, _logits),
     "llama-tied": (
         ("Llama", "LlamaForCausalLM"), _LLAMA | {"tie_word_embeddings": True}, _logits
@@ -157,6 +161,20 @@ MODELS: dict[str, tuple[tuple[str, str], dict[str, Any], Callable[[Any], Tensor]
     "qwen3": (
         ("Qwen3", "Qwen3ForCausalLM"),
         _LLAMA | {"head_dim": 4, "num_key_value_heads": 1, "hidden_act": "gelu"}, _logits,
+    ),
+    "qwen3-wide": (
+        ("Qwen3", "Qwen3ForCausalLM"),
+        _LLAMA | {"head_dim": 6, "num_key_value_heads": 1, "tie_word_embeddings": True}, _logits,
+    ),
+    "llama-wide": (("Llama", "LlamaForCausalLM"), _LLAMA | {"head_dim": 2}, _logits),
+    "qwen2": (
+        ("Qwen2", "Qwen2ForCausalLM"),
+        _LLAMA | {"num_key_value_heads": 1, "bos_token_id": 1, "eos_token_id": 2}, _logits,
+    ),
+    "mixtral": (
+        ("Mixtral", "MixtralForCausalLM"),
+        _LLAMA | {"num_key_value_heads": 1, "num_local_experts": 4, "num_experts_per_tok": 2},
+        _logits,
     ),
     "megatron-bert": (("MegatronBert", "MegatronBertForTokenClassification"), _MEGATRON, _logits),
     "encoder-decoder": (("EncoderDecoder", "EncoderDecoderModel"), _BOTH, _both),

@@ -234,3 +234,8 @@ def test_heads_that_are_not_opened_are_said():
     assert all(name.startswith("cls.") for name in checked.left_out)
     assert any("cls" in note for note in checked.notes)
     assert not check_folder(FOLDERS / "bert").notes
+
+
+def test_a_distilled_deit_says_what_is_too_much(folder):
+    configure(folder, model_type="deit")
+    assert "one more token" in refusal(folder)

@@ -12,15 +12,19 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 
 from tests.pretrained.models_of_transformers import FOLDERS
 
-BEGIN, CLS, SEP, UNKNOWN = 0, 2, 3, 1
-WRITERS = ("gpt2", "llama", "llama-3", "mistral", "qwen3")
+BEGIN, CLS, SEP, UNKNOWN, UNKNOWN_PIECE = 0, 2, 3, 1, 2
+WRITERS = ("gpt2", "llama", "llama-3", "mistral", "mixtral", "qwen2", "qwen3")
+VIEWERS, ANSWERERS = ("vit", "siglip"), ("t5",)
 _LETTERS = [*string.ascii_lowercase, "Ġ", ".", "'", "ì", "ķ", "Ī"]
 
 
 def folder_with_tokenizer(name: str, target: Path, **config: Any) -> Path:
-    """Copy a folder, give it a tokenizer and change its config.json."""
+    """Copy a folder, give it a tokenizer unless it reads pictures, and change its config.json."""
     shutil.copytree(FOLDERS / name, target)
-    (writer() if name.startswith(WRITERS) else reader()).save(str(target / "tokenizer.json"))
+    if not name.startswith(VIEWERS):
+        made = {WRITERS: writer, ANSWERERS: answerer}
+        tokenizer = next((make for kinds, make in made.items() if name.startswith(kinds)), reader)()
+        tokenizer.save(str(target / "tokenizer.json"))
     own = {"bos_token_id": BEGIN, "eos_token_id": BEGIN, "pad_token_id": None}
     own = own if name.startswith(WRITERS) else {}
     values = json.loads((target / "config.json").read_text()) | own | config
@@ -46,4 +50,19 @@ def reader() -> Tokenizer:
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece()
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", SEP), ("[CLS]", CLS))
+    return tokenizer
+
+
+def answerer() -> Tokenizer:
+    """Return a tokenizer of pieces, as T5's SentencePiece: padding, end and unknown come first."""
+    words = ["\u2581the", "\u2581cat", "\u2581", "s", "\u2581sits", "c", "a", "t", "."]
+    scored = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0)]
+    scored += [(word, -float(place)) for place, word in enumerate(words, 1)]
+    tokenizer = Tokenizer(models.Unigram(scored, unk_id=UNKNOWN_PIECE))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="$A </s>", special_tokens=[("</s>", 1)]
+    )
+    tokenizer.add_special_tokens(["<pad>", "</s>", "<unk>"])
     return tokenizer

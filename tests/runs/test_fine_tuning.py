@@ -22,7 +22,7 @@ from tfm_core.inspect.attention.own_example import look_at_text
 from tfm_core.inspect.attention.trained import model_of, weight_histograms
 from tfm_core.pretrained import base
 from tfm_core.runs import own_sets, settings
-from tfm_core.runs.fine_tuning import first_weights, from_scratch, tuned, why_not
+from tfm_core.runs.fine_tuning import Part, first_weights, from_scratch, tuned, why_not
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError
@@ -87,7 +87,7 @@ def changed(before, after):
 @pytest.mark.parametrize("name", [*READERS, *WRITERS])
 def test_what_is_trained_changes_and_nothing_else(name, trains, opened, own, store):
     parent = opened(name)
-    experiment = short(tuned(parent, own(kind_of(name)), trains=trains, n_last=1, rank=2))
+    experiment = short(tuned(parent, own(kind_of(name)), Part(trains, 1, 2)))
     run = store.create(experiment)
     assert execute(run).state == "finished"
     before, after = weights(parent), weights(run)
@@ -108,7 +108,7 @@ def test_what_is_trained_changes_and_nothing_else(name, trains, opened, own, sto
 @pytest.mark.parametrize("name", ["bert", "llama", "qwen3", "gpt2"])
 def test_the_numbers_that_are_trained_are_counted_as_they_are(name, trains, opened, own):
     run = opened(name)
-    experiment = tuned(run, own("labels" if name == "bert" else "text"), trains=trains, n_last=1)
+    experiment = tuned(run, own("labels" if name == "bert" else "text"), Part(trains, 1))
     with place.below(run.folder.parent):
         trainer = build(experiment)
         found = trained(experiment.model, data_shape(experiment), experiment.task)
@@ -139,7 +139,7 @@ def test_it_begins_as_the_opened_model_and_from_scratch_does_not(opened, own):
 
 @pytest.mark.parametrize("trains", ["all", "lora"])
 def test_it_learns_and_what_it_learned_is_seen(trains, opened, own, store):
-    run = store.create(short(tuned(opened("bert"), own("labels"), trains=trains, rank=3), 60))
+    run = store.create(short(tuned(opened("bert"), own("labels"), Part(trains, rank=3)), 60))
     assert execute(run).state == "finished"
     with place.below(store.root):
         task = text_task(run.experiment.task)
@@ -161,7 +161,7 @@ def test_a_run_that_goes_on_from_its_checkpoint_ends_like_one_that_never_stopped
     trains, opened, own, tmp_path
 ):
     run = opened("bert")
-    experiment = short(tuned(run, own("labels"), trains=trains, n_last=1, rank=2), 6)
+    experiment = short(tuned(run, own("labels"), Part(trains, 1, 2)), 6)
     with place.below(run.folder.parent):
         whole = build(experiment)
         for _event in train(whole):
@@ -185,9 +185,9 @@ def test_a_run_that_goes_on_from_its_checkpoint_ends_like_one_that_never_stopped
 
 
 def test_a_fine_tuned_run_is_fine_tuned_again(opened, own, store):
-    first = store.create(short(tuned(opened("gpt2"), own("text"), trains="lora", rank=2)))
+    first = store.create(short(tuned(opened("gpt2"), own("text"), Part("lora", rank=2))))
     execute(first)
-    again = tuned(first, own("text", "a dog and a cat and a log " * 9), trains="last", n_last=1)
+    again = tuned(first, own("text", "a dog and a cat and a log " * 9), Part("last", 1))
     assert not changed(weights(first), dict(new_model_of(again, first).named_parameters()))
     assert execute(store.create(short(again))).state == "finished"
 
@@ -207,16 +207,16 @@ def test_another_run_needs_neither_the_opened_model_nor_another_copy(opened, own
 
 def test_bad_input_gets_a_sentence(opened, own, store):
     reader, writer, labels = opened("roberta"), opened("gpt2"), own("labels")
-    for run, data, words, wanted in [
-        (writer, labels, {}, "this model needs"),
-        (reader, own("text"), {}, "this model needs"),
-        (reader, labels, {"trains": "lora", "rank": 99}, "rank is 99"),
-        (reader, labels, {"trains": "last", "n_last": 5}, "last 5 layers"),
-        (reader, own("labels", SENTENCES + "\n" + "the " * 99 + "\tgood"), {}, "too long"),
-        (writer, own("text", "abcdefghijklmnopqrstuvwxyz", "characters"), {}, "it needs 40"),
+    for run, data, part, wanted in [
+        (writer, labels, Part(), "this model needs"),
+        (reader, own("text"), Part(), "this model needs"),
+        (reader, labels, Part("lora", rank=99), "rank is 99"),
+        (reader, labels, Part("last", 5), "last 5 layers"),
+        (reader, own("labels", SENTENCES + "\n" + "the " * 99 + "\tgood"), Part(), "too long"),
+        (writer, own("text", "abcdefghijklmnopqrstuvwxyz", "characters"), Part(), "it needs 40"),
     ]:
         with pytest.raises(StudentError, match=wanted):
-            tuned(run, data, **words)
+            tuned(run, data, part)
     other = first_weights(writer)
     experiment = tuned(reader, labels)
     wrong = experiment.replace(task=experiment.task.replace(base=other).model_dump())
@@ -246,7 +246,7 @@ def test_a_set_with_one_label_is_refused(opened, own):
     tokens = json.dumps([{"cut": {}, "words": []}, {"cut": {}, "words": ["good"]}]).encode()
 
     class OneLabel:
-        kind, id, name, counts = "labels", one.id, one.name, one.counts
+        kind, id, name, counts, folder = "labels", one.id, one.name, one.counts, one.folder
 
         def content(self, name):
             return tokens if name == "tokens.json" else one.content(name)

@@ -61,6 +61,7 @@ def _t5(stack: str, *, feed_forward: int) -> dict[str, tuple[str, ...]]:
     ours, theirs = f"{stack}.layers.{{i}}", f"{stack}.block.{{i}}.layer"
     names: dict[str, tuple[str, ...]] = {
         f"{ours}.feed_forward.up": (f"{theirs}.{feed_forward}.DenseReluDense.wi",),
+        f"{ours}.feed_forward.gate": (f"{theirs}.{feed_forward}.DenseReluDense.wi_0",),
         f"{ours}.feed_forward.down": (f"{theirs}.{feed_forward}.DenseReluDense.wo",),
         f"{ours}.feed_forward_norm": (f"{theirs}.{feed_forward}.layer_norm",),
         f"{stack}.final_norm": (f"{stack}.final_layer_norm",),
@@ -153,6 +154,20 @@ _LLAMA: dict[str, tuple[str, ...]] = {
     "output": ("lm_head",),
 }
 
+MAX_EXPERTS = 64
+
+
+def _mixtral() -> dict[str, tuple[str, ...]]:
+    """Return the names of a Llama with a mixture of experts."""
+    ours, theirs = "decoder.layers.{i}.feed_forward", "model.layers.{i}.block_sparse_moe"
+    experts = {
+        f"{ours}.experts.{expert}.{here}": (f"{theirs}.experts.{expert}.{there}",)
+        for expert in range(MAX_EXPERTS)
+        for here, there in (("gate", "w1"), ("up", "w3"), ("down", "w2"))
+    }
+    return {**_LLAMA, **experts, f"{ours}.router": (f"{theirs}.gate",)}
+
+
 COLUMNS: dict[str, Column] = {
     "gpt2": {
         **_gpt2(""),
@@ -205,6 +220,7 @@ COLUMNS: dict[str, Column] = {
         "decoder.layers.{i}.self_attention.query_norm": ("model.layers.{i}.self_attn.q_norm",),
         "decoder.layers.{i}.self_attention.key_norm": ("model.layers.{i}.self_attn.k_norm",),
     },
+    "mixtral": _mixtral(),
     "bart": {**_bart("encoder"), **_bart("decoder"), "output": ("lm_head",)},
     "megatron-bert": {
         **_megatron("bert"), "output": ("classifier",), "output.dense": ("bert.pooler.dense",),

@@ -7,25 +7,24 @@ from scratch has them. The weights and the tokenizer lie in the folder of the ru
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from tfm_core.config.base import CrossError, setting
+from tfm_core.config.base import Choice, CrossError, OneOf, setting
 from tfm_core.config.corpus_tasks import CorpusTaskFacts
 from tfm_core.config.own_tasks import MAX_WORDS, set_fact, set_id
-from tfm_core.config.pretrained_tasks import MAX_TOKENS, OpenedConfig, PretrainedTextConfig
+from tfm_core.config.pretrained_tasks import MAX_TOKENS, OpenedWordsConfig, PretrainedTextConfig
 from tfm_core.config.reads import SequenceTaskConfig, task_setting
 from tfm_core.sentences import N_, Paragraph
 
 if TYPE_CHECKING:
     from tfm_core.config.model import ModelConfig
 
-Trains = Literal["all", "last", "lora"]
-TRAINS: dict[str, str] = {
-    "all": N_("Everything"),
-    "last": N_("Last layers"),
-    "lora": N_("LoRA"),
+TRAINS: dict[str, Choice] = {
+    "all": Choice(N_("Everything"), N_("All weights are trained.")),
+    "last": Choice(N_("Last layers"), N_("The other layers stay as they are.")),
+    "lora": Choice(N_("LoRA"), N_("Thin matrices learn beside frozen ones.")),
 }
-"""What of a model is trained, and how it is called."""
+"""What of a model is trained."""
 MAX_RANK = 4096
 
 
@@ -41,11 +40,13 @@ class TunedFacts:
     hides: bool = False
 
 
-class TunedConfig(OpenedConfig):
+class TunedConfig(OpenedWordsConfig):
     """What is trained further. LoRA: alpha / rank is what its change is multiplied by."""
 
     base: str = set_fact(N_("First weights"), default="", pattern=r"^([0-9a-f]{20})?$")
-    trains: Trains = setting("all", N_("Trains"), Paragraph("settings/trains"))
+    trains: Annotated[str, OneOf(TRAINS)] = setting(
+        "all", N_("Trains"), Paragraph("settings/trains")
+    )
     n_last: int = setting(1, N_("Last layers"), N_("Layers that are trained."), ge=1, le=1000)
     rank: int = setting(8, N_("Rank"), Paragraph("settings/rank"), ge=1, le=MAX_RANK)
     alpha: float = setting(

@@ -76,6 +76,17 @@ EXPORTS = (
         has_refusal=True,
     ),
     Export(
+        "adapters",
+        "tfm_core.export.adapters",
+        N_("LoRA adapters (zip)"),
+        N_("The matrices that LoRA trained, as PEFT reads them."),
+        ":material/extension:",
+        "application/zip",
+        needs_weights=True,
+        help_there="the adapters that LoRA trained, in PEFT's layout, in place of the zip",
+        has_refusal=True,
+    ),
+    Export(
         "tensorboard",
         "tfm_core.export.tensorboard",
         N_("TensorBoard events"),

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfm_core import byte_cache
-from tfm_core.config import Experiment, SequenceTaskConfig
+from tfm_core.config import Experiment, SequenceTaskConfig, TunedLabelsConfig, TunedTextConfig
 from tfm_core.config.shape import ImageShape, Shape, TextShape
 from tfm_core.data.own import place
 from tfm_core.data.shape import data_shape
-from tfm_core.data.vocabulary import BOS, EOS, MASK, PAD, SPECIALS
+from tfm_core.data.vocabulary import BOS, EOS, MASK, NONE, PAD, SPECIALS
 from tfm_core.export import bundle as zips
 from tfm_core.export.exports import Progress
 from tfm_core.export.hugging_face_card import card
@@ -28,6 +28,7 @@ from tfm_core.export.tokenizer_json import both, reading, writing
 from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
 from tfm_core.inspect.source.carried import Carried, carried
 from tfm_core.pretrained.folder import CONFIG, WEIGHTS
+from tfm_core.pretrained.task import tokenizer_path
 from tfm_core.pretrained.tokenizer import TOKENIZER
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, StudentError
@@ -62,6 +63,8 @@ def refusal(run: Run) -> str | None:
     try:
         if run.experiment.task.is_opened:  # its folder is there already
             return Paragraph("pretrained/no-file")
+        if isinstance(run.experiment.task, TunedLabelsConfig):
+            return Paragraph("pretrained/no-classifier")
         _fit(run)
     except StudentError as error:
         return error.sentence
@@ -106,21 +109,22 @@ def hugging_face_folder(run: Run) -> HuggingFaceFolder:
 
     with place.below(run.folder.parent):
         model, step = model_of(run)
-        data = carried(run.experiment)
+        data = _carried(run)
     fit = _fit(run)
     config = {**fit.config, "architectures": [fit.architecture.model_class], "dtype": "float32"}
+    config |= _own_ids(run)
     names = data.classes or (data.tgt if fit.ours.model.family == "encoder-only" else ())
     if names:
         config["id2label"] = dict(enumerate(names))
         config["label2id"] = {name: number for number, name in enumerate(names)}
-    words = _tokenizers(fit, data)
+    words = _own_tokenizer(run) or _tokenizers(fit, data)
     files = {
         CONFIG: _json(config),
         WEIGHTS: save(tensors_of(model, fit), {"format": "pt"}),
         **words,
     }
     if fit.ours.model.family in ("decoder-only", "encoder-decoder"):
-        files["generation_config.json"] = _json(_generation(fit, run.experiment))
+        files["generation_config.json"] = _json(_generation(fit, run.experiment) | _own_ids(run))
     if isinstance(fit.ours.shape, ImageShape) and fit.ours.shape.channels == 3:
         files["preprocessor_config.json"] = _json(_preprocessor(fit.ours.shape, data))
     worst = _difference(model, fit, files)
@@ -128,6 +132,33 @@ def hugging_face_folder(run: Run) -> HuggingFaceFolder:
         raise StudentError(Paragraph("export/hugging-face-differs", worst=worst))
     files["README.md"] = card(run, data, fit, step=step, has_tokenizer=bool(words)).encode()
     return HuggingFaceFolder(files, fit, worst)
+
+
+def _carried(run: Run) -> Carried:
+    """Return what the card says of the data: of a fine-tuned model a text to try alone."""
+    if isinstance(run.experiment.task, TunedTextConfig):
+        return Carried("write", example=str(run.probe().items[0]["src_text"]))
+    return carried(run.experiment)
+
+
+def _own_ids(run: Run) -> dict[str, int]:
+    """Return the special tokens of a fine-tuned model, which are those of its own tokenizer."""
+    task = run.experiment.task
+    if not isinstance(task, TunedTextConfig):
+        return {}
+    ids = {"pad": task.pad_id, "bos": task.bos_id, "eos": task.eos_id}
+    fallback = task.eos_id if task.eos_id != NONE else task.bos_id
+    return {f"{name}_token_id": one if one != NONE else fallback for name, one in ids.items()}
+
+
+def _own_tokenizer(run: Run) -> dict[str, bytes]:
+    """Return the tokenizer of a fine-tuned model as it came; nothing of another one."""
+    task = run.experiment.task
+    if not isinstance(task, TunedTextConfig):
+        return {}
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False}
+    content = tokenizer_path(run.folder, task.tokenizer).read_bytes()
+    return {TOKENIZER: content, "tokenizer_config.json": _json(settings)}
 
 
 def _fit(run: Run) -> Fit:

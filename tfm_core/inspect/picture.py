@@ -340,7 +340,8 @@ def _tokens(subject: Subject, stack: Part, example: int) -> tuple[list[int], tup
     names = subject.tokens(axis.partition(":")[2], example)
     if names is None:
         names = [str(n) for n in range(1, n_tokens + 1)]
-    kept = [n for n, name in enumerate(names[:n_tokens]) if name != PADDING]
+    # T5 begins what it writes with its padding
+    kept = [n for n, name in enumerate(names[:n_tokens]) if name != PADDING or not n]
     return kept, tuple(names[n] for n in kept)
 
 

@@ -27,6 +27,7 @@ from tfm_core.sentences import StudentError
 
 _MAX_NUMBERS = 2**27
 """Of all maps of a run: 256 MB in half precision."""
+_MAX_NAMES, _MAX_TEXT = 100_000, 120
 _PER_HEAD = 8
 """The width of a head in the configuration, which no page shows."""
 
@@ -50,7 +51,11 @@ def stacks_of(look: Look) -> Stacks:
     if not look.maps:
         raise StudentError("This look has no map to open.")
     cross = _alike(one for one in look.maps.values() if one.kind == "cross")
-    own = [one for one in look.maps.values() if one.kind == "self"]
+    own = [one for one in look.maps.values() if one.kind == "self" and _is_square(one)]
+    if not cross and not own:
+        raise StudentError(
+            "No map of this look can be opened: its keys are other positions than its queries."
+        )
     alike = _alike(own)
     if not cross:
         return Stacks(decoder=alike) if alike[0].is_causal else Stacks(encoder=alike)
@@ -73,6 +78,10 @@ def _alike(maps: Iterable[AttentionMap]) -> tuple[AttentionMap, ...]:
         groups.setdefault((one.is_causal, *one.weights.shape), []).append(one)
     largest: list[AttentionMap] = max(groups.values(), key=len, default=[])
     return tuple(largest)
+
+
+def _is_square(one: AttentionMap) -> bool:
+    return one.weights.shape[-2] == one.weights.shape[-1]
 
 
 def _writes(one: AttentionMap) -> bool:
@@ -134,6 +143,8 @@ def _experiment(look: Look, stacks: Stacks) -> Experiment:
     block = {"n_heads": n_heads, "d_model": _PER_HEAD * n_heads}
     task: dict[str, Any] = {
         "kind": "look", "called": look.model[:MAX_NAME], "n_parameters": look.n_parameters,
+        "modules": "\n".join(" ".join(one.name.split()) for one in stacks.all)[:_MAX_NAMES],
+        "n_left_out": len(look.maps) - len(stacks.all),
     }  # fmt: skip
     model: dict[str, Any]
     if stacks.cross:
@@ -173,11 +184,19 @@ def _item(look: Look, stacks: Stacks, number: int) -> dict[str, Any]:
     tgt = _written(look, stacks)[1:] if stacks.cross or stacks.decoder else ()
     item: dict[str, Any] = {
         "src": list(src), "tgt": list(tgt), "alignment": [[] for _one in tgt],
-        "src_text": " ".join(src or _written(look, stacks)), "tgt_text": " ".join(tgt),
+        "src_text": _text(look, src or _written(look, stacks)), "tgt_text": " ".join(tgt),
     }  # fmt: skip
     if not src:
         item["prompt"] = len(tgt)
     return item
+
+
+def _text(look: Look, names: Sequence[str]) -> str:
+    """Return what is read in one line: its beginning, or the model's name for mere numbers."""
+    if not look.tokens:
+        return look.model
+    text = " ".join(names)
+    return text if len(text) <= _MAX_TEXT else f"{text[: _MAX_TEXT - 1]}…"
 
 
 def _snapshot(stacks: Stacks, n_examples: int) -> Snapshot:

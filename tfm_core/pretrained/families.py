@@ -338,8 +338,18 @@ def _t5(settings: Settings, names: Set[str]) -> Plan:
     settings.only("relative_attention_num_buckets", 32)
     settings.only("relative_attention_max_distance", 128)
     width, heads = settings.whole("d_model"), settings.whole("num_heads")
-    settings.only("d_kv", width // heads)
+    d_kv = settings.whole("d_kv", default=64)
+    if d_kv * heads != width:
+        raise Unopenable(
+            "d_kv times num_heads is {product}, but d_model is {width}; here both must be equal.",
+            product=d_kv * heads, width=width,
+        )  # fmt: skip
     layers, words = settings.whole("num_layers"), _words(settings)
+    n_decoder_layers = settings.whole("num_decoder_layers", default=layers)
+    activation = settings.chosen("feed_forward_proj", "relu", _T5_BENDS)
+    sources = {}
+    if activation == "geglu_tanh":  # beside a gate, the first matrix has another name
+        sources = _beside_gates({"encoder": (layers, 1), "decoder": (n_decoder_layers, 2)})
     has_output = "lm_head.weight" in names
     is_scaled = settings.boolean(
         "scale_decoder_outputs", settings.boolean("tie_word_embeddings", True)
@@ -347,8 +357,7 @@ def _t5(settings: Settings, names: Set[str]) -> Plan:
     model = EncoderDecoderConfig.parse({
         "d_model": width, "n_heads": heads, "d_ff": settings.whole("d_ff"),
         "n_encoder_layers": layers,
-        "n_decoder_layers": settings.whole("num_decoder_layers", default=layers),
-        "activation": settings.chosen("feed_forward_proj", "relu", {"relu": "relu"}),
+        "n_decoder_layers": n_decoder_layers, "activation": activation,
         "norm": "rmsnorm", "norm_eps": settings.number("layer_norm_epsilon", 1e-6),
         "bias": False, "position": "t5-bias", "mistakes": ("no-scale",),
         "tie_embeddings": not (has_output or is_scaled),
@@ -358,24 +367,56 @@ def _t5(settings: Settings, names: Set[str]) -> Plan:
         words, words, pad_id=None, one_vocabulary=True, output_bias=False, scale_embedding=False,
     )  # fmt: skip
     if not is_scaled:
-        return Plan(model, shape)
+        return Plan(model, shape, sources=sources)
 
     def adapt(name: str, parts: list[Tensor]) -> Tensor:
         """T5 divides what its output layer reads by sqrt(d_model): the matrix does that here."""
         return parts[0] * width**-0.5 if name == "output.weight" else stacked(name, parts)
 
     note = N_("T5 scales what its output layer reads: here the matrix is scaled.")
-    sources = {} if has_output else {"output.weight": ("shared.weight",)}
+    if not has_output:
+        sources["output.weight"] = ("shared.weight",)
     return Plan(model, shape, adapt, sources=sources, notes=(note,))
+
+
+_T5_BENDS = {"relu": "relu", "gated-gelu": "geglu_tanh"}
+
+
+def _beside_gates(stacks: Mapping[str, tuple[int, int]]) -> dict[str, tuple[str, ...]]:
+    """Return where the first matrices of T5's gated layers are. stacks: layers, and the place."""
+    return {
+        f"{stack}.layers.{i}.feed_forward.up.weight": (
+            f"{stack}.block.{i}.layer.{place}.DenseReluDense.wi_1.weight",
+        )
+        for stack, (n_layers, place) in stacks.items()
+        for i in range(n_layers)
+    }
 
 
 def _qwen3(settings: Settings, names: Set[str]) -> Plan:
     """Return the plan of a Llama that norms each head's queries and keys."""
     settings.only("use_sliding_window", False)
-    width = settings.whole("head_dim", default=128) * settings.whole("num_attention_heads")
-    settings.only("hidden_size", width)
-    plan = _llama(settings, names)
+    plan = _of_llama(settings, d_head=128)
     return replace(plan, model=plan.model.replace(qk_norm=True))
+
+
+def _qwen2(settings: Settings, names: Set[str]) -> Plan:
+    """Return the plan of a Llama whose queries, keys and values have biases."""
+    settings.only("use_sliding_window", False)
+    plan = _of_llama(settings)
+    return replace(plan, model=plan.model.replace(qkv_bias=True))
+
+
+def _mixtral(settings: Settings, names: Set[str]) -> Plan:
+    """Return the plan of a Mistral with experts, whose shares sum to 1."""
+    plan = _mistral(settings, names)
+    n, top_k = (
+        settings.whole("num_local_experts", default=8),
+        settings.whole("num_experts_per_tok", default=2),
+    )
+    if top_k == 1:  # whose share is 1 there, and what the router gives it here
+        raise unsupported("num_experts_per_tok", top_k, f"2 … {n}")
+    return replace(plan, model=plan.model.replace(n_experts=n, top_k=top_k))
 
 
 def _mistral(settings: Settings, names: Set[str]) -> Plan:
@@ -389,15 +430,18 @@ def _llama(settings: Settings, names: Set[str]) -> Plan:
     return _of_llama(settings)
 
 
-def _of_llama(settings: Settings) -> Plan:
+def _of_llama(settings: Settings, *, d_head: int | None = None) -> Plan:
+    """Return the plan of a Llama. d_head: of a config.json that says none."""
     heads, width = settings.whole("num_attention_heads"), settings.whole("hidden_size")
     kv_heads = settings.whole("num_key_value_heads", default=heads)
-    settings.only("head_dim", width // heads, None)
+    usual = max(1, width // heads)
+    d_head = settings.whole("head_dim", default=d_head or usual)
     for name in ("attention_bias", "mlp_bias"):
         settings.only(name, False, None)
     words = _words(settings)
     model = DecoderOnlyConfig.parse({
         "d_model": width, "n_heads": heads, "n_kv_heads": kv_heads if kv_heads != heads else 0,
+        "head_dim": d_head if d_head != usual else 0,
         "n_layers": settings.whole("num_hidden_layers"),
         "d_ff": settings.whole("intermediate_size"),
         "activation": settings.chosen("hidden_act", "silu", GATES),
@@ -414,6 +458,9 @@ def _of_llama(settings: Settings) -> Plan:
         """Pair i is dimensions i and i + d_head / 2 there, 2i and 2i + 1 here."""
         if name.endswith((".query_norm.weight", ".key_norm.weight")):
             return interleaved(parts[0][:, None], 1)[:, 0]
+        if name.endswith("in_projection.bias"):
+            q, k, v = (part[:, None] for part in parts)
+            return torch.cat([interleaved(q, heads), interleaved(k, kv_heads), v])[:, 0]
         if not name.endswith("in_projection.weight"):
             return stacked(name, parts)
         q, k, v = parts
@@ -490,6 +537,14 @@ PRETRAINED = Registry(
     PretrainedFamily(
         name="qwen3", column="qwen3", base="model.", heads=("score.",),
         buffers=r"rotary_emb\.inv_freq", plan=_qwen3,
+    ),
+    PretrainedFamily(
+        name="qwen2", column="llama", base="model.", heads=("score.",),
+        buffers=r"(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq", plan=_qwen2,
+    ),
+    PretrainedFamily(
+        name="mixtral", column="mixtral", base="model.", heads=("score.",),
+        buffers=r"(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq", plan=_mixtral,
     ),
     PretrainedFamily(
         name="encoder-decoder", column="encoder-decoder",

@@ -21,7 +21,7 @@ from tfm_core.models.build import Model, build_model, init_on_meta
 from tfm_core.pretrained.families import PRETRAINED, Plan, PretrainedFamily
 from tfm_core.pretrained.folder import DTYPES, MAX_BYTES, Folder, Unopenable, open_folder
 from tfm_core.pretrained.settings import Settings
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,6 +132,8 @@ def _family(folder: Folder) -> PretrainedFamily:
     if folder.config.get("auto_map"):
         raise Unopenable("This model needs code from its folder, which is never run.")
     kind = folder.config.get("model_type")
+    if kind == "deit":
+        raise Unopenable(Paragraph("pretrained/deit"))
     if not isinstance(kind, str) or kind not in PRETRAINED:
         raise Unopenable(
             "The architecture {found!r} is not supported; supported: {known}.",

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, NoReturn
 from tfm_core.config import Experiment
 from tfm_core.config.pretrained_tasks import (
     OpenedConfig,
+    OpenedWordsConfig,
+    PretrainedAnswererConfig,
+    PretrainedPicturesConfig,
     PretrainedReaderConfig,
     PretrainedTextConfig,
 )
-from tfm_core.config.shape import TextShape
+from tfm_core.config.shape import ImageShape, TextShape
 from tfm_core.data.corpus.load import load_corpus
 from tfm_core.data.corpus.task import CorpusTask
 from tfm_core.data.download import Progress
@@ -36,6 +39,15 @@ SENTENCES = (
     "When Mary and John went to the store, John gave a drink to Mary.",
 )
 """What is looked at first: a pronoun, an agreement, a story, and names that come again."""
+
+QUESTIONS = (
+    "translate English to German: The house is small, but the garden is large.",
+    "translate English to French: The cat sits on the table and looks at me.",
+    "summarize: Alice was beginning to get very tired of sitting by her sister on the bank, and of "
+    "having nothing to do.",
+    "The <extra_id_0> walks in the <extra_id_1> park.",
+)
+"""The same for a model that answers: three of the tasks that T5 learned, and the gaps before."""
 
 MEASURED = 64
 """Tokens of the texts on which a model is measured."""
@@ -97,7 +109,7 @@ def tokenizer_path(folder: Path, digest: str) -> Path:
     return folder / VOCABULARY / digest / TOKENIZER
 
 
-def tokenizer_of(config: OpenedConfig) -> KnownTokenizer:
+def tokenizer_of(config: OpenedWordsConfig) -> KnownTokenizer:
     """Return the tokenizer of a model, from the folder of any run that has it.
 
     Raises StudentError where there is none.
@@ -105,7 +117,7 @@ def tokenizer_of(config: OpenedConfig) -> KnownTokenizer:
     return _found(str(place.root().parent), config.tokenizer, _ids(config), config.n_words)
 
 
-def _ids(config: OpenedConfig) -> Specials:
+def _ids(config: OpenedWordsConfig) -> Specials:
     return Specials(config.pad_id, config.bos_id, config.eos_id, config.unk_id)
 
 
@@ -157,9 +169,12 @@ class WriterTask(CorpusTask):
 
 @dataclass(frozen=True)
 class ReaderTask:
-    """An encoder from a folder: sources with the tokens around them that it wants, no targets."""
+    """A model from a folder that reads texts, with the tokens around them that it wants.
 
-    config: PretrainedReaderConfig
+    No right answer is known; an encoder answers nothing.
+    """
+
+    config: PretrainedReaderConfig | PretrainedAnswererConfig
 
     @property
     def name(self) -> str:
@@ -177,8 +192,13 @@ class ReaderTask:
         return self.src_vocabulary
 
     def sample(self, rng: random.Random) -> Pair:
-        """Draw one of the first sentences."""
-        return Pair(self.tokenize(rng.choice(SENTENCES)), (), ())
+        """Draw one of the first sentences, as far as the model is long enough."""
+        return Pair(self.cut(rng.choice(self.sentences)), (), ())
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is looked at first."""
+        return QUESTIONS if isinstance(self.config, PretrainedAnswererConfig) else SENTENCES
 
     def every(self, limit: int) -> list[Pair] | None:
         """Return None: there is no end to them."""
@@ -195,7 +215,7 @@ class ReaderTask:
         return tokens if len(tokens) <= most else (*tokens[: most - 1], tokens[-1])
 
     def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
-        """Return None: nothing is answered."""
+        """Return None: nobody knows a right answer."""
         return None
 
     def join_src(self, tokens: Sequence[str]) -> str:
@@ -212,8 +232,8 @@ def writer(config: PretrainedTextConfig) -> WriterTask:
     return _writer(config)
 
 
-def reader(config: PretrainedReaderConfig) -> ReaderTask:
-    """Return the task of an encoder; an equal configuration gives the same object."""
+def reader(config: PretrainedReaderConfig | PretrainedAnswererConfig) -> ReaderTask:
+    """Return the task of a model that reads texts; an equal configuration gives the same object."""
     return _reader(config)
 
 
@@ -233,6 +253,20 @@ def load_nothing(config: OpenedConfig, *, seed: int, progress: Progress | None =
     raise StudentError(Paragraph("pretrained/no-data"))
 
 
+def load_no_answers(
+    config: OpenedConfig, *, seed: int, progress: Progress | None = None
+) -> NoReturn:
+    """Raise StudentError: there are no answers to compare those of such a model with."""
+    raise StudentError(Paragraph("pretrained/no-answers"))
+
+
+def load_no_pictures(
+    config: OpenedConfig, *, seed: int, progress: Progress | None = None
+) -> NoReturn:
+    """Raise StudentError: there are no pictures to measure such a model on."""
+    raise StudentError(Paragraph("pretrained/no-pictures"))
+
+
 def writer_shape(experiment: Experiment) -> TextShape:
     """Return the shape of a language model."""
     task = experiment.task_as(PretrainedTextConfig)
@@ -249,6 +283,22 @@ def reader_shape(experiment: Experiment) -> TextShape:
         task.n_words, task.n_words, pad_id=None if task.pad_id < 0 else task.pad_id,
         one_vocabulary=True, head=task.head, n_segments=task.n_segments, scale_embedding=False,
     )  # fmt: skip
+
+
+def answerer_shape(experiment: Experiment) -> TextShape:
+    """Return the shape of a model that answers texts."""
+    task = experiment.task_as(PretrainedAnswererConfig)
+    return TextShape(
+        task.n_words, task.n_words, pad_id=None if task.pad_id < 0 else task.pad_id,
+        one_vocabulary=True, output_bias=False, scale_embedding=False,
+        bos_id=task.bos_id, eos_id=task.eos_id,
+    )  # fmt: skip
+
+
+def pictures_shape(experiment: Experiment) -> ImageShape:
+    """Return the shape of a classifier of pictures."""
+    facts = experiment.task_as(PretrainedPicturesConfig).facts
+    return ImageShape(facts.image_size, facts.channels, facts.n_classes)
 
 
 def carried(experiment: Experiment) -> NoReturn:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfm_core.pretrained.folder import Unopenable, content_in
+from tfm_core.reading import is_whole
 from tfm_core.sentences import StudentError
 
 if TYPE_CHECKING:
@@ -52,8 +54,11 @@ class Words:
     def unknown_id(self) -> int | None:
         """The token of what the vocabulary lacks; None where there is none."""
         token = getattr(self._tokenizer.model, "unk_token", None)
-        number: int | None = self._tokenizer.token_to_id(token) if token else None
-        return number
+        if token:
+            number: int | None = self._tokenizer.token_to_id(token)
+            return number
+        given = json.loads(self.content)["model"].get("unk_id")  # of SentencePiece's pieces
+        return given if is_whole(given, 0, len(self.tokens) - 1) else None
 
     def shown(self) -> tuple[str, ...]:
         """Return the tokens as a person reads them, each different from all others.

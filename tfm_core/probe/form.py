@@ -35,12 +35,14 @@ Box = Annotated[list[Number], Field(strict=True, min_length=4, max_length=4)]
 
 @dataclass(frozen=True, slots=True)
 class _Classified:
-    """A picture of a class."""
+    """A picture of a class; None for a model that was trained elsewhere."""
 
-    label: Number
+    label: Number | None = None
 
     def fits(self, experiment: Experiment) -> bool:
         """Say whether it can be an example of an experiment."""
+        if self.label is None:
+            return experiment.task.is_opened
         return self.label < len(experiment.task.class_names)
 
 
@@ -94,7 +96,7 @@ class _OfWords(_Answered):
         task = experiment.task_as(SequenceTaskConfig)
         return (
             self.is_aligned()
-            and bool(self.tgt) == (task.max_tgt_len > 0)
+            and (bool(self.tgt) == (task.max_tgt_len > 0) or (not self.tgt and task.is_opened))
             and len(self.src) <= task.max_src_len
             and bool(self.src) == task.has_source
             and len(self.tgt) <= task.max_tgt_len
@@ -248,7 +250,7 @@ def form_of(experiment: Experiment, probe: Probe | None) -> SnapshotForm:
         n_attended=None if probe is None else probe.n_attended,
         maps=maps,
         n_classes=len(task.class_names) or None,
-        d_model=model.d_model,
+        d_model=getattr(model, "d_model", 0),
         n_heads=model.n_heads,
         n_patches=n_patches,
         n_experts=getattr(model, "n_experts", 0),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from tfm_core.anatomy.trained import TARGETS
 from tfm_core.config import (
     Experiment,
-    OpenedConfig,
+    OpenedWordsConfig,
     PretrainedReaderConfig,
     PretrainedTextConfig,
     TunedConfig,
@@ -21,8 +24,6 @@ from tfm_core.data.own.kinds import SET_KINDS
 from tfm_core.data.own.sets import OwnSet
 from tfm_core.data.own.task import SPLITS
 from tfm_core.data.vocabulary import NONE, SPECIALS
-from tfm_core.pretrained.task import tokenizer_of
-from tfm_core.pretrained.tuned import longest_context, tuned_writer
 from tfm_core.runs.run import Run
 from tfm_core.sentences import Paragraph, StudentError
 
@@ -37,8 +38,22 @@ _RATES = {"all": 1e-4, "last": 3e-4, "lora": 1e-3}
 _FROM_SCRATCH = 3e-4
 _BATCH = {"labels": 16, "text": 8}
 _DROPOUT = 0.1
+_NOT_READ = "0" * 20
+"""Stands for the digest of weights that were not read yet."""
 _POOLING = {"labels": {"pooling": "mean"}}
 _EPOCHS, _MIN_STEPS, _MAX_STEPS = 3, 60, 400
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is trained: everything, the last layers (how many), or LoRA (its rank)."""
+
+    trains: str = "all"
+    n_last: int = 2
+    rank: int = 8
+
+
+_ALL = Part()
 
 
 def why_not(run: Run) -> str | None:
@@ -56,17 +71,23 @@ def why_not(run: Run) -> str | None:
     return None
 
 
-def tuned(
-    run: Run, own: OwnSet, *, trains: str = "all", n_last: int = 2, rank: int = 8, seed: int = 0
-) -> Experiment:
+def tuned(run: Run, own: OwnSet | None, part: Part = _ALL, *, seed: int = 0) -> Experiment:
     """Return the experiment that trains a run's model further on a set. Raises ValueError.
 
-    Its first weights are kept in the run's folder, under the digest that the experiment names.
+    own: without one a language model learns the text that comes with the app. The first weights
+    are kept in the run's folder, under the digest that the experiment names.
     """
+    found = planned(run, own, part, seed=seed)
+    task = found.task_as(TunedConfig).replace(base=first_weights(run))
+    return found.replace(task=task.model_dump())
+
+
+def planned(run: Run, own: OwnSet | None, part: Part = _ALL, *, seed: int = 0) -> Experiment:
+    """Return the same before the first weights are read: it tells sizes, and cannot start."""
     if (reason := why_not(run)) is not None:
         raise StudentError(reason)
     with place.below(run.folder.parent):
-        return _tuned(run, own, trains=trains, n_last=n_last, rank=rank, seed=seed)
+        return _planned(run, own, part, seed)
 
 
 def from_scratch(experiment: Experiment) -> Experiment:
@@ -76,9 +97,13 @@ def from_scratch(experiment: Experiment) -> Experiment:
     return experiment.replace(task=task.model_dump(), training=training.model_dump())
 
 
-def _tuned(run: Run, own: OwnSet, *, trains: str, n_last: int, rank: int, seed: int) -> Experiment:
+def _planned(run: Run, own: OwnSet | None, part: Part, seed: int) -> Experiment:
+    from tfm_core.pretrained.tuned import longest_context, tuned_writer  # with torch
+
     model, kind = run.experiment.model, KINDS[run.experiment.model.family]
-    if own.kind != kind:
+    if own is None and kind == "labels":
+        raise StudentError("Choose a set of labelled sentences.")
+    if own is not None and own.kind != kind:
         raise StudentError(
             "The set “{name}” holds {found}; this model needs {needed}.",
             name=own.name,
@@ -86,13 +111,14 @@ def _tuned(run: Run, own: OwnSet, *, trains: str, n_last: int, rank: int, seed: 
             needed=SET_KINDS[kind].label,
         )
     facts: dict[str, Any] = {
-        **_opened_facts(run), "data": own.id, "trains": trains, "n_last": n_last, "rank": rank,
-        "alpha": 2.0 * rank, "called": run.meta.name[:MAX_NAME],
+        **_opened_facts(run), "data": "" if own is None else own.id, "trains": part.trains,
+        "n_last": part.n_last, "rank": part.rank, "alpha": 2.0 * part.rank, "base": _NOT_READ,
+        "called": run.meta.name[:MAX_NAME],
     }  # fmt: skip
-    if trains == "lora" and facts["architecture"] not in TARGETS:
+    if part.trains == "lora" and facts["architecture"] not in TARGETS:
         raise StudentError("LoRA is not known for this architecture; train its last layers.")
     task: TunedConfig
-    if kind == "text":
+    if own is None or kind == "text":
         task = TunedTextConfig.parse(facts)
         context = min(CONTEXT, model.n_positions or CONTEXT, longest_context(task))
         n_train = len(tuned_writer(task).tokens) // context
@@ -102,7 +128,6 @@ def _tuned(run: Run, own: OwnSet, *, trains: str, n_last: int, rank: int, seed: 
         n_train = int(own.counts["train"])
     batch = min(_BATCH[kind], max(1, n_train))
     steps = min(_MAX_STEPS, max(_MIN_STEPS, _EPOCHS * n_train // batch))
-    task = task.replace(base=first_weights(run))
     return Experiment.parse({
         "model": model.model_dump() | {"dropout": _DROPOUT} | _POOLING.get(kind, {}),
         "task": task.model_dump(),
@@ -116,8 +141,8 @@ def _tuned(run: Run, own: OwnSet, *, trains: str, n_last: int, rank: int, seed: 
 
 def _opened_facts(run: Run) -> dict[str, Any]:
     """Return what a task says of its model, which the task of another training says too."""
-    task = run.experiment.task_as(OpenedConfig)
-    return {name: getattr(task, name) for name in OpenedConfig.model_fields} | {
+    task = run.experiment.task_as(OpenedWordsConfig)
+    return {name: getattr(task, name) for name in OpenedWordsConfig.model_fields} | {
         name: getattr(task, name) for name in ("n_segments",) if hasattr(task, name)
     }
 
@@ -130,14 +155,7 @@ def _labels(run: Run, own: OwnSet, facts: dict[str, Any]) -> TunedLabelsConfig:
         raise StudentError(
             "All sentences of “{name}” have one label; a classifier needs two.", name=own.name
         )
-    task = run.experiment.task_as(OpenedConfig)
-    words = tokenizer_of(task).words
-    lines = [
-        json.loads(line)
-        for split in SPLITS
-        for line in own.content(f"{split}.jsonl").decode().splitlines()
-    ]
-    lengths = [len(words.cut(text).ids) for text, _label in lines]
+    lengths = _lengths(str(own.folder), run.experiment.task_as(OpenedWordsConfig))
     most = min(run.experiment.model.n_positions or MAX_TOKENS, MAX_TOKENS)
     n_long = sum(length > most for length in lengths)
     if n_long:
@@ -149,6 +167,20 @@ def _labels(run: Run, own: OwnSet, facts: dict[str, Any]) -> TunedLabelsConfig:
         )  # fmt: skip
     n_tgt = n_labels + len(SPECIALS)
     return TunedLabelsConfig.parse({**facts, "context": max(lengths), "n_tgt": n_tgt})
+
+
+@lru_cache(maxsize=8)
+def _lengths(folder: str, task: OpenedWordsConfig) -> list[int]:
+    """Return the tokens of each sentence of a set."""
+    from tfm_core.pretrained.task import tokenizer_of  # with torch
+
+    words, own = tokenizer_of(task).words, sets.opened(Path(folder))
+    lines = [
+        json.loads(line)
+        for split in SPLITS
+        for line in own.content(f"{split}.jsonl").decode().splitlines()
+    ]
+    return [len(words.cut(text).ids) for text, _label in lines]
 
 
 def first_weights(run: Run) -> str:

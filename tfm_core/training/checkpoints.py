@@ -166,11 +166,16 @@ def load_model(experiment: Experiment, folder: Path) -> tuple[Model, int]:
     """
     if experiment.task.is_opened:
         return _mapped(experiment, folder)
-    model = drawn_model(experiment)
-    choose_trained(model, experiment, 0)
-    step = load_weights(model, folder)
+    model, step = load_adapted(experiment, folder)
     merge_adapters(model)
     return model.requires_grad_(True).eval(), step
+
+
+def load_adapted(experiment: Experiment, folder: Path) -> tuple[Model, int]:
+    """Return the same with LoRA's matrices beside those that they change. See ``load_weights``."""
+    model = drawn_model(experiment)
+    choose_trained(model, experiment, 0)
+    return model, load_weights(model, folder)
 
 
 def write_plain(experiment: Experiment, folder: Path, path: Path) -> None:

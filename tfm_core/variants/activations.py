@@ -143,5 +143,22 @@ GEGLU = Activation(
     colour="vermilion",
     dash="longdash",
 )
+GEGLU_TANH = Activation(
+    name="geglu_tanh",
+    label=N_("GEGLU, by tanh"),
+    help=N_("GEGLU with the approximation of GELU (T5 1.1, Flan-T5)."),
+    source="Shazeer 2020",
+    function=GELU_TANH.function,
+    is_gated=True,
+    code='F.gelu({gate}, approximate="tanh") * {up}',
+    latex=GEGLU.latex,
+    bend=GELU_TANH.bend,
+    n_saved=3,  # both products, and one of them bent
+    walk_topic="activation-geglu_tanh",
+    walk_words=N_("GELU, approximated by tanh, of one product gates another (GEGLU)."),
+    example=GELU.example,
+    colour="sky",
+    dash="longdashdot",
+)
 
-ACTIVATIONS = Registry("activation", RELU, GELU, GELU_TANH, SWIGLU, GEGLU)
+ACTIVATIONS = Registry("activation", RELU, GELU, GELU_TANH, SWIGLU, GEGLU, GEGLU_TANH)

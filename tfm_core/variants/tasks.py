@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     import tfm_core.config.caption_task
     import tfm_core.config.corpus_tasks
+    import tfm_core.config.foreign
     import tfm_core.config.image_tasks
     import tfm_core.config.own_pictures
     import tfm_core.config.own_tasks
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     import tfm_core.inspect.walk.captions
     import tfm_core.inspect.walk.pictures
     import tfm_core.inspect.walk.texts
+    import tfm_core.pretrained.foreign
     import tfm_core.pretrained.task
     import tfm_core.pretrained.tuned
     import tfm_core.probe.snapshot
@@ -232,6 +234,42 @@ PRETRAINED_READER = replace(
     own_text=lambda: tfm_core.inspect.attention.own_example.read_text,
     carried=lambda: tfm_core.pretrained.task.carried,
 )
+FOREIGN = replace(
+    TEXT,
+    name="foreign",
+    label=N_("PyTorch model"),
+    help=N_("Trained in a program of your own."),
+    config=lambda: tfm_core.config.foreign.ForeignTaskConfig,
+    text=None,
+    load=lambda: tfm_core.pretrained.foreign.load,
+    shape=lambda: tfm_core.pretrained.foreign.shape,
+    errors=None,
+    own_text=None,
+    carried=lambda: tfm_core.pretrained.foreign.shape,
+)
+PRETRAINED_PICTURES = replace(
+    IMAGE,
+    name="pretrained-pictures",
+    label=N_("Pretrained classifier of pictures"),
+    help=N_("Classify a picture; trained elsewhere."),
+    config=lambda: tfm_core.config.pretrained_tasks.PretrainedPicturesConfig,
+    load=lambda: tfm_core.pretrained.task.load_no_pictures,
+    shape=lambda: tfm_core.pretrained.task.pictures_shape,
+    errors=None,
+    carried=lambda: tfm_core.pretrained.task.carried,
+)
+PRETRAINED_ANSWERER = replace(
+    TEXT,
+    name="pretrained-answerer",
+    label=N_("Pretrained encoder-decoder"),
+    help=N_("Answer a text with another; trained elsewhere."),
+    config=lambda: tfm_core.config.pretrained_tasks.PretrainedAnswererConfig,
+    text=lambda: tfm_core.pretrained.task.reader,
+    load=lambda: tfm_core.pretrained.task.load_no_answers,
+    shape=lambda: tfm_core.pretrained.task.answerer_shape,
+    errors=None,
+    carried=lambda: tfm_core.pretrained.task.carried,
+)
 TUNED_TEXT = replace(
     PRETRAINED_TEXT,
     name="tuned-text",
@@ -269,5 +307,6 @@ LOOK = replace(
 )
 TASK_KINDS = Registry(
     "kind of task", TEXT, IMAGE, CAPTION, CORPUS, OWN_PICTURES, OWN_TEXT, PRETRAINED_TEXT,
-    PRETRAINED_READER, TUNED_TEXT, TUNED_LABELS, LOOK,
+    PRETRAINED_READER, PRETRAINED_PICTURES, PRETRAINED_ANSWERER, TUNED_TEXT, TUNED_LABELS, LOOK,
+    FOREIGN,
 )  # fmt: skip

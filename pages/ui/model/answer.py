@@ -18,6 +18,9 @@ from tfm_core.inspect.glosses import language_of
 from tfm_core.probe.items import is_language
 from tfm_core.sentences import whole_percent
 
+MAX_CLASSES, N_LIKELIEST = 40, 8
+"""Of more classes than this, so many are shown."""
+
 
 def verdict(experiment: Experiment, examples: Sequence[Example], step: int, *, name: str) -> None:
     """Show source, truth and the model's answer in one line.
@@ -47,10 +50,15 @@ def line(experiment: Experiment, example: Example) -> Tree:
 
 
 def _details(experiment: Experiment, example: Example) -> Tree:
-    title: Tree = ["h2", "", _("Answer at step {step}", step=f"{example.step:,}")]
+    words = _("Answer at step {step}", step=f"{example.step:,}")
+    if experiment.task.is_opened:
+        words = _("Answer")
+    title: Tree = ["h2", "", words]
     if example.probabilities is not None:
         return ["div", "", title, classes(experiment, example)]
-    return ["div", "", title] if example.answer is None else ["div", "", title, _tokens(example)]
+    if example.answer is None:
+        return ["div", "", title]
+    return ["div", "", title, _tokens(example, is_known=_has_truth(experiment, example))]
 
 
 def _sentence_verdict(experiment: Experiment, example: Example) -> list[Tree]:
@@ -59,7 +67,7 @@ def _sentence_verdict(experiment: Experiment, example: Example) -> list[Tree]:
         return _continuation_verdict(example)
     read = language_of(experiment)
     parts = [_labelled(_("Source"), item["src_text"], read)] if "src_text" in item else []
-    truth = item.get("truth", item["tgt"]) if "tgt_text" in item else None
+    truth = item.get("truth", item["tgt"]) if _has_truth(experiment, example) else None
     if truth is not None:
         parts.append(_labelled(_("Truth"), written(experiment, truth, item["tgt_text"])))
     model = example.answer or ()
@@ -127,9 +135,16 @@ def _mark(words: str, *, is_right: bool) -> Tree:
     return ["p", "good" if is_right else "bad", f"{'✓' if is_right else '✗'} {words}"]
 
 
-def _tokens(example: Example) -> Tree:
+def _has_truth(experiment: Experiment, example: Example) -> bool:
+    """Return whether one answer is right: a text may go on in many ways, and to a model that was
+    trained elsewhere nobody knows the answers.
+    """
     item = example.item
-    is_known = "tgt_text" in item and not is_language(item)  # a text may go on in many ways
+    return "tgt_text" in item and not (is_language(item) or experiment.task.is_opened)
+
+
+def _tokens(example: Example, *, is_known: bool) -> Tree:
+    item = example.item
     truth = tuple(item.get("truth", item["tgt"])) if is_known else ()
     written = example.answer or ()
     sure = () if example.confidence is None else example.confidence[: len(written)].tolist()
@@ -150,15 +165,28 @@ def _tokens(example: Example) -> Tree:
     return ["table", "", *rows]
 
 
+def _listed(likeliest: Sequence[tuple[str, float]]) -> Tree:
+    top: Tree = ["tr", "", ["th", "", _("Class")], ["th", "", _("Probability")]]
+    rows: list[Tree] = [
+        ["tr", "", ["td", "", name], ["td", "", ["span", "bar", share, show.percent(share)]]]
+        for name, share in likeliest
+    ]
+    return ["table", "", top, *rows]
+
+
 def classes(experiment: Experiment, example: Example) -> Tree:
-    """Return the probability of each class as a bar, all in one row."""
-    assert example.probabilities is not None
+    """Return the probability of each class as a bar, all in one row; of many, a list of some."""
+    probabilities = example.probabilities
+    assert probabilities is not None
     names = experiment.task_as(ImageTaskConfig).facts.class_names
-    best = int(example.probabilities.argmax())
+    best = int(probabilities.argmax())
+    shown = list(range(len(names)))
+    if len(shown) > MAX_CLASSES:
+        shown = sorted(shown, key=lambda index: -float(probabilities[index]))[:N_LIKELIEST]
+        return _listed([(names[index], float(probabilities[index])) for index in shown])
     columns: list[Tree] = []
-    for index, (name, share) in enumerate(zip(names, example.probabilities, strict=True)):
-        kind = "class best" if index == best else "class"
-        tower: Tree = ["span", "tower", float(share)]
-        percent = whole_percent(float(share))
-        columns.append(["div", kind, tower, name, ["small", "", percent]])
+    for index in shown:
+        kind, share = "class best" if index == best else "class", float(probabilities[index])
+        tower: Tree = ["span", "tower", share]
+        columns.append(["div", kind, tower, names[index], ["small", "", whole_percent(share)]])
     return ["div", "classes", *columns]

@@ -32,8 +32,11 @@ def _text_name(experiment: Experiment, item: Item, number: int, *, is_short: boo
 
 
 def _picture_name(experiment: Experiment, item: Item, number: int, *, is_short: bool) -> str:
+    label = item.get("label")
+    if label is None:
+        return _("Picture {n}", n=number)
     names = experiment.task_as(ImageTaskConfig).facts.class_names
-    return _("Picture {n}: {name}", n=number, name=names[item["label"]])
+    return _("Picture {n}: {name}", n=number, name=names[label])
 
 
 def _caption_name(experiment: Experiment, item: Item, number: int, *, is_short: bool) -> str:
@@ -88,6 +91,11 @@ TASK_PANELS: dict[str, TaskPanels] = {
     "pretrained-reader": replace(
         _TEXT, example_name=_source_name, own_words="attention_own_pretrained"
     ),
+    "pretrained-pictures": _IMAGE,
+    "pretrained-answerer": replace(
+        _TEXT, example_name=_source_name, own_words="attention_own_pretrained"
+    ),
+    "foreign": replace(_TEXT, example_name=_source_name, own_words="attention_own_pretrained"),
     "tuned-text": replace(_TEXT, own_words="attention_own_pretrained"),
     "tuned-labels": replace(_TEXT, own_words="attention_own_pretrained"),
     "look": replace(_TEXT, example_name=_source_name, own_words="attention_own_pretrained"),

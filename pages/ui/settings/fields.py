@@ -14,10 +14,10 @@ from pydantic.fields import FieldInfo
 from tfm_core.config import (
     CORPUS_TASKS,
     MODEL_CONFIGS,
-    TASK_FACTS,
     TEXT_TASKS,
     Config,
     Experiment,
+    facts_of,
     task_config,
 )
 from tfm_core.config.base import Labelled, acts, choices_of, holds_several, needs_of
@@ -31,8 +31,10 @@ ADVANCED: tuple[tuple[str, tuple[str, ...]], ...] = (
         N_("Attention"),
         (
             "n_kv_heads",
+            "head_dim",
             "qk_norm",
             "projection_bias",
+            "qkv_bias",
             "query_key_gain",
             "window",
             "full_every",
@@ -129,7 +131,7 @@ def settings_of(family: str, task_name: str) -> list[Setting]:
         *_section("training", TrainingConfig),
         _setting("seed", Experiment.model_fields["seed"]),
     ]
-    if getattr(TASK_FACTS[task_name], "answer", "") != "label":
+    if getattr(facts_of(task_name), "answer", "") != "label":
         settings = [setting for setting in settings if setting.path != "model.pooling"]
     return [
         _sized(setting, task_name) if setting.path == "task.size" else setting

@@ -46,7 +46,7 @@ def area(checked: Checked) -> None:
             options,
             index=options.index(chosen) if chosen in options else None,
             format_func=lambda set_id: (
-                _words(available[set_id]) if set_id else _("None: the text below")
+                words(available[set_id]) if set_id else _("None: the text below")
             ),
             key=key,
             on_change=_take,
@@ -107,6 +107,7 @@ def _take(key: str) -> None:
         state.notify(_(error))
 
 
-def _words(own: OwnSet) -> str:
+def words(own: OwnSet) -> str:
+    """Return a set in words: its name and its size."""
     n = sum(own.counts.values())
     return ngettext("{name}, {n:,} example", "{name}, {n:,} examples", n, name=own.name, n=n)

@@ -1,4 +1,7 @@
-"""The 5,000 MNIST digits that come with the app, 500 of each; see NOTICE for source and licence."""
+"""The pictures that come with the app: 5,000 MNIST digits, 500 of each, and four photographs.
+
+NOTICE, here and among the photographs, names sources and licences.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import torch
 from torch import Tensor
 
 FILE = Path(__file__).with_name("mnist_5000.npz")
+PHOTOGRAPHS = ("cat", "coffee", "rocket", "astronaut")
 
 
 def read_embedded() -> tuple[Tensor, Tensor]:

@@ -60,7 +60,9 @@ def example_of(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: 
     misfit = N_(
         "The snapshot of step {step:,} does not match this run's examples.", step=snapshot.step
     )
-    if snapshot.probabilities is not None and "label" not in item:  # of classes, not of words
+    if (
+        snapshot.probabilities is not None and not experiment.task.class_names
+    ):  # of classes, not of words
         raise StudentError(misfit)
     try:
         return Example(

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from tfm_core.config import Choice, ImageTaskConfig, ViTConfig
 from tfm_core.inspect.attention.deletion import MAX_STAGES, RANDOM_ORDERS, Deletion, deletion
-from tfm_core.inspect.attention.trained import data_of, in_all, inputs_of, model_of
+from tfm_core.inspect.attention.trained import in_all, inputs_of, model_of, pixels_of
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, StudentError
@@ -108,6 +108,8 @@ EXPLANATIONS: dict[str, Choice] = {
     "relevance": Choice(N_("Gradient-weighted relevance"), Paragraph("attention/relevance-help")),
 }
 _MIN_STAGES = 24  # points of a deletion curve, where every pass is long
+_FEWEST_STAGES = 8  # and where a model is large, too
+_PRODUCTS = 2 * 10**12  # of weights and tokens, in all passes: a minute on a slow processor
 _BATCH = 256  # pictures at once: small patches make thousands of them
 _TEXT = N_("This run reads text; only pictures have patches to explain.")
 FILLS: dict[str, Choice] = {
@@ -141,8 +143,6 @@ def explained(
     """
     import torch
 
-    from tfm_core.data.image_data import ImageData
-    from tfm_core.data.load import data_as
     from tfm_core.probe.capture import capture
 
     if fill not in FILLS:
@@ -180,10 +180,12 @@ def explained(
         result: Floats = shares.numpy()
         return result
 
-    data = data_as(data_of(run.experiment), ImageData)
-    black: Floats = (-data.mean / data.std).numpy()  # in normalised pixels
+    mean, std = pixels_of(run.experiment)
+    black: Floats = (-mean / std).numpy()  # in normalised pixels
     n_orders = len(maps) + RANDOM_ORDERS
     passes = in_all(run.experiment, n_orders * MAX_STAGES, n_orders * _MIN_STAGES)
+    products = sum(one.numel() for one in model.parameters()) * attention[0].shape[-1]
+    passes = max(n_orders * _FEWEST_STAGES, min(passes, _PRODUCTS // products))
     curves = deletion(
         predict,
         images[0].numpy(),

@@ -21,10 +21,11 @@ from tfm_core.data.caption_words import vocabulary
 from tfm_core.data.captions import CaptionData
 from tfm_core.data.image_data import ImageData
 from tfm_core.data.load import Data, data_as
+from tfm_core.data.moving import normalised
 from tfm_core.data.text import text_task
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import BOS
-from tfm_core.inspect.attention.trained import data_of
+from tfm_core.inspect.attention.trained import pixels_of
 from tfm_core.probe.items import caption_items
 from tfm_core.sentences import StudentError
 
@@ -51,9 +52,7 @@ def of_picture(experiment: Experiment, item: Item, picture: Picture | None) -> t
         raise StudentError(
             "The picture is {found}; this run reads {shape}.", found=picture.shape, shape=shape
         )
-    data = data_of(experiment)
-    assert isinstance(data, ImageData | CaptionData)
-    return (data.normalise(torch.tensor(picture)[None]),)
+    return (normalised(torch.tensor(picture)[None], *pixels_of(experiment)),)
 
 
 def of_caption(experiment: Experiment, item: Item, picture: Picture | None) -> tuple[Tensor, ...]:

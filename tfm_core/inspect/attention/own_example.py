@@ -166,12 +166,19 @@ def read_text(run: Run, text: str, modules: Collection[str]) -> Example:
 def look_at_picture(run: Run, picture: npt.NDArray[np.uint8]) -> Example:
     """Look at a picture uint8 (C, height, width) with the last checkpoint: classes and maps.
 
-    Raises StudentError for another shape, or no checkpoint.
+    Cached. Raises StudentError for another shape, or no checkpoint.
     """
+    run.experiment.task_as(ImageTaskConfig, _WRONG_TASK)
+    mark = checkpoint_mark(run)
+    return _looked_at(str(run.folder), mark, picture.tobytes(), picture.shape)
+
+
+@byte_cache.cached
+def _looked_at(folder: str, mark: int, pixels: bytes, shape: tuple[int, ...]) -> Example:
     from tfm_core.models.pictures import VisionTransformer
     from tfm_core.probe.capture import capture
 
-    run.experiment.task_as(ImageTaskConfig, _WRONG_TASK)
+    run, picture = Run(Path(folder)), np.frombuffer(pixels, np.uint8).reshape(shape)
     model, step = model_of(run)
     assert isinstance(model, VisionTransformer)
     (images,) = inputs_of(run, {}, picture)

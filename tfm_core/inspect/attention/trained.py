@@ -13,7 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core import byte_cache
-from tfm_core.config import CorpusTaskConfig, Experiment, TaskConfig
+from tfm_core.config import (
+    CorpusTaskConfig,
+    Experiment,
+    PretrainedPicturesConfig,
+    TaskConfig,
+)
 from tfm_core.data.shape import data_shape
 from tfm_core.facts.parameter_table import own_name, own_names
 from tfm_core.facts.storage import attention_numbers
@@ -35,6 +40,8 @@ _loading = threading.Lock()
 
 def no_checkpoint(run: Run) -> str:
     """Say, in a sentence, why a run without a checkpoint has none."""
+    if run.experiment.task.is_foreign:
+        return Paragraph("pretrained/foreign")
     if run.problem is None and not run.experiment.task.has_model:
         return Paragraph("pretrained/maps-alone")
     if run.status.is_active:
@@ -62,6 +69,20 @@ def data_of(experiment: Experiment) -> Data:
     """Return the data of an experiment, on the CPU, cached. Raises ValueError, in a sentence."""
     with _loading:
         return _data(experiment.task, experiment.seed)
+
+
+def pixels_of(experiment: Experiment) -> tuple[Tensor, Tensor]:
+    """Return mean and deviation (C,) by which a model's pictures are scaled, of pixels from 0 to 1.
+
+    Raises ValueError, in a sentence, where the data that has them is not here.
+    """
+    import torch
+
+    task = experiment.task
+    if isinstance(task, PretrainedPicturesConfig):
+        return torch.tensor(task.mean), torch.tensor(task.std)
+    data: Any = data_of(experiment)
+    return data.mean, data.std
 
 
 def inputs_of(

@@ -178,8 +178,11 @@ def _best(curves: Curves, column: str, sign: int) -> tuple[float, int] | None:
     return float(values[known][best]), int(steps[known][best])
 
 
-_HARMLESS = {"task.n_train", "task.shift", "task.rotation", "task.scale", "task.slant"}
-"""Settings of a task that change the training data only."""
+_HARMLESS = {
+    "task.n_train", "task.shift", "task.rotation", "task.scale", "task.slant", "task.base",
+    "task.trains", "task.n_last", "task.rank", "task.alpha", "task.called",
+}  # fmt: skip
+"""Settings of a task that change the training alone, not what is asked."""
 
 
 def caveats(experiments: Sequence[Experiment], metrics: Sequence[str]) -> tuple[str, ...]:

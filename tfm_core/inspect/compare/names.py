@@ -44,7 +44,10 @@ def _follows(rows: Sequence[Difference]) -> set[str]:
     return {own for own, other in _FOLLOWERS.items() if other in found}
 
 
-_FOLLOWERS = {"training.weight_decay": "training.optimizer", "training.beta2": "training.optimizer"}
+_FOLLOWERS = {
+    "training.weight_decay": "training.optimizer", "training.beta2": "training.optimizer",
+    "task.alpha": "task.rank",
+}  # fmt: skip
 _LAST = ("training.validate_every", "training.snapshots", "training.final_test")
 """Settings that change no weight: in a name only if nothing else differs."""
 
@@ -116,6 +119,10 @@ _FLAGS: Mapping[str, tuple[str, str]] = {
     "model.norm_first": (N_("pre-norm"), N_("post-norm")),
     "model.bias": (N_("biases"), N_("no biases")),
     "model.projection_bias": (N_("biases in attention"), N_("no biases in attention")),
+    "model.qkv_bias": (
+        N_("biases of queries, keys, values"),
+        N_("no biases of queries, keys, values"),
+    ),
     "model.qk_norm": (N_("QK-norm"), N_("no QK-norm")),
     "model.tie_embeddings": (N_("tied embeddings"), N_("untied embeddings")),
     "model.is_bidirectional": (N_("reads both ways"), N_("reads one way")),
@@ -128,6 +135,7 @@ _COUNTED: Mapping[str, tuple[str, str, str]] = {  # of 0, of 1, of another numbe
     "model.d_model": ("", "", N_("width {n}")),
     "model.n_heads": ("", N_("1 head"), N_("{n} heads")),
     "model.n_kv_heads": (N_("no shared keys"), N_("1 key head"), N_("{n} key heads")),
+    "model.head_dim": (N_("d_head of d_model / n_heads"), "", N_("d_head {n}")),
     "model.d_ff": ("", "", N_("d_ff {n}")),
     "model.n_experts": (N_("no experts"), N_("1 expert"), N_("{n} experts")),
     "model.top_k": ("", N_("1 expert per token"), N_("{n} experts per token")),
@@ -135,6 +143,8 @@ _COUNTED: Mapping[str, tuple[str, str, str]] = {  # of 0, of 1, of another numbe
     "model.n_layers": ("", N_("1 layer"), N_("{n} layers")),
     "model.n_encoder_layers": ("", N_("1 encoder layer"), N_("{n} encoder layers")),
     "model.n_decoder_layers": ("", N_("1 decoder layer"), N_("{n} decoder layers")),
+    "task.n_last": ("", N_("last layer"), N_("last {n} layers")),
+    "task.rank": ("", "", N_("rank {n}")),
     "model.dropout": (N_("no dropout"), "", N_("dropout {n}")),
     "model.window": (N_("no window"), "", N_("window {n}")),
     "model.full_every": (N_("windows in all layers"), "", N_("full attention every {n}")),
@@ -164,6 +174,8 @@ _MISTAKES: Mapping[str, str] = {  # without any
 _VARIANTS: Mapping[str, Callable[[str], str]] = {
     "model.family": lambda label: label,
     "task.name": lambda label: label,
+    "task.base": lambda label: label,
+    "task.trains": lambda label: label,
     "model.sink": lambda label: N_("sink: {label}", label=label),
     "model.activation": lambda label: label,
     "model.cell": lambda label: label,

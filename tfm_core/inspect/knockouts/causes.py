@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 MAX_TOKENS = 64
 """Each token of a text is patched before each layer."""
 _CANDIDATES = 12
+_MOST_OF_PICTURES = 6e11
+"""Products of weights, tokens and runs for one picture: about a minute."""
 _QUICK = 2e10  # tokens times weights, some ten of which take a nanosecond
 _WORDS = dict(SUBLAYERS.values())
 _SAME = N_("The model answers both inputs alike; change another word.")
@@ -135,6 +137,16 @@ def is_slow(run: Run, text: str) -> bool:
     n_tokens = len(_tokens(_task(run), text))
     n_weights = sum(weight.numel() for weight in model_of(run)[0].parameters())
     return n_passes(run, text) * n_tokens * n_weights > _QUICK
+
+
+def is_too_long(run: Run) -> bool:
+    """Return whether patching a picture would take minutes: that of hundreds of patches would."""
+    module = modules_by_kind(run.experiment)["patches"][0]
+    n_tokens = len(axes(run.experiment, {}, module).query)
+    n_places = sum(stack.n_layers + 1 for stack in stacks(run.experiment.model))
+    n_weights = sum(weight.numel() for weight in model_of(run)[0].parameters())
+    n_passes = n_places * n_tokens + len(heads_of(run.experiment))
+    return n_passes * n_tokens * n_weights > _MOST_OF_PICTURES
 
 
 def causes_of_texts(run: Run, text: str, changed: str) -> Causes:

@@ -16,7 +16,7 @@ from tfm_core.inspect.attention.deletion import stages_of
 from tfm_core.inspect.attention.trained import at_once, checkpoint_mark, data_of, in_all, model_of
 from tfm_core.inspect.knockouts.parts import KnockedPart, heads_of, parts_of
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_, Paragraph, Sentence, joined
+from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, joined
 from tfm_core.variants.tasks import TASK_KINDS
 
 if TYPE_CHECKING:
@@ -74,6 +74,20 @@ class HeadPruning:
 def n_validation(run: Run) -> int:
     """Return how many validation examples a run has. Raises ValueError."""
     return len(data_of(run.experiment).validation)
+
+
+def can_measure(run: Run) -> bool:
+    """Return whether there are examples whose answers are known; a model of others may lack them.
+
+    Raises ValueError where those of a run are missing.
+    """
+    task = run.experiment.task
+    if not task.is_opened or task.facts.answer == "vectors":  # which no one example shows
+        return n_validation(run) > 0
+    try:
+        return n_validation(run) > 0
+    except StudentError:
+        return False
 
 
 def n_first(run: Run) -> int:

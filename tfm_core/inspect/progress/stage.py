@@ -17,6 +17,7 @@ from tfm_core.inspect.attention.alignment import truth_on_map
 from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.attention.map_view import MapView, map_view
 from tfm_core.inspect.glosses import Glosses, glosses_of, language_of
+from tfm_core.probe import items
 from tfm_core.probe.items import is_language
 from tfm_core.probe.labels import CLS, AttentionKind, kinds_of, modules_by_kind, patches_per_side
 from tfm_core.probe.types import Probe, Snapshot
@@ -231,21 +232,26 @@ def _answer(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: int
         names = experiment.task_as(ImageTaskConfig).facts.class_names
         row = np.asarray(snapshot.probabilities[index], np.float32)
         best = [int(number) for number in np.argsort(-row, kind="stable")[:MAX_CLASSES]]
+        label = item.get("label")
+        is_right = None if label is None else best[0] == label
         classes = tuple((names[number], float(row[number])) for number in best)
-        return StageAnswer(classes=classes, is_right=best[0] == item["label"])
+        return StageAnswer(classes=classes, is_right=is_right)
     if snapshot.tokens is None:
         return StageAnswer()
     tokens = tuple(snapshot.tokens[index])
     sure: tuple[float, ...] = ()
     if snapshot.confidence is not None:
         sure = tuple(float(share) for share in snapshot.confidence[index][: len(tokens)])
-    is_right = None if is_language(item) else tokens == tuple(item["tgt"])
-    return StageAnswer(tokens, sure, is_right=is_right)
+    right = items.is_right(experiment, item, tokens)
+    return StageAnswer(tokens, sure, is_right=right)
 
 
 def _shown(experiment: Experiment, item: Mapping[str, Any]) -> StageExample:
-    if "label" in item:
-        name = experiment.task_as(ImageTaskConfig).facts.class_names[item["label"]]
+    if experiment.task.class_names:
+        label = item.get("label")
+        name = "" if label is None else experiment.task.class_names[label]
         return StageExample("", name, ())
     tokens = () if is_language(item) else tuple(item["tgt"])
+    if experiment.task.is_foreign:
+        tokens = tuple(item["tgt_text"].split())
     return StageExample(item.get("src_text", ""), item["tgt_text"], tokens)

@@ -33,7 +33,7 @@ def masks(view: BlockView) -> WalkStep:
     has_padding = subject.shape.pad_id is not None if isinstance(subject.shape, TextShape) else True
     before: tuple[StepTensor, ...]
     after: tuple[StepTensor, ...]
-    if not has_padding:
+    if not has_padding and subject.reader != "encoder-decoder":
         names["B"] = mask.size(0)
         before, after = (), (mask_seen(mask, words),)
         code = f"mask = {causal.format(n='L')}.expand(B, 1, L, L){near}"
@@ -58,10 +58,7 @@ def masks(view: BlockView) -> WalkStep:
         names |= {"T": tgt.value.size(1)}
         if first:
             names["near_tgt"] = window_mask(tgt.value.size(1), first)
-        code = (
-            f"mask = (src != 0)[:, None, None, :]{near}\n"
-            f"tgt_mask = (tgt != 0)[:, None, None, :] & {causal.format(n='T')}{near_tgt}"
-        )
+        code = _of_both(has_padding, causal.format(n="T"), near, near_tgt)
         tgt_mask = subject.cache["decoder.layers.0.self_attention.mask"]
         after = (
             mask_seen(mask, words),
@@ -77,6 +74,19 @@ def masks(view: BlockView) -> WalkStep:
         "masks", N_("Masks"), ("masks", *topics), code, before, after, question, names=names,
         shown=after[-1].name,
     )  # fmt: skip
+
+
+def _of_both(has_padding: bool, causal: str, near: str, near_tgt: str) -> str:
+    """Return the code of an encoder's and a decoder's masks."""
+    if has_padding:
+        return (
+            f"mask = (src != 0)[:, None, None, :]{near}\n"
+            f"tgt_mask = (tgt != 0)[:, None, None, :] & {causal}{near_tgt}"
+        )
+    return (
+        f"mask = torch.ones_like(src, dtype=torch.bool)[:, None, None, :]{near}\n"
+        f"tgt_mask = ({causal}{near_tgt}).expand(len(tgt), 1, -1, -1)"
+    )
 
 
 def _keep(subject: Subject, length: int) -> StepTensor:

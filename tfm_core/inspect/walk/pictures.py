@@ -11,16 +11,22 @@ import torch
 from torch import Tensor
 
 from tfm_core.anatomy import anatomy
-from tfm_core.config import Experiment, ImageTaskConfig, ModelConfig, OwnPicturesTaskConfig
+from tfm_core.config import (
+    Experiment,
+    ImageTaskConfig,
+    ModelConfig,
+    OwnPicturesTaskConfig,
+    PretrainedPicturesConfig,
+)
 from tfm_core.config.shape import patches_per_side
 from tfm_core.data.embedded import read_embedded
-from tfm_core.data.image_data import EMBEDDED, ImageData, load_images, pixel_statistics
-from tfm_core.data.load import data_as
+from tfm_core.data.image_data import EMBEDDED, load_images, pixel_statistics
 from tfm_core.data.own.pictures_task import load_own_pictures
 from tfm_core.data.shape import data_shape
-from tfm_core.inspect.attention.trained import at_once, data_of
+from tfm_core.inspect.attention.trained import at_once, pixels_of
 from tfm_core.inspect.walk.forward import Item, Subject, on_device, recorded
 from tfm_core.models.build import ImageShape, Model
+from tfm_core.pretrained.pictures import photographs
 from tfm_core.sentences import N_, joined
 
 N_PICTURES = 10
@@ -40,7 +46,7 @@ def of_pictures(
     config = experiment.task_as(ImageTaskConfig)
     shape = data_shape(experiment)
     assert isinstance(shape, ImageShape)
-    labels = [int(item["label"]) for item in items]
+    labels = [item["label"] for item in items if item.get("label") is not None]
     is_own = images is not None and not items
     notes: list[str] = []
     if images is None:
@@ -50,9 +56,8 @@ def of_pictures(
     images, labels = images[:n], labels[:n]
     pixels = torch.from_numpy(np.array(images))
     mean, std, has_own = _statistics(config, experiment.seed, pixels)
-    if is_own:  # its own mean would make another picture of it
-        data = data_as(data_of(experiment), ImageData)
-        mean, std, has_own = data.mean, data.std, False
+    if is_own or config.is_opened:  # its own mean would make another picture of it
+        (mean, std), has_own = pixels_of(experiment), False
     scaled = pixels.float().div(255).sub(mean[:, None, None]).div(std[:, None, None])
     inputs = on_device(model, scaled)
     names = config.facts.class_names
@@ -92,6 +97,8 @@ def _some_pictures(
     config: ImageTaskConfig, seed: int
 ) -> tuple[npt.NDArray[np.uint8], list[int], str]:
     """Return a picture of each class from the set that comes with the app, or noise of its size."""
+    if isinstance(config, PretrainedPicturesConfig):
+        return photographs(config.facts), [], ""
     if isinstance(config, OwnPicturesTaskConfig):
         return _own_pictures(config, seed)
     if config.facts.channels == 1 and config.facts.image_size == 28:

@@ -45,6 +45,8 @@ def of_texts(
             else [task.sample(rng) for _ in range(N_TEXTS)]
         )
         pairs = [(pair.src, pair.tgt) for pair in samples]
+    if task.src_vocabulary.specials.pad == NONE and config.has_source:
+        pairs = pairs[:1]  # nothing could fill up the shorter ones
     src = encode_src(task, [pair[0] for pair in pairs])
     answer = experiment.task.facts.answer
     begin = task.tgt_vocabulary.specials.bos
@@ -75,9 +77,10 @@ def of_texts(
     if answer == "blanks":
         words["tgt"] = words["src"]  # each view answers itself
     end = [experiment.task.end] if answer == "sequence" else []
+    is_known = not (config.is_opened and config.has_source)
     return Subject(
         experiment.model, model, shape, inputs, cache, words,
-        truth=[[*pair[1], *end] for pair in pairs],
+        truth=[[*pair[1], *end] for pair in pairs] if is_known else [],
     )  # fmt: skip
 
 

@@ -115,7 +115,11 @@ def tokens(view: BlockView) -> WalkStep:
     if isinstance(subject.shape, TextShape) and subject.shape.pad_id is None:
         code, topic = "tgt = torch.tensor(targets)", "tokens-no-padding"
         names["targets"] = [] if tgt.is_meta else tgt.tolist()
-    if src is not None:
+        if src is not None:
+            topic = "tokens-one-text"
+            names["sources"] = [] if src.is_meta else src.tolist()
+            code = f"src = torch.tensor(sources)\n{code}"
+    elif src is not None:
         names |= {"S": src.size(1), "sources": _rows(src)}
         code = f"src = torch.tensor([row + [0] * (S - len(row)) for row in sources])\n{code}"
     reader = "encoder-decoder" if subject.reader == "recurrent" else subject.reader

@@ -1,0 +1,163 @@
+"""Fine-tune: train an opened model further on data of one's own, also beside random weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from pages.i18n import _, paragraph
+from pages.train import start
+from pages.ui import show, state
+from pages.ui.accounts import visitors
+from pages.ui.navigation import page_table
+from pages.ui.runs import comparison
+from pages.ui.runs.run_actions import Start
+from pages.ui.settings import own_choice
+from pages.ui.typed import escape
+from tfm_core.anatomy.trained import trained
+from tfm_core.config import Experiment, TunedConfig
+from tfm_core.config.tuned_tasks import TRAINS
+from tfm_core.data.own.sets import OwnSet
+from tfm_core.data.shape import data_shape
+from tfm_core.runs import fine_tuning
+from tfm_core.runs.fine_tuning import Part
+from tfm_core.runs.record.labels import MAX_GROUP, MAX_NAME
+from tfm_core.runs.run import Run
+
+
+def area(run: Run) -> None:
+    """Ask for the data and for what is trained; say what that takes, and start it."""
+    with st.container(border=True, gap="small", key="fine-tune"):
+        st.header(_("Fine-tune"), anchor=False)
+        if (reason := fine_tuning.why_not(run)) is not None:
+            st.caption(escape(_(reason)))
+            return
+        kind = fine_tuning.KINDS[run.experiment.model.family]
+        with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+            own = _data(kind)
+            part = _part(run)
+        st.page_link(
+            page_table.path_of("own-data"),
+            label=_("Preview or add your own"),
+            icon=":material/upload_file:",
+            query_params={"kind": kind, **({} if own is None else {"set": own.id})},
+        )
+        experiment: Experiment | None = None
+        try:
+            experiment = fine_tuning.planned(run, own, part)
+        except ValueError as error:
+            show.problem(error)
+        if experiment is not None:
+            st.caption(_trained(experiment))
+        _buttons(run, own, part, is_off=experiment is None)
+        if experiment is not None:
+            start.needs(experiment)
+
+
+def words(run: Run) -> str:
+    """Return what a run trains of its model, nothing where that is no opened one."""
+    if run.problem is not None or not isinstance(run.experiment.task, TunedConfig):
+        return ""
+    return _trained(run.experiment)
+
+
+def _data(kind: str) -> OwnSet | None:
+    sets = own_choice.sets(kind)
+    options = list(sets) if kind == "labels" else ["", *sets]
+    chosen = st.selectbox(
+        _("Set"),
+        options,
+        format_func=lambda one: (
+            own_choice.words(sets[one]) if one else _("Alice in Wonderland, first chapter")
+        ),
+        key=f"fine-tune-{kind}",
+        width=320,
+        persist_state="session",
+    )
+    return sets.get(chosen or "")
+
+
+def _part(run: Run) -> Part:
+    trains = st.segmented_control(
+        _("Train"),
+        list(TRAINS),
+        format_func=lambda name: _(TRAINS[name].label),
+        default="all",
+        required=True,
+        key="fine-tune-trains",
+        help=paragraph("train/fine-tune-help"),
+        persist_state="session",
+    )
+    plain, n_layers = Part(), int(getattr(run.experiment.model, "n_layers", 1))
+    if trains == "last":
+        n_last = st.number_input(
+            _("Layers"), 1, n_layers, min(plain.n_last, n_layers), key="fine-tune-layers", width=120
+        )
+        return Part("last", n_last=int(n_last))
+    if trains == "lora":
+        most = run.experiment.model.d_model
+        rank = st.number_input(
+            _("Rank"), 1, most, min(plain.rank, most), key="fine-tune-rank", width=120
+        )
+        return Part("lora", rank=int(rank))
+    return plain
+
+
+def _buttons(run: Run, own: OwnSet | None, part: Part, *, is_off: bool) -> None:
+    why_not = visitors.why_not()
+    with st.container(horizontal=True, gap="small"):
+        alone = st.button(
+            _("Fine-tune"),
+            type="primary",
+            icon=":material/model_training:",
+            key="fine-tune-start",
+            disabled=is_off or bool(why_not),
+            help=escape(why_not) or None,
+        )
+        both = st.button(
+            _("Also from scratch"),
+            icon=":material/compare_arrows:",
+            key="fine-tune-both",
+            disabled=is_off or bool(why_not),
+            help=escape(why_not) or _("Trains random weights on the same data: two curves."),
+        )
+    if not (alone or both):
+        return
+    try:
+        with st.spinner(_("Reading the weights")):
+            experiment = fine_tuning.tuned(run, own, part)
+        begun = comparison.start_all(_starts(run, experiment, with_scratch=both), group=_group(run))
+    except (ValueError, OSError) as error:
+        show.problem(error)
+        return
+    if both:
+        comparison.open_comparison([one.id for one in begun])
+    state.set_current_run(begun[0].id)
+    st.rerun()
+
+
+def _starts(run: Run, experiment: Experiment, *, with_scratch: bool) -> Sequence[Start]:
+    name, trains = run.meta.name, experiment.task_as(TunedConfig).trains
+    label = _("{name}: fine-tuned", name=name)
+    if trains != "all":
+        label = _("{name}: {part}", name=name, part=_(TRAINS[trains].label))
+    named = {label: experiment}
+    if with_scratch:
+        named[_("{name}: from scratch", name=name)] = fine_tuning.from_scratch(experiment)
+    return [
+        Start(one, state.device(), words[:MAX_NAME], None, state.threads())
+        for words, one in named.items()
+    ]
+
+
+def _group(run: Run) -> str:
+    return _("Fine-tune {name}", name=run.meta.name)[:MAX_GROUP]
+
+
+def _trained(experiment: Experiment) -> str:
+    task, shape = experiment.task_as(TunedConfig), data_shape(experiment)
+    found = trained(experiment.model, shape, task)
+    total = trained(experiment.model, shape, None).n + found.n_added
+    counts = {"n": f"{found.n:,}", "total": f"{total:,}", "part": _(TRAINS[task.trains].label)}
+    return _("{part}: trains {n} of {total} parameters.", **counts)

@@ -1,0 +1,212 @@
+"""What a checked Hugging Face folder opens as: the configuration of a run, and its tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tfm_core.config import (
+    ConfigError,
+    DecoderOnlyConfig,
+    EncoderDecoderConfig,
+    EncoderOnlyConfig,
+    Experiment,
+    OpenedConfig,
+    PretrainedAnswererConfig,
+    PretrainedPicturesConfig,
+    PretrainedReaderConfig,
+    PretrainedTextConfig,
+    ViTConfig,
+)
+from tfm_core.config.own_pictures import BETWEEN
+from tfm_core.config.pretrained_tasks import MAX_NAME, MAX_TOKENS
+from tfm_core.config.shape import ImageShape, TextShape
+from tfm_core.data.shape import data_shape
+from tfm_core.data.vocabulary import NONE
+from tfm_core.facts.storage import attention_numbers
+from tfm_core.pretrained.folder import Unopenable
+from tfm_core.pretrained.model import Checked
+from tfm_core.pretrained.pictures import Pixels, class_names, pixels_of
+from tfm_core.pretrained.settings import Settings
+from tfm_core.pretrained.tokenizer import Words, read_words
+from tfm_core.sentences import Paragraph, in_bytes
+
+MAX_ATTENTION = 400_000_000
+"""Attention weights of one example that are looked at: 1.6 GB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The configuration of the run. words: its tokenizer, None where pictures are read."""
+
+    experiment: Experiment
+    words: Words | None = None
+
+
+def what_opens(checked: Checked, called: str) -> Opened:
+    """Return what a folder opens as. called: the run's name. Raises Unopenable."""
+    make = _maker(checked)
+    try:
+        opened = make(checked, called)
+    except ConfigError as error:
+        raise Unopenable("This folder cannot be opened: {why}", why=error.sentence) from None
+    found, shape = data_shape(opened.experiment), checked.shape
+    if isinstance(found, TextShape) and isinstance(shape, TextShape):
+        found = replace(found, bos_id=shape.bos_id, eos_id=shape.eos_id)
+    if found != shape:
+        raise _no_pages(checked)
+    return opened
+
+
+def notes_of(checked: Checked) -> tuple[str, ...]:
+    """Return what differs from the folder, in sentences. Raises Unopenable."""
+    _maker(checked)
+    note = _pixels(checked).note if isinstance(checked.shape, ImageShape) else None
+    return (*checked.notes, *([note] if note else []))
+
+
+def _maker(checked: Checked) -> Callable[[Checked, str], Opened]:
+    """Return what makes a run of a folder. Raises Unopenable where pages cannot show the model."""
+    config, shape = checked.config, checked.shape
+    if isinstance(config, DecoderOnlyConfig):
+        return _writer
+    if isinstance(config, ViTConfig):
+        return _pictures
+    if isinstance(config, EncoderDecoderConfig) and isinstance(shape, TextShape):
+        # one tokenizer reads and writes
+        if shape.one_vocabulary:
+            return _answerer
+        raise _no_pages(checked)
+    answers_tokens = isinstance(shape, TextShape) and shape.head == "tokens"
+    if isinstance(config, EncoderOnlyConfig) and not answers_tokens:
+        return _reader
+    raise _no_pages(checked)
+
+
+def _no_pages(checked: Checked) -> Unopenable:
+    return Unopenable(Paragraph("pretrained/no-pages", label=checked.family.label))
+
+
+def _made(checked: Checked, task: OpenedConfig) -> Experiment:
+    values = {"model": checked.config.model_dump(), "task": task.model_dump()}
+    return Experiment.parse(values)
+
+
+def _facts(checked: Checked, called: str) -> dict[str, Any]:
+    return {"called": called[:MAX_NAME], "architecture": checked.family.name}
+
+
+# ---- pictures
+
+
+def _pictures(checked: Checked, called: str) -> Opened:
+    shape = checked.shape
+    assert isinstance(shape, ImageShape)
+    if shape.channels not in (1, 3):
+        raise Unopenable(
+            "This model reads pictures of {n} channels; pictures here have 1 or 3.",
+            n=shape.channels,
+        )
+    pixels = _pixels(checked)
+    task = PretrainedPicturesConfig.parse({
+        **_facts(checked, called),
+        "side": shape.image_size,
+        "is_coloured": shape.channels == 3,
+        "classes": BETWEEN.join(class_names(checked.folder.config, shape.n_classes)),
+        "mean": pixels.mean,
+        "std": pixels.std,
+    })  # fmt: skip
+    experiment = _made(checked, task)
+    numbers = attention_numbers(experiment)
+    if numbers > MAX_ATTENTION:
+        raise Unopenable(
+            "The attention on one picture takes {size}; the limit is {most}.",
+            size=in_bytes(4 * numbers), most=in_bytes(4 * MAX_ATTENTION),
+        )  # fmt: skip
+    return Opened(experiment)
+
+
+def _pixels(checked: Checked) -> Pixels:
+    shape = checked.shape
+    assert isinstance(shape, ImageShape)
+    return pixels_of(checked.folder.path, image_size=shape.image_size, channels=shape.channels)
+
+
+# ---- texts
+
+
+def _writer(checked: Checked, called: str) -> Opened:
+    """Return a language model. Raises Unopenable without a token to start."""
+    words, ids = _words(checked)
+    begin = ids["bos"] if ids["bos"] != NONE else ids["eos"]
+    if begin == NONE:
+        raise Unopenable(Paragraph("pretrained/no-start"))
+    task = PretrainedTextConfig.parse({
+        **_facts_of_words(checked, called, words, ids | {"bos": begin}),
+        "context": _longest(checked),
+    })  # fmt: skip
+    return Opened(_made(checked, task), words)
+
+
+def _reader(checked: Checked, called: str) -> Opened:
+    shape, (words, ids) = checked.shape, _words(checked)
+    assert isinstance(shape, TextShape)
+    task = PretrainedReaderConfig.parse({
+        **_facts_of_words(checked, called, words, ids),
+        "context": _longest(checked), "head": shape.head, "n_segments": shape.n_segments,
+    })  # fmt: skip
+    return Opened(_made(checked, task), words)
+
+
+def _answerer(checked: Checked, called: str) -> Opened:
+    """Return an encoder-decoder. Raises Unopenable without tokens that begin and end an answer."""
+    words, ids = _words(checked)
+    settings = Settings(checked.folder.config)
+    begin = settings.token("decoder_start_token_id", settings.token("pad_token_id"))
+    n_words = len(words.tokens)
+    if begin is None or begin >= n_words:
+        raise Unopenable(Paragraph("pretrained/no-start"))
+    if not 0 <= ids["eos"] < n_words:
+        raise Unopenable(Paragraph("pretrained/no-end"))
+    ids |= {"bos": begin, "pad": NONE if ids["pad"] == begin else ids["pad"]}
+    task = PretrainedAnswererConfig.parse({
+        **_facts_of_words(checked, called, words, ids), "context": _longest(checked),
+    })  # fmt: skip
+    return Opened(_made(checked, task), words)
+
+
+def _longest(checked: Checked) -> int:
+    return min(checked.config.n_positions or MAX_TOKENS, MAX_TOKENS)
+
+
+def _words(checked: Checked) -> tuple[Words, dict[str, int]]:
+    """Return the tokenizer of a folder, and the ids of its special tokens by their name."""
+    shape, settings = checked.shape, Settings(checked.folder.config)
+    assert isinstance(shape, TextShape)
+    n_words = shape.tgt_vocabulary
+    words = read_words(checked.folder.path, n_words=n_words)
+
+    def token(name: str) -> int:
+        found = settings.token(name)
+        return NONE if found is None or found >= n_words else found
+
+    ids = {name: token(f"{name}_token_id") for name in ("pad", "bos", "eos")}
+    ids["unk"] = NONE if words.unknown_id is None else words.unknown_id
+    if shape.pad_id is not None:
+        ids["pad"] = shape.pad_id
+    return words, ids
+
+
+def _facts_of_words(
+    checked: Checked, called: str, words: Words, ids: dict[str, int]
+) -> dict[str, Any]:
+    """Return the facts of a model of words: ids, and how two of its tokens are written."""
+    shape, shown = checked.shape, words.shown()
+    assert isinstance(shape, TextShape)
+    found: dict[str, Any] = {f"{name}_id": number for name, number in ids.items()}
+    for name in ("bos", "eos"):
+        number = ids[name]
+        found[name] = shown[number][:100] if 0 <= number < len(shown) else ""
+    n_words = shape.tgt_vocabulary
+    return _facts(checked, called) | {"tokenizer": words.digest, "n_words": n_words} | found
