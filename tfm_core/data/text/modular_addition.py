@@ -44,7 +44,8 @@ class ModularAdditionTask(JoinedTask):
 
     def tokenize(self, text: str) -> tuple[str, ...]:
         """Return both numbers; a sign between them may be left out. Raises ValueError."""
-        tokens = check_tokens(re.findall("[0-9]+", text), self.src_vocabulary, longest=10_000)
+        written = re.findall(r"[0-9]+|[^0-9\s+=]+", text)
+        tokens = check_tokens(written, self.src_vocabulary, longest=10_000)
         if len(tokens) != 2:
             raise StudentError("Write two numbers, such as 12 + 34.")
         return tokens
