@@ -1,5 +1,6 @@
 """Parameters: where they are, what they cost, and how two models differ."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import streamlit as st
@@ -20,7 +21,7 @@ with place:
     table.metrics(chosen)
 if other is not None:
     table.compare(chosen, other)
-views = {
+views: dict[str, Callable[[], None]] = {
     "counts": lambda: table.table(chosen, scheme),
     "compute": lambda: costs.page(chosen),
     "weights": lambda: table.weights(chosen),

@@ -12,6 +12,7 @@ from pages.ui import show, state
 from pages.ui.accounts import visitors
 from pages.ui.runs import shown_run
 from pages.ui.typed import escape
+from tfm_core.config import RotaryConfig
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.positions import tables
 from tfm_core.plots.model import positions as plots
@@ -69,9 +70,10 @@ def rotary() -> None:
 def _base_of_run() -> float:
     """Return the base of the run that is looked at, else the usual one."""
     run = shown_run.current_run()
-    if run is None or run.problem is not None or run.experiment.model.position != ROTARY.name:
+    model = None if run is None or run.problem is not None else run.experiment.model
+    if not isinstance(model, RotaryConfig) or model.position != ROTARY.name:
         return 10000.0
-    return float(run.experiment.model.rope_theta)
+    return model.rope_theta
 
 
 def added(kind: Position) -> None:
