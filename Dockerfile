@@ -17,7 +17,7 @@ ENV PYTHONUNBUFFERED=1 \
     TFM_DATA_DIR=/data
 
 WORKDIR /app
-COPY requirements.txt requirements-cluster.txt requirements-login.txt requirements-light.txt constraints.txt ./
+COPY requirements.txt requirements-cluster.txt requirements-login.txt requirements-hub.txt requirements-light.txt constraints.txt ./
 RUN pip install --no-cache-dir --extra-index-url "${TORCH_INDEX}" -r "${REQUIREMENTS}" -c constraints.txt
 
 RUN useradd --uid 10001 --create-home app \

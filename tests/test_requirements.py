@@ -32,6 +32,8 @@ FOR_CLUSTERS = {"ray", "requests"}
 """Of ``requirements-cluster.txt``: Ray, and what its client asks with."""
 FOR_LOGINS = {"authlib"}
 """Of ``requirements-login.txt``: what Streamlit logs people in with."""
+FOR_THE_HUB = {"huggingface_hub"}
+"""Of ``requirements-hub.txt``: what downloads a model by its id."""
 FOR_PARITY = {"transformers"}
 """Of ``requirements-bench.txt``: what tests of opened folders compare with, where it is there."""
 FOR_ADAPTERS = {"peft"}
@@ -75,12 +77,13 @@ def imported(*places: str) -> set[str]:
 )
 def test_every_direct_import_is_declared(file: str, places: tuple[str, ...]) -> None:
     for_tests = FOR_PARITY | FOR_ADAPTERS if places == ("tests",) else set()
-    optional = FOR_CLUSTERS | FOR_LOGINS | for_tests
+    optional = FOR_CLUSTERS | FOR_LOGINS | FOR_THE_HUB | for_tests
     assert imported(*places) - declared(file).keys() - optional == set()
 
 
 def test_what_tests_compare_with_is_declared_for_benchmarks() -> None:
     assert declared("requirements-bench.txt").keys() >= FOR_PARITY
+    assert declared("requirements-hub.txt").keys() >= FOR_THE_HUB
 
 
 def test_ray_is_imported_only_by_who_asks_it() -> None:
@@ -91,7 +94,8 @@ def test_ray_is_imported_only_by_who_asks_it() -> None:
 
 
 def test_nothing_is_declared_for_the_app_that_it_never_imports() -> None:
-    needed = (imported("app.py", "pages", "tfm_core") - FOR_CLUSTERS - FOR_LOGINS) | THROUGH_ANOTHER
+    optional = FOR_CLUSTERS | FOR_LOGINS | FOR_THE_HUB
+    needed = (imported("app.py", "pages", "tfm_core") - optional) | THROUGH_ANOTHER
     assert declared("requirements.txt").keys() == needed
 
 

@@ -29,11 +29,13 @@ FIELDS = {
 }  # fmt: skip
 NUMBERS = {
     "window": [0, 2], "full_every": [0, 2], "n_kv_heads": [0, 1], "n_experts": [0, 3],
+    "head_dim": [0, 6],
     "top_k": [1, 2], "dropout": [0.0, 0.1], "norm_eps": [1e-5, 0.03], "query_key_gain": [1.0, 2.0],
     "n_layers": [1, 2, 3], "n_decoder_layers": [1, 2, 3],
 }  # fmt: skip
 FLAGS = (
     "norm_first", "bias", "projection_bias", "tie_embeddings", "is_bidirectional", "qk_norm",
+    "qkv_bias",
 )  # fmt: skip
 
 

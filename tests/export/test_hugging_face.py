@@ -81,6 +81,13 @@ CASES = {
     ),
     "a Mistral": text("decoder-only", ONE, **LLAMA, window=2, n_kv_heads=1),
     "a Qwen": text("decoder-only", ONE, **LLAMA, qk_norm=True, n_kv_heads=1),
+    "a Qwen with wide heads": text(
+        "decoder-only", ONE, **LLAMA, qk_norm=True, n_kv_heads=1, head_dim=14
+    ),
+    "a Qwen 2": text("decoder-only", ONE, **LLAMA, qkv_bias=True, n_kv_heads=1),
+    "a Llama with narrow heads": text("decoder-only", ONE, **LLAMA, head_dim=4),
+    "a Mixtral": text("decoder-only", ONE, **LLAMA, n_experts=3, n_kv_heads=1, window=2),
+    "a Mixtral that asks three": text("decoder-only", ONE, **LLAMA, n_experts=4, top_k=3),
     "a Llama of GELU": text("decoder-only", ONE, **LLAMA | {"activation": "geglu"}),
     "a translator": text("encoder-decoder", n_encoder_layers=2, activation="relu", n_kv_heads=1),
     "a translator without biases": text(
@@ -193,7 +200,15 @@ def test_a_bias_becomes_a_dimension_and_words_of_the_source_are_never_written(tm
         (text("decoder-only", TWO, **LLAMA), ("Llama", "one vocabulary")),
         (text("decoder-only", ONE, window=3), ("window: 0, not 3",)),
         (text("decoder-only", ONE, **LLAMA | {"sink": "zero"}), ("Llama", "sink")),
-        (text("decoder-only", ONE, **LLAMA | {"n_experts": 4}), ("Llama", "Experts: 0, not 4")),
+        (
+            text("decoder-only", ONE, n_experts=4),
+            ("GPT-2", "Experts: 0, not 4, Experts per token: 0, not 2."),
+        ),
+        (
+            text("decoder-only", ONE, **LLAMA | {"n_experts": 4, "top_k": 1}),
+            ("Mixtral", "2, not 1"),
+        ),
+        (text("decoder-only", ONE, head_dim=10), ("GPT-2", "d_head: 8, not 10")),
         (text("decoder-only", ONE, mistakes="no-residuals"), ("Mistakes: none",)),
         (text("encoder-decoder", position="t5-bias"), ("Learned", "T5 bias")),
         (text("encoder-decoder", norm_first=False, norm="rmsnorm"), ("Marian", "LayerNorm")),

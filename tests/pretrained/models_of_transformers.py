@@ -162,6 +162,20 @@ MODELS: dict[str, tuple[tuple[str, str], dict[str, Any], Callable[[Any], Tensor]
         ("Qwen3", "Qwen3ForCausalLM"),
         _LLAMA | {"head_dim": 4, "num_key_value_heads": 1, "hidden_act": "gelu"}, _logits,
     ),
+    "qwen3-wide": (
+        ("Qwen3", "Qwen3ForCausalLM"),
+        _LLAMA | {"head_dim": 6, "num_key_value_heads": 1, "tie_word_embeddings": True}, _logits,
+    ),
+    "llama-wide": (("Llama", "LlamaForCausalLM"), _LLAMA | {"head_dim": 2}, _logits),
+    "qwen2": (
+        ("Qwen2", "Qwen2ForCausalLM"),
+        _LLAMA | {"num_key_value_heads": 1, "bos_token_id": 1, "eos_token_id": 2}, _logits,
+    ),
+    "mixtral": (
+        ("Mixtral", "MixtralForCausalLM"),
+        _LLAMA | {"num_key_value_heads": 1, "num_local_experts": 4, "num_experts_per_tok": 2},
+        _logits,
+    ),
     "megatron-bert": (("MegatronBert", "MegatronBertForTokenClassification"), _MEGATRON, _logits),
     "encoder-decoder": (("EncoderDecoder", "EncoderDecoderModel"), _BOTH, _both),
     "marian": (("Marian", "MarianMTModel"), _MARIAN, _both),

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from tests.pretrained.models_of_transformers import FOLDERS
 
 BEGIN, CLS, SEP, UNKNOWN, UNKNOWN_PIECE = 0, 2, 3, 1, 2
-WRITERS = ("gpt2", "llama", "llama-3", "mistral", "qwen3")
+WRITERS = ("gpt2", "llama", "llama-3", "mistral", "mixtral", "qwen2", "qwen3")
 VIEWERS, ANSWERERS = ("vit", "siglip"), ("t5",)
 _LETTERS = [*string.ascii_lowercase, "Ġ", ".", "'", "ì", "ķ", "Ī"]
 

@@ -86,7 +86,12 @@ class StackMaker:
     @property
     def _d_kv(self) -> str:
         """The width of all keys of a token, as a size; of its values alike."""
-        return "d_kv" if self.config.is_grouped else "d_model"
+        return "d_kv" if self.config.is_grouped else self._d_q
+
+    @property
+    def _d_q(self) -> str:
+        """The width of all queries of a token, as a size: that of the heads together."""
+        return "d_q" if self.config.has_own_width else "d_model"
 
     @property
     def _is_bias_trained(self) -> bool:
@@ -205,8 +210,9 @@ class StackMaker:
     def _attention(self, path: str, layer: int, last_queries: str) -> Attention:
         """Return the self-attention of a block; with ``last_queries`` those tokens alone ask."""
         config, keys, queries = self.config, self.length, last_queries or self.length
-        projected = f"{queries} d_model d_model + 2 {keys} {self._d_kv} d_model"
-        made = f"{queries} d_model + 2 {keys} d_model"
+        d_q = self._d_q
+        projected = f"{queries} {d_q} d_model + 2 {keys} {self._d_kv} d_model"
+        made = f"{queries} {d_q} + 2 {keys} {d_q}"
         # all are read by keys and values, and once more in full where those that ask are taken out
         full, products, copies = "", f"{queries} d_model", ""
         if last_queries:
@@ -228,15 +234,15 @@ class StackMaker:
 
     def _cross(self, path: str, layer: int) -> Attention:
         """Return the cross-attention of a block; all but the first make a copy of the memory."""
-        queries, keys = self.length, self.keys
-        made = f"{queries} d_model + 2 {keys} d_model"
+        queries, keys, d_q = self.length, self.keys, self._d_q
+        made = f"{queries} {d_q} + 2 {keys} {d_q}"
         is_explicit = self._is_explicit(is_cross=True)
         saved = Saved(
             full=formula(made if is_explicit else ""),
             products=formula(f"{queries} d_model" + ("" if is_explicit else f"+ {made}")),
             copies=formula(f"{keys} d_model" if layer else ""),
         )
-        projected = f"{queries} d_model d_model + 2 {keys} {self._d_kv} d_model"
+        projected = f"{queries} {d_q} d_model + 2 {keys} {self._d_kv} d_model"
         return self._attention_part(
             path, queries, keys, formula(projected), saved, layer, is_cross=True
         )
@@ -259,13 +265,13 @@ class StackMaker:
         if hides:
             children.append(self._mask_part(path, hides, queries, keys, is_cross))
         children.append(self._scores(path, queries, keys, hides, relative, is_cross=is_cross))
-        heads = formula(f"{queries} d_model")
+        heads = formula(f"{queries} {self._d_q}")
         noise = formula(f"{queries} d_model" if config.dropout else "")
         if PROJECTIONS[config.projections].has_output:
             children.append(
                 replace(
                     maker.linear(
-                        f"{path}.out_projection", "d_model", "d_model", queries,
+                        f"{path}.out_projection", "d_model", self._d_q, queries,
                         bias=config.attention_bias, saved=Saved(products=heads + noise),
                     ),
                     work="cross-attention" if is_cross else "projections",
@@ -285,7 +291,7 @@ class StackMaker:
             window=window,
             relative="" if relative is None else relative.name,
             n_kv_heads=config.n_kv_heads if config.is_grouped else 0, has_qk_norm=config.qk_norm,
-            sink=config.sink,
+            sink=config.sink, d_head=config.d_head, has_own_width=config.has_own_width,
         )  # fmt: skip
 
     def _sink(self, path: str) -> tuple[Part, ...]:
@@ -316,7 +322,7 @@ class StackMaker:
         n_kv = "n_kv_heads" if config.is_grouped else "n_heads"
         made = []
         for name, heads, length, width in (
-            ("query", "n_heads", queries, "d_model"), ("key", n_kv, keys, self._d_kv)
+            ("query", "n_heads", queries, self._d_q), ("key", n_kv, keys, self._d_kv)
         ):  # fmt: skip
             inner, x = f"{path}.{name}_norm", tensor(name, length, heads, "d_head")
             read = f"{length} {width}"
@@ -353,10 +359,10 @@ class StackMaker:
             return replace(
                 maker.linear(
                     path,
-                    "d_qkv" if config.is_grouped else "3 d_model",
+                    "d_qkv" if config.is_grouped else f"3 {self._d_q}",
                     "d_model",
                     inputs[0].shape[1],
-                    bias=config.attention_bias,
+                    bias=config.has_qkv_bias,
                     saved=saved,
                 ),
                 macs=macs,
@@ -365,7 +371,7 @@ class StackMaker:
             )
         heads = maker.parameter(f"{path}.heads", "3", "n_heads", "d_head", "d_head", is_hidden=True)
         whole = formula("3 d_model d_model")  # put together of the heads' for each batch
-        bias = (maker.parameter(f"{path}.bias", "3 d_model"),) if config.attention_bias else ()
+        bias = (maker.parameter(f"{path}.bias", "3 d_model"),) if config.has_qkv_bias else ()
         return Part(
             kind="projection", path=path, layer="SlicedProjection", inputs=inputs,
             outputs=(tensor("y", inputs[0].shape[1], "3 d_model"),), parameters=(heads, *bias),
@@ -424,7 +430,7 @@ class StackMaker:
         bias_trained = SINKS[config.sink].is_learned or (self._is_bias_trained and not is_cross)
         ends = ""
         if SINKS[config.sink].is_there:  # one more key of each query, and its value
-            pairs, ends = f"{pairs} + n_heads {queries}", "2 d_model"
+            pairs, ends = f"{pairs} + n_heads {queries}", f"2 {self._d_q}"
         if config.dropout:  # weights, their noise, and both together
             full = 3 * formula(pairs) + formula(ends)
             saved = Saved(full=full, masks=formula(mask if bias_trained else ""))
@@ -435,9 +441,9 @@ class StackMaker:
             products = mask
             if acts_on == "queries and keys" and not self._is_copied:
                 # as they came, and as they were made; of copies these alone
-                products = f"{mask} + {queries} d_model + {keys} d_model"
+                products = f"{mask} + {queries} {self._d_q} + {keys} {self._d_q}"
             elif acts_on == "scores":  # what is added to them, with the mask in it
-                products = f"{pairs} + {queries} d_model" if hides else pairs
+                products = f"{pairs} + {queries} {self._d_q}" if hides else pairs
             saved = Saved(
                 full=formula(f"n_heads {queries}")
                 + formula(ends),  # of each row the log of its sum
@@ -451,7 +457,7 @@ class StackMaker:
                     tensor("value", "n_heads", keys, "d_head")),
             outputs=(tensor("weights", "n_heads", queries, keys),
                      tensor("heads", "n_heads", queries, "d_head")),
-            macs=formula(f"2 {queries} {keys} d_model"),
+            macs=formula(f"2 {queries} {keys} {self._d_q}"),
             work="cross-attention" if is_cross else "scores",
             saved=saved, names=names_of(self.maker.family, "scores"),
         )  # fmt: skip

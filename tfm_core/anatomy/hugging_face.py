@@ -154,6 +154,20 @@ _LLAMA: dict[str, tuple[str, ...]] = {
     "output": ("lm_head",),
 }
 
+MAX_EXPERTS = 64
+
+
+def _mixtral() -> dict[str, tuple[str, ...]]:
+    """Return the names of a Llama with a mixture of experts."""
+    ours, theirs = "decoder.layers.{i}.feed_forward", "model.layers.{i}.block_sparse_moe"
+    experts = {
+        f"{ours}.experts.{expert}.{here}": (f"{theirs}.experts.{expert}.{there}",)
+        for expert in range(MAX_EXPERTS)
+        for here, there in (("gate", "w1"), ("up", "w3"), ("down", "w2"))
+    }
+    return {**_LLAMA, **experts, f"{ours}.router": (f"{theirs}.gate",)}
+
+
 COLUMNS: dict[str, Column] = {
     "gpt2": {
         **_gpt2(""),
@@ -206,6 +220,7 @@ COLUMNS: dict[str, Column] = {
         "decoder.layers.{i}.self_attention.query_norm": ("model.layers.{i}.self_attn.q_norm",),
         "decoder.layers.{i}.self_attention.key_norm": ("model.layers.{i}.self_attn.k_norm",),
     },
+    "mixtral": _mixtral(),
     "bart": {**_bart("encoder"), **_bart("decoder"), "output": ("lm_head",)},
     "megatron-bert": {
         **_megatron("bert"), "output": ("classifier",), "output.dense": ("bert.pooler.dense",),

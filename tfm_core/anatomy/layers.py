@@ -156,7 +156,8 @@ class Maker:
 
 
 _WIDTHS = (
-    "d_model", "n_heads", "n_kv_heads", "d_head", "d_kv", "d_qkv", "d_ff", "n_experts", "top_k",
+    "d_model", "n_heads", "n_kv_heads", "d_head", "d_q", "d_kv", "d_qkv", "d_ff", "n_experts",
+    "top_k",
 )  # fmt: skip
 
 

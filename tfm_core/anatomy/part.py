@@ -198,7 +198,8 @@ class Attention(Part):
     they are written, else "". window: tokens to each side that it sees, 0 for all. scale: of
     SCALES. relative: the position kind that acts in it, else "". n_kv_heads: heads of keys and
     values, where several heads share one; 0 where each has its own. has_qk_norm: whether queries
-    and keys are normed before they meet. sink: of SINKS.
+    and keys are normed before they meet. sink: of SINKS. d_head: the width of a head.
+    has_own_width: whether the heads together are not as wide as a token's vector.
     """
 
     n_heads: int
@@ -213,6 +214,8 @@ class Attention(Part):
     n_kv_heads: int = 0
     has_qk_norm: bool = False
     sink: str = "none"
+    d_head: int = 0
+    has_own_width: bool = False
 
     @property
     def is_sliced(self) -> bool:
@@ -221,8 +224,13 @@ class Attention(Part):
 
     @property
     def has_bias(self) -> bool:
-        """Whether its matrices have biases."""
+        """Whether its queries, keys and values have biases."""
         return len(self.children[0].parameters) > 1
+
+    @property
+    def has_output_bias(self) -> bool:
+        """Whether the matrix that mixes the heads has a bias."""
+        return self.has_output and len(self.children[-1].parameters) > 1
 
     @property
     def has_output(self) -> bool:

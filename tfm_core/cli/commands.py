@@ -11,7 +11,7 @@ import unicodedata
 from pathlib import Path
 
 from tfm_core.cli.words import STATES, _
-from tfm_core.runs import RunStore, shared_store
+from tfm_core.runs import RunStore, settings, shared_store
 from tfm_core.sentences import N_, Sentence, StudentError
 
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
@@ -136,15 +136,21 @@ def export_run(options: argparse.Namespace) -> int:
 
 
 def open_folder(options: argparse.Namespace) -> int:
-    """Make a run of a Hugging Face folder, or of a look."""
+    """Make a run of a Hugging Face folder, of a model on the Hub, or of a look."""
     from tfm_core.export.opening import open_run, size_of
+    from tfm_core.pretrained import hub
 
-    path = Path(options.folder)
+    path, name = Path(options.folder), options.name
     if path.expanduser().is_file():
         return _open_look(path, options)
+    if hub.is_id(options.folder):
+        model = hub.found(options.folder, is_public=settings.read().public)
+        if not options.quiet:
+            print(_(model.words), file=sys.stderr)
+        path, name = model.folder(), name or model.name.rpartition("/")[2]
     if not options.quiet:
         print(_(size_of(path)), file=sys.stderr)
-    run = open_run(path, RunStore(), name=options.name)
+    run = open_run(path, RunStore(), name=name)
     compare()
     print(run.id)
     return 0

@@ -141,10 +141,12 @@ def parser() -> argparse.ArgumentParser:
     bring.set_defaults(command=import_run)
 
     opened = commands.add_parser(
-        "open", help=_("make a run of a Hugging Face folder, or of a look")
+        "open", help=_("make a run of a Hugging Face folder or model, or of a look")
     )
     opened.add_argument(
-        "folder", metavar="PATH", help=_("the folder, or the file that look.save wrote")
+        "folder",
+        metavar="PATH",
+        help=_("the folder, an id of the Hub, or the file that look.save wrote"),
     )
     opened.add_argument("--name", metavar="NAME", help=_("what the run is called"))
     opened.add_argument("--quiet", action="store_true", help=_("print the id alone"))

@@ -49,6 +49,9 @@ class BlockConfig(FamilyConfig):
     n_kv_heads: int = setting(
         0, N_("n_kv_heads"), Paragraph("settings/n-kv-heads"), ge=0, le=128, advanced=True
     )
+    head_dim: int = setting(
+        0, N_("d_head"), Paragraph("settings/head-dim"), ge=0, le=1024, advanced=True
+    )
     qk_norm: bool = setting(False, N_("QK-norm"), Paragraph("settings/qk-norm"), advanced=True)
     sink: Annotated[str, OneOf(SINKS)] = setting(
         "none", N_("Attention sink"), Paragraph("settings/sink"), advanced=True
@@ -99,6 +102,12 @@ class BlockConfig(FamilyConfig):
         True,
         N_("Biases in attention"),
         N_("Add biases to attention; scores hardly change."),
+        advanced=True,
+    )
+    qkv_bias: bool = setting(
+        False,
+        N_("Biases of queries, keys and values"),
+        Paragraph("settings/qkv-bias"),
         advanced=True,
     )
     mistakes: Annotated[tuple[str, ...], some_of("block")] = setting(
@@ -167,13 +176,28 @@ class BlockConfig(FamilyConfig):
 
     @property
     def attention_bias(self) -> bool:
-        """Whether the matrices of an attention have biases."""
+        """Whether all matrices of an attention have biases."""
         return self.bias and self.projection_bias
+
+    @property
+    def has_qkv_bias(self) -> bool:
+        """Whether queries, keys and values have biases."""
+        return self.attention_bias or self.qkv_bias
 
     @property
     def d_head(self) -> int:
         """Width of one head."""
-        return self.d_model // self.n_heads
+        return self.head_dim or self.d_model // self.n_heads
+
+    @property
+    def d_q(self) -> int:
+        """Width of a token's queries of all heads."""
+        return self.n_heads * self.d_head
+
+    @property
+    def has_own_width(self) -> bool:
+        """Whether the heads together are not as wide as a token's vector."""
+        return self.d_q != self.d_model
 
     @property
     def is_grouped(self) -> bool:
@@ -188,7 +212,7 @@ class BlockConfig(FamilyConfig):
     @property
     def d_qkv(self) -> int:
         """Width of a token's queries, keys and values together."""
-        return self.d_model + 2 * self.d_kv
+        return self.d_q + 2 * self.d_kv
 
     def windows(self, n_layers: int) -> tuple[int, ...]:
         """Return how many tokens away each layer of a stack sees; 0 for all."""
@@ -196,7 +220,7 @@ class BlockConfig(FamilyConfig):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if self.d_model % self.n_heads:
+        if self.d_model % self.n_heads and not self.head_dim:
             raise CrossError(
                 "n_heads",
                 "n_heads {n_heads} does not divide d_model {d_model}; {n} does.",
@@ -216,6 +240,12 @@ class BlockConfig(FamilyConfig):
             )
         if self.is_grouped and PROJECTIONS[self.projections].is_sliced:
             raise CrossError("n_kv_heads", Paragraph("settings/sliced-groups"))
+        if self.has_own_width and self.projections != "full":
+            raise CrossError(
+                "head_dim",
+                Paragraph("settings/head-dim-mistake"),
+                d_head=self.d_model // self.n_heads,
+            )
         if self.has_experts and self.top_k > self.n_experts:
             raise CrossError(
                 "top_k",

@@ -30,7 +30,7 @@ _MAX_ROWS = 1_000_000
 ARCHITECTURES = {
     "gpt2": "GPT-2", "bert": "BERT", "roberta": "RoBERTa", "distilbert": "DistilBERT",
     "vit": "ViT", "t5": "T5", "llama": "Llama", "qwen3": "Qwen3",
-    "mistral": "Mistral", "marian": "Marian",
+    "qwen2": "Qwen2", "mistral": "Mistral", "mixtral": "Mixtral", "marian": "Marian",
     "siglip": "SigLIP",
     "megatron-bert": "Megatron-BERT", "encoder-decoder": N_("Megatron-BERT and GPT-2"),
 }  # fmt: skip

@@ -36,7 +36,8 @@ class SingleTokenAttention(MultiHeadAttention):
         nn.Module.__init__(self)
         self.training = False
         self.d_model, self.n_heads, self.dropout, self.divisor = of.d_model, of.n_heads, 0.0, 1.0
-        self.has_sink, d = of.has_sink, of.d_model
+        self.has_sink, self.d_head, self.widths = of.has_sink, of.d_head, of.widths
+        d, d_q = of.d_model, of.widths[0]
         self.__dict__["sink"] = of.sink
         weight: Tensor = of.in_projection.weight
         bias: Tensor | None = of.in_projection.bias
@@ -51,10 +52,10 @@ class SingleTokenAttention(MultiHeadAttention):
             self.eps = of.query_norm.eps
         else:
             scale[0] /= of.divisor
-        self.weight = weight[: n_parts * d].view(n_parts, d, d).mT * scale
+        self.weight = weight[: n_parts * d_q].view(n_parts, d_q, d).mT * scale
         self.shift = scale - scale
         if bias is not None:
-            self.shift = bias[: n_parts * d].view(n_parts, 1, d) * scale
+            self.shift = bias[: n_parts * d_q].view(n_parts, 1, d_q) * scale
         self.__dict__["out_projection"] = unwrapped(of.out_projection)
 
     __call__ = MultiHeadAttention.forward
@@ -110,7 +111,7 @@ class SingleTokenAttention(MultiHeadAttention):
     def merge(self, heads: Tensor) -> Tensor:
         """Concatenate heads (B * H, Q, D) and mix them: (B, Q, d_model)."""
         if heads.size(1) == 1:
-            out: Tensor = self.out_projection(heads.view(-1, 1, self.d_model))
+            out: Tensor = self.out_projection(heads.view(-1, 1, self.widths[0]))
             return out
         return super().merge(heads.view(-1, self.n_heads, *heads.shape[1:]))
 

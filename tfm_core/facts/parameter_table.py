@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import takewhile
 from math import prod
 
-from tfm_core.anatomy import Parameter, Part, anatomy
+from tfm_core.anatomy import Anatomy, Parameter, Part, anatomy
 from tfm_core.anatomy.names import Naming, Scheme, naming_of
 from tfm_core.config import ModelConfig
 from tfm_core.config.shape import Shape
@@ -113,7 +113,7 @@ def parameter_table(config: ModelConfig, shape: Shape, scheme: Scheme = "ours") 
     for part in found.modules:
         here = own_name(part.path, found.own_names)
         if here is not None:  # a table that stands under two names is said once
-            row = _row(here or "cls", part, total, found.own_names)
+            row = _row(here or "cls", part, total, found)
             rows += _apart(row, part, naming, found.sizes)
     idle = 0
     if getattr(config, "has_experts", False):
@@ -156,7 +156,7 @@ def _grouped(
     """Return a row each for the matrices of queries, keys and values; heads share the last two."""
     rows = []
     for matrix, name in enumerate(theirs):
-        width = sizes["d_kv" if matrix else "d_model"]
+        width = sizes["d_kv" if matrix else "d_q"]
         each = [replace(one, shape=(width, *one.shape[1:])) for one in part.parameters]
         n = sum(one.size for one in each)
         rows.append(
@@ -215,10 +215,10 @@ def _in_lens(
     return last, shape if is_table else shape[::-1]
 
 
-def _row(here: str, part: Part, total: int, names: Names) -> ParameterRow:
+def _row(here: str, part: Part, total: int, found: Anatomy) -> ParameterRow:
     counted = [one for one in part.parameters if not one.tied_to]
     tied_to = next((one.tied_to for one in reversed(part.parameters) if one.tied_to), "")
-    formula = _formula(part, counted)
+    formula = _formula(part, counted, found.sizes)
     if tied_to:
         formula = f"{formula} (tied)" if counted else "0 (tied)"
     n = sum(one.size for one in counted)
@@ -232,7 +232,7 @@ def _row(here: str, part: Part, total: int, names: Names) -> ParameterRow:
         n_parameters=n,
         formula=formula,
         share=n / total if total else 0.0,
-        tied_to=(own_name(tied_to, names) or "") if tied_to else "",
+        tied_to=(own_name(tied_to, found.own_names) or "") if tied_to else "",
     )
 
 
@@ -241,19 +241,20 @@ def times(sizes: Iterable[int]) -> str:
     return " x ".join(str(size) for size in sizes)
 
 
-def _formula(part: Part, counted: Sequence[Parameter]) -> str:
+def _formula(part: Part, counted: Sequence[Parameter], sizes: Sizes) -> str:
     """Return the count as it comes about; the input projections are three matrices in one."""
     if part.path.endswith("in_projection"):
         shape = counted[0].shape
         d = shape[-1]
         if "d_qkv" in counted[0].symbols:  # of queries, and of keys and values, which are fewer
-            widths = {"": d, "2 x ": (shape[0] - d) // 2}
+            widths = {"": sizes["d_q"], "2 x ": sizes["d_kv"]}
             bias = len(counted) == 2
             return " + ".join(
                 f"{n}({d} x {width}{f' + {width}' if bias else ''})" for n, width in widths.items()
             )
-        once = f"3 x {shape[1]}" if len(shape) == 4 else "3"  # a matrix a head, or one for all
-        return f"{once} x ({d} x {d}" + (f" + {d})" if len(counted) == 2 else ")")
+        # a matrix a head, or one for all
+        once, out = (f"3 x {shape[1]}", d) if len(shape) == 4 else ("3", shape[0] // 3)
+        return f"{once} x ({d} x {out}" + (f" + {out})" if len(counted) == 2 else ")")
     shapes = {one.shape for one in counted}
     if len(counted) > 1 and len(shapes) == 1:
         return f"{len(counted)} x {times(counted[0].shape[::-1])}"

@@ -8,6 +8,7 @@ Axis letters, here and everywhere: B batch, H heads, Q queries, K keys, T tokens
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -149,8 +150,9 @@ class MultiHeadAttention(nn.Module):
 
     The three input projections are one (3 * d_model, d_model) matrix, in the order query, key,
     value, as in ``nn.MultiheadAttention``: a single product when queries and keys come from the
-    same tokens. With fewer key heads than heads (grouped-query attention, Ainslie et al. 2023; a
-    single one is the multi-query attention of Shazeer 2019) it is (d_model + 2 * d_kv, d_model).
+    same tokens. Heads may be wider or narrower than d_model / H: d_q = H * D takes the place of
+    d_model then. With fewer key heads than heads (grouped-query attention, Ainslie et al. 2023; a
+    single one is the multi-query attention of Shazeer 2019) it is (d_q + 2 * d_kv, d_model).
     """
 
     def __init__(
@@ -159,37 +161,40 @@ class MultiHeadAttention(nn.Module):
         n_heads: int,
         *,
         n_kv_heads: int | None = None,
+        d_head: int | None = None,
         qk_norm_eps: float | None = None,
         sink: str = "none",
         dropout: float = 0.0,
-        bias: bool = True,
+        bias: bool | Literal["qkv"] = True,
     ) -> None:
         """n_kv_heads: heads of keys and values, each for a group of heads; None for all.
 
+        d_head: their width, None for d_model / n_heads. bias: "qkv" for biases of queries, keys and
+        values alone (Qwen2).
         qk_norm_eps: epsilon of the RMS norm of each head's queries and keys (Qwen3); None for none.
         sink: the name of one of SINKS. Raises UnknownVariant for another, and
-        ValueError when n_heads does not divide d_model, or n_kv_heads n_heads.
+        ValueError when n_heads does not divide d_model, without d_head, or n_kv_heads n_heads.
         """
         super().__init__()
-        if d_model % n_heads:
+        if d_head is None and d_model % n_heads:
             raise ValueError(f"n_heads {n_heads} does not divide d_model {d_model}")
+        self.d_head = d_model // n_heads if d_head is None else d_head
         self.d_model, self.n_heads, self.dropout = d_model, n_heads, dropout
         self.n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
         if n_heads % self.n_kv_heads:
             raise ValueError(f"n_kv_heads {n_kv_heads} does not divide n_heads {n_heads}")
-        d_head = d_model // n_heads
-        d_kv = self.n_kv_heads * d_head
-        self.widths = (d_model, d_kv, d_kv)  # of query, key and value
-        self.divisor = math.sqrt(d_head)  # of the scores
-        self.in_projection = _linear(d_model, sum(self.widths), bias)
-        self.out_projection: nn.Module = _linear(d_model, d_model, bias)
+        d_q, d_kv = n_heads * self.d_head, self.n_kv_heads * self.d_head
+        self.widths = (d_q, d_kv, d_kv)  # of query, key and value
+        self.divisor = math.sqrt(self.d_head)  # of the scores
+        self.in_projection = _linear(d_model, sum(self.widths), bool(bias))
+        self.out_projection: nn.Module = _linear(d_q, d_model, bias is True)
         self.has_sink = SINKS[sink].is_there
         self.sink = Sink(n_heads) if SINKS[sink].is_learned else None
         self.query_norm: nn.RMSNorm | None = None
         self.key_norm: nn.RMSNorm | None = None
         if qk_norm_eps is not None:
-            self.query_norm = nn.RMSNorm(d_head, eps=qk_norm_eps)
-            self.key_norm = nn.RMSNorm(d_head, eps=qk_norm_eps)
+            self.query_norm = nn.RMSNorm(self.d_head, eps=qk_norm_eps)
+            self.key_norm = nn.RMSNorm(self.d_head, eps=qk_norm_eps)
 
     def forward(
         self,
@@ -220,7 +225,7 @@ class MultiHeadAttention(nn.Module):
         if memory is None:
             query, key, value = self.in_projection(x).split(self.widths, -1)
         else:
-            weight, bias, d = self.in_projection.weight, self.in_projection.bias, self.d_model
+            weight, bias, d = self.in_projection.weight, self.in_projection.bias, self.widths[0]
             q_bias, kv_bias = (None, None) if bias is None else (bias[:d], bias[d:])
             query = F.linear(x, weight[:d], q_bias)
             key, value = F.linear(memory, weight[d:], kv_bias).chunk(2, -1)
@@ -238,20 +243,19 @@ class MultiHeadAttention(nn.Module):
 
     def _heads(self, projected: Tensor, norm: nn.RMSNorm | None = None) -> Tensor:
         """Split (B, T, H * D) into heads, (B, H, T, D), each normed by itself if at all."""
-        d_head = self.d_model // self.n_heads
-        split = projected.view(*projected.shape[:2], -1, d_head)
+        split = projected.view(*projected.shape[:2], -1, self.d_head)
         if norm is not None:
             split = norm(split.to(norm.weight.dtype))  # in full under autocast
         return split.transpose(1, 2)
 
     def by_head(self, rows: Tensor) -> Tensor:
-        """Return (3 * d_model, ...) of the rows of ``in_projection``'s weight or bias.
+        """Return (3 * d_q, ...) of the rows of ``in_projection``'s weight or bias.
 
         Rows of a key and of a value are there for each head that shares them.
         """
-        group, d_head = self.n_heads // self.n_kv_heads, self.d_model // self.n_heads
+        group = self.n_heads // self.n_kv_heads
         query, *shared = torch.split(rows, list(self.widths))
-        each = [part.view(-1, d_head, *rows.shape[1:]) for part in shared]
+        each = [part.view(-1, self.d_head, *rows.shape[1:]) for part in shared]
         return torch.cat(
             [query, *(part.repeat_interleave(group, 0).flatten(0, 1) for part in each)]
         )

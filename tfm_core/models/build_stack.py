@@ -78,10 +78,11 @@ def _attention(config: BlockConfig) -> MultiHeadAttention:
         config.d_model,
         config.n_heads,
         n_kv_heads=config.n_kv_heads or None,
+        d_head=config.d_head,
         qk_norm_eps=config.norm_eps if config.qk_norm else None,
         sink=config.sink,
         dropout=config.dropout,
-        bias=config.attention_bias,
+        bias=True if config.attention_bias else "qkv" if config.qkv_bias else False,
     )
     changes = [name for name in config.mistakes if MISTAKES[name].changes_attention_weights]
     if changes:

@@ -287,15 +287,16 @@ def _ours(b: Tensor, part: _Part, family: PretrainedFamily, model: Model) -> Ten
 
 def _turns(part: _Part, family: PretrainedFamily) -> bool:
     """Return whether rows are turned in pairs by their position: queries and keys of Llama."""
-    return family.name in ("llama", "mistral", "qwen3") and _last(part.theirs) in (
+    return family.name in ("llama", "mistral", "mixtral", "qwen2", "qwen3") and _last(
+        part.theirs
+    ) in (
         "q_proj",
         "k_proj",
     )
 
 
 def _d_head(part: _Part, model: Any) -> int:
-    attention = model.decoder.layers[0].self_attention
-    return int(attention.d_model // attention.n_heads)
+    return int(model.decoder.layers[0].self_attention.d_head)
 
 
 def _last(name: str) -> str:

@@ -76,9 +76,15 @@ def fit(model: ModelConfig, shape: Shape, *, length: int) -> Fit:
             "No architecture of Transformers labels texts like this model: each has one more layer "
             "before the labels."
         )
-    tries = [_fit(one, model, shape, length) for one in ARCHITECTURES.get(model.family, ())]
+    tries: list[tuple[Fit, list[str]]] = []
+    errors = [Unexportable("Transformers has no architecture like this family of models.")]
+    for one in ARCHITECTURES.get(model.family, ()):
+        try:
+            tries.append(_fit(one, model, shape, length))
+        except Unexportable as error:
+            errors.append(error)
     if not tries:
-        raise Unexportable("Transformers has no architecture like this family of models.")
+        raise errors[-1]
     found, obstacles = min(tries, key=lambda one: len(one[1]))
     if obstacles:
         raise Unexportable(
@@ -122,11 +128,14 @@ _WITHOUT_EFFECT = {"dropout": 0.0, "query_key_gain": 1.0, "balance_weight": 0.0}
 def _effective(form: Form) -> dict[str, Any]:
     """Return the settings of a model; those without an effect are what they always are."""
     model: Any = form.model
-    values: dict[str, Any] = model.model_dump() | _WITHOUT_EFFECT
+    values: dict[str, Any] = model.model_dump()
     for name, field in type(model).model_fields.items():
         if not acts(needs_of(field), values):
             values[name] = field.default
+    values |= _WITHOUT_EFFECT
     values["n_kv_heads"] = model.n_kv_heads if model.is_grouped else 0
+    values["head_dim"] = model.d_head
+    values["qkv_bias"] = model.qkv_bias and not model.attention_bias
     values["n_experts"] = model.n_experts if model.has_experts else 0
     values["top_k"] = model.top_k if model.has_experts else 0
     values["projection_bias"] = model.attention_bias == model.bias
@@ -156,6 +165,8 @@ def _shown(model: ModelConfig, name: str, value: object) -> str:
 
 def _form(model: Any, shape: Shape, **changes: Any) -> Form:
     """Return a form; what it says may not be possible, which then stands in the way."""
+    if not model.has_own_width:  # so that heads follow a stream that gets wider
+        changes["head_dim"] = 0
     return Form(model.model_copy(update=changes), shape)
 
 
@@ -188,7 +199,8 @@ def _gpt2_form(model: DecoderOnlyConfig, shape: TextShape, length: int) -> Form:
 
 def _wide(model: Any, is_wider: bool) -> dict[str, Any]:
     """Return the settings of a model whose stream has a dimension for a bias."""
-    width = model.d_model + model.n_heads * is_wider
+    # heads of another width would not fit what they are written as
+    width = model.d_model + model.n_heads * (is_wider and not model.has_own_width)
     return {"d_model": width, "norm_eps": model.norm_eps * model.d_model / width}
 
 
@@ -234,6 +246,7 @@ def _llama_config(model: DecoderOnlyConfig, shape: TextShape, form: Form) -> dic
         "num_hidden_layers": new.n_layers,
         "num_attention_heads": new.n_heads,
         "num_key_value_heads": new.n_kv_heads or new.n_heads,
+        "head_dim": new.d_head,
         "intermediate_size": new.d_ff,
         "hidden_act": _named(new.activation, GATES),
         "rms_norm_eps": new.norm_eps,
@@ -259,14 +272,29 @@ def _rope_scaling(model: DecoderOnlyConfig) -> dict[str, Any] | None:
 
 def _qwen3_config(model: DecoderOnlyConfig, shape: TextShape, form: Form) -> dict[str, Any]:
     return _llama_config(model, shape, form) | {
-        "model_type": "qwen3", "head_dim": model.d_head, "use_sliding_window": False,
+        "model_type": "qwen3", "use_sliding_window": False,
+    }  # fmt: skip
+
+
+def _qwen2_config(model: DecoderOnlyConfig, shape: TextShape, form: Form) -> dict[str, Any]:
+    return _llama_config(model, shape, form) | {
+        "model_type": "qwen2", "use_sliding_window": False,
     }  # fmt: skip
 
 
 def _mistral_config(model: DecoderOnlyConfig, shape: TextShape, form: Form) -> dict[str, Any]:
     window = model.window + 1 if model.window else None  # which counts the query itself
     return _llama_config(model, shape, form) | {
-        "model_type": "mistral", "head_dim": model.d_head, "sliding_window": window,
+        "model_type": "mistral", "sliding_window": window,
+    }  # fmt: skip
+
+
+def _mixtral_config(model: DecoderOnlyConfig, shape: TextShape, form: Form) -> dict[str, Any]:
+    n = max(2, model.n_experts)
+    return _mistral_config(model, shape, form) | {
+        "model_type": "mixtral",
+        "num_local_experts": n, "num_experts_per_tok": min(n, max(2, model.top_k)),
+        "router_aux_loss_coef": model.balance_weight, "router_jitter_noise": 0.0,
     }  # fmt: skip
 
 
@@ -424,6 +452,14 @@ ARCHITECTURES: Mapping[str, tuple[Architecture, ...]] = {
         Architecture(
             name="qwen3", model_class="Qwen3ForCausalLM", auto="AutoModelForCausalLM",
             form=_llama_form, config=_qwen3_config,
+        ),
+        Architecture(
+            name="qwen2", model_class="Qwen2ForCausalLM", auto="AutoModelForCausalLM",
+            form=_llama_form, config=_qwen2_config,
+        ),
+        Architecture(
+            name="mixtral", model_class="MixtralForCausalLM", auto="AutoModelForCausalLM",
+            form=_llama_form, config=_mixtral_config,
         ),
     ),
     "encoder-decoder": (

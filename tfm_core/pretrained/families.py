@@ -396,10 +396,27 @@ def _beside_gates(stacks: Mapping[str, tuple[int, int]]) -> dict[str, tuple[str,
 def _qwen3(settings: Settings, names: Set[str]) -> Plan:
     """Return the plan of a Llama that norms each head's queries and keys."""
     settings.only("use_sliding_window", False)
-    width = settings.whole("head_dim", default=128) * settings.whole("num_attention_heads")
-    settings.only("hidden_size", width)
-    plan = _llama(settings, names)
+    plan = _of_llama(settings, d_head=128)
     return replace(plan, model=plan.model.replace(qk_norm=True))
+
+
+def _qwen2(settings: Settings, names: Set[str]) -> Plan:
+    """Return the plan of a Llama whose queries, keys and values have biases."""
+    settings.only("use_sliding_window", False)
+    plan = _of_llama(settings)
+    return replace(plan, model=plan.model.replace(qkv_bias=True))
+
+
+def _mixtral(settings: Settings, names: Set[str]) -> Plan:
+    """Return the plan of a Mistral with experts, whose shares sum to 1."""
+    plan = _mistral(settings, names)
+    n, top_k = (
+        settings.whole("num_local_experts", default=8),
+        settings.whole("num_experts_per_tok", default=2),
+    )
+    if top_k == 1:  # whose share is 1 there, and what the router gives it here
+        raise unsupported("num_experts_per_tok", top_k, f"2 … {n}")
+    return replace(plan, model=plan.model.replace(n_experts=n, top_k=top_k))
 
 
 def _mistral(settings: Settings, names: Set[str]) -> Plan:
@@ -413,15 +430,18 @@ def _llama(settings: Settings, names: Set[str]) -> Plan:
     return _of_llama(settings)
 
 
-def _of_llama(settings: Settings) -> Plan:
+def _of_llama(settings: Settings, *, d_head: int | None = None) -> Plan:
+    """Return the plan of a Llama. d_head: of a config.json that says none."""
     heads, width = settings.whole("num_attention_heads"), settings.whole("hidden_size")
     kv_heads = settings.whole("num_key_value_heads", default=heads)
-    settings.only("head_dim", width // heads, None)
+    usual = max(1, width // heads)
+    d_head = settings.whole("head_dim", default=d_head or usual)
     for name in ("attention_bias", "mlp_bias"):
         settings.only(name, False, None)
     words = _words(settings)
     model = DecoderOnlyConfig.parse({
         "d_model": width, "n_heads": heads, "n_kv_heads": kv_heads if kv_heads != heads else 0,
+        "head_dim": d_head if d_head != usual else 0,
         "n_layers": settings.whole("num_hidden_layers"),
         "d_ff": settings.whole("intermediate_size"),
         "activation": settings.chosen("hidden_act", "silu", GATES),
@@ -438,6 +458,9 @@ def _of_llama(settings: Settings) -> Plan:
         """Pair i is dimensions i and i + d_head / 2 there, 2i and 2i + 1 here."""
         if name.endswith((".query_norm.weight", ".key_norm.weight")):
             return interleaved(parts[0][:, None], 1)[:, 0]
+        if name.endswith("in_projection.bias"):
+            q, k, v = (part[:, None] for part in parts)
+            return torch.cat([interleaved(q, heads), interleaved(k, kv_heads), v])[:, 0]
         if not name.endswith("in_projection.weight"):
             return stacked(name, parts)
         q, k, v = parts
@@ -514,6 +537,14 @@ PRETRAINED = Registry(
     PretrainedFamily(
         name="qwen3", column="qwen3", base="model.", heads=("score.",),
         buffers=r"rotary_emb\.inv_freq", plan=_qwen3,
+    ),
+    PretrainedFamily(
+        name="qwen2", column="llama", base="model.", heads=("score.",),
+        buffers=r"(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq", plan=_qwen2,
+    ),
+    PretrainedFamily(
+        name="mixtral", column="mixtral", base="model.", heads=("score.",),
+        buffers=r"(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq", plan=_mixtral,
     ),
     PretrainedFamily(
         name="encoder-decoder", column="encoder-decoder",

@@ -87,8 +87,8 @@ def _split(name: str, value: Tensor, n: int, fit: Fit) -> list[Tensor]:
     if n == 1:
         return [value]
     model: Any = fit.form.model
-    widths = [model.d_model, model.d_kv, model.d_kv]
-    return list(torch.split(value, widths if n == 3 else [model.d_model, 2 * model.d_kv]))
+    widths = [model.d_q, model.d_kv, model.d_kv]
+    return list(torch.split(value, widths if n == 3 else [model.d_q, 2 * model.d_kv]))
 
 
 def _typed(name: str, value: Tensor, n: int, fit: Fit) -> list[Tensor]:
@@ -111,10 +111,12 @@ def _llama(name: str, value: Tensor, n: int, fit: Fit) -> list[Tensor]:
     if name.endswith((".query_norm.weight", ".key_norm.weight")):
         return [halved(value[:, None], len(value))[:, 0]]
     parts = _split(name, value, n, fit)
-    if not name.endswith("in_projection.weight"):
+    if not name.rpartition(".")[0].endswith("in_projection"):
         return parts
     d_head = fit.form.model.d_head  # type: ignore[union-attr]  # a decoder-only model
     q, k, v = parts
+    if name.endswith("bias"):
+        return [*(halved(part[:, None], d_head)[:, 0] for part in (q, k)), v]
     return [halved(q, d_head), halved(k, d_head), v]
 
 
@@ -145,6 +147,8 @@ _UNDO: Mapping[str, Callable[[str, Tensor, int, Fit], list[Tensor]]] = {
     "llama": _llama,
     "mistral": _llama,
     "qwen3": _llama,
+    "qwen2": _llama,
+    "mixtral": _llama,
     "encoder-decoder": _both,
     "marian": _marian,
     "megatron-bert": _typed,

@@ -31,8 +31,10 @@ ADVANCED: tuple[tuple[str, tuple[str, ...]], ...] = (
         N_("Attention"),
         (
             "n_kv_heads",
+            "head_dim",
             "qk_norm",
             "projection_bias",
+            "qkv_bias",
             "query_key_gain",
             "window",
             "full_every",

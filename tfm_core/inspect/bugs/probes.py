@@ -233,10 +233,13 @@ def mixing(subject: ProbedModel) -> tuple[Measurement, ...]:
     x = torch.randn(1, 2, width, generator=generator)
     changed = x.clone()
     changed[..., : width // heads] += 1.0
+    before = torch.zeros(1, 2, part.widths[0])
+    after = before.clone()
+    after[..., : part.d_head] += 1.0
     with torch.no_grad():
         queries = [part.project(one)[0] for one in (x, changed)]  # (1, H, 2, D)
         reached = (queries[0] - queries[1]).abs().amax((0, 2, 3)) > NOTHING
-        merged = [part.out_projection(one) for one in (x, changed)]
+        merged = [part.out_projection(one) for one in (before, after)]
         hears = (merged[0] - merged[1]).abs().amax((0, 1)) > NOTHING
     return (
         Measurement(

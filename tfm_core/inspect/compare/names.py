@@ -119,6 +119,10 @@ _FLAGS: Mapping[str, tuple[str, str]] = {
     "model.norm_first": (N_("pre-norm"), N_("post-norm")),
     "model.bias": (N_("biases"), N_("no biases")),
     "model.projection_bias": (N_("biases in attention"), N_("no biases in attention")),
+    "model.qkv_bias": (
+        N_("biases of queries, keys, values"),
+        N_("no biases of queries, keys, values"),
+    ),
     "model.qk_norm": (N_("QK-norm"), N_("no QK-norm")),
     "model.tie_embeddings": (N_("tied embeddings"), N_("untied embeddings")),
     "model.is_bidirectional": (N_("reads both ways"), N_("reads one way")),
@@ -131,6 +135,7 @@ _COUNTED: Mapping[str, tuple[str, str, str]] = {  # of 0, of 1, of another numbe
     "model.d_model": ("", "", N_("width {n}")),
     "model.n_heads": ("", N_("1 head"), N_("{n} heads")),
     "model.n_kv_heads": (N_("no shared keys"), N_("1 key head"), N_("{n} key heads")),
+    "model.head_dim": (N_("d_head of d_model / n_heads"), "", N_("d_head {n}")),
     "model.d_ff": ("", "", N_("d_ff {n}")),
     "model.n_experts": (N_("no experts"), N_("1 expert"), N_("{n} experts")),
     "model.top_k": ("", N_("1 expert per token"), N_("{n} experts per token")),

@@ -71,7 +71,7 @@ def attention(config: TransformerConfig, model: Anatomy) -> Equation:
         score = rf"\frac{{{score}}}{{\sqrt{{{model.sizes[width]}}}}}"
     heads = rf"[\mathrm{{head}}_1; \dots; \mathrm{{head}}_{{{own.n_heads}}}]"
     if own.has_output:
-        heads += r"\,W_O" + (" + b" if own.has_bias else "")
+        heads += r"\,W_O" + (" + b" if own.has_output_bias else "")
     weight = rf"a_{{ij}} &= \mathrm{{softmax}}_{{{keys}}}\left({score}{extra}\right)"
     if (sink := SINKS[own.sink]).latex is not None:
         weight = (

@@ -286,7 +286,7 @@ def _columns(model: nn.Module, part: KnockedPart) -> tuple[MultiHeadAttention, s
     attention = model.get_submodule(part.module)
     assert isinstance(attention, MultiHeadAttention)
     assert part.head is not None
-    width = attention.d_model // attention.n_heads
+    width = attention.d_head
     return attention, slice(part.head * width, (part.head + 1) * width)
 
 

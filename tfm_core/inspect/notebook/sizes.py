@@ -118,9 +118,10 @@ _THROWN = {  # says nothing of what a model is made of
 _BY_THEIRS = {name: ours for ours, names in _OTHERS.items() for name in names}
 EXACT = (
     "family", "norm", "final_norm", "position", "projection_bias", "mistakes", "pooling", "window",
-    "tie_embeddings", "query_key_gain", "n_kv_heads", "qk_norm", "n_experts", "top_k", "stem",
-    "head", "n_hidden", "n_labels", "n_segments", "one_vocabulary", "output_bias",
-    "scale_embedding", "has_source", "src_len", "tgt_len", "text_position", "rope_theta",
+    "tie_embeddings", "query_key_gain", "n_kv_heads", "head_dim", "qkv_bias", "qk_norm",
+    "n_experts", "top_k", "stem", "head", "n_hidden", "n_labels", "n_segments",
+    "one_vocabulary", "output_bias", "scale_embedding", "has_source", "src_len", "tgt_len",
+    "text_position", "rope_theta",
     "rope_scaling", "rope_factor", "rope_original_len", "full_every", "sink",
 )  # fmt: skip
 """Further settings, which only our names stand for."""

@@ -96,10 +96,15 @@ def no_output_projection(trainer: Trainer) -> WrongBlock:
     if isinstance(first.block.self_attention.out_projection, nn.Identity):
         raise StudentError("This model already has no output projection.")
     twin = first.twin()
+    attention = twin.self_attention
+    if attention.widths[0] != attention.d_model:
+        raise StudentError(Paragraph("training_step/own-width"))
     make(["no-output-projection"], twin)
-    n_heads, d_model = twin.self_attention.n_heads, twin.self_attention.d_model
     fact = Paragraph(
-        "training_step/no-output", n_heads=n_heads, d_head=d_model // n_heads, d_model=d_model
+        "training_step/no-output",
+        n_heads=attention.n_heads,
+        d_head=attention.d_head,
+        d_model=attention.d_model,
     )
     return _compared(first.block, twin, first.out(first.block), first.out(twin), fact)
 
@@ -142,7 +147,9 @@ def heads_on_slices(trainer: Trainer) -> WrongBlock:
         raise StudentError("This model’s heads share keys and values; the mistake needs their own.")
     if not isinstance(attention.in_projection, nn.Linear):
         raise StudentError("This model’s heads already read slices.")
-    d_head = d_model // n_heads
+    if attention.widths[0] != d_model:
+        raise StudentError(Paragraph("training_step/own-width"))
+    d_head = attention.d_head
     sliced = SlicedProjection(attention.in_projection, n_heads)
     attention.in_projection = sliced  # type: ignore[assignment] # it has weight and bias
     fact = Paragraph("training_step/slices", d_head=d_head, d_model=d_model, n_heads=n_heads)

@@ -12,7 +12,9 @@ from tfm_core.variants.forms import Projections
 
 
 def heads(view: BlockView) -> WalkStep:
-    """The one condition on the number of heads."""
+    """The one condition on the number of heads; none where they have a width of their own."""
+    if view.attention.has_own_width:
+        return _own_width(view)
     *_, n_heads, d_head, d_model = view.sizes
     projection = view.module("self_attention").get_submodule("in_projection").weight
     assert isinstance(projection, Tensor)
@@ -51,14 +53,49 @@ def heads(view: BlockView) -> WalkStep:
     )  # fmt: skip
 
 
+def _own_width(view: BlockView) -> WalkStep:
+    """Heads that are wider or narrower than d_model / H."""
+    *_, n_heads, d_head, d_model = view.sizes
+    projection = view.module("self_attention").get_submodule("in_projection").weight
+    assert isinstance(projection, Tensor)
+    n = view.d_q[1]
+    weight = projection.detach()[:n]
+    return WalkStep(
+        "heads", N_("Heads of their own width"),
+        ("heads-own-width",),
+        "per_head = weight.view(H, d_head, d_model)",
+        (seen("weight", N_("matrix of the queries"), weight, "d_q d_model"),),
+        (seen("per_head", N_("its rows, by head"), weight.view(n_heads, d_head, d_model),
+              "H d_head d_model"),),
+        number_question(
+            N_(
+                "There are {n_heads} heads, each {d_head} wide. How many numbers are a token's "
+                "queries?",
+                n_heads=n_heads,
+                d_head=d_head,
+            ),
+            n,
+            N_("{n_heads} x {d_head} = {n}.", n_heads=n_heads, d_head=d_head, n=n),
+            wrong={
+                d_model: N_("That is the width of the vector that they are made of."),
+                d_head: N_("That is one head."),
+            },
+            hint=N_("Each head brings d_head numbers."),
+            shapes=("per_head",),
+        ),
+        names={"H": n_heads, "d_head": d_head, "d_model": d_model},
+    )  # fmt: skip
+
+
 def projections(view: BlockView) -> WalkStep:
     """Queries, keys and values of every token."""
     got, axes = view.got, f"B {view.axis} d_model"
     *_, n_heads, d_head, d_model = view.sizes
+    queries, d_q = view.d_q
     n_kv_heads = view.attention.n_kv_heads
     projection = view.module("self_attention").get_submodule("in_projection")
     n = sum(parameter.numel() for parameter in projection.parameters())
-    bias = f" + {d_model}" if view.attention.has_bias else ""
+    bias = f" + {d_q}" if view.attention.has_bias else ""
     because = N_(
         "3 x ({d_model} x {d_model}{bias}) = {n:,}, for any number of heads.",
         d_model=d_model,
@@ -67,11 +104,17 @@ def projections(view: BlockView) -> WalkStep:
     )
     wrong = {
         n // 3: N_("That is one of the three."),
-        3 * d_model**2: N_("Each of the three has a bias too."),
+        3 * d_model * d_q: N_("Each of the three has a bias too."),
         n * n_heads: N_("Heads cut the same matrices into pieces."),
     }
     hint = N_("Each of the three maps {d_model} numbers to {d_model}.", d_model=d_model)
-    topics: tuple[str, ...] = ("projections", "projections-whole")
+    if view.attention.has_own_width:
+        because = N_(
+            "3 x ({d_model} x {d_q}{bias}) = {n:,}.", d_model=d_model, d_q=d_q, bias=bias, n=n
+        )
+        hint = N_("Each of the three maps {d_model} numbers to {d_q}.", d_model=d_model, d_q=d_q)
+    is_own = view.attention.has_own_width
+    topics: tuple[str, ...] = ("projections", "projections-own" if is_own else "projections-whole")
     code = "q, k, v = attention.in_projection(x).chunk(3, -1)"
     names: dict[str, object] = {"attention": view.module("self_attention")}
     if view.attention.is_sliced:
@@ -89,20 +132,17 @@ def projections(view: BlockView) -> WalkStep:
     if n_kv_heads:
         d_kv = n_kv_heads * d_head
         topics = ("projections", "projections-grouped")
-        code = "q, k, v = attention.in_projection(x).split([d_model, d_kv, d_kv], -1)"
-        names |= {"d_model": d_model, "d_kv": d_kv}
-        wrong = {3 * (n // (d_model + 2 * d_kv)) * d_model: N_("Keys and values have fewer rows.")}
-        hint = N_(
-            "Queries are {d_model} numbers, keys and values {d_kv} each.",
-            d_model=d_model,
-            d_kv=d_kv,
-        )
+        code = f"q, k, v = attention.in_projection(x).split([{queries}, d_kv, d_kv], -1)"
+        names |= {queries: d_q, "d_kv": d_kv}
+        wrong = {3 * (n // (d_q + 2 * d_kv)) * d_q: N_("Keys and values have fewer rows.")}
+        hint = N_("Queries are {d_q} numbers, keys and values {d_kv} each.", d_q=d_q, d_kv=d_kv)
         because = N_(
-            "{d_model} x {width}{bias} = {n:,}: {d_model} + 2 x {d_kv} = {width} numbers a token.",
+            "{d_model} x {width}{bias} = {n:,}: {d_q} + 2 x {d_kv} = {width} numbers a token.",
             d_model=d_model,
+            d_q=d_q,
             d_kv=d_kv,
-            width=d_model + 2 * d_kv,
-            bias=f" + {d_model + 2 * d_kv}" if bias else "",
+            width=d_q + 2 * d_kv,
+            bias=f" + {d_q + 2 * d_kv}" if bias else "",
             n=n,
         )
     return WalkStep(
@@ -116,7 +156,7 @@ def projections(view: BlockView) -> WalkStep:
                 name[0],
                 name,
                 got(f"self_attention.projected_{name}"),
-                f"B {view.axis} d_kv" if n_kv_heads and name != "query" else axes,
+                f"B {view.axis} {'d_kv' if n_kv_heads and name != 'query' else queries}",
             )
             for name in ("query", "key", "value")
         ),
@@ -176,7 +216,12 @@ def split(view: BlockView) -> WalkStep:
         f"split = q.view(B, {name}, H, d_head)\nqueries = split.transpose(1, 2)"
         + ("" if view.attention.n_kv_heads else "  # k and v alike"),
         (
-            seen("q", N_("query"), got("self_attention.projected_query"), f"B {view.axis} d_model"),
+            seen(
+                "q",
+                N_("query"),
+                got("self_attention.projected_query"),
+                f"B {view.axis} {view.d_q[0]}",
+            ),
         ),
         (
             seen("split", N_("cut"), queries.transpose(1, 2), f"B {view.axis} H d_head"),
@@ -254,8 +299,9 @@ def merge(view: BlockView) -> WalkStep:
     axes = f"B {view.axis} d_model"
     output = seen("output", N_("the attention's output"), got("self_attention.output"), axes)
     has_output = view.attention.has_output
-    code, made = "output = heads.transpose(1, 2).reshape(B, Q, d_model)", [output]
-    names: dict[str, object] = {"B": batch, "Q": length, "d_model": d_model}
+    name, d_q = view.d_q
+    code, made = f"output = heads.transpose(1, 2).reshape(B, Q, {name})", [output]
+    names: dict[str, object] = {"B": batch, "Q": length, name: d_q}
     because = N_(
         "{n_heads} heads of {d_head} are {d_model} numbers.",
         n_heads=n_heads,
@@ -264,11 +310,24 @@ def merge(view: BlockView) -> WalkStep:
     )
     if has_output:
         code = f"merged{code.removeprefix('output')}\noutput = attention.out_projection(merged)"
-        merged = seen("merged", N_("heads side by side"), got("self_attention.merged"), axes)
+        merged = seen(
+            "merged",
+            N_("heads side by side"),
+            got("self_attention.merged"),
+            f"B {view.axis} {name}",
+        )
         made, names["attention"] = [merged, output], view.module("self_attention")
         because = Paragraph(
             "walk_questions/merged-width", n_heads=n_heads, d_head=d_head, d_model=d_model
         )
+        if view.attention.has_own_width:
+            because = N_(
+                "{n_heads} heads of {d_head} are {d_q} numbers; the matrix maps them to {d_model}.",
+                n_heads=n_heads,
+                d_head=d_head,
+                d_q=d_q,
+                d_model=d_model,
+            )
     return WalkStep(
         "merge",
         N_("Merge the heads"),

@@ -88,8 +88,14 @@ class BlockView:
     def sizes(self) -> tuple[int, int, int, int, int]:
         """B, tokens, H, d_head, d_model."""
         batch, length, d_model = self.got("self_attention.query_input").shape
-        n_heads = self.attention.n_heads
-        return batch, length, n_heads, d_model // n_heads, d_model
+        return batch, length, self.attention.n_heads, self.attention.d_head, d_model
+
+    @property
+    def d_q(self) -> tuple[str, int]:
+        """The width of all heads' queries: as an axis is called, and its size."""
+        attention = self.attention
+        name = "d_q" if attention.has_own_width else "d_model"
+        return name, attention.n_heads * attention.d_head
 
 
 def views(subject: Subject, layer: int, example: int) -> Iterator[BlockView]:

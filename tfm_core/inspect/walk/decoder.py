@@ -143,7 +143,8 @@ def captioner_cross_attention(view: BlockView) -> WalkStep:
     """Cross-attention without a mask, written out in four lines."""
     step = cross_attention(view)
     *_, d_head, d_model = view.sizes
-    merged = "heads.transpose(1, 2).reshape(x.shape)"
+    shape = "flatten(2)" if view.attention.has_own_width else "reshape(x.shape)"
+    merged = f"heads.transpose(1, 2).{shape}"
     if view.attention.has_output:
         merged = f"attention.out_projection({merged})"
     scores, names = scores_code(view.attention.scale), dict[str, object]()

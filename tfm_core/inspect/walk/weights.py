@@ -192,16 +192,24 @@ def softmax(view: BlockView) -> WalkStep:
         code,
         tuple(before),
         (seen("weights", N_("attention weights"), got("self_attention.weights"), view.pair),),
-        _scale_question(view.attention.n_heads)
-        if scale == "sqrt-d-head"
-        else _right_scale_question(view),
+        _scale_question(view) if scale == "sqrt-d-head" else _right_scale_question(view),
         names=names,
         block=view.path,
     )
 
 
-def _scale_question(n_heads: int) -> Question:
+def _scale_question(view: BlockView) -> Question:
+    *_, n_heads, d_head, d_model = view.sizes
     evenly, sharply, alike = N_("more evenly"), N_("more sharply"), N_("exactly alike")
+    if view.attention.has_own_width:
+        answer = evenly if d_model > d_head else sharply if d_model < d_head else alike
+        roots = N_(
+            "The divisor would be sqrt({d_model}), not sqrt({d_head}).",
+            d_model=d_model,
+            d_head=d_head,
+        )
+        others: dict[str, str] = {one: roots for one in (evenly, sharply, alike) if one != answer}
+        return choice_question(Paragraph("walk_questions/scale"), answer, others, roots)
     text, same = Paragraph("walk_questions/scale"), N_("With one head, d_head is d_model.")
     if n_heads == 1:
         return choice_question(text, alike, {evenly: same, sharply: same}, same)
