@@ -166,16 +166,16 @@ def test_a_head_is_knocked_out_of_a_language_model(opened):
 
 def test_nothing_is_trained_of_it(opened, store):
     run, _model = opened("gpt2")
-    with pytest.raises(StudentError, match="trained elsewhere"):
+    with pytest.raises(StudentError, match="not trained here"):
         store.fork(run.id, steps=100)
-    with pytest.raises(StudentError, match="trained elsewhere"):
+    with pytest.raises(StudentError, match="not trained here"):
         store.create(run.experiment)
     assert len(store.list()) == 1
 
 
 def test_it_goes_into_no_zip(opened):
     run, _model = opened("gpt2")
-    with pytest.raises(StudentError, match="not from a zip"):
+    with pytest.raises(StudentError, match="has no zip"):
         bundle(run)
 
 
