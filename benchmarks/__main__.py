@@ -24,6 +24,7 @@ BENCHMARKS: dict[str, tuple[str, str]] = {
     "peers": ("benchmarks.peers", "a training step against other implementations"),
     "decoding": ("benchmarks.decoding", "writing with keys kept against reading the text again"),
     "engine": ("benchmarks.engine", "a step through the whole engine against a bare loop"),
+    "watched_loop": ("benchmarks.watched_loop", "a loop of one's own, recorded and alone"),
     "attention_grid": ("benchmarks.attention_grid", "all heads, from click to painted"),
     "pretrained": ("benchmarks.pretrained", "a model from a folder, beside Transformers"),
     "comparison": ("benchmarks.comparison", "50 runs on one page, until they are painted"),

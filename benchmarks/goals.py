@@ -211,6 +211,9 @@ _SPEED: tuple[Goal, ...] = (
         "engine: vit-digits",
         "engine: translate",
     ),
+    *_goals(
+        "watched_loop", "CPU-seconds of a loop that is recorded", _at_most(2, " %"), "recorded loop"
+    ),
 )
 
 _PAGES: tuple[Goal, ...] = (

@@ -8,7 +8,8 @@ from pages.i18n import _
 from pages.ui import state
 from pages.ui.accounts import arrivals, login
 from pages.ui.lessons import lesson_bar
-from pages.ui.navigation import frame
+from pages.ui.navigation import frame, page_table
+from pages.ui.runs import foreign_run
 from pages.ui.tour import bar as tour
 
 i18n.follow_link()
@@ -30,6 +31,11 @@ tour.bar()
 frame.notices()
 lesson_bar.bar()
 with st.container(key="page"):
-    page.run()
+    facts = page_table.at(page.url_path)
+    run = foreign_run.run_without_model(facts)
+    if run is None:
+        page.run()
+    else:
+        foreign_run.turn_away(facts, run)
 frame.finish()
 frame.share(links)

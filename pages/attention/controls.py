@@ -52,7 +52,7 @@ def scrubber(run: Run, selection: Selection, steps: tuple[int, ...], *, live: bo
     """Move through the training; return the step that is shown."""
     step = selection_link.nearest_step(selection.step, steps)
     index = steps.index(step)
-    if run.experiment.task.is_opened:
+    if run.status.state == "opened":
         return step
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         _move(run, steps, index, -1, _("Back"), _("Previous snapshot"))

@@ -57,7 +57,7 @@ def figure(shown: Sequence[StyledRun], grouped: Sequence[seeds.SeedGroup], had_b
     figure, notes = _figure(choice, marks, language(), list(shown), curves, grouped)
     if figure is None and notes:
         st.info(" ".join(notes), icon=":material/info:")
-    elif all(entry.run.experiment.task.is_opened for entry in shown):
+    elif all(entry.run.status.state == "opened" for entry in shown):
         st.info(
             _("These models were not trained here, so they have no curves."),
             icon=":material/folder_open:",

@@ -50,7 +50,8 @@ class Moving:
     begins: steps at which something went wrong, each with a word or two; turns: the same where a
     setting was changed. now: the newest step.
     total: the last step. is_live: it is still training. moments: step and sentence, ascending.
-    ended: how it ended, once it has. is_paused: nothing is announced.
+    ended: how it ended, once it has. is_paused: nothing is announced. are_unseen: the model did not
+    learn from the examples.
     better: the first and last step between which validation looks better than training, and why.
     """
 
@@ -66,6 +67,7 @@ class Moving:
     better: tuple[int, int, str] | None = None
     ended: str = ""
     is_paused: bool = False
+    are_unseen: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,7 @@ def told(moving: Moving, *, name: str) -> dict[str, Any]:
         "ended": moving.ended,
         "paused": moving.is_paused,
         "glossed": None,  # as the browser's language asks for
-        "words": {**table_words(), **_words()},
+        "words": {**table_words(), **_words(are_unseen=moving.are_unseen)},
     }
 
 
@@ -280,7 +282,7 @@ def _answer(answer: StageAnswer) -> Mapping[str, Any]:
     }
 
 
-def _words() -> dict[str, str]:
+def _words(*, are_unseen: bool) -> dict[str, str]:
     return {
         "play": _("Play the training"),
         "pause": _("Pause"),
@@ -338,7 +340,7 @@ def _words() -> dict[str, str]:
         "cls": _("On the picture: attention of CLS, which gives the answer."),
         "mean": _("On the picture: mean attention to each patch."),
         "word": _("To write"),
-        "answers": _("Answers to unseen examples"),
+        "answers": _("Answers to unseen examples") if are_unseen else _("Answers to the examples"),
         "truth": _("truth"),
         "right": _("right"),
         "wrong": _("wrong"),

@@ -17,6 +17,7 @@ from pages.ui import show, state
 from pages.ui.accounts import visitors
 from pages.ui.model import live_curves, stage_view
 from pages.ui.runs import run_actions, run_dialogs, run_words, runs_access, shown_run
+from pages.ui.runs.foreign_run import is_foreign
 from pages.ui.typed import escape
 from tfm_core.runs import fine_tuning
 from tfm_core.runs.backends import job
@@ -48,7 +49,7 @@ def page(run: Run) -> None:
         show.problem(run.problem)
         run_buttons.away()
         return
-    if run.experiment.task.is_opened:
+    if run.status.state == "opened":
         state.set_current_run(run.id)
         opened.page(run)
         return
@@ -182,6 +183,8 @@ def _state_messages(run: Run, status: Status) -> None:
                 hint = _("Resume would fail again: start a new run with other settings.")
             if visitors.watches(run):
                 hint = _("Start a new run to train with these settings.")
+            if is_foreign(run):
+                hint = ""
             st.error(f"{why}\n\n{hint}", icon=":material/error:")
         elif status.state == "interrupted":
             words = _("Interrupted at step {step}.", step=f"{status.step:,}")
@@ -190,7 +193,7 @@ def _state_messages(run: Run, status: Status) -> None:
 
 
 def _resume(run: Run) -> str:
-    if visitors.watches(run):
+    if is_foreign(run) or visitors.watches(run):
         return ""
     step = run.checkpoint_step
     if step is None:

@@ -12,6 +12,7 @@ from pages.i18n import _, paragraph
 from pages.ui import show
 from pages.ui.accounts import visitors
 from pages.ui.runs import run_words, runs_access
+from pages.ui.runs.foreign_run import is_foreign
 from pages.ui.typed import escape
 from tfm_core.facts.batches import Batches
 from tfm_core.runs import settings
@@ -32,7 +33,7 @@ def line(run: Run, status: Status, state_words: str, well: str = "") -> None:
     elif status.state != "starting":
         words += [f"{label}: {value}" for label, value, _help in _pace_cards(run, status, curves)]
     with st.container(key="live-line"):
-        st.caption(" · ".join(filter(None, [*words, run_words.learns(run), well])))
+        st.caption(" · ".join(filter(None, [*words, escape(run_words.learns(run)), well])))
 
 
 def part(run: Run, status: Status) -> None:
@@ -50,7 +51,7 @@ def part(run: Run, status: Status) -> None:
     with st.container(horizontal=True, gap="small"):
         for label, value, help_text in _cards(run, status, curves):
             st.metric(label, value, help=help_text, border=True, width=168)
-    if _is_tested(curves):
+    if _is_tested(curves) and not is_foreign(run):
         st.caption(_tested_words(run, curves))
 
 
@@ -141,13 +142,16 @@ def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str
 
 
 def _pace_cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str]]:
-    kind = run.experiment.task.kind
+    if is_foreign(run):
+        return _foreign_pace(status, curves)
+    task = run.experiment.task
+    per_second = _("Texts/s") if task.picture_shape is None else _("Pictures/s")
+    if task.kind == "text":
+        per_second = _("Pairs/s")
     pace, left = speed(curves), seconds_left(run, status, curves)
     cards = [
         (
-            {"text": _("Pairs/s"), "corpus": _("Texts/s"), "own": _("Texts/s")}.get(
-                kind, _("Pictures/s")
-            ),
+            per_second,
             "–" if pace is None else show.count(pace),
             _("Trained per second, recent mean."),
         )
@@ -158,6 +162,23 @@ def _pace_cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str
     else:
         trained = show.duration(status.seconds)
         cards.append((_("Trained for"), trained, _("Training time without pauses.")))
+    return cards
+
+
+def _foreign_pace(status: Status, curves: Curves) -> list[tuple[str, str, str]]:
+    """Return the speed of somebody else's loop, in steps: what a step is, only it knows."""
+    steps, seconds = (curves.steps[name][-_RECENT:] for name in ("step", "seconds"))
+    took = float(seconds[-1] - seconds[0]) if len(seconds) > 1 else 0.0
+    pace = float(steps[-1] - steps[0]) / took if took > 0 else None
+    words = "–" if pace is None else f"{pace:.3g}"
+    cards = [(_("Steps/s"), words, _("Trained per second, recent mean."))]
+    total = curves.started.get("total_steps")
+    if status.is_active and pace and total:
+        left = show.duration(max(0.0, (total - status.step) / pace))
+        cards.append((_("Time left"), left, _("At the current speed.")))
+    elif not status.is_active:
+        trained = show.duration(status.seconds)
+        cards.append((_("Trained for"), trained, _("From the first step to the last.")))
     return cards
 
 

@@ -12,11 +12,11 @@ from pages.ui.navigation import page_table
 from pages.ui.runs import run_actions, run_words
 from pages.ui.typed import escape
 from tfm_core.config import (
-    FAMILIES,
     ImageTaskConfig,
     LookConfig,
     OpenedConfig,
     OpenedWordsConfig,
+    family_label,
 )
 from tfm_core.data.shape import data_shape
 from tfm_core.facts.parameter_table import parameter_table
@@ -88,7 +88,7 @@ def _facts(run: Run) -> str:
     total = parameter_table(model, data_shape(experiment)).total
     return joined(
         f"**{_(task.label)}**",
-        _(FAMILIES[model.family].label),
+        _(family_label(model.family)),
         _("**{n}** parameters", n=show.count(total)),
         _("**{n}** heads a layer", n=model.n_heads),
         _("width **{n}**", n=model.d_model),

@@ -18,6 +18,7 @@ from pages.ui import state
 from pages.ui.accounts import visitors
 from pages.ui.lessons import open_lesson
 from pages.ui.runs import comparison, run_actions, runs_access
+from pages.ui.runs.foreign_run import is_foreign
 from pages.ui.runs.run_actions import Start
 from pages.ui.settings import controls, drafts
 from pages.ui.settings.drafts import Checked
@@ -100,7 +101,7 @@ def is_playable(run: Run) -> bool:
     Of a fine-tuned one the sizes are given by the model that was opened.
     """
     is_tuned = isinstance(run.experiment.task, TunedConfig)
-    is_theirs = run.meta.recorded or visitors.watches(run)
+    is_theirs = is_foreign(run) or run.meta.recorded or visitors.watches(run)
     return not (is_theirs or is_tuned or runs_access.is_hidden(run))
 
 

@@ -13,6 +13,7 @@ from pages.ui.accounts import visitors
 from pages.ui.files import take_away
 from pages.ui.navigation import page_table
 from pages.ui.runs import comparison, run_actions, run_dialogs, run_time
+from pages.ui.runs.foreign_run import is_foreign
 from pages.ui.typed import escape
 from tfm_core.config import TunedConfig
 from tfm_core.config.training import LOW, TrainingConfig
@@ -25,7 +26,8 @@ _JUMP = 2  # from this ratio on, a rise of the rate is mentioned
 
 def row(run: Run, status: Status) -> None:
     """Draw the buttons that apply now and that this visitor may use."""
-    if not visitors.watches(run):
+    is_ours = not is_foreign(run)
+    if is_ours and not visitors.watches(run):
         _steering(run, status)
     if run.has_checkpoint and not status.is_active:
         _train_further(run, status)
@@ -33,8 +35,9 @@ def row(run: Run, status: Status) -> None:
         if not status.is_active:
             take_away.button(run, key="run-take")
         run_dialogs.publish_button(run, key="run-publish")
-        _new_run(run)
-        _beside(run)
+        if is_ours:
+            _new_run(run)
+        _beside(run, is_ours=is_ours)
     run_actions.link_back(run.id)
 
 
@@ -115,8 +118,9 @@ def _new_run(run: Run) -> None:
         st.rerun()
 
 
-def _beside(run: Run) -> None:
-    if not isinstance(run.experiment.task, TunedConfig) and st.button(
+def _beside(run: Run, *, is_ours: bool) -> None:
+    has_settings = is_ours and not isinstance(run.experiment.task, TunedConfig)
+    if has_settings and st.button(
         _("Repeat with a change"),
         icon=":material/alt_route:",
         key="run-twin",
@@ -127,7 +131,8 @@ def _beside(run: Run) -> None:
         st.rerun()
     if st.button(_("Compare with …"), icon=":material/compare_arrows:", key="run-compare"):
         comparison.open_comparison([run.id])
-    comparison.seed_button(lambda: [comparison.start_like(run)], key="run")
+    if is_ours:
+        comparison.seed_button(lambda: [comparison.start_like(run)], key="run")
 
 
 def _train_further(run: Run, status: Status) -> None:

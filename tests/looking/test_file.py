@@ -129,6 +129,23 @@ def test_maps_of_other_shapes_are_named_as_left_out(tmp_path: Path) -> None:
     assert (task.modules, task.n_left_out) == ("parts.0\nparts.1", 1)
 
 
+def test_maps_over_keys_of_a_cache_are_refused_in_a_sentence(tmp_path: Path) -> None:
+    class Cached(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            q, k, v = self.qkv(x).unflatten(-1, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)
+            return (q[..., 3:, :] @ k.mT).softmax(-1) @ v
+
+    seen = look(Cached(), torch.randn(N, SRC, WIDTH))
+    (one,) = seen.maps.values()
+    assert (one.kind, one.length) == ("self", (SRC - 3, SRC))
+    with pytest.raises(StudentError, match="other positions"):
+        open_look(seen, RunStore(tmp_path, recorded=None))
+
+
 def test_the_command_line_opens_a_file(
     pair: Look, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -56,6 +56,13 @@ def test_a_part_is_knocked_out_of_one_example(name, opened, open_page):
     assert "no answers are known" in said(app)
 
 
+@pytest.mark.parametrize("own", ["picture-large.00000000", "picture-large.", "picture-AAAA"])
+def test_a_picture_that_is_not_in_the_link_is_asked_for_again(own, opened, open_page):
+    app = open_page("attention/page.py", run=opened("vit").id, example="own", own=own)
+    assert not app.exception
+    assert [one for one in app.error if "pload it again" in one.value]
+
+
 def test_train_leads_to_the_pages_that_show_it(opened, open_page):
     app = open_page("train/page.py", run=opened("gpt2").id)
     drawn = {one.proto.component_name for one in app.get("bidi_component")}

@@ -58,7 +58,7 @@ def test_every_part_of_a_kind_is_there(name: str) -> None:
 def test_no_two_kinds_are_loaded_shaped_or_learned_in_the_same_way() -> None:
     for part in ("config", "load"):
         assert len({getattr(kind, part)() for kind in TASK_KINDS.values()}) == len(TASK_KINDS), part
-    made_of_others = ("own", "pretrained", "tuned", "look")
+    made_of_others = ("own", "pretrained", "tuned", "look", "foreign")
     others = [kind for kind in TASK_KINDS.values() if not kind.name.startswith(made_of_others)]
     for part in ("shape", "objective", "probe", "snapshot"):
         assert len({getattr(kind, part)() for kind in others}) == len(others), part

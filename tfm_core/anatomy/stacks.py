@@ -5,16 +5,18 @@ What a model of a task with its vocabularies is made of, ``anatomy`` says.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
-from tfm_core.config import ModelConfig
+from tfm_core.config import ForeignModelConfig, ModelConfig
 
 StackName = Literal["encoder", "decoder"]
-Tokens = Literal["source", "answering", "target", "sequence", "patches"]
+Tokens = Literal["source", "answering", "target", "sequence", "patches", "given", "past"]
 """What a stack reads: a source; a source that is answered where it stands; what is written; source
-and target as one sequence; a picture.
+and target as one sequence; a picture; of somebody else's model, what it sees whole, and what it
+sees up to each token.
 """
 
 
@@ -106,5 +108,20 @@ def stacks(config: ModelConfig) -> tuple[StackPlan, ...]:
 @lru_cache(maxsize=128)
 def attentions(config: ModelConfig) -> tuple[AttentionPlan, ...]:
     """Return the attentions of a model in the order of the forward pass."""
+    if isinstance(config, ForeignModelConfig):
+        return tuple(_of_foreign(config))
     plans = tuple(plan for stack in stacks(config) for plan in stack.attentions)
     return plans or (_RECURRENT,)
+
+
+def _of_foreign(config: ForeignModelConfig) -> Iterator[AttentionPlan]:
+    layers = {
+        stack: tuple(f"{stack}.layers.{layer}." for layer in range(len(config.modules)))
+        for stack in ("encoder", "decoder")
+    }
+    if n := len(config.both):
+        yield AttentionPlan("encoder", "self_attention", "given", "given", layers["encoder"][:n])
+    if n := len(config.past):
+        yield AttentionPlan("decoder", "self_attention", "past", "past", layers["decoder"][:n])
+    if n := len(config.cross):
+        yield AttentionPlan("decoder", "cross_attention", "past", "given", layers["decoder"][:n])

@@ -7,6 +7,7 @@ from tfm_core.config.codec import from_json, from_query, to_json, to_query
 from tfm_core.config.corpus_tasks import CORPUS_TASKS, CorpusTaskConfig
 from tfm_core.config.experiment import Experiment, sequence_len
 from tfm_core.config.family import PatchConfig
+from tfm_core.config.foreign import ForeignModelConfig, ForeignTaskConfig
 from tfm_core.config.image_tasks import IMAGE_TASKS, ImageTaskConfig
 from tfm_core.config.model import (
     DEPTHS,
@@ -45,7 +46,7 @@ from tfm_core.config.task import (
 from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.config.training import TrainingConfig
 from tfm_core.config.tuned_tasks import TunedConfig, TunedLabelsConfig, TunedTextConfig
-from tfm_core.variants.families import FAMILIES
+from tfm_core.variants.families import FAMILIES, family_label
 
 __all__ = [
     "CORPUS_TASKS",
@@ -68,6 +69,8 @@ __all__ = [
     "EncoderDecoderConfig",
     "EncoderOnlyConfig",
     "Experiment",
+    "ForeignModelConfig",
+    "ForeignTaskConfig",
     "ImageTaskConfig",
     "LookConfig",
     "ModelConfig",
@@ -96,6 +99,7 @@ __all__ = [
     "ViTConfig",
     "WriterConfig",
     "facts_of",
+    "family_label",
     "from_json",
     "from_query",
     "sequence_len",

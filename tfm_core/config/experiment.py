@@ -13,7 +13,7 @@ from tfm_core.config.task import TASK_FACTS, TaskConfig, TextTaskConfig, tasks_f
 from tfm_core.config.training import TrainingConfig
 from tfm_core.mistakes import MISTAKES
 from tfm_core.sentences import N_, Paragraph, StudentError, listed
-from tfm_core.variants.families import FAMILIES
+from tfm_core.variants.families import family_label
 
 C = TypeVar("C", bound=Config)
 
@@ -68,7 +68,7 @@ class Experiment(Config):
             raise StudentError(otherwise)
         raise StudentError(
             "The model is {label}; this needs {needed}.",
-            label=FAMILIES[self.model.family].label,
+            label=family_label(self.model.family),
             needed=family.__name__,
         )
 
@@ -82,7 +82,7 @@ class Experiment(Config):
             raise CrossError(
                 "training.checkpointing",
                 "{label} has no Transformer blocks; switch checkpointing off.",
-                label=FAMILIES[self.model.family].label,
+                label=family_label(self.model.family),
             )
         _check_labels(self)
         self.task.check_model(self.model)
@@ -107,10 +107,10 @@ def _check_family(experiment: Experiment) -> None:
             "task.name",
             Paragraph(
                 "settings/wrong-family",
-                label=FAMILIES[family].label,
+                label=family_label(family),
                 task=facts.label,
                 tasks=listed(TASK_FACTS[name].label for name in tasks_for(family)[:3]),
-                families=listed(FAMILIES[name].label for name in facts.families),
+                families=listed(family_label(name) for name in facts.families),
             ),
         )
 
@@ -141,6 +141,6 @@ def _check_labels(experiment: Experiment) -> None:
                 Paragraph(
                     "settings/labels-mistake",
                     mistake=MISTAKES[name].label,
-                    family=FAMILIES[model.family].label,
+                    family=family_label(model.family),
                 ),
             )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from tfm_core.config.base import CrossError, OneOf, setting, tagged
 from tfm_core.config.blocks import RotaryConfig, WriterConfig, check_position
 from tfm_core.config.family import PatchConfig
+from tfm_core.config.foreign import ForeignModelConfig
 from tfm_core.config.recurrent import RecurrentConfig
 from tfm_core.config.shape import TextShape
 from tfm_core.sentences import N_, Paragraph
@@ -192,6 +193,9 @@ DEPTHS = ("n_layers", "n_encoder_layers", "n_decoder_layers")
 TextModelConfig = EncoderDecoderConfig | EncoderOnlyConfig | DecoderOnlyConfig
 TransformerConfig = TextModelConfig | ViTConfig | CaptionerConfig
 AnyModel = TextModelConfig | ViTConfig | CaptionerConfig | RecurrentConfig
-ModelConfig = Annotated[AnyModel, Field(discriminator="family")]
+if TYPE_CHECKING:  # what asks for a setting asks no foreign model, which has none
+    ModelConfig = AnyModel
+else:
+    ModelConfig = Annotated[AnyModel | ForeignModelConfig, Field(discriminator="family")]
 MODEL_CONFIGS: dict[str, type[AnyModel]] = tagged(AnyModel, "family")
 """The settings of each family."""

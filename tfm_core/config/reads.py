@@ -65,6 +65,11 @@ class NamedTaskConfig(Config):
         return True
 
     @property
+    def is_foreign(self) -> bool:
+        """Whether the model is somebody else's code, which cannot be built here."""
+        return False
+
+    @property
     def begin(self) -> str:
         """The token that what is written begins with."""
         return "<bos>"

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from tfm_core.config.base import CrossError, setting, tagged
 from tfm_core.config.caption_task import CaptionTaskConfig, CaptionTaskFacts
 from tfm_core.config.corpus_tasks import CorpusTaskConfig, CorpusTaskFacts
+from tfm_core.config.foreign import ForeignFacts, ForeignTaskConfig
 from tfm_core.config.image_tasks import ImageTaskConfig, ImageTaskFacts
 from tfm_core.config.own_pictures import OwnPicturesTaskConfig
 from tfm_core.config.own_tasks import OwnTextTaskConfig, OwnTextTaskFacts
@@ -122,6 +123,7 @@ AnyTask = (
     | TunedTextConfig
     | TunedLabelsConfig
     | LookConfig
+    | ForeignTaskConfig
 )
 TaskConfig = Annotated[AnyTask, Field(discriminator="kind")]
 TaskFacts = (
@@ -134,13 +136,14 @@ TaskFacts = (
     | AnswererFacts
     | TunedFacts
     | LookFacts
+    | ForeignFacts
 )
 TASK_CONFIGS: dict[str, type[AnyTask]] = tagged(AnyTask, "kind")
 """The settings of each kind of task."""
 TASK_FACTS: dict[str, TaskFacts] = {
     name: facts
     for config in TASK_CONFIGS.values()
-    if not issubclass(config, OpenedConfig)
+    if not issubclass(config, OpenedConfig | ForeignTaskConfig)
     for name, facts in config.tasks.items()
 }
 """Every task that a new model can learn, by name."""

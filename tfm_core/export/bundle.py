@@ -56,7 +56,7 @@ def bundle(
     """
     if run.problem is not None:
         raise StudentError(run.problem)
-    if run.experiment.task.is_opened:
+    if run.experiment.task.is_opened and not run.experiment.task.is_foreign:
         raise StudentError(Paragraph("pretrained/no-zip"))
     if isinstance(run.experiment.task, TunedConfig):
         raise StudentError(Paragraph("pretrained/no-tuned-zip"))
@@ -150,8 +150,9 @@ def _members(run: Run, *, with_set: bool, with_labels: bool) -> Iterator[_Member
     yield 0.05, _SETTINGS, layout.FACTS, _json(_facts(run) | (_labels(run) if with_labels else {}))
     yield 0.1, _SETTINGS, layout.METRICS, figures.csv_of(curves)
     data = _carried(run)
-    model = source_code(experiment.model, data_shape(experiment), data=data)
-    yield 0.2, N_("Writing the model file"), layout.MODEL, model.encode()
+    if not experiment.task.is_foreign:
+        model = source_code(experiment.model, data_shape(experiment), data=data)
+        yield 0.2, N_("Writing the model file"), layout.MODEL, model.encode()
     if tensors:
         yield from _weights(run, tensors, metadata)
     yield 0.5, _NUMBERS, layout.EVENTS, _content(run.folder / "events.jsonl") or b""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 
 import tfm_core
+from tfm_core.config import ForeignModelConfig
 from tfm_core.data.own.sets import added_of
 from tfm_core.export import layout
 from tfm_core.inspect.source.carried import Carried, command
@@ -31,6 +32,11 @@ def of(run: Run, data: Carried | None, *, has_weights: bool, n_left_out: int, ha
     }
     if not has_weights:
         del files[layout.WEIGHTS]
+    is_foreign = experiment.task.is_foreign
+    if is_foreign:
+        del files[layout.MODEL]
+        files[layout.EXPERIMENT] = "what is known of the model"
+        files[layout.NOTEBOOK] = "reads these files; needs torch, safetensors, pandas, plotly"
     width = max(map(len, files)) + 2
     lines = [run.meta.name, "=" * len(run.meta.name), ""]
     lines += textwrap.wrap(summary(run), _WIDTH)
@@ -45,16 +51,27 @@ def of(run: Run, data: Carried | None, *, has_weights: bool, n_left_out: int, ha
         "python -m tfm_core import THIS.zip      (or drop it on the app's Runs page)",
         "",
     ]
-    notes = [
-        "Trained again from experiment.json with the same versions and kind of processor, the run "
-        "makes the same curve; other versions or devices round differently."
-    ]
+    for note in _notes(run, has_weights=has_weights, n_left_out=n_left_out, has_set=has_set):
+        lines += [*textwrap.wrap(note, _WIDTH), ""]
+    return "\n".join(lines)
+
+
+def _notes(run: Run, *, has_weights: bool, n_left_out: int, has_set: bool) -> list[str]:
+    experiment, is_foreign = run.experiment, run.experiment.task.is_foreign
+    notes = []
+    if not is_foreign:
+        notes.append(
+            "Trained again from experiment.json with the same versions and kind of processor, the "
+            "run makes the same curve; other versions or devices round differently."
+        )
     if run.thinned_curves().turns:
         notes.append(
             "Settings were changed while it trained: run/events.jsonl says which and when, and "
             "experiment.json has their first values."
         )
-    if not has_weights:
+    if is_foreign:
+        notes.append("The model was trained by a program of its own, which has code and weights.")
+    elif not has_weights:
         notes.append(
             "There are no weights here: the run had no checkpoint, or training diverged and its "
             "weights are not finite numbers."
@@ -74,20 +91,23 @@ def of(run: Run, data: Carried | None, *, has_weights: bool, n_left_out: int, ha
         )
     if getattr(experiment.task, "text", ""):
         notes.append("experiment.json holds the text that the model learned from.")
-    for note in notes:
-        lines += [*textwrap.wrap(note, _WIDTH), ""]
-    return "\n".join(lines)
+    return notes
 
 
 def summary(run: Run) -> str:
     """Return what a run is and what it reached, in plain English."""
     values, experiment = figures(run), run.experiment
     count = values["n_parameters"]
+    if isinstance(experiment.model, ForeignModelConfig):
+        model, seed = f"{experiment.task.facts.label} {experiment.model.class_name}", ""
+    else:
+        model = f"{experiment.task.facts.label}, learned by a model of the family "
+        model += experiment.model.family
+        seed = f", seed {experiment.seed}"
     words = [
-        f"{experiment.task.facts.label}, learned by a model of the family "
-        f"{experiment.model.family}"
+        model
         + (f" with {count:,} parameters" if count else "")
-        + f", seed {experiment.seed}: {values['step']:,} of {values['total_steps']:,} steps in "
+        + f"{seed}: {values['step']:,} of {values['total_steps']:,} steps in "
         f"{values['seconds']:.0f} s on {run.status.device}."
     ]
     for split in ("validation", "test"):

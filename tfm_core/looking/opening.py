@@ -51,7 +51,11 @@ def stacks_of(look: Look) -> Stacks:
     if not look.maps:
         raise StudentError("This look has no map to open.")
     cross = _alike(one for one in look.maps.values() if one.kind == "cross")
-    own = [one for one in look.maps.values() if one.kind == "self"]
+    own = [one for one in look.maps.values() if one.kind == "self" and _is_square(one)]
+    if not cross and not own:
+        raise StudentError(
+            "No map of this look can be opened: its keys are other positions than its queries."
+        )
     alike = _alike(own)
     if not cross:
         return Stacks(decoder=alike) if alike[0].is_causal else Stacks(encoder=alike)
@@ -74,6 +78,10 @@ def _alike(maps: Iterable[AttentionMap]) -> tuple[AttentionMap, ...]:
         groups.setdefault((one.is_causal, *one.weights.shape), []).append(one)
     largest: list[AttentionMap] = max(groups.values(), key=len, default=[])
     return tuple(largest)
+
+
+def _is_square(one: AttentionMap) -> bool:
+    return one.weights.shape[-2] == one.weights.shape[-1]
 
 
 def _writes(one: AttentionMap) -> bool:

@@ -250,7 +250,7 @@ def form_of(experiment: Experiment, probe: Probe | None) -> SnapshotForm:
         n_attended=None if probe is None else probe.n_attended,
         maps=maps,
         n_classes=len(task.class_names) or None,
-        d_model=model.d_model,
+        d_model=getattr(model, "d_model", 0),
         n_heads=model.n_heads,
         n_patches=n_patches,
         n_experts=getattr(model, "n_experts", 0),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig
+from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, Experiment
 from tfm_core.config.shape import patches_per_side
 from tfm_core.data.caption_words import Caption, join
 from tfm_core.data.scenes import CANVAS, covered
@@ -68,6 +68,15 @@ LENGTH = {"words": 12, "characters": 40, "bpe": 20}
 def is_language(item: Mapping[str, Any]) -> bool:
     """Return whether an example of a probe is a text to continue, rather than a source."""
     return "prompt" in item
+
+
+def is_right(experiment: Experiment, item: Mapping[str, Any], tokens: Sequence[str]) -> bool | None:
+    """Return whether an answer is the truth; None where there is none."""
+    if experiment.task.is_foreign:  # whose words are its own: the texts are compared
+        return " ".join(tokens) == " ".join(item["tgt_text"].split()) if item["tgt_text"] else None
+    if is_language(item) or experiment.task.is_opened:
+        return None
+    return tuple(tokens) == tuple(item["tgt"])
 
 
 def prompted_items(task: CorpusTask, pairs: Sequence[Pair]) -> list[dict[str, Any]]:

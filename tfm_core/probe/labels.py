@@ -218,6 +218,8 @@ def _plan(experiment: Experiment, module_name: str) -> AttentionPlan:
 def _kind(experiment: Experiment, plan: AttentionPlan) -> AttentionKind:
     name = _KINDS.get((plan.queries, plan.keys))
     kind = KINDS[name or _BY_ANSWER[plan.keys, experiment.task.facts.answer]]
+    if experiment.task.is_foreign:  # what a row writes, if anything, is its program's affair
+        return replace(kind, written="", is_named_by_written=False)
     order = experiment.model.order
     return seen_through(kind, order) if plan.has_order and order is not None else kind
 
@@ -314,6 +316,8 @@ def _tokens(experiment: Experiment, item: Mapping[str, Any], tokens: Tokens) -> 
     if tokens == "patches":
         return (CLS,) * experiment.has_cls + patch_names(experiment.patches_per_side)
     src, tgt = tuple(item.get("src", ())), tuple(item["tgt"])
+    if tokens in ("given", "past"):
+        return src if tokens == "given" else tgt
     if tokens == "target":
         return (experiment.task.begin, *tgt)
     if tokens == "sequence":
@@ -331,6 +335,9 @@ _KINDS: dict[tuple[Tokens, Tokens], str] = {  # by queries and keys
     ("target", "source"): "cross",
     ("target", "patches"): "picture",
     ("patches", "patches"): "patches",
+    ("given", "given"): "reading",
+    ("past", "past"): "text",
+    ("past", "given"): "cross",
 }
 _BY_ANSWER: dict[tuple[Tokens, str], str] = {  # of a stack that answers where it reads
     ("answering", "sequence"): "slots",

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import FAMILIES, Experiment
+from tfm_core.config import Experiment, ForeignModelConfig, family_label
 from tfm_core.probe.labels import axes, modules_by_kind, rows
 from tfm_core.probe.masks import cut, mask_of
 from tfm_core.probe.types import Snapshot
@@ -248,14 +248,19 @@ class OpenedRun:
     def _repr_html_(self) -> str:
         """Return what Jupyter shows of it: the facts, in a small table."""
         model, training, status = self.experiment.model, self.experiment.training, self.status
+        name, size = family_label(model.family), ""
+        if isinstance(model, ForeignModelConfig):
+            name = f"{name} {model.class_name}"
+        elif hasattr(model, "n_heads"):
+            size = f", {model.n_heads} heads, width {model.d_model}"
         facts = {
             "id": self.id,
             "state": f"{status.state}, step {status.step:,} of {status.total_steps:,}",
-            "model": f"{FAMILIES[model.family].label}, {model.n_heads} heads, width {model.d_model}"
-            if hasattr(model, "n_heads")
-            else FAMILIES[model.family].label,
+            "model": f"{name}{size}",
             "task": str(self.experiment.task.facts.label),
-            "training": f"{training.optimizer}, learning rate {training.learning_rate:g}, seed "
+            "training": ""
+            if self.experiment.task.is_foreign
+            else f"{training.optimizer}, learning rate {training.learning_rate:g}, seed "
             f"{self.experiment.seed}",
             "snapshots": str(len(self.steps)),
             "attention": ", ".join(f"{kind} ({n})" for kind, n in self.attention_kinds.items()),
@@ -264,6 +269,7 @@ class OpenedRun:
             f"<tr><th style='text-align:left'>{name}</th>"
             f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
             for name, text in facts.items()
+            if text
         )
         caption = f"<caption style='text-align:left'>{html.escape(self.name)}</caption>"
         return f"<table>{caption}{lines}</table>"

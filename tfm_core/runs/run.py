@@ -204,6 +204,12 @@ class Run:
         return status
 
     @property
+    def can_resume(self) -> bool:
+        """Whether it ended early and can be resumed here."""
+        is_ours = self.problem is not None or not self.experiment.task.is_opened
+        return is_ours and self.status.can_resume
+
+    @property
     def has_checkpoint(self) -> bool:
         """Whether there is a checkpoint to resume from."""
         return is_plain(self._checkpoint) or ownership.has_checkpoint(self.folder)
@@ -327,6 +333,8 @@ class Run:
                 return
         elif not status.is_alive:
             raise StudentError(_CANNOT[status.state])
+        elif self.experiment.task.is_foreign:
+            raise StudentError(Paragraph("pretrained/foreign-steering"))
         if ownership.is_theirs(self.folder):
             shared_store.request(self.folder, kind)
         else:

@@ -26,6 +26,11 @@ class Family(Variant):
     build: Callable[[], Callable[..., Model]]
 
 
+def family_label(name: str) -> str:
+    """Return what a family is called, that of somebody else's code, too."""
+    return FAMILIES[name].label if name in FAMILIES else N_("PyTorch model")
+
+
 FAMILIES = Registry(
     "model family",
     Family(

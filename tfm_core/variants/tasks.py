@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     import tfm_core.config.caption_task
     import tfm_core.config.corpus_tasks
+    import tfm_core.config.foreign
     import tfm_core.config.image_tasks
     import tfm_core.config.own_pictures
     import tfm_core.config.own_tasks
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     import tfm_core.inspect.walk.captions
     import tfm_core.inspect.walk.pictures
     import tfm_core.inspect.walk.texts
+    import tfm_core.pretrained.foreign
     import tfm_core.pretrained.task
     import tfm_core.pretrained.tuned
     import tfm_core.probe.snapshot
@@ -232,6 +234,19 @@ PRETRAINED_READER = replace(
     own_text=lambda: tfm_core.inspect.attention.own_example.read_text,
     carried=lambda: tfm_core.pretrained.task.carried,
 )
+FOREIGN = replace(
+    TEXT,
+    name="foreign",
+    label=N_("PyTorch model"),
+    help=N_("Trained in a program of your own."),
+    config=lambda: tfm_core.config.foreign.ForeignTaskConfig,
+    text=None,
+    load=lambda: tfm_core.pretrained.foreign.load,
+    shape=lambda: tfm_core.pretrained.foreign.shape,
+    errors=None,
+    own_text=None,
+    carried=lambda: tfm_core.pretrained.foreign.shape,
+)
 PRETRAINED_PICTURES = replace(
     IMAGE,
     name="pretrained-pictures",
@@ -293,4 +308,5 @@ LOOK = replace(
 TASK_KINDS = Registry(
     "kind of task", TEXT, IMAGE, CAPTION, CORPUS, OWN_PICTURES, OWN_TEXT, PRETRAINED_TEXT,
     PRETRAINED_READER, PRETRAINED_PICTURES, PRETRAINED_ANSWERER, TUNED_TEXT, TUNED_LABELS, LOOK,
+    FOREIGN,
 )  # fmt: skip

@@ -19,7 +19,7 @@ from pages.i18n import N_, _
 from pages.ui import show
 from pages.ui.model import stage_view
 from pages.ui.runs import run_words, runs_access
-from tfm_core.config import FAMILIES
+from tfm_core.config import family_label
 from tfm_core.config.base import Config
 from tfm_core.inspect.progress import stage as stages
 from tfm_core.inspect.progress.stage import Stage
@@ -143,10 +143,11 @@ def tables(run: Run, *, with_id: bool = True) -> Iterator[tuple[str, component.R
     with_id: whoever has the id can do more with a run than watch it.
     """
     experiment, meta = run.experiment, run.meta
-    family = _(FAMILIES[experiment.model.family].label)
+    family = _(family_label(experiment.model.family))
     yield _("Model"), [(_("Family"), family), *_settings(experiment.model)]
     yield _("Task"), list(_settings(experiment.task))
-    yield _("Training"), [*_settings(experiment.training), (_("Seed"), str(experiment.seed))]
+    if not experiment.task.is_foreign:  # only its program knows how it trained
+        yield _("Training"), [*_settings(experiment.training), (_("Seed"), str(experiment.seed))]
     yield (
         _("Versions"),
         [

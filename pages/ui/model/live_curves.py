@@ -89,7 +89,7 @@ def _figures(
     key: tuple[object, ...], window: int, is_log: bool, spoken: str, _run: Run, _curves: Curves
 ) -> tuple[go.Figure, go.Figure]:
     started = _curves.started
-    total = int(started.get("total_steps") or _run.experiment.training.steps)
+    total = int(started.get("total_steps") or _run.status.total_steps or 1)
     curve = partial(learning_curve, total_steps=total, window=window, is_log=is_log)
     is_patient = _run.experiment.training.patience > 0
     turns = run_words.turn_marks(_run)

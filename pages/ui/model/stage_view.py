@@ -123,11 +123,12 @@ def moving(run: Run, steps: tuple[int, ...]) -> Moving:
         turns=run_words.turn_marks(run),
         better=None if better is None else (better.first, better.last, _(better.sentence)),
         now=int(curves.steps.last("step") or 0),
-        total=int(curves.started.get("total_steps") or experiment.training.steps),
+        total=int(curves.started.get("total_steps") or status.total_steps or 1),
         is_live=status.is_active,
         is_paused=status.state == "paused",
         ended=run_words.ended(run),
         has_wholes=has_wholes,
+        are_unseen=not experiment.task.is_foreign,
         moments=[
             (moment.step, _(moment.sentence))
             for moment in _moments(run.folder, _mark(run), steps, status.state)

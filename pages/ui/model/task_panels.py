@@ -95,6 +95,7 @@ TASK_PANELS: dict[str, TaskPanels] = {
     "pretrained-answerer": replace(
         _TEXT, example_name=_source_name, own_words="attention_own_pretrained"
     ),
+    "foreign": replace(_TEXT, example_name=_source_name, own_words="attention_own_pretrained"),
     "tuned-text": replace(_TEXT, own_words="attention_own_pretrained"),
     "tuned-labels": replace(_TEXT, own_words="attention_own_pretrained"),
     "look": replace(_TEXT, example_name=_source_name, own_words="attention_own_pretrained"),

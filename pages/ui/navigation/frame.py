@@ -235,6 +235,9 @@ def _links(in_sight: Run | None) -> list[Link]:
     """Return the links, the one to what is in sight first."""
     page = page_table.at(state.page())
     run_id = state.current_run_id()
+    if in_sight is not None and in_sight.experiment.task.is_foreign:  # nothing here trains it
+        link = state.run_link(in_sight.id)
+        return [Link(_("this run"), _("Opens this run."), link, is_here=page.shows_run)]
     if in_sight is None:
         name, href = _("the configuration"), state.configuration_link()
     else:
@@ -268,7 +271,7 @@ def _current_run(run: Run, *, was_active: bool) -> None:
             st.caption(escape(_(run.problem)), width="content")
             return
         for facts in page_table.PAGES.values():
-            if facts.follows_run:
+            if facts.follows_run and not (facts.needs_model and run.experiment.task.is_foreign):
                 label, query = _(facts.follows_run), state.run_query(facts.name, run.id)
                 st.page_link(facts.path, label=label, icon=facts.icon, query_params=query)
 

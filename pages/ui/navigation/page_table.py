@@ -74,6 +74,11 @@ class PageFacts:
         return self.script or f"{self.name.replace('-', '_')}/page.py"
 
     @property
+    def needs_model(self) -> bool:
+        """Whether it is nothing without the model of the current run, if there is one."""
+        return self.shows_run and self.name not in ("train", "attention")
+
+    @property
     def path(self) -> str:
         return str(PAGES_DIR / self.file)
 

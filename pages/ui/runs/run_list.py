@@ -14,9 +14,10 @@ from pages.ui import show, state
 from pages.ui.accounts import visitors
 from pages.ui.files import take_away
 from pages.ui.runs import comparison, run_actions, run_dialogs, run_words, runs_access, shown_run
+from pages.ui.runs.foreign_run import is_foreign
 from pages.ui.runs.run_words import sparkline
 from pages.ui.typed import escape
-from tfm_core.config import FAMILIES, TunedConfig
+from tfm_core.config import TunedConfig
 from tfm_core.runs.disk import ownership
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
@@ -155,7 +156,7 @@ def _facts_words(run: Run) -> list[str]:
     task = _(experiment.task.facts.label)
     parts = [
         "" if run.meta.name.startswith(task) else escape(task),
-        escape(_(FAMILIES[experiment.model.family].label)),
+        escape(run_words.model(run)),
         run_words.progress(status).translate(_NO_BREAKS),
         escape(run_words.result(run)).replace(" %", "\u00a0%"),
         show.duration(status.seconds).translate(_NO_BREAKS) if status.seconds else "",
@@ -172,6 +173,7 @@ def _named(word: str, run: Run) -> str:
 def _buttons(run: Run, status: Status, *, steers: bool) -> None:
     if run.meta.recorded or visitors.watches(run):
         return
+    steers = steers and not is_foreign(run)
     for ask in run_actions.possible_requests(status) if steers else ():
         st.button(
             _named(_(ask.label), run),
@@ -181,7 +183,7 @@ def _buttons(run: Run, status: Status, *, steers: bool) -> None:
             on_click=run_actions.ask_and_wait,
             args=(run, ask.kind),
         )
-    if status.can_resume and st.button(
+    if run.can_resume and st.button(
         _named(_("Resume"), run),
         key=f"resume-{run.id}",
         icon=":material/play_arrow:",
@@ -204,10 +206,12 @@ def _menu(run: Run) -> None:
                 _delete(run)
             return
         is_trained = is_whole and not run.experiment.task.is_opened
-        if is_trained and not run.status.is_active:
+        has_curves = is_whole and run.status.state != "opened"
+        if has_curves and not run.status.is_active:
             take_away.button(run, key=f"take-{run.id}", width="stretch")
-        if is_trained:
+        if has_curves:
             run_dialogs.publish_button(run, key=f"publish-{run.id}", width="stretch")
+        if is_trained:
             is_over = run.has_checkpoint and not run.status.is_active
             if is_over and run.status.step < MAX_STEPS:
                 _further(run)

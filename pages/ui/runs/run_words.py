@@ -18,7 +18,7 @@ from pages.i18n import N_, _
 from pages.ui import show
 from pages.ui.runs import runs_access
 from pages.ui.settings.fields import settings_by_path
-from tfm_core.config import FAMILIES
+from tfm_core.config import FAMILIES, ForeignModelConfig
 from tfm_core.config.turns import possible
 from tfm_core.facts.storage import HALF, attention_numbers
 from tfm_core.inspect.compare.differences import differences
@@ -80,8 +80,17 @@ def learns(run: Run) -> str:
     """Return task and model in words, such as ``MNIST · Vision Transformer``."""
     if run.problem:
         return _("damaged")
-    experiment = run.experiment
-    return f"{_(experiment.task.facts.label)} · {_(FAMILIES[experiment.model.family].label)}"
+    return f"{_(run.experiment.task.facts.label)} · {model(run)}"
+
+
+def model(run: Run) -> str:
+    """Return what the model of a run is called: its family, of somebody else's code its class."""
+    config = run.experiment.model
+    return (
+        config.class_name
+        if isinstance(config, ForeignModelConfig)
+        else _(FAMILIES[config.family].label)
+    )
 
 
 def progress(status: Status) -> str:

@@ -1,6 +1,7 @@
 """What the head grid sends to the browser, and what the components believe of what comes back."""
 
 import base64
+import dataclasses
 import json
 
 import numpy as np
@@ -12,6 +13,7 @@ from pages.components.digits import SIDE, decode
 from pages.components.heads import (
     MAX_VALUES,
     GridStyle,
+    OverPicture,
     SnapshotAnimation,
     pack_grid,
     pack_lines,
@@ -39,6 +41,20 @@ def test_too_many_weights_are_sent_as_the_largest_of_each_block():
     assert header["block"] == 2
     assert values[1, 2, 3, 4] == weights[1, 2, 6:8, 8:10].max()
     assert values[1, 2, -1, -1] == weights[1, 2, 500, 498]
+
+
+@pytest.mark.parametrize("row", [0, 400, None])
+def test_of_hundreds_of_patches_only_what_is_drawn_over_the_picture_is_sent(row):
+    weights = np.random.default_rng(0).random((2, 4, 401, 401)).astype(np.float32)
+    tokens = ["CLS", *(f"{i}" for i in range(400))]
+    over = OverPicture(np.zeros((3, 40, 40), np.uint8), row, 1, "read by one")
+    look = dataclasses.replace(LOOK, over=over)
+    header, values = unpacked(pack_grid(MapView(weights, tokens, tokens), look))
+    expected = weights.mean(2) if row is None else weights[:, :, row]
+    np.testing.assert_allclose(values[:, :, 0], expected, rtol=1e-4)
+    assert (header["over"]["side"], header["over"]["row"]) == (20, 0)
+    assert header["rows"] == ["read by one"]
+    assert len(header["key"]) == 401
 
 
 def test_what_is_no_head_is_not_picked():

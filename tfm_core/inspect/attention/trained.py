@@ -40,6 +40,8 @@ _loading = threading.Lock()
 
 def no_checkpoint(run: Run) -> str:
     """Say, in a sentence, why a run without a checkpoint has none."""
+    if run.experiment.task.is_foreign:
+        return Paragraph("pretrained/foreign")
     if run.problem is None and not run.experiment.task.has_model:
         return Paragraph("pretrained/maps-alone")
     if run.status.is_active:

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from pydantic.fields import FieldInfo
 
-from tfm_core.config import FAMILIES, Experiment, TunedConfig
+from tfm_core.config import Experiment, TunedConfig, family_label
 from tfm_core.config.base import Config, choices_of, plain
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, listed
@@ -79,18 +79,18 @@ def _cached_settings(experiment: Experiment) -> tuple[tuple[str, SettingValue], 
 
 def _settings(experiment: Experiment) -> Iterator[tuple[str, SettingValue]]:
     model, task = experiment.model, experiment.task
-    yield FAMILY, SettingValue(N_("Family"), model.family, FAMILIES[model.family].label)
+    yield FAMILY, SettingValue(N_("Family"), model.family, family_label(model.family))
     yield TASK, SettingValue(N_("Task"), task.name, task.facts.label)
-    for section, config in (
-        ("model", model),
-        ("task", task),
-        ("training", experiment.training),
-    ):
+    sections: list[tuple[str, Config]] = [("model", model), ("task", task)]
+    if not task.is_foreign:  # how such a model was trained, only its program knows
+        sections.append(("training", experiment.training))
+    for section, config in sections:
         for name, field in type(config).model_fields.items():
             path = f"{section}.{name}"
             if path not in _SEPARATE and _is_heeded(config, name):
                 yield path, _setting(config, name, field)
-    yield "seed", SettingValue(N_("Seed"), experiment.seed, str(experiment.seed))
+    if not task.is_foreign:
+        yield "seed", SettingValue(N_("Seed"), experiment.seed, str(experiment.seed))
 
 
 _SEPARATE = {FAMILY, TASK, "task.kind"}

@@ -20,7 +20,7 @@ from tfm_core.config import Experiment
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.head_roles import ROLES
 from tfm_core.inspect.attention.head_statistics import leading_role, of_step
-from tfm_core.probe.items import is_language
+from tfm_core.probe import items
 from tfm_core.probe.labels import kind_of, layer_of, modules_by_kind
 from tfm_core.probe.labels import patches_per_side as side_of
 from tfm_core.probe.types import Probe, Snapshot
@@ -196,9 +196,9 @@ def _is_right(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: i
     if snapshot.probabilities is not None:
         label = item.get("label")
         return label is not None and bool(snapshot.probabilities[index][label] >= SURE)
-    if snapshot.tokens is None or is_language(item) or experiment.task.is_opened:
+    if snapshot.tokens is None:
         return False
-    is_right = tuple(snapshot.tokens[index]) == tuple(item["tgt"])
+    is_right = bool(items.is_right(experiment, item, snapshot.tokens[index]))
     if len(item["tgt"]) > 1 or snapshot.confidence is None:
         return is_right
     return is_right and bool(snapshot.confidence[index][0] >= _SURE_OF_LABEL)

@@ -17,6 +17,7 @@ from tfm_core.inspect.attention.alignment import truth_on_map
 from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.attention.map_view import MapView, map_view
 from tfm_core.inspect.glosses import Glosses, glosses_of, language_of
+from tfm_core.probe import items
 from tfm_core.probe.items import is_language
 from tfm_core.probe.labels import CLS, AttentionKind, kinds_of, modules_by_kind, patches_per_side
 from tfm_core.probe.types import Probe, Snapshot
@@ -241,9 +242,8 @@ def _answer(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: int
     sure: tuple[float, ...] = ()
     if snapshot.confidence is not None:
         sure = tuple(float(share) for share in snapshot.confidence[index][: len(tokens)])
-    is_known = not (is_language(item) or experiment.task.is_opened)
-    is_right = tokens == tuple(item["tgt"]) if is_known else None
-    return StageAnswer(tokens, sure, is_right=is_right)
+    right = items.is_right(experiment, item, tokens)
+    return StageAnswer(tokens, sure, is_right=right)
 
 
 def _shown(experiment: Experiment, item: Mapping[str, Any]) -> StageExample:
@@ -252,4 +252,6 @@ def _shown(experiment: Experiment, item: Mapping[str, Any]) -> StageExample:
         name = "" if label is None else experiment.task.class_names[label]
         return StageExample("", name, ())
     tokens = () if is_language(item) else tuple(item["tgt"])
+    if experiment.task.is_foreign:
+        tokens = tuple(item["tgt_text"].split())
     return StageExample(item.get("src_text", ""), item["tgt_text"], tokens)

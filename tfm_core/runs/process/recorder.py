@@ -38,8 +38,12 @@ class Recorder:
     claim.RunHeld where another process took the run over while this one was suspended.
     """
 
-    def __init__(self, hold: claim.Hold, status: Status) -> None:
-        """Take the run that this process holds, and the status to continue from."""
+    def __init__(self, hold: claim.Hold, status: Status, *, every: float = STATUS_SECONDS) -> None:
+        """Take the run that this process holds, and the status to continue from.
+
+        every: seconds from one look at what changed to the next.
+        """
+        self._every = every
         self.folder, self.status = hold.folder, status
         self.clock = AwakeClock()
         self._hold, self._slept = hold, 0.0
@@ -78,9 +82,14 @@ class Recorder:
         """Append one record, as one line of strict JSON, in one write. Raises OSError."""
         self._append(json.dumps(record, allow_nan=False).encode() + b"\n")
 
-    def progress(self, *, step: int, epoch: float, seconds: float) -> None:
-        """Note how far the training is; the heartbeat writes it."""
-        self.status = dataclasses.replace(self.status, step=step, epoch=epoch, seconds=seconds)
+    def progress(
+        self, *, step: int, epoch: float, seconds: float, total_steps: int | None = None
+    ) -> None:
+        """Note how far the training is; the heartbeat writes it. total_steps: if it changed."""
+        total = self.status.total_steps if total_steps is None else total_steps
+        self.status = dataclasses.replace(
+            self.status, step=step, epoch=epoch, seconds=seconds, total_steps=total
+        )
 
     def change(self, state: State, reason: str | None = None, **facts: Any) -> None:
         """Write another state at once, and for after a power cut. Raises OSError.
@@ -132,7 +141,7 @@ class Recorder:
             self._written = (status, now)
 
     def _heartbeat(self) -> None:
-        while not self._closed.wait(STATUS_SECONDS):
+        while not self._closed.wait(self._every):
             self.clock.look()
             if self._written is None:
                 continue

@@ -52,7 +52,7 @@ from tfm_core.runs.queue.resources import TooLarge
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import write_status
 from tfm_core.runs.store import RunNotFound, RunStore
-from tfm_core.sentences import N_, StudentError, joined
+from tfm_core.sentences import N_, Paragraph, StudentError, joined
 
 LOOK_SECONDS = 0.5
 """How often to look for changes by other servers; this one's wake the queue."""
@@ -168,6 +168,8 @@ class RunQueue:
             raise StudentError("This run comes with the app. Train a copy further.")
         if status.state == "finished":
             raise StudentError("This run is finished. Train a copy further.")
+        if run.problem is None and run.experiment.task.is_foreign:
+            raise StudentError(Paragraph("pretrained/foreign-steering"))
         if not status.can_resume:
             raise StudentError("This run trains or waits. There is nothing to resume.")
         shared_store.take_over(run.folder)

@@ -1,0 +1,320 @@
+"""A training loop of one's own is recorded as a run, and the run says honestly how it went."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import tfm_core
+from tests.looking.loops import HEADS, LAYERS, WORDS, Writer, named, probe, trained
+from tfm_core.config import ForeignModelConfig
+from tfm_core.export import bundle, importer
+from tfm_core.export.exports import EXPORTS
+from tfm_core.inspect.progress import stage
+from tfm_core.probe.labels import kinds_of, modules_by_kind
+from tfm_core.runs import notebook
+from tfm_core.runs.disk import quota
+from tfm_core.runs.run import Run
+from tfm_core.runs.store import RunStore
+from tfm_core.sentences import StudentError
+
+
+@pytest.fixture
+def store(tmp_path):
+    return RunStore(tmp_path / "runs", recorded=None)
+
+
+def watched(store, model=None, **given):
+    given = {"tokens": named(probe()), **given}
+    model = Writer() if model is None else model
+    return tfm_core.look.training(model, probe=probe(), store=store, **given)
+
+
+def test_a_run_holds_curves_maps_and_how_it_ended(store) -> None:
+    run = store.get(trained(store, steps=6, every=2, name="Mine").id)
+    curves = run.curves()
+    assert (run.meta.name, run.status.state, run.status.step) == ("Mine", "finished", 6)
+    assert run.damage is None
+    assert curves.steps["step"].tolist() == [1, 2, 3, 4, 5, 6]
+    assert np.isfinite(curves.steps["loss"]).all()
+    assert curves.steps["accuracy"].shape == (6,)
+    assert len(curves.validation) == 1
+    assert run.snapshot_steps() == [0, 2, 4, 6]
+    model = run.experiment.model_as(ForeignModelConfig)
+    assert model.past == ("blocks.0", "blocks.1")
+    assert model.class_name == "Writer"
+    assert model.n_parameters == sum(one.numel() for one in Writer().parameters())
+    assert not [path for path in run.folder.iterdir() if path.name.startswith(".")]
+
+
+def test_the_maps_are_those_of_the_model_at_that_step(store) -> None:
+    model = Writer()
+    before = tfm_core.look(model, probe())
+    run = trained(store, model=model, steps=3, every=3)
+    after = tfm_core.look(model, probe())
+    (kind,) = modules_by_kind(run.experiment)
+    for seen, step in ((before, 0), (after, 3)):
+        snapshot = run.snapshot(step)
+        for layer, module in enumerate(modules_by_kind(run.experiment)[kind]):
+            maps = seen.maps[f"blocks.{layer}"].weights.numpy()
+            np.testing.assert_allclose(snapshot.attention[module], maps, atol=1e-3)
+            assert not np.triu(np.ones((5, 5), bool), 1)[snapshot.masks[module][0, 0]].any()
+
+
+def test_the_stage_shows_every_step_with_answers_and_words(store) -> None:
+    run = trained(store, answers=lambda model: ["a b", "x"], truth=["a b", "c d"])
+    shown = stage.read(run)
+    assert shown.steps == (0, 2, 4, 6)
+    assert shown.maps is not None
+    assert shown.maps.weights.shape == (4, LAYERS, HEADS, 5, 5)
+    assert tuple(shown.maps.key) == WORDS[:5]
+    assert [answer.is_right for answer in shown.frames[-1].answers] == [True, False]
+
+
+def test_steps_are_optional_and_numbers_may_be_given(store) -> None:
+    with watched(store, every=1000) as run:
+        for step in (5, 10, 15):
+            run.step(1.0, step=step)
+            assert run.run.status.state == "running"
+    ended = run.run.status
+    assert (ended.state, ended.step, ended.total_steps) == ("finished", 15, 15)
+    assert run.run.snapshot_steps() == [0, 15]
+
+
+class Pair(nn.Module):
+    """An encoder and a decoder of PyTorch's own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(7, 12)
+        self.body = nn.Transformer(12, 2, 1, 2, 24, batch_first=True)
+
+    def forward(self, src, tgt):
+        mask = nn.Transformer.generate_square_subsequent_mask(tgt.shape[1])
+        return self.body(self.embed(src), self.embed(tgt), tgt_mask=mask, tgt_is_causal=True)
+
+
+def test_an_encoder_and_a_decoder_have_three_kinds(store) -> None:
+    src, tgt = probe(2, 5), probe(2, 3)
+    with tfm_core.look.training(
+        Pair(), probe={"src": src, "tgt": tgt}, tokens=named(src), tgt_tokens=named(tgt),
+        store=store,
+    ) as run:  # fmt: skip
+        run.step(1.0)
+    assert set(kinds_of(run.run.experiment)) == {"reading", "text", "cross"}
+    shown = stage.read(run.run, "cross")
+    assert shown.maps is not None
+    assert shown.maps.weights.shape[-3:] == (2, 3, 5)
+    assert run.run.experiment.model_as(ForeignModelConfig).cross
+
+
+def test_a_model_without_attention_has_its_curves(store) -> None:
+    with tfm_core.look.training(nn.Linear(3, 3), probe=torch.ones(2, 3), store=store) as run:
+        run.step(2.0)
+    assert run.run.status.state == "finished"
+    assert stage.read(run.run).surface == "none"
+    assert "No attention was found" in run.run.curves().started["remark"]
+
+
+def test_the_loop_that_breaks_off_says_why(store) -> None:
+    run = watched(store)
+    with pytest.raises(ZeroDivisionError), run:
+        raise ZeroDivisionError("division by zero")
+    assert run.run.status.state == "failed"
+    assert run.run.status.reason.startswith("ZeroDivisionError: division by zero")
+    assert any("division by zero" in line for line in run.run.log_tail())
+    run = watched(store)
+    with pytest.raises(KeyboardInterrupt), run:
+        raise KeyboardInterrupt
+    assert run.run.status.state == "stopped"
+
+
+def test_a_loss_that_is_no_number_is_a_failure_unless_it_recovers(store) -> None:
+    with watched(store) as run:
+        run.step(1.0)
+        run.step(torch.tensor(math.nan))
+    assert run.run.status.state == "failed"
+    assert "not a number at step 2" in run.run.status.reason
+    with watched(store) as run:
+        run.step(math.inf)
+        run.step(1.0)
+    assert run.run.status.state == "finished"
+
+
+def test_a_loop_that_ends_early_is_stopped(store) -> None:
+    with watched(store, steps=10) as run:
+        run.step(1.0)
+    assert run.run.status.state == "stopped"
+    assert "step 1 of 10" in run.run.status.reason
+
+
+def test_a_killed_process_is_interrupted(tmp_path) -> None:
+    code = textwrap.dedent("""
+        import tfm_core, time
+        from tests.looking.loops import Writer, probe
+        run = tfm_core.look.training(Writer(), probe=probe())
+        run.step(1.0)
+        print(run.run.id, flush=True)
+        time.sleep(600)
+    """)
+    env = {**os.environ, "TFM_RUNS_DIR": str(tmp_path)}
+    process = subprocess.Popen([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    run = Run(tmp_path / process.stdout.readline().decode().strip())
+    assert run.status.state == "running"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    assert run.status.state == "interrupted"
+    assert not run.can_resume
+
+
+def test_a_full_disk_ends_the_recording_and_not_the_training(store, monkeypatch) -> None:
+    model = Writer()
+    with watched(store, model, every=1) as run:
+        run.step(1.0)
+
+        def full(*_: object, **__: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        real = quota.with_eviction
+        monkeypatch.setattr(
+            quota,
+            "with_eviction",
+            lambda root, write, *, last_word_of=None: (
+                real(root, write, last_word_of=last_word_of) if last_word_of else full()
+            ),
+        )
+        with pytest.warns(RuntimeWarning, match="The recording ended at step 2"):
+            run.step(1.0)
+        run.step(1.0)
+    assert run.run.status.state == "failed"
+    assert "disk is full" in run.run.status.reason
+
+
+def test_a_look_that_fails_ends_the_looks_and_not_the_training(store) -> None:
+    model = Writer()
+    with watched(store, model, every=1) as run:
+        model.head.register_forward_hook(lambda *_: 1 / 0)
+        with pytest.warns(RuntimeWarning, match="ZeroDivisionError"):
+            run.step(1.0)
+        run.step(1.0)
+    assert run.run.status.state == "finished"
+    assert "No maps from step 1 on" in run.run.status.reason
+    assert run.run.snapshot_steps() == [0]
+
+
+def test_the_model_and_its_randomness_are_left_as_they_were(store) -> None:
+    def losses(record: bool) -> list[float]:
+        torch.manual_seed(1)
+        model = nn.Sequential(Writer(), nn.Dropout(0.5))
+        learner, found = torch.optim.SGD(model.parameters(), 0.1), []
+        run = watched(store, model, every=1) if record else None
+        for _ in range(3):
+            loss = model(probe()).square().mean()
+            learner.zero_grad()
+            loss.backward()
+            learner.step()
+            found.append(loss.item())
+            if run is not None:
+                run.step(loss)
+                assert model.training
+        if run is not None:
+            run.close()
+        return found
+
+    assert losses(record=True) == losses(record=False)
+
+
+def test_two_runs_of_one_name_are_two_runs_side_by_side(store) -> None:
+    with watched(store, name="Twin") as one, watched(store, name="Twin") as other:
+        one.step(1.0)
+        other.step(2.0)
+        other.step(3.0)
+    assert one.run.id != other.run.id
+    assert [len(each.run.curves().steps) for each in (one, other)] == [1, 2]
+
+
+def test_it_is_exported_and_taken_in_again(store, tmp_path) -> None:
+    run = trained(store, answers=lambda model: ["a", "b"])
+    content = bundle.bundle(run)
+    taken = importer.import_run(io.BytesIO(content), RunStore(tmp_path / "other", recorded=None))
+    assert taken.experiment == run.experiment
+    assert taken.snapshot_steps() == run.snapshot_steps()
+    assert taken.curves().steps["loss"].tolist() == run.curves().steps["loss"].tolist()
+
+
+def test_other_exports_hold_it_or_say_why_not(store) -> None:
+    run = trained(store)
+    for export in EXPORTS:
+        refusal = export.refusal(run)
+        if export.needs_weights:
+            assert "program of its own" in str(refusal)
+        else:
+            assert refusal is None
+            assert export.make(run)
+    assert "Writer" in notebook.open_run(run.id, store=store)._repr_html_()
+
+
+def test_the_app_cannot_steer_it(store) -> None:
+    with watched(store) as run, pytest.raises(StudentError, match="program of its own"):
+        run.run.request("stop")
+    with pytest.raises(StudentError):
+        store.fork(run.run.id, steps=100)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"every": 0}, "every is 0"),
+        ({"token": []}, "knows no token; it takes tokens"),
+        ({"steps": 2.5}, "steps is 2.5"),
+        ({"tokens": "abcde"}, "is a list of names"),
+        ({"tokens": [["a"] * 6] * 2}, "6 names, but the maps have 5"),
+        ({"tokens": [["a"] * 5, ["a"] * 5], "truth": ["a"]}, "truth is a list of texts"),
+        ({"answers": lambda model: "no"}, "answers returns a list"),
+        ({"answers": lambda model: ["one"]}, "1 texts for 2 examples"),
+    ],
+)
+def test_what_cannot_be_shown_is_said_before_a_run_begins(store, given, words) -> None:
+    with pytest.raises(StudentError, match=words):
+        watched(store, **given)
+    assert not store.kept()
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"loss": torch.ones(3)}, "3 elements"),
+        ({"loss": "low"}, "loss is str, not a number"),
+        ({"loss": None}, "loss is NoneType"),
+        ({"loss": 1.0, "accuracy": 97.5}, "from 0 to 1"),
+        ({"loss": 1.0, "step": 0}, "steps count upwards"),
+    ],
+)
+def test_what_is_no_number_is_refused(store, values, words) -> None:
+    with watched(store) as run, pytest.raises(StudentError, match=words):
+        run.step(**values)
+
+
+def test_a_long_run_keeps_few_lines_and_looks_ever_less_often(store, monkeypatch) -> None:
+    monkeypatch.setattr("tfm_core.looking.training.MAX_SNAPSHOTS", 4)
+    with watched(store, every=10) as run:
+        for _ in range(20_000):
+            run.step(1.0)
+    lines = (run.run.folder / "events.jsonl").read_text().splitlines()
+    kept = [json.loads(line) for line in lines]
+    assert sum(one["event"] == "step" for one in kept) < 4_000
+    assert len(run.run.snapshot_steps()) < 60
+    assert kept[-1]["event"] == "finished"

@@ -1,0 +1,57 @@
+"""Every page draws the run of somebody else's training loop, or says why it has nothing of it."""
+
+from __future__ import annotations
+
+import pytest
+
+import tfm_core
+from pages.ui.navigation import page_table
+from tests.looking.loops import Writer, probe, trained
+from tests.pages.looking import said
+
+PAGES = [page.file for page in page_table.PAGES.values()]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_draws_it(path, store, open_page):
+    run = trained(store, answers=lambda model: ["a b", "c d"], truth=["a b", "c e"])
+    app = open_page(path, run=run.id)
+    assert not app.exception
+
+
+def test_a_page_that_needs_the_model_says_why_it_is_empty(store, open_page) -> None:
+    run = trained(store)
+    for page in page_table.PAGES.values():
+        if page.needs_model:
+            assert "program of its own" in said(open_page(page.file, run=run.id)), page.name
+
+
+def test_train_has_its_curves_and_no_buttons_that_do_nothing(store, open_page) -> None:
+    run = trained(store, steps=4)
+    broken = tfm_core.look.training(Writer(), probe=probe(), store=store, name="Broken")
+    with pytest.raises(ZeroDivisionError), broken:
+        raise ZeroDivisionError("by hand")
+    for one, words in (
+        (run, "PyTorch model · Writer"),
+        (broken.run, "by hand (more in worker.log"),
+    ):
+        app = open_page("train/page.py", run=one.id)
+        assert words in said(app)
+        labels = {button.label for button in app.button}
+        assert not labels & {"Resume", "Start a new run", "Repeat with a change", "Stop", "Pause"}
+        assert "Press Resume" not in said(app)
+
+
+def test_compare_draws_it_beside_another(store, open_page) -> None:
+    runs = [trained(store), trained(store, name="Other")]
+    app = open_page("compare/page.py", runs=",".join(run.id for run in runs))
+    assert not app.exception
+    assert "live_figure" in {one.proto.component_name for one in app.get("bidi_component")}
+
+
+def test_attention_shows_the_words_and_the_module_of_a_map(store, open_page) -> None:
+    run = trained(store)
+    app = open_page("attention/page.py", run=run.id)
+    assert not app.exception
+    drawn = {one.proto.component_name for one in app.get("bidi_component")}
+    assert {"head_grid", "head_lines"} <= drawn

@@ -1,0 +1,230 @@
+"""A look as what the app stores: an experiment without settings, examples, and snapshots.
+
+A run shows all heads of a kind of attention in one grid, so it keeps the maps of a kind that have
+as many heads and tokens, and says which it leaves out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from tfm_core.config import Experiment, ForeignModelConfig, ForeignTaskConfig
+from tfm_core.config.foreign import MAX_LAYERS, MAX_NAME, MAX_TOKENS
+from tfm_core.facts.storage import N_SENTENCES
+from tfm_core.looking import Names, Words
+from tfm_core.looking.seen import AttentionMap, Look
+from tfm_core.probe.types import Array, Snapshot
+from tfm_core.sentences import N_, Sentence, StudentError
+
+_MAX_STEPS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Given:
+    """The examples of the caller: inputs of the model, by position and by name, and their words.
+
+    tokens: of what is read; tgt_tokens: of what a decoder reads beside it. truth: the right answer
+    to each, where there is one.
+    """
+
+    inputs: tuple[Any, ...]
+    named: Mapping[str, Any]
+    tokens: Names = ()
+    tgt_tokens: Names = ()
+    truth: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, probe: Any, words: Words) -> Self:
+        """Return examples. probe: the inputs, a tuple by position, a dict by name, or one input."""
+        if isinstance(probe, Mapping):
+            if not all(isinstance(name, str) for name in probe):
+                raise StudentError("The keys of probe are names of the model's inputs.")
+            inputs, named = (), dict(probe)
+        else:
+            inputs, named = tuple(probe) if isinstance(probe, tuple | list) else (probe,), {}
+        tokens, tgt_tokens = words.get("tokens", ()), words.get("tgt_tokens", ())
+        return cls(inputs, named, tokens, tgt_tokens, words.get("truth", ()))
+
+    def on(self, parameter: Tensor | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the inputs on the device of a parameter."""
+
+        if parameter is None:
+            return self.inputs, dict(self.named)
+        device = parameter.device
+
+        def moved(value: Any) -> Any:
+            return value.to(device) if isinstance(value, Tensor) else value
+
+        named = {name: moved(value) for name, value in self.named.items()}
+        return tuple(map(moved, self.inputs)), named
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which maps of a model are kept: of each kind those alike in heads and tokens.
+
+    Their names in the model. both: the queries see all keys; past: none later; cross: another
+    sequence. src_len, tgt_len: positions of keys and of what is written; 0 for none. left_out: a
+    sentence on the others.
+    """
+
+    both: tuple[str, ...]
+    past: tuple[str, ...]
+    cross: tuple[str, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    n_heads: int
+    n_examples: int
+    src_len: int
+    tgt_len: int
+    left_out: tuple[Sentence, ...]
+
+    @property
+    def n_weights(self) -> int:
+        """Weights of all maps on one example."""
+        return sum(map(math.prod, self.shapes))
+
+    @property
+    def _model(self) -> ForeignModelConfig:
+        both, past, cross = (tuple(map(_called, one)) for one in (self.both, self.past, self.cross))
+        return ForeignModelConfig(n_heads=self.n_heads, both=both, past=past, cross=cross)
+
+    def experiment(self, look: Look, steps: int | None = None) -> Experiment:
+        """Return what a run says of the model. steps: of its training, where they are known."""
+        facts = {"class_name": look.model[:MAX_NAME], "n_parameters": look.n_parameters}
+        task = ForeignTaskConfig(src_len=self._n_read, tgt_len=self.tgt_len)
+        return Experiment.parse({
+            "model": self._model.model_dump() | facts,
+            "task": task.model_dump(),
+            "training": {"steps": min(max(1, steps or 1), _MAX_STEPS)},
+        })  # fmt: skip
+
+    @property
+    def _n_read(self) -> int:
+        return self.src_len or int(not self.tgt_len)  # without any map one token is shown
+
+    def items(self, given: Given) -> list[dict[str, Any]]:
+        """Return the examples of the probe. Raises StudentError for names that fit no map."""
+        n, n_read = min(self.n_examples or 1, N_SENTENCES), self._n_read
+        reads_past = not n_read and not given.tgt_tokens  # a decoder alone
+        src = _rows("tokens", () if reads_past else given.tokens, n, n_read)
+        tgt_tokens = given.tokens if reads_past else given.tgt_tokens
+        tgt = _rows("tokens" if reads_past else "tgt_tokens", tgt_tokens, n, self.tgt_len)
+        if given.truth and (isinstance(given.truth, str) or len(given.truth) < n):
+            raise StudentError("truth is a list of texts, one for each of {n} examples.", n=n)
+        items = []
+        for number in range(n):
+            item = {
+                "src": src[number],
+                "tgt": tgt[number],
+                "alignment": [[] for _ in tgt[number]],
+                "src_text": " ".join(src[number] or tgt[number]),
+                "tgt_text": str(given.truth[number]) if given.truth else "",
+            }
+            items.append(item if n_read else item | {"prompt": len(tgt[number])})
+        return items
+
+    def snapshot(self, look: Look, step: int, n: int, said: list[str] | None = None) -> Snapshot:
+        """Return a look at a step as a snapshot with the maps of n examples.
+
+        said: the model's answers. Raises StudentError where the maps are not those of the plan.
+        """
+        attention: dict[str, Array] = {}
+        masks: dict[str, Array] = {}
+        names = (*self.both, *self.past, *self.cross)
+        for here, name, shape in zip(self._model.modules, names, self.shapes, strict=True):
+            found = look.maps.get(name)
+            if found is None or tuple(found.weights.shape[1:]) != shape:
+                raise StudentError("{name} has no such map as at the start.", name=_called(name))
+            attention[here] = found.weights[:n].to(torch.float16).numpy()
+            everything = torch.ones(1, 1, 1, 1, dtype=torch.bool)
+            masks[here] = (everything if found.allowed is None else found.allowed)[:n].numpy()
+        words: dict[str, Any] = {}
+        if said is not None:
+            words = {"texts": said, "tokens": [one.split() for one in said]}
+        return Snapshot(step=step, attention=attention, masks=masks, **words)
+
+
+def plan_of(look: Look) -> Plan:
+    """Return which maps of a look a run keeps. Raises StudentError for very long examples."""
+    maps = [one for one in look.maps.values() if not one.problem]
+    common = Counter(tuple(one.weights.shape[:2]) for one in maps).most_common(1)
+    size = common[0][0] if common else (0, 1)
+    kept = {
+        kind: _alike([one for one in maps if _kind(one) == kind and one.weights.shape[:2] == size])
+        for kind in ("both", "past", "cross")
+    }
+    (src_len, tgt_len) = _lengths(kept)
+    kept["cross"] = [one for one in kept["cross"] if one.weights.shape[2:] == (tgt_len, src_len)]
+    if max(src_len, tgt_len) > MAX_TOKENS:
+        raise StudentError(
+            "The probe has {n:,} tokens; the limit is {most:,}. Give shorter inputs.",
+            n=max(src_len, tgt_len),
+            most=MAX_TOKENS,
+        )
+    shown = [one for found in kept.values() for one in found]
+    others = [_called(name) for name in look.maps if name not in {one.name for one in shown}]
+    left_out = (
+        N_("Left out, because they have other heads or tokens: {names}.",
+           names=", ".join(others[:5]) + (", …" if len(others) > 5 else "")),
+    ) if others else ()  # fmt: skip
+    return Plan(
+        **{kind: tuple(one.name for one in found) for kind, found in kept.items()},
+        shapes=tuple(tuple(one.weights.shape[1:]) for one in shown),
+        n_heads=size[1],
+        n_examples=size[0],
+        src_len=src_len,
+        tgt_len=tgt_len,
+        left_out=left_out,
+    )
+
+
+def _kind(one: AttentionMap) -> str:
+    return "cross" if one.kind == "cross" else "past" if one.is_causal else "both"
+
+
+def _alike(maps: Sequence[AttentionMap]) -> list[AttentionMap]:
+    """Return the maps of the most frequent size."""
+    sizes = Counter(one.weights.shape[2:] for one in maps).most_common(1)
+    return [one for one in maps if one.weights.shape[2:] == sizes[0][0]][:MAX_LAYERS]
+
+
+def _lengths(kept: Mapping[str, Sequence[AttentionMap]]) -> tuple[int, int]:
+    """Return the positions of the source and of the target, 0 for none."""
+    crossing = kept["cross"][0].weights.shape[2:] if kept["cross"] else (0, 0)
+    src = kept["both"][0].weights.shape[-1] if kept["both"] else crossing[1]
+    tgt = kept["past"][0].weights.shape[-1] if kept["past"] else crossing[0]
+    return src, tgt
+
+
+def _called(name: str) -> str:
+    return (name or "model")[-MAX_NAME:]
+
+
+def _rows(what: str, names: Any, n: int, length: int) -> list[list[str]]:
+    """Return the names of the positions of n examples; numbers where none are given."""
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise StudentError("{what} is a list of names, or one such list an example.", what=what)
+    rows = [names] if names and isinstance(names[0], str) else list(names)
+    rows = rows or [[str(number) for number in range(1, length + 1)]]
+    rows = rows * n if len(rows) == 1 else rows
+    if len(rows) < n:
+        raise StudentError(
+            "{what} has {found} lists for {n} examples.", what=what, found=len(rows), n=n
+        )
+    made = [[str(one) for one in row] for row in rows[:n]]
+    for row in made:
+        if len(row) > length or (length and not row):
+            raise StudentError(
+                "{what} has {found} names, but the maps have {length} positions.",
+                what=what,
+                found=len(row),
+                length=length,
+            )
+    return made
