@@ -85,7 +85,7 @@ def _sizes(chosen: Chosen) -> tuple[int, int, int]:
     architecture, shape = chosen.architecture, chosen.shape
     columns = st.columns(3)
 
-    def ask(column: int, label: str, first: int, key: str, most: int = 8192) -> int:
+    def ask(column: int, label: str, first: int, key: str, most: int = 2**17) -> int:
         with columns[column]:
             return int(st.number_input(label, 1, most, first, key=f"costs-{chosen.name}-{key}"))
 

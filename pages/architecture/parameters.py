@@ -1,9 +1,12 @@
 """Parameters: where they are, what they cost, and how two models differ."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import streamlit as st
 
-from pages.architecture import activation as activation_view
-from pages.architecture import costs, experts, table
+from pages.architecture import activation, costs, experts, table
+from pages.architecture.link import TAB, TABS
 from pages.i18n import _
 from pages.ui import show
 from pages.ui.address import view_link
@@ -18,26 +21,21 @@ with place:
     table.metrics(chosen)
 if other is not None:
     table.compare(chosen, other)
-names = [_("Parameters"), _("Compute and memory"), _("Weights"), _("Activation")]
-has_experts = getattr(chosen.model, "has_experts", False)
-counts, compute, weights, activation, *routes = st.tabs(  # only what is open is computed and drawn
-    [*names, *([_("Experts")] if has_experts else [])],
-    key="parameters-tab",
-    on_change="rerun",
-)
-if counts.open:
-    with counts:
-        table.table(chosen, scheme)
-if compute.open:
-    with compute:
-        costs.page(chosen)
-if weights.open:
-    with weights:
-        table.weights(chosen)
-if activation.open:
-    with activation:
-        activation_view.view(chosen)
-for tab in routes:
-    if tab.open:
+views: dict[str, Callable[[], None]] = {
+    "counts": lambda: table.table(chosen, scheme),
+    "compute": lambda: costs.page(chosen),
+    "weights": lambda: table.weights(chosen),
+    "activation": lambda: activation.view(chosen),
+    "experts": lambda: experts.view(chosen),
+}
+if not getattr(chosen.model, "has_experts", False):
+    del views["experts"]
+which = replace(TAB, names=tuple(views))
+with view_link.warnings_in(place):
+    view_link.warn(view_link.receive(which))
+tabs = st.tabs([_(TABS[name]) for name in views], key=TAB.key, on_change="rerun")
+for tab, (name, view) in zip(tabs, views.items(), strict=True):
+    if tab.open:  # only what is open is computed and drawn
+        view_link.say(TAB, name)
         with tab:
-            experts.view(chosen)
+            view()

@@ -12,12 +12,13 @@ from pages.ui import show, state
 from pages.ui.accounts import visitors
 from pages.ui.runs import shown_run
 from pages.ui.typed import escape
+from tfm_core.config import RotaryConfig
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.positions import tables
 from tfm_core.plots.model import positions as plots
 from tfm_core.runs.run import Run
 from tfm_core.variants.positions import Position
-from tfm_core.variants.positions.inside import T5_BIAS
+from tfm_core.variants.positions.inside import ROTARY, T5_BIAS
 
 _CLOCKS = 6
 _SEEDS = (0, 1)
@@ -30,7 +31,7 @@ def rotary() -> None:
     with first:
         d_head = width(_("d_head"), 16, "rotary")
     with second:
-        chosen_base = base("rotary")
+        chosen_base = base("rotary", _base_of_run())
     with third:
         n = length("rotary", 48)
     position = st.slider(_("Position of the token"), 0, n - 1, min(5, n - 1), key="positions-turn")
@@ -64,6 +65,15 @@ def rotary() -> None:
             key="positions-rotary-matrix",
         )
     show.code(tables.source_of("relative:Rotation"))
+
+
+def _base_of_run() -> float:
+    """Return the base of the run that is looked at, else the usual one."""
+    run = shown_run.current_run()
+    model = None if run is None or run.problem is not None else run.experiment.model
+    if not isinstance(model, RotaryConfig) or model.position != ROTARY.name:
+        return 10000.0
+    return model.rope_theta
 
 
 def added(kind: Position) -> None:

@@ -18,14 +18,15 @@ BASES = (2.0, 10.0, 100.0, 1000.0, 10000.0, 100000.0, 1000000.0)
 WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512)
 
 
-def base(key: str) -> float:
+def base(key: str, start: float = 10000.0) -> float:
+    """Ask for a base; each one to start from has its own slider."""
     return float(
         st.select_slider(
             _("Base"),
-            BASES,
-            10000.0,
+            sorted({*BASES, start}),
+            start,
             format_func=lambda value: f"{value:,.0f}",
-            key=f"positions-base-{key}",
+            key=f"positions-base-{key}" + ("" if start == 10000.0 else f"-{start:g}"),
             persist_state="session",
             help=paragraph("positions/base"),
         )

@@ -142,15 +142,16 @@ def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str
 
 
 def _pace_cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str]]:
-    kind = run.experiment.task.kind
     if is_foreign(run):
         return _foreign_pace(status, curves)
+    task = run.experiment.task
+    per_second = _("Texts/s") if task.picture_shape is None else _("Pictures/s")
+    if task.kind == "text":
+        per_second = _("Pairs/s")
     pace, left = speed(curves), seconds_left(run, status, curves)
     cards = [
         (
-            {"text": _("Pairs/s"), "corpus": _("Texts/s"), "own": _("Texts/s")}.get(
-                kind, _("Pictures/s")
-            ),
+            per_second,
             "–" if pace is None else show.count(pace),
             _("Trained per second, recent mean."),
         )

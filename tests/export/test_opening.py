@@ -49,7 +49,7 @@ WRITERS = (
     "gpt2", "gpt2-untied", "llama", "llama-tied", "qwen3", "qwen3-wide", "qwen2", "mixtral",
 )  # fmt: skip
 READERS = ("bert", "roberta", "distilbert")
-VIEWERS, ANSWERERS = ("vit", "siglip"), ("t5", "t5-untied", "t5-gated")
+VIEWERS, ANSWERERS = ("vit", "siglip"), ("t5", "t5-untied", "t5-gated", "t5-narrow")
 GREEDY = SamplingConfig(temperature=0)
 
 
@@ -317,8 +317,9 @@ def test_it_translates_a_typed_text(opened):
     assert not {BEGIN, UNKNOWN_PIECE} & set(writing.source.vocabulary.encode(writing.words))
 
 
-def test_the_walk_of_an_opened_encoder_decoder_is_made_by_its_code(opened):
-    run, model = opened("t5")
+@pytest.mark.parametrize("name", ["t5", "t5-gated", "t5-narrow"])
+def test_the_walk_of_an_opened_encoder_decoder_is_made_by_its_code(name, opened):
+    run, model = opened(name)
     looked = subject(run.experiment, model, items=run.probe().items)
     for step in walk(looked):
         names = {**step.names, **{one.name: one.value for one in step.before}}
@@ -334,7 +335,7 @@ def test_the_walk_of_an_opened_encoder_decoder_is_made_by_its_code(opened):
         ({"decoder_start_token_id": None, "pad_token_id": None}, "begins or ends"),
         ({"eos_token_id": None}, "ends an answer"),
         ({"eos_token_id": 36}, "ends an answer"),
-        ({"d_kv": 5}, "both must be equal"),
+        ({"d_kv": 5}, "does not fit config.json"),
         ({"feed_forward_proj": "gated-silu"}, "feed_forward_proj is gated-silu"),
         ({"relative_attention_num_buckets": 16}, "relative_attention_num_buckets"),
     ],

@@ -226,6 +226,7 @@ SHOWN: list[tuple[str, Any, Query]] = [
     ("words", WordsView(view="moving", table="tgt_embedding", dimensions="3"), KOREAN),
     ("build", BuildView("gpt2-small", names="hugging-face"), {}),
     ("parameters", ParametersView("gpt2-small", versus="vit-b", names="transformer-lens"), {}),
+    ("parameters", ParametersView("mixtral-8x7b", tab="experts"), {}),
     ("build", BuildView(**SIZES), PAIR),
     ("parameters", ParametersView(**SIZES), PAIR),
     ("walk", WalkView(**SIZES), PAIR),

@@ -138,6 +138,10 @@ MODELS: dict[str, tuple[tuple[str, str], dict[str, Any], Callable[[Any], Tensor]
         ("T5", "T5ForConditionalGeneration"),
         _T5 | {"tie_word_embeddings": False, "feed_forward_proj": "gated-gelu"}, _both,
     ),
+    "t5-narrow": (
+        ("T5", "T5ForConditionalGeneration"),
+        _T5 | {"tie_word_embeddings": False, "num_heads": 2}, _both,
+    ),
     "llama": (("Llama", "LlamaForCausalLM"), _LLAMA, _logits),
     "llama-tied": (
         ("Llama", "LlamaForCausalLM"), _LLAMA | {"tie_word_embeddings": True}, _logits

@@ -1,7 +1,7 @@
 """Frozen, validated configs, and their JSON and link forms."""
 
 from tfm_core.config.base import Choice, Config, ConfigError, Problem
-from tfm_core.config.blocks import BlockConfig, WriterConfig
+from tfm_core.config.blocks import BlockConfig, RotaryConfig, WriterConfig
 from tfm_core.config.caption_task import CaptionTaskConfig
 from tfm_core.config.codec import from_json, from_query, to_json, to_query
 from tfm_core.config.corpus_tasks import CORPUS_TASKS, CorpusTaskConfig
@@ -86,6 +86,7 @@ __all__ = [
     "PretrainedTextConfig",
     "Problem",
     "RecurrentConfig",
+    "RotaryConfig",
     "SequenceTaskConfig",
     "TaskConfig",
     "TextModelConfig",

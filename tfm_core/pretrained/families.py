@@ -339,11 +339,6 @@ def _t5(settings: Settings, names: Set[str]) -> Plan:
     settings.only("relative_attention_max_distance", 128)
     width, heads = settings.whole("d_model"), settings.whole("num_heads")
     d_kv = settings.whole("d_kv", default=64)
-    if d_kv * heads != width:
-        raise Unopenable(
-            "d_kv times num_heads is {product}, but d_model is {width}; here both must be equal.",
-            product=d_kv * heads, width=width,
-        )  # fmt: skip
     layers, words = settings.whole("num_layers"), _words(settings)
     n_decoder_layers = settings.whole("num_decoder_layers", default=layers)
     activation = settings.chosen("feed_forward_proj", "relu", _T5_BENDS)
@@ -356,7 +351,7 @@ def _t5(settings: Settings, names: Set[str]) -> Plan:
     )
     model = EncoderDecoderConfig.parse({
         "d_model": width, "n_heads": heads, "d_ff": settings.whole("d_ff"),
-        "n_encoder_layers": layers,
+        "head_dim": 0 if d_kv * heads == width else d_kv, "n_encoder_layers": layers,
         "n_decoder_layers": n_decoder_layers, "activation": activation,
         "norm": "rmsnorm", "norm_eps": settings.number("layer_norm_epsilon", 1e-6),
         "bias": False, "position": "t5-bias", "mistakes": ("no-scale",),

@@ -31,7 +31,7 @@ def turn_away(page: PageFacts, run: Run) -> None:
     """Say why a page shows nothing of a run, and where to go."""
     show.header(page.name)
     st.info(_(Paragraph("pretrained/foreign")), icon=":material/info:")
-    with st.container(horizontal=True, gap="small"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         for name in ("train", "attention"):
             facts = page_table.PAGES[name]
             st.page_link(

@@ -546,6 +546,17 @@ def test_a_run_with_experts_shows_where_its_tokens_go(open_page, store):
     assert "Step 0: the share of each expert" in said(app)
 
 
+def test_a_link_opens_a_tab_and_says_where_a_model_lacks_it(open_page):
+    app = open_page("architecture/parameters.py", show="mixtral-8x7b", tab="experts")
+    assert "Choose a run to see where its tokens go." in said(app)
+    app.session_state["parameters-tab"] = "Compute and memory"
+    app.run()
+    assert "compute" in app.query_params["tab"]
+    app = open_page("architecture/parameters.py", show="gpt2-small", tab="experts")
+    assert not app.exception
+    assert any("tab is “experts” in the link" in each.value for each in app.warning)
+
+
 def test_a_model_with_experts_and_no_run_asks_for_one(open_page):
     app = open_page("architecture/parameters.py")
     app.selectbox(key="model-choice").set_value("mixtral-8x7b").run()

@@ -10,6 +10,7 @@ from tests.pages.counted import SLOW, calls_of
 from tests.pages.learned_runs import learned_run
 from tests.pages.looking import n_drawn, said
 from tests.pages.made_runs import made_run, with_checkpoint
+from tests.training.test_loop import experiment as made_experiment
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.positions import race, tables
 from tfm_core.inspect.walk.topics import topic_text
@@ -124,6 +125,17 @@ def test_the_trained_length_is_the_current_runs_else_that_of_what_is_edited(
         assert trained in [line["name"] for line in waves["data"]]
     app.slider(key="positions-length-waves").set_value(8).run()
     assert "Dotted" not in said(app)
+
+
+def test_the_base_of_rotary_positions_begins_at_that_of_the_run(store, open_page):
+    chosen = made_experiment(
+        "decoder-only", "copy", model={"position": "rotary", "rope_theta": 500.0}
+    )
+    run = store.create(chosen, name="Rotary")
+    app = open_page("positions/page.py", run=run.id, view="rotary")
+    assert app.select_slider(key="positions-base-rotary-500").value == 500.0
+    app = open_page("positions/page.py", view="rotary")
+    assert app.select_slider(key="positions-base-rotary").value == 10000.0
 
 
 def test_the_maps_of_patches_have_one_scale(with_recorded, open_page):

@@ -109,7 +109,7 @@ EXPLANATIONS: dict[str, Choice] = {
 }
 _MIN_STAGES = 24  # points of a deletion curve, where every pass is long
 _FEWEST_STAGES = 8  # and where a model is large, too
-_PRODUCTS = 2 * 10**12  # of weights and tokens, in all passes: a minute on a slow processor
+_PRODUCTS = 10**12  # of weights and tokens, in all passes: a minute on a slow processor
 _BATCH = 256  # pictures at once: small patches make thousands of them
 _TEXT = N_("This run reads text; only pictures have patches to explain.")
 FILLS: dict[str, Choice] = {
