@@ -95,10 +95,10 @@ TASK_PANELS: dict[str, TaskPanels] = {
     "pretrained-answerer": replace(
         _TEXT, example_name=_source_name, own_words="attention_own_pretrained"
     ),
-    "foreign": replace(_TEXT, example_name=_source_name, own_words="attention_own_pretrained"),
     "tuned-text": replace(_TEXT, own_words="attention_own_pretrained"),
     "tuned-labels": replace(_TEXT, own_words="attention_own_pretrained"),
     "look": replace(_TEXT, example_name=_source_name, own_words="attention_own_pretrained"),
+    "foreign": replace(_TEXT, example_name=_source_name, own_words="attention_own_pretrained"),
 }
 if lacking := set(TASK_KINDS) - set(TASK_PANELS):
     raise LookupError(f"Pages show nothing of tasks of the kind {', '.join(sorted(lacking))}.")
