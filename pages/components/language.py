@@ -13,6 +13,7 @@ STREAMLITS = (
     N_("Logo"),
     N_("Navigate to home page"),
     N_("App pages"),
+    N_("{n} more"),
     N_("Sidebar"),
     N_("Rerun"),
     N_("Settings"),

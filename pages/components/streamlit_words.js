@@ -4,14 +4,14 @@
 import { phrasebook } from "./phrases.js";
 
 const NAMED = ["aria-label", "title", "placeholder", "alt"];
-const UPLOADER = "[data-testid=stFileUploaderDropzone]"; // its words are Markdown, like ours
+const THEIRS = "header, [data-testid=stFileUploaderDropzone]"; // whose words are Markdown, like ours
 const OURS = "[data-testid=stMarkdownContainer], [data-testid^=stBidiComponent], [role=option], [data-baseweb=tag], code, textarea";
 
 // Only what differs is written: each write is seen again.
 function replace(node, said) {
   if (node.nodeType === Node.TEXT_NODE) {
     const parent = node.parentElement;
-    if (parent?.closest(OURS) && !parent.closest(UPLOADER)) return;
+    if (parent?.closest(OURS) && !parent.closest(THEIRS)) return;
     const text = said(node.data);
     if (text !== node.data) node.data = text;
     return;
