@@ -171,6 +171,7 @@ _CUTS: Mapping[str, Callable[[Tokenizer, Spelling], None]] = {
     "numbers": _cutting(lambda one: [_lower], r"[-\s,.]+", keeps=False),
     "symbols": _cutting(lambda one: [_lower, (r"[\s,;]+", "")], _ONE),
     "sum": _cutting(lambda one: [(r"\s+", ""), (r"=\z", "")], _ONE),
+    "residues": _cutting(lambda one: [], r"[^0-9]+", keeps=False),
     "dates": _cutting(_dates, _ONE),
     "letters": _cutting(lambda one: [*_PLAIN, *_LINES], _ONE),
     "signs": _cutting(lambda one: [*_PLAIN, *_SQUASHED], _ONE),
