@@ -49,7 +49,7 @@ def page(run: Run) -> None:
         show.problem(run.problem)
         run_buttons.away()
         return
-    if run.status.state == "opened":
+    if run.status.state == "opened" and run.experiment.task.is_opened:
         state.set_current_run(run.id)
         opened.page(run)
         return
