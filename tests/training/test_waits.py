@@ -49,6 +49,7 @@ LAUNCHES = {
     "t5-bias": 213,
     "averaged muon": 245,
     "grammar": 150,
+    "attention only": 122,
     "experts": 359,  # without data all experts run; with data each of their blocks waits once more
     "text": 154,
 }
