@@ -142,23 +142,15 @@ def _trap(chosen: Phenomenon, trained: ExperimentRuns) -> None:
             continue
         own = measured.elsewhere(run, run.experiment.task.name)
         other = measured.elsewhere(run, chosen.base.task.name)
-        rows.append(
-            [
-                _(arm.label),
-                f"{own.matching.max():.2f}",
-                show.percent(own.accuracy),
-                f"{other.matching.max():.2f}",
-                show.percent(other.accuracy),
-            ]
-        )
+        scores = f"{own.matching.max():.2f} → {other.matching.max():.2f}"
+        right = f"{show.percent(own.accuracy)} → {show.percent(other.accuracy)}"
+        rows.append([_(arm.label), scores, right.replace(" %", "\u00a0%")])
     show.facts(
         rows,
         [
             _("Model"),
-            _("Score"),
-            _("Right"),
-            _("Score, random distance"),
-            _("Right, random distance"),
+            _("Score, and at random distances"),
+            _("Right, and at random distances"),
         ],
     )
     st.caption(paragraph("discover/induction-trap"))
