@@ -188,7 +188,7 @@ def _estimate(chosen: Chosen, device: str) -> None:
 def _mib(memory_of_step: Memory) -> dict[str, float]:
     parts = {
         "weights": memory_of_step.weights,
-        "gradients": memory_of_step.gradients,
+        "gradients": memory_of_step.gradients + memory_of_step.passing,
         "optimiser": memory_of_step.optimizer,
         "activations": memory_of_step.activations,
     }

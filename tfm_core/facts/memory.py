@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from tfm_core.anatomy import Anatomy, Formula, Part, Saved, anatomy, formula
 from tfm_core.anatomy.trained import saved_while_tuned, trained
-from tfm_core.config import Experiment, ModelConfig, TrainingConfig, TunedConfig
+from tfm_core.config import BlockConfig, Experiment, ModelConfig, TrainingConfig, TunedConfig
 from tfm_core.config.shape import Shape
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.parameter_table import parameter_table
+from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.optimisers import OPTIMISERS
 from tfm_core.variants.precisions import PRECISIONS
 
@@ -49,6 +50,7 @@ class Memory:
 
     activations: or what the optimiser works on when they are gone, where that is more, as it may be
     with Muon and a batch that is small for the model.
+    passing: what the gradients of activations take beyond that, in the last block.
     watched: activations when every attention weight is kept, as without a fused kernel.
     """
 
@@ -56,12 +58,13 @@ class Memory:
     gradients: int
     optimizer: int
     activations: int
+    passing: int
     watched: int
 
     @property
     def total(self) -> int:
         """All of a training step."""
-        return self.weights + self.gradients + self.optimizer + self.activations
+        return self.weights + self.gradients + self.optimizer + self.activations + self.passing
 
 
 def of_run(experiment: Experiment, n_parameters: int) -> Memory:
@@ -118,13 +121,16 @@ def memory(
     if small < BYTES and not checkpointing:
         activations += small * saved.cast.value(sizes)
     weights, gradients = BYTES * n_parameters, BYTES * n_trained
-    watched = saved.watched
+    watched, later = saved.watched, 0
     if checkpointing and found.blocks:
         inside = _largest_block(found, sizes)
         # the backward pass has freed the gradients of the step before, and what the loss kept
         later = n_bytes(saved) - n_bytes(found.saved_for_loss) + n_bytes(inside) - gradients
         activations = max(activations, later)
         watched = inside.watched
+    elif found.blocks:
+        passing = BYTES * batch * _passing(found.blocks[-1], config).value(sizes)
+        later = n_bytes(saved) - n_bytes(found.saved_for_loss) + passing - gradients
     if chosen.others is not None:
         activations = max(activations, BYTES * MAX_COPIES * n_hidden)
     return Memory(
@@ -132,8 +138,22 @@ def memory(
         gradients=gradients,
         optimizer=BYTES * chosen.numbers(n_trained, n_hidden),
         activations=activations,
+        passing=max(0, later - activations),
         watched=activations + BYTES * batch * watched.value(sizes),
     )
+
+
+def _passing(block: Part, config: ModelConfig) -> Formula:
+    """Return the gradients in the last block while the backward pass has freed nothing before it.
+
+    In feed-forward those of its hidden layers, less the result that has been freed, where the
+    activation's derivative needs another tensor; in attention those of query, key and value.
+    """
+    assert isinstance(config, BlockConfig)
+    activation = ACTIVATIONS[config.activation]
+    n_hidden = 2 if activation.is_gated or not activation.n_saved else 1
+    widest = max(n_hidden * config.d_ff + 2 * config.d_model, 5 * config.d_model)
+    return formula(f"{widest} {block.inputs[0].shape[1]}")
 
 
 def _largest_block(found: Anatomy, sizes: Mapping[str, int]) -> Saved:
