@@ -260,7 +260,7 @@ def test_other_exports_hold_it_or_say_why_not(store) -> None:
     for export in EXPORTS:
         refusal = export.refusal(run)
         if export.needs_weights:
-            assert "program of its own" in str(refusal)
+            assert "another program" in str(refusal)
         else:
             assert refusal is None
             assert export.make(run)
@@ -268,7 +268,7 @@ def test_other_exports_hold_it_or_say_why_not(store) -> None:
 
 
 def test_the_app_cannot_steer_it(store) -> None:
-    with watched(store) as run, pytest.raises(StudentError, match="program of its own"):
+    with watched(store) as run, pytest.raises(StudentError, match="another program"):
         run.run.request("stop")
     with pytest.raises(StudentError):
         store.fork(run.run.id, steps=100)

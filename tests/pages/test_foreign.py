@@ -23,7 +23,7 @@ def test_a_page_that_needs_the_model_says_why_it_is_empty(store, open_page) -> N
     run = trained(store)
     for page in page_table.PAGES.values():
         if page.needs_model:
-            assert "program of its own" in said(open_page(page.file, run=run.id)), page.name
+            assert "another program" in said(open_page(page.file, run=run.id)), page.name
 
 
 def test_train_has_its_curves_and_no_buttons_that_do_nothing(store, open_page) -> None:

@@ -1,6 +1,6 @@
 """What LoRA trained, in a zip that PEFT reads, for the base model that the run began with.
 
-A classifier's new layer is beside it, in a file of its own: the base has no place for it.
+A classifier's new layer is beside it, in its own file: the base has no place for it.
 """
 
 from __future__ import annotations

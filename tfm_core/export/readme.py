@@ -70,7 +70,7 @@ def _notes(run: Run, *, has_weights: bool, n_left_out: int, has_set: bool) -> li
             "experiment.json has their first values."
         )
     if is_foreign:
-        notes.append("The model was trained by a program of its own, which has code and weights.")
+        notes.append("The model was trained by another program, which has code and weights.")
     elif not has_weights:
         notes.append(
             "There are no weights here: the run had no checkpoint, or training diverged and its "

@@ -1,7 +1,7 @@
 """Sequences of letters that only their own beginning explains: nothing of them is worth keeping.
 
 Repeats: random letters, of which a stretch comes again (Olsson et al. 2022, arXiv 2209.11895).
-Chains: each sequence is a Markov chain of its own (Edelman et al. 2024, arXiv 2402.11004).
+Chains: each sequence has its own Markov chain (Edelman et al. 2024, arXiv 2402.11004).
 """
 
 from __future__ import annotations
