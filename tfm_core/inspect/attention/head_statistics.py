@@ -19,6 +19,7 @@ from tfm_core.config import Experiment
 from tfm_core.inspect.attention.alignment import LEARNED, AlignmentScore
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.head_roles import (
+    OF_TOKENS,
     ROLES,
     Bools,
     TokenRelations,
@@ -37,11 +38,12 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.floating[Any]]
 
 _CROSSING = frozenset({"cross", "picture"})  # kinds whose keys are other tokens than the queries
-_OF_POSITION = ("self", "previous", "next", "above", "below")
+_OF_POSITION = ("self", "previous", "next", "above", "below", "near")
 
 MAX = 0.8  # a role with more names the head alone
 MUCH = 0.4  # a role with more makes it "mostly"; and at least twice what even attention gives
 SINK = 0.005  # of a row's weight that no key gets: less is rounding
+FEW = 0.1  # of the queries have to have a key that is told by its token, or its share says little
 EVEN = 0.92  # of the largest entropy there can be
 
 
@@ -141,15 +143,17 @@ class Tally:
         n = self._counts[name]
         return self._sums[name] / n if n else np.full(len(self._sums[name]), np.nan)
 
+    def _tells(self, role: str) -> bool:
+        if role == "sink":
+            return bool(self._sums["role sink"].any())
+        n = self._counts["entropy"]
+        return role not in OF_TOKENS or self._counts[f"role {role}"] >= FEW * n
+
     def result(self) -> HeadStatistics:
         """Return the means over what was counted. Raises ValueError when that is nothing."""
         if not self.n_examples:
             raise StudentError("There are no examples to measure.")
-        roles = [
-            name
-            for name in ROLES
-            if f"role {name}" in self._sums and (name != "sink" or self._sums["role sink"].any())
-        ]
+        roles = [name for name in ROLES if f"role {name}" in self._sums and self._tells(name)]
         return HeadStatistics(
             kind=self.kind,
             entropy=self._mean("entropy"),
@@ -254,24 +258,30 @@ def describe(
         return N_("no choice")
     if evenness >= EVEN:
         if is_short:
-            return N_("evenly spread")
+            return N_("evenly spread, {share}", share=whole_percent(evenness))
         return N_("evenly spread, {share} of the largest entropy", share=whole_percent(evenness))
     # as many keys as even attention would need to be as uncertain: the perplexity of a row
     n_keys = f"{np.exp(float(stats.entropy[head])):.1f}"
     if is_short:
-        return N_("{n} keys per row", n=n_keys)
-    if evenness < 0.5:
-        return N_("focused: about {n} keys per row", n=n_keys)
-    return N_("spread: about {n} keys per row", n=n_keys)
+        return N_("unclear, {n} keys", n=n_keys)
+    return N_("unclear: about {n} keys per row", n=n_keys)
 
 
 def leading_role(stats: HeadStatistics, head: int) -> str | None:
-    """Return the role with more than MUCH and twice its even share, the largest; None without."""
+    """Return the role with more than MUCH and twice its even share, the largest; None without.
+
+    "near", which holds others, counts only where none of these does.
+    """
     best, most = None, MUCH
     for name, shares in stats.shares.items():
         share = float(shares[head])
-        if name != "padding" and share > most and share >= 2 * stats.chance[name]:
+        if name in ("padding", "near") or not share >= 2 * stats.chance[name]:
+            continue
+        if share > most:
             best, most = name, share
+    near = float(stats.shares["near"][head]) if "near" in stats.shares else 0.0
+    if best is None and near > MUCH and near >= 2 * stats.chance["near"]:
+        return "near"
     return best
 
 
