@@ -43,8 +43,9 @@ _OF_POSITION = ("self", "previous", "next", "above", "below", "near")
 MAX = 0.8  # a role with more names the head alone
 MUCH = 0.4  # a role with more makes it "mostly"; and at least twice what even attention gives
 SINK = 0.005  # of a row's weight that no key gets: less is rounding
-FEW = 0.1  # of the queries have to have a key that is told by its token, or its share says little
+FEW = 0.2  # of the queries have to have a key that is told by its token, or its share says little
 EVEN = 0.92  # of the largest entropy there can be
+ALIGNED, SPREAD, NO_CHOICE, UNCLEAR = "aligned", "spread", "no choice", "unclear"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -235,36 +236,52 @@ def of_example(experiment: Experiment, example: Example) -> dict[str, HeadStatis
 def describe(
     stats: HeadStatistics, head: int, aligned: float = 0.0, *, is_short: bool = False
 ) -> str:
-    """Return what a head does in a few words: "previous token, 94 %".
+    """Return what a head does in a few words, with its figure: "previous token, 94 %".
 
     aligned: its share on the true source words or the named digit, if known. is_short: for a small
     map.
     """
-    role = leading_role(stats, head)
-    most = float(stats.shares[role][head]) if role is not None else MUCH
-    if aligned >= LEARNED and aligned > most:
+    role = role_of(stats, head, aligned)
+    if role == ALIGNED:
         if is_short:
             return N_("aligns, {share}", share=whole_percent(aligned))
         words: str = N_("the digit named") if stats.kind == "picture" else N_("true source words")
         return _share_of(words, aligned)
-    if role is not None:
+    if role in ROLES:
         share = float(stats.shares[role][head])
         words = ROLES[role].words(stats.kind)
         if is_short:
             return N_("{words}, {share}", words=words, share=whole_percent(share))
         return _share_of(words, share)
-    evenness = float(stats.evenness[head])
-    if np.isnan(evenness):
+    if role == NO_CHOICE:
         return N_("no choice")
-    if evenness >= EVEN:
+    if role == SPREAD:
+        percent = whole_percent(float(stats.evenness[head]))
         if is_short:
-            return N_("evenly spread, {share}", share=whole_percent(evenness))
-        return N_("evenly spread, {share} of the largest entropy", share=whole_percent(evenness))
+            return N_("evenly spread, {share}", share=percent)
+        return N_("evenly spread, {share} of the largest entropy", share=percent)
     # as many keys as even attention would need to be as uncertain: the perplexity of a row
     n_keys = f"{np.exp(float(stats.entropy[head])):.1f}"
     if is_short:
         return N_("unclear, {n} keys", n=n_keys)
     return N_("unclear: about {n} keys per row", n=n_keys)
+
+
+def role_of(stats: HeadStatistics, head: int, aligned: float = 0.0) -> str:
+    """Return what a head does: one of ROLES, or ALIGNED, SPREAD, NO_CHOICE or UNCLEAR.
+
+    aligned: see ``describe``.
+    """
+    role = leading_role(stats, head)
+    most = float(stats.shares[role][head]) if role is not None else MUCH
+    if aligned >= LEARNED and aligned > most:
+        return ALIGNED
+    if role is not None:
+        return role
+    evenness = float(stats.evenness[head])
+    if np.isnan(evenness):
+        return NO_CHOICE
+    return SPREAD if evenness >= EVEN else UNCLEAR
 
 
 def leading_role(stats: HeadStatistics, head: int) -> str | None:
