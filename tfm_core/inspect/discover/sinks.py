@@ -267,7 +267,7 @@ def _moved(folder: str, mark: int) -> dict[str, Moved]:
 
     run = Run(Path(folder))
     model: Any = model_of(run)[0]
-    split = data_of(run.experiment).validation
+    split: Any = data_of(run.experiment).validation
     tgt = split.tgt[:N_READ]
     src = getattr(split, "src", tgt[:, :0])[:N_READ]
     names = modules_by_kind(run.experiment)[kind_of_first(run.experiment) or ""]
