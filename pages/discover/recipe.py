@@ -56,12 +56,17 @@ def _draw(chosen: Phenomenon, look: Draw, trained: ExperimentRuns, was_live: boo
     except ValueError as error:  # files of a run are gone, or damaged
         show.problem(error)
     _lines(chosen, trained)
+    cite(chosen.paper, chosen.address, chosen.differs)
+
+
+def cite(paper: str, address: str, differs: str) -> None:
+    """Name the paper that a finding is from, and say what differs here."""
     st.caption(
         _(
             "From [{paper}]({address}). {differs}",
-            paper=chosen.paper,
-            address=chosen.address,
-            differs=_(chosen.differs),
+            paper=paper,
+            address=address,
+            differs=_(differs),
         )
     )
 
