@@ -224,18 +224,23 @@ def _interference(training: Trained) -> None:
             key="superposition-sparsity",
         )
     given = core.features([number - 1 for number in there], value)
-    for column, place, words in zip(
-        st.columns(2, gap="medium"),
-        (chosen, DENSE),
-        (_("sparsity {share}", share=whole_percent(float(core.SPARSITIES[chosen]))), _("dense")),
-        strict=True,
+    for n, (column, place, words) in enumerate(
+        zip(
+            st.columns(2, gap="medium"),
+            (chosen, DENSE),
+            (
+                _("at a sparsity of {share}", share=whole_percent(float(core.SPARSITIES[chosen]))),
+                _("on dense features"),
+            ),
+            strict=True,
+        )
     ):
         answered = core.responses(training.vectors[-1, place], training.biases[-1, place], given)
         error = core.squared_error(given, answered)
         with column:
             st.markdown(_("**Trained {how}:** error {error}", how=words, error=f"{error:.3f}"))
             figure = plots.answers(given, answered, height=recipe.HEIGHT - 80)
-            live_figure(figure, key=f"superposition-answers-{words}", name=words)
+            live_figure(figure, key=f"superposition-answers-{n}", name=words)
     st.caption(paragraph("discover/superposition-interference"))
 
 

@@ -56,8 +56,8 @@ class Trainings:
                 if seed not in self._jobs or _failed(self._jobs[seed].future):
                     job = self._jobs[seed] = Job(seed)
                     job.future = self._pool.submit(core.trained, seed, job.snapshots.append)
-            if self._best is None or _failed(self._best):
-                self._best = self._pool.submit(core.best)
+                if self._best is None or _failed(self._best):  # behind the first seed
+                    self._best = self._pool.submit(core.best)
 
     @property
     def jobs(self) -> list[Job]:

@@ -14,19 +14,16 @@ def controls(
     *,
     duration: int,
     redraw: bool = False,
-    prefix: str = "",
-    labels: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Return the layout of controls for frames by their names; the last one is shown first.
+    """Return the layout of controls for frames, named by their steps; the last is shown first.
 
-    duration: of a frame, in milliseconds. redraw: plotly draws anew, which 3-D and new traces need.
-    labels: what the slider calls the frames, if not by name.
+    duration: of a frame, in milliseconds. redraw: plotly draws anew, as 3-D needs it.
     """
     shown = {"mode": "immediate", "transition": {"duration": 0}}
     slider = {
         "active": len(names) - 1,
-        "currentvalue": {"prefix": prefix},
-        "pad": {"t": 36, "l": 8},
+        "currentvalue": {"prefix": N_("step {step}", step="")},
+        "pad": {"t": 36, "l": 8, "r": 16},
         "x": 0.0,
         "len": 1.0,
         "ticklen": 4,
@@ -37,12 +34,12 @@ def controls(
         "bordercolor": GREY,
         "steps": [
             {
-                "label": label,
+                "label": name,
                 "method": "animate",
                 "execute": False,
                 "args": [[name], shown | {"frame": {"duration": 0, "redraw": redraw}}],
             }
-            for name, label in zip(names, labels or names, strict=True)
+            for name in names
         ],
     }
     motion = {

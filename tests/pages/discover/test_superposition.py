@@ -110,11 +110,13 @@ def test_a_feature_that_is_switched_on_changes_the_error(shared: Trainings) -> N
     shared._jobs, shared._best = {0: done(0, "square")}, known()
     app = guessed(page())
     before = shown(app)
-    assert "**Trained dense:** error 0.000" in before
+    assert "**Trained on dense features:** error 0.000" in before
     (field,) = [one for one in app.get("button_group") if one.key == "superposition-there"]
     field.set_value([1, 2, 3]).run()
     assert not app.exception
-    assert "**Trained dense:** error 0.810" in shown(app)  # the third has no arrow there
+    assert "**Trained on dense features:** error 0.810" in shown(
+        app
+    )  # the third has no arrow there
 
 
 def test_a_training_that_failed_says_so_and_can_be_tried_again(shared: Trainings) -> None:

@@ -317,9 +317,7 @@ def _place_axes(
 
 def _controls(figure: go.Figure, steps: Sequence[int], *, redraw: bool) -> None:
     figure.update_layout(
-        **controls(
-            [f"{step:,}" for step in steps], duration=_STEP_MS, redraw=redraw, prefix="step "
-        ),
+        **controls([f"{step:,}" for step in steps], duration=_STEP_MS, redraw=redraw),
         height=680,
         legend={"orientation": "h", "x": 0, "y": -0.28, "yanchor": "top", "font": {"size": 12}},
         margin={"l": 8, "r": 8, "t": 44, "b": 8},

@@ -83,13 +83,12 @@ def planes(
         showlegend=False,
     )
     if len(steps) > 1:
-        names = [str(step) for step in steps]
+        names = [f"{step:,}" for step in steps]
         figure.frames = [
             go.Frame(name=name, data=[feature(at, number) for number in features])
             for at, name in enumerate(names)
         ]
-        labels = [N_("step {step}", step=f"{step:,}") for step in steps]
-        figure.update_layout(controls(names, duration=_PLAY_MS, labels=labels))
+        figure.update_layout(controls(names, duration=_PLAY_MS))
     return figure
 
 
