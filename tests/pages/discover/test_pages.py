@@ -56,7 +56,7 @@ def test_who_trained_nothing_sees_the_recorded_runs_and_may_train_them(
     app = guessed(page(name), one.question.answer)
     said = shown(app)
     assert "Nothing is trained yet" not in said
-    assert said.count("recorded") >= len(one.arms)
+    assert said.count("Recorded") >= len(one.arms)
     assert any(label.startswith(f"Train {len(one.arms)} runs") for label in labels(app))
 
 
