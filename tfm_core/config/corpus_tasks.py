@@ -84,7 +84,7 @@ CORPUS_TASKS: dict[str, CorpusTaskFacts] = {
     ),
     "lines": CorpusTaskFacts(
         N_("Lines"),
-        N_("Examples of y = w·x, with another w in each sequence."),
+        N_("Examples of y = w·x + noise; each sequence has another w."),
         _DRAWN,
         _NEVER_SEEN,
         unit="words",
