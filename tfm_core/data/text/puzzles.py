@@ -153,7 +153,8 @@ def _balance(src: Sequence[str]) -> Answer:
 def _brackets(rng: random.Random, longest: int) -> Tokens:
     """Draw balanced brackets, and in half of the cases change one of them, or exchange some.
 
-    Exchanged ones are as many of each kind: counting does not tell them. From half of ``longest`` on: of shorter ones there are too few that are balanced.
+    Exchanged ones are as many of each kind: counting does not tell them. From half of ``longest``
+    on: of shorter ones there are too few that are balanced.
     """
     waiting: list[str] = []
     src: list[str] = []
