@@ -188,6 +188,9 @@ def _changed(path: Path, change: Any) -> None:
         lambda _facts, tensors: tensors["0.weights"].update(shape=[N, HEADS, SRC * SRC, 1]),
         lambda _facts, tensors: tensors["0.weights"].update(dtype="I32"),
         lambda _facts, tensors: tensors["0.weights"].update(dtype="F64"),
+        lambda _facts, tensors: tensors.pop("0.query"),
+        lambda _facts, tensors: tensors["0.key"].update(dtype="I32"),
+        lambda _facts, tensors: tensors["0.value"].update(shape=[N, HEADS, 6, SRC]),
     ],
 )
 def test_forged_files_are_refused_in_a_sentence(tmp_path: Path, change: Any) -> None:
@@ -195,6 +198,17 @@ def test_forged_files_are_refused_in_a_sentence(tmp_path: Path, change: Any) -> 
     _changed(path, change)
     with pytest.raises(StudentError, match=r"is not a look"):
         look.load(path)
+
+
+def test_files_of_the_first_format_have_no_vectors(tmp_path: Path) -> None:
+    seen = encoder()
+    for one in seen.maps.values():
+        object.__setattr__(one, "vectors", None)
+    path = seen.save(tmp_path / "one.safetensors")
+    _changed(path, lambda facts, _tensors: facts.update(format=1))
+    again = look.load(path)
+    assert [one.vectors for one in again.maps.values()] == [None, None]
+    assert repr(again) == repr(seen)
 
 
 def test_weights_that_are_no_numbers_and_other_files_are_refused(tmp_path: Path) -> None:

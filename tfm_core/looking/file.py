@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,12 +18,14 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from tfm_core.looking.seen import AttentionMap, Look
+from tfm_core.looking.vectors import Vectors
+from tfm_core.probe.vectors import problem_of
 from tfm_core.reading import Unreadable, is_plain, open_plain
 from tfm_core.sentences import N_, Sentence, StudentError
 from tfm_core.stored import Stored, WrongValue, line, text, whole
 
 MARK = "tfm_core.look"
-FORMAT = 1
+FORMAT = 2
 _MAX_BYTES = 2**32
 _MAX_MAPS, _MAX_LENGTH, _MAX_NAME, _MAX_TOKEN = 4096, 2**20, 300, 1000
 
@@ -81,6 +83,9 @@ def save(look: Look, path: str | os.PathLike[str]) -> Path:
         tensors[f"{number}.weights"] = one.weights.contiguous()
         if one.allowed is not None:
             tensors[f"{number}.allowed"] = one.allowed.contiguous()
+        if one.vectors is not None:
+            for name, vectors in one.vectors.tensors.items():
+                tensors[f"{number}.{name}"] = vectors.contiguous()
     target = Path(path).expanduser()
     words = json.dumps(_STORED.plain(facts), ensure_ascii=False)
     save_file(tensors, target, {MARK: words})
@@ -168,4 +173,16 @@ def _map(file: Any, number: int, facts: _Map) -> AttentionMap:
     return AttentionMap(
         facts.name, facts.kind, weights, allowed, queries, keys,
         (facts.length[0], facts.length[1]), facts.is_fused, facts.is_over_keys,
+        _vectors(file, number, facts.name, weights),
     )  # fmt: skip
+
+
+def _vectors(file: Any, number: int, called: str, weights: Tensor) -> Vectors | None:
+    """Read what a map was computed from. Raises Unreadable where it is not that of such weights."""
+    names = [one.name for one in fields(Vectors) if f"{number}.{one.name}" in file.keys()]  # noqa: SIM118
+    if not names:
+        return None
+    found = {name: file.get_tensor(f"{number}.{name}") for name in names}
+    if problem := problem_of({name: one.numpy() for name, one in found.items()}, weights.shape):
+        raise Unreadable("“{name}” has {what}", name=called, what=problem)
+    return Vectors(**found)

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 
 from tfm_core.looking.recorder import Place, Recorded, Recorder
 from tfm_core.looking.seen import AttentionMap, Look
+from tfm_core.looking.vectors import joined, joined_queries
 from tfm_core.sentences import N_, Sentence, StudentError
 
 _HEADS = ("num_heads", "n_heads", "num_attention_heads", "n_head", "nhead", "heads", "h")
@@ -32,8 +34,9 @@ def forward(
     layers: Sequence[str],
     crop: int | slice | None,
     most_bytes: int,
+    keeps_vectors: bool = False,
 ) -> Look:
-    """Return what one forward pass shows; see ``look``."""
+    """Return what one forward pass shows; see ``look``. keeps_vectors: see ``Recorder``."""
     _check_model(model)
     called = _token_lists(tokens)
     patterns = (layers,) if isinstance(layers, str) else tuple(layers)
@@ -47,6 +50,7 @@ def forward(
         wanted=lambda name: not patterns or any(fnmatch.fnmatchcase(name, p) for p in patterns),
         crop=_positions(crop),
         most_bytes=most_bytes,
+        keeps_vectors=keeps_vectors,
     )
     with torch.no_grad(), _undisturbed(model), _followed(stack, names, shapes), recorder:
         output = model(*inputs, **named)
@@ -66,14 +70,16 @@ def forward(
             layers=", ".join(patterns),
             names=", ".join(list(recorder.modules)[:5]),
         )
+    is_whole = recorder.bytes + recorder.vector_bytes <= most_bytes
+    found = [one if is_whole else replace(one, vectors=None) for one in recorder.found]
     look = Look(
         model=type(model).__name__,
-        maps=_named(recorder.found),
+        maps=_named(found),
         output=output,
         shapes=shapes,
         n_parameters=sum(one.numel() for one in model.parameters()),
         tokens=called,
-        unseen=_unseen(recorder),
+        unseen=_unseen(recorder, most_bytes),
     )
     _check_tokens(look)
     return look
@@ -125,7 +131,7 @@ def _check_tokens(look: Look) -> None:
             )
 
 
-def _unseen(recorder: Recorder) -> tuple[Sentence, ...]:
+def _unseen(recorder: Recorder, most_bytes: int) -> tuple[Sentence, ...]:
     """Return a sentence for each attention that showed no weights."""
     whole = N_("The model")
     unseen = [
@@ -137,6 +143,15 @@ def _unseen(recorder: Recorder) -> tuple[Sentence, ...]:
            module=module or whole)
         for module in recorder.unused()
     ]  # fmt: skip
+    size = recorder.bytes + recorder.vector_bytes
+    if size > most_bytes:
+        unseen.append(
+            N_("Queries, keys and values are left out: with the maps they take {size:.2f} GiB, "
+               "more than the {most:.2f} GiB allowed. Keep some layers, such as layers=['{name}'], "
+               "or the first positions, such as crop=128.",
+               size=size / 2**30, most=most_bytes / 2**30,
+               name=next(filter(None, recorder.modules), "*"))
+        )  # fmt: skip
     if not recorder.modules and not unseen:
         unseen = [N_("No attention was found: no softmax multiplied values.")]
     return tuple(unseen)
@@ -150,7 +165,7 @@ def _named(found: Sequence[Recorded]) -> dict[str, AttentionMap]:
             name, n = f"{one.place.module}#{n}", n + 1
         maps[name] = AttentionMap(
             name, one.kind, one.weights, one.allowed, one.queries, one.keys, one.length,
-            one.is_fused, one.is_over_keys,
+            one.is_fused, one.is_over_keys, one.vectors,
         )  # fmt: skip
     return maps
 
@@ -184,6 +199,7 @@ def _joined_heads(found: Sequence[Recorded]) -> Iterator[Recorded]:
             allowed=None
             if all(one.allowed is None for one in ones)
             else _stacked([_whole(one) for one in ones], n_named),
+            vectors=joined([one.vectors for one in ones], partial(_stacked, n_heads=n_named)),
         )
 
 
@@ -203,6 +219,7 @@ def _joined_queries(found: Iterable[Recorded]) -> Iterator[Recorded]:
             ones[0],
             weights=torch.cat([one.weights for one in ones], -2),
             allowed=allowed,
+            vectors=joined_queries([one.vectors for one in ones]),
             queries=range(len(ones)),
             length=(len(ones), ones[0].length[1]),
         )
