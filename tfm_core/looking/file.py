@@ -18,10 +18,11 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from tfm_core.looking.seen import AttentionMap, Look
+from tfm_core.looking.unseen import sentence_of
 from tfm_core.looking.vectors import Vectors
 from tfm_core.probe.vectors import problem_of
 from tfm_core.reading import Unreadable, is_plain, open_plain
-from tfm_core.sentences import N_, Sentence, StudentError
+from tfm_core.sentences import N_, StudentError
 from tfm_core.stored import Stored, WrongValue, line, text, whole
 
 MARK = "tfm_core.look"
@@ -92,9 +93,13 @@ def save(look: Look, path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def load(path: str | os.PathLike[str]) -> Look:
-    """Read a look from a file. Raises StudentError, in a sentence, for any other file."""
+def load(path: str | os.PathLike[str], *, called: str = "") -> Look:
+    """Read a look from a file. Raises StudentError, in a sentence, for any other file.
+
+    called: the name of the file in that sentence; its own without one.
+    """
     target = Path(path).expanduser()
+    called = called or target.name
     try:
         os.close(open_plain(target))
         if target.stat().st_size > _MAX_BYTES:
@@ -106,15 +111,15 @@ def load(path: str | os.PathLike[str]) -> Look:
         raise StudentError("There is no file {path}.", path=str(target)) from None
     except Unreadable as error:
         raise StudentError(
-            "{name} is not a look ({why}).", name=target.name, why=error.sentence
+            "{name} is not a look ({why}).", name=called, why=error.sentence
         ) from None
     except (OSError, SafetensorError, ValueError, RecursionError):
         raise StudentError(
-            "{name} is not a look. Make one with look.save(FILE).", name=target.name
+            "{name} is not a look. Make one with look.save(FILE).", name=called
         ) from None
     if len(maps) < len(facts.maps):
         raise StudentError(
-            "{name} is not a look ({why}).", name=target.name, why=N_("two maps have one name")
+            "{name} is not a look ({why}).", name=called, why=N_("two maps have one name")
         )
     return Look(
         model=facts.model,
@@ -123,7 +128,7 @@ def load(path: str | os.PathLike[str]) -> Look:
         shapes={},
         n_parameters=facts.n_parameters,
         tokens=tuple(map(tuple, facts.tokens)),
-        unseen=tuple(Sentence(words) for words in facts.unseen),
+        unseen=tuple(map(sentence_of, facts.unseen)),
     )
 
 

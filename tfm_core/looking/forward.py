@@ -14,10 +14,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from tfm_core.looking import unseen
 from tfm_core.looking.recorder import Place, Recorded, Recorder
 from tfm_core.looking.seen import AttentionMap, Look
 from tfm_core.looking.vectors import joined, joined_queries
-from tfm_core.sentences import N_, Sentence, StudentError
+from tfm_core.sentences import Sentence, StudentError
 
 _HEADS = ("num_heads", "n_heads", "num_attention_heads", "n_head", "nhead", "heads", "h")
 """What modules call the number of their heads."""
@@ -132,29 +133,26 @@ def _check_tokens(look: Look) -> None:
 
 
 def _unseen(recorder: Recorder, most_bytes: int) -> tuple[Sentence, ...]:
-    """Return a sentence for each attention that showed no weights."""
-    whole = N_("The model")
-    unseen = [
-        N_("{module} computes attention in {operation}, which shows no weights.",
-           module=module or whole, operation=operation)
+    """Return a sentence for each attention that showed no weights, and for what was left out."""
+    found = [
+        Sentence(unseen.OPAQUE.template, {"module": module or unseen.WHOLE, "operation": operation})
         for module, operation in recorder.opaque.items()
-    ] + [
-        N_("{module} changes its weights before they multiply values; they are not shown.",
-           module=module or whole)
+    ]
+    found += [
+        Sentence(unseen.CHANGED.template, {"module": module or unseen.WHOLE})
         for module in recorder.unused()
-    ]  # fmt: skip
+    ]
     size = recorder.bytes + recorder.vector_bytes
     if size > most_bytes:
-        unseen.append(
-            N_("Queries, keys and values are left out: with the maps they take {size:.2f} GiB, "
-               "more than the {most:.2f} GiB allowed. Keep some layers, such as layers=['{name}'], "
-               "or the first positions, such as crop=128.",
-               size=size / 2**30, most=most_bytes / 2**30,
-               name=next(filter(None, recorder.modules), "*"))
-        )  # fmt: skip
-    if not recorder.modules and not unseen:
-        unseen = [N_("No attention was found: no softmax multiplied values.")]
-    return tuple(unseen)
+        values = {
+            "size": f"{size / 2**30:.2f}",
+            "most": f"{most_bytes / 2**30:.2f}",
+            "name": next(filter(None, recorder.modules), "*"),
+        }
+        found.append(Sentence(unseen.NO_ROOM.template, values))
+    if not recorder.modules and not found:
+        found = [unseen.NONE]
+    return tuple(found)
 
 
 def _named(found: Sequence[Recorded]) -> dict[str, AttentionMap]:

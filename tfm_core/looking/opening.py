@@ -147,6 +147,7 @@ def _experiment(look: Look, stacks: Stacks) -> Experiment:
         "kind": "look", "called": look.model[:MAX_NAME], "n_parameters": look.n_parameters,
         "modules": "\n".join(" ".join(one.name.split()) for one in stacks.all)[:_MAX_NAMES],
         "n_left_out": len(look.maps) - len(stacks.all),
+        "unseen": "\n".join(" ".join(one.split()) for one in look.unseen)[:_MAX_NAMES],
     }  # fmt: skip
     model: dict[str, Any]
     if stacks.cross:
