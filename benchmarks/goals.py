@@ -144,6 +144,7 @@ LEARNING: tuple[Goal, ...] = (
     _learns("two-sum", 99, 15, "right"),
     _learns("brackets", 95, 60, "right"),
     _loses("lines", 0.1, " nats", 60, "above floor"),
+    _loses("sinks", 0.03, " nats", 60, "above floor"),
     _loses("masked-words", 0.05, " nats", 25, "above floor"),
     _learns("captions", 95, 80, by_worst=True),
     _learns("captions-korean", 95, 80, by_worst=True),

@@ -12,15 +12,20 @@ import torch.nn.functional as F
 from tests.training.test_loop import experiment
 from tfm_core.config import ConfigError, CorpusTaskConfig
 from tfm_core.data.corpus.in_context import (
+    ALPHABET,
     GENERATORS,
     INPUTS,
     NOISE,
     STATES,
     TENTHS,
+    TRIGGERS,
+    back_copy,
     chain,
+    copy_floors,
     floors,
     line,
     losses_on_line,
+    next_letters,
     rounded,
     seen_before,
 )
@@ -166,6 +171,42 @@ def test_a_number_keeps_its_sign_where_it_is_typed():
     assert task.tokenize(task.join_tgt(("2", "-13"))) == ("2", "-13")
     with pytest.raises(ValueError, match="99"):
         task.tokenize("3 99")
+
+
+def test_after_a_trigger_comes_the_letter_before_it_and_else_what_the_chain_draws():
+    letters = back_copy(random.Random(3), 50_000)
+    rows = next_letters()
+    assert rows.keys() == set(ALPHABET) - TRIGGERS
+    after = Counter()
+    for before, last, letter in zip(letters, letters[1:], letters[2:], strict=False):
+        if last in TRIGGERS:
+            assert letter == before
+            assert before not in TRIGGERS
+        else:
+            after[last, letter] += 1
+    for last, row in rows.items():
+        assert sum(row.values()) == pytest.approx(1)
+        n = sum(after[last, letter] for letter in ALPHABET)
+        shares = {letter: after[last, letter] / n for letter in ALPHABET}
+        assert shares == pytest.approx(row, abs=5 / n**0.5)
+
+
+def test_copying_back_is_worth_what_triggers_cost_without():
+    rng = random.Random(1)
+    drawn = [back_copy(rng, 31) for _ in range(300)]
+    found = copy_floors(drawn)
+    assert found.bigram - 0.1 > found.copying > 0
+    certain = [("a", "x", "a"), ("b", "x", "b")]  # after x come a and b alike
+    row = next_letters()
+    expected = 2 * log(23) - log(row["a"]["x"]) - log(row["b"]["x"])
+    assert copy_floors(certain).copying == pytest.approx(expected / 6)
+    assert copy_floors(certain).bigram == pytest.approx((2 * log(23) + 2 * log(2)) / 6)
+
+
+def test_the_best_loss_of_back_copies_is_known():
+    trainer = build(attention_only("back-copy"))
+    bound = trainer.objective.loss_lower_bound()
+    assert trainer.objective.measure(trainer.model, "validation")[0] > bound > 0
 
 
 def test_the_loss_counts_the_repeat_alone():

@@ -2,6 +2,8 @@
 
 Repeats: random letters, of which a stretch comes again (Olsson et al. 2022, arXiv 2209.11895).
 Chains: each sequence has its own Markov chain (Edelman et al. 2024, arXiv 2402.11004).
+Back copies: one Markov chain for all, but some letters call for the letter before them (the
+bigram-backcopy task of Guo et al. 2024, arXiv 2410.13835).
 Lines: numbers x and y = w x + noise, with another w in each sequence (Garg et al. 2022, arXiv
 2208.01066, where they are real numbers, and x and w vectors).
 """
@@ -10,12 +12,18 @@ from __future__ import annotations
 
 import random
 import string
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate, pairwise
 from math import log
 
 LETTERS = tuple(string.ascii_letters)
 STATES = tuple("abc")
+TRIGGERS = frozenset("xyz")
+"""After one of these comes the letter before it."""
+ALPHABET = tuple(string.ascii_lowercase)
 INPUTS = range(1, 7)
 TENTHS = range(-20, 21)
 """Of which a slope has some: -2.0 to 2.0."""
@@ -63,6 +71,34 @@ def chain(rng: random.Random, length: int) -> tuple[str, ...]:
     for _ in range(length - 1):
         states += rng.choices(STATES, rows[states[-1]])
     return tuple(states)
+
+
+@cache
+def next_letters() -> Mapping[str, Mapping[str, float]]:
+    """Return the probability of each letter after each one that is no trigger."""
+    rng, rows = random.Random("back copy"), {}
+    for letter in ALPHABET:
+        if letter not in TRIGGERS:
+            drawn = [rng.expovariate(1.0) ** 2 for _ in ALPHABET]
+            rows[letter] = {to: one / sum(drawn) for to, one in zip(ALPHABET, drawn, strict=True)}
+    return rows
+
+
+def back_copy(rng: random.Random, length: int) -> tuple[str, ...]:
+    """Walk along the chain of ``next_letters``; after a trigger comes the letter before it."""
+    sums = _sums()
+    letters = [rng.choice(tuple(sums))]
+    while len(letters) < length:
+        if letters[-1] in TRIGGERS:
+            letters.append(letters[-2])
+        else:
+            letters += rng.choices(ALPHABET, cum_weights=sums[letters[-1]])
+    return tuple(letters)
+
+
+@cache
+def _sums() -> Mapping[str, Sequence[float]]:
+    return {letter: tuple(accumulate(row.values())) for letter, row in next_letters().items()}
 
 
 def rounded(tenths: int, x: int) -> int:
@@ -129,6 +165,33 @@ def floors(sequences: Sequence[Sequence[str]]) -> Floors:
     return Floors(log(n), unigram / total, bigram / total)
 
 
+@dataclass(frozen=True, slots=True)
+class CopyFloors:
+    """The mean loss per letter, in nats, of two ways to predict back copies.
+
+    bigram: by the letter before alone, whose followers are counted in the same sequences. copying:
+    by the rules, the best there is.
+    """
+
+    bigram: float
+    copying: float
+
+
+def copy_floors(sequences: Sequence[Sequence[str]]) -> CopyFloors:
+    """Return the floors of some sequences of back copies."""
+    rows = next_letters()
+    pairs = Counter(pair for letters in sequences for pair in pairwise(letters))
+    before = Counter(letters[t] for letters in sequences for t in range(len(letters) - 1))
+    first = len(sequences) * log(len(rows))
+    bigram = copying = first
+    for letters in sequences:
+        for last, letter in pairwise(letters):
+            bigram -= log(pairs[last, letter] / before[last])
+            copying -= 0.0 if last in TRIGGERS else log(rows[last][letter])
+    total = sum(map(len, sequences))
+    return CopyFloors(bigram / total, copying / total)
+
+
 def likelihoods(x: int, y: int) -> list[float]:
     """Return of each slope how likely it makes y."""
     return [NOISE.get(y - rounded(tenths, x), 0.0) for tenths in TENTHS]
@@ -158,6 +221,10 @@ def _of_chains(sequences: Sequence[Sequence[str]]) -> float:
     return floors(sequences).bigram
 
 
+def _of_back_copies(sequences: Sequence[Sequence[str]]) -> float:
+    return copy_floors(sequences).copying
+
+
 def _nothing(sequences: Sequence[Sequence[str]]) -> float:
     return 0.0
 
@@ -166,6 +233,7 @@ GENERATORS: Mapping[str, Generator] = {
     "repeats": Generator(LETTERS, repeats, seen_before, _nothing),
     "fixed-repeats": Generator(LETTERS, fixed_repeats, seen_before, _nothing),
     "markov-chains": Generator(STATES, chain, _all, _of_chains),
+    "back-copy": Generator(ALPHABET, back_copy, _all, _of_back_copies),
     "lines": Generator(tuple(map(str, range(-13, 14))), line, answers, _of_lines, unit="words"),
 }
 """By the name of a task."""
