@@ -199,3 +199,31 @@ def test_a_recurrent_network_and_a_picture_have_their_own_view_of_what_decides(r
     app = open_page(PAGE, view="causes", run="recorded-digits")
     assert not app.exception
     assert "Answer: **0**" in said(app)
+
+
+def test_a_pattern_is_drawn_for_one_head_and_answers_are_compared(recorded, open_page):
+    app = open_page(
+        PAGE, run="recorded-korean", view="pattern", head="decoder.3.cross.4", pattern="first"
+    )
+    assert not app.exception
+    assert "Other answers:" in said(app)
+    first = said(app)
+    app.button_group(key="knockouts-pattern").set_value("own").run()
+    assert "**Other answers: 0 of" in said(app)
+    assert said(app) != first
+    assert app.selectbox(key="knockouts-head").value == "decoder.3.cross.4"
+
+
+def test_a_head_that_is_not_there_gets_a_sentence_and_another_is_shown(recorded, open_page):
+    app = open_page(PAGE, run="recorded-korean", view="pattern", head="decoder.9.self.1")
+    assert not app.exception
+    assert any("no decoder.9.self.1" in warning.value for warning in app.warning)
+    assert app.selectbox(key="knockouts-head").value == "decoder.3.cross.1"  # what is off
+
+
+def test_even_attention_is_one_of_the_replacements(recorded, open_page):
+    zero = open_page(PAGE, run="recorded-digits", off="encoder.1.self")
+    even = open_page(PAGE, run="recorded-digits", off="encoder.1.self", how="even")
+    assert not even.exception
+    assert "all tokens alike" in said(even)
+    assert figures(even) != figures(zero)
