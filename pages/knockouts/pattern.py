@@ -10,7 +10,8 @@ import pandas as pd
 import streamlit as st
 
 from pages.i18n import _, paragraph
-from pages.knockouts.link import HEAD, PATTERN
+from pages.knockouts.choice import choose_head
+from pages.knockouts.link import PATTERN
 from pages.knockouts.outcome import Measurement
 from pages.ui import show
 from pages.ui.address import view_link
@@ -22,10 +23,7 @@ from tfm_core.inspect.knockouts.causes import can_change
 from tfm_core.inspect.knockouts.example import example_without
 from tfm_core.inspect.knockouts.parts import (
     KnockedPart,
-    head_of,
-    heads_of,
     kind_of_attention,
-    name_of,
 )
 from tfm_core.inspect.knockouts.patterns import Answers, Floats, Redrawn
 from tfm_core.plots.heads import attention as plots
@@ -34,7 +32,6 @@ from tfm_core.runs.run import Run
 MAX_EDITED = 50
 """Tokens of a map that is edited cell by cell."""
 MAX_ROWS = 8
-_PROBLEM = "knockouts-head-problem"
 
 
 def part(run: Run, measurement: Measurement, off: Sequence[KnockedPart]) -> None:
@@ -62,30 +59,6 @@ def part(run: Run, measurement: Measurement, off: Sequence[KnockedPart]) -> None
             _("The pattern: from each query, to its keys."),
             key="knockouts-drawn",
         )
-
-
-def choose_head(run: Run, off: Sequence[KnockedPart]) -> KnockedPart:
-    """Let the visitor choose a head of a model; at first, one of the newest part that is off."""
-    heads = {head.code: head for head in heads_of(run.experiment)}
-    problem = view_link.receive(HEAD)
-    requested = st.session_state[HEAD.key]
-    if requested not in heads:
-        if requested:
-            problem = _("This model has no {part}, so it is ignored.", part=requested)
-        st.session_state[HEAD.key] = head_of(run.experiment, off).code
-    if problem:
-        st.session_state[_PROBLEM] = (st.session_state[HEAD.key], problem)
-    code = st.selectbox(
-        _("Head"),
-        list(heads),
-        format_func=lambda one: _(name_of(heads[one])),
-        key=HEAD.key,
-        persist_state="session",
-    )
-    of_head, problem = st.session_state.get(_PROBLEM, ("", ""))
-    view_link.warn(problem if of_head == code else "")  # shown until another is chosen
-    view_link.say(HEAD, code)
-    return heads[code]
 
 
 def _own(run: Run, measurement: Measurement, head: KnockedPart) -> MapView:
