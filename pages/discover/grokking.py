@@ -65,35 +65,40 @@ def _frequencies(run: Run) -> None:
 
 def _without(run: Run) -> None:
     keys = clock.keys_of(run)
-    st.markdown(_("**Key frequencies:** {keys}", keys=", ".join(map(str, keys)) or "–"))
-    chosen: list[int] = list(keys)
+    chosen: list[int] = []
     if keys:
         chosen = st.pills(
-            _("Frequencies to project"),
+            _("Key frequencies to project"),
             keys,
             default=keys,
             selection_mode="multi",
             key=f"discover-keys-{run.id}-{checkpoint_mark(run)}",
         )
     found = clock.projected(run, chosen)
-    show.facts(
-        [
-            [_("as it is"), show.percent(found.whole)],
-            [_("these frequencies only"), show.percent(found.only)],
-            [_("without these frequencies"), show.percent(found.without)],
-        ],
-        [_("Embedding"), _("New sums right")],
-    )
-    show.facts(
-        [
-            [_("new sums: as they are, restricted"), *_losses(found.whole_loss, found.restricted)],
+    left, right = st.columns(2, gap="medium")
+    with left:
+        show.facts(
             [
-                _("trained sums: as they are, excluded"),
-                *_losses(found.trained_loss, found.excluded),
+                [_("as it is"), show.percent(found.whole)],
+                [_("these frequencies only"), show.percent(found.only)],
+                [_("without these frequencies"), show.percent(found.without)],
             ],
-        ],
-        [_("Logits"), _("Loss"), _("Changed")],
-    )
+            [_("Embedding"), _("New sums right")],
+        )
+    with right:
+        show.facts(
+            [
+                [
+                    _("new sums: as they are, restricted"),
+                    *_losses(found.whole_loss, found.restricted),
+                ],
+                [
+                    _("trained sums: as they are, excluded"),
+                    *_losses(found.trained_loss, found.excluded),
+                ],
+            ],
+            [_("Logits"), _("Loss"), _("Changed")],
+        )
     st.caption(paragraph("discover/grokking-restricted"))
 
 
