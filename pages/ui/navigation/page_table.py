@@ -183,6 +183,8 @@ _ROWS = (
               script="discover/chains.py"),
     PageFacts("grokking", "discover", N_("Grokking"), ":material/lightbulb:",
               script="discover/grokking.py"),
+    PageFacts("memorising", "discover", N_("Wrong labels"), ":material/playlist_remove:",
+              script="discover/memorising.py"),
 )  # fmt: skip
 PAGES: dict[str, PageFacts] = {page.name: page for page in _ROWS}
 WAY: tuple[PageFacts, ...] = tuple(page for page in _ROWS if page.chapter)
