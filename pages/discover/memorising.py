@@ -174,9 +174,13 @@ def _correct_button(run: Run, cure: Cure) -> None:
         key="memorising-correct",
         help=why_not or None,
         disabled=bool(why_not),
-        on_click=run_actions.cure,
+        on_click=_correct,
         args=(run, cure),
     )
+
+
+def _correct(run: Run, cure: Cure) -> None:
+    run_actions.cure(run, cure)
 
 
 def _corrected(run: Run, other: Run, was_live: bool) -> None:

@@ -201,7 +201,7 @@ MEMORISING = Phenomenon(
     levels=_of_labels,
     example=_labels,
 )
-WIDTHS = (8, 12, 16, 24, 32, 64, 128)
+WIDTHS = (8, 12, 16, 24, 32, 64, 96)
 """Of the models that are trained for double descent; one of them is that of the preset."""
 BY_WIDTH = Trial(
     name="double-descent",
