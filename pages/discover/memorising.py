@@ -17,7 +17,7 @@ from pages.ui.accounts import visitors
 from pages.ui.runs import comparison, run_actions, runs_access, trials
 from tfm_core.inspect.compare.curves import track
 from tfm_core.inspect.discover import memorising
-from tfm_core.inspect.discover.memorising import MEMORISED, AtWidth, Rise
+from tfm_core.inspect.discover.memorising import MEMORISED, RISE, AtWidth, Rise
 from tfm_core.inspect.discover.phenomenon import BY_WIDTH, MEMORISING, Phenomenon
 from tfm_core.inspect.experiments.result import ExperimentRuns, RunIndex
 from tfm_core.inspect.symptoms.cures import Cure
@@ -128,7 +128,7 @@ def _digits(found: memorising.Answers) -> None:
             )
             colour = {given: "red", true: "green"}.get(said, "gray")
             name = _("a {true}, labelled {given}", true=true, given=given)
-            with st.container(width=92, gap=None):
+            with st.container(width=80, gap=None):
                 url = picture_url(found.of.images[n])
                 st.html(f'<img class="mistake" alt="{escape(name)}" src="{url}">')
                 st.markdown(_("label {given}", given=given))
@@ -238,19 +238,22 @@ def _widths() -> None:
 
 def _by_width(found: Sequence[AtWidth]) -> None:
     widths = np.array([one.width for one in found], float)
-    lines = [
-        RunLine(_("validation error"), 0, widths, np.array([one.error for one in found])),
-        RunLine(_("wrong on training"), 1, widths, np.array([1 - one.fitted for one in found])),
+    errors = [one.error for one in found]
+    panels = [
+        CurvePanel(title, [RunLine(title, slot, widths, np.array(values))], is_share=True)
+        for slot, (title, values) in enumerate(
+            {
+                _("validation error"): errors,
+                _("wrong on training"): [1 - one.fitted for one in found],
+            }.items()
+        )
     ]
-    figure = plots.comparison(
-        [CurvePanel(_("share wrong at the end"), lines, is_share=True)],
-        "d_model",
-        height=recipe.HEIGHT,
-    )
+    figure = plots.comparison(panels, "d_model", height=recipe.HEIGHT)
+    figure.update_layout(yaxis={"range": [min(errors) - RISE, max(errors) + RISE]})
     figure.update_xaxes(type="log", tickvals=widths.tolist(), ticktext=[f"{w:.0f}" for w in widths])
     live_figure(figure, key="discover-widths", name=_("Errors by width"))
-    places = memorising.second_descent([one.error for one in found])
-    rule = paragraph("discover/memorising-descent", rise=f"{memorising.RISE:.0%}")
+    places = memorising.second_descent(errors)
+    rule = paragraph("discover/memorising-descent", rise=f"{RISE:.0%}")
     seeds = _("Seeds: {n}.", n=min(one.n for one in found))
     if places is None:
         st.markdown(_("**Shown:** no second descent.") + f" {rule} {seeds}")
