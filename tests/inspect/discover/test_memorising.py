@@ -12,7 +12,7 @@ from tfm_core.runs.curves import Curves
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RunStore
 
-STEPS, TRAINED = 240, 200
+STEPS, TRAINED = 400, 600
 SMALL = {
     "task.n_validation": 4500 - TRAINED,
     "training.steps": STEPS,
@@ -55,7 +55,7 @@ def test_with_right_labels_there_is_nothing_to_memorise(runs):
     assert memorising.memorised(found.steps, found.given) is None
     wrong, right = (memorising.rise(run.curves()) for run in runs)
     assert right.last > wrong.last + 0.1
-    assert wrong.last_loss - wrong.lowest_loss > 2 * (right.last_loss - right.lowest_loss)
+    assert wrong.last_loss - wrong.lowest_loss > right.last_loss - right.lowest_loss + 0.3
     same = [load_images(run.experiment.task, seed=0).validation.labels for run in (noisy, clean)]
     assert (same[0] == same[1]).all()
 
