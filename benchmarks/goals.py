@@ -129,6 +129,7 @@ LEARNING: tuple[Goal, ...] = (
     _learns("induction", 97, 60, "right"),
     _learns("memorising", 95, 60, "memorised"),
     _loses("chains", 0.03, " nats", 60, "above floor"),
+    _loses("sinks", 0.03, " nats", 60, "above floor"),
     _loses("masked-words", 0.05, " nats", 25, "above floor"),
     _learns("captions", 95, 80, by_worst=True),
     _learns("captions-korean", 95, 80, by_worst=True),

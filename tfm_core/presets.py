@@ -423,6 +423,23 @@ PRESETS: dict[str, Preset] = {
             },
         ),
         _preset(
+            "sinks",
+            N_("Copy back, or rest"),
+            N_("One head copies the letter before an x, y or z; elsewhere it has nothing to do."),
+            N_("0.01 nats above the lowest possible loss"),
+            seconds=20,
+            family="decoder-only",
+            task="back-copy",
+            model={**_ATTENTION_ALONE, "n_layers": 1, "n_heads": 1},
+            task_settings={"context": 32},
+            training={
+                "steps": 500,
+                "learning_rate": 0.01,
+                "validate_every": 15,
+                "snapshots": 64,
+            },
+        ),
+        _preset(
             "grokking",
             N_("Add on a clock"),
             N_("A one-layer encoder learns sums by heart, and long after how to add."),

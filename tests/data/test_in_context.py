@@ -11,7 +11,18 @@ import torch.nn.functional as F
 
 from tests.training.test_loop import experiment
 from tfm_core.config import ConfigError, CorpusTaskConfig
-from tfm_core.data.corpus.in_context import GENERATORS, STATES, chain, floors, seen_before
+from tfm_core.data.corpus.in_context import (
+    ALPHABET,
+    GENERATORS,
+    STATES,
+    TRIGGERS,
+    back_copy,
+    chain,
+    copy_floors,
+    floors,
+    next_letters,
+    seen_before,
+)
 from tfm_core.data.load import load
 from tfm_core.training.loop import build
 
@@ -90,6 +101,42 @@ def test_each_floor_is_below_the_one_before():
     assert found.uniform == pytest.approx(log(3))
     assert found.uniform - 0.05 > found.unigram
     assert found.unigram - 0.05 > found.bigram
+
+
+def test_after_a_trigger_comes_the_letter_before_it_and_else_what_the_chain_draws():
+    letters = back_copy(random.Random(3), 50_000)
+    rows = next_letters()
+    assert rows.keys() == set(ALPHABET) - TRIGGERS
+    after = Counter()
+    for before, last, letter in zip(letters, letters[1:], letters[2:], strict=False):
+        if last in TRIGGERS:
+            assert letter == before
+            assert before not in TRIGGERS
+        else:
+            after[last, letter] += 1
+    for last, row in rows.items():
+        assert sum(row.values()) == pytest.approx(1)
+        n = sum(after[last, letter] for letter in ALPHABET)
+        shares = {letter: after[last, letter] / n for letter in ALPHABET}
+        assert shares == pytest.approx(row, abs=5 / n**0.5)
+
+
+def test_copying_back_is_worth_what_triggers_cost_without():
+    rng = random.Random(1)
+    drawn = [back_copy(rng, 31) for _ in range(300)]
+    found = copy_floors(drawn)
+    assert found.bigram - 0.1 > found.copying > 0
+    certain = [("a", "x", "a"), ("b", "x", "b")]  # after x come a and b alike
+    row = next_letters()
+    expected = 2 * log(23) - log(row["a"]["x"]) - log(row["b"]["x"])
+    assert copy_floors(certain).copying == pytest.approx(expected / 6)
+    assert copy_floors(certain).bigram == pytest.approx((2 * log(23) + 2 * log(2)) / 6)
+
+
+def test_the_best_loss_of_back_copies_is_known():
+    trainer = build(attention_only("back-copy"))
+    bound = trainer.objective.loss_lower_bound()
+    assert trainer.objective.measure(trainer.model, "validation")[0] > bound > 0
 
 
 def test_the_loss_counts_the_repeat_alone():

@@ -17,7 +17,9 @@ from tfm_core.reading import is_text
 from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.units import UNITS
 
-CorpusTaskName = Literal["grammar", "own-text", "repeats", "fixed-repeats", "markov-chains"]
+CorpusTaskName = Literal[
+    "grammar", "own-text", "repeats", "fixed-repeats", "markov-chains", "back-copy"
+]
 MIN_CHARACTERS, MAX_CHARACTERS = 20, 200_000
 MIN_TOKENS = 20  # of which a tenth is for validation and a tenth for the test
 LONGEST_SENTENCE: dict[str, int] = {"words": 16, "characters": 110}
@@ -76,6 +78,13 @@ CORPUS_TASKS: dict[str, CorpusTaskFacts] = {
     "markov-chains": CorpusTaskFacts(
         N_("Markov chains"),
         N_("Three letters; each sequence follows its own random rules."),
+        _DRAWN,
+        _NEVER_SEEN,
+        unit="characters",
+    ),
+    "back-copy": CorpusTaskFacts(
+        N_("Copy back at x, y and z"),
+        N_("Random letters; x, y and z are followed by the letter before them."),
         _DRAWN,
         _NEVER_SEEN,
         unit="characters",

@@ -183,6 +183,10 @@ _ROWS = (
               script="discover/chains.py"),
     PageFacts("grokking", "discover", N_("Grokking"), ":material/lightbulb:",
               script="discover/grokking.py"),
+    PageFacts("sinks", "discover", N_("Attention sinks"), ":material/anchor:",
+              script="discover/sinks.py", shows_run=True),
+    PageFacts("specialise", "discover", N_("Heads take their roles"), ":material/timeline:",
+              script="discover/specialise.py", shows_run=True),
     PageFacts("memorising", "discover", N_("Wrong labels"), ":material/playlist_remove:",
               script="discover/memorising.py"),
 )  # fmt: skip

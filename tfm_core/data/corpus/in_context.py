@@ -2,18 +2,26 @@
 
 Repeats: random letters, of which a stretch comes again (Olsson et al. 2022, arXiv 2209.11895).
 Chains: each sequence has its own Markov chain (Edelman et al. 2024, arXiv 2402.11004).
+Back copies: one Markov chain for all, but some letters call for the letter before them (the
+bigram-backcopy task of Guo et al. 2024, arXiv 2410.13835).
 """
 
 from __future__ import annotations
 
 import random
 import string
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate, pairwise
 from math import log
 
 LETTERS = tuple(string.ascii_letters)
 STATES = tuple("abc")
+TRIGGERS = frozenset("xyz")
+"""After one of these comes the letter before it."""
+ALPHABET = tuple(string.ascii_lowercase)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,34 @@ def chain(rng: random.Random, length: int) -> tuple[str, ...]:
     return tuple(states)
 
 
+@cache
+def next_letters() -> Mapping[str, Mapping[str, float]]:
+    """Return the probability of each letter after each one that is no trigger."""
+    rng, rows = random.Random("back copy"), {}
+    for letter in ALPHABET:
+        if letter not in TRIGGERS:
+            drawn = [rng.expovariate(1.0) ** 2 for _ in ALPHABET]
+            rows[letter] = {to: one / sum(drawn) for to, one in zip(ALPHABET, drawn, strict=True)}
+    return rows
+
+
+def back_copy(rng: random.Random, length: int) -> tuple[str, ...]:
+    """Walk along the chain of ``next_letters``; after a trigger comes the letter before it."""
+    sums = _sums()
+    letters = [rng.choice(tuple(sums))]
+    while len(letters) < length:
+        if letters[-1] in TRIGGERS:
+            letters.append(letters[-2])
+        else:
+            letters += rng.choices(ALPHABET, cum_weights=sums[letters[-1]])
+    return tuple(letters)
+
+
+@cache
+def _sums() -> Mapping[str, Sequence[float]]:
+    return {letter: tuple(accumulate(row.values())) for letter, row in next_letters().items()}
+
+
 def seen_before(tokens: Sequence[str]) -> list[bool]:
     """Return of each token whether the one before it stands anywhere earlier.
 
@@ -71,6 +107,7 @@ GENERATORS: Mapping[str, Generator] = {
     "repeats": Generator(LETTERS, repeats, seen_before),
     "fixed-repeats": Generator(LETTERS, fixed_repeats, seen_before),
     "markov-chains": Generator(STATES, chain, _all),
+    "back-copy": Generator(ALPHABET, back_copy, _all),
 }
 """By the name of a task."""
 
@@ -106,3 +143,30 @@ def floors(sequences: Sequence[Sequence[str]]) -> Floors:
             last = state
     total = sum(map(len, sequences))
     return Floors(log(n), unigram / total, bigram / total)
+
+
+@dataclass(frozen=True, slots=True)
+class CopyFloors:
+    """The mean loss per letter, in nats, of two ways to predict back copies.
+
+    bigram: by the letter before alone, whose followers are counted in the same sequences. copying:
+    by the rules, the best there is.
+    """
+
+    bigram: float
+    copying: float
+
+
+def copy_floors(sequences: Sequence[Sequence[str]]) -> CopyFloors:
+    """Return the floors of some sequences of back copies."""
+    rows = next_letters()
+    pairs = Counter(pair for letters in sequences for pair in pairwise(letters))
+    before = Counter(letters[t] for letters in sequences for t in range(len(letters) - 1))
+    first = len(sequences) * log(len(rows))
+    bigram = copying = first
+    for letters in sequences:
+        for last, letter in pairwise(letters):
+            bigram -= log(pairs[last, letter] / before[last])
+            copying -= 0.0 if last in TRIGGERS else log(rows[last][letter])
+    total = sum(map(len, sequences))
+    return CopyFloors(bigram / total, copying / total)
