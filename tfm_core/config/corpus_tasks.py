@@ -18,7 +18,13 @@ from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.units import UNITS
 
 CorpusTaskName = Literal[
-    "grammar", "own-text", "repeats", "fixed-repeats", "markov-chains", "back-copy"
+    "grammar",
+    "own-text",
+    "repeats",
+    "fixed-repeats",
+    "markov-chains",
+    "back-copy",
+    "lines",
 ]
 MIN_CHARACTERS, MAX_CHARACTERS = 20, 200_000
 MIN_TOKENS = 20  # of which a tenth is for validation and a tenth for the test
@@ -89,6 +95,13 @@ CORPUS_TASKS: dict[str, CorpusTaskFacts] = {
         _NEVER_SEEN,
         unit="characters",
     ),
+    "lines": CorpusTaskFacts(
+        N_("Lines"),
+        N_("Examples of y = w·x + noise; each sequence has another w."),
+        _DRAWN,
+        _NEVER_SEEN,
+        unit="words",
+    ),
 }
 
 
@@ -153,7 +166,9 @@ class CorpusTaskConfig(SequenceTaskConfig):
             raise CrossError(
                 "unit",
                 N_(
-                    "“{task}” is read by characters: choose those as tokens.", task=self.facts.label
+                    "“{task}” is read by {unit}: choose those as tokens.",
+                    task=self.facts.label,
+                    unit=UNITS[unit].plural,
                 ),
             )
         if most and self.context > most:

@@ -4,6 +4,8 @@ Repeats: random letters, of which a stretch comes again (Olsson et al. 2022, arX
 Chains: each sequence has its own Markov chain (Edelman et al. 2024, arXiv 2402.11004).
 Back copies: one Markov chain for all, but some letters call for the letter before them (the
 bigram-backcopy task of Guo et al. 2024, arXiv 2410.13835).
+Lines: numbers x and y = w x + noise, with another w in each sequence (Garg et al. 2022, arXiv
+2208.01066, where they are real numbers, and x and w vectors).
 """
 
 from __future__ import annotations
@@ -22,18 +24,26 @@ STATES = tuple("abc")
 TRIGGERS = frozenset("xyz")
 """After one of these comes the letter before it."""
 ALPHABET = tuple(string.ascii_lowercase)
+INPUTS = range(1, 7)
+TENTHS = range(-20, 21)
+"""Of which a slope has some: -2.0 to 2.0."""
+NOISE = {-1: 0.25, 0: 0.5, 1: 0.25}
+"""What is added to y, and how likely."""
 
 
 @dataclass(frozen=True, slots=True)
 class Generator:
     """Draws sequences. alphabet: the letters of them. draw: the letters of one, given its length.
 
-    counts: of a sequence, whether the loss counts each letter.
+    counts: of a sequence, whether the loss counts each letter. floor: the lowest possible mean loss
+    of what counts, in nats, of some sequences. unit: of the tokens.
     """
 
     alphabet: tuple[str, ...]
     draw: Callable[[random.Random, int], tuple[str, ...]]
     counts: Callable[[Sequence[str]], list[bool]]
+    floor: Callable[[Sequence[Sequence[str]]], float]
+    unit: str = "characters"
 
 
 def repeats(rng: random.Random, length: int) -> tuple[str, ...]:
@@ -91,6 +101,20 @@ def _sums() -> Mapping[str, Sequence[float]]:
     return {letter: tuple(accumulate(row.values())) for letter, row in next_letters().items()}
 
 
+def rounded(tenths: int, x: int) -> int:
+    """Return w x of a slope in tenths as a whole number, halves upwards."""
+    return (2 * tenths * x + 10) // 20
+
+
+def line(rng: random.Random, length: int) -> tuple[str, ...]:
+    """Draw a slope, and numbers x, each with its y behind it."""
+    tenths = rng.choice(TENTHS)
+    n = -(-length // 2)
+    inputs, noise = rng.choices(INPUTS, k=n), rng.choices([*NOISE], [*NOISE.values()], k=n)
+    pairs = ((x, rounded(tenths, x) + e) for x, e in zip(inputs, noise, strict=True))
+    return tuple(str(one) for pair in pairs for one in pair)[:length]
+
+
 def seen_before(tokens: Sequence[str]) -> list[bool]:
     """Return of each token whether the one before it stands anywhere earlier.
 
@@ -103,13 +127,9 @@ def _all(tokens: Sequence[str]) -> list[bool]:
     return [True] * len(tokens)
 
 
-GENERATORS: Mapping[str, Generator] = {
-    "repeats": Generator(LETTERS, repeats, seen_before),
-    "fixed-repeats": Generator(LETTERS, fixed_repeats, seen_before),
-    "markov-chains": Generator(STATES, chain, _all),
-    "back-copy": Generator(ALPHABET, back_copy, _all),
-}
-"""By the name of a task."""
+def answers(tokens: Sequence[str]) -> list[bool]:
+    """Return of each number of a line whether it is a y."""
+    return [t % 2 == 1 for t in range(len(tokens))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,3 +190,50 @@ def copy_floors(sequences: Sequence[Sequence[str]]) -> CopyFloors:
             copying -= 0.0 if last in TRIGGERS else log(rows[last][letter])
     total = sum(map(len, sequences))
     return CopyFloors(bigram / total, copying / total)
+
+
+def likelihoods(x: int, y: int) -> list[float]:
+    """Return of each slope how likely it makes y."""
+    return [NOISE.get(y - rounded(tenths, x), 0.0) for tenths in TENTHS]
+
+
+def losses_on_line(tokens: Sequence[str]) -> list[float]:
+    """Return the loss of each y, in nats, of the best that can be done: Bayes' rule.
+
+    Slopes are drawn evenly, so the weight of each is how likely it makes the examples before.
+    """
+    numbers = list(map(int, tokens))
+    weights = [1.0] * len(TENTHS)
+    losses = []
+    for x, y in zip(numbers[::2], numbers[1::2], strict=False):
+        before = sum(weights)
+        weights = [a * b for a, b in zip(weights, likelihoods(x, y), strict=True)]
+        losses.append(log(before / sum(weights)))
+    return losses
+
+
+def _of_lines(sequences: Sequence[Sequence[str]]) -> float:
+    losses = [loss for tokens in sequences for loss in losses_on_line(tokens)]
+    return sum(losses) / len(losses)
+
+
+def _of_chains(sequences: Sequence[Sequence[str]]) -> float:
+    return floors(sequences).bigram
+
+
+def _of_back_copies(sequences: Sequence[Sequence[str]]) -> float:
+    return copy_floors(sequences).copying
+
+
+def _nothing(sequences: Sequence[Sequence[str]]) -> float:
+    return 0.0
+
+
+GENERATORS: Mapping[str, Generator] = {
+    "repeats": Generator(LETTERS, repeats, seen_before, _nothing),
+    "fixed-repeats": Generator(LETTERS, fixed_repeats, seen_before, _nothing),
+    "markov-chains": Generator(STATES, chain, _all, _of_chains),
+    "back-copy": Generator(ALPHABET, back_copy, _all, _of_back_copies),
+    "lines": Generator(tuple(map(str, range(-13, 14))), line, answers, _of_lines, unit="words"),
+}
+"""By the name of a task."""

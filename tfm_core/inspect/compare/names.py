@@ -174,6 +174,7 @@ _MISTAKES: Mapping[str, str] = {  # without any
 }
 _VARIANTS: Mapping[str, Callable[[str], str]] = {
     "model.family": lambda label: label,
+    "task.operation": lambda label: label,
     "task.name": lambda label: label,
     "task.base": lambda label: label,
     "task.trains": lambda label: label,
