@@ -239,6 +239,18 @@ _SPEED: tuple[Goal, ...] = (
 
 _PAGES: tuple[Goal, ...] = (
     *_goals(
+        "superposition",
+        "seeds with two arrows when dense and a pentagon when sparse",
+        Target(5, " seeds"),
+        "superposition: shown",
+    ),
+    *_goals(
+        "superposition",
+        "five seeds and the lowest loss, searched",
+        _at_most(60, " CPU-s"),
+        "superposition: five seeds",
+    ),
+    *_goals(
         "pretrained",
         "GPT-2 small, 256 tokens, times Transformers' forward pass",
         _at_most(1.3, "x"),

@@ -80,7 +80,7 @@ def frequencies(
     return lay_out(
         figure,
         height=height,
-        x={"title": N_("step"), "showgrid": False},
+        x={"title": N_("step"), "showgrid": False, "range": [int(steps[0]), int(steps[-1])]},
         y={"title": N_("frequency"), "showgrid": False},
     )
 
