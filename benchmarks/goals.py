@@ -125,6 +125,7 @@ LEARNING: tuple[Goal, ...] = (
     _learns("qwen", 99, 40),
     _learns("mixtral", 99, 60),
     _learns("grokking", 95, 60, "right"),
+    _learns("adder", 95, 60, "right"),
     _learns("induction", 97, 60, "right"),
     _loses("chains", 0.03, " nats", 60, "above floor"),
     _loses("masked-words", 0.05, " nats", 25, "above floor"),

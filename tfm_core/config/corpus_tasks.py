@@ -17,7 +17,9 @@ from tfm_core.reading import is_text
 from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.units import UNITS
 
-CorpusTaskName = Literal["grammar", "own-text", "repeats", "fixed-repeats", "markov-chains"]
+CorpusTaskName = Literal[
+    "grammar", "own-text", "repeats", "fixed-repeats", "markov-chains", "column-sums",
+]  # fmt: skip
 MIN_CHARACTERS, MAX_CHARACTERS = 20, 200_000
 MIN_TOKENS = 20  # of which a tenth is for validation and a tenth for the test
 LONGEST_SENTENCE: dict[str, int] = {"words": 16, "characters": 110}
@@ -79,6 +81,14 @@ CORPUS_TASKS: dict[str, CorpusTaskFacts] = {
         _DRAWN,
         _NEVER_SEEN,
         unit="characters",
+    ),
+    "column-sums": CorpusTaskFacts(
+        N_("Binary addition"),
+        N_("Two binary numbers and their sum, column by column, ones first."),
+        _DRAWN,
+        N_("Sums are drawn independently of those in training."),
+        unit="characters",
+        max_context=192,
     ),
 }
 

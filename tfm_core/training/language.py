@@ -26,6 +26,7 @@ from tfm_core.training.objectives import (
 
 _TOKENS_AT_ONCE = 20_000  # of a measurement
 _LOGITS_AT_ONCE = 50_000_000  # 200 MB
+_DETERMINED = ("repeats", "fixed-repeats", "column-sums")  # what counts of them follows
 
 
 class LanguageObjective(Objective):
@@ -98,7 +99,7 @@ class LanguageObjective(Objective):
         name = self.config.name
         if floor is not None or name == "own-text" or self.label_smoothing:
             return floor
-        if predicts_others(self.mistakes) or name in ("repeats", "fixed-repeats"):
+        if predicts_others(self.mistakes) or name in _DETERMINED:
             return 0.0
         if name == "markov-chains":
             return floors(self._validated()).bigram

@@ -2,6 +2,7 @@
 
 Repeats: random letters, of which a stretch comes again (Olsson et al. 2022, arXiv 2209.11895).
 Chains: each sequence has its own Markov chain (Edelman et al. 2024, arXiv 2402.11004).
+Column sums: see ``column_sums``.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
+
+from tfm_core.data.corpus.column_sums import BITS, columns, is_sum
 
 LETTERS = tuple(string.ascii_letters)
 STATES = tuple("abc")
@@ -71,6 +74,7 @@ GENERATORS: Mapping[str, Generator] = {
     "repeats": Generator(LETTERS, repeats, seen_before),
     "fixed-repeats": Generator(LETTERS, fixed_repeats, seen_before),
     "markov-chains": Generator(STATES, chain, _all),
+    "column-sums": Generator(BITS, columns, is_sum),
 }
 """By the name of a task."""
 

@@ -1,0 +1,258 @@
+"""The carry of a model that adds column by column: when it is learned, where it is, what it does.
+
+At the second bit of a column a model of one layer has read both bits, and all of the columns
+before. What its attention adds there depends on these by one bit only, the carry, if it adds.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core import byte_cache
+from tfm_core.config import CorpusTaskConfig
+from tfm_core.data.corpus.column_sums import BASE, WIDTH, columns
+from tfm_core.data.corpus.task import corpus_task
+from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
+from tfm_core.inspect.progress.pictures import models_by_step
+from tfm_core.runs.run import Run
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tfm_core.models.text import DecoderOnly
+
+Floats = npt.NDArray[np.floating[Any]]
+Ints = npt.NDArray[np.int64]
+LEARNED = 0.99
+"""The share of digits with a carry that are right where a model has learned the carry."""
+N_SUMS = 1000
+BLOCK = "decoder.layers.0"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sums:
+    """N sums of n columns. a, b, digit, carry: (N, n); carry is that into a column."""
+
+    a: Ints
+    b: Ints
+    digit: Ints
+    carry: Ints
+
+    @property
+    def total(self) -> Ints:
+        """Return a + b + carry of each column, 0 to 3."""
+        return self.a + self.b + self.carry
+
+
+def sums_of(sequences: Sequence[Sequence[str]]) -> Sums:
+    """Return sums from their tokens; a column that is not whole is left out."""
+    n = len(sequences[0]) // WIDTH
+    whole = np.array([list(map(int, tokens[: n * WIDTH])) for tokens in sequences], np.int64)
+    a, b, digit = (whole[:, part::WIDTH] for part in range(WIDTH))
+    return Sums(a, b, digit, (digit - a - b) % BASE)
+
+
+def new_sums(run: Run) -> list[tuple[str, ...]]:
+    """Draw sums that are none of the run's own."""
+    context = run.experiment.task_as(CorpusTaskConfig).context
+    rng = random.Random(f"new sums {run.experiment.seed}")
+    return [columns(rng, context) for _ in range(N_SUMS)]
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """At a step: the share of the bits right, of those with a carry, and of the others."""
+
+    step: int
+    carried: float
+    others: float
+
+
+def learned(history: Sequence[Right]) -> Right | None:
+    """Return the first step from which on the carry is there, or None.
+
+    It is there where at least LEARNED of the bits with a carry are right; at the start it is not.
+    """
+    found = None
+    for one in reversed(history):
+        if one.carried < LEARNED:
+            break
+        found = one
+    return None if found is None or found == history[0] else found
+
+
+def history(run: Run) -> list[Right]:
+    """Return what was right at each step whose weights are kept."""
+    return [_right_at(str(run.folder), step, model) for step, model in models_by_step(run)]
+
+
+@byte_cache.cached
+def _right_at(folder: str, step: int, model: DecoderOnly) -> Right:
+    run = Run(Path(folder))
+    drawn = new_sums(run)
+    sums = sums_of(drawn)
+    is_right = _answers(model, ids_of(run, drawn)) == sums.digit
+    has = sums.carry == 1
+    return Right(step, float(is_right[has].mean()), float(is_right[~has].mean()))
+
+
+def exact(run: Run) -> float:
+    """Return the share of new sums that the last weights write right, every bit.
+
+    They read their own bits of the sum. Raises ValueError.
+    """
+    return _exact(str(run.folder), checkpoint_mark(run))
+
+
+@byte_cache.cached
+def _exact(folder: str, mark: int) -> float:
+    import torch
+
+    run = Run(Path(folder))
+    drawn, model = new_sums(run), model_of_run(run)
+    rows, sums = ids_of(run, drawn), sums_of(drawn)
+    first = _numbers(run)("0")
+    for column in range(sums.a.shape[1]):
+        written = _answers(model, rows)[:, column]
+        rows[:, WIDTH * (column + 1)] = torch.from_numpy(written + first)
+    found = (rows[:, WIDTH::WIDTH].numpy() - first)[:, : sums.a.shape[1]]
+    return float((found == sums.digit).all(1).mean())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Carry:
+    """Where the last weights keep the carry.
+
+    direction: (d_model,), what a carry adds to the stream behind attention, for the same bits.
+    places: what each column has of it, 0 without and 1 with a carry on average. before: a + b +
+    carry of the column before; carried: bool, whether there is one. Both of all columns but the
+    first, flat.
+    """
+
+    direction: Floats
+    places: Floats
+    before: Ints
+    carried: npt.NDArray[np.bool_]
+
+    @property
+    def told_apart(self) -> float:
+        """The share of columns on the right side of one half."""
+        return float(((self.places > 0.5) == self.carried).mean())
+
+
+@dataclass(frozen=True, slots=True)
+class SetByHand:
+    """The share of columns whose answer changes as it must when the carry is set by hand.
+
+    added: where it is put in; removed: where it is taken out. elsewhere: either, for a change of
+    the same size in a direction across that of the carry.
+    """
+
+    added: float
+    removed: float
+    elsewhere: float
+
+
+def carry_of(run: Run) -> Carry:
+    """Return where the last weights keep the carry. Raises ValueError."""
+    return _carry_of(str(run.folder), checkpoint_mark(run))
+
+
+def set_by_hand(run: Run) -> SetByHand:
+    """Set the carry of each column to what it is not, and see its answer. Raises ValueError."""
+    return _set_by_hand(str(run.folder), checkpoint_mark(run))
+
+
+@byte_cache.cached
+def _carry_of(folder: str, mark: int) -> Carry:
+    from tfm_core.probe.capture import capture
+
+    run = Run(Path(folder))
+    model, drawn = model_of_run(run), new_sums(run)
+    rows, sums = ids_of(run, drawn), sums_of(drawn)
+    with capture(model, only={"joined"}, modules={f"{BLOCK}.self_attention_norm"}) as cache:
+        _answers(model, rows)
+    (stream,) = cache.values()
+    seen = stream[:, WIDTH - 1 :: WIDTH].double().numpy()[:, : sums.a.shape[1]]
+    after_first = np.s_[:, 1:]
+    flat = seen[after_first].reshape(-1, seen.shape[-1])
+    a, b, carry = (part[after_first].ravel() for part in (sums.a, sums.b, sums.carry))
+    known = np.concatenate([np.eye(BASE)[a], np.eye(BASE)[b], carry[:, None]], 1)
+    fitted = np.linalg.lstsq(known, flat, rcond=None)[0]
+    direction = fitted[-1]
+    size = float(direction @ direction) or 1.0
+    places = (flat - known[:, :-1] @ fitted[:-1]) @ direction / size
+    return Carry(direction, places, sums.total[:, :-1].ravel(), carry == 1)
+
+
+@byte_cache.cached
+def _set_by_hand(folder: str, mark: int) -> SetByHand:
+    import torch
+
+    from tfm_core.inspect.knockouts.engine import twin
+
+    run = Run(Path(folder))
+    model, drawn = twin(model_of_run(run)), new_sums(run)
+    rows, sums = ids_of(run, drawn), sums_of(drawn)
+    direction = torch.from_numpy(carry_of(run).direction).float()
+    sign = torch.from_numpy(1.0 - 2.0 * sums.carry).float()
+    across = torch.randn(len(direction), generator=torch.Generator().manual_seed(0))
+    across -= (across @ direction) / (direction @ direction).clamp(min=1e-12) * direction
+    across *= direction.norm() / across.norm().clamp(min=1e-12)
+    wanted = (sums.digit + 1 - 2 * sums.carry) % BASE
+
+    def moved(along: Tensor) -> npt.NDArray[np.bool_]:
+        attention = model.decoder.layers[0].get_submodule("self_attention")
+        n = WIDTH * sign.shape[1]
+
+        def add(_module: object, _args: object, out: Tensor) -> Tensor:
+            out = out.clone()
+            out[:, WIDTH - 1 : n : WIDTH] += sign[..., None] * along
+            return out
+
+        with attention.register_forward_hook(add):
+            is_right: npt.NDArray[np.bool_] = _answers(model, rows) == wanted
+        return is_right[:, 1:]
+
+    has, along, elsewhere = sums.carry[:, 1:] == 1, moved(direction), moved(across)
+    return SetByHand(float(along[~has].mean()), float(along[has].mean()), float(elsewhere.mean()))
+
+
+def _numbers(run: Run) -> Callable[[str], int]:
+    """Return what gives the number of a token."""
+    return corpus_task(run.experiment.task_as(CorpusTaskConfig)).tgt_vocabulary.id_of
+
+
+def ids_of(run: Run, drawn: Sequence[Sequence[str]]) -> Tensor:
+    """Return sums as ids (N, 1 + context), from <bos> on."""
+    import torch
+
+    id_of = _numbers(run)
+    return torch.tensor([[id_of("<bos>"), *map(id_of, tokens)] for tokens in drawn])
+
+
+def _answers(model: DecoderOnly, rows: Tensor) -> Ints:
+    """Return the bit that a model gives each whole column (N, n), with the true ones before."""
+    import torch
+
+    n = (rows.size(1) - 1) // WIDTH
+    with torch.inference_mode():
+        logits = model(rows[:, :0], rows[:, :-1])[:, WIDTH - 1 :: WIDTH][:, :n, -BASE:]
+    answers: Ints = logits.argmax(-1).numpy()
+    return answers
+
+
+def model_of_run(run: Run) -> DecoderOnly:
+    """Return the model with its last weights. Raises ValueError."""
+    from tfm_core.models.text import DecoderOnly
+
+    model, _step = model_of(run)
+    assert isinstance(model, DecoderOnly)
+    return model
