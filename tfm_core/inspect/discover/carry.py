@@ -20,12 +20,13 @@ from tfm_core.config import CorpusTaskConfig
 from tfm_core.data.corpus.column_sums import BASE, WIDTH, columns
 from tfm_core.data.corpus.task import corpus_task
 from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
-from tfm_core.inspect.progress.pictures import models_by_step
+from tfm_core.inspect.progress.pictures import model_at, models_by_step
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from tfm_core.models.build import Model
     from tfm_core.models.text import DecoderOnly
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -90,15 +91,15 @@ def learned(history: Sequence[Right]) -> Right | None:
 
 def history(run: Run) -> list[Right]:
     """Return what was right at each step whose weights are kept."""
-    return [_right_at(str(run.folder), step, model) for step, model in models_by_step(run)]
+    return [_right_at(str(run.folder), step) for step, _model in models_by_step(run)]
 
 
 @byte_cache.cached
-def _right_at(folder: str, step: int, model: DecoderOnly) -> Right:
+def _right_at(folder: str, step: int) -> Right:
     run = Run(Path(folder))
     drawn = new_sums(run)
     sums = sums_of(drawn)
-    is_right = _answers(model, ids_of(run, drawn)) == sums.digit
+    is_right = _answers(model_at(run, step), ids_of(run, drawn)) == sums.digit
     has = sums.carry == 1
     return Right(step, float(is_right[has].mean()), float(is_right[~has].mean()))
 
@@ -238,7 +239,7 @@ def ids_of(run: Run, drawn: Sequence[Sequence[str]]) -> Tensor:
     return torch.tensor([[id_of("<bos>"), *map(id_of, tokens)] for tokens in drawn])
 
 
-def _answers(model: DecoderOnly, rows: Tensor) -> Ints:
+def _answers(model: Model, rows: Tensor) -> Ints:
     """Return the bit that a model gives each whole column (N, n), with the true ones before."""
     import torch
 
