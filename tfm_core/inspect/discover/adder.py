@@ -158,6 +158,11 @@ def _weights_of(folder: str, mark: int) -> tuple[Weights, ...]:
     )
     heads = _numbered("h", config.d_q)
     neurons = _numbered("n", config.d_ff)
+    gates: list[Weights] = []
+    if f"{BLOCK}.feed_forward.gate.weight" in of:
+        gate = part(*layer("feed_forward.gate"))
+        words_of_gate = Paragraph("discover/adder-gate")
+        gates = [Weights(N_("Gates"), gate, neurons, _with_bias(stream, gate), words_of_gate)]
     found = [
         Weights(
             N_("Embedding and output"), part("src_embedding.table.weight"), tokens, stream,
@@ -182,6 +187,7 @@ def _weights_of(folder: str, mark: int) -> tuple[Weights, ...]:
         Weights(
             N_("Neurons, in"), up, neurons, _with_bias(stream, up), Paragraph("discover/adder-up")
         ),
+        *gates,
         Weights(
             N_("Neurons, out"), down, stream, _with_bias(neurons, down),
             Paragraph("discover/adder-down"),

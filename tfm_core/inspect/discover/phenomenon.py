@@ -195,7 +195,7 @@ ADDER = Phenomenon(
     base=PRESETS["adder"].experiment,
     arms=(
         Arm("adder", N_("the adder")),
-        Arm("smaller", N_("one neuron fewer"), {"model.d_ff": 5}),
+        Arm("smaller", N_("one neuron fewer"), {"model.d_ff": 3}),
         Arm("blind", N_("one column in sight"), {"model.window": 1}),
     ),
     metrics=("validation-accuracy",),
