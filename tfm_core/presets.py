@@ -445,10 +445,10 @@ PRESETS: dict[str, Preset] = {
                 "tie_embeddings": True,
                 "projection_bias": False,
             },
-            task_settings={"context": 36},
+            task_settings={"context": 18, "n_train": 400},
             training={
                 "steps": 1500,
-                "batch_size": 32,
+                "batch_size": 64,
                 "learning_rate": 0.03,
                 "weight_decay": 0.0,
                 "validate_every": 100,

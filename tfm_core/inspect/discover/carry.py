@@ -19,9 +19,10 @@ from tfm_core import byte_cache
 from tfm_core.config import CorpusTaskConfig
 from tfm_core.data.corpus.column_sums import BASE, WIDTH, columns
 from tfm_core.data.corpus.task import corpus_task
-from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
+from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, model_of
 from tfm_core.inspect.progress.pictures import model_at, models_by_step
 from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -61,10 +62,19 @@ def sums_of(sequences: Sequence[Sequence[str]]) -> Sums:
 
 
 def new_sums(run: Run) -> list[tuple[str, ...]]:
-    """Draw sums that are none of the run's own."""
-    context = run.experiment.task_as(CorpusTaskConfig).context
-    rng = random.Random(f"new sums {run.experiment.seed}")
-    return [columns(rng, context) for _ in range(N_SUMS)]
+    """Draw sums that the run was not trained on. Raises StudentError where there are none."""
+    from tfm_core.data.load import data_as
+    from tfm_core.data.text_data import TextData
+
+    experiment = run.experiment
+    context = experiment.task_as(CorpusTaskConfig).context
+    trained = {pair.tgt for pair in data_as(data_of(experiment), TextData).train.pairs}
+    rng = random.Random(f"new sums {experiment.seed}")
+    drawn = (columns(rng, context) for _ in range(20 * N_SUMS))
+    found = [tokens for tokens in drawn if tokens[:-1] not in trained][:N_SUMS]
+    if not found:
+        raise StudentError("This run was trained on all sums there are.")
+    return found
 
 
 @dataclass(frozen=True, slots=True)
