@@ -38,6 +38,7 @@ def _preset(
     seconds: int,
     family: str,
     task: str,
+    seed: int = 0,
     **changes: Mapping[str, Any],
 ) -> Preset:
     """Return a preset. changes: of the sections model, task_settings and training."""
@@ -45,6 +46,7 @@ def _preset(
     values["model"] |= changes.get("model", {})
     values["task"] |= changes.get("task_settings", {})
     values["training"] = dict(changes.get("training", {}))  # what it does not say is filled in
+    values["seed"] = seed
     return Preset(name, label, learns, reaches, seconds, Experiment.parse(values))
 
 
@@ -424,19 +426,20 @@ PRESETS: dict[str, Preset] = {
         ),
         _preset(
             "adder",
-            N_("Add with 100 parameters"),
+            N_("Add with 500 parameters"),
             N_("A one-layer decoder adds binary numbers, and every weight can be read."),
-            N_("99 % of the bits"),
-            seconds=30,
+            N_("all sums that it was not trained on, with seed 1"),
+            seconds=11,
             family="decoder-only",
             task="column-sums",
-            # how it was found
+            # of seeds 0 and 1 only 1 learns; 107 and 129 parameters learned with neither
+            seed=1,
             model={
-                "d_model": 3,
-                "n_heads": 2,
+                "d_model": 8,
+                "n_heads": 4,
                 "head_dim": 2,
                 "n_kv_heads": 1,
-                "d_ff": 4,
+                "d_ff": 12,
                 "n_layers": 1,
                 "activation": "swiglu",
                 "norm": "none",
@@ -447,9 +450,9 @@ PRESETS: dict[str, Preset] = {
             },
             task_settings={"context": 18, "n_train": 400},
             training={
-                "steps": 1500,
+                "steps": 800,
                 "batch_size": 64,
-                "learning_rate": 0.03,
+                "learning_rate": 0.02,
                 "weight_decay": 0.0,
                 "validate_every": 100,
                 "snapshots": 64,

@@ -70,7 +70,7 @@ def _carry(run: Run) -> None:
     found = carry.carry_of(run)
     st.markdown(
         _(
-            "**The carry is one direction:** {share} of the columns are on the right side.",
+            "**The carry:** a linear probe reads it right in {share} of the columns.",
             share=show.percent(found.told_apart),
         )
     )
@@ -83,11 +83,10 @@ def _set_by_hand(run: Run) -> None:
     st.markdown(_("**Set the carry by hand:** the sum's bit has to flip."))
     show.facts(
         [
-            [_("put in where there is none"), show.percent(found.added)],
-            [_("taken out where there is one"), show.percent(found.removed)],
-            [_("as large a change across it"), show.percent(found.elsewhere)],
+            [_("of a sum with the other carry"), show.percent(found.other)],
+            [_("of a sum with the same carry"), show.percent(found.same)],
         ],
-        [_("Carry"), _("Flips")],
+        [_("Output of attention"), _("Bit flips")],
     )
     st.caption(paragraph("discover/adder-by-hand"))
 

@@ -10,16 +10,13 @@ from tfm_core.inspect.experiments.trial import changed
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RunStore
 
-# wider than the preset, so that it learns with almost any seed, and soon
-WIDE = {"model.d_model": 8, "model.d_ff": 24, "training.steps": 900, "training.learning_rate": 0.02}
-
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     store = RunStore(tmp_path_factory.mktemp("runs"))
     found = {}
     for name, more in {"adder": {}, "blind": {"model.window": 1, "training.steps": 200}}.items():
-        run = store.create(changed(ADDER.base, WIDE | more), device="cpu")
+        run = store.create(changed(ADDER.base, more), device="cpu")
         assert execute(run).state == "finished"
         found[name] = run
     return found
@@ -47,13 +44,14 @@ def test_a_model_that_sees_one_column_learns_no_carry(runs):
 
 def test_the_carry_is_told_apart_and_flips_the_bit(runs):
     found = carry.carry_of(runs["adder"])
-    assert found.told_apart > 0.98
-    assert found.places[found.carried].mean() - found.places[~found.carried].mean() > 0.8
+    assert found.told_apart > 0.9
+    assert found.places[found.carried].mean() > found.places[~found.carried].mean() + 0.5
     assert set(found.before[found.carried]) == {2, 3}
     by_hand = carry.set_by_hand(runs["adder"])
-    assert by_hand.added > 0.9
-    assert by_hand.removed > 0.9
-    assert by_hand.elsewhere < min(by_hand.added, by_hand.removed) - 0.3
+    assert by_hand.other > 0.95
+    assert by_hand.same < 0.05
+    blind = carry.set_by_hand(runs["blind"])
+    assert blind.other < 0.2  # there is no carry to set
 
 
 def test_every_weight_is_shown_once(runs):
@@ -69,9 +67,9 @@ def test_steps_are_shares_and_the_answer_goes_up_and_down(runs):
     found = adder.steps_of(runs["adder"])
     assert found.looks.sum(1) == pytest.approx(1.0, abs=1e-5)
     assert found.looks[:, -1].max() < 1e-6  # the window ends at the column before
-    assert found.explained > 0.9
+    assert 0.5 < found.explained <= 1
     assert (np.sign(found.answer) == [-1, 1, -1, 1]).all()
-    assert found.neurons.shape == (24, len(adder.TOTALS))
+    assert found.neurons.shape == (12, len(adder.TOTALS))
 
 
 @pytest.mark.quick
@@ -100,4 +98,4 @@ def test_carries_are_read_from_the_bits():
 
 @pytest.mark.quick
 def test_the_guess_is_the_size_of_the_preset():
-    assert adder.n_parameters(ADDER.base) == pytest.approx(100, rel=0.3)
+    assert adder.n_parameters(ADDER.base) == pytest.approx(500, rel=0.1)

@@ -139,15 +139,13 @@ def _exact(folder: str, mark: int) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Carry:
-    """Where the last weights keep the carry.
+    """Where the last weights keep the carry, by a linear probe of the stream behind attention.
 
-    direction: (d_model,), what a carry adds to the stream behind attention, for the same bits.
-    places: what each column has of it, 0 without and 1 with a carry on average. before: a + b +
-    carry of the column before; carried: bool, whether there is one. Both of all columns but the
-    first, flat.
+    places: what the probe reads of each column, 0 without and 1 with a carry. before: a + b + carry
+    of the column before; carried: bool, whether there is a carry. All of all columns but the first,
+    flat, of sums that the probe was not fitted to.
     """
 
-    direction: Floats
     places: Floats
     before: Ints
     carried: npt.NDArray[np.bool_]
@@ -160,15 +158,13 @@ class Carry:
 
 @dataclass(frozen=True, slots=True)
 class SetByHand:
-    """The share of columns whose answer changes as it must when the carry is set by hand.
+    """The share of answers that flip where attention's output is that of another sum's column.
 
-    added: where it is put in; removed: where it is taken out. elsewhere: either, for a change of
-    the same size in a direction across that of the carry.
+    Both columns have the same two bits. other: their carries differ; same: they do not.
     """
 
-    added: float
-    removed: float
-    elsewhere: float
+    other: float
+    same: float
 
 
 def carry_of(run: Run) -> Carry:
@@ -177,7 +173,7 @@ def carry_of(run: Run) -> Carry:
 
 
 def set_by_hand(run: Run) -> SetByHand:
-    """Set the carry of each column to what it is not, and see its answer. Raises ValueError."""
+    """Set the carry of each column to that of another sum. Raises ValueError."""
     return _set_by_hand(str(run.folder), checkpoint_mark(run))
 
 
@@ -192,15 +188,19 @@ def _carry_of(folder: str, mark: int) -> Carry:
         _answers(model, rows)
     (stream,) = cache.values()
     seen = stream[:, WIDTH - 1 :: WIDTH].double().numpy()[:, : sums.a.shape[1]]
-    after_first = np.s_[:, 1:]
-    flat = seen[after_first].reshape(-1, seen.shape[-1])
-    a, b, carry = (part[after_first].ravel() for part in (sums.a, sums.b, sums.carry))
-    known = np.concatenate([np.eye(BASE)[a], np.eye(BASE)[b], carry[:, None]], 1)
-    fitted = np.linalg.lstsq(known, flat, rcond=None)[0]
-    direction = fitted[-1]
-    size = float(direction @ direction) or 1.0
-    places = (flat - known[:, :-1] @ fitted[:-1]) @ direction / size
-    return Carry(direction, places, sums.total[:, :-1].ravel(), carry == 1)
+    half = len(drawn) // 2
+
+    def flat(part: Ints, chosen: slice) -> Ints:
+        return part[chosen, 1:].ravel()
+
+    def read(chosen: slice) -> Floats:
+        a, b = (np.eye(BASE)[flat(part, chosen)] for part in (sums.a, sums.b))
+        return np.concatenate([seen[chosen, 1:].reshape(-1, seen.shape[-1]), a, b], 1)
+
+    fit, rest = slice(0, half), slice(half, None)
+    probe = np.linalg.lstsq(read(fit), flat(sums.carry, fit).astype(np.float64), rcond=None)[0]
+    before = sums.total[rest, :-1].ravel()
+    return Carry(read(rest) @ probe, before, flat(sums.carry, rest) == 1)
 
 
 @byte_cache.cached
@@ -212,28 +212,36 @@ def _set_by_hand(folder: str, mark: int) -> SetByHand:
     run = Run(Path(folder))
     model, drawn = twin(model_of_run(run)), new_sums(run)
     rows, sums = ids_of(run, drawn), sums_of(drawn)
-    direction = torch.from_numpy(carry_of(run).direction).float()
-    sign = torch.from_numpy(1.0 - 2.0 * sums.carry).float()
-    across = torch.randn(len(direction), generator=torch.Generator().manual_seed(0))
-    across -= (across @ direction) / (direction @ direction).clamp(min=1e-12) * direction
-    across *= direction.norm() / across.norm().clamp(min=1e-12)
-    wanted = (sums.digit + 1 - 2 * sums.carry) % BASE
+    clean = _answers(model, rows)
+    n = sums.a.shape[1]
+    attention = model.decoder.layers[0].get_submodule("self_attention")
+    kept: list[Tensor] = []
+    with attention.register_forward_hook(lambda _module, _args, out: kept.append(out)):
+        _answers(model, rows)
+    places = kept[0][:, WIDTH - 1 :: WIDTH][:, 1:n].flatten(0, 1)
+    kinds = 2 * sums.a[:, 1:].ravel() + sums.b[:, 1:].ravel()
+    carry, rng = sums.carry[:, 1:].ravel(), np.random.default_rng(0)
 
-    def moved(along: Tensor) -> npt.NDArray[np.bool_]:
-        attention = model.decoder.layers[0].get_submodule("self_attention")
-        n = WIDTH * sign.shape[1]
+    def flipped(differs: int) -> float:
+        """Return the share of flipped answers with other columns, whose carry differs or not."""
+        donors = np.arange(len(kinds))
+        for kind in range(BASE**2):
+            for has in range(2):
+                here = np.flatnonzero((kinds == kind) & (carry == has))
+                there = np.flatnonzero((kinds == kind) & (carry == (has ^ differs)))
+                if len(there):
+                    donors[here] = rng.choice(there, len(here))
+        given = places[torch.from_numpy(donors)].unflatten(0, (len(drawn), n - 1))
 
-        def add(_module: object, _args: object, out: Tensor) -> Tensor:
+        def put(_module: object, _args: object, out: Tensor) -> Tensor:
             out = out.clone()
-            out[:, WIDTH - 1 : n : WIDTH] += sign[..., None] * along
+            out[:, 2 * WIDTH - 1 : n * WIDTH : WIDTH] = given
             return out
 
-        with attention.register_forward_hook(add):
-            is_right: npt.NDArray[np.bool_] = _answers(model, rows) == wanted
-        return is_right[:, 1:]
+        with attention.register_forward_hook(put):
+            return float((_answers(model, rows) != clean)[:, 1:].mean())
 
-    has, along, elsewhere = sums.carry[:, 1:] == 1, moved(direction), moved(across)
-    return SetByHand(float(along[~has].mean()), float(along[has].mean()), float(elsewhere.mean()))
+    return SetByHand(flipped(1), flipped(0))
 
 
 def _numbers(run: Run) -> Callable[[str], int]:

@@ -195,16 +195,20 @@ ADDER = Phenomenon(
     base=PRESETS["adder"].experiment,
     arms=(
         Arm("adder", N_("the adder")),
-        Arm("smaller", N_("one neuron fewer"), {"model.d_ff": 3}),
+        Arm(
+            "smaller",
+            N_("a fifth of its parameters"),
+            {"model.d_model": 3, "model.n_heads": 2, "model.d_ff": 4},
+        ),
         Arm("blind", N_("one column in sight"), {"model.window": 1}),
     ),
     metrics=("validation-accuracy",),
     question=choice_question(
         Paragraph("discover/adder-question"),
-        N_("about 100"),
+        N_("about 500"),
         {
-            N_("about 10,000"): Paragraph("discover/adder-many"),
-            N_("about 1,000"): Paragraph("discover/adder-many"),
+            N_("about 50,000"): Paragraph("discover/adder-many"),
+            N_("about 5,000"): Paragraph("discover/adder-many"),
         },
         Paragraph("discover/adder-because"),
     ),

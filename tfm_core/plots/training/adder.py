@@ -22,7 +22,7 @@ _ROW, _AROUND = 26, 66  # pixels
 def carry(places: Floats, before: npt.NDArray[np.int64], *, height: int) -> go.Figure:
     """Draw how much of the carry each column has, by what the column before came to.
 
-    places: (C,), 0 without and 1 with a carry on average; before: (C,), 0 to 3.
+    places: (C,), about 0 without and 1 with a carry; before: (C,), 0 to 3.
     """
     figure = go.Figure()
     for has_carry, colour, name in (
@@ -45,7 +45,7 @@ def carry(places: Floats, before: npt.NDArray[np.int64], *, height: int) -> go.F
         height=height,
         top=30,
         x={"title": N_("the column before comes to"), "tickvals": [0, 1, 2, 3], "showgrid": False},
-        y={"title": N_("along the carry's direction")},
+        y={"title": N_("read by the probe")},
     )
 
 
