@@ -19,8 +19,9 @@ _HEAD = """# What was measured last
 
 `python -m benchmarks` writes this file, and a part of it (`python -m benchmarks NAME`) its own
 rows. A training is the mean of its seeds on one CPU thread, or the worst of them where “every seed”
-is said. Settings are chosen with seeds 0 to 2 and reported with seeds 3 to 7; rows of seeds 0 to 2
-are older than this rule. The command prints the tables, with what stands beside these figures.
+is said. Settings are chosen with seeds 0 to 2 and reported with seeds 3 to 7, or 11 to 15 where
+those had been tried, too; rows of seeds 0 to 2 are older than this rule. The command prints the
+tables, with what stands beside these figures.
 
 """
 _FIGURE = re.compile(r"(-?[\d.]+(?:e[+-]?\d+)?)(?: in ([\d.]+) CPU-s)?")

@@ -13,7 +13,7 @@ import pytest
 from benchmarks import __main__ as command
 from benchmarks import results, summary, timing
 from benchmarks.accuracy import Reached, experiment_of, figure
-from benchmarks.goals import GOALS, REPORTED_SEEDS, TUNING_SEEDS
+from benchmarks.goals import FRESH_SEEDS, GOALS, REPORTED_SEEDS, TUNING_SEEDS
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.results import Result
 from tfm_core.presets import PRESETS
@@ -83,6 +83,7 @@ def test_the_worst_seed_counts_where_a_goal_says_so():
 
 def test_what_is_reported_was_not_used_to_choose():
     assert not set(TUNING_SEEDS) & set(REPORTED_SEEDS)
+    assert not {*TUNING_SEEDS, *REPORTED_SEEDS} & set(FRESH_SEEDS)
 
 
 def test_a_preset_says_the_seconds_that_were_measured():

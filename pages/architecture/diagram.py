@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from pages.components.diagram import FILLS, looks
 from pages.components.diagram import diagram as component
 from pages.i18n import _, paragraph
 from pages.ui.navigation import page_table
@@ -23,18 +24,6 @@ from tfm_core.variants.forms import RESIDUALS
 if TYPE_CHECKING:
     from tfm_core.inspect.diagram.drawing import DiagramNode
 
-FILLS = {
-    "light": {
-        "data": "#fbfaf7", "embedding": "#f6e3c3", "attention": "#cfe2f3", "cross": "#ecd5e4",
-        "feed-forward": "#cfe9e1", "norm": "#eceae3", "output": "#ece5c4", "sum": "#fbfaf7",
-        "encoder": "#eef4f8", "decoder": "#f9efe8",
-    },
-    "dark": {
-        "data": "#14171c", "embedding": "#4d3a17", "attention": "#1d3d5a", "cross": "#4a2d40",
-        "feed-forward": "#17443a", "norm": "#2c323b", "output": "#453e1a", "sum": "#14171c",
-        "encoder": "#182029", "decoder": "#241c18",
-    },
-}  # fmt: skip
 MANY = 12
 """Blocks of a stack from which on those to draw are chosen: more are slow to lay out."""
 MAX_ROWS = 8
@@ -76,9 +65,6 @@ def _opened(chosen: Chosen) -> range:
 
 def _view(chosen: Chosen, opened: range, scheme: Scheme) -> None:
     architecture = chosen.architecture
-    looks: dict[str, dict[str, str]] = {
-        theme: {**FILLS[theme], "ink": INKS[theme], "line": LINES[theme]} for theme in INKS
-    }
     diagram = drawing.diagram(
         chosen.model,
         chosen.shape,
@@ -98,7 +84,7 @@ def _view(chosen: Chosen, opened: range, scheme: Scheme) -> None:
             {name: _(node.title) for name, node in nodes.items()},
             across=diagram.across,
             chosen=name,
-            looks=looks,
+            looks=looks(),
             table=_table(diagram),
             on_pick=_remember,
             key="build-diagram",

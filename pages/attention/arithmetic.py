@@ -21,6 +21,7 @@ from tfm_core.inspect.attention.cell import (
     Trace,
     dimensions_table,
     row_table,
+    seen,
     traced,
 )
 from tfm_core.inspect.attention.cell import cell as cell_of
@@ -58,7 +59,7 @@ def arithmetic(run: Run, example: Example, selection: Selection) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         _pickers(run, example, selection, module, cell, names)
     try:
-        trace = _trace(run, example, module)
+        trace = _trace(run, example, module, selection.example)
         traced = cell_of(run.experiment, trace, selection.head, *cell)
     except ValueError as error:
         show.problem(error)
@@ -76,10 +77,11 @@ def arithmetic(run: Run, example: Example, selection: Selection) -> None:
     product, score, softmax, output = st.columns([4, 3, 4, 4], gap="medium")
     with product:
         _product(traced)
+    is_look = not run.experiment.task.has_model
     with score:
-        _score(traced, run.experiment.model.position)
+        _score(traced, "" if is_look else run.experiment.model.position)
     with softmax:
-        _softmax(traced)
+        _softmax(traced, is_look=is_look)
     with output:
         _output(traced, row)
 
@@ -151,13 +153,18 @@ def _product(cell: AttentionCell) -> None:
 
 
 def _score(cell: AttentionCell, position: str) -> None:
+    """Show how a product becomes a score. position: of the model, "" for a look."""
     under_root, width = round(cell.scale**2), len(cell.query)
-    kind = _(POSITIONS[position].label)
+    kind = _(POSITIONS[position].label) if position else _("bias or cap")
     bias = rf" {cell.bias:+.4f}\ (\text{{{kind}}})" if cell.bias else ""
     if cell.scale == 1:
         st.markdown(_("**2. Mask**: these scores are not scaled"))
         if bias:
             show.formula(f"{cell.dot:.4f}{bias} = {cell.score:.4f}")
+    elif not position and under_root != width:
+        st.markdown(_("**2. Divide** by {scale}, then mask", scale=f"{cell.scale:.4g}"))
+        show.formula(rf"\frac{{{cell.dot:.4f}}}{{{cell.scale:.4f}}}")
+        show.formula(f"{bias} = {cell.score:.4f}")
     else:
         st.markdown(
             _("**2. Scale** by √d_head, then mask")
@@ -170,9 +177,9 @@ def _score(cell: AttentionCell, position: str) -> None:
         )
         show.formula(
             rf"\frac{{{cell.dot:.4f}}}{{\sqrt{{{under_root}}}}}"
-            rf"= \frac{{{cell.dot:.4f}}}{{{cell.scale:.4f}}}{bias}"
+            rf"= \frac{{{cell.dot:.4f}}}{{{cell.scale:.4f}}}"
         )
-        show.formula(f"= {cell.score:.4f}")
+        show.formula(f"{bias} = {cell.score:.4f}")
     st.caption(
         _("The mask allows this pair.")
         if cell.may_attend
@@ -180,7 +187,7 @@ def _score(cell: AttentionCell, position: str) -> None:
     )
 
 
-def _softmax(cell: AttentionCell) -> None:
+def _softmax(cell: AttentionCell, *, is_look: bool) -> None:
     st.markdown(_("**3. Softmax** over the row"))
     number = st.column_config.NumberColumn
     rows = row_table(cell)
@@ -205,14 +212,20 @@ def _softmax(cell: AttentionCell) -> None:
     mine = float(cell.exponentials[cell.key_index])
     show.formula(rf"\frac{{{mine:.4f}}}{{{cell.total:.4f}}} = {cell.weight:.4f}")
     if cell.sink:
-        share = f"{cell.sink / cell.total:.1%}"
-        st.caption(
-            _(
-                "The sink adds {value} to the denominator and takes {share} of this row.",
-                value=f"{cell.sink:.4f}",
+        share, value = f"{cell.sink / cell.total:.1%}", f"{cell.sink:.4f}"
+        words = _(
+            "The sink adds {value} to the denominator and takes {share} of this row.",
+            value=value,
+            share=share,
+        )
+        if is_look:
+            words = _(
+                "What the map does not show, a sink or keys outside the crop, adds {value} to the "
+                "denominator and takes {share} of this row.",
+                value=value,
                 share=share,
             )
-        )
+        st.caption(words)
 
 
 def _output(cell: AttentionCell, row: str) -> None:
@@ -239,7 +252,9 @@ def _output(cell: AttentionCell, row: str) -> None:
     )
 
 
-def _trace(run: Run, example: Example, module: str) -> Trace:
+def _trace(run: Run, example: Example, module: str, index: int | None) -> Trace:
+    if not run.experiment.task.has_model:
+        return seen(run, index or 0, module)
     picture = None if example.picture is None else example.picture.tobytes()
     shape = () if example.picture is None else example.picture.shape
     item = json.dumps({name: list(example.item.get(name, ())) for name in ("src", "tgt")})

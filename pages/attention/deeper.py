@@ -81,7 +81,7 @@ def _ask(run: Run, selection: Selection, name: str) -> None:
 def _questions(
     run: Run, probe: Probe, example: Example, selection: Selection, offer: Offer
 ) -> dict[str, str]:
-    names = {ARITHMETIC: _("Arithmetic")} if run.experiment.task.has_model else {}
+    names = {} if run.experiment.task.is_foreign else {ARITHMETIC: _("Arithmetic")}
     if example.answer is not None and example.probabilities is None:
         names["answer"] = _("Answer by token")
     names["compare"] = _("Compare")

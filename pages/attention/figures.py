@@ -174,7 +174,7 @@ def one_map(run: Run, example: Example, selection: Selection, *, top: float | No
     truth = alignment.true_cells(run.experiment, example, module)
     outline_cells(figure, truth, ORANGE)
     _explanation(view, truth, selection.kind)
-    is_computed = run.experiment.task.has_model
+    is_computed = not run.experiment.task.is_foreign
     if selection.view == "arithmetic" and is_computed:
         names = axes(run.experiment, example.item, module)
         cell = arithmetic.cell_at(example, selection, module, names)

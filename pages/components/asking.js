@@ -83,7 +83,8 @@ const CUTS = {
   opinion: (text) => words(text.toLowerCase().replace(/(is|was)n['’]t/g, "$1 not")),
   numbers: (text) => spread(text.toLowerCase(), /[-\s,.]+/g),
   symbols: (text) => [...text.toLowerCase().replace(/[\s,;]+/g, "")],
-  residues: (text) => text.match(/[0-9]+|[^0-9\s+=]+/g) ?? [],
+  residues: (text) =>
+    text.replace(/(?<=[0-9])\s*[-+−×*·÷/∘,]\s*(?=[0-9])/g, " ").match(/[0-9]+|[^0-9\s=]+/g) ?? [],
   sum: (text) => [...text.replace(/\s+/g, "").replace(/=$/, "")],
   letters: (text) => [...normalised(text).replace(/\r\n?/g, "\n")],
   running: (text) => normalised(text).replace(/\r\n?/g, "\n").match(WORDS) ?? [],

@@ -11,8 +11,36 @@ from collections.abc import Callable, Mapping, Sequence
 from pages.components import addresses
 from pages.components.component import component, is_name, table_words
 from pages.i18n import _
+from tfm_core.plots.palette import BLUE, INKS, LINES, VERMILION
+
+FILLS = {
+    "light": {
+        "data": "#fbfaf7", "embedding": "#f6e3c3", "attention": "#cfe2f3", "cross": "#ecd5e4",
+        "feed-forward": "#cfe9e1", "norm": "#eceae3", "output": "#ece5c4", "sum": "#fbfaf7",
+        "encoder": "#eef4f8", "decoder": "#f9efe8",
+    },
+    "dark": {
+        "data": "#14171c", "embedding": "#4d3a17", "attention": "#1d3d5a", "cross": "#4a2d40",
+        "feed-forward": "#17443a", "norm": "#2c323b", "output": "#453e1a", "sum": "#14171c",
+        "encoder": "#182029", "decoder": "#241c18",
+    },
+}  # fmt: skip
 
 _component = component("diagram", css=["data_table.css", "diagram.css"])
+
+
+def looks() -> dict[str, dict[str, str]]:
+    """Return, by theme, the colours of the kinds of nodes, of ink and lines, and of arrows."""
+    return {
+        theme: {
+            **FILLS[theme],
+            "ink": INKS[theme],
+            "line": LINES[theme],
+            "gain": BLUE,
+            "loss": VERMILION,
+        }
+        for theme in INKS
+    }
 
 
 def diagram(

@@ -485,6 +485,7 @@ export default function ({ data: [data], parentElement, setTriggerValue }) {
   const before = isNew ? null : state.data;
   Object.assign(state, { call, data, send: setTriggerValue });
   root.classList.toggle("compact", data.compact);
+  root.classList.toggle("alone", Boolean(data.alone));
   recolour(state);
   if (isNew) { build(root, state); listen(root, state); }
   if (data.paused) state.announcer.hush();

@@ -67,7 +67,7 @@ export function buildHeads(state) {
   tip.hidden = true;
   const axes = element("canvas", "axes");
   axes.setAttribute("aria-hidden", "true"); // each map says its tokens where one points
-  const board = element("div", "board");
+  const board = element("div", "map-board");
   board.append(grid, axes);
   const lead = element("button", "lead");
   lead.type = "button";

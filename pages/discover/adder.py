@@ -21,7 +21,8 @@ _IN_A_ROW = 3  # maps
 
 def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     """Show when the carry is learned, what it does, and every weight."""
-    run = recipe.shown_run(chosen, trained)
+    own = trained.by_arm[chosen.arms[0].name].get(chosen.base.seed)
+    run = own or recipe.shown_run(chosen, trained)  # the seed of the preset learns
     left, right = st.columns(2, gap="medium")
     with left:
         recipe.curves(chosen, trained)

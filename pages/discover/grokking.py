@@ -8,11 +8,14 @@ from pages.components.live_figure import live_figure
 from pages.discover import recipe
 from pages.i18n import _, paragraph
 from pages.ui import show, state
-from tfm_core.inspect.discover import clock
+from tfm_core.inspect.attention.trained import checkpoint_mark
+from tfm_core.inspect.discover import clock, neurons
 from tfm_core.inspect.discover.phenomenon import GROKKING, Phenomenon
 from tfm_core.inspect.experiments.result import ExperimentRuns
 from tfm_core.plots.training import clock as plots
 from tfm_core.runs.run import Run
+
+MAX_CLOCKS = 6
 
 
 def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
@@ -33,7 +36,9 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
         _frequencies(run)
     with right:
         if run.has_checkpoint and not run.status.is_active:
-            _without(run)
+            _neurons(run)
+    if run.has_checkpoint and not run.status.is_active:
+        _without(run)
 
 
 def _table(run: Run) -> None:
@@ -59,28 +64,53 @@ def _frequencies(run: Run) -> None:
 
 
 def _without(run: Run) -> None:
-    found = clock.projected(run)
-    keys = ", ".join(map(str, found.keys)) or "–"
-    st.markdown(_("**Key frequencies:** {keys}", keys=keys))
-    show.facts(
-        [
-            [_("as it is"), show.percent(found.whole)],
-            [_("key frequencies only"), show.percent(found.only)],
-            [_("without key frequencies"), show.percent(found.without)],
-        ],
-        [_("Embedding"), _("New sums right")],
-    )
-    show.facts(
-        [
-            [_("new sums: as they are, restricted"), *_losses(found.whole_loss, found.restricted)],
+    keys = clock.keys_of(run)
+    chosen: list[int] = []
+    if keys:
+        chosen = st.pills(
+            _("Key frequencies to project"),
+            keys,
+            default=keys,
+            selection_mode="multi",
+            key=f"discover-keys-{run.id}-{checkpoint_mark(run)}",
+        )
+    found = clock.projected(run, chosen)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        show.facts(
             [
-                _("trained sums: as they are, excluded"),
-                *_losses(found.trained_loss, found.excluded),
+                [_("as it is"), show.percent(found.whole)],
+                [_("these frequencies only"), show.percent(found.only)],
+                [_("without these frequencies"), show.percent(found.without)],
             ],
-        ],
-        [_("Logits"), _("Loss"), _("Changed")],
-    )
+            [_("Embedding"), _("New sums right")],
+        )
+    with right:
+        show.facts(
+            [
+                [
+                    _("new sums: as they are, restricted"),
+                    *_losses(found.whole_loss, found.restricted),
+                ],
+                [
+                    _("trained sums: as they are, excluded"),
+                    *_losses(found.trained_loss, found.excluded),
+                ],
+            ],
+            [_("Logits"), _("Loss"), _("Changed")],
+        )
     st.caption(paragraph("discover/grokking-restricted"))
+
+
+def _neurons(run: Run) -> None:
+    keys = clock.keys_of(run)[:MAX_CLOCKS]
+    if not keys:
+        return
+    found = neurons.neurons_of(run)
+    st.markdown(_("**Neurons on a clock**, by key frequency"))
+    figure = plots.neuron_clocks(found, keys, height=recipe.HEIGHT)
+    live_figure(figure, key="discover-neurons", name=_("Neurons on a clock"))
+    st.caption(paragraph("discover/grokking-neurons"))
 
 
 def _losses(*losses: float) -> list[str]:

@@ -12,7 +12,7 @@ from pages.ui import show, state
 from pages.ui.accounts import visitors
 from pages.ui.model import question
 from pages.ui.navigation import page_table
-from pages.ui.runs import comparison, trials
+from pages.ui.runs import comparison, runs_access, trials
 from tfm_core.inspect.compare.curves import METRICS
 from tfm_core.inspect.discover.phenomenon import Phenomenon
 from tfm_core.inspect.experiments.result import ExperimentRuns, RunIndex
@@ -28,16 +28,24 @@ def page(chosen: Phenomenon, look: Draw) -> None:
     show.header(chosen.name)
     trained = RunIndex(visitors.at_hand()).of(chosen)
     is_live = comparison.is_live(trained.runs)
+    watched = trained if trained.runs else RunIndex(runs_access.store().lessons()).of(chosen)
     tick = comparison.TICK if is_live else None
-    st.fragment(_draw, run_every=tick)(chosen, look, trained, is_live)
+    st.fragment(_draw, run_every=tick)(chosen, look, trained, watched, is_live)
 
 
-def _draw(chosen: Phenomenon, look: Draw, trained: ExperimentRuns, was_live: bool) -> None:
+def _draw(
+    chosen: Phenomenon,
+    look: Draw,
+    trained: ExperimentRuns,
+    watched: ExperimentRuns,
+    was_live: bool,
+) -> None:
+    """Draw the page. watched: the visitor's runs, or the recorded ones where there are none."""
     if was_live and not comparison.is_live(trained.runs):
         state.draw_anew()  # once: redrawn, it no longer polls
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         trials.buttons(chosen, trained, stays=True)
-        first = shown_run(chosen, trained)
+        first = shown_run(chosen, watched)
         if first is not None:
             st.page_link(
                 page_table.path_of("attention"),
@@ -48,20 +56,25 @@ def _draw(chosen: Phenomenon, look: Draw, trained: ExperimentRuns, was_live: boo
             )
     _example(chosen)
     if not question.guess(chosen.question, chosen.name):
-        _lines(chosen, trained)
+        _lines(chosen, watched)
         return
     st.markdown(_("**Expect:** {words}", words=_(chosen.question.because)))
     try:
-        look(chosen, trained)
+        look(chosen, watched)
     except ValueError as error:  # files of a run are gone, or damaged
         show.problem(error)
-    _lines(chosen, trained)
+    _lines(chosen, watched)
+    cite(chosen.paper, chosen.address, chosen.differs)
+
+
+def cite(paper: str, address: str, differs: str) -> None:
+    """Name the paper that a finding is from, and say what differs here."""
     st.caption(
         _(
             "From [{paper}]({address}). {differs}",
-            paper=chosen.paper,
-            address=chosen.address,
-            differs=_(chosen.differs),
+            paper=paper,
+            address=address,
+            differs=_(differs),
         )
     )
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from pages.i18n import _, paragraph
-from pages.knockouts import outcome, state
+from pages.knockouts import outcome, paths, state
 from pages.knockouts.link import CHANGED, OTHER, TEXT
 from pages.ui import show, typed
 from pages.ui import state as session
@@ -33,12 +35,15 @@ def part(run: Run, index: int) -> None:
         if causes.is_slow(run, text) and not _is_requested(run, text, changed):
             return
         found = causes.causes_of_texts(run, text, changed)
-    elif causes.is_too_long(run):
-        st.info(_("Patching a picture of this model would take minutes; choose a smaller model."))
-        return
+        follow = partial(causes.paths_of_texts, run, text, changed)
     else:
-        found = causes.causes_of_pictures(run, index, _other_picture(run, index))
+        other = _other_picture(run, index)
+        found = causes.causes_of_pictures(run, index, other)
+        follow = partial(causes.paths_of_pictures, run, index, other)
     _answers(found)
+    if found.patches is None:
+        _unpatched(run, found)
+        return
     for stack in found.patches.streams:
         values, names = found.stream(stack)
         show.figure(
@@ -53,13 +58,9 @@ def part(run: Run, index: int) -> None:
             key=f"knockouts-stream-{stack}",
         )
     left, right = st.columns(2, gap="medium")
-    values, names = found.heads()
     with left:
-        show.figure(
-            plots.lens_lines(found.lens, found.answers),
-            _("Logit lens: how likely each answer to the first input is after each layer."),
-            key="knockouts-lens",
-        )
+        _lens(found)
+        values, names = found.heads()
         show.figure(
             plots.restored_map(
                 values,
@@ -73,7 +74,35 @@ def part(run: Run, index: int) -> None:
         )
     with right:
         _direct(found)
+    paths.part(run, found.strongest_head(), follow)
     show.code(patches_of)
+
+
+def _unpatched(run: Run, found: Causes) -> None:
+    """Show what needs few runs of a large model, and say why the rest is left out."""
+    size = causes.size_of_pictures(run)
+    st.info(
+        _(
+            "Patching would take {n} runs with {tokens} tokens through {weights} weights: minutes. "
+            "These two need few.",
+            n=f"{size.n_passes:,}",
+            tokens=size.n_tokens,
+            weights=f"{size.n_weights:,}",
+        )
+    )
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _lens(found)
+    with right:
+        _direct(found)
+
+
+def _lens(found: Causes) -> None:
+    show.figure(
+        plots.lens_lines(found.lens, found.answers),
+        _("Logit lens: how likely each answer to the first input is after each layer."),
+        key="knockouts-lens",
+    )
 
 
 def _is_requested(run: Run, text: str, changed: str) -> bool:

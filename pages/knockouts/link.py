@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pages.i18n import N_, _
 from pages.ui.address import parameters, view_link
 from pages.ui.address.parameters import Flag, Number, Unfit, Written
+from tfm_core.inspect.knockouts.patterns import PATTERNS
 
 MAX_OFF = 400
 NOTHING = "none"
@@ -34,7 +35,10 @@ OFF: Written[Codes | None] = Written(
     "off", reader=_codes_of, writer=_text_of, first=None, key="knockouts-off"
 )
 HOW = parameters.named(
-    "how", {"zero": N_("Zero"), "mean": N_("Mean")}, first="zero", key="knockouts-how"
+    "how",
+    {"zero": N_("Zero"), "mean": N_("Mean"), "even": N_("Even attention")},
+    first="zero",
+    key="knockouts-how",
 )
 ALL = Flag("all", first=False, key="knockouts-all")
 EXAMPLE = Number("example", low=0, high=98, first=0, offset=1, key="knockouts-example")
@@ -45,11 +49,14 @@ VIEW = parameters.named(
         "heads": N_("Every head"),
         "pruning": N_("Removing heads"),
         "causes": N_("What decides"),
+        "pattern": N_("Your pattern"),
     },
     key="knockouts-view",
 )
 TEXT = parameters.Text("text", first="", most=200, key="knockouts-text")
 CHANGED = parameters.Text("changed", first="", most=200, key="knockouts-changed")
+HEAD = parameters.Text("head", first="", most=40, key="knockouts-head")
+PATTERN = parameters.named("pattern", PATTERNS, first="even", key="knockouts-pattern")
 OTHER = Number("other", low=-1, high=98, first=-1, offset=1, key="knockouts-other")
 
 DRAWN = parameters.named(
@@ -64,7 +71,8 @@ class KnockoutsView:
     off: codes of the parts that are off, None for the page's first choice. how: what replaces their
     output. all: measure on all validation examples. example: from 0. drawn: the pruning curve's.
     text, changed, other: the inputs of ``causes``: two texts, "" for the example and for one that
-    the page finds; or a second picture from 0, -1 for one that the page finds.
+    the page finds; or a second picture from 0, -1 for one that the page finds. head: the code of
+    one, whose pattern or whose paths are shown. pattern: with which its weights begin.
     """
 
     off: tuple[str, ...] | None = view_link.linked(OFF)
@@ -76,3 +84,5 @@ class KnockoutsView:
     text: str = view_link.linked(TEXT)
     changed: str = view_link.linked(CHANGED)
     other: int = view_link.linked(OTHER)
+    head: str = view_link.linked(HEAD)
+    pattern: str = view_link.linked(PATTERN)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
 from pages.components.pickers import Thumbnail, thumbnails
-from pages.i18n import _, paragraph
+from pages.i18n import N_, _, paragraph
 from pages.knockouts import state
 from pages.knockouts.board import signed
 from pages.knockouts.link import ALL, EXAMPLE, HOW
@@ -22,10 +22,13 @@ from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
 from tfm_core.inspect.knockouts import measure
 from tfm_core.inspect.knockouts.measure import Replacement, Score
 from tfm_core.inspect.knockouts.parts import (
+    EVEN,
     HAS_MEAN,
     KINDS,
     WITHOUT_CONTEXT,
     KnockedPart,
+    heads_of,
+    is_attention,
     kind_of_attention,
     name_of,
 )
@@ -147,6 +150,8 @@ def last_in_words(run: Run, off: Sequence[KnockedPart], measurement: Measurement
         words = _(
             "Its output is replaced by its mean over these {n} examples.", n=f"{measurement.n:,}"
         )
+    if measurement.how == "even" and is_attention(part):
+        words = _(EVEN)
     if len(off) > 1:
         name = _(name_of(part))
         words = f"**{name[:1].upper()}{name[1:]}**: {words}"
@@ -180,9 +185,7 @@ def controls(run: Run, probe: Probe) -> Measurement:
         problem = view_link.receive(EXAMPLE)
         st.session_state[EXAMPLE.key] = min(int(st.session_state[EXAMPLE.key]), count - 1)
         index = _example(run, probe)
-        how = "zero"  # without examples there are no means
-        if can_measure:
-            how = view_link.choice(_("Replace by"), HOW, help=paragraph("knockouts/zero-or-mean"))
+        how = _replacement(run, can_measure=can_measure)
         if n_most > n_first:
             problem = problem or view_link.receive(ALL)
             st.toggle(
@@ -195,15 +198,36 @@ def controls(run: Run, probe: Probe) -> Measurement:
     view_link.say(EXAMPLE, index)
     is_all = n_most > n_first and bool(st.session_state[ALL.key])
     view_link.say(ALL, is_all)
-    replaced = _("replaced by its mean") if how == "mean" else _("replaced by zero")
-    facts.caption(shown_run.facts_of(run, _("example {n}", n=index + 1), replaced))
+    facts.caption(shown_run.facts_of(run, _("example {n}", n=index + 1), _(_REPLACED[how])))
     return Measurement(
-        how="mean" if how == "mean" else "zero",
+        how=how,
         n=n_most if is_all else n_first,
         is_all=is_all,
         example=index,
         mark=checkpoint_mark(run),
     )
+
+
+_REPLACED: dict[Replacement, str] = {
+    "zero": N_("replaced by zero"),
+    "mean": N_("replaced by its mean"),
+    "even": N_("replaced by even attention"),
+}
+
+
+def _replacement(run: Run, *, can_measure: bool) -> Replacement:
+    """Choose what replaces a part's output; without examples there are no means."""
+    able = {
+        "zero",
+        "mean" if can_measure else "zero",
+        "even" if heads_of(run.experiment) else "zero",
+    }
+    names = tuple(name for name in HOW.names if name in able)
+    if len(names) == 1:
+        return "zero"
+    fitting = replace(HOW, names=names)
+    chosen = view_link.choice(_("Replace by"), fitting, help=paragraph("knockouts/zero-or-mean"))
+    return next(name for name in _REPLACED if name == chosen)
 
 
 def _example(run: Run, probe: Probe) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _, paragraph
-from pages.knockouts import board, causes, example, heads, outcome, state
+from pages.knockouts import board, causes, example, heads, outcome, pattern, state
 from pages.knockouts.link import VIEW
 from pages.ui import show
 from pages.ui.accounts import visitors
@@ -63,6 +63,8 @@ def _draw(run: Run) -> None:
         causes.part(run, measurement.example)
     elif not heads.has_heads(run):
         st.info(_("A recurrent network has no heads."))
+    elif view == "pattern":
+        pattern.part(run, measurement, off)
     elif not measurement.n:
         st.info(paragraph("knockouts/one-example"))
     elif view == "heads":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 
@@ -45,6 +46,7 @@ def area(run: Run) -> None:
         )
         experiment: Experiment | None = None
         try:
+            part = _schedule(part, fine_tuning.planned(run, own, part))
             experiment = fine_tuning.planned(run, own, part)
         except ValueError as error:
             show.problem(error)
@@ -102,6 +104,40 @@ def _part(run: Run) -> Part:
         )
         return Part("lora", rank=int(rank))
     return plain
+
+
+def _schedule(part: Part, usual: Experiment) -> Part:
+    """Ask for steps and learning rate; of LoRA also for alpha. usual: has those that suit."""
+    training, task = usual.training, usual.task_as(TunedConfig)
+    setting = f"{part.trains}-{training.steps}"  # another default is another control
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        steps = st.number_input(
+            _("Steps"), 1, 100_000, training.steps, key=f"fine-tune-steps-{setting}", width=120
+        )
+        rate = st.number_input(
+            _("Learning rate"),
+            value=training.learning_rate,
+            min_value=1e-7,
+            max_value=1.0,
+            step=training.learning_rate / 2,
+            format="%.6g",
+            key=f"fine-tune-rate-{part.trains}",
+            width=140,
+        )
+        alpha = part.alpha
+        if part.trains == "lora":
+            with st.popover(_("Advanced")):
+                alpha = st.number_input(
+                    _("Alpha"),
+                    value=task.alpha,
+                    min_value=0.1,
+                    max_value=100_000.0,
+                    step=1.0,
+                    format="%.6g",
+                    help=_("LoRA's change is multiplied by alpha / rank."),
+                    key=f"fine-tune-alpha-{part.rank}",
+                )
+    return replace(part, steps=int(steps), rate=float(rate), alpha=alpha)
 
 
 def _buttons(run: Run, own: OwnSet | None, part: Part, *, is_off: bool) -> None:

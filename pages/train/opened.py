@@ -20,6 +20,7 @@ from tfm_core.config import (
 )
 from tfm_core.data.shape import data_shape
 from tfm_core.facts.parameter_table import parameter_table
+from tfm_core.looking.unseen import sentence_of
 from tfm_core.runs import fine_tuning
 from tfm_core.runs.run import Run
 
@@ -63,6 +64,8 @@ def _modules(run: Run) -> None:
             n=task.n_left_out,
         )
         st.caption(words)
+    for text in task.unseen.splitlines():
+        st.caption(f":material/visibility_off: {escape(_(sentence_of(text)))}")
     st.code(task.modules, language=None)
 
 

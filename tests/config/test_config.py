@@ -145,6 +145,8 @@ def test_configs_are_frozen():
             "need an even d_model; it is 9",
         ),
         ({**VIT, "task.n_validation": "4500"}, "task.n_validation", "uses up"),
+        ({**VIT, "task.label_noise": "0.95"}, "task.label_noise", "at most 0.9"),
+        ({**VIT, "task.label_noise": "much"}, "task.label_noise", "a number"),
     ],
 )
 def test_what_cannot_be_is_said_at_its_field(query, field, sentence):
@@ -171,6 +173,16 @@ def test_experiments_from_before_something_was_a_setting_are_what_they_were(name
     values = json.loads(to_json(Experiment()))
     assert values["model"].pop(name) == value
     assert from_json(json.dumps(values)) == Experiment()
+
+
+def test_pictures_from_before_labels_could_be_wrong_are_what_they_were():
+    digits = Experiment.parse(default_sections("vit", "mnist-5000"))
+    values = json.loads(to_json(digits))
+    assert values["task"].pop("label_noise") == 0
+    assert from_json(json.dumps(values)) == digits
+    assert "task.label_noise" not in to_query(digits)
+    noisy = digits.replace(task=digits.task.replace(label_noise=0.35).model_dump())
+    assert from_query(to_query(noisy)) == noisy
 
 
 def test_epsilons_survive_json_and_links():

@@ -7,10 +7,18 @@ import sys
 import pytest
 import torch
 
-from tfm_core.config import IMAGE_TASKS, ImageTaskConfig
+from tfm_core.config import IMAGE_TASKS, ImageTaskConfig, OwnPicturesTaskConfig
 from tfm_core.data.download import SOURCES
 from tfm_core.data.embedded import read_embedded
-from tfm_core.data.image_data import DataUnavailable, ImageSplit, data_dir, load_images, split_off
+from tfm_core.data.image_data import (
+    DataUnavailable,
+    ImageSplit,
+    data_dir,
+    load_images,
+    mislabelled,
+    split_off,
+)
+from tfm_core.data.own.pictures_task import load_own_pictures
 from tfm_core.data.torchvision_import import torchvision
 
 
@@ -121,6 +129,54 @@ def test_training_takes_what_validation_leaves():
     assert [len(split) for split in (data.train, data.validation, data.test)] == [3497, 1003, 500]
     counts = torch.bincount(data.validation.labels)
     assert counts.max() - counts.min() <= 1
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.9])
+def test_label_noise_gives_an_exact_share_of_the_training_pictures_another_label(share):
+    clean, noisy = (with_noise(noise) for noise in (0.0, share))
+    wrong = noisy.train.labels != clean.train.labels
+    assert int(wrong.sum()) == round(share * 983)
+    assert torch.equal(noisy.train.images, clean.train.images)
+    assert set(noisy.train.labels.tolist()) == set(range(10))
+    for name in ("validation", "test"):
+        assert torch.equal(getattr(noisy, name).images, getattr(clean, name).images)
+        assert torch.equal(getattr(noisy, name).labels, getattr(clean, name).labels)
+    assert torch.equal(noisy.mean, clean.mean)
+
+
+def with_noise(share, seed=3):
+    config = ImageTaskConfig(name="mnist-5000", n_validation=3517, label_noise=share)
+    return load_images(config, seed=seed)
+
+
+def test_the_seed_chooses_which_labels_are_wrong():
+    one, again, other = with_noise(0.3), with_noise(0.3), with_noise(0.3, seed=4)
+    assert torch.equal(one.train.labels, again.train.labels)
+    split = ImageSplit(torch.zeros(983, 1, 1, 1, dtype=torch.uint8), torch.zeros(983).long())
+    chosen = [mislabelled(split, 0.3, 10, seed).labels for seed in (3, 4)]
+    assert not torch.equal(*chosen)
+    assert not torch.equal(one.train.images, other.train.images)
+
+
+def test_a_wrong_label_is_any_other_class_alike():
+    true = torch.arange(10_000) % 5
+    split = ImageSplit(torch.zeros(10_000, 1, 1, 1, dtype=torch.uint8), true)
+    given = mislabelled(split, 0.8, 5, seed=7).labels
+    offsets = torch.bincount((given - true) % 5, minlength=5)
+    assert offsets[0] == 2000
+    assert offsets[1:].min() > 1850  # of 2,000 each
+    assert torch.equal(split.labels, true)
+
+
+def test_pictures_of_ones_own_can_be_mislabelled_too():
+    config = OwnPicturesTaskConfig()
+    clean, noisy = (
+        load_own_pictures(config.replace(label_noise=share), seed=2) for share in (0.0, 0.5)
+    )
+    n = len(clean.train)
+    assert int((clean.train.labels != noisy.train.labels).sum()) == round(0.5 * n)
+    assert torch.equal(clean.validation.labels, noisy.validation.labels)
+    assert int(noisy.train.labels.max()) < len(config.class_names)
 
 
 def test_too_many_validation_pictures_are_refused():

@@ -3,7 +3,7 @@
 import random
 from collections import Counter
 from itertools import pairwise, product
-from math import log
+from math import exp, log
 
 import pytest
 import torch
@@ -11,7 +11,25 @@ import torch.nn.functional as F
 
 from tests.training.test_loop import experiment
 from tfm_core.config import ConfigError, CorpusTaskConfig
-from tfm_core.data.corpus.in_context import GENERATORS, STATES, chain, floors, seen_before
+from tfm_core.data.corpus.in_context import (
+    ALPHABET,
+    GENERATORS,
+    INPUTS,
+    NOISE,
+    STATES,
+    TENTHS,
+    TRIGGERS,
+    back_copy,
+    chain,
+    copy_floors,
+    floors,
+    line,
+    losses_on_line,
+    next_letters,
+    rounded,
+    seen_before,
+)
+from tfm_core.data.corpus.task import corpus_task
 from tfm_core.data.load import load
 from tfm_core.training.loop import build
 
@@ -90,6 +108,105 @@ def test_each_floor_is_below_the_one_before():
     assert found.uniform == pytest.approx(log(3))
     assert found.uniform - 0.05 > found.unigram
     assert found.unigram - 0.05 > found.bigram
+
+
+def test_a_line_has_one_slope_and_its_answers_count():
+    rng, generator = random.Random(5), GENERATORS["lines"]
+    for _ in range(50):
+        tokens = line(rng, LENGTH)
+        assert len(tokens) == LENGTH
+        assert set(tokens) <= set(generator.alphabet)
+        pairs = [(int(x), int(y)) for x, y in zip(tokens[::2], tokens[1::2], strict=False)]
+        fits = [all(y - rounded(w, x) in NOISE for x, y in pairs) for w in TENTHS]
+        assert any(fits)
+        assert generator.counts(tokens) == [t % 2 == 1 for t in range(LENGTH)]
+
+
+def test_halves_are_rounded_upwards_exactly():
+    assert [rounded(w, 1) for w in (-20, -15, -14, -5, 4, 5, 14, 15)] == [-2, -1, -1, 0, 0, 1, 1, 2]
+
+
+def test_the_floor_of_lines_is_the_mean_over_all_slopes():
+    """Of two examples: the chance of both answers, slope by slope, with numbers that none draws."""
+    for x, other in [(1, 6), (5, 2), (4, 4)]:
+        total = 0.0
+        for y, later in product(range(-14, 15), repeat=2):
+            chance = sum(
+                NOISE.get(y - rounded(w, x), 0) * NOISE.get(later - rounded(w, other), 0)
+                for w in TENTHS
+            ) / len(TENTHS)
+            total += chance
+            if chance:
+                losses = losses_on_line([str(one) for one in (x, y, other, later)])
+                assert exp(-sum(losses)) == pytest.approx(chance)
+        assert total == pytest.approx(1)
+    assert {*GENERATORS["lines"].alphabet} >= {
+        str(rounded(w, x) + e) for w in TENTHS for x in INPUTS for e in NOISE
+    }
+
+
+def test_every_example_of_a_line_makes_the_next_answer_surer():
+    rng = random.Random(2)
+    losses = [losses_on_line(line(rng, 24)) for _ in range(1000)]
+    means = [sum(one) / len(losses) for one in zip(*losses, strict=True)]
+    noise = -sum(p * log(p) for p in NOISE.values())
+    assert means[0] - 0.5 > means[1] > means[3] > means[-1] > noise - 0.02
+
+
+def test_the_loss_counts_the_answers_of_a_line_and_its_floor_is_known():
+    trainer = build(attention_only("lines"))
+    validation = trainer.data.validation
+    assert validation.counted[:, 1::2].all()
+    assert not validation.counted[:, ::2].any()
+    words = trainer.data.task.tgt_vocabulary
+    drawn = [tuple(map(words.token, row)) for row in validation.tgt[:, 1:].tolist()]
+    bound = trainer.objective.loss_lower_bound()
+    assert bound == GENERATORS["lines"].floor(drawn)
+    assert trainer.objective.measure(trainer.model, "validation")[0] > bound
+
+
+def test_a_number_keeps_its_sign_where_it_is_typed():
+    task = corpus_task(CorpusTaskConfig.named("lines"))
+    assert task.tokenize(" 3 -6  1") == ("3", "-6", "1")
+    assert task.tokenize(task.join_tgt(("2", "-13"))) == ("2", "-13")
+    with pytest.raises(ValueError, match="99"):
+        task.tokenize("3 99")
+
+
+def test_after_a_trigger_comes_the_letter_before_it_and_else_what_the_chain_draws():
+    letters = back_copy(random.Random(3), 50_000)
+    rows = next_letters()
+    assert rows.keys() == set(ALPHABET) - TRIGGERS
+    after = Counter()
+    for before, last, letter in zip(letters, letters[1:], letters[2:], strict=False):
+        if last in TRIGGERS:
+            assert letter == before
+            assert before not in TRIGGERS
+        else:
+            after[last, letter] += 1
+    for last, row in rows.items():
+        assert sum(row.values()) == pytest.approx(1)
+        n = sum(after[last, letter] for letter in ALPHABET)
+        shares = {letter: after[last, letter] / n for letter in ALPHABET}
+        assert shares == pytest.approx(row, abs=5 / n**0.5)
+
+
+def test_copying_back_is_worth_what_triggers_cost_without():
+    rng = random.Random(1)
+    drawn = [back_copy(rng, 31) for _ in range(300)]
+    found = copy_floors(drawn)
+    assert found.bigram - 0.1 > found.copying > 0
+    certain = [("a", "x", "a"), ("b", "x", "b")]  # after x come a and b alike
+    row = next_letters()
+    expected = 2 * log(23) - log(row["a"]["x"]) - log(row["b"]["x"])
+    assert copy_floors(certain).copying == pytest.approx(expected / 6)
+    assert copy_floors(certain).bigram == pytest.approx((2 * log(23) + 2 * log(2)) / 6)
+
+
+def test_the_best_loss_of_back_copies_is_known():
+    trainer = build(attention_only("back-copy"))
+    bound = trainer.objective.loss_lower_bound()
+    assert trainer.objective.measure(trainer.model, "validation")[0] > bound > 0
 
 
 def test_the_loss_counts_the_repeat_alone():

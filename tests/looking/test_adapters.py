@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import threading
+import types
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import tfm_core
 from tests.looking.loops import Writer, named, probe
+from tfm_core.looking import adapters
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError
 
@@ -85,6 +88,33 @@ def test_an_error_in_the_trainer_is_the_runs(transformers, store, tmp_path) -> N
     with pytest.raises(ZeroDivisionError), callback:
         loop.train()
     assert store.kept()[0].status.state == "failed"
+
+
+def test_a_loop_that_is_gone_without_a_word_is_the_runs(store, monkeypatch) -> None:
+    package = types.SimpleNamespace(TrainerCallback=object)
+    monkeypatch.setattr(importlib, "import_module", lambda name: package)
+    monkeypatch.setattr(adapters, "_LOST_SECONDS", 0.01)
+    callback = tfm_core.look.for_trainer(probe=probe(), store=store)
+    state = types.SimpleNamespace(is_world_process_zero=True, max_steps=9, global_step=1)
+
+    def train() -> None:  # as Transformers' Trainer, which tells no callback of an error
+        callback.on_train_begin(None, state, None, model=Writer())
+        callback.on_log(None, state, None, logs={"loss": 1.0})
+        for thread in threads():
+            assert thread.is_alive()
+        raise ZeroDivisionError
+
+    def threads() -> list[threading.Thread]:
+        return [one for one in threading.enumerate() if one.name == "look.for_trainer"]
+
+    with pytest.raises(ZeroDivisionError):
+        train()
+    for thread in threads():
+        thread.join(60)
+    (run,) = store.kept()
+    assert run.status.state == "failed"
+    assert "step 1 without saying why" in run.status.reason
+    assert run.curves().steps["loss"].tolist() == [1.0]
 
 
 @pytest.fixture

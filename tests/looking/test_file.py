@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,11 @@ from tfm_core.config import LookConfig
 from tfm_core.looking.file import FORMAT, MARK
 from tfm_core.looking.opening import left_out, open_look, stacks_of
 from tfm_core.looking.seen import Look
+from tfm_core.looking.unseen import sentence_of
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.notebook import OpenedRun
 from tfm_core.runs.store import RunStore
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 N, SRC, TGT, WIDTH, HEADS = 3, 7, 5, 12, 2
 SOURCE, TARGET = tuple("abcdefg"), tuple("vwxyz")
@@ -108,6 +110,23 @@ def test_other_layouts_open_too(tmp_path: Path, crop: int | None) -> None:
     assert [kind for kind, names in kinds.items() if recorded >= set(names)] == ["cross"]
 
 
+def test_what_was_not_seen_is_the_same_sentence_after_a_file(tmp_path: Path) -> None:
+    for sentence in (
+        N_("{module} computes attention in {operation}, which shows no weights.",
+           module=N_("The model"), operation="flash"),
+        N_("{module} changes its weights before they multiply values; they are not shown.",
+           module="a.b"),
+        N_("No attention was found: no softmax multiplied values."),
+    ):  # fmt: skip
+        again = sentence_of(str(sentence))
+        assert (again.template, again.values) == (sentence.template, sentence.values)
+    seen = replace(encoder(), unseen=(sentence,))
+    (again,) = look.load(seen.save(tmp_path / "one.safetensors")).unseen
+    assert again.template == sentence.template
+    task = open_look(seen, RunStore(tmp_path, recorded=None)).experiment.task_as(LookConfig)
+    assert task.unseen == sentence
+
+
 def test_maps_of_other_shapes_are_named_as_left_out(tmp_path: Path) -> None:
     class Stages(nn.Module):
         def __init__(self) -> None:
@@ -188,6 +207,9 @@ def _changed(path: Path, change: Any) -> None:
         lambda _facts, tensors: tensors["0.weights"].update(shape=[N, HEADS, SRC * SRC, 1]),
         lambda _facts, tensors: tensors["0.weights"].update(dtype="I32"),
         lambda _facts, tensors: tensors["0.weights"].update(dtype="F64"),
+        lambda _facts, tensors: tensors.pop("0.query"),
+        lambda _facts, tensors: tensors["0.key"].update(dtype="I32"),
+        lambda _facts, tensors: tensors["0.value"].update(shape=[N, HEADS, 6, SRC]),
     ],
 )
 def test_forged_files_are_refused_in_a_sentence(tmp_path: Path, change: Any) -> None:
@@ -195,6 +217,17 @@ def test_forged_files_are_refused_in_a_sentence(tmp_path: Path, change: Any) -> 
     _changed(path, change)
     with pytest.raises(StudentError, match=r"is not a look"):
         look.load(path)
+
+
+def test_files_of_the_first_format_have_no_vectors(tmp_path: Path) -> None:
+    seen = encoder()
+    for one in seen.maps.values():
+        object.__setattr__(one, "vectors", None)
+    path = seen.save(tmp_path / "one.safetensors")
+    _changed(path, lambda facts, _tensors: facts.update(format=1))
+    again = look.load(path)
+    assert [one.vectors for one in again.maps.values()] == [None, None]
+    assert repr(again) == repr(seen)
 
 
 def test_weights_that_are_no_numbers_and_other_files_are_refused(tmp_path: Path) -> None:

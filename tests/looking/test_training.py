@@ -180,6 +180,28 @@ def test_a_killed_process_is_interrupted(tmp_path) -> None:
     assert not run.can_resume
 
 
+@pytest.mark.parametrize(
+    ("steps", "last", "state"),
+    [(9, "1 / 0", "failed"), (9, "pass", "stopped"), (1, "pass", "finished")],
+)
+def test_a_program_that_ends_without_closing_ends_its_run(tmp_path, steps, last, state) -> None:
+    code = textwrap.dedent(f"""
+        import tfm_core
+        from tests.looking.loops import Writer, probe
+        run = tfm_core.look.training(Writer(), probe=probe(), steps={steps})
+        run.step(1.0)
+        print(run.run.id, flush=True)
+        {last}
+    """)
+    env = {**os.environ, "TFM_RUNS_DIR": str(tmp_path)}
+    ended = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=False)
+    run = Run(tmp_path / ended.stdout.decode().strip())
+    assert run.status.state == state
+    if state == "failed":
+        assert "ZeroDivisionError: division by zero" in run.status.reason
+        assert "line 7" in (run.folder / "worker.log").read_text()
+
+
 def test_a_full_disk_ends_the_recording_and_not_the_training(store, monkeypatch) -> None:
     model = Writer()
     with watched(store, model, every=1) as run:

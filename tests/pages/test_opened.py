@@ -56,6 +56,18 @@ def test_a_part_is_knocked_out_of_one_example(name, opened, open_page):
     assert "no answers are known" in said(app)
 
 
+@pytest.mark.parametrize("name", ["vit", "t5", "gpt2", "llama"])
+def test_a_head_of_a_pretrained_model_gets_another_pattern(name, opened, open_page):
+    run = opened(name)
+    app = open_page(
+        "knockouts/page.py", run=run.id, view="pattern", pattern="previous", how="even", off="none"
+    )
+    assert not app.exception
+    assert not app.error
+    assert "Other answers:" in said(app)
+    assert "replaced by even attention" in said(app)
+
+
 @pytest.mark.parametrize("own", ["picture-large.00000000", "picture-large.", "picture-AAAA"])
 def test_a_picture_that_is_not_in_the_link_is_asked_for_again(own, opened, open_page):
     app = open_page("attention/page.py", run=opened("vit").id, example="own", own=own)

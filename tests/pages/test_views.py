@@ -199,6 +199,14 @@ SHOWN: list[tuple[str, Any, Query]] = [
         KnockoutsView(off=(), view="causes", other=3),
         {"run": "recorded-digits"},
     ),
+    (
+        "knockouts",
+        KnockoutsView(
+            off=("decoder.3.cross",), how="even", view="pattern", head="decoder.2.cross.1",
+            pattern="previous",
+        ),
+        KOREAN,
+    ),
     ("experiments", ExperimentsView("no-positions"), {}),
     (
         "translate",

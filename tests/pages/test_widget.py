@@ -9,6 +9,7 @@ import pytest
 
 from pages import widget
 from tests.looking.loops import trained
+from tests.pages.attention.test_looks import encoder
 from tfm_core.runs import notebook
 from tfm_core.sentences import StudentError
 
@@ -24,6 +25,15 @@ def test_a_page_that_needs_nothing_else_and_a_picture(opened) -> None:
     assert "<!doctype html>" in page
     assert "http://" not in page.replace("http://www.w3.org", "")
     assert picture.count("<svg") == 3
+
+
+def test_a_look_has_its_page_and_its_heads_as_a_picture() -> None:
+    seen = encoder()
+    title, page, picture = widget.contents(seen)
+    assert title == "TransformerEncoder"
+    assert "2,168" in page  # its parameters
+    assert "Learning rate" not in page
+    assert picture.count("<svg") >= 1
 
 
 def test_without_anywidget_a_sentence_says_what_to_install(opened, monkeypatch) -> None:

@@ -92,10 +92,10 @@ def test_examples_without_maps_go_through_the_fused_attention(monkeypatch):
     from tfm_core.layers.attention import MultiHeadAttention as Attention
 
     trainer, seen = build(EXPERIMENTS[-1]), []
-    explicit = Attention._explicit
+    explicit = Attention.attend_explicitly
     monkeypatch.setattr(
         Attention,
-        "_explicit",
+        "attend_explicitly",
         lambda self, q, *rest: seen.append(len(q)) or explicit(self, q, *rest),
     )
     snapshot.take(trainer, 1)

@@ -41,6 +41,23 @@ def test_a_huge_model_is_forecast_at_once_and_without_its_memory():
     assert time.process_time() - begin < 5  # building it would take minutes and 40 GB
 
 
+def test_what_a_gpu_cannot_measure_is_modelled_at_its_rate_not_that_of_a_cpu_core(monkeypatch):
+    huge = experiment(model={"d_model": 4096, "n_heads": 32, "d_ff": 16384})
+    of_cpu = estimate(huge)
+    monkeypatch.setattr(tfm_core.training.estimate, "resolve", torch.device)
+    of_gpu = estimate(huge, "cuda:0")
+    assert not of_gpu.measured
+    assert of_gpu.seconds == pytest.approx(of_cpu.seconds / 100)
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA GPU here")
+def test_a_gpu_measures_what_a_cpu_core_would_take_too_long_for():
+    wide = experiment(model={"d_model": 512, "n_heads": 8, "d_ff": 2048})
+    assert not estimate(wide).measured
+    assert estimate(wide, "cuda:0").measured
+
+
 def test_steps_multiply_the_time():
     chosen = experiment(training={"steps": 1000})
     forecast = estimate(chosen)

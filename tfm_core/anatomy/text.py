@@ -93,10 +93,11 @@ def decoder_only(config: DecoderOnlyConfig, shape: TextShape) -> tuple[Maker, li
 def encoder_only(config: EncoderOnlyConfig, shape: TextShape) -> tuple[Maker, list[Part]]:
     """Return the parts of a BERT, with what it has at its ends."""
     make = maker_of(config, shape)
+    asks = "Q" if shape.has_cls else ""
     read = "A" if shape.head == "tokens" else "S"
-    read = "" if shape.is_label and not shape.has_cls else read
+    read = asks if shape.is_label else read
     stack = StackMaker(
-        make, config, "encoder", config.n_layers, "S", read=read,
+        make, config, "encoder", config.n_layers, "S", read=read, last_queries=asks,
     )  # fmt: skip
     parts = [
         model_input("src ids", "S", steps=_FIRST),
@@ -127,7 +128,8 @@ def _segments(make: Maker, config: EncoderOnlyConfig) -> Part:
 
 def _reader(make: Maker, config: EncoderOnlyConfig, shape: TextShape) -> list[Part]:
     """Return what answers at the end: a label, BERT's pooler, a word each, or nothing."""
-    states, answering = tensor("x", "S", "d_model"), tensor("x", "A", "d_model")
+    answering = tensor("x", "A", "d_model")
+    states = tensor("x", "Q" if shape.has_cls else "S", "d_model")
     if shape.head == "tokens":
         words = output(make, config, shape, "src_embedding.table.weight")
         return [words, model_output("A", "tgt_words")]

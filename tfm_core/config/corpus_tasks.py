@@ -18,8 +18,15 @@ from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.units import UNITS
 
 CorpusTaskName = Literal[
-    "grammar", "own-text", "repeats", "fixed-repeats", "markov-chains", "column-sums",
-]  # fmt: skip
+    "grammar",
+    "own-text",
+    "repeats",
+    "fixed-repeats",
+    "markov-chains",
+    "back-copy",
+    "lines",
+    "column-sums",
+]
 MIN_CHARACTERS, MAX_CHARACTERS = 20, 200_000
 MIN_TOKENS = 20  # of which a tenth is for validation and a tenth for the test
 LONGEST_SENTENCE: dict[str, int] = {"words": 16, "characters": 110}
@@ -90,6 +97,20 @@ CORPUS_TASKS: dict[str, CorpusTaskFacts] = {
         unit="characters",
         max_context=192,
     ),
+    "back-copy": CorpusTaskFacts(
+        N_("Copy back at x, y and z"),
+        N_("Random letters; x, y and z are followed by the letter before them."),
+        _DRAWN,
+        _NEVER_SEEN,
+        unit="characters",
+    ),
+    "lines": CorpusTaskFacts(
+        N_("Lines"),
+        N_("Examples of y = w·x + noise; each sequence has another w."),
+        _DRAWN,
+        _NEVER_SEEN,
+        unit="words",
+    ),
 }
 
 
@@ -154,7 +175,9 @@ class CorpusTaskConfig(SequenceTaskConfig):
             raise CrossError(
                 "unit",
                 N_(
-                    "“{task}” is read by characters: choose those as tokens.", task=self.facts.label
+                    "“{task}” is read by {unit}: choose those as tokens.",
+                    task=self.facts.label,
+                    unit=UNITS[unit].plural,
                 ),
             )
         if most and self.context > most:

@@ -128,6 +128,15 @@ class ImageTaskConfig(PictureTaskConfig):
         step=0.05,
         advanced=True,
     )
+    label_noise: float = setting(
+        0.0,
+        N_("Label noise"),
+        N_("Share of training pictures that get a wrong label, at random."),
+        ge=0,
+        le=0.9,
+        step=0.05,
+        advanced=True,
+    )
     n_validation: int = count_setting(
         500,
         N_("Validation pictures"),

@@ -258,7 +258,8 @@ class LookConfig(OpenedWordsConfig, SequenceTaskConfig):
     """The maps of a model that is not here: its class, its size, and the lengths of what it read.
 
     The configuration of the model says the layers and heads of the maps, and nothing else of it.
-    modules: the names of the modules whose maps are shown, a line each, stack by stack.
+    modules: the names of the modules whose maps are shown, a line each, stack by stack. unseen:
+    what the look could not see, a sentence a line.
     """
 
     tasks: ClassVar[dict[str, LookFacts]] = {
@@ -272,6 +273,7 @@ class LookConfig(OpenedWordsConfig, SequenceTaskConfig):
     tgt_len: int = set_fact(N_("Longest target"), default=0, ge=0, le=_MAX_ROWS)
     modules: str = set_fact(N_("Modules"), default="", max_length=100_000)
     n_left_out: int = set_fact(N_("Maps of other shapes"), default=0, ge=0, le=10_000)
+    unseen: str = set_fact(N_("Not seen"), default="", max_length=100_000)
 
     @property
     def has_model(self) -> bool:

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tfm_core.config.base import CrossError, setting, tagged
+from tfm_core.config.base import CrossError, OneOf, setting, tagged
 from tfm_core.config.caption_task import CaptionTaskConfig, CaptionTaskFacts
 from tfm_core.config.corpus_tasks import CorpusTaskConfig, CorpusTaskFacts
 from tfm_core.config.foreign import ForeignFacts, ForeignTaskConfig
@@ -28,6 +28,9 @@ from tfm_core.config.reads import TESTED, VALIDATED, SequenceTaskConfig, count_s
 from tfm_core.config.text_tasks import TEXT_TASKS, TextTaskFacts, TextTaskName, shares
 from tfm_core.config.tuned_tasks import TunedFacts, TunedLabelsConfig, TunedTextConfig
 from tfm_core.sentences import N_, Paragraph
+from tfm_core.variants.operations import OPERATIONS, is_prime
+
+_MODULAR = "modular-addition"
 
 
 class TextTaskConfig(SequenceTaskConfig):
@@ -37,6 +40,9 @@ class TextTaskConfig(SequenceTaskConfig):
     kind: Literal["text"] = "text"
     name: TextTaskName = task_setting("english-korean")
     size: int = setting(1, N_("Size"), N_("Difficulty; depends on the task."), ge=1)
+    operation: Annotated[str, OneOf(OPERATIONS)] = setting(
+        "add", N_("Operation"), N_("What is computed of a and b."), needs={"name": (_MODULAR,)}
+    )
     n_train: int = count_setting(
         20000, N_("Training pairs"), N_("Different pairs in training."), most=500_000, step=1000
     )
@@ -58,6 +64,18 @@ class TextTaskConfig(SequenceTaskConfig):
     def facts(self) -> TextTaskFacts:
         """Label, help and lengths of this task."""
         return TEXT_TASKS[self.name]
+
+    @property
+    def calculates(self) -> bool:
+        """Whether the operation says what is answered."""
+        return self.name == _MODULAR
+
+    @property
+    def n_pairs(self) -> int | None:
+        """How many pairs there are; None where they never run out."""
+        if self.calculates:
+            return OPERATIONS[self.operation].n_pairs(self.size)
+        return None if self.facts.n_pairs is None else self.facts.n_pairs(self.size)
 
     @property
     def max_src_len(self) -> int:
@@ -89,11 +107,23 @@ class TextTaskConfig(SequenceTaskConfig):
         return self
 
     @model_validator(mode="after")
+    def _can_divide(self) -> Self:
+        if self.calculates and OPERATIONS[self.operation].divides and not is_prime(self.size):
+            primes = [n for n in self.facts.sizes if is_prime(n)]
+            near = sorted(primes, key=lambda n: abs(n - self.size))[:2]
+            raise CrossError(
+                "size",
+                "Division needs a prime modulus, and {size} is none. Try {near}.",
+                size=self.size,
+                near=", ".join(map(str, sorted(near))),
+            )
+        return self
+
+    @model_validator(mode="after")
     def _pairs_for_each_split(self) -> Self:
         facts = self.facts
-        if facts.n_pairs is None or self.size not in facts.sizes:
+        if self.size not in facts.sizes or (total := self.n_pairs) is None:
             return self
-        total = facts.n_pairs(self.size)
         if min(shares((self.n_test, self.n_validation, self.n_train), total)) < 1:
             raise CrossError(
                 "n_train",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass, replace
 
 import torch
@@ -56,7 +57,8 @@ def load_images(
 ) -> ImageData:
     """Return the pictures of a task on the CPU; the same seed makes the same splits.
 
-    The seed shares out training and validation. The test pictures are the same for every seed: of
+    The seed shares out training and validation, and chooses the training labels that are wrong,
+    where the task wants some. The test pictures are the same for every seed: of
     ``mnist-5000``, which comes with the app, 50 of each class that were drawn once; the others keep
     their official test set and are read from ``data_dir()``, or downloaded into it once
     (``progress(done bytes, total bytes, words)`` is called). Raises DataUnavailable.
@@ -69,7 +71,7 @@ def load_images(
         test, rest = split_off(ImageSplit(*read_embedded()), facts.n_test, generator)
         if seed != TEST_SEED:  # its own splits go on where the draw of the test ends
             generator.manual_seed(seed)
-        return _split(config, rest, test, generator)
+        return _split(config, rest, test, generator, seed)
     train, official, remark = read_images(config.name, facts, progress or _silent)
     data = divided(config, ImageSplit(*train), ImageSplit(*official), seed=seed)
     return replace(data, remark=remark)
@@ -86,12 +88,38 @@ def divided(
     """Return the data of a test and the rest, of which the seed draws the validation if none is."""
     if validation is None:
         generator = torch.Generator().manual_seed(seed)
-        return _split(config, rest, test, generator)
-    return ImageData(config.facts, rest, validation, test, *pixel_statistics(rest.images))
+        return _split(config, rest, test, generator, seed)
+    return _data(config, rest, validation, test, seed)
+
+
+def _data(
+    config: ImageTaskConfig, train: ImageSplit, validation: ImageSplit, test: ImageSplit, seed: int
+) -> ImageData:
+    statistics = pixel_statistics(train.images)
+    if config.label_noise:
+        train = mislabelled(train, config.label_noise, config.facts.n_classes, seed)
+    return ImageData(config.facts, train, validation, test, *statistics)
+
+
+def mislabelled(split: ImageSplit, share: float, n_classes: int, seed: int) -> ImageSplit:
+    """Return a split of which a share, rounded to whole pictures, has another label at random.
+
+    Each of the other classes is as likely. The seed chooses the pictures and their labels.
+    """
+    generator = torch.Generator().manual_seed(zlib.crc32(f"label noise {seed}".encode()))
+    chosen = torch.randperm(len(split), generator=generator)[: round(share * len(split))]
+    labels = split.labels.clone()
+    offsets = torch.randint(1, n_classes, (len(chosen),), generator=generator)
+    labels[chosen] = (labels[chosen] + offsets) % n_classes
+    return ImageSplit(split.images, labels)
 
 
 def _split(
-    config: ImageTaskConfig, rest: ImageSplit, test: ImageSplit, generator: torch.Generator
+    config: ImageTaskConfig,
+    rest: ImageSplit,
+    test: ImageSplit,
+    generator: torch.Generator,
+    seed: int,
 ) -> ImageData:
     """Return the data with training and validation drawn from what the test leaves."""
     label = config.facts.label
@@ -107,7 +135,7 @@ def _split(
     validation, train = split_off(rest, config.n_validation, generator)
     if len(train) > 1 and (train.images == train.images[:1]).all():
         raise StudentError(Paragraph("data/all-alike", n=len(train), label=label, path=data_dir()))
-    return ImageData(config.facts, train, validation, test, *pixel_statistics(train.images))
+    return _data(config, train, validation, test, seed)
 
 
 def split_off(

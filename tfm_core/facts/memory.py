@@ -129,7 +129,7 @@ def memory(
         activations = max(activations, later)
         watched = inside.watched
     elif found.blocks:
-        passing = BYTES * batch * _passing(found.blocks[-1], config).value(sizes)
+        passing = BYTES * batch * _passing(found.blocks[-1], config, sizes)
         later = n_bytes(saved) - n_bytes(found.saved_for_loss) + passing - gradients
     if chosen.others is not None:
         activations = max(activations, BYTES * MAX_COPIES * n_hidden)
@@ -143,8 +143,8 @@ def memory(
     )
 
 
-def _passing(block: Part, config: ModelConfig) -> Formula:
-    """Return the gradients in the last block while the backward pass has freed nothing before it.
+def _passing(block: Part, config: ModelConfig, sizes: Mapping[str, int]) -> int:
+    """Count the gradients in the last block while the backward pass has freed nothing before it.
 
     In feed-forward those of its hidden layers, less the result that has been freed, where the
     activation's derivative needs another tensor; in attention those of query, key and value.
@@ -152,8 +152,10 @@ def _passing(block: Part, config: ModelConfig) -> Formula:
     assert isinstance(config, BlockConfig)
     activation = ACTIVATIONS[config.activation]
     n_hidden = 2 if activation.is_gated or not activation.n_saved else 1
-    widest = max(n_hidden * config.d_ff + 2 * config.d_model, 5 * config.d_model)
-    return formula(f"{widest} {block.inputs[0].shape[1]}")
+    read, asking = (one[0].shape[1] for one in (block.inputs, block.outputs))
+    in_feed_forward = formula(f"{n_hidden * config.d_ff + 2 * config.d_model} {asking}")
+    in_attention = formula(f"3 d_model {read} + 2 d_model {asking}")
+    return max(one.value(sizes) for one in (in_feed_forward, in_attention))
 
 
 def _largest_block(found: Anatomy, sizes: Mapping[str, int]) -> Saved:

@@ -214,7 +214,7 @@ class MultiHeadAttention(nn.Module):
         if relative is not None:
             q, k, bias = relative(q, k)
         is_written_out = recorder.is_wanted(self, _WRITTEN_OUT)
-        attend = self._explicit if is_written_out else self.attend
+        attend = self.attend_explicitly if is_written_out else self.attend
         return self.merge(attend(q, k, v, mask, bias))
 
     def project(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, ...]:
@@ -274,7 +274,7 @@ class MultiHeadAttention(nn.Module):
             k, v, mask, bias = with_sink(k, v, mask, bias, self._sink_logits)
         return fused_attention(q, k, v, mask, bias, dropout, divisor=self.divisor)
 
-    def _explicit(
+    def attend_explicitly(
         self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, bias: Tensor | None
     ) -> Tensor:
         """Return what ``attend`` does, by way of the weights, for a recorder."""
@@ -282,13 +282,17 @@ class MultiHeadAttention(nn.Module):
         sink = self._sink_logits
         if self.has_sink and sink is None:
             sink = scores.new_zeros(self.n_heads)
-        weights = masked_softmax(masked, mask, sink)
+        weights = self.weigh(masked, mask, sink)
         heads = F.dropout(weights, self.dropout, self.training) @ v
         recorder.record(
             self, query=q, key=k, value=v, scores=scores, masked_scores=masked, weights=weights,
             heads=heads, mask=mask, bias=bias, sink=sink,
         )  # fmt: skip
         return heads
+
+    def weigh(self, masked: Tensor, mask: Tensor | None, sink: Tensor | None) -> Tensor:
+        """Return the weights (B, H, Q, K) of masked scores, as ``masked_softmax``."""
+        return masked_softmax(masked, mask, sink)
 
     def merge(self, heads: Tensor) -> Tensor:
         """Concatenate heads (B, H, Q, D) and mix them: (B, Q, d_model)."""

@@ -44,10 +44,10 @@ from tfm_core.reading import Unreadable, content_of
 from tfm_core.sentences import N_, StudentError, listed
 
 PAGES = (
-    "attention", "before", "build", "by-hand", "captions", "compare", "draw", "encoders",
-    "experiments", "find-the-bug", "gpt", "knockouts", "masks", "mistakes", "own-data",
-    "parameters", "positions", "practice", "runs", "speed", "sweeps", "tensors", "train",
-    "training-step", "translate", "walk", "words",
+    "attention", "before", "build", "by-hand", "captions", "chains", "compare", "draw", "encoders",
+    "experiments", "find-the-bug", "gpt", "grokking", "induction", "knockouts", "masks", "mistakes",
+    "own-data", "parameters", "positions", "practice", "runs", "speed", "sweeps", "tensors",
+    "train", "training-step", "translate", "walk", "words",
 )  # fmt: skip
 """The pages on which a lesson can work."""
 

@@ -85,6 +85,7 @@ class _Looking:
             layers=layers,
             crop=crop,
             most_bytes=most_bytes,
+            keeps_vectors=True,
         )
 
     def training(

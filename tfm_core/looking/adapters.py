@@ -2,19 +2,25 @@
 
 Both packages are imported when a callback of theirs is made. A callback is a context, too, so that
 the run learns of an error that the loop raises: ``with look.for_trainer(...) as callback:``.
+Transformers tells its callbacks of none: without the context, a thread sees that the loop is gone.
 """
 
 from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Mapping, Sequence
+import sys
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from types import FrameType
 from typing import Any
 
 from tfm_core.looking.training import Watched
 from tfm_core.sentences import StudentError
 
 _ACCURACY = ("accuracy", "acc")
+_LOOPS = ("_inner_training_loop", "train")  # of Trainer
+_LOST_SECONDS = 2.0
 
 
 class _Reports:
@@ -23,6 +29,7 @@ class _Reports:
     def __init__(self, probe: Any, given: Mapping[str, Any]) -> None:
         self._probe, self._begin = probe, dict(given)
         self.watched: Watched | None = None
+        self._is_closed = threading.Event()
 
     def __enter__(self) -> Any:
         """Return the callback."""
@@ -41,7 +48,23 @@ class _Reports:
             **known,
         )  # fmt: skip
 
+    def _follow(self, loop: FrameType | None) -> None:
+        """End the run where a loop of this thread ends without a word. loop: its frame."""
+        closed, watched, thread = self._is_closed, self.watched, threading.get_ident()
+
+        def watch() -> None:
+            n_missed = 0  # once may be on the way out, to the context that reports an error
+            while n_missed < 2 and not closed.wait(_LOST_SECONDS):
+                n_missed = 0 if _is_running(loop, thread) else n_missed + 1
+            if n_missed == 2 and watched is not None:
+                watched.lose()
+
+        if loop is not None:
+            threading.Thread(target=watch, name="look.for_trainer", daemon=True).start()
+
     def _close(self, error: BaseException | None) -> None:
+        self._is_closed.set()
+        self._is_closed = threading.Event()
         if self.watched is not None:
             watched, self.watched = self.watched, None
             watched.close(error)
@@ -62,6 +85,7 @@ def for_trainer(probe: Any, given: Mapping[str, Any]) -> Any:
         def on_train_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
             if state.is_world_process_zero:
                 self._open(more["model"], state.max_steps if state.max_steps > 0 else None)
+                self._follow(_frame_of(_LOOPS))
 
         def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
             if self.watched is not None:
@@ -133,6 +157,22 @@ def for_lightning(probe: Any, given: Mapping[str, Any]) -> Any:
             self._close(None)
 
     return LightningReports(probe, given)
+
+
+def _frame_of(names: Collection[str]) -> FrameType | None:
+    """Return the innermost frame of this thread that runs a function of one of these names."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code.co_name not in names:
+        frame = frame.f_back
+    return frame
+
+
+def _is_running(frame: FrameType | None, thread: int) -> bool:
+    """Return whether a frame is still on the stack of a thread."""
+    current = sys._current_frames().get(thread)
+    while current is not None and current is not frame:
+        current = current.f_back
+    return current is not None
 
 
 def _module(package: str, *names: str) -> Any:

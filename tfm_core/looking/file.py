@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,12 +18,15 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from tfm_core.looking.seen import AttentionMap, Look
+from tfm_core.looking.unseen import sentence_of
+from tfm_core.looking.vectors import Vectors
+from tfm_core.probe.vectors import problem_of
 from tfm_core.reading import Unreadable, is_plain, open_plain
-from tfm_core.sentences import N_, Sentence, StudentError
+from tfm_core.sentences import N_, StudentError
 from tfm_core.stored import Stored, WrongValue, line, text, whole
 
 MARK = "tfm_core.look"
-FORMAT = 1
+FORMAT = 2
 _MAX_BYTES = 2**32
 _MAX_MAPS, _MAX_LENGTH, _MAX_NAME, _MAX_TOKEN = 4096, 2**20, 300, 1000
 
@@ -81,15 +84,22 @@ def save(look: Look, path: str | os.PathLike[str]) -> Path:
         tensors[f"{number}.weights"] = one.weights.contiguous()
         if one.allowed is not None:
             tensors[f"{number}.allowed"] = one.allowed.contiguous()
+        if one.vectors is not None:
+            for name, vectors in one.vectors.tensors.items():
+                tensors[f"{number}.{name}"] = vectors.contiguous()
     target = Path(path).expanduser()
     words = json.dumps(_STORED.plain(facts), ensure_ascii=False)
     save_file(tensors, target, {MARK: words})
     return target
 
 
-def load(path: str | os.PathLike[str]) -> Look:
-    """Read a look from a file. Raises StudentError, in a sentence, for any other file."""
+def load(path: str | os.PathLike[str], *, called: str = "") -> Look:
+    """Read a look from a file. Raises StudentError, in a sentence, for any other file.
+
+    called: the name of the file in that sentence; its own without one.
+    """
     target = Path(path).expanduser()
+    called = called or target.name
     try:
         os.close(open_plain(target))
         if target.stat().st_size > _MAX_BYTES:
@@ -101,15 +111,15 @@ def load(path: str | os.PathLike[str]) -> Look:
         raise StudentError("There is no file {path}.", path=str(target)) from None
     except Unreadable as error:
         raise StudentError(
-            "{name} is not a look ({why}).", name=target.name, why=error.sentence
+            "{name} is not a look ({why}).", name=called, why=error.sentence
         ) from None
     except (OSError, SafetensorError, ValueError, RecursionError):
         raise StudentError(
-            "{name} is not a look. Make one with look.save(FILE).", name=target.name
+            "{name} is not a look. Make one with look.save(FILE).", name=called
         ) from None
     if len(maps) < len(facts.maps):
         raise StudentError(
-            "{name} is not a look ({why}).", name=target.name, why=N_("two maps have one name")
+            "{name} is not a look ({why}).", name=called, why=N_("two maps have one name")
         )
     return Look(
         model=facts.model,
@@ -118,7 +128,7 @@ def load(path: str | os.PathLike[str]) -> Look:
         shapes={},
         n_parameters=facts.n_parameters,
         tokens=tuple(map(tuple, facts.tokens)),
-        unseen=tuple(Sentence(words) for words in facts.unseen),
+        unseen=tuple(map(sentence_of, facts.unseen)),
     )
 
 
@@ -168,4 +178,16 @@ def _map(file: Any, number: int, facts: _Map) -> AttentionMap:
     return AttentionMap(
         facts.name, facts.kind, weights, allowed, queries, keys,
         (facts.length[0], facts.length[1]), facts.is_fused, facts.is_over_keys,
+        _vectors(file, number, facts.name, weights),
     )  # fmt: skip
+
+
+def _vectors(file: Any, number: int, called: str, weights: Tensor) -> Vectors | None:
+    """Read what a map was computed from. Raises Unreadable where it is not that of such weights."""
+    names = [one.name for one in fields(Vectors) if f"{number}.{one.name}" in file.keys()]  # noqa: SIM118
+    if not names:
+        return None
+    found = {name: file.get_tensor(f"{number}.{name}") for name in names}
+    if problem := problem_of({name: one.numpy() for name, one in found.items()}, weights.shape):
+        raise Unreadable("“{name}” has {what}", name=called, what=problem)
+    return Vectors(**found)

@@ -8,14 +8,17 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from tfm_core.looking import unseen
 from tfm_core.looking.recorder import Place, Recorded, Recorder
 from tfm_core.looking.seen import AttentionMap, Look
-from tfm_core.sentences import N_, Sentence, StudentError
+from tfm_core.looking.vectors import joined, joined_queries
+from tfm_core.sentences import Sentence, StudentError
 
 _HEADS = ("num_heads", "n_heads", "num_attention_heads", "n_head", "nhead", "heads", "h")
 """What modules call the number of their heads."""
@@ -32,8 +35,9 @@ def forward(
     layers: Sequence[str],
     crop: int | slice | None,
     most_bytes: int,
+    keeps_vectors: bool = False,
 ) -> Look:
-    """Return what one forward pass shows; see ``look``."""
+    """Return what one forward pass shows; see ``look``. keeps_vectors: see ``Recorder``."""
     _check_model(model)
     called = _token_lists(tokens)
     patterns = (layers,) if isinstance(layers, str) else tuple(layers)
@@ -47,6 +51,7 @@ def forward(
         wanted=lambda name: not patterns or any(fnmatch.fnmatchcase(name, p) for p in patterns),
         crop=_positions(crop),
         most_bytes=most_bytes,
+        keeps_vectors=keeps_vectors,
     )
     with torch.no_grad(), _undisturbed(model), _followed(stack, names, shapes), recorder:
         output = model(*inputs, **named)
@@ -66,14 +71,16 @@ def forward(
             layers=", ".join(patterns),
             names=", ".join(list(recorder.modules)[:5]),
         )
+    is_whole = recorder.bytes + recorder.vector_bytes <= most_bytes
+    found = [one if is_whole else replace(one, vectors=None) for one in recorder.found]
     look = Look(
         model=type(model).__name__,
-        maps=_named(recorder.found),
+        maps=_named(found),
         output=output,
         shapes=shapes,
         n_parameters=sum(one.numel() for one in model.parameters()),
         tokens=called,
-        unseen=_unseen(recorder),
+        unseen=_unseen(recorder, most_bytes),
     )
     _check_tokens(look)
     return look
@@ -125,21 +132,27 @@ def _check_tokens(look: Look) -> None:
             )
 
 
-def _unseen(recorder: Recorder) -> tuple[Sentence, ...]:
-    """Return a sentence for each attention that showed no weights."""
-    whole = N_("The model")
-    unseen = [
-        N_("{module} computes attention in {operation}, which shows no weights.",
-           module=module or whole, operation=operation)
+def _unseen(recorder: Recorder, most_bytes: int) -> tuple[Sentence, ...]:
+    """Return a sentence for each attention that showed no weights, and for what was left out."""
+    found = [
+        Sentence(unseen.OPAQUE.template, {"module": module or unseen.WHOLE, "operation": operation})
         for module, operation in recorder.opaque.items()
-    ] + [
-        N_("{module} changes its weights before they multiply values; they are not shown.",
-           module=module or whole)
+    ]
+    found += [
+        Sentence(unseen.CHANGED.template, {"module": module or unseen.WHOLE})
         for module in recorder.unused()
-    ]  # fmt: skip
-    if not recorder.modules and not unseen:
-        unseen = [N_("No attention was found: no softmax multiplied values.")]
-    return tuple(unseen)
+    ]
+    size = recorder.bytes + recorder.vector_bytes
+    if size > most_bytes:
+        values = {
+            "size": f"{size / 2**30:.2f}",
+            "most": f"{most_bytes / 2**30:.2f}",
+            "name": next(filter(None, recorder.modules), "*"),
+        }
+        found.append(Sentence(unseen.NO_ROOM.template, values))
+    if not recorder.modules and not found:
+        found = [unseen.NONE]
+    return tuple(found)
 
 
 def _named(found: Sequence[Recorded]) -> dict[str, AttentionMap]:
@@ -150,7 +163,7 @@ def _named(found: Sequence[Recorded]) -> dict[str, AttentionMap]:
             name, n = f"{one.place.module}#{n}", n + 1
         maps[name] = AttentionMap(
             name, one.kind, one.weights, one.allowed, one.queries, one.keys, one.length,
-            one.is_fused, one.is_over_keys,
+            one.is_fused, one.is_over_keys, one.vectors,
         )  # fmt: skip
     return maps
 
@@ -184,6 +197,7 @@ def _joined_heads(found: Sequence[Recorded]) -> Iterator[Recorded]:
             allowed=None
             if all(one.allowed is None for one in ones)
             else _stacked([_whole(one) for one in ones], n_named),
+            vectors=joined([one.vectors for one in ones], partial(_stacked, n_heads=n_named)),
         )
 
 
@@ -203,6 +217,7 @@ def _joined_queries(found: Iterable[Recorded]) -> Iterator[Recorded]:
             ones[0],
             weights=torch.cat([one.weights for one in ones], -2),
             allowed=allowed,
+            vectors=joined_queries([one.vectors for one in ones]),
             queries=range(len(ones)),
             length=(len(ones), ones[0].length[1]),
         )

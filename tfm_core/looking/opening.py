@@ -27,6 +27,8 @@ from tfm_core.sentences import StudentError
 
 _MAX_NUMBERS = 2**27
 """Of all maps of a run: 256 MB in half precision."""
+_MAX_VECTOR_BYTES = 2**28
+"""Of all queries, keys and values of a run."""
 _MAX_NAMES, _MAX_TEXT = 100_000, 120
 _PER_HEAD = 8
 """The width of a head in the configuration, which no page shows."""
@@ -145,6 +147,7 @@ def _experiment(look: Look, stacks: Stacks) -> Experiment:
         "kind": "look", "called": look.model[:MAX_NAME], "n_parameters": look.n_parameters,
         "modules": "\n".join(" ".join(one.name.split()) for one in stacks.all)[:_MAX_NAMES],
         "n_left_out": len(look.maps) - len(stacks.all),
+        "unseen": "\n".join(" ".join(one.split()) for one in look.unseen)[:_MAX_NAMES],
     }  # fmt: skip
     model: dict[str, Any]
     if stacks.cross:
@@ -202,6 +205,7 @@ def _text(look: Look, names: Sequence[str]) -> str:
 def _snapshot(stacks: Stacks, n_examples: int) -> Snapshot:
     attention: dict[str, Array] = {}
     masks: dict[str, Array] = {}
+    vectors: dict[str, dict[str, Array]] = {}
     for stack, name, maps in (
         ("encoder", "self_attention", stacks.encoder),
         ("decoder", "self_attention", stacks.decoder),
@@ -215,4 +219,11 @@ def _snapshot(stacks: Stacks, n_examples: int) -> Snapshot:
                 if one.allowed is None
                 else one.allowed[:n_examples].numpy()
             )
-    return Snapshot(step=0, attention=attention, masks=masks)
+            if one.vectors is not None:
+                vectors[module] = {
+                    name: (values[:n_examples] if values.ndim else values).numpy()
+                    for name, values in one.vectors.tensors.items()
+                }
+    if sum(array.nbytes for of in vectors.values() for array in of.values()) > _MAX_VECTOR_BYTES:
+        vectors = {}
+    return Snapshot(step=0, attention=attention, masks=masks, vectors=vectors)

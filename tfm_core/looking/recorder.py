@@ -10,13 +10,18 @@ from __future__ import annotations
 
 import logging
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
+
+from tfm_core.looking.layout import allowed_of, as_heads, axes_of, kept_values, memory_of
+from tfm_core.looking.vectors import Operands, Vectors, values_of, vectors_of
 
 Kind = Literal["self", "cross"]
 
@@ -29,6 +34,8 @@ _LINEAR = frozenset({"mm", "addmm", "bmm", "baddbmm", "mv", "linear", "convoluti
 _KEEPS_VALUE = frozenset({"clone", "_to_copy", "copy_", "_unsafe_view", "contiguous"})
 _CHANGES_WEIGHTS = frozenset({"mul", "div", "masked_fill", "where"})
 _KEEPS_WEIGHTS = _KEEPS_VALUE | _CHANGES_WEIGHTS | {"native_dropout"}
+_SCALES = frozenset({"mul", "mul_", "div", "div_"})
+_MAX_OPERANDS = 32  # products whose operands are kept until a softmax comes
 _OPAQUE = ("native_multi_head_attention", "transformer_encoder_layer", "flash", "attention", "attn")
 
 
@@ -53,7 +60,7 @@ class Recorded:
     applied, bool, broadcastable to it, True = may attend; None where all is allowed. queries, keys:
     the positions of rows and columns; length: of both before a crop. is_fused: the weights were
     computed once more from the query and the key of a fused operation. is_over_keys: whether the
-    softmax runs over the keys.
+    softmax runs over the keys. vectors: what it was computed from, where that shows.
     """
 
     place: Place
@@ -65,6 +72,7 @@ class Recorded:
     length: tuple[int, int]
     is_fused: bool
     is_over_keys: bool = True
+    vectors: Vectors | None = None
 
 
 @dataclass(slots=True)
@@ -73,17 +81,20 @@ class _Facts:
 
     value: a number that copies share. source: of a projection by parameters, the value that was
     projected. width: of a projection, how many values it made of each. softmax: number of the
-    softmax whose weights these are.
+    softmax whose weights these are. product: value of the product of activations that these were
+    made of; scale: what that was multiplied by.
     """
 
     value: int
     source: int | None = None
     width: int | None = None
     softmax: int | None = None
+    product: int | None = None
+    scale: float = 1.0
 
 
 @dataclass(slots=True)
-class _Softmax:
+class Softmax:
     """A softmax that has multiplied nothing yet.
 
     changed: what was made of its weights since, such as a product with another mask, by value.
@@ -95,6 +106,7 @@ class _Softmax:
     dim: int
     sources: tuple[int | None, int | None]
     is_of_product: bool
+    operands: Operands | None
     changed: dict[int, Tensor] = field(default_factory=dict)
 
 
@@ -107,7 +119,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Records the attention of what runs under it, in this thread.
 
     where: what runs now. wanted: whether to keep the maps of a module. crop: the positions that are
-    kept. most_bytes: of all maps; more are counted, but not kept.
+    kept. most_bytes: of all maps; more are counted, but not kept. keeps_vectors: whether to keep
+    what they were computed from, too, in what they leave of those bytes.
     """
 
     supports_higher_order_operators = True
@@ -120,19 +133,21 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         wanted: Callable[[str], bool],
         crop: slice | None,
         most_bytes: int,
+        keeps_vectors: bool,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.found: list[Recorded] = []
         self.modules: dict[str, None] = {}  # in order, also those that are not wanted
-        self.bytes = 0
+        self.bytes = self.vector_bytes = 0
         self.n_empty = 0  # maps of which a crop leaves nothing
         self.opaque: dict[str, str] = {}
         self._where, self._wanted, self._crop = where, wanted, crop
-        self._most = most_bytes
-        self._fixed = {_memory(one) for one in parameters}
+        self._most, self._keeps_vectors = most_bytes, keeps_vectors
+        self._fixed = {memory_of(one) for one in parameters}
         self._facts: dict[int, _Facts] = {}
         self._pairs: dict[int, _Pair] = {}  # scores -> what its query and its key were made of
-        self._softmaxes: dict[int, _Softmax] = {}
+        self._softmaxes: dict[int, Softmax] = {}
+        self._operands: OrderedDict[int, tuple[Tensor, Tensor]] = OrderedDict()
         self._n = 0
 
     def __torch_dispatch__(
@@ -185,23 +200,30 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         elif name not in _SOFTMAX and _is_attention(name):
             self.opaque.setdefault(self._where().module, name)
         if outs:
-            self._learn(name, tensors, outs)
+            self._learn(name, tensors, outs, _factor(name, named))
         if name in _SOFTMAX and outs:
             self._softmax(tensors[0], outs[0], int(named.get("dim", -1)))
 
-    def _learn(self, name: str, tensors: list[Tensor], outs: list[Tensor]) -> None:
+    def _learn(self, name: str, tensors: list[Tensor], outs: list[Tensor], factor: float) -> None:
         """Note what is known of what an operation made."""
-        inner = [one for one in tensors if _memory(one) not in self._fixed]
+        inner = [one for one in tensors if memory_of(one) not in self._fixed]
         known = [self._of(one) for one in inner]
         for out in outs:
-            memory = _memory(out)
-            if any(memory == _memory(one) for one in tensors):
+            memory = memory_of(out)
+            if any(memory == memory_of(one) for one in tensors):
+                if memory in self._facts:
+                    self._facts[memory].scale *= factor
                 continue  # a view, or in place: what is known of it still holds
             if tensors and not inner:
                 self._fixed.add(memory)  # such as parameters in another precision
                 continue
             self._fixed.discard(memory)  # memory that was freed and taken again
             made = self._facts[memory] = self._made(name, known, len(tensors) > len(inner))
+            made.scale *= factor
+            if made.product == made.value and self._keeps_vectors:
+                self._operands[made.value] = (tensors[-2], tensors[-1])
+                if len(self._operands) > _MAX_OPERANDS:
+                    self._operands.popitem(last=False)
             if name in _LINEAR and made.source is not None:
                 made.width = out.shape[1] if name == "convolution" else out.shape[-1]
             softmax = self._softmaxes.get(-1 if made.softmax is None else made.softmax)
@@ -214,6 +236,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         facts = _Facts(self._n)
         if name in _PRODUCTS and len(known) >= 2:
             self._pairs[facts.value] = _Pair(known[-2].source, known[-1].source)
+            facts.product = facts.value
             return facts
         if name in _KEEPS_VALUE and len(known) == 1:
             facts.value = known[0].value
@@ -223,6 +246,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         pairs = [self._pairs[one.value] for one in known if one.value in self._pairs]
         if pairs:  # also of scores that a projection mixes
             self._pairs[facts.value] = pairs[0]
+        of_product = next((one for one in known if one.product is not None), None)
+        if of_product is not None and not (name in _LINEAR and has_parameters):
+            facts.product, facts.scale = of_product.product, of_product.scale
         if name in _LINEAR and has_parameters and len(known) == 1:
             facts.source = known[0].value
             return facts
@@ -233,7 +259,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return facts
 
     def _of(self, tensor: Tensor) -> _Facts:
-        memory = _memory(tensor)
+        memory = memory_of(tensor)
         if memory not in self._facts:
             self._n += 1
             self._facts[memory] = _Facts(self._n)
@@ -246,18 +272,21 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return
         before = self._of(scores)
         pair = self._pairs.get(before.value)
-        if pair is None and before.width == weights.shape[dim] > 1:
+        is_made = before.width == weights.shape[dim] > 1 and scores.stride(dim) == 1
+        if is_made and before.product is None:
             return  # over an axis that parameters made: classes, or experts
+        operands = self._operands.get(-1 if before.product is None else before.product)
         facts = self._of(weights)
-        facts.softmax = facts.value
-        self._softmaxes[facts.value] = _Softmax(
-            self._where(), scores, weights, dim % weights.ndim, pair or (None, None), bool(pair)
-        )
+        facts.softmax, facts.product = facts.value, None
+        self._softmaxes[facts.value] = Softmax(
+            self._where(), scores, weights, dim % weights.ndim, pair or (None, None), bool(pair),
+            None if operands is None else Operands(*operands, before.scale),
+        )  # fmt: skip
 
-    def _consumed(self, one: Tensor, other: Tensor) -> tuple[_Softmax, Tensor] | None:
+    def _consumed(self, one: Tensor, other: Tensor) -> tuple[Softmax, Tensor] | None:
         """Return the softmax whose weights ``one`` holds, and those, if ``other`` holds values."""
-        facts = self._facts.get(_memory(one))
-        if facts is None or facts.softmax is None or _memory(other) in self._fixed:
+        facts = self._facts.get(memory_of(one))
+        if facts is None or facts.softmax is None or memory_of(other) in self._fixed:
             return None
         made = self._softmaxes.pop(facts.softmax, None)
         return None if made is None else (made, made.changed.get(facts.value, made.weights))
@@ -274,8 +303,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 made.dim = 0 if made.dim == 0 else 2
             axes = (-2, -1) if is_left else (-1, -2)
             n_keys = one.shape[axes[1] if one.ndim > 1 else 0]
-            rows, columns = _axes_of(one, weights, axes, made)
-            self._take(made, weights, rows, columns, n_keys=n_keys)
+            rows, columns = axes_of(one, weights, axes, made)
+            self._take(
+                made, weights, rows, columns, n_keys=n_keys,
+                values=partial(values_of, other, one, is_left=is_left),
+            )  # fmt: skip
             return
 
     def _broadcast(self, left: Tensor, right: Tensor, *, out: Tensor) -> None:
@@ -291,15 +323,25 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 return
 
     def _take(
-        self, made: _Softmax, weights: Tensor, rows: int, columns: int, *, n_keys: int
+        self,
+        made: Softmax,
+        weights: Tensor,
+        rows: int,
+        columns: int,
+        *,
+        n_keys: int,
+        values: Callable[[Tensor], Tensor | None] | None = None,
     ) -> None:
-        """Keep weights as (batch, n_heads, queries, keys). rows, columns: their axes there."""
+        """Keep weights as (batch, n_heads, queries, keys). rows, columns: their axes there.
+
+        values: returns what such weights multiplied.
+        """
 
         def arranged(values: Tensor) -> Tensor:
             if values.ndim < 2:
                 return values.reshape(1, 1, 1, -1)
             values = values.movedim((rows, columns), (-2, -1))
-            return values.reshape(_as_heads(tuple(values.shape), made.place))
+            return values.reshape(as_heads(tuple(values.shape), made.place))
 
         kind: Kind = "self"
         query, key = made.sources
@@ -308,30 +350,42 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         elif n_keys != (weights.shape[rows] if weights.ndim > 1 else 1):
             kind = "cross"
         scores, shown = arranged(made.scores), arranged(weights)
-        scores, shown = scores[..., :n_keys], shown[..., :n_keys]  # without the column of a sink
+        shown = shown[..., :n_keys]  # without the column of a sink
         queries, keys = self._kept(shown.shape[-2]), self._kept(n_keys)
         shape = (*shown.shape[:2], len(queries), len(keys))
         if not self._may_keep(made.place.module, shape):
             return
         part = (..., slice(queries.start, queries.stop), slice(keys.start, keys.stop))
-        allowed = _allowed_of(scores[part], shown[part])
+        allowed = allowed_of(scores[part], shown[part])
+        is_over_keys = columns % max(weights.ndim, 1) == made.dim
+        vectors = None
+        if made.operands is not None and values is not None and is_over_keys:
+            kept = slice(queries.start, queries.stop)
+            vectors = self._counted(
+                vectors_of(
+                    made.operands.arranged(shown.shape), values(shown), scores[..., kept, :],
+                    shown[..., kept, :], allowed=allowed, scale=made.operands.scale,
+                    queries=queries, keys=keys,
+                )
+            )  # fmt: skip
         self.found.append(
             Recorded(
-                made.place, kind, _kept_values(shown[part]), allowed, queries, keys,
-                (shown.shape[-2], n_keys), False, columns % max(weights.ndim, 1) == made.dim,
+                made.place, kind, kept_values(shown[part]), allowed, queries, keys,
+                (shown.shape[-2], n_keys), False, is_over_keys, vectors,
             )
         )  # fmt: skip
 
     # ---- a fused operation
 
     def _fused(self, named: Mapping[str, Any]) -> None:
-        query, key = named["query"], named["key"]
+        query, key, value = (named[name] for name in ("query", "key", "value"))
         place = self._where()
         mask = named.get("attn_mask", named.get("attn_bias"))
         if query.ndim == 3:
-            query, key = query[None], key[None]
+            query, key, value = query[None], key[None], value[None]
         if key.shape[1] != query.shape[1]:  # groups of queries share a key
-            key = key.repeat_interleave(query.shape[1] // key.shape[1], 1)
+            n_groups = query.shape[1] // key.shape[1]
+            key, value = (one.repeat_interleave(n_groups, 1) for one in (key, value))
         n_queries, n_keys = query.shape[-2], key.shape[-2]
         sources = self._of(query).source, self._of(named["key"]).source
         kind: Kind = "self" if n_queries == n_keys else "cross"
@@ -351,14 +405,27 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             is_bool = mask.dtype == torch.bool
             scores = scores.masked_fill(~mask, -torch.inf) if is_bool else scores + mask.float()
         columns = slice(keys.start, keys.stop)
-        weights = scores.softmax(-1).nan_to_num(0.0)[..., columns]
-        allowed = _allowed_of(scores[..., columns], weights)
+        weights = scores.softmax(-1).nan_to_num(0.0)
+        allowed = allowed_of(scores[..., columns], weights[..., columns])
+        vectors = None
+        if self._keeps_vectors:
+            found = vectors_of(
+                [(query, key)], value, scores, weights, allowed=allowed, scale=scale,
+                queries=queries, keys=keys,
+            )  # fmt: skip
+            vectors = self._counted(found)
         self.found.append(
             Recorded(
-                place, kind, _kept_values(weights), allowed, queries, keys, (n_queries, n_keys),
-                True,
+                place, kind, kept_values(weights[..., columns]), allowed, queries, keys,
+                (n_queries, n_keys), True, vectors=vectors,
             )
         )  # fmt: skip
+
+    def _counted(self, vectors: Vectors | None) -> Vectors | None:
+        """Count the bytes of what a map was computed from; return it if there is room."""
+        if vectors is not None:
+            self.vector_bytes += sum(4 * one.numel() for one in vectors.tensors.values())
+        return vectors if self.bytes + self.vector_bytes <= self._most else None
 
     def _kept(self, length: int) -> range:
         """Return the positions that are kept of an axis."""
@@ -376,6 +443,21 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return self.bytes <= self._most
 
 
+def _factor(name: str, named: Mapping[str, Any]) -> float:
+    """Return by what an operation multiplies a tensor: 1 for all but scaling by one number."""
+    if name.startswith("baddbmm"):
+        return float(named.get("alpha", 1))
+    if name not in _SCALES:
+        return 1.0
+    one, other = named.get("self"), named.get("other")
+    if isinstance(one, Tensor) and one.numel() == 1 and not name.startswith("div"):
+        one, other = other, one
+    if isinstance(other, Tensor) and other.numel() > 1:
+        return 1.0
+    number = float(other) if other is not None else 1.0
+    return 1 / number if name.startswith("div") and number else number
+
+
 def _is_attention(name: str) -> bool:
     return any(part in name.split("::")[-1] for part in _OPAQUE)
 
@@ -387,72 +469,9 @@ def _is_composite(func: Any) -> bool:
     )
 
 
-def _memory(tensor: Tensor) -> int:
-    try:
-        return tensor.untyped_storage().data_ptr()
-    except (RuntimeError, NotImplementedError):  # a tensor without a storage of its own
-        return id(tensor)
-
-
 def _flat(values: Iterable[Any]) -> Iterable[Any]:
     for value in values:
         if isinstance(value, list | tuple):
             yield from _flat(value)
         else:
             yield value
-
-
-def _kept_values(weights: Tensor) -> Tensor:
-    """Return weights as float32 on the CPU, in memory of their own."""
-    return weights.detach().to("cpu", torch.float32, copy=True).contiguous()
-
-
-def _axes_of(
-    one: Tensor, weights: Tensor, axes: tuple[int, int], made: _Softmax
-) -> tuple[int, int]:
-    """Return which axes of weights are the rows and the columns of a product's operand.
-
-    Views keep their strides, also through einsum; of a copy the size of the rows tells.
-    """
-    if weights.ndim < 2 or one.ndim < 2:
-        return 0, made.dim
-    n_rows, n_columns = (one.shape[axis] for axis in axes)
-    is_view, columns = _memory(one) == _memory(weights), made.dim
-    if is_view and n_columns > 1:
-        stride = one.stride(axes[1])
-        columns = next((n for n in range(weights.ndim) if _fits(weights, n, stride)), columns)
-    rest = [n for n in reversed(range(weights.ndim)) if n != columns]
-    if is_view and n_rows > 1:
-        fitting = [n for n in rest if _fits(weights, n, one.stride(axes[0]))]
-    else:
-        is_head = {n for n in rest if weights.shape[n] == made.place.n_heads > 1}
-        fitting = [n for n in rest if weights.shape[n] == n_rows and n not in is_head]
-    return (fitting or rest)[0], columns
-
-
-def _fits(weights: Tensor, axis: int, stride: int) -> bool:
-    return weights.stride(axis) == stride and weights.shape[axis] > 1
-
-
-def _as_heads(shape: tuple[int, ...], place: Place) -> tuple[int, int, int, int]:
-    """Return (batch, n_heads, query_len, key_len) of a softmax's shape."""
-    *rest, n_queries, n_keys = shape
-    batch, n_heads = (rest or [1])[0], math.prod(rest[1:])
-    if len(rest) == 1 and place.n_heads > 1 and batch % place.n_heads == 0:
-        # unless it is one of several heads that are computed one after the other
-        is_one = batch // place.n_heads not in place.shape[:-1] and batch in place.shape[:1]
-        if not is_one:
-            batch, n_heads = batch // place.n_heads, place.n_heads
-    return batch, n_heads, n_queries, n_keys
-
-
-def _allowed_of(scores: Tensor, weights: Tensor) -> Tensor | None:
-    """Return the mask that scores show: very low ones are forbidden. None where all is allowed."""
-    lowest = -1e4 if scores.dtype in (torch.float16, torch.bfloat16) else -1e8
-    scores = scores.detach()
-    allowed = (scores > lowest) & ~((scores < -5e3) & (weights == 0))
-    if bool(allowed.all()):
-        return None
-    if bool((allowed == allowed[:1, :1]).all()):
-        allowed = allowed[:1, :1]
-    return allowed.cpu()

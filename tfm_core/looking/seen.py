@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from tfm_core.looking.recorder import Kind
+from tfm_core.looking.vectors import Vectors
 from tfm_core.sentences import N_, Sentence, StudentError
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class AttentionMap:
     attend; None where everything is allowed. queries, keys: the positions of rows and columns, all
     but for a crop; length: of both before it. is_fused: PyTorch kept no weights, so that they were
     computed once more from the query and the key. is_over_keys: whether the softmax runs over the
-    keys, as it should.
+    keys, as it should. vectors: what the weights were computed from; None where that did not show.
     """
 
     name: str
@@ -44,6 +45,7 @@ class AttentionMap:
     length: tuple[int, int]
     is_fused: bool
     is_over_keys: bool = True
+    vectors: Vectors | None = None
 
     @property
     def problem(self) -> str:

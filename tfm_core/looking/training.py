@@ -7,8 +7,11 @@ disk or a look that fails ends the recording, and the status of the run says so.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import math
+import os
+import sys
 import time
 import traceback
 import warnings
@@ -98,6 +101,7 @@ class Watched:
         self._recorder.__enter__()
         self._clock_begin, self._cpu_begin = self._recorder.clock(), time.process_time()
         self._thinned_at = time.monotonic()
+        atexit.register(self._at_exit, os.getpid())
         self._start(look, said)
 
     def __repr__(self) -> str:
@@ -245,8 +249,23 @@ class Watched:
             )
         return "finished", None
 
+    def _at_exit(self, pid: int) -> None:
+        """End a run that nothing closed: with the error that ends the program, if one does."""
+        if os.getpid() == pid and not self._is_over:
+            self.close(getattr(sys, "last_value", None))
+
+    def lose(self) -> None:
+        """End the run of a loop that is over without having said how."""
+        if not self._is_over:
+            self._record_pending()
+            words = N_("The loop ended at step {step:,} without saying why.", step=self._step)
+            self._end("failed", words)
+            with contextlib.suppress(OSError):
+                self._recorder.__exit__()
+
     def _end(self, state: State, reason: Sentence | str | None) -> None:
         self._is_over = True
+        atexit.unregister(self._at_exit)
         self._recorder.stop_heartbeat()
         with contextlib.suppress(OSError):  # of a full disk; the events themselves are there
             thinned.keep(self.run.folder)

@@ -149,8 +149,12 @@ class EncoderOnly(SpecialTokens, nn.Module):
         if query_positions is not None and not recorder.active():  # a recorder needs all
             few: Tensor = self.output(self.encoder.at(query_positions, x, mask=mask))
             return few
-        x = self.encoder(x, mask=mask)
-        answering = x[:, :length] if self.pool is None else self.pool(x, keep)
+        if self.has_cls:
+            first = src.new_zeros(len(src), 1)
+            answering = self.encoder.at(first, x, mask=mask)
+        else:
+            x = self.encoder(x, mask=mask)
+            answering = x[:, :length] if self.pool is None else self.pool(x, keep)
         out: Tensor = self.output(answering)
         recorder.record(self.output, answering=answering, logits=out)
         return out if query_positions is None else tokens_at(out, query_positions)

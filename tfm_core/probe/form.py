@@ -15,6 +15,7 @@ from tfm_core.config import CaptionTaskConfig, Experiment, SequenceTaskConfig
 from tfm_core.data import caption_words
 from tfm_core.probe.labels import axes, modules_by_kind, patches_per_side
 from tfm_core.probe.types import RELATIVE, Array, Probe, Snapshot
+from tfm_core.probe.vectors import problem_of
 from tfm_core.reading import Unreadable, is_whole
 from tfm_core.stored import Stored, WrongValue, text, whole
 
@@ -156,6 +157,11 @@ class SnapshotForm:
             if weights.shape[2] < n_queries or weights.shape[3] < n_keys:
                 raise Unreadable("the maps of {name} are too small for the examples", name=name)
             self._check_mask(name, snapshot.masks.get(name), weights)
+        for name, vectors in snapshot.vectors.items():
+            if name not in snapshot.attention:
+                raise Unreadable("it holds attention of a layer that this model has not")
+            if problem := problem_of(vectors, snapshot.attention[name].shape):
+                raise Unreadable("“{name}” has {what}", name=name, what=problem)
         self._check_routing(snapshot, n_watched)
         check = self._check_words if self.n_classes is None else self._check_classes
         check(snapshot, self.n_examples)

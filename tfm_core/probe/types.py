@@ -23,7 +23,8 @@ class Snapshot:
     (rows, d_model), learned only, or (buckets, H) for names that end in RELATIVE. embeddings:
     module name -> float16 (vocabulary, d_model), small tables only. routing: module name of a
     mixture of experts -> float16 (A, T, E), the share of each expert in a token, 0 where the token
-    does not pass it.
+    does not pass it. vectors: module name -> what its attention was computed from, float32, by the
+    names of ``probe.vectors``; of a look alone.
     """
 
     step: int
@@ -37,6 +38,7 @@ class Snapshot:
     embeddings: dict[str, Array] = field(default_factory=dict)
     masks: dict[str, Array] = field(default_factory=dict)
     routing: dict[str, Array] = field(default_factory=dict)
+    vectors: dict[str, dict[str, Array]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,6 +25,7 @@ from safetensors.torch import save_file
 from tfm_core.config import Experiment
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.rnn_attention import racers
+from tfm_core.inspect.discover.phenomenon import PHENOMENA
 from tfm_core.inspect.experiments.catalogue import NO_MASK, WRITER
 from tfm_core.inspect.experiments.trial import changed
 from tfm_core.inspect.positions import race
@@ -45,6 +46,8 @@ from tfm_core.variants.positions import POSITIONS
 EMBEDDED_EVERY = 4
 """Snapshots from one that keeps the tables of embeddings to the next."""
 DIGITS = 5  # significant ones of the numbers in the events
+FINDINGS = {"induction": 22, "chains": 12, "grokking": 14}
+"""Name of a finding -> the snapshots that are kept of the run that shows it."""
 STEPS = 200
 """Most steps that the events of a recording tell of."""
 _KEPT = ("experiment.json", "meta.json", "status.json", "events.jsonl", "best.json", "probe.json",
@@ -56,7 +59,9 @@ class Recording:
     """A run to record: its name, what is trained, how much is kept of it.
 
     preset: the preset to train a similar run. attended: number of examples whose attention is kept.
-    weight_sets: number of steps whose weights are kept. is_lesson: only one lesson shows it.
+    weight_sets: number of steps whose weights are kept. is_lesson: only one page shows it.
+    kept: number of snapshots that are kept, 0 for all. embedded_every: snapshots from one that
+    keeps the tables of embeddings to the next.
     """
 
     name: str
@@ -66,6 +71,8 @@ class Recording:
     attended: int = 6
     weight_sets: int = 0
     is_lesson: bool = False
+    kept: int = 0
+    embedded_every: int = EMBEDDED_EVERY
 
 
 def _of_preset(
@@ -137,6 +144,25 @@ def _positions() -> dict[str, Recording]:
     }
 
 
+def _findings() -> dict[str, Recording]:
+    """Return the runs of the findings that come with the app, as their pages train them."""
+    found = {}
+    for name, n_kept in FINDINGS.items():
+        one = PHENOMENA[name]
+        for arm in one.arms:
+            experiment, is_first = one.experiment(arm), arm is one.arms[0]
+            found[f"recorded-{name}-{arm.name}"] = Recording(
+                f"{one.title}: {arm.label}, recorded",
+                experiment,
+                snapshots=experiment.training.snapshots,
+                attended=1,
+                is_lesson=True,
+                kept=n_kept if is_first else 2,
+                embedded_every=1 if is_first else EMBEDDED_EVERY,
+            )
+    return found
+
+
 _RACERS = racers("english-korean", steps=600)
 
 RECORDINGS = {
@@ -175,6 +201,7 @@ RECORDINGS = {
     "recorded-addition": _of_preset("addition-3", "A GPT that adds, recorded", 4, attended=2),
     **_practice(),
     **_positions(),
+    **_findings(),
 }
 
 
@@ -221,7 +248,7 @@ def record(workplace: Path, recording: Recording, target: Path) -> None:
     for checkpoint in (run.folder / "checkpoints").glob(f"*/{FILE}"):
         shrink(checkpoint)
     shorten(run.folder / "events.jsonl")
-    trim(run, recording.attended)
+    trim(run, recording.attended, recording.kept, recording.embedded_every)
     if target.is_dir():  # it keeps its place among the others
         run.write_meta(dataclasses.replace(run.meta, created=Run(target).meta.created))
     shutil.rmtree(target, ignore_errors=True)
@@ -312,13 +339,20 @@ def thin(run: Run, most: int) -> None:
             weights.weights_path(run.folder, step).unlink()
 
 
-def trim(run: Run, attended: int) -> None:
+def trim(run: Run, attended: int, kept: int, embedded_every: int) -> None:
     """Keep the attention of the first examples, and embeddings in the first, last and some others.
 
-    attended: how many examples.
+    attended: how many examples. kept: how many snapshots, at even steps; 0 for all.
+    embedded_every: snapshots from one with embeddings to the next.
     """
     steps = run.snapshot_steps()
-    whole = {steps[0], *steps[::-EMBEDDED_EVERY]}
+    if kept:
+        even = np.linspace(0, steps[-1], kept)
+        chosen = {min(steps, key=lambda step: abs(step - at)) for at in even}
+        for step in set(steps) - chosen:
+            snapshots.snapshot_path(run.folder, step).unlink()
+        steps = run.snapshot_steps()
+    whole = {steps[0], *steps[::-embedded_every]}
     for step in steps:
         snapshot = run.snapshot(step)
         maps = {name: kept[:attended] for name, kept in snapshot.attention.items()}

@@ -46,11 +46,17 @@ _EPOCHS, _MIN_STEPS, _MAX_STEPS = 3, 60, 400
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What is trained: everything, the last layers (how many), or LoRA (its rank)."""
+    """What is trained: everything, the last layers (how many), or LoRA (its rank and alpha).
+
+    steps, rate: for how long, and the learning rate. None: what suits the part and the data.
+    """
 
     trains: str = "all"
     n_last: int = 2
     rank: int = 8
+    alpha: float | None = None
+    steps: int | None = None
+    rate: float | None = None
 
 
 _ALL = Part()
@@ -112,7 +118,8 @@ def _planned(run: Run, own: OwnSet | None, part: Part, seed: int) -> Experiment:
         )
     facts: dict[str, Any] = {
         **_opened_facts(run), "data": "" if own is None else own.id, "trains": part.trains,
-        "n_last": part.n_last, "rank": part.rank, "alpha": 2.0 * part.rank, "base": _NOT_READ,
+        "n_last": part.n_last, "rank": part.rank, "base": _NOT_READ,
+        "alpha": 2.0 * part.rank if part.alpha is None else part.alpha,
         "called": run.meta.name[:MAX_NAME],
     }  # fmt: skip
     if part.trains == "lora" and facts["architecture"] not in TARGETS:
@@ -127,12 +134,14 @@ def _planned(run: Run, own: OwnSet | None, part: Part, seed: int) -> Experiment:
         task = _labels(run, own, facts)
         n_train = int(own.counts["train"])
     batch = min(_BATCH[kind], max(1, n_train))
-    steps = min(_MAX_STEPS, max(_MIN_STEPS, _EPOCHS * n_train // batch))
+    usual = min(_MAX_STEPS, max(_MIN_STEPS, _EPOCHS * n_train // batch))
+    steps = usual if part.steps is None else part.steps
+    rate = _RATES[task.trains] if part.rate is None else part.rate
     return Experiment.parse({
         "model": model.model_dump() | {"dropout": _DROPOUT} | _POOLING.get(kind, {}),
         "task": task.model_dump(),
         "training": {
-            "steps": steps, "batch_size": batch, "learning_rate": _RATES[task.trains],
+            "steps": steps, "batch_size": batch, "learning_rate": rate,
             "validate_every": max(1, steps // 10), "weight_decay": 0.01, "snapshots": 12,
         },
         "seed": seed,

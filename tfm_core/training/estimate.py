@@ -28,8 +28,9 @@ from tfm_core.training.setup import autocast, new_model
 
 _PROBE_BATCHES = (4, 32)
 _PROBE_STEPS = 6
-_PROBE_MACS = 2e8  # a probe step above this many multiply-accumulates is not run but modelled
-_MODELLED_RATE = 2e10  # multiply-accumulates per second of one CPU core, when nothing is measured
+# a probe step above so many multiply-accumulates is not run but modelled, at so many a second
+_PROBE_MACS, _MODELLED_RATE = 2e8, 2e10  # of one CPU core
+_PROBE_MACS_OF_GPU, _MODELLED_RATE_OF_GPU = 5e10, 2e12  # in float32
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,10 @@ def estimate(experiment: Experiment, device: str = "cpu") -> Estimate:
         row.model, row.shape, experiment.task, src_len=row.src_len, tgt_len=row.tgt_len
     )
     work = (1.0 + learned.backward + experiment.training.checkpointing) * _macs(experiment)
-    if work * _PROBE_BATCHES[-1] > _PROBE_MACS:
-        fixed, of_example, measured = 0.0, work / _MODELLED_RATE, False
+    is_cpu = torch_device.type == "cpu"
+    if work * _PROBE_BATCHES[-1] > (_PROBE_MACS if is_cpu else _PROBE_MACS_OF_GPU):
+        rate = _MODELLED_RATE if is_cpu else _MODELLED_RATE_OF_GPU
+        fixed, of_example, measured = 0.0, work / rate, False
     else:
         fixed, of_example = _measure(experiment, torch_device)
         measured = True

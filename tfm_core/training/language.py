@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from tfm_core.config import CorpusTaskConfig
 from tfm_core.data.corpus.grammar import entropy_per_token
-from tfm_core.data.corpus.in_context import floors
+from tfm_core.data.corpus.in_context import GENERATORS
 from tfm_core.data.moving import take_rows, to_device
 from tfm_core.data.text_data import TextData
 from tfm_core.training.losses import cross_entropy, labels_of, predicts_others
@@ -26,7 +26,6 @@ from tfm_core.training.objectives import (
 
 _TOKENS_AT_ONCE = 20_000  # of a measurement
 _LOGITS_AT_ONCE = 50_000_000  # 200 MB
-_DETERMINED = ("repeats", "fixed-repeats", "column-sums")  # what counts of them follows
 
 
 class LanguageObjective(Objective):
@@ -99,10 +98,10 @@ class LanguageObjective(Objective):
         name = self.config.name
         if floor is not None or name == "own-text" or self.label_smoothing:
             return floor
-        if predicts_others(self.mistakes) or name in _DETERMINED:
+        if predicts_others(self.mistakes):
             return 0.0
-        if name == "markov-chains":
-            return floors(self._validated()).bigram
+        if name in GENERATORS:
+            return GENERATORS[name].floor(self._validated())
         return entropy_per_token(self.config.unit)
 
     def _validated(self) -> list[tuple[str, ...]]:

@@ -19,7 +19,7 @@ from pages.i18n import N_, _
 from pages.ui import show
 from pages.ui.model import stage_view
 from pages.ui.runs import run_words, runs_access
-from tfm_core.config import family_label
+from tfm_core.config import LookConfig, family_label
 from tfm_core.config.base import Config
 from tfm_core.inspect.progress import stage as stages
 from tfm_core.inspect.progress.stage import Stage
@@ -51,6 +51,9 @@ def film(run: Run, *, with_model: bool, progress: Progress = lambda share, words
     progress(0.6, N_("Reading snapshots"))
     steps = tuple(run.snapshot_steps())
     moving = stage_view.moving(run, steps)
+    is_look = isinstance(run.experiment.task, LookConfig)
+    if is_look:  # where nothing happened
+        moving = replace(moving, moments=())
     most = MAX_VALUES
     while True:
         views, first = _views(run, most) if steps else ((), 0)
@@ -64,6 +67,7 @@ def film(run: Run, *, with_model: bool, progress: Progress = lambda share, words
                 "autoplay": False,
                 "loop": False,
                 "compact": False,
+                "alone": is_look,
             },
             views=views,
             first=first,
@@ -143,6 +147,10 @@ def tables(run: Run, *, with_id: bool = True) -> Iterator[tuple[str, component.R
     with_id: whoever has the id can do more with a run than watch it.
     """
     experiment, meta = run.experiment, run.meta
+    if isinstance(experiment.task, LookConfig):  # whose other settings only lay out its maps
+        names = ("called", "n_parameters", "modules", "n_left_out", "unseen")
+        yield _("Model"), list(_settings(experiment.task, only=names))
+        return
     family = _(family_label(experiment.model.family))
     yield _("Model"), [(_("Family"), family), *_settings(experiment.model)]
     yield _("Task"), list(_settings(experiment.task))
@@ -159,10 +167,10 @@ def tables(run: Run, *, with_id: bool = True) -> Iterator[tuple[str, component.R
     )
 
 
-def _settings(config: Config) -> Iterator[tuple[str, str]]:
+def _settings(config: Config, only: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
     for name, field in type(config).model_fields.items():
         text = _said(getattr(config, name))
-        if text and name not in ("family", "kind"):
+        if text and name not in ("family", "kind") and (not only or name in only):
             yield _(field.title) or name, text
 
 

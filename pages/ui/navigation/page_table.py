@@ -185,6 +185,12 @@ _ROWS = (
               script="discover/adder.py"),
     PageFacts("grokking", "discover", N_("Grokking"), ":material/lightbulb:",
               script="discover/grokking.py"),
+    PageFacts("sinks", "discover", N_("Attention sinks"), ":material/anchor:",
+              script="discover/sinks.py", shows_run=True),
+    PageFacts("specialise", "discover", N_("Heads take their roles"), ":material/timeline:",
+              script="discover/specialise.py", shows_run=True),
+    PageFacts("superposition", "discover", N_("Superposition"), ":material/hub:",
+              script="discover/superposition.py"),
 )  # fmt: skip
 PAGES: dict[str, PageFacts] = {page.name: page for page in _ROWS}
 WAY: tuple[PageFacts, ...] = tuple(page for page in _ROWS if page.chapter)

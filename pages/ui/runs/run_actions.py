@@ -7,6 +7,7 @@ button that is not shown can still be pressed.
 from __future__ import annotations
 
 import contextlib
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -144,10 +145,28 @@ def open_folder(path: Path, progress: Callable[[float, str], None], *, name: str
     """
     from tfm_core.export.opening import open_run
 
-    visitor, queue, store = acting_visitor(), runs_access.queue(), runs_access.store()
-    run = open_run(
-        path, store, name=name, owner=visitor.owner, owner_name=visitor.name, progress=progress
+    return _admitted(
+        lambda store, **who: open_run(path, store, name=name, progress=progress, **who)
     )
+
+
+def open_look(name: str, content: memoryview) -> Run:
+    """Open a look file as the visitor's own run; raises and leaves as ``open_folder``."""
+    from tfm_core.looking.file import load
+    from tfm_core.looking.opening import open_look
+
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "look.safetensors"
+        path.write_bytes(content)
+        look = load(path, called=name)
+    stem = Path(name).stem[:MAX_NAME]
+    return _admitted(lambda store, **who: open_look(look, store, name=stem, **who))
+
+
+def _admitted(open_in: Callable[..., Run]) -> Run:
+    """Make a run of the visitor's; take it back where there is no room for it."""
+    visitor, queue, store = acting_visitor(), runs_access.queue(), runs_access.store()
+    run = open_in(store, owner=visitor.owner, owner_name=visitor.name)
     try:
         _notify_deleted(queue.admit(run))
     except ValueError:

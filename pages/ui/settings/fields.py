@@ -122,6 +122,7 @@ def carried_by_links(task_name: str) -> dict[str, type]:
 def settings_of(family: str, task_name: str) -> list[Setting]:
     """Return all settings of an experiment with this family and task, in the order to show."""
     task = _section("task", task_config(task_name))
+    task = [one for one in task if task_name in one.needs.get("name", (task_name,))]
     if task_name in CORPUS_TASKS:
         shown = CORPUS_TASKS[task_name].settings
         task = [setting for setting in task if setting.name in shown]

@@ -23,7 +23,7 @@ TASKS = {kind.task: kind.name for kind in SET_KINDS.values()}
 """The kind of sets that each task learns."""
 
 _KEY = "own-set"
-_OF_THE_DRAFT = ("shift", "rotation", "scale", "context")
+_OF_THE_DRAFT = ("shift", "rotation", "scale", "label_noise", "context")
 """Settings of a task that say nothing of its data: they stay when another set is chosen."""
 
 

@@ -217,3 +217,10 @@ def test_labels_of_puzzles_are_drawn_evenly_and_need_what_they_point_at():
         assert all(pair.tgt == task.solve(pair.src) for pair in drawn)
     pair = next(pair for pair in drawn if pair.tgt == ("pair",))
     assert sum(int(pair.src[at]) for at in pair.alignment[0]) == 10
+
+
+def test_counting_brackets_does_not_tell_whether_they_are_balanced():
+    rng, task = random.Random(3), TEXT_GENERATORS["brackets"](16)
+    drawn = [task.sample(rng) for _ in range(1000)]
+    equal = [p for p in drawn if all(p.src.count(a) == p.src.count(b) for a, b in ("()", "[]"))]
+    assert 200 < sum(pair.tgt == ("unbalanced",) for pair in equal) < 300

@@ -27,13 +27,13 @@ def few_at_once(run, monkeypatch):
     numbers, seen = attention_numbers(run.experiment), []
     monkeypatch.setattr(budget, "AT_ONCE", 3 * numbers)
     monkeypatch.setattr(budget, "IN_ALL", 8 * numbers)
-    explicit = MultiHeadAttention._explicit
+    explicit = MultiHeadAttention.attend_explicitly
 
     def counted(self, q, *rest):
         seen.append(len(q))
         return explicit(self, q, *rest)
 
-    monkeypatch.setattr(MultiHeadAttention, "_explicit", counted)
+    monkeypatch.setattr(MultiHeadAttention, "attend_explicitly", counted)
     return seen
 
 

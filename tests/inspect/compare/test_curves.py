@@ -105,6 +105,13 @@ def test_losses_of_different_tasks_are_said_to_be_different_things() -> None:
     assert caveats([BASE, changed(task__n_train=1000)], list(METRICS)) == ()
 
 
+def test_wrong_labels_are_said_to_change_what_training_measures() -> None:
+    digits = PRESETS["vit-digits"].experiment
+    noisy = digits.replace(task=digits.task.replace(label_noise=0.2).model_dump())
+    assert "Wrong labels" in caveats([digits, noisy], ["accuracy"])[0]
+    assert caveats([digits, noisy], ["validation-accuracy", "validation-loss"]) == ()
+
+
 def test_what_raises_the_training_loss_by_itself_is_said() -> None:
     smooth = changed(training__label_smoothing=0.1)
     assert "Label smoothing" in caveats([BASE, smooth], ["loss"])[0]

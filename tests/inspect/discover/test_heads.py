@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from tfm_core.inspect.attention.head_roles import behind_earlier
 from tfm_core.inspect.discover.heads import (
     THRESHOLD,
     Formed,
     HeadScores,
-    behind_earlier,
     formed,
     one_back,
     share_on,

@@ -11,7 +11,9 @@ from tfm_core.inspect.discover import measured
 from tfm_core.inspect.discover.heads import THRESHOLD, formed
 from tfm_core.inspect.discover.phenomenon import CHAINS, INDUCTION
 from tfm_core.inspect.experiments.trial import changed
+from tfm_core.inspect.knockouts.engine import knocked_out, twin
 from tfm_core.inspect.knockouts.measure import measured as knocked
+from tfm_core.inspect.knockouts.parts import KnockedPart
 from tfm_core.presets import PRESETS
 from tfm_core.probe.capture import capture
 from tfm_core.runs.process.execute import execute
@@ -89,10 +91,11 @@ def test_uniform_attention_is_uniform_and_leaves_the_model_alone(runs):
     assert knocked(run, (), "zero", 100) == before
 
 
-def test_zero_queries_see_all_tokens_so_far_alike(runs):
-    model = measured.uniform(model_of(runs["two-layers"])[0], (0,))
+def test_queries_of_a_uniform_layer_see_all_tokens_so_far_alike(runs):
+    model = twin(model_of(runs["two-layers"])[0])
     rows = data_of(runs["two-layers"].experiment).validation.tgt[:3]
-    with torch.inference_mode(), capture(model, only={"weights"}) as cache:
+    layer = KnockedPart("sublayer", "decoder", 0, "self")
+    with knocked_out(model, [layer], is_even=True), capture(model, only={"weights"}) as cache:
         model(rows[:, :0], rows[:, :-1])
     first, second = (cache.of("weights")[one] for one in measured.attentions_of(runs["two-layers"]))
     n = first.size(-1)

@@ -13,7 +13,8 @@ from tfm_core.runs.curves import Curves
 
 WINDOW = 7
 DROPOUT, PICTURES, SMOOTHING, LAG = "Dropout", "Augmentation", "smoothing", "mean of the last 7"
-CAUSES = {DROPOUT, PICTURES, SMOOTHING, LAG}
+NOISE = "25% of the training labels"
+CAUSES = {DROPOUT, PICTURES, NOISE, SMOOTHING, LAG}
 
 
 def curves_of(losses, validation, *, accuracy=0.5, turns=()):
@@ -58,6 +59,7 @@ def said(experiment, curves):
         (plain(vit_experiment(), **STILL | {"shift": 1.5}), PICTURES),
         (plain(vit_experiment(), **STILL | {"rotation": 5.0}), PICTURES),
         (plain(vit_experiment(), **STILL | {"scale": 0.1}), PICTURES),
+        (plain(vit_experiment(), **STILL | {"label_noise": 0.25}), NOISE),
         (plain(text_experiment(), smoothing=0.1), SMOOTHING),
     ],
 )
@@ -66,7 +68,7 @@ def test_a_cause_is_named_exactly_where_the_run_has_it(experiment, cause):
 
 
 def test_all_causes_of_a_run_are_named():
-    pictures = plain(vit_experiment(), dropout=0.1, smoothing=0.1, shift=1.0)
+    pictures = plain(vit_experiment(), dropout=0.1, smoothing=0.1, shift=1.0, label_noise=0.25)
     falling = [3.0 - 0.04 * n for n in range(60)]
     below = {step: 0.9 * falling[step - 1] for step in (11, 23, 37, 53)}
     assert said(pictures, curves_of(falling, below)) == CAUSES

@@ -1,4 +1,4 @@
-"""A look on the attention page: its maps, and nothing that would need the model."""
+"""A look on the attention page: its maps and their arithmetic, and nothing that needs the model."""
 
 import torch
 from torch import nn
@@ -25,7 +25,7 @@ def test_a_look_opens_with_its_heads_and_offers_nothing_that_needs_a_model(store
     assert not at.error
     assert grid(at)
     questions = next(one for one in at.button_group if one.key == "attention-deeper")
-    assert "Arithmetic" not in questions.options
+    assert "Arithmetic" in questions.options
     assert "Rollout" in questions.options
     assert "How this map is computed" not in said(at)
 
@@ -36,9 +36,24 @@ def test_each_question_is_answered_or_explained(store):
         at = opened(run, deeper=question)
         assert not at.exception, question
         assert not at.error, question
-    at = opened(run, view="arithmetic", cell="1-1")
+
+
+def test_a_cell_shows_its_arithmetic(store):
+    seen = encoder()
+    run = open_look(seen, store)
+    at = opened(run, view="arithmetic", cell="2,3", layer=1, head=1)
     assert not at.exception
     assert not at.error
+    weight = next(iter(seen.maps.values())).weights[0, 0, 1, 2]
+    formulas = [one.value for one in at.latex if "\\frac" in one.value]
+    assert any(f"= {float(weight):.4f}" in one for one in formulas)
+
+
+def test_a_map_without_queries_says_so(store):
+    seen = look(Recurrent(), torch.randn(3, 7, WIDTH), torch.randn(3, 5, WIDTH))
+    at = opened(open_look(seen, store), view="arithmetic", cell="1,1")
+    assert not at.exception
+    assert "no queries" in " ".join(one.value for one in at.error)
 
 
 def test_kinds_that_were_not_seen_are_not_offered(store):

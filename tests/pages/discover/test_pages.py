@@ -9,7 +9,8 @@ from tests.pages.experiments.test_page import guessed, labels, shown
 from tests.pages.made_runs import made_run
 from tests.pages.opening import opened_at
 from tfm_core.inspect.discover.phenomenon import INDUCTION, PHENOMENA
-from tfm_core.runs.store import RunStore
+from tfm_core.recorded.build import FINDINGS
+from tfm_core.runs.store import RECORDED, RunStore
 
 ALL = pytest.mark.parametrize("name", PHENOMENA)
 
@@ -44,6 +45,19 @@ def test_a_run_that_has_just_begun_is_no_error(store: RunStore, name: str) -> No
     app = guessed(page(name))
     assert not app.exception
     assert any(label.startswith("Train ") for label in labels(app))
+
+
+@pytest.mark.parametrize("name", FINDINGS)
+def test_who_trained_nothing_sees_the_recorded_runs_and_may_train_them(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(store, "recorded", RECORDED)
+    one = PHENOMENA[name]
+    app = guessed(page(name), one.question.answer)
+    said = shown(app)
+    assert "Nothing is trained yet" not in said
+    assert said.count("Recorded") >= len(one.arms)
+    assert any(label.startswith(f"Train {len(one.arms)} runs") for label in labels(app))
 
 
 def test_more_seeds_stay_on_the_page(store: RunStore) -> None:

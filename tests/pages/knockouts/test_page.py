@@ -11,6 +11,7 @@ import pytest
 
 from tests.inspect.constructed import constructed_run, text_experiment
 from tests.pages.looking import n_drawn, said
+from tfm_core import byte_cache
 from tfm_core.inspect.knockouts.example import example_without, most_moved
 from tfm_core.inspect.knockouts.parts import parts_of
 from tfm_core.runs.run import Run
@@ -199,3 +200,59 @@ def test_a_recurrent_network_and_a_picture_have_their_own_view_of_what_decides(r
     app = open_page(PAGE, view="causes", run="recorded-digits")
     assert not app.exception
     assert "Answer: **0**" in said(app)
+
+
+def test_a_pattern_is_drawn_for_one_head_and_answers_are_compared(recorded, open_page):
+    app = open_page(
+        PAGE, run="recorded-korean", view="pattern", head="decoder.3.cross.4", pattern="first"
+    )
+    assert not app.exception
+    assert "Other answers:" in said(app)
+    first = said(app)
+    app.button_group(key="knockouts-pattern").set_value("own").run()
+    assert "**Other answers: 0 of" in said(app)
+    assert said(app) != first
+    assert app.selectbox(key="knockouts-head").value == "decoder.3.cross.4"
+
+
+def test_a_head_that_is_not_there_gets_a_sentence_and_another_is_shown(recorded, open_page):
+    app = open_page(PAGE, run="recorded-korean", view="pattern", head="decoder.9.self.1")
+    assert not app.exception
+    assert any("no decoder.9.self.1" in warning.value for warning in app.warning)
+    assert app.selectbox(key="knockouts-head").value == "decoder.3.cross.1"  # what is off
+
+
+def test_even_attention_is_one_of_the_replacements(recorded, open_page):
+    zero = open_page(PAGE, run="recorded-digits", off="encoder.1.self")
+    even = open_page(PAGE, run="recorded-digits", off="encoder.1.self", how="even")
+    assert not even.exception
+    assert "all tokens alike" in said(even)
+    assert figures(even) != figures(zero)
+
+
+def test_the_paths_of_the_strongest_head_are_drawn_and_another_head_is_chosen(recorded, open_page):
+    app = open_page(PAGE, run="recorded-grammar", view="causes")
+    assert not app.exception
+    strongest = app.selectbox(key="knockouts-head").value
+    (drawn,) = [one for one in app.get("bidi_component") if one.proto.component_name == "diagram"]
+    assert "penwidth" in json.loads(drawn.proto.json)["dot"]
+    assert "directly" in said(app)
+    before = said(app)
+    other = next(o for o in ("decoder.1.self.1", "decoder.2.self.1") if o != strongest)
+    app.selectbox(key="knockouts-head").set_value(other).run()
+    assert said(app) != before
+    assert app.query_params["head"] == other
+
+
+def test_a_large_model_of_pictures_is_not_patched_and_says_how_much_that_would_be(
+    recorded, open_page, monkeypatch
+):
+    from tfm_core.inspect.knockouts import causes
+
+    monkeypatch.setattr(causes, "_MOST_OF_PICTURES", 1000)
+    byte_cache.SHARED.clear()
+    app = open_page(PAGE, run="recorded-digits", view="causes", other=4)
+    byte_cache.SHARED.clear()
+    assert not app.exception
+    assert "49 tokens" in said(app)
+    assert n_drawn(app) >= 2  # lens and direct effects

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
+from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.accounts import visitors
 from pages.ui.files import take_away
 from tests.data.own.test_texts import PAIRS
 from tests.export.exported import members
+from tests.pages.attention.test_looks import encoder
 from tests.pages.made_runs import made_run
 from tfm_core.data.own import kinds, place, sets
 from tfm_core.data.own.texts import inspect_text, prepare
@@ -25,9 +30,9 @@ PAGE = "runs/page.py"
 TOKEN = "a" * 43
 
 
-def dropped(app: AppTest, content: bytes) -> AppTest:
+def dropped(app: AppTest, content: bytes, name: str = "a run.zip") -> AppTest:
     uploader = app.file_uploader(key="bring-file-0")
-    return uploader.set_value(("a run.zip", content, "application/zip")).run()
+    return uploader.set_value((name, content, "application/zip")).run()
 
 
 def zip_of(run) -> bytes:
@@ -49,6 +54,37 @@ def test_a_zip_becomes_a_run_of_the_visitor_and_is_marked(store: RunStore, open_
     assert "Imported" in said
     assert "Trained elsewhere on CPU" in said
     assert "torch" in said
+
+
+def test_a_look_file_becomes_a_run_of_the_visitor(
+    store: RunStore, open_page: Open, tmp_path: Path
+) -> None:
+    seen = encoder()
+    content = seen.save(tmp_path / "mine.safetensors").read_bytes()
+    app = dropped(open_page(PAGE, token=TOKEN), content, "My encoder.safetensors")
+    assert not app.exception
+    (run,) = store.list()
+    assert (run.meta.name, run.meta.owner) == ("My encoder", hashed(TOKEN))
+    (first, *_rest) = seen.maps.values()
+    assert np.allclose(run.snapshot(0).attention["encoder.layers.0.self_attention"], first.weights,
+                       atol=1e-3)  # fmt: skip
+    assert "Imported" in "\n".join(element.value for element in app.main.markdown)
+
+
+@pytest.mark.parametrize("change", ["foreign", "damaged"])
+def test_what_is_no_look_is_a_sentence_and_leaves_nothing(
+    store: RunStore, open_page: Open, tmp_path: Path, change: str
+) -> None:
+    path = tmp_path / "one.safetensors"
+    if change == "foreign":
+        save_file({"weight": torch.zeros(3)}, path)
+    else:
+        path.write_bytes(encoder().save(path).read_bytes()[:-7])
+    app = dropped(open_page(PAGE), path.read_bytes(), "other.safetensors")
+    assert not app.exception
+    said = "\n".join(element.value for element in app.main.caption)
+    assert "other.safetensors is not a look" in said
+    assert store.list() == []
 
 
 def test_what_is_no_run_is_a_sentence_and_leaves_nothing(store: RunStore, open_page: Open) -> None:

@@ -84,3 +84,25 @@ def test_a_fine_tuned_run_says_what_it_trained_and_goes_on_from_there(name, open
     assert "LoRA: trains" in said(app)
     assert app.button(key="fine-tune-start")
     assert not [one for one in app.button if one.key == "run-twin"]
+
+
+def test_steps_rate_and_alpha_begin_with_what_suits_and_go_into_the_run(
+    opened, store, watch, busy_queue
+):
+    run = opened("gpt2")
+    usual = tuned(run, None, Part("lora", rank=3))
+    app = watch(run.id)
+    app.button_group(key="fine-tune-trains").set_value("lora").run()
+    app.number_input(key="fine-tune-rank").set_value(3).run()
+    steps = app.number_input(key=f"fine-tune-steps-lora-{usual.training.steps}")
+    rate, alpha = (app.number_input(key=f"fine-tune-{key}") for key in ("rate-lora", "alpha-3"))
+    assert (rate.value, alpha.value) == (usual.training.learning_rate, usual.task.alpha)
+    steps.set_value(7).run()
+    rate.set_value(0.0125).run()
+    app.number_input(key="fine-tune-alpha-3").set_value(5.0).run()
+    app.button(key="fine-tune-start").click().run()
+    assert not app.exception
+    (found,) = [one for one in store.list() if isinstance(one.experiment.task, TunedTextConfig)]
+    training, task = found.experiment.training, found.experiment.task
+    assert (training.steps, training.learning_rate) == (7, 0.0125)
+    assert (task.rank, task.alpha) == (3, 5.0)

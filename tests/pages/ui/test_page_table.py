@@ -57,6 +57,9 @@ def test_every_page_that_teaches_is_on_the_path_chapter_by_chapter() -> None:
         "chains",
         "grokking",
         "adder",
+        "sinks",
+        "specialise",
+        "superposition",
     }
     chapters = [chapter for chapter, _pages in itertools.groupby(page.chapter for page in WAY)]
     assert chapters == list(page_table.CHAPTERS)

@@ -2,6 +2,10 @@
 
 Repeats: random letters, of which a stretch comes again (Olsson et al. 2022, arXiv 2209.11895).
 Chains: each sequence has its own Markov chain (Edelman et al. 2024, arXiv 2402.11004).
+Back copies: one Markov chain for all, but some letters call for the letter before them (the
+bigram-backcopy task of Guo et al. 2024, arXiv 2410.13835).
+Lines: numbers x and y = w x + noise, with another w in each sequence (Garg et al. 2022, arXiv
+2208.01066, where they are real numbers, and x and w vectors).
 Column sums: see ``column_sums``.
 """
 
@@ -9,26 +13,40 @@ from __future__ import annotations
 
 import random
 import string
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate, pairwise
 from math import log
 
 from tfm_core.data.corpus.column_sums import BITS, columns, is_sum
 
 LETTERS = tuple(string.ascii_letters)
 STATES = tuple("abc")
+TRIGGERS = frozenset("xyz")
+"""After one of these comes the letter before it."""
+ALPHABET = tuple(string.ascii_lowercase)
+INPUTS = range(1, 7)
+TENTHS = range(-20, 21)
+"""Of which a slope has some: -2.0 to 2.0."""
+NOISE = {-1: 0.25, 0: 0.5, 1: 0.25}
+"""What is added to y, and how likely."""
 
 
 @dataclass(frozen=True, slots=True)
 class Generator:
     """Draws sequences. alphabet: the letters of them. draw: the letters of one, given its length.
 
-    counts: of a sequence, whether the loss counts each letter.
+    counts: of a sequence, whether the loss counts each letter. floor: the lowest possible mean loss
+    of what counts, in nats, of some sequences. unit: of the tokens.
     """
 
     alphabet: tuple[str, ...]
     draw: Callable[[random.Random, int], tuple[str, ...]]
     counts: Callable[[Sequence[str]], list[bool]]
+    floor: Callable[[Sequence[Sequence[str]]], float]
+    unit: str = "characters"
 
 
 def repeats(rng: random.Random, length: int) -> tuple[str, ...]:
@@ -58,6 +76,48 @@ def chain(rng: random.Random, length: int) -> tuple[str, ...]:
     return tuple(states)
 
 
+@cache
+def next_letters() -> Mapping[str, Mapping[str, float]]:
+    """Return the probability of each letter after each one that is no trigger."""
+    rng, rows = random.Random("back copy"), {}
+    for letter in ALPHABET:
+        if letter not in TRIGGERS:
+            drawn = [rng.expovariate(1.0) ** 2 for _ in ALPHABET]
+            rows[letter] = {to: one / sum(drawn) for to, one in zip(ALPHABET, drawn, strict=True)}
+    return rows
+
+
+def back_copy(rng: random.Random, length: int) -> tuple[str, ...]:
+    """Walk along the chain of ``next_letters``; after a trigger comes the letter before it."""
+    sums = _sums()
+    letters = [rng.choice(tuple(sums))]
+    while len(letters) < length:
+        if letters[-1] in TRIGGERS:
+            letters.append(letters[-2])
+        else:
+            letters += rng.choices(ALPHABET, cum_weights=sums[letters[-1]])
+    return tuple(letters)
+
+
+@cache
+def _sums() -> Mapping[str, Sequence[float]]:
+    return {letter: tuple(accumulate(row.values())) for letter, row in next_letters().items()}
+
+
+def rounded(tenths: int, x: int) -> int:
+    """Return w x of a slope in tenths as a whole number, halves upwards."""
+    return (2 * tenths * x + 10) // 20
+
+
+def line(rng: random.Random, length: int) -> tuple[str, ...]:
+    """Draw a slope, and numbers x, each with its y behind it."""
+    tenths = rng.choice(TENTHS)
+    n = -(-length // 2)
+    inputs, noise = rng.choices(INPUTS, k=n), rng.choices([*NOISE], [*NOISE.values()], k=n)
+    pairs = ((x, rounded(tenths, x) + e) for x, e in zip(inputs, noise, strict=True))
+    return tuple(str(one) for pair in pairs for one in pair)[:length]
+
+
 def seen_before(tokens: Sequence[str]) -> list[bool]:
     """Return of each token whether the one before it stands anywhere earlier.
 
@@ -70,13 +130,9 @@ def _all(tokens: Sequence[str]) -> list[bool]:
     return [True] * len(tokens)
 
 
-GENERATORS: Mapping[str, Generator] = {
-    "repeats": Generator(LETTERS, repeats, seen_before),
-    "fixed-repeats": Generator(LETTERS, fixed_repeats, seen_before),
-    "markov-chains": Generator(STATES, chain, _all),
-    "column-sums": Generator(BITS, columns, is_sum),
-}
-"""By the name of a task."""
+def answers(tokens: Sequence[str]) -> list[bool]:
+    """Return of each number of a line whether it is a y."""
+    return [t % 2 == 1 for t in range(len(tokens))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,3 +166,78 @@ def floors(sequences: Sequence[Sequence[str]]) -> Floors:
             last = state
     total = sum(map(len, sequences))
     return Floors(log(n), unigram / total, bigram / total)
+
+
+@dataclass(frozen=True, slots=True)
+class CopyFloors:
+    """The mean loss per letter, in nats, of two ways to predict back copies.
+
+    bigram: by the letter before alone, whose followers are counted in the same sequences. copying:
+    by the rules, the best there is.
+    """
+
+    bigram: float
+    copying: float
+
+
+def copy_floors(sequences: Sequence[Sequence[str]]) -> CopyFloors:
+    """Return the floors of some sequences of back copies."""
+    rows = next_letters()
+    pairs = Counter(pair for letters in sequences for pair in pairwise(letters))
+    before = Counter(letters[t] for letters in sequences for t in range(len(letters) - 1))
+    first = len(sequences) * log(len(rows))
+    bigram = copying = first
+    for letters in sequences:
+        for last, letter in pairwise(letters):
+            bigram -= log(pairs[last, letter] / before[last])
+            copying -= 0.0 if last in TRIGGERS else log(rows[last][letter])
+    total = sum(map(len, sequences))
+    return CopyFloors(bigram / total, copying / total)
+
+
+def likelihoods(x: int, y: int) -> list[float]:
+    """Return of each slope how likely it makes y."""
+    return [NOISE.get(y - rounded(tenths, x), 0.0) for tenths in TENTHS]
+
+
+def losses_on_line(tokens: Sequence[str]) -> list[float]:
+    """Return the loss of each y, in nats, of the best that can be done: Bayes' rule.
+
+    Slopes are drawn evenly, so the weight of each is how likely it makes the examples before.
+    """
+    numbers = list(map(int, tokens))
+    weights = [1.0] * len(TENTHS)
+    losses = []
+    for x, y in zip(numbers[::2], numbers[1::2], strict=False):
+        before = sum(weights)
+        weights = [a * b for a, b in zip(weights, likelihoods(x, y), strict=True)]
+        losses.append(log(before / sum(weights)))
+    return losses
+
+
+def _of_lines(sequences: Sequence[Sequence[str]]) -> float:
+    losses = [loss for tokens in sequences for loss in losses_on_line(tokens)]
+    return sum(losses) / len(losses)
+
+
+def _of_chains(sequences: Sequence[Sequence[str]]) -> float:
+    return floors(sequences).bigram
+
+
+def _of_back_copies(sequences: Sequence[Sequence[str]]) -> float:
+    return copy_floors(sequences).copying
+
+
+def _nothing(sequences: Sequence[Sequence[str]]) -> float:
+    return 0.0
+
+
+GENERATORS: Mapping[str, Generator] = {
+    "repeats": Generator(LETTERS, repeats, seen_before, _nothing),
+    "fixed-repeats": Generator(LETTERS, fixed_repeats, seen_before, _nothing),
+    "markov-chains": Generator(STATES, chain, _all, _of_chains),
+    "back-copy": Generator(ALPHABET, back_copy, _all, _of_back_copies),
+    "column-sums": Generator(BITS, columns, is_sum, _nothing),
+    "lines": Generator(tuple(map(str, range(-13, 14))), line, answers, _of_lines, unit="words"),
+}
+"""By the name of a task."""

@@ -177,6 +177,8 @@ class CorpusTask:
     def _cut(self, text: str) -> list[str]:
         if self.is_grammar and self.config.unit == "words":
             return words_of(text)
+        if self.generator is not None and self.config.unit == "words":  # a sign belongs to a number
+            return text.split()
         return self.cutter.cut_text(normalised(text))
 
     def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:

@@ -11,7 +11,7 @@ from tfm_core.data.text.addition import AdditionTask
 from tfm_core.data.text.dates import DatesTask
 from tfm_core.data.text.english_korean import EnglishKoreanTask
 from tfm_core.data.text.masked_words import MaskedWordsTask
-from tfm_core.data.text.modular_addition import ModularAdditionTask
+from tfm_core.data.text.modular import ModularTask
 from tfm_core.data.text.numbers import NumbersTask
 from tfm_core.data.text.puzzles import (
     brackets_task,
@@ -27,8 +27,8 @@ from tfm_core.data.text.task import Pair, TextTask
 from tfm_core.sentences import StudentError
 from tfm_core.variants.tasks import TASK_KINDS
 
-# The key is the name in the configuration; the value takes the size.
-TEXT_GENERATORS: dict[str, Callable[[int], TextTask]] = {
+# The key is the name in the configuration; the value takes the size, and the operation, if any.
+TEXT_GENERATORS: dict[str, Callable[..., TextTask]] = {
     "english-korean": EnglishKoreanTask,
     "dates": DatesTask,
     "numbers": NumbersTask,
@@ -36,7 +36,7 @@ TEXT_GENERATORS: dict[str, Callable[[int], TextTask]] = {
     "reverse": reverse_task,
     "sort": sort_task,
     "addition": AdditionTask,
-    "modular-addition": ModularAdditionTask,
+    "modular-addition": ModularTask,
     "select": select_task,
     "sort-by-key": sort_by_key_task,
     "brackets": brackets_task,
@@ -60,13 +60,13 @@ def text_task(config: NamedTaskConfig) -> TextTask:
 
 
 def generated(config: TextTaskConfig) -> TextTask:
-    """Return the task that makes its own examples; the same name and size give the same object."""
-    return _task(config.name, config.size)
+    """Return the task that makes its own examples; the same settings give the same object."""
+    return _task(config.name, config.size, *((config.operation,) if config.calculates else ()))
 
 
 @lru_cache(maxsize=64)
-def _task(name: str, size: int) -> TextTask:
-    return TEXT_GENERATORS[name](size)
+def _task(name: str, *settings: int | str) -> TextTask:
+    return TEXT_GENERATORS[name](*settings)
 
 
 __all__ = ["TEXT_GENERATORS", "Pair", "TextTask", "text_task"]

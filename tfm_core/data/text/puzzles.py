@@ -151,9 +151,10 @@ def _balance(src: Sequence[str]) -> Answer:
 
 
 def _brackets(rng: random.Random, longest: int) -> Tokens:
-    """Draw balanced brackets, and change one of them in half of the cases.
+    """Draw balanced brackets, and in half of the cases change one of them, or exchange some.
 
-    From half of ``longest`` on: of shorter ones there are too few that are balanced.
+    Exchanged ones are as many of each kind: counting does not tell them. From half of ``longest``
+    on: of shorter ones there are too few that are balanced.
     """
     waiting: list[str] = []
     src: list[str] = []
@@ -166,11 +167,15 @@ def _brackets(rng: random.Random, longest: int) -> Tokens:
             opening = rng.choice(tuple(CLOSING))
             src.append(opening)
             waiting.append(CLOSING[opening])
-    if rng.random() < 0.5:
+    kind = rng.random()
+    if kind < 0.25:
         at = rng.randrange(n)
         symbols = [symbol for pair in CLOSING.items() for symbol in pair if symbol != src[at]]
         src[at] = rng.choice(symbols)
-    return tuple(src[:longest])
+    while 0.25 <= kind < 0.5 and _balance(src)[0] == (BALANCED,):
+        one, other = rng.sample(range(n), 2)
+        src[one], src[other] = src[other], src[one]
+    return tuple(src)
 
 
 def _parity(src: Sequence[str]) -> Answer:

@@ -1,7 +1,7 @@
 """The arithmetic of one cell of an attention map, step by step, with the model's own numbers.
 
 Eq. 1 of Vaswani et al. 2017 for a single query and key, from one pass of the example through the
-last checkpoint. torch is imported late.
+last checkpoint, or from what a look kept of its pass. torch is imported late.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tfm_core.config import Experiment
 from tfm_core.inspect.attention.trained import inputs_of, model_of
 from tfm_core.probe.labels import axes
 from tfm_core.runs.run import Run
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import Paragraph, StudentError
 
 Floats = npt.NDArray[np.floating[Any]]
 
@@ -32,14 +32,16 @@ class Trace:
     """What one attention computed on one example.
 
     tensors: query (H, Q, D), key and value (H, K, D), scores, masked_scores and weights (H, Q, K),
-    heads (H, Q, D), as float32; sink (H,) where the model has one; v (D,) where scores are v times
-    a tanh.
+    heads (H, Q, D), as float32; sink (H,) where the model has one, or (H, Q), the log of the sum of
+    e^score over what a look does not show; v (D,) where scores are v times a tanh. divisor: what
+    scores were divided by; None where the settings say it.
     """
 
     step: int
     item: Mapping[str, Any]
     module: str
     tensors: Mapping[str, Floats]
+    divisor: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +51,8 @@ class AttentionCell:
     query and key: (D,), after rotation if positions are rotary. products: (D,), elementwise, or v
     times tanh(query + key) if ``is_tanh``; dot: their sum. scaled = dot / scale; scale is
     sqrt(d_head), another divisor of the model, or 1 in a recurrent model. bias: from ALiBi or T5,
-    or 0. score = scaled + bias, before the mask ``may_attend``.
+    of a look whatever else was done to the score, or 0. score = scaled + bias, before the mask
+    ``may_attend``.
 
     row: (K,) the scores; may_attend_row: bool (K,); exponentials: (K,) e^(score - largest), 0 where
     masked; sink: that of the sink's logit, 0 without one; total: their sum; weights: (K,); weight:
@@ -110,8 +113,41 @@ def traced(
     return Trace(step, item, module, found)
 
 
+def seen(run: Run, index: int, module: str) -> Trace:
+    """Return what a look kept of one attention module on an example of its probe.
+
+    Raises ValueError, in a sentence, where it kept nothing of it.
+    """
+    snapshot = run.snapshot(run.snapshot_steps()[-1])
+    item, vectors = run.probe().items[index], snapshot.vectors.get(module)
+    if vectors is None:
+        raise StudentError(Paragraph("attention/no-vectors"))
+    found: dict[str, Floats] = {
+        name: values[min(index, len(values) - 1)] for name, values in vectors.items() if values.ndim
+    }
+    divisor = float(vectors["divisor"])
+    scores = found["query"] @ found["key"].swapaxes(-1, -2) / divisor + found.pop("bias", 0.0)
+    mask = snapshot.masks[module]
+    allowed = np.broadcast_to(mask[min(index, len(mask) - 1)], scores.shape)
+    masked = np.where(allowed, scores, -np.inf)
+    found["heads"] = found.pop("output")
+    rest = found.pop("rest", None)
+    whole = masked if rest is None else np.concatenate([masked, rest[..., None]], -1)
+    largest = np.maximum(whole.max(-1, keepdims=True), np.finfo(np.float32).min)
+    powers = np.exp(whole - largest)
+    sums = np.maximum(powers.sum(-1, keepdims=True), np.finfo(np.float32).tiny)
+    found |= {"scores": scores, "masked_scores": masked}
+    found["weights"] = (powers / sums)[..., : scores.shape[-1]]
+    if rest is not None:
+        found["sink"] = rest
+    return Trace(snapshot.step, item, module, found, divisor)
+
+
 def cell(experiment: Experiment, trace: Trace, head: int, query: int, key: int) -> AttentionCell:
-    """Return the arithmetic of one cell; indices from 0. Raises StudentError outside the map."""
+    """Return the arithmetic of one cell; indices from 0.
+
+    Raises StudentError outside the map, and in a row of a look that the mask forbids.
+    """
     labels, tensors = axes(experiment, trace.item, trace.module), trace.tensors
     _check("head", head, len(tensors["weights"]))
     _check("query", query, len(labels.query))
@@ -120,12 +156,19 @@ def cell(experiment: Experiment, trace: Trace, head: int, query: int, key: int) 
     q, k = tensors["query"][head, query], tensors["key"][head, key]
     v = tensors.get(_TANH)
     products = q * k if v is None else v * np.tanh(q + k)
-    scale = _divisor(experiment, len(q))
+    scale = _divisor(experiment, len(q)) if trace.divisor is None else trace.divisor
     dot = float(products.sum())
     row = tensors["scores"][head, query, :n_keys]
     allowed = tensors["masked_scores"][head, query, :n_keys] == row
+    if trace.divisor is not None and not allowed.any():
+        raise StudentError(Paragraph("attention/row-forbidden"))
     largest = row[allowed].max() if allowed.any() else 0.0
-    sink = float(np.exp(tensors["sink"][head] - largest)) if "sink" in tensors else 0.0
+    sink = 0.0
+    if "sink" in tensors:
+        logits = tensors["sink"][head]
+        logit = float(logits[query] if logits.ndim else logits)
+        largest = max(largest, logit)
+        sink = math.exp(logit - largest)
     exponentials = np.exp(np.where(allowed, row - largest, -np.inf))
     values = tensors["value"][head, :n_keys]
     weights = tensors["weights"][head, query, :n_keys]

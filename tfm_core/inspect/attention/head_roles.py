@@ -1,4 +1,4 @@
-"""What a key can be to a query: itself, its neighbour, the first token, punctuation, padding.
+"""What a key can be to a query: itself, a neighbour, the first token, behind the same token.
 
 Heads are described by the share of attention on each role (Clark et al. 2019, section 3).
 """
@@ -20,6 +20,9 @@ from tfm_core.sentences import N_
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.floating[Any]]
+NEAR = 2  # positions
+OF_TOKENS = frozenset({"repeated", "induction"})
+"""Roles by which token a key is: not every query has such keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +76,22 @@ ROLES: dict[str, HeadRole] = {
         ),
         HeadRole("cls", N_("CLS token"), N_("The leading token that the classifier reads.")),
         HeadRole("bos", "<bos>", N_("The token that starts the target.")),
+        HeadRole(
+            "repeated", N_("same token before"), N_("Earlier occurrences of the query's token.")
+        ),
+        HeadRole(
+            "induction",
+            N_("induction"),
+            N_("What came behind an earlier occurrence of the query's token."),
+        ),
         HeadRole("punctuation", N_("punctuation"), N_("Punctuation.")),
         HeadRole("sink", N_("no token"), N_("What the attention sink takes.")),
+        HeadRole(
+            "near",
+            N_("nearby tokens"),
+            N_("Keys at most {n} positions away.", n=NEAR),
+            N_("nearby positions"),
+        ),
         HeadRole("padding", N_("padding"), N_("Padding, which a mask hides.")),
     )
 }
@@ -100,7 +117,13 @@ def relations_by_position(may_attend: Bools) -> TokenRelations:
     away = np.arange(n_keys)[None, :] - np.arange(n_queries)[:, None]
     first = np.zeros(away.shape, np.bool_)
     first[:, 0] = True
-    cells = {"self": away == 0, "previous": away == -1, "next": away == 1, "first": first}
+    cells = {
+        "self": away == 0,
+        "previous": away == -1,
+        "next": away == 1,
+        "first": first,
+        "near": np.abs(away) <= NEAR,
+    }
     roles = {name: _spread(where, may_attend) for name, where in cells.items()}
     distance = np.broadcast_to(np.abs(away).astype(np.float32), may_attend.shape)
     return TokenRelations(may_attend, roles, distance)
@@ -119,7 +142,7 @@ def relations_of(
     if kind == "patches":
         return _patch_relations(experiment, may_attend, module)
     shape = may_attend.shape[1:]
-    padding, bos, cls, signs = (np.zeros_like(may_attend) for _ in range(4))
+    padding, bos, cls, signs, same, behind = (np.zeros_like(may_attend) for _ in range(6))
     for index, item in enumerate(items):
         names = axes_within(experiment, item, module, shape)
         rows, columns = names.shape
@@ -127,11 +150,15 @@ def relations_of(
         bos[index, :rows, :columns] = [token == experiment.task.begin for token in names.key]
         cls[index, :rows, :columns] = [token == CLS for token in names.key]
         signs[index, :rows, :columns] = [is_punctuation(token) for token in names.key]
+        if names.query == names.key:
+            same[index, :rows, :columns] = earlier(names.key)
+            behind[index, :rows, :columns] = behind_earlier(names.key)
     if kind == "picture":
         return _over_picture(may_attend, padding)
     by_position = relations_by_position(may_attend)
     roles = {**by_position.roles, "punctuation": signs, "padding": padding}
-    roles |= {name: cells for name, cells in (("bos", bos), ("cls", cls)) if cells.any()}
+    some = {"bos": bos, "cls": cls, "repeated": same, "induction": behind}
+    roles |= {name: cells for name, cells in some.items() if cells.any()}
     return TokenRelations(may_attend, roles, by_position.distance)
 
 
@@ -141,6 +168,17 @@ def _over_picture(may_attend: Bools, padding: Bools) -> TokenRelations:
     first[..., 0] = may_attend[..., 0]
     nowhere = np.full(may_attend.shape, np.nan, np.float32)
     return TokenRelations(may_attend, {"first": first, "padding": padding}, nowhere, "pixels")
+
+
+def earlier(tokens: Sequence[str]) -> Bools:
+    """Return (T, T): from each token, its earlier occurrences."""
+    read = np.array(tokens, dtype=object)
+    return np.tril(read[:, None] == read[None, :], -1)
+
+
+def behind_earlier(tokens: Sequence[str]) -> Bools:
+    """Return (T, T): from each token, the tokens behind its earlier occurrences."""
+    return np.pad(earlier(tokens)[:, :-1], ((0, 0), (1, 0)))
 
 
 def is_punctuation(token: str) -> bool:

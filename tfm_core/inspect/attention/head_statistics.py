@@ -19,6 +19,7 @@ from tfm_core.config import Experiment
 from tfm_core.inspect.attention.alignment import LEARNED, AlignmentScore
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.head_roles import (
+    OF_TOKENS,
     ROLES,
     Bools,
     TokenRelations,
@@ -37,12 +38,14 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.floating[Any]]
 
 _CROSSING = frozenset({"cross", "picture"})  # kinds whose keys are other tokens than the queries
-_OF_POSITION = ("self", "previous", "next", "above", "below")
+_OF_POSITION = ("self", "previous", "next", "above", "below", "near")
 
 MAX = 0.8  # a role with more names the head alone
 MUCH = 0.4  # a role with more makes it "mostly"; and at least twice what even attention gives
 SINK = 0.005  # of a row's weight that no key gets: less is rounding
+FEW = 0.2  # of the queries have to have a key that is told by its token, or its share says little
 EVEN = 0.92  # of the largest entropy there can be
+ALIGNED, SPREAD, NO_CHOICE, UNCLEAR = "aligned", "spread", "no choice", "unclear"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,15 +144,17 @@ class Tally:
         n = self._counts[name]
         return self._sums[name] / n if n else np.full(len(self._sums[name]), np.nan)
 
+    def _tells(self, role: str) -> bool:
+        if role == "sink":
+            return bool(self._sums["role sink"].any())
+        n = self._counts["entropy"]
+        return role not in OF_TOKENS or self._counts[f"role {role}"] >= FEW * n
+
     def result(self) -> HeadStatistics:
         """Return the means over what was counted. Raises ValueError when that is nothing."""
         if not self.n_examples:
             raise StudentError("There are no examples to measure.")
-        roles = [
-            name
-            for name in ROLES
-            if f"role {name}" in self._sums and (name != "sink" or self._sums["role sink"].any())
-        ]
+        roles = [name for name in ROLES if f"role {name}" in self._sums and self._tells(name)]
         return HeadStatistics(
             kind=self.kind,
             entropy=self._mean("entropy"),
@@ -231,47 +236,69 @@ def of_example(experiment: Experiment, example: Example) -> dict[str, HeadStatis
 def describe(
     stats: HeadStatistics, head: int, aligned: float = 0.0, *, is_short: bool = False
 ) -> str:
-    """Return what a head does in a few words: "previous token, 94 %".
+    """Return what a head does in a few words, with its figure: "previous token, 94 %".
 
     aligned: its share on the true source words or the named digit, if known. is_short: for a small
     map.
     """
-    role = leading_role(stats, head)
-    most = float(stats.shares[role][head]) if role is not None else MUCH
-    if aligned >= LEARNED and aligned > most:
+    role = role_of(stats, head, aligned)
+    if role == ALIGNED:
         if is_short:
             return N_("aligns, {share}", share=whole_percent(aligned))
         words: str = N_("the digit named") if stats.kind == "picture" else N_("true source words")
         return _share_of(words, aligned)
-    if role is not None:
+    if role in ROLES:
         share = float(stats.shares[role][head])
         words = ROLES[role].words(stats.kind)
         if is_short:
             return N_("{words}, {share}", words=words, share=whole_percent(share))
         return _share_of(words, share)
-    evenness = float(stats.evenness[head])
-    if np.isnan(evenness):
+    if role == NO_CHOICE:
         return N_("no choice")
-    if evenness >= EVEN:
+    if role == SPREAD:
+        percent = whole_percent(float(stats.evenness[head]))
         if is_short:
-            return N_("evenly spread")
-        return N_("evenly spread, {share} of the largest entropy", share=whole_percent(evenness))
+            return N_("evenly spread, {share}", share=percent)
+        return N_("evenly spread, {share} of the largest entropy", share=percent)
     # as many keys as even attention would need to be as uncertain: the perplexity of a row
     n_keys = f"{np.exp(float(stats.entropy[head])):.1f}"
     if is_short:
-        return N_("{n} keys per row", n=n_keys)
-    if evenness < 0.5:
-        return N_("focused: about {n} keys per row", n=n_keys)
-    return N_("spread: about {n} keys per row", n=n_keys)
+        return N_("unclear, {n} keys", n=n_keys)
+    return N_("unclear: about {n} keys per row", n=n_keys)
+
+
+def role_of(stats: HeadStatistics, head: int, aligned: float = 0.0) -> str:
+    """Return what a head does: one of ROLES, or ALIGNED, SPREAD, NO_CHOICE or UNCLEAR.
+
+    aligned: see ``describe``.
+    """
+    role = leading_role(stats, head)
+    most = float(stats.shares[role][head]) if role is not None else MUCH
+    if aligned >= LEARNED and aligned > most:
+        return ALIGNED
+    if role is not None:
+        return role
+    evenness = float(stats.evenness[head])
+    if np.isnan(evenness):
+        return NO_CHOICE
+    return SPREAD if evenness >= EVEN else UNCLEAR
 
 
 def leading_role(stats: HeadStatistics, head: int) -> str | None:
-    """Return the role with more than MUCH and twice its even share, the largest; None without."""
+    """Return the role with more than MUCH and twice its even share, the largest; None without.
+
+    "near", which holds others, counts only where none of these does.
+    """
     best, most = None, MUCH
     for name, shares in stats.shares.items():
         share = float(shares[head])
-        if name != "padding" and share > most and share >= 2 * stats.chance[name]:
+        if name in ("padding", "near") or not share >= 2 * stats.chance[name]:
+            continue
+        if share > most:
             best, most = name, share
+    near = float(stats.shares["near"][head]) if "near" in stats.shares else 0.0
+    if best is None and near > MUCH and near >= 2 * stats.chance["near"]:
+        return "near"
     return best
 
 

@@ -179,8 +179,9 @@ def _best(curves: Curves, column: str, sign: int) -> tuple[float, int] | None:
 
 
 _HARMLESS = {
-    "task.n_train", "task.shift", "task.rotation", "task.scale", "task.slant", "task.base",
-    "task.trains", "task.n_last", "task.rank", "task.alpha", "task.called",
+    "task.n_train", "task.shift", "task.rotation", "task.scale", "task.slant",
+    "task.label_noise", "task.base", "task.trains", "task.n_last", "task.rank", "task.alpha",
+    "task.called",
 }  # fmt: skip
 """Settings of a task that change the training alone, not what is asked."""
 
@@ -206,6 +207,8 @@ def caveats(experiments: Sequence[Experiment], metrics: Sequence[str]) -> tuple[
     )
     if is_of_training and "training.label_smoothing" in rows and "loss" in metrics:
         sentences.append(Paragraph("compare/smoothing-differs"))
+    if is_of_training and "task.label_noise" in rows:
+        sentences.append(Paragraph("compare/label-noise-differs"))
     if "training.mistakes" in rows and "loss" in metrics:
         sentences.append(Paragraph("compare/mistake-differs"))
     if is_of_training and "model.dropout" in rows:

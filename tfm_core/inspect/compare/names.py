@@ -156,6 +156,7 @@ _COUNTED: Mapping[str, tuple[str, str, str]] = {  # of 0, of 1, of another numbe
     "task.rotation": (N_("no rotation"), "", N_("rotation {n}")),
     "task.scale": (N_("no scale"), "", N_("scale {n}")),
     "task.slant": (N_("no slant"), "", N_("slant {n}")),
+    "task.label_noise": (N_("no label noise"), "", N_("label noise {n}")),
     "training.steps": ("", N_("1 step"), N_("{n} steps")),
     "training.batch_size": ("", "", N_("batches of {n}")),
     "training.learning_rate": ("", "", N_("learning rate {n}")),
@@ -173,6 +174,7 @@ _MISTAKES: Mapping[str, str] = {  # without any
 }
 _VARIANTS: Mapping[str, Callable[[str], str]] = {
     "model.family": lambda label: label,
+    "task.operation": lambda label: label,
     "task.name": lambda label: label,
     "task.base": lambda label: label,
     "task.trains": lambda label: label,

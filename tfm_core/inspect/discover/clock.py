@@ -97,12 +97,11 @@ class SumTable:
 class Projected:
     """Shares right of all sums that were not trained, with parts of the embedding or the logits.
 
-    whole: as it is. only, without: with the embedding's key frequencies alone, and without them.
+    whole: as it is. only, without: with some frequencies of the embedding alone, and without them.
     restricted, excluded: the same of the logits as functions of a + b, as losses: of the sums not
     trained, and of those trained; whole_loss, trained_loss: as they are.
     """
 
-    keys: tuple[int, ...]
     whole: float
     only: float
     without: float
@@ -117,29 +116,45 @@ def sum_table(run: Run) -> SumTable:
     return _sum_table(str(run.folder), checkpoint_mark(run))
 
 
-def projected(run: Run) -> Projected:
-    """Return what is left without the key frequencies, and with them alone. Raises ValueError."""
-    return _projected(str(run.folder), checkpoint_mark(run))
+def keys_of(run: Run) -> tuple[int, ...]:
+    """Return the key frequencies of the last embedding. Raises ValueError."""
+    return _keys(str(run.folder), checkpoint_mark(run))
+
+
+def projected(run: Run, frequencies: Collection[int]) -> Projected:
+    """Return what is left without some frequencies, and with them alone. Raises ValueError."""
+    return _projected(str(run.folder), checkpoint_mark(run), tuple(sorted(frequencies)))
 
 
 @byte_cache.cached
 def _sum_table(folder: str, mark: int) -> SumTable:
     run = Run(Path(folder))
-    model, step = _model(run)
+    model, step = model_of_sums(run)
     n = run.experiment.task_as(TextTaskConfig).size
     return SumTable(step, _logits(model, n).argmax(-1) == _answers(n), _trained(run, n))
 
 
 @byte_cache.cached
-def _projected(folder: str, mark: int) -> Projected:
+def _keys(folder: str, mark: int) -> tuple[int, ...]:
+    return key_frequencies(powers(_numbers(model_of_sums(Run(Path(folder)))[0])))
+
+
+def _numbers(model: EncoderOnly) -> Floats:
+    """Return the embeddings of the numbers, (n, d)."""
+    table = model.src_embedding.table.weight.detach()[len(SPECIALS) :]
+    found: Floats = table.numpy().astype(np.float64)
+    return found
+
+
+@byte_cache.cached
+def _projected(folder: str, mark: int, keys: tuple[int, ...]) -> Projected:
     import torch
 
     run = Run(Path(folder))
-    model, _step = _model(run)
+    model, _step = model_of_sums(run)
     n = run.experiment.task_as(TextTaskConfig).size
     is_new = ~_trained(run, n)
-    numbers = model.src_embedding.table.weight.detach()[len(SPECIALS) :].numpy().astype(np.float64)
-    keys = key_frequencies(powers(numbers))
+    numbers = _numbers(model)
 
     def right(table: Floats) -> float:
         made = _with_table(model, torch.tensor(table, dtype=torch.float32))
@@ -148,7 +163,6 @@ def _projected(folder: str, mark: int) -> Projected:
     logits = _logits(model, n)
     of_sums = _by_sum(logits, keys)
     return Projected(
-        keys,
         right(numbers),
         right(kept(numbers, keys)),
         right(numbers - kept(numbers, keys) + numbers.mean(0)),
@@ -191,7 +205,8 @@ def _trained(run: Run, n: int) -> npt.NDArray[np.bool_]:
     return trained
 
 
-def _model(run: Run) -> tuple[EncoderOnly, int]:
+def model_of_sums(run: Run) -> tuple[EncoderOnly, int]:
+    """Return the model and its step. Raises ValueError, in a sentence."""
     from tfm_core.models.text import EncoderOnly
 
     model, step = model_of(run)

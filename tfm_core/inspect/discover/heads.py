@@ -20,13 +20,6 @@ THRESHOLD = 0.4
 """The share of attention that makes a head what it is called."""
 
 
-def behind_earlier(tokens: Sequence[str]) -> Bools:
-    """Return (T, T): from each token, the tokens behind its earlier occurrences."""
-    read = np.array(tokens, dtype=object)
-    same = np.tril(read[:, None] == read[None, :], -1)  # the key is the same token, earlier
-    return np.pad(same[:, :-1], ((0, 0), (1, 0)))
-
-
 def one_back(tokens: Sequence[str]) -> Bools:
     """Return (T, T): from each token, the one before it."""
     return np.eye(len(tokens), k=-1, dtype=np.bool_)

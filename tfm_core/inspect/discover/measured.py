@@ -14,15 +14,15 @@ from tfm_core import byte_cache
 from tfm_core.config import CorpusTaskConfig, DecoderOnlyConfig
 from tfm_core.data.corpus.in_context import GENERATORS
 from tfm_core.data.corpus.task import corpus_task
+from tfm_core.inspect.attention.head_roles import behind_earlier
 from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
 from tfm_core.inspect.discover.heads import (
     Floats,
     HeadScores,
-    behind_earlier,
     one_back,
     share_on,
 )
-from tfm_core.inspect.knockouts.measure import Score, measured, n_validation, objective
+from tfm_core.inspect.knockouts.measure import Score, measured, n_validation
 from tfm_core.inspect.knockouts.parts import KnockedPart
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.run import Run
@@ -155,28 +155,5 @@ def without(run: Run, heads: Sequence[tuple[int, int]]) -> Score:
 
 def with_uniform(run: Run, layers: Sequence[int]) -> Score:
     """Return the score where some layers attend to all tokens so far alike. Raises ValueError."""
-    return _with_uniform(str(run.folder), checkpoint_mark(run), tuple(layers))
-
-
-@byte_cache.cached
-def _with_uniform(folder: str, mark: int, layers: tuple[int, ...]) -> Score:
-    run = Run(Path(folder))
-    model, n = uniform(_model(run), layers), n_validation(run)
-    loss, accuracy, exact = objective(run, n).measure(model, "validation")
-    return Score(loss, accuracy, exact, n)
-
-
-def uniform(model: DecoderOnly, layers: Sequence[int]) -> DecoderOnly:
-    """Return a copy of a decoder-only model in which the queries of some layers are 0."""
-    import copy
-
-    import torch
-
-    changed = copy.deepcopy(model)
-    with torch.inference_mode():
-        for layer in layers:
-            block: Any = changed.decoder.layers[layer]
-            attention = block.self_attention
-            for weights in attention.in_projection.parameters():  # queries come first
-                weights[: attention.d_model] = 0.0
-    return changed
+    parts = [KnockedPart("sublayer", "decoder", layer, "self") for layer in layers]
+    return measured(run, parts, "even", n_validation(run))

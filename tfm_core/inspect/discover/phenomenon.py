@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from tfm_core.config import CorpusTaskConfig, Experiment, TextTaskConfig
 from tfm_core.data.corpus import column_sums
-from tfm_core.data.corpus.in_context import GENERATORS, floors
+from tfm_core.data.corpus.in_context import GENERATORS, TRIGGERS, copy_floors, floors
 from tfm_core.data.corpus.load import validation_sequences
 from tfm_core.inspect.experiments.trial import Arm, Trial
 from tfm_core.inspect.questions import Question, choice_question
@@ -88,6 +88,29 @@ def _sum(experiment: Experiment) -> Example:
     n = experiment.task_as(TextTaskConfig).size
     a, b = n // 2 + 2, 2 * n // 3
     return ((f"{a} + {b} =", False), (str((a + b) % n), True), (f"(mod {n})", False))
+
+
+def _of_copies(experiment: Experiment) -> Levels:
+    task = experiment.task_as(CorpusTaskConfig)
+    found = copy_floors(validation_sequences(task, experiment.seed))
+    return {
+        N_("by the letter before alone"): found.bigram,
+        N_("and copying back"): found.copying,
+    }
+
+
+def _copies(experiment: Experiment) -> Example:
+    """Return a sequence, with each trigger marked between the letter and its copy."""
+    task = experiment.task_as(CorpusTaskConfig)
+    (letters,) = validation_sequences(task, experiment.seed, n=1)
+    pieces: list[tuple[str, bool]] = []
+    for t, letter in enumerate(letters):
+        is_marked = letter in TRIGGERS or letters[t - 1 : t] in {(one,) for one in TRIGGERS}
+        if pieces and pieces[-1][1] == is_marked:
+            pieces[-1] = (pieces[-1][0] + letter, is_marked)
+        else:
+            pieces.append((letter, is_marked))
+    return tuple(pieces)
 
 
 def _of_columns(experiment: Experiment) -> Levels:
@@ -189,6 +212,49 @@ GROKKING = Phenomenon(
     levels=_of_sums,
     example=_sum,
 )
+SINKS = Phenomenon(
+    name="sinks",
+    title=N_("Attention sinks"),
+    base=PRESETS["sinks"].experiment,
+    arms=(
+        Arm("softmax", N_("softmax")),
+        Arm("zero", N_("softmax with a zero logit"), {"model.sink": "zero"}),
+    ),
+    metrics=("validation-loss",),
+    question=choice_question(
+        Paragraph("discover/sinks-question"),
+        N_("to the first token"),
+        {
+            N_("to all letters alike"): Paragraph("discover/sinks-even"),
+            N_("to the letter before, too"): Paragraph("discover/sinks-before"),
+        },
+        Paragraph("discover/sinks-because"),
+    ),
+    paper="Xiao et al. 2023, Guo et al. 2024, Miller 2023",
+    address="https://arxiv.org/abs/2309.17453",
+    levels=_of_copies,
+    example=_copies,
+)
+ORDER = Phenomenon(
+    name="specialise",
+    title=N_("Heads take their roles"),
+    base=INDUCTION.base,  # so the runs of that finding are these
+    arms=(INDUCTION.arm("two-layers"), INDUCTION.arm("one-layer")),
+    metrics=("validation-accuracy",),
+    question=choice_question(
+        Paragraph("discover/specialise-question"),
+        N_("together, within a few steps"),
+        {
+            N_("“previous token” long before"): Paragraph("discover/specialise-previous"),
+            N_("“induction” long before"): Paragraph("discover/specialise-induction"),
+        },
+        Paragraph("discover/specialise-because"),
+    ),
+    paper="Olsson et al. 2022, Voita et al. 2019",
+    address="https://arxiv.org/abs/2209.11895",
+    levels=_of_repeats,
+    example=_repeat,
+)
 ADDER = Phenomenon(
     name="adder",
     title=N_("The smallest adder"),
@@ -218,6 +284,6 @@ ADDER = Phenomenon(
     example=_column_sum,
 )
 PHENOMENA: Mapping[str, Phenomenon] = {
-    one.name: one for one in (INDUCTION, CHAINS, GROKKING, ADDER)
+    one.name: one for one in (INDUCTION, CHAINS, GROKKING, ADDER, SINKS, ORDER)
 }
 """By the name of their page."""

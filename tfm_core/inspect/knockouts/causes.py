@@ -17,9 +17,18 @@ from tfm_core import byte_cache
 from tfm_core.anatomy import stacks
 from tfm_core.config import CorpusTaskConfig, RecurrentConfig, SequenceTaskConfig
 from tfm_core.data.vocabulary import MASK
-from tfm_core.inspect.attention.trained import checkpoint_mark, inputs_of, model_of
-from tfm_core.inspect.knockouts.parts import STACKS, SUBLAYERS, heads_of
-from tfm_core.probe.items import is_language
+from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
+from tfm_core.inspect.knockouts.head_paths import HeadPaths, head_paths, part_of
+from tfm_core.inspect.knockouts.parts import STACKS, SUBLAYERS, KnockedPart, heads_of
+from tfm_core.inspect.knockouts.two_inputs import (
+    TwoInputs,
+    of_pictures,
+    of_texts,
+    positions_of,
+    task_of,
+    tokens_of,
+    tokens_read,
+)
 from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Sentence, StudentError
@@ -28,17 +37,14 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from tfm_core.data.text.task import TextTask
-    from tfm_core.inspect.knockouts.patching import Answers, DirectEffects, Floats, Inputs, Patches
+    from tfm_core.inspect.knockouts.patching import DirectEffects, Floats, Patches
     from tfm_core.models.build import Model
 
-MAX_TOKENS = 64
-"""Each token of a text is patched before each layer."""
 _CANDIDATES = 12
 _MOST_OF_PICTURES = 6e11
 """Products of weights, tokens and runs for one picture: about a minute."""
 _QUICK = 2e10  # tokens times weights, some ten of which take a nanosecond
 _WORDS = dict(SUBLAYERS.values())
-_SAME = N_("The model answers both inputs alike; change another word.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,29 +53,39 @@ class Causes:
 
     written: the answer before that place.
     tokens: by stack, the names of its positions. lens: probabilities of both answers to the first
-    input after each layer of the last stack, (L + 1, 2). effects: None where the answer is not
-    linear.
+    input after each layer of the last stack, (L + 1, 2). patches: None where they would take too
+    long. effects: None where the answer is not linear.
     """
 
     step: int
     written: str
     answers: tuple[str, str]
     tokens: Mapping[str, tuple[str, ...]]
-    patches: Patches
+    patches: Patches | None
     lens: Floats
     effects: DirectEffects | None
 
     def stream(self, stack: str) -> tuple[Floats, list[Sentence]]:
         """Return the share that each position of a stack restores, (L + 1, T), and rows' names."""
+        assert self.patches is not None
         places = self.patches.streams[stack][:, : len(self.tokens[stack])]
         names = [N_("before {n}", n=n) for n in range(1, len(places))]
         return self.patches.restored(places), [*names, N_("after {n}", n=len(places) - 1)]
 
     def heads(self) -> tuple[Floats, list[Sentence]]:
         """Return the share that each head restores, (attentions, H), and the attentions' names."""
+        assert self.patches is not None
         heads = self.patches.heads
         restored = np.stack([self.patches.restored(heads[module]) for module in heads])
         return restored, [_attention_name(module) for module in heads]
+
+    def strongest_head(self) -> KnockedPart:
+        """Return the head whose patch restores most."""
+        assert self.patches is not None
+        heads = self.patches.heads
+        sizes = {module: np.abs(self.patches.restored(values)) for module, values in heads.items()}
+        module = max(sizes, key=lambda name: float(sizes[name].max()))
+        return part_of(module, int(sizes[module].argmax()))
 
     def parts(self, most: int) -> list[tuple[Sentence, float]]:
         """Return direct effects by part, the ``most`` strongest and the sum of all others."""
@@ -108,7 +124,7 @@ def can_change(run: Run) -> bool:
 
 def text_of(run: Run, index: int) -> str:
     """Return an example's text, as a person types it."""
-    return _task(run).join_src(_read(run.probe().items[index]))
+    return task_of(run).join_src(tokens_read(run.probe().items[index]))
 
 
 def suggested(run: Run, text: str) -> str:
@@ -127,26 +143,39 @@ def other_picture(run: Run, index: int) -> int:
 
 def n_passes(run: Run, text: str) -> int:
     """Return how many patched runs ``causes_of_texts`` needs. Raises ValueError."""
-    n_tokens = len(_tokens(_task(run), text))
+    n_tokens = len(tokens_of(task_of(run), text))
     n_places = sum(stack.n_layers + 1 for stack in stacks(run.experiment.model))
     return n_places * n_tokens + len(heads_of(run.experiment))
 
 
 def is_slow(run: Run, text: str) -> bool:
     """Return whether that takes more than about two seconds. Raises ValueError."""
-    n_tokens = len(_tokens(_task(run), text))
+    n_tokens = len(tokens_of(task_of(run), text))
     n_weights = sum(weight.numel() for weight in model_of(run)[0].parameters())
     return n_passes(run, text) * n_tokens * n_weights > _QUICK
 
 
-def is_too_long(run: Run) -> bool:
-    """Return whether patching a picture would take minutes: that of hundreds of patches would."""
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What patching a picture takes: runs of the model, tokens in each, and weights."""
+
+    n_passes: int
+    n_tokens: int
+    n_weights: int
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether it would take minutes: with hundreds of patches it would."""
+        return self.n_passes * self.n_tokens * self.n_weights > _MOST_OF_PICTURES
+
+
+def size_of_pictures(run: Run) -> Size:
+    """Return what patching a picture takes."""
     module = modules_by_kind(run.experiment)["patches"][0]
     n_tokens = len(axes(run.experiment, {}, module).query)
     n_places = sum(stack.n_layers + 1 for stack in stacks(run.experiment.model))
     n_weights = sum(weight.numel() for weight in model_of(run)[0].parameters())
-    n_passes = n_places * n_tokens + len(heads_of(run.experiment))
-    return n_passes * n_tokens * n_weights > _MOST_OF_PICTURES
+    return Size(n_places * n_tokens + len(heads_of(run.experiment)), n_tokens, n_weights)
 
 
 def causes_of_texts(run: Run, text: str, changed: str) -> Causes:
@@ -160,9 +189,48 @@ def causes_of_texts(run: Run, text: str, changed: str) -> Causes:
 def causes_of_pictures(run: Run, index: int, other: int) -> Causes:
     """Return what decides between the answers to two of the run's pictures. Cached.
 
-    Raises ValueError, in a sentence, where the answers do not differ.
+    Nothing is patched where that would take minutes. Raises ValueError, in a sentence, where the
+    answers do not differ.
     """
     return _of_two_pictures(str(run.folder), checkpoint_mark(run), index, other)
+
+
+def paths_of_texts(run: Run, text: str, changed: str, head: KnockedPart) -> HeadPaths:
+    """Return how the effect of a head reaches the answer to the first of two texts. Cached.
+
+    Raises ValueError as ``causes_of_texts``.
+    """
+    return _paths_of_texts(str(run.folder), checkpoint_mark(run), text, changed, head)
+
+
+def paths_of_pictures(run: Run, index: int, other: int, head: KnockedPart) -> HeadPaths:
+    """Return the same of two pictures."""
+    return _paths_of_pictures(str(run.folder), checkpoint_mark(run), index, other, head)
+
+
+@byte_cache.cached
+def _paths_of_texts(
+    folder: str, mark: int, text: str, changed: str, head: KnockedPart
+) -> HeadPaths:
+    return _followed(Run(Path(folder)), head, lambda run, m: of_texts(run, m, text, changed))
+
+
+@byte_cache.cached
+def _paths_of_pictures(
+    folder: str, mark: int, index: int, other: int, head: KnockedPart
+) -> HeadPaths:
+    return _followed(Run(Path(folder)), head, lambda run, m: of_pictures(run, m, index, other))
+
+
+def _followed(run: Run, head: KnockedPart, answer: Callable[[Run, Model], TwoInputs]) -> HeadPaths:
+    from tfm_core.inspect.knockouts.engine import twin
+    from tfm_core.inspect.knockouts.paths import paths_of
+
+    assert head.head is not None
+    model = twin(model_of(run)[0])
+    two = answer(run, model)
+    found = paths_of(model, two.clean, two.changed, two.answers, head.module, head.head)
+    return head_paths(found, two.words[0])
 
 
 @byte_cache.cached
@@ -174,10 +242,11 @@ def _suggested(folder: str, mark: int, text: str) -> str:
     from tfm_core.probe.items import continued
 
     run = Run(Path(folder))
-    task = _task(run)
-    tokens = _tokens(task, text)
+    task = task_of(run)
+    tokens = tokens_of(task, text)
     model, _step = model_of(run)
-    texts = [tokens, *_changed(tokens, [_read(item) for item in run.probe().items])]
+    others = _changed(tokens, [tokens_read(item) for item in run.probe().items])
+    texts = [tokens, *(one for one in others if _can_be_typed(task, one))]
     config = run.experiment.task_as(SequenceTaskConfig)
     if isinstance(config, CorpusTaskConfig):
         prompts = torch.tensor([task.tgt_vocabulary.encode(text) for text in texts])
@@ -198,6 +267,14 @@ def _suggested(folder: str, mark: int, text: str) -> str:
     sure[~differs.any(1)] = -1.0
     best = int(sure.argmax())
     return task.join_src(texts[best]) if sure[best] > 0 else ""
+
+
+def _can_be_typed(task: TextTask, tokens: tuple[str, ...]) -> bool:
+    """Return whether a text is cut into the tokens that it was made of."""
+    try:
+        return tuple(task.tokenize(task.join_src(tokens))) == tokens
+    except StudentError:
+        return False
 
 
 def _changed(tokens: Sequence[str], others: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
@@ -233,7 +310,7 @@ def _other_picture(folder: str, mark: int, index: int) -> int:
     for step in range(1, n):
         other = (index + step) % n
         try:
-            _of_pictures(run, model_of(run)[0], index, other)
+            of_pictures(run, model_of(run)[0], index, other)
         except StudentError:
             continue
         return other
@@ -242,193 +319,36 @@ def _other_picture(folder: str, mark: int, index: int) -> int:
 
 @byte_cache.cached
 def _of_two_texts(folder: str, mark: int, text: str, changed: str) -> Causes:
-    return _decided(Run(Path(folder)), lambda run, model: _of_texts(run, model, text, changed))
+    return _decided(Run(Path(folder)), lambda run, model: of_texts(run, model, text, changed))
 
 
 @byte_cache.cached
 def _of_two_pictures(folder: str, mark: int, index: int, other: int) -> Causes:
-    return _decided(Run(Path(folder)), lambda run, model: _of_pictures(run, model, index, other))
+    one = Run(Path(folder))
+    is_patched = not size_of_pictures(one).is_too_long
+    return _decided(
+        one, lambda run, model: of_pictures(run, model, index, other), is_patched=is_patched
+    )
 
 
-def _decided(run: Run, answer: Callable[[Run, Model], _Two]) -> Causes:
+def _decided(
+    run: Run, answer: Callable[[Run, Model], TwoInputs], *, is_patched: bool = True
+) -> Causes:
     from tfm_core.inspect.knockouts.engine import twin
     from tfm_core.inspect.knockouts.patching import direct_effects, lens_of, patches_of
 
     shared, step = model_of(run)
     model = twin(shared)
     two = answer(run, model)
-    patches = patches_of(model, two.clean, two.changed, two.answers)
+    patches = None
+    if is_patched:
+        patches = patches_of(model, two.clean, two.changed, two.answers)
     try:
         effects = direct_effects(model, two.clean, two.answers)
     except StudentError:
         effects = None
     lens = lens_of(model, two.clean, two.answers)
-    return Causes(step, two.written, two.words, _positions(run, two), patches, lens, effects)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Two:
-    """Two inputs and their answers. item: of the first, with what is written before the answer."""
-
-    clean: Inputs
-    changed: Inputs
-    answers: Answers
-    words: tuple[str, str]
-    written: str
-    item: Mapping[str, Any]
-
-
-def _of_texts(run: Run, model: Model, text: str, changed: str) -> _Two:
-    import torch
-
-    from tfm_core.inspect.knockouts.patching import Answers
-    from tfm_core.models.text import EncoderOnly
-
-    task = _task(run)
-    tokens, others = _tokens(task, text), _tokens(task, changed)
-    if len(others) != len(tokens):
-        raise StudentError(
-            "The changed input has {n} tokens; it needs {expected}, as the first.",
-            n=len(others),
-            expected=len(tokens),
-        )
-    is_text = run.experiment.task.facts.answer == "text"
-    words = task.tgt_vocabulary
-    begin = words.specials.bos
-
-    def inputs(read: Sequence[str], written: Sequence[int]) -> Inputs:
-        if is_text:
-            return torch.empty(1, 0, dtype=torch.int64), torch.tensor(
-                [[begin, *words.encode(read), *written]]
-            )
-        return torch.tensor([task.src_vocabulary.encode(read)]), torch.tensor([[begin, *written]])
-
-    if isinstance(model, EncoderOnly):
-        n_answers = run.experiment.task_as(SequenceTaskConfig).n_answers
-        slots = [begin] * (n_answers - 1 if model.pool is None else 0)
-        pair = inputs(tokens, slots), inputs(others, slots)
-        position, ids = _first_place(model, *pair)
-        is_sequence = run.experiment.task.facts.answer == "sequence"
-        shown = {"src": tokens, "tgt": ("",) * (n_answers - 1) if is_sequence else ()}
-        before = ""
-    else:
-        never = list(words.specials.unwritten)
-        found = _first_token(model, lambda ids: (inputs(tokens, ids), inputs(others, ids)), never)
-        pair, ids, said = found
-        position = -1
-        written = tuple(words.decode(list(said)))
-        shown = {"src": () if is_text else tokens, "tgt": (*(tokens if is_text else ()), *written)}
-        before = task.join_tgt(written)
-    answers = words.token(ids[0]), words.token(ids[1])
-    return _Two(*pair, Answers(position, *ids), answers, before, shown)
-
-
-def _of_pictures(run: Run, model: Model, index: int, other_index: int) -> _Two:
-    import torch
-
-    from tfm_core.config import CaptionTaskConfig, ImageTaskConfig
-    from tfm_core.data.caption_words import join, vocabulary
-    from tfm_core.inspect.knockouts.patching import Answers
-    from tfm_core.models.pictures import VisionTransformer
-
-    experiment = run.experiment
-    probe = run.probe()
-    assert probe.images is not None
-    item = probe.items[index]
-    pictures = probe.images[index], probe.images[other_index]
-    clean, other = (inputs_of(run, item, picture)[:1] for picture in pictures)
-    if isinstance(model, VisionTransformer):
-        with torch.inference_mode():
-            first, second = (int(model(*images)[0].argmax()) for images in (clean, other))
-        if first == second:
-            raise StudentError(N_("The model answers both pictures alike; choose another one."))
-        names = experiment.task_as(ImageTaskConfig).facts.class_names
-        shown: dict[str, tuple[str, ...]] = {"src": (), "tgt": ()}
-        words = str(names[first]), str(names[second])
-        return _Two(clean, other, Answers(None, first, second), words, "", shown)
-    config = experiment.task_as(CaptionTaskConfig)
-    known = vocabulary(config)
-    begin = known.specials.bos
-
-    def inputs(ids: Sequence[int]) -> tuple[Inputs, Inputs]:
-        written = torch.tensor([[begin, *ids]])
-        return (*clean, written), (*other, written)
-
-    pair, ids, said = _first_token(model, inputs, [])
-    written = tuple(known.decode(list(said)))
-    words = known.token(ids[0]), known.token(ids[1])
-    shown = {"src": item["src"], "tgt": written}
-    return _Two(*pair, Answers(-1, *ids), words, join(written, config), shown)
-
-
-def _first_place(model: Any, clean: Inputs, changed: Inputs) -> tuple[int, tuple[int, int]]:
-    """Return the first position that is answered differently, and both answers."""
-    import torch
-
-    with torch.inference_mode():
-        first, second = (model(*inputs)[0].argmax(-1) for inputs in (clean, changed))
-    places = first != second
-    if model.mask_id:  # what is not hidden is no answer
-        hidden = clean[0][0] == model.mask_id
-        places = places[: len(hidden)] & hidden[: len(places)]
-    if not places.any():
-        raise StudentError(_SAME)
-    at = int(places.nonzero()[0, 0])
-    return at, (int(first[at]), int(second[at]))
-
-
-def _first_token(
-    model: Any,
-    inputs: Callable[[Sequence[int]], tuple[Inputs, Inputs]],
-    never: list[int],
-) -> tuple[tuple[Inputs, Inputs], tuple[int, int], Sequence[int]]:
-    """Write both answers greedily until they differ: the inputs then, both ids, what is written."""
-    import torch
-
-    written: list[int] = []
-    for _ in range(MAX_TOKENS):
-        pair = inputs(written)
-        with torch.no_grad():
-            rows = [model(*each)[0, -1] for each in pair]
-        for row in rows:
-            row[never] = -torch.inf
-        first, second = (int(row.argmax()) for row in rows)
-        if first != second:
-            return pair, (first, second), written
-        if first == model.eos_id:
-            break
-        written.append(first)
-    raise StudentError(_SAME)
-
-
-def _positions(run: Run, two: _Two) -> dict[str, tuple[str, ...]]:
-    """Return the names of the positions of each stack."""
-    names: dict[str, tuple[str, ...]] = {}
-    for modules in modules_by_kind(run.experiment).values():
-        stack = modules[0].split(".")[0]
-        if modules[0].endswith("self_attention"):
-            names[stack] = axes(run.experiment, two.item, modules[0]).query
-    return names
-
-
-def _task(run: Run) -> TextTask:
-    from tfm_core.data.text import text_task
-
-    return text_task(run.experiment.task_as(SequenceTaskConfig))
-
-
-def _tokens(task: TextTask, text: str) -> tuple[str, ...]:
-    tokens = task.tokenize(text)
-    if len(tokens) > MAX_TOKENS:
-        raise StudentError(
-            "The text has {n} tokens; at most {most} are patched.", n=len(tokens), most=MAX_TOKENS
-        )
-    return tokens
-
-
-def _read(item: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the tokens that a model reads before it answers."""
-    return tuple(item["tgt"][: item["prompt"]] if is_language(item) else item["src"])
+    return Causes(step, two.written, two.words, positions_of(run, two), patches, lens, effects)
 
 
 def _decoder_only(model: Model) -> Any:

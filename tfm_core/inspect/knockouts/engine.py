@@ -5,8 +5,9 @@
 
 A part's output becomes zero, or its mean over many examples. Zero-ablation puts later layers where
 they never were in training; mean-ablation removes only what depends on the example (Wang et al.
-2022, "Interpretability in the Wild", section 2.1). Hooks change this one model object: knock out a
-``twin`` of a shared model.
+2022, "Interpretability in the Wild", section 2.1). An attention can also stay on with even weights,
+which removes only where it looks. Hooks change this one model object: knock out a ``twin`` of a
+shared model.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from tfm_core.inspect.knockouts.parts import SUBLAYERS, KnockedPart
+from tfm_core.inspect.knockouts.parts import SUBLAYERS, KnockedPart, is_attention
+from tfm_core.inspect.knockouts.weights import even, replaced, weighed
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.blocks import Block, Skip, Stack
 from tfm_core.layers.masks import is_token
@@ -37,8 +39,6 @@ Net = TypeVar("Net", bound=nn.Module)
 Undo = AbstractContextManager[object]
 """Ends a change of a model, such as the handle of a hook."""
 
-_NOTHING = object()
-
 
 def twin(model: Net) -> Net:
     """Return a copy of the model that shares its weight tensors."""
@@ -47,14 +47,24 @@ def twin(model: Net) -> Net:
 
 @contextmanager
 def knocked_out(
-    model: nn.Module, parts: Iterable[KnockedPart], means: Means | None = None
+    model: nn.Module,
+    parts: Iterable[KnockedPart],
+    means: Means | None = None,
+    *,
+    is_even: bool = False,
 ) -> Iterator[None]:
-    """Switch parts of a model off inside the block. means: replaces a part's output; else zero."""
+    """Switch parts of a model off inside the block. means: replaces a part's output; else zero.
+
+    is_even: heads and attentions stay on, and weigh all keys alike that a query may attend to.
+    """
     with ExitStack() as undo:
         undo.enter_context(whole(model))
         for part in parts:
             mean = None if means is None else means.get(part)
-            undo.enter_context(_KNOCK_OUTS[part.kind](model, part, mean))
+            if is_even and is_attention(part):
+                undo.enter_context(weighed(_module_of(model, part), part.head, even))
+            else:
+                undo.enter_context(_KNOCK_OUTS[part.kind](model, part, mean))
         yield
 
 
@@ -346,20 +356,6 @@ def _tokens(model: nn.Module, inputs: tuple[Tensor, ...]) -> dict[str, Tensor]:
         "encoder": F.pad(seen, (0, length - seen.size(1)))
         | F.pad(written, (0, length - written.size(1)))
     }
-
-
-@contextmanager
-def replaced(owner: nn.Module, name: str, function: Callable[..., Any]) -> Iterator[None]:
-    """Put a function before a method of one object."""
-    before = vars(owner).get(name, _NOTHING)
-    vars(owner)[name] = function
-    try:
-        yield
-    finally:
-        if before is _NOTHING:
-            del vars(owner)[name]
-        else:
-            vars(owner)[name] = before
 
 
 @contextmanager

@@ -67,7 +67,7 @@ def _read(
     picture = None if probe.images is None else probe.images[index]
     inputs = inputs_of(run, item, picture)
     means = means_over(run, n) if how == "mean" and off else None
-    with torch.inference_mode(), knocked_out(model, off, means):
+    with torch.inference_mode(), knocked_out(model, off, means, is_even=how == "even"):
         with capture(model, only={"weights", "mask"}) as cache:
             logits = model(*inputs)
         answer = _answer(run, model, item, inputs, logits)

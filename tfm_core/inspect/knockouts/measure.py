@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     S = TypeVar("S")
 
-Replacement = Literal["zero", "mean"]
+Replacement = Literal["zero", "mean", "even"]
 FIRST_EXAMPLES = 200
 RANDOM_ORDERS = 5
 MAX_STAGES = 24
@@ -234,7 +234,7 @@ def _measured(
     run = Run(Path(folder))
     model = twin(model_of(run)[0])
     means = means_over(run, n) if how == "mean" else None
-    with knocked_out(model, off, means):
+    with knocked_out(model, off, means, is_even=how == "even"):
         loss, accuracy, exact = objective(run, n).measure(model, "validation")
     return Score(loss, accuracy, exact, n)
 

@@ -5,8 +5,8 @@ After Michel et al. 2019, "Are Sixteen Heads Really Better than One?", and Voita
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from tfm_core.anatomy import StackName, StackPlan, stacks
@@ -36,6 +36,8 @@ KINDS: dict[str, str] = {  # what switching it off does
 }
 WITHOUT_CONTEXT = N_("The decoder no longer reads the source.")
 """What a recurrent network does without its attention."""
+EVEN = N_("It attends to all tokens alike that its mask permits.")
+"""What a head or an attention does that is replaced by even attention."""
 HAS_MEAN = frozenset({"head", "sublayer", "layer", "positions", "start"})
 """Kinds with a vector output, which has a mean."""
 
@@ -87,6 +89,24 @@ def parts_of(experiment: Experiment) -> tuple[KnockedPart, ...]:
 def heads_of(experiment: Experiment) -> tuple[KnockedPart, ...]:
     """Return the heads among the parts; a recurrent model has none."""
     return tuple(part for part in parts_of(experiment) if part.kind == "head")
+
+
+def head_of(experiment: Experiment, parts: Sequence[KnockedPart]) -> KnockedPart:
+    """Return a head of the newest of some parts that has one, else the first head of the model."""
+    heads = heads_of(experiment)
+    of_parts = (
+        h
+        for part in reversed(parts)
+        for h in heads
+        if part in (h, replace(h, kind="sublayer", head=None))
+    )
+    return next(of_parts, heads[0])
+
+
+def is_attention(part: KnockedPart) -> bool:
+    """Return whether a part is a head, or an attention with heads."""
+    is_whole = part.kind == "sublayer" and part.layer is not None and part.sublayer != "ff"
+    return part.kind == "head" or is_whole
 
 
 def first_to_go(experiment: Experiment) -> KnockedPart:

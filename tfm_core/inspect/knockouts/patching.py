@@ -20,7 +20,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from tfm_core.inspect.knockouts.engine import replaced, whole
+from tfm_core.inspect.knockouts.engine import whole
+from tfm_core.inspect.knockouts.weights import replaced
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.blocks import Block, Skip, Stack
 from tfm_core.mistakes.parts import SharedNorm

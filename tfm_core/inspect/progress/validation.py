@@ -92,6 +92,8 @@ def _of_settings(
         yield N_("Dropout of {share:.0%} is on in training only.", share=dropout)
     if any(getattr(experiment.task, name, 0.0) for name in _CHANGES):
         yield N_("Augmentation makes training pictures harder.")
+    if noise := getattr(experiment.task, "label_noise", 0.0):
+        yield N_("Label noise: {share:.0%} of the training labels are wrong.", share=noise)
 
 
 def _highest(first_value: float, setting: str, curves: Curves, between: tuple[int, int]) -> float:

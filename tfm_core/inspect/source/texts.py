@@ -81,6 +81,8 @@ def _of_corpus(task: CorpusTaskConfig) -> Spelling:
         return Spelling("letters", "plain")
     if task.unit == "bpe":
         return Spelling("parts", "plain", merges=_merges(corpus_task(task).cutter))
+    if corpus_task(task).generator is not None:
+        return Spelling("spaces", "spaced")
     is_text = task.name != "grammar"
     return Spelling("running" if is_text else "words", "running", has_breaks=is_text)
 

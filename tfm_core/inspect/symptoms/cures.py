@@ -117,6 +117,8 @@ def _against_overfitting(experiment: Experiment) -> Iterator[tuple[Begins, Setti
     n_train = getattr(experiment.task, "n_train", None)
     if isinstance(n_train, int):
         yield "beginning", {"task": {"n_train": _MORE * n_train}}
+    if getattr(experiment.task, "label_noise", 0.0):
+        yield "beginning", {"task": {"label_noise": 0.0}}
     yield "best", {"model": {"dropout": min(0.5, experiment.model.dropout + _DROPOUT)}}
     if not experiment.training.patience:
         yield "beginning", {"training": {"patience": _PATIENCE}}

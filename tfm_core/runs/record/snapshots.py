@@ -48,6 +48,9 @@ def write(folder: Path, snapshot: Snapshot) -> Path:
     sources = _sources(snapshot.masks)
     for name in sorted(set(sources.values())):
         tensors[f"masks/{name}"] = np.ascontiguousarray(snapshot.masks[name], np.bool_)
+    for module, vectors in snapshot.vectors.items():
+        for name, value in vectors.items():
+            tensors[f"vectors/{module}/{name}"] = np.asarray(value, np.float32, "C")
     for name, kind in _PREDICTIONS.items():
         part = getattr(snapshot, name)
         if part is not None:
@@ -119,6 +122,10 @@ def _made(metadata: Mapping[str, str], tensors: dict[str, Array]) -> Snapshot:
         raise Unreadable("its masks have no names")
     if not _STEP.fullmatch(metadata["step"]):
         raise Unreadable("it has no step")
+    vectors: dict[str, dict[str, Array]] = {}
+    for name, value in _under("vectors/", tensors).items():
+        module, _slash, part = name.rpartition("/")
+        vectors.setdefault(module, {})[part] = value
     return Snapshot(
         step=int(metadata["step"]),
         attention=_under("attention/", tensors),
@@ -130,6 +137,7 @@ def _made(metadata: Mapping[str, str], tensors: dict[str, Array]) -> Snapshot:
         positions=_under("positions/", tensors),
         embeddings=_under("embeddings/", tensors),
         routing=_under("routing/", tensors),
+        vectors=vectors,
         masks={name: kept[source] for name, source in sources.items()},
     )
 

@@ -13,14 +13,17 @@ from pathlib import Path
 import pytest
 
 from tests.lessons.made import finished_run
-from tfm_core.config import Experiment
+from tfm_core.config import Experiment, TextTaskConfig
 from tfm_core.data.text.korean_words import VERBS
 from tfm_core.inspect.bugs.bugs import BUGS, basis, with_bug
+from tfm_core.inspect.discover.phenomenon import CHAINS
 from tfm_core.lessons import catalogue
 from tfm_core.lessons.checks.looked_into import HeadAligns
+from tfm_core.lessons.checks.measured import Reached
 from tfm_core.lessons.checks.questions import PredictedCount
 from tfm_core.lessons.checks.task import Verdict, Work
 from tfm_core.lessons.lesson import Lesson
+from tfm_core.presets import PRESETS
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.process.requests import Control
 from tfm_core.runs.run import Run
@@ -228,6 +231,41 @@ def test_read_a_digit(store: RunStore) -> None:
     pupil.runs = pupil.runs[:1]
     with pytest.raises(StudentError, match="None of your finished runs has the settings"):
         pupil.answer("blind")
+
+
+def test_induction_heads(store: RunStore) -> None:
+    pupil = Pupil("induction-heads", store)
+    questions(pupil, "previous", "trap")
+    begun = pupil.begun()
+    assert begun == PRESETS["induction"].experiment
+    pupil.trained(pupil.begun(n_layers=1), 0.15)
+    assert pupil.answer("one").is_right
+    with pytest.raises(StudentError, match="None of your finished runs has the settings"):
+        pupil.answer("two")
+    pupil.trained(begun, 0.5)
+    assert not pupil.answer("two").is_right
+    pupil.trained(begun, 0.99)
+    assert pupil.answer("two").is_right
+
+
+def test_markov_chains(store: RunStore) -> None:
+    pupil = Pupil("markov-chains", store)
+    questions(pupil, "floor", "even")
+    uniform, unigram, bigram = CHAINS.levels(CHAINS.base).values()
+    assert uniform == pytest.approx(1.099, abs=5e-4)
+    pairs, letters = (pupil.lesson.task(name) for name in ("pairs", "letters"))
+    assert isinstance(pairs, Reached)
+    assert isinstance(letters, Reached)
+    assert pairs.at_most is not None
+    assert letters.at_least is not None
+    # between the floors: only counting pairs comes below, and counting states stays above
+    assert bigram < pairs.at_most < letters.at_least < unigram
+
+
+def test_add_on_a_clock(store: RunStore) -> None:
+    pupil = Pupil("add-on-a-clock", store)
+    questions(pupil, "clock", "late", "causal")
+    assert PRESETS["grokking"].experiment.task_as(TextTaskConfig).size == 97
 
 
 def test_runs_that_have_not_ended_count_for_nothing(store: RunStore) -> None:

@@ -1,0 +1,303 @@
+"""Attention sinks: the share of each head on the first token, over a training and after a move.
+
+After Xiao et al. 2023, "Efficient Streaming Language Models with Attention Sinks" (arXiv
+2309.17453), section 3.1, and Guo et al. 2024 (arXiv 2410.13835). Torch-free but for ``moved``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core import byte_cache
+from tfm_core.config import Experiment
+from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, model_of
+from tfm_core.probe.labels import modules_by_kind
+from tfm_core.probe.masks import on_examples
+from tfm_core.runs.run import Run
+from tfm_core.sentences import N_, Sentence, percent
+
+Floats = npt.NDArray[np.floating[Any]]
+Bools = npt.NDArray[np.bool_]
+SHARE = 0.3
+"""The share on the first token that makes a head a sink …"""
+FACTOR = 3
+"""… if it is as many times the even share …"""
+FAR = 4
+"""… over the queries at least as many positions behind it."""
+N_READ = 200
+
+
+def kind_of_first(experiment: Experiment) -> str | None:
+    """Return the self-attention in which a model's first token is read; None without any.
+
+    Of a model with a decoder, that of the decoder, which begins with <bos>.
+    """
+    kinds = [kind for kind in modules_by_kind(experiment) if kind not in ("cross", "picture")]
+    return "decoder" if "decoder" in kinds else next(iter(kinds), None)
+
+
+def on_first(weights: Floats, may_attend: Bools) -> tuple[Floats, float]:
+    """Return (H,) the mean weight of the first key, and what even attention would give it.
+
+    weights: (A, H, Q, K); may_attend: (A, Q, K). Of the queries that are FAR behind, every one
+    counts the same; with none of these both are NaN.
+    """
+    is_far = may_attend[..., 0] & (np.arange(may_attend.shape[1]) >= FAR)  # (A, Q)
+    if not is_far.any():
+        return np.full(weights.shape[1], np.nan), float("nan")
+    even = float((1 / may_attend.sum(-1)[is_far]).mean())
+    first = np.moveaxis(weights[..., 0], 1, -1)[is_far].astype(np.float64)  # (queries, H)
+    return first.mean(0), even
+
+
+def by_position(weights: Floats, may_attend: Bools) -> tuple[Floats, Floats]:
+    """Return (H, K), the mean weight of each key, and (K,) that of even attention.
+
+    Only queries at least FAR positions behind a key count for it; NaN where there are none. Shapes
+    as in ``on_first``.
+    """
+    n_queries, n_keys = may_attend.shape[1:]
+    is_far = np.arange(n_queries)[:, None] - np.arange(n_keys)[None] >= FAR
+    counted = may_attend & is_far  # (A, Q, K)
+    n = counted.sum((0, 1)).astype(np.float64)
+    n[n == 0] = np.nan
+    even = (counted / np.maximum(may_attend.sum(-1, keepdims=True), 1)).sum((0, 1)) / n
+    found: Floats = np.einsum("ahqk,aqk->hk", weights.astype(np.float64), counted) / n
+    return found, even
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FirstShares:
+    """The share of each head on the first token over a training: steps (S,), shares (S, L, H).
+
+    even: what even attention would give it. no_token: what the extra logit takes, as shares; 0
+    without one.
+    """
+
+    steps: npt.NDArray[np.int64]
+    shares: Floats
+    even: float
+    no_token: Floats
+
+    @property
+    def even_line(self) -> Floats:
+        """The even share at each snapshot, (S,)."""
+        return np.full(len(self.steps), self.even)
+
+    @property
+    def strongest(self) -> tuple[int, int]:
+        """The layer and head that give the first token most at the end."""
+        return strongest(self.shares[-1])
+
+
+def strongest(shares: Floats) -> tuple[int, int]:
+    """Return layer and head of the largest of shares (L, H)."""
+    layer, head = np.unravel_index(int(np.nanargmax(shares)), shares.shape)
+    return int(layer), int(head)
+
+
+def first_shares(run: Run) -> FirstShares:
+    """Return the shares at each snapshot of a run. Raises ValueError for a damaged one."""
+    steps = run.snapshot_steps()
+    found = [_shares_at(str(run.folder), step) for step in steps]
+    return FirstShares(
+        np.array(steps, np.int64),
+        np.array([shares for shares, _rest, _even in found]),
+        found[-1][2] if found else float("nan"),
+        np.array([rest for _shares, rest, _even in found]),
+    )
+
+
+def _maps_at(run: Run, step: int) -> list[tuple[Floats, Bools]]:
+    kind = kind_of_first(run.experiment)
+    if kind is None:
+        return []
+    snapshot, items = run.snapshot(step), run.probe().attended
+    maps = []
+    for module in modules_by_kind(run.experiment)[kind]:
+        weights = snapshot.attention[module]
+        shape = weights.shape[2:]
+        maps.append((weights, on_examples(run.experiment, items, module, snapshot.masks, shape)))
+    return maps
+
+
+@byte_cache.cached
+def _shares_at(folder: str, step: int) -> tuple[Floats, Floats, float]:
+    shares, rest, even = [], [], float("nan")
+    for weights, may_attend in _maps_at(Run(Path(folder)), step):
+        found, even = on_first(weights, may_attend)
+        shares.append(found)
+        left = 1 - weights.astype(np.float64).sum(-1)  # (A, H, Q)
+        is_row = may_attend.any(-1)
+        rest.append(np.moveaxis(left, 1, -1)[is_row].mean(0).clip(0, 1))
+    return np.array(shares), np.array(rest), even
+
+
+def positions_at(run: Run, step: int, layer: int, head: int) -> tuple[Floats, Floats]:
+    """Return (K,) the mean weight of each position in a head at a snapshot, and the even one."""
+    found, even = by_position(*_maps_at(run, step)[layer])
+    return found[head], even
+
+
+@dataclass(frozen=True, slots=True)
+class FormedSink:
+    """A head that became a sink. step: since which; layer, head: from 0; share: at the end."""
+
+    step: int
+    layer: int
+    head: int
+    share: float
+
+
+def is_sink(shares: Floats, even: float) -> Bools:
+    """Return where shares on the first token are those of a sink."""
+    found: Bools = (shares >= SHARE) & (shares >= FACTOR * even)
+    return found
+
+
+def formed(found: FirstShares) -> FormedSink | None:
+    """Return the head that became a sink first, or None.
+
+    It became one at the first snapshot from which it always is one, if it was none at the start.
+    """
+    if not len(found.steps):
+        return None
+    is_one = is_sink(found.shares, found.even)
+    stays = np.logical_and.accumulate(is_one[::-1])[::-1]
+    formed_at = [
+        (int(stays[:, layer, head].argmax()), -float(found.shares[-1, layer, head]), layer, head)
+        for layer, head in np.argwhere(stays[-1] & ~stays[0]).tolist()
+    ]
+    if not formed_at:
+        return None
+    index, share, layer, head = min(formed_at)
+    return FormedSink(int(found.steps[index]), layer, head, -share)
+
+
+def in_words(found: Sequence[FormedSink | None]) -> Sentence:
+    """Return when a sink formed in some runs, the first run's named, with mean, spread and n."""
+    there = [one for one in found if one is not None]
+    if not there:
+        return N_("**Shown:** no sink has formed.")
+    first = there[0]
+    head = N_("layer {layer}, head {head}", layer=first.layer + 1, head=first.head + 1)
+    share = percent(first.share)
+    if len(found) == 1:
+        return N_(
+            "**Shown:** a sink formed at step {step:,}: {head} gives {share} of its attention to "
+            "the first token.",
+            step=first.step,
+            head=head,
+            share=share,
+        )
+    steps = [one.step for one in there]
+    return N_(
+        "**Shown:** a sink formed at step {mean:,.0f} ± {sd:.0f}, in {n} of {all} seeds; in the "
+        "first of them, {head} gives {share} of its attention to the first token.",
+        mean=mean(steps),
+        sd=stdev(steps) if len(steps) > 1 else 0.0,
+        n=len(there),
+        all=len(found),
+        head=head,
+        share=share,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moved:
+    """Mean attention of each head of all layers, (L, H), on two places of a changed text.
+
+    first: on the first position; bos: on <bos>, None where there is none.
+    """
+
+    first: Floats
+    bos: Floats | None
+
+
+MOVES: Mapping[str, str] = {
+    "as it is": N_("as it is: <bos> first"),
+    "dropped": N_("without <bos>: a token of the text first"),
+    "behind": N_("another token before <bos>"),
+    "later": N_("<bos> as the sixth token"),
+}
+"""How the text is changed."""
+_LATER = 5
+
+
+def where_it_goes(found: Mapping[str, Moved]) -> Sentence:
+    """Return whether the strongest head's attention goes with <bos> or stays where it stood.
+
+    It does what at least half of its share does behind another token, and not less than half.
+    """
+    whole, behind = found["as it is"], found["behind"]
+    at = strongest(whole.first)
+    half = float(whole.first[at]) / 2
+    token = 0.0 if behind.bos is None else float(behind.bos[at])
+    position = float(behind.first[at])
+    if token >= half > position:
+        return N_("**Shown:** the attention goes with the token.")
+    if position >= half > token:
+        return N_("**Shown:** the attention stays on the position.")
+    return N_("**Shown:** it is unclear whether it goes with the token or stays on the position.")
+
+
+def can_move(experiment: Experiment) -> bool:
+    """Whether the first token that a model of our own reads is <bos>."""
+    return not experiment.task.is_foreign and kind_of_first(experiment) in ("decoder", "text")
+
+
+def moved(run: Run) -> dict[str, Moved]:
+    """Let the last weights read texts whose first token was moved, by MOVES. Raises ValueError."""
+    found: dict[str, Moved] = _moved(str(run.folder), checkpoint_mark(run))
+    return found
+
+
+@byte_cache.cached
+def _moved(folder: str, mark: int) -> dict[str, Moved]:
+    import torch
+
+    from tfm_core.probe.capture import capture
+
+    run = Run(Path(folder))
+    model: Any = model_of(run)[0]
+    split: Any = data_of(run.experiment).validation
+    tgt = split.tgt[:N_READ]
+    src = getattr(split, "src", tgt[:, :0])[:N_READ]
+    names = modules_by_kind(run.experiment)[kind_of_first(run.experiment) or ""]
+    bos, text = tgt[:, :1], tgt[:, 1:]
+    other = text.roll(1, 0)  # what another example begins with
+    readings = {
+        "as it is": (tgt[:, :-1], 0),
+        "dropped": (text, None),
+        "behind": (torch.cat([other[:, :1], bos, text[:, :-2]], 1), 1),
+        "later": (torch.cat([text[:, :_LATER], bos, text[:, _LATER:-2]], 1), _LATER),
+    }
+    found = {}
+    for name, (rows, place) in readings.items():
+        with torch.inference_mode(), capture(model, only={"weights"}) as cache:
+            model(src, rows)
+        maps = cache.of("weights")
+        is_text = (rows != model.pad_id).numpy()
+        first, on_bos = [], []
+        for module in names:
+            weights = maps[module].numpy()
+            first.append(_on(weights, is_text, 0))
+            on_bos.append(None if place is None else _on(weights, is_text, place))
+        found[name] = Moved(np.array(first), None if place is None else np.array(on_bos))
+    return found
+
+
+def _on(weights: Floats, is_text: Bools, place: int) -> Floats:
+    """Return (H,), the mean weight on one key, of queries FAR behind it. weights: (B, H, Q, K)."""
+    is_far = is_text & (np.arange(is_text.shape[1]) >= place + FAR)
+    if not is_far.any():
+        return np.full(weights.shape[1], np.nan)
+    found: Floats = np.moveaxis(weights[..., place], 1, -1)[is_far].astype(np.float64).mean(0)
+    return found

@@ -1,0 +1,36 @@
+"""What a look could not see, in sentences that are translated also after a file has kept them."""
+
+from __future__ import annotations
+
+import re
+
+from tfm_core.sentences import N_, Sentence
+
+OPAQUE = N_("{module} computes attention in {operation}, which shows no weights.")
+CHANGED = N_("{module} changes its weights before they multiply values; they are not shown.")
+NONE = N_("No attention was found: no softmax multiplied values.")
+NO_ROOM = N_(
+    "Queries, keys and values are left out: with the maps they take {size} GiB, more than the "
+    "{most} GiB allowed. Keep some layers, such as layers=['{name}'], or the first positions, such "
+    "as crop=128."
+)
+_ALL = (OPAQUE, CHANGED, NONE, NO_ROOM)
+
+
+def sentence_of(text: str) -> Sentence:
+    """Return a stored text as the sentence that it is; plain text where it is none of these."""
+    for one in _ALL:
+        parts = re.split(r"\\{(\w+)\\}", re.escape(one.template))
+        pattern = "".join(f"(?P<{part}>.+?)" if n % 2 else part for n, part in enumerate(parts))
+        if found := re.fullmatch(pattern, text):
+            values = found.groupdict()
+            return Sentence(one.template, {name: _named(value) for name, value in values.items()})
+    return Sentence(text)
+
+
+def _named(value: str) -> str:
+    return WHOLE if value == WHOLE else value
+
+
+WHOLE = N_("The model")
+"""The module that has no name."""

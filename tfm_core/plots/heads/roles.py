@@ -1,0 +1,131 @@
+"""The roles of heads over a training: one row a head, coloured by what it does at each snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from tfm_core.inspect.attention.head_statistics import SPREAD
+from tfm_core.inspect.discover.roles import NONE, WORDS, Timeline
+from tfm_core.plots.kinds import lay_out, pale
+from tfm_core.plots.palette import BLUE, GREEN, GREY, OCHRE, ORANGE, PURPLE, SKY, VERMILION
+from tfm_core.sentences import N_
+
+COLOURS: Mapping[str, str] = {
+    "aligned": GREEN,
+    "previous": BLUE,
+    "induction": VERMILION,
+    "first": PURPLE,
+    "bos": PURPLE,
+    "cls": PURPLE,
+    "self": ORANGE,
+    "repeated": OCHRE,
+    "next": SKY,
+    "above": SKY,
+    "below": SKY,
+    "near": SKY,
+    "punctuation": OCHRE,
+    "sink": PURPLE,
+    "padding": VERMILION,
+}
+"""Each role's; what is no role is grey. Roles of one colour also have their words in the row."""
+_ROW, _AROUND = 26, 90  # pixels
+_NAMED = 0.14  # of the width: shorter segments have no words in them
+
+
+def timeline(found: Timeline, names: Sequence[str], words: Mapping[str, str]) -> go.Figure:
+    """Draw the roles of all heads. names: of the rows; words: of the roles, translated.
+
+    Snapshots are equally wide: the first are close together in steps, since most happens there.
+    """
+    known = list(WORDS)
+    used = [role for role in known if any(role in head.roles for head in found.heads)]
+    number = {role: n for n, role in enumerate(used)}
+    labels = [[escape(words.get(one, one)) for one in head.labels] for head in found.heads]
+    steps = [f"{step:,}" for step in found.steps]
+    figure = go.Figure(
+        go.Heatmap(
+            z=np.array([[number[role] for role in head.roles] for head in found.heads], float),
+            x=list(range(len(steps))),
+            y=list(range(len(names))),
+            zmin=-0.5,
+            zmax=len(used) - 0.5,
+            colorscale=_steps_of([_colour(role) for role in used]),
+            showscale=False,
+            xgap=0,
+            ygap=3,
+            customdata=[
+                [[name, step, label] for step, label in zip(steps, row, strict=True)]
+                for name, row in zip(names, labels, strict=True)
+            ],
+            hovertemplate="%{customdata[0]}<br>"
+            + N_("step {step}", step="%{customdata[1]}")
+            + "<br>%{customdata[2]}<extra></extra>",
+        )
+    )
+    for role in used:  # the legend
+        marker = {"color": _colour(role), "symbol": "square", "size": 10}
+        figure.add_scatter(
+            x=[None], y=[None], mode="markers", marker=marker, name=words[WORDS[role]]
+        )
+    _name_segments(figure, found, words)
+    shown = _few(len(steps))
+    axis: dict[str, Any] = {"showgrid": False, "zeroline": False}
+    return lay_out(
+        figure,
+        height=_AROUND + _ROW * len(names),
+        top=30,
+        x={
+            "title": N_("step"),
+            "tickvals": shown,
+            "ticktext": [steps[n] for n in shown],
+            "range": [-0.5, len(steps) - 0.5],
+            **axis,
+        },
+        y={
+            "tickvals": list(range(len(names))),
+            "ticktext": list(names),
+            "autorange": "reversed",
+            **axis,
+        },
+    )
+
+
+def _colour(role: str) -> str:
+    if role in NONE:
+        return GREY if role == SPREAD else pale(GREY)
+    return COLOURS[role]
+
+
+def _steps_of(colours: Sequence[str]) -> list[tuple[float, str]]:
+    n = len(colours)
+    return [
+        (at, colour) for index, colour in enumerate(colours) for at in (index / n, (index + 1) / n)
+    ]
+
+
+def _few(n: int, most: int = 7) -> list[int]:
+    return sorted({round(at) for at in np.linspace(0, n - 1, min(n, most)).tolist()})
+
+
+def _name_segments(figure: go.Figure, found: Timeline, words: Mapping[str, str]) -> None:
+    """Write the role into each segment that is wide enough."""
+    n = len(found.steps)
+    for row, head in enumerate(found.heads):
+        at = 0
+        for role, group in groupby(head.roles):
+            length = len(list(group))
+            if role not in NONE and length >= _NAMED * n:
+                figure.add_annotation(
+                    x=at + (length - 1) / 2,
+                    y=row,
+                    text=words[WORDS[role]],
+                    showarrow=False,
+                    font={"size": 11, "color": "#ffffff"},
+                )
+            at += length
