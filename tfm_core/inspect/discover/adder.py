@@ -112,7 +112,7 @@ def _steps_of(folder: str, mark: int) -> Steps:
     here, before = np.s_[:, 1:], np.s_[:, :-1]
     bits = [sums.b[here], sums.a[here], sums.digit[before], sums.b[before], sums.a[before]]
     known = np.stack([*(part.ravel() for part in bits), np.ones(len(flat))], 1)
-    fitted: Floats = np.linalg.lstsq(known, flat, rcond=None)[0]
+    fitted = np.asarray(np.linalg.lstsq(known, flat, rcond=None)[0], np.float64)
     left = flat - known @ fitted
     spread = flat - flat.mean(0)
     total = sums.total[here].ravel()

@@ -231,7 +231,7 @@ def _set_by_hand(folder: str, mark: int) -> SetByHand:
                 there = np.flatnonzero((kinds == kind) & (carry == (has ^ differs)))
                 if len(there):
                     donors[here] = rng.choice(there, len(here))
-        given = places[torch.from_numpy(donors)].unflatten(0, (len(drawn), n - 1))
+        given = places[torch.from_numpy(donors)].reshape(len(drawn), n - 1, -1)
 
         def put(_module: object, _args: object, out: Tensor) -> Tensor:
             out = out.clone()
