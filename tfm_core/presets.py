@@ -449,7 +449,7 @@ PRESETS: dict[str, Preset] = {
             seconds=11,
             family="decoder-only",
             task="column-sums",
-            # of seeds 0 and 1 only 1 learns; 107 and 129 parameters learned with neither
+            # of seeds 0 and 1 only 1 learns; 107 parameters learned with neither in 1,500 steps
             seed=1,
             model={
                 "d_model": 8,
