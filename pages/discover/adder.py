@@ -95,7 +95,7 @@ def _set_by_hand(run: Run) -> None:
 def _steps(run: Run) -> None:
     """Show what happens at the second bit of a column, from attention to the answer."""
     found = adder.steps_of(run)
-    st.markdown(_("**At the second bit of a column**, on average"))
+    st.markdown(_("**At the second bit of a column, b**, on average"))
     heads = [_("head {n}", n=n + 1) for n in range(len(found.looks))]
     stream = [f"x{n + 1}" for n in range(found.arrives.shape[1])]
     neurons = [f"n{n + 1}" for n in range(len(found.neurons))]

@@ -24,11 +24,11 @@ from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph
 
 PLACES = (
-    N_("second bit"),
-    N_("first bit"),
-    N_("sum bit before"),
-    N_("second bit before"),
-    N_("first bit before"),
+    "b",
+    "a",
+    N_("sum before"),
+    N_("b before"),
+    N_("a before"),
     N_("older"),
 )
 """Where the second bit of a column may look, from itself back."""

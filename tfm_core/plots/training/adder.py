@@ -16,7 +16,7 @@ from tfm_core.sentences import N_
 
 Floats = npt.NDArray[np.floating[Any]]
 _MAX_DOTS = 60  # of each total
-_ROW, _AROUND = 26, 66  # pixels
+_ROW, _AROUND = 26, 84  # pixels
 
 
 def carry(places: Floats, before: npt.NDArray[np.int64], *, height: int) -> go.Figure:
