@@ -19,6 +19,7 @@ from benchmarks.goals import LEARNING, PEERS
 # name: the module that has ``tables(quick)``, and what it measures
 BENCHMARKS: dict[str, tuple[str, str]] = {
     "accuracy": ("benchmarks.accuracy", "what the presets reach, in CPU-seconds of training"),
+    "superposition": ("benchmarks.superposition", "what five seeds of superposition find"),
     "beginner": ("benchmarks.beginner", "a training step against the loops of a first attempt"),
     "batching": ("benchmarks.batching", "a batch from the device against a DataLoader"),
     "peers": ("benchmarks.peers", "a training step against other implementations"),

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from benchmarks.report import Target
 
-Score = Literal["whole", "right", "official", "entropy", "above floor", "bits"]
+Score = Literal["whole", "right", "official", "entropy", "above floor", "bits", "memorised"]
 Changes = Mapping[str, Mapping[str, Any]]
 
 TUNING_SEEDS = (0, 1, 2)
@@ -105,6 +105,7 @@ _SCORED: dict[Score, str] = {
     "entropy": "the grammar's entropy over the loss on unseen text",
     "above floor": "hidden words, loss above the lowest possible",
     "bits": "loss per character of unseen text",
+    "memorised": "mislabelled training digits read as their wrong label",
 }
 
 # What the presets reach, and what the same preset reaches with more or fewer steps. Changes of
@@ -140,6 +141,7 @@ LEARNING: tuple[Goal, ...] = (
     _learns("grokking", 95, 60, "right", seeds=FRESH_SEEDS),
     _learns("induction", 97, 60, "right", seeds=FRESH_SEEDS),
     _loses("chains", 0.03, " nats", 60, "above floor", seeds=FRESH_SEEDS),
+    _learns("memorising", 95, 60, "memorised"),
     _learns("select", 99, 25),
     _learns("two-sum", 99, 15, "right"),
     _learns("brackets", 95, 60, "right"),
@@ -238,6 +240,18 @@ _SPEED: tuple[Goal, ...] = (
 )
 
 _PAGES: tuple[Goal, ...] = (
+    *_goals(
+        "superposition",
+        "seeds with two arrows when dense and a pentagon when sparse",
+        Target(5, " seeds"),
+        "superposition: shown",
+    ),
+    *_goals(
+        "superposition",
+        "five seeds and the lowest loss, searched",
+        _at_most(60, " CPU-s"),
+        "superposition: five seeds",
+    ),
     *_goals(
         "pretrained",
         "GPT-2 small, 256 tokens, times Transformers' forward pass",

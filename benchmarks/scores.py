@@ -11,6 +11,7 @@ import torch
 from benchmarks.goals import Score
 from tfm_core.config import ImageTaskConfig
 from tfm_core.data.image_data import ImageData, ImageSplit, load_images
+from tfm_core.inspect.discover.memorising import mislabelled
 from tfm_core.training.events import Measured
 from tfm_core.training.loop import Trainer
 from tfm_core.training.objectives import MEASURE_BATCH
@@ -80,6 +81,16 @@ def _bits(trainer: Trainer, test: Measured) -> float:
     return test.loss / math.log(2)
 
 
+def _memorised(trainer: Trainer, test: Measured) -> float:
+    """Return the per cent of the mislabelled training pictures that get their wrong label."""
+    wrong, model = mislabelled(trainer.experiment), trainer.eval_model
+    assert isinstance(trainer.data, ImageData)
+    model.eval()
+    with torch.inference_mode():
+        answers = model(trainer.data.normalise(torch.from_numpy(wrong.images))).argmax(-1)
+    return 100 * float((answers.numpy() == wrong.given).mean())
+
+
 SCORES: dict[Score, Callable[[Trainer, Measured], float]] = {
     "whole": _whole,
     "right": _right,
@@ -87,4 +98,5 @@ SCORES: dict[Score, Callable[[Trainer, Measured], float]] = {
     "entropy": _entropy,
     "above floor": _above_floor,
     "bits": _bits,
+    "memorised": _memorised,
 }

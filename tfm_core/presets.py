@@ -471,6 +471,23 @@ PRESETS: dict[str, Preset] = {
             },
         ),
         _preset(
+            "memorising",
+            N_("Memorise wrong labels"),
+            N_("A ViT reads 1,000 digits, of which 30 % have a wrong label."),
+            N_("all wrong labels learned by heart"),
+            seconds=22,
+            family="vit",
+            task="mnist-5000",
+            task_settings={"shift": 0.0, "n_validation": 3500, "label_noise": 0.3},
+            training={
+                "steps": 800,
+                "learning_rate": 0.003,
+                "weight_decay": 0.0,
+                "validate_every": 100,
+                "snapshots": 64,
+            },
+        ),
+        _preset(
             "select",
             N_("Copy past distractors"),
             N_("Copies the letters and skips the dots between them."),

@@ -64,12 +64,17 @@ def _draw(
     except ValueError as error:  # files of a run are gone, or damaged
         show.problem(error)
     _lines(chosen, watched)
+    cite(chosen.paper, chosen.address, chosen.differs)
+
+
+def cite(paper: str, address: str, differs: str) -> None:
+    """Name the paper that a finding is from, and say what differs here."""
     st.caption(
         _(
             "From [{paper}]({address}). {differs}",
-            paper=chosen.paper,
-            address=chosen.address,
-            differs=_(chosen.differs),
+            paper=paper,
+            address=address,
+            differs=_(differs),
         )
     )
 
@@ -98,10 +103,12 @@ def curves(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     if figure is None:
         return
     levels = chosen.levels(chosen.base)
+    free = 1.0  # no curve goes below the lowest loss, nor above all
     if not METRICS[chosen.metrics[0]].is_share:  # what is between the levels is what matters
         lowest, highest = min(levels.values()), max(levels.values())
+        free = lowest
         margin = 0.2 * (highest - lowest)
         figure.update_layout(yaxis={"range": [lowest - margin, highest + 2 * margin]})
     for label, value in levels.items():
-        reference_line(figure, y=value, words=_(label), is_below=value == 1)
+        reference_line(figure, y=value, words=_(label), is_below=value == free)
     live_figure(figure, key="discover-curves", name=trials.curves_name(chosen))

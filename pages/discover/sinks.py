@@ -17,6 +17,7 @@ from tfm_core.plots.kinds import reference_line
 from tfm_core.plots.training import comparison as plots
 from tfm_core.plots.training.comparison import CurvePanel, RunLine
 from tfm_core.runs.run import Run
+from tfm_core.sentences import whole_percent
 
 
 def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
@@ -35,7 +36,7 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
             _moved(run)
         with right:
             _positions(run)
-    _any_run()
+    _any_run(chosen)
 
 
 def _verdict(chosen: Phenomenon, trained: ExperimentRuns) -> str:
@@ -46,7 +47,7 @@ def _verdict(chosen: Phenomenon, trained: ExperimentRuns) -> str:
 
 
 def _rule() -> str:
-    return paragraph("discover/sinks-rule", share=f"{SHARE:.0%}", factor=FACTOR, far=FAR)
+    return paragraph("discover/sinks-rule", share=whole_percent(SHARE), factor=FACTOR, far=FAR)
 
 
 def _arms(chosen: Phenomenon, trained: ExperimentRuns) -> None:
@@ -61,8 +62,7 @@ def _arms(chosen: Phenomenon, trained: ExperimentRuns) -> None:
         x = found.steps.astype(float)
         lines.append(RunLine(_(arm.label), slot, x, found.shares[:, 0, 0]))
         if found.no_token[-1].any():
-            words = _("{label}: on no token", label=_(arm.label))
-            lines.append(RunLine(words, slot + 2, x, found.no_token[:, 0, 0]))
+            lines.append(RunLine(_("no token"), slot + 2, x, found.no_token[:, 0, 0]))
     if not lines:
         return
     panel = CurvePanel(_("share on the first token"), lines, is_share=True)
@@ -107,10 +107,13 @@ def _positions(run: Run) -> None:
     live_figure(figure, key="discover-positions", name=_("Attention on each position"))
 
 
-def _any_run() -> None:
+def _any_run(chosen: Phenomenon) -> None:
     """Show the same of any run: the visitor's GPT or translator, or one that comes with the app."""
     st.markdown(_("**Any model:** does it have a sink?"))
-    run = own.chosen_run(lambda one: sinks.kind_of_first(one) is not None, key="sinks-run")
+    run = own.chosen_run(
+        lambda one: sinks.kind_of_first(one) is not None and one.task != chosen.base.task,
+        key="sinks-run",
+    )
     if run is None:
         return
     found = sinks.first_shares(run)

@@ -95,6 +95,9 @@ SETTINGS = [
     {"qk_norm": True, "n_kv_heads": 1, "dropout": 0.1},
     {"qk_norm": True, "n_kv_heads": 1, "position": "rotary"},
     {"qk_norm": True, "n_kv_heads": 1, "position": "t5-bias"},
+    {"qk_norm": True, "sink": "zero"},
+    {"qk_norm": True, "sink": "zero", "position": "rotary"},
+    {"qk_norm": True, "sink": "zero", "n_kv_heads": 1},
 ]
 RECURRENT = [
     {"attention": "additive"},
@@ -187,19 +190,13 @@ def test_activations_are_what_autograd_keeps(family, shape, sizes, precision):
 )
 @hypothesis_settings(max_examples=60, deadline=None)
 def test_activations_of_random_transformers_are_what_autograd_keeps(chosen):
-    """Within 3 %; a tensor is counted twice, or not at all, where two of five meet.
-
-    They are attention without an output matrix, keys that heads share, norms of keys, a sink, and
-    no residuals.
+    """Within 3 %; the heads' results are counted twice without an output matrix where
+    the sink is learned, or there are no residuals.
     """
     config, shape = chosen
-    rare = (
-        config.projections != "full", bool(config.n_kv_heads), config.qk_norm,
-        config.sink != "none", config.residual != "normal",
-    )  # fmt: skip
-    if sum(rare) > 1:
-        assume(config.projections == "full" or config.residual == "normal")
-        config = config.replace(n_kv_heads=0, qk_norm=False, sink="none")
+    if config.projections != "full":
+        assume(config.residual == "normal")
+        config = config.replace(sink="none")
     config = config.replace(d_model=48, n_heads=3, d_ff=80)
     if isinstance(shape, TextShape):
         config = config.replace(max_len=SRC + TGT)

@@ -319,7 +319,7 @@ class StackMaker:
         is_explicit = self._is_explicit(is_cross=is_cross)
         # the kernel keeps the projection for its values, unless it gets copies of them
         is_one = not (is_turned or is_cross or queries != keys)
-        is_kept = not is_explicit and (is_one or not config.is_grouped)
+        is_kept = not is_explicit and (is_one or not self._is_copied)
         n_kv = "n_kv_heads" if config.is_grouped else "n_heads"
         made = []
         for name, heads, length, width in (
@@ -329,7 +329,7 @@ class StackMaker:
             read = f"{length} {width}"
             # autocast keeps in full what the norm reads: two numbers of what is small otherwise
             products, copies = (read, read) if name == "query" else (f"2 {read}", "")
-            if is_kept and not config.is_grouped:  # what the norm makes is all that is new
+            if is_kept and not self._is_copied:  # what the norm makes is all that is new
                 products, copies = "" if is_turned else read, f"2 {read}"
             elif is_kept and name == "key":  # of which a group gets copies
                 products = ""

@@ -113,7 +113,7 @@ class TextTaskConfig(SequenceTaskConfig):
             near = sorted(primes, key=lambda n: abs(n - self.size))[:2]
             raise CrossError(
                 "size",
-                "Division needs a prime modulus, and {size} is none. Try {near}.",
+                "Division needs a prime modulus; {size} is not prime. Try {near}.",
                 size=self.size,
                 near=", ".join(map(str, sorted(near))),
             )

@@ -187,6 +187,10 @@ _ROWS = (
               script="discover/sinks.py", shows_run=True),
     PageFacts("specialise", "discover", N_("Heads take their roles"), ":material/timeline:",
               script="discover/specialise.py", shows_run=True),
+    PageFacts("superposition", "discover", N_("Superposition"), ":material/hub:",
+              script="discover/superposition.py"),
+    PageFacts("memorising", "discover", N_("Wrong labels"), ":material/playlist_remove:",
+              script="discover/memorising.py"),
 )  # fmt: skip
 PAGES: dict[str, PageFacts] = {page.name: page for page in _ROWS}
 WAY: tuple[PageFacts, ...] = tuple(page for page in _ROWS if page.chapter)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import Literal
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -28,9 +28,7 @@ def buttons(chosen: Trial, trained: ExperimentRuns, *, stays: bool = False) -> N
 
     stays: more seeds are watched here, not on the page that compares.
     """
-    lacking = missing(chosen, trained)
-    if lacking:
-        _start_button(chosen, lacking)
+    start_button(chosen, trained)
     comparison.seed_button(
         lambda: [_start(chosen, arm, chosen.experiment(arm)) for arm in chosen.arms],
         key="experiment",
@@ -38,10 +36,17 @@ def buttons(chosen: Trial, trained: ExperimentRuns, *, stays: bool = False) -> N
     )
 
 
-def _start_button(chosen: Trial, lacking: Mapping[str, Experiment]) -> None:
+def start_button(
+    chosen: Trial, trained: ExperimentRuns, *, key: str = "experiment-start", is_first: bool = True
+) -> None:
+    """Draw the button that trains what is missing, if anything is. is_first: it stands out."""
+    lacking = missing(chosen, trained)
+    if not lacking:
+        return
     n, time = len(lacking), run_time.words(run_time.in_sequence(lacking.values()))
     label = ngettext("Train {n} run, {time}", "Train {n} runs, {time}", n, n=n, time=time)
-    if not st.button(label, type="primary", icon=":material/play_arrow:", key="experiment-start"):
+    kind: Literal["primary", "secondary"] = "primary" if is_first else "secondary"
+    if not st.button(label, type=kind, icon=":material/play_arrow:", key=key):
         return
     wanted = [_start(chosen, chosen.arm(name), experiment) for name, experiment in lacking.items()]
     try:

@@ -58,6 +58,8 @@ def test_every_page_that_teaches_is_on_the_path_chapter_by_chapter() -> None:
         "grokking",
         "sinks",
         "specialise",
+        "superposition",
+        "memorising",
     }
     chapters = [chapter for chapter, _pages in itertools.groupby(page.chapter for page in WAY)]
     assert chapters == list(page_table.CHAPTERS)

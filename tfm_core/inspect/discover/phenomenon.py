@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tfm_core.config import CorpusTaskConfig, Experiment, TextTaskConfig
+from tfm_core.config import CorpusTaskConfig, Experiment, ImageTaskConfig, TextTaskConfig
 from tfm_core.data.corpus.in_context import GENERATORS, TRIGGERS, copy_floors, floors
 from tfm_core.data.corpus.load import validation_sequences
+from tfm_core.inspect.discover.memorising import given_labels
 from tfm_core.inspect.experiments.trial import Arm, Trial
 from tfm_core.inspect.questions import Question, choice_question
 from tfm_core.presets import PRESETS
@@ -112,6 +113,22 @@ def _copies(experiment: Experiment) -> Example:
     return tuple(pieces)
 
 
+def _of_labels(experiment: Experiment) -> Levels:
+    """Return what is right of the training labels by guessing, and by knowing only true ones."""
+    task = experiment.task_as(ImageTaskConfig)
+    return {N_("guessing"): 1 / len(task.class_names), N_("true labels only"): 1 - task.label_noise}
+
+
+def _labels(experiment: Experiment) -> Example:
+    """Return the labels of a few training pictures; the wrong ones stand before the true ones."""
+    names = experiment.task_as(ImageTaskConfig).class_names
+    return tuple(
+        (names[given] if given == true else f"{names[given]} ({names[true]})", given != true)
+        for given, true in given_labels(experiment, _LABELS)
+    )
+
+
+_LABELS = 16  # of pictures
 _ONE_LAYER = Arm("one-layer", N_("one layer"), {"model.n_layers": 1})
 INDUCTION = Phenomenon(
     name="induction",
@@ -184,6 +201,40 @@ GROKKING = Phenomenon(
     levels=_of_sums,
     example=_sum,
 )
+MEMORISING = Phenomenon(
+    name="memorising",
+    title=N_("Wrong labels"),
+    base=PRESETS["memorising"].experiment,
+    arms=(
+        Arm("noisy", N_("wrong labels")),
+        Arm("clean", N_("right labels"), {"task.label_noise": 0.0}),
+    ),
+    metrics=("accuracy", "validation-accuracy"),
+    question=choice_question(
+        Paragraph("discover/memorising-question"),
+        N_("rises, then falls"),
+        {
+            N_("rises to the end"): Paragraph("discover/memorising-rises"),
+            N_("stays at chance"): Paragraph("discover/memorising-chance"),
+        },
+        Paragraph("discover/memorising-because"),
+    ),
+    paper="Zhang et al. 2016, Nakkiran et al. 2019",
+    address="https://arxiv.org/abs/1912.02292",
+    levels=_of_labels,
+    example=_labels,
+)
+WIDTHS = (8, 12, 16, 24, 32, 64, 96)
+"""Of the models that are trained for double descent; one of them is that of the preset."""
+BY_WIDTH = Trial(
+    name="double-descent",
+    title=N_("Double descent"),
+    base=MEMORISING.base,
+    arms=tuple(
+        Arm(str(width), f"d_model {width}", {"model.d_model": width, "model.d_ff": 2 * width})
+        for width in WIDTHS
+    ),
+)
 SINKS = Phenomenon(
     name="sinks",
     title=N_("Attention sinks"),
@@ -228,6 +279,6 @@ ORDER = Phenomenon(
     example=_repeat,
 )
 PHENOMENA: Mapping[str, Phenomenon] = {
-    one.name: one for one in (INDUCTION, CHAINS, GROKKING, SINKS, ORDER)
+    one.name: one for one in (INDUCTION, CHAINS, GROKKING, SINKS, ORDER, MEMORISING)
 }
 """By the name of their page."""

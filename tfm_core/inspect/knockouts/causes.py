@@ -36,6 +36,7 @@ from tfm_core.sentences import N_, Sentence, StudentError
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from tfm_core.data.text.task import TextTask
     from tfm_core.inspect.knockouts.patching import DirectEffects, Floats, Patches
     from tfm_core.models.build import Model
 
@@ -244,7 +245,8 @@ def _suggested(folder: str, mark: int, text: str) -> str:
     task = task_of(run)
     tokens = tokens_of(task, text)
     model, _step = model_of(run)
-    texts = [tokens, *_changed(tokens, [tokens_read(item) for item in run.probe().items])]
+    others = _changed(tokens, [tokens_read(item) for item in run.probe().items])
+    texts = [tokens, *(one for one in others if _can_be_typed(task, one))]
     config = run.experiment.task_as(SequenceTaskConfig)
     if isinstance(config, CorpusTaskConfig):
         prompts = torch.tensor([task.tgt_vocabulary.encode(text) for text in texts])
@@ -265,6 +267,14 @@ def _suggested(folder: str, mark: int, text: str) -> str:
     sure[~differs.any(1)] = -1.0
     best = int(sure.argmax())
     return task.join_src(texts[best]) if sure[best] > 0 else ""
+
+
+def _can_be_typed(task: TextTask, tokens: tuple[str, ...]) -> bool:
+    """Return whether a text is cut into the tokens that it was made of."""
+    try:
+        return tuple(task.tokenize(task.join_src(tokens))) == tokens
+    except StudentError:
+        return False
 
 
 def _changed(tokens: Sequence[str], others: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:

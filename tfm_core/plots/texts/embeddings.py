@@ -20,6 +20,7 @@ from tfm_core.plots.heads.attention import DIVERGING, Floats, Theme, short
 from tfm_core.plots.kinds import lay_out, ticks
 from tfm_core.plots.model.positions import matrix
 from tfm_core.plots.palette import BLUE, GREEN, GREY, OCHRE, ORANGE, PURPLE, SKY, VERMILION
+from tfm_core.plots.playing import controls
 from tfm_core.sentences import N_, whole_percent
 
 SIDES: dict[str, tuple[float, float]] = {  # plotly's name -> where the word's middle lies, of 1
@@ -315,54 +316,8 @@ def _place_axes(
 
 
 def _controls(figure: go.Figure, steps: Sequence[int], *, redraw: bool) -> None:
-    shown = {"mode": "immediate", "transition": {"duration": 0}}
-    slider = {
-        "active": len(steps) - 1,
-        "currentvalue": {"prefix": "step "},
-        "pad": {"t": 36, "l": 8},
-        "x": 0.0,
-        "len": 1.0,
-        "ticklen": 4,
-        "minorticklen": 0,
-        "font": {"size": 11},
-        "bgcolor": GREY,
-        "activebgcolor": BLUE,
-        "bordercolor": GREY,
-        "steps": [
-            {
-                "label": f"{step:,}",
-                "method": "animate",
-                "execute": False,
-                "args": [[f"{step:,}"], shown | {"frame": {"duration": 0, "redraw": redraw}}],
-            }
-            for step in steps
-        ],
-    }
-    motion = {
-        "fromcurrent": False,
-        "mode": "immediate",
-        "frame": {"duration": _STEP_MS, "redraw": redraw},
-        "transition": {"duration": 0 if redraw else _STEP_MS - 100, "easing": "cubic-in-out"},
-    }
-    buttons = {
-        "type": "buttons",
-        "direction": "left",
-        "showactive": False,
-        "x": 0.0,
-        "y": 1.0,
-        "xanchor": "left",
-        "yanchor": "bottom",
-        "bgcolor": "rgba(125,133,146,0.2)",
-        "bordercolor": GREY,
-        "pad": {"b": 4},
-        "buttons": [
-            {"label": label, "method": "animate", "execute": False, "args": list(args)}
-            for label, args in ((N_("▶ Play"), (None, motion)), (N_("❚❚ Pause"), ([None], shown)))
-        ],
-    }
     figure.update_layout(
-        sliders=[slider],
-        updatemenus=[buttons],
+        **controls([f"{step:,}" for step in steps], duration=_STEP_MS, redraw=redraw),
         height=680,
         legend={"orientation": "h", "x": 0, "y": -0.28, "yanchor": "top", "font": {"size": 12}},
         margin={"l": 8, "r": 8, "t": 44, "b": 8},

@@ -1,0 +1,280 @@
+"""Wrong labels: a model first reads past them, then learns them by heart."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+import streamlit as st
+
+from pages.components.live_figure import live_figure
+from pages.discover import recipe
+from pages.i18n import _, paragraph
+from pages.ui import show, state
+from pages.ui.accounts import visitors
+from pages.ui.runs import comparison, run_actions, runs_access, trials
+from tfm_core.inspect.compare.curves import track
+from tfm_core.inspect.discover import memorising
+from tfm_core.inspect.discover.memorising import MEMORISED, RISE, AtWidth, Rise
+from tfm_core.inspect.discover.phenomenon import BY_WIDTH, MEMORISING, Phenomenon
+from tfm_core.inspect.experiments.result import ExperimentRuns, RunIndex
+from tfm_core.inspect.symptoms.cures import Cure
+from tfm_core.plots.examples.pictures import picture_url
+from tfm_core.plots.kinds import reference_line
+from tfm_core.plots.training import comparison as plots
+from tfm_core.plots.training.comparison import CurvePanel, RunLine
+from tfm_core.runs.run import Run
+
+_SHOWN = 12  # mislabelled digits
+
+
+def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+    """Show the curves, the mislabelled digits, the control, the correction, and more widths."""
+    run = recipe.shown_run(chosen, trained)
+    found = None if run is None else memorising.answers(run)
+    is_begun = found is not None and len(found.steps) > 1
+    if is_begun:
+        st.markdown(_verdict(chosen, trained))
+    left, right = st.columns(2, gap="medium")
+    with left:
+        recipe.curves(chosen, trained)
+    if run is not None and found is not None and is_begun:
+        with right:
+            _mislabelled(found)
+        _digits(found)
+        left, right = st.columns(2, gap="medium")
+        with left:
+            _control(chosen, trained)
+        with right:
+            _correction(run)
+    _widths()
+
+
+def _verdict(chosen: Phenomenon, trained: ExperimentRuns) -> str:
+    """Return when the wrong labels were memorised, over all seeds, and the rule."""
+    runs = [one for one in _of(chosen, trained, 0) if not one.status.is_active]
+    rule = paragraph("discover/memorising-rule", share=f"{MEMORISED:.0%}")
+    found = [memorising.answers(one) for one in runs]
+    steps = [memorising.memorised(one.steps, one.given) for one in found]
+    there = [step for step in steps if step is not None]
+    rises = _rises(runs)
+    if not there or not rises:
+        return _("**Shown:** nothing is memorised so far.") + f" {rule}"
+    words = _(
+        "**Shown:** the wrong labels are memorised at step {step}, in {n} of {all} seeds. "
+        "Validation accuracy is highest at step {best_step}, with {best}, and ends at {last}.",
+        step=_mean(there, ",.0f"),
+        n=len(there),
+        all=len(runs),
+        best_step=_mean([one.best_step for one in rises], ",.0f"),
+        best=_share([one.best for one in rises]),
+        last=_share([one.last for one in rises]),
+    )
+    return f"{words} {rule}"
+
+
+def _of(chosen: Phenomenon, trained: ExperimentRuns, arm: int) -> list[Run]:
+    return list(trained.by_arm[chosen.arms[arm].name].values())
+
+
+def _rises(runs: Sequence[Run]) -> list[Rise]:
+    found = (memorising.rise(runs_access.curves(run)) for run in runs)
+    return [one for one in found if one is not None]
+
+
+def _mean(values: Sequence[float], form: str) -> str:
+    mean = format(statistics.mean(values), form)
+    return f"{mean} ± {format(statistics.stdev(values), form)}" if len(values) > 1 else mean
+
+
+def _share(values: Sequence[float]) -> str:
+    return f"{_mean([100 * value for value in values], '.1f')} %"
+
+
+def _mislabelled(found: memorising.Answers) -> None:
+    """Draw what the model says of the mislabelled digits over the training."""
+    lines = [
+        RunLine(_("as the wrong label"), 1, found.steps.astype(float), found.given),
+        RunLine(_("as what they are"), 2, found.steps.astype(float), found.true),
+    ]
+    n = f"{len(found.of.given):,}"
+    title = _("{n} mislabelled training digits are read", n=n)
+    figure = plots.comparison(
+        [CurvePanel(title, lines, is_share=True)], _("step"), height=recipe.HEIGHT
+    )
+    step = memorising.memorised(found.steps, found.given)
+    if step is not None:
+        reference_line(figure, x=step, words=_("memorised"))
+    live_figure(figure, key="discover-mislabelled", name=title)
+
+
+def _digits(found: memorising.Answers) -> None:
+    """Show some mislabelled digits, and what the model says of them at a step."""
+    steps = found.steps.tolist()
+    step = st.select_slider(
+        _("Read at step"),
+        steps,
+        value=steps[-1],
+        format_func=lambda step: f"{step:,}",
+        key="memorising-step",
+    )
+    answers = found.answers[steps.index(step)]
+    with st.container(horizontal=True, gap="small", key="memorising-digits"):
+        for n in range(min(_SHOWN, len(answers))):
+            given, true, said = (
+                int(values[n]) for values in (found.of.given, found.of.true, answers)
+            )
+            colour = {given: "red", true: "green"}.get(said, "gray")
+            name = _("a {true}, labelled {given}", true=true, given=given)
+            with st.container(width=80, gap=None):
+                url = picture_url(found.of.images[n])
+                st.html(f'<img class="mistake" alt="{escape(name)}" src="{url}">')
+                st.markdown(_("label {given}", given=given))
+                st.markdown(f":{colour}[**{_('read {said}', said=said)}**]")
+    st.caption(paragraph("discover/memorising-digits"))
+
+
+def _control(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+    """Compare what validation reached at its best, and at the end, with right labels."""
+    st.markdown(_("**Control:** the same digits with right labels."))
+    rows = []
+    for number, arm in enumerate(chosen.arms):
+        rises = _rises([one for one in _of(chosen, trained, number) if not one.status.is_active])
+        if rises:
+            accuracy = [_share([one.best for one in rises]), _share([one.last for one in rises])]
+            losses = [[one.lowest_loss for one in rises], [one.last_loss for one in rises]]
+            loss = [_mean(values, ".2f") for values in losses]
+            rows.append([_(arm.label), str(len(rises)), " → ".join(accuracy), " → ".join(loss)])
+    if rows:
+        columns = [_("Training"), _("Seeds"), _("Accuracy, best → end"), _("Loss, lowest → end")]
+        show.facts(rows, columns)
+
+
+def _correction(run: Run) -> None:
+    """Offer to train on with right labels, and show what becomes of the wrong ones."""
+    cure = memorising.correction(run)
+    if run.status.is_active or cure is None:
+        return
+    st.markdown(_("**Cause:** correct the labels, and train on."))
+    other = memorising.corrected(run, visitors.at_hand())
+    if other is None:
+        _correct_button(run, cure)
+        return
+    tick = comparison.TICK if other.status.is_active else None
+    st.fragment(_corrected, run_every=tick)(run, other, other.status.is_active)
+
+
+def _correct_button(run: Run, cure: Cure) -> None:
+    why_not = visitors.why_not()
+    st.button(
+        _(cure.label),
+        icon=":material/healing:",
+        key="memorising-correct",
+        help=why_not or None,
+        disabled=bool(why_not),
+        on_click=_correct,
+        args=(run, cure),
+    )
+
+
+def _correct(run: Run, cure: Cure) -> None:
+    run_actions.cure(run, cure)
+
+
+def _corrected(run: Run, other: Run, was_live: bool) -> None:
+    if was_live and not other.status.is_active:
+        state.draw_anew()  # once: redrawn, it no longer polls
+    since, curves = other.meta.cured_from, runs_access.curves(other)
+    lines = [
+        RunLine(label, slot, curve.x, curve.values)
+        for slot, (metric, label) in enumerate(
+            {"accuracy": _("training"), "validation-accuracy": _("validation")}.items()
+        )
+        if (curve := track(curves, other.experiment, metric, "step")) is not None
+    ]
+    panel = CurvePanel(_("accuracy"), lines, is_share=True, is_noisy=True)
+    figure = plots.comparison([panel], _("step"), height=recipe.HEIGHT)
+    reference_line(figure, x=since, words=_("corrected"))
+    live_figure(figure, key="discover-corrected", name=_("Accuracy before and after"))
+    if other.status.is_active:
+        return
+    before, after = memorising.answers(run), memorising.answers(other, of=run)
+    if not len(before.steps) or not len(after.steps):
+        return
+    show.facts(
+        [
+            [_("as the wrong label"), *_ends(before.given, after.given)],
+            [_("as what they are"), *_ends(before.true, after.true)],
+        ],
+        [_("Mislabelled digits are read"), _("Before"), _("After")],
+    )
+    steps = memorising.forgotten(curves, since, run.experiment.task.model_dump()["label_noise"])
+    if steps is not None:
+        st.caption(paragraph("discover/memorising-forgotten", steps=f"{steps:,}"))
+
+
+def _ends(before: memorising.Floats, after: memorising.Floats) -> list[str]:
+    return [show.percent(float(shares[-1])) for shares in (before, after)]
+
+
+def _widths() -> None:
+    """Train models of several widths, and draw their errors: double descent."""
+    trained = RunIndex(visitors.at_hand()).of(BY_WIDTH)
+    st.markdown(_("**Double descent:** the same labels, and models of several widths."))
+    trials.start_button(BY_WIDTH, trained, key="memorising-widths", is_first=False)
+    is_live = comparison.is_live(trained.runs)
+    found = []
+    for arm in BY_WIDTH.arms:
+        curves = [runs_access.curves(run) for run in trained.by_arm[arm.name].values()]
+        at = memorising.at_width(int(arm.name), curves)
+        found += [] if at is None else [at]
+    if len(found) > 1:
+        _by_width(found)
+    if is_live:
+        comparison.progress(trained.runs)
+
+
+def _by_width(found: Sequence[AtWidth]) -> None:
+    widths = np.array([one.width for one in found], float)
+    errors = [one.error for one in found]
+    panels = [
+        CurvePanel(title, [RunLine(title, slot, widths, np.array(values))], is_share=True)
+        for slot, (title, values) in enumerate(
+            {
+                _("validation error"): errors,
+                _("wrong on training"): [1 - one.fitted for one in found],
+            }.items()
+        )
+    ]
+    figure = plots.comparison(panels, "d_model", height=recipe.HEIGHT)
+    figure.update_layout(yaxis={"range": [min(errors) - RISE, max(errors) + RISE]})
+    figure.update_xaxes(type="log", tickvals=widths.tolist(), ticktext=[f"{w:.0f}" for w in widths])
+    live_figure(figure, key="discover-widths", name=_("Errors by width"))
+    places = memorising.second_descent(errors)
+    rule = paragraph("discover/memorising-descent", rise=f"{RISE:.0%}")
+    seeds = _("Seeds: {n}.", n=min(one.n for one in found))
+    if places is None:
+        st.markdown(_("**Shown:** no second descent.") + f" {rule} {seeds}")
+        return
+    first, peak, second = (found[place] for place in places)
+    words = _(
+        "**Shown:** the error falls to {first} at d_model {first_width}, rises to {peak} at "
+        "{peak_width}, and falls again, to {second} at {second_width}.",
+        first=_error(first),
+        first_width=first.width,
+        peak=_error(peak),
+        peak_width=peak.width,
+        second=_error(second),
+        second_width=second.width,
+    )
+    st.markdown(f"{words} {rule} {seeds}")
+
+
+def _error(one: AtWidth) -> str:
+    spread = f" ± {100 * one.sd:.1f}" if one.n > 1 else ""
+    return f"{100 * one.error:.1f}{spread} %"
+
+
+recipe.page(MEMORISING, look)

@@ -1,0 +1,173 @@
+"""Wrong labels: the rules on constructed cases, and what real trainings make of them."""
+
+import numpy as np
+import pytest
+
+from tfm_core.data.image_data import load_images
+from tfm_core.inspect.discover import memorising
+from tfm_core.inspect.discover.memorising import RISE
+from tfm_core.inspect.discover.phenomenon import BY_WIDTH, MEMORISING, WIDTHS
+from tfm_core.inspect.experiments.trial import changed
+from tfm_core.runs.curves import Curves
+from tfm_core.runs.process.execute import execute
+from tfm_core.runs.store import RunStore
+
+STEPS, TRAINED = 400, 600
+SMALL = {
+    "task.n_validation": 4500 - TRAINED,
+    "training.steps": STEPS,
+    "training.validate_every": STEPS // 2,
+}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return RunStore(tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(scope="module")
+def runs(store):
+    found = []
+    for arm in MEMORISING.arms:
+        run = store.create(changed(MEMORISING.experiment(arm), SMALL), device="cpu")
+        assert execute(run).state == "finished"
+        found.append(run)
+    return found
+
+
+def test_a_model_reads_past_wrong_labels_before_it_memorises_them(runs):
+    noisy, _clean = runs
+    found = memorising.answers(noisy)
+    assert found.answers.shape == (len(found.steps), round(0.3 * TRAINED))
+    assert found.steps[-1] == STEPS
+    early = int(np.argmax(found.true))
+    assert found.true[early] > found.given[early] + 0.1
+    assert found.given[-1] > 0.9
+    step = memorising.memorised(found.steps, found.given)
+    assert step is not None
+    assert found.steps[early] < step <= STEPS
+
+
+def test_with_right_labels_there_is_nothing_to_memorise(runs):
+    noisy, clean = runs
+    found = memorising.answers(clean)
+    assert len(found.of.given) == 0
+    assert memorising.memorised(found.steps, found.given) is None
+    wrong, right = (memorising.rise(run.curves()) for run in runs)
+    assert right.last > wrong.last + 0.1
+    assert wrong.last_loss - wrong.lowest_loss > right.last_loss - right.lowest_loss + 0.3
+    same = [load_images(run.experiment.task, seed=0).validation.labels for run in (noisy, clean)]
+    assert (same[0] == same[1]).all()
+
+
+def test_trained_on_with_right_labels_a_model_forgets_the_wrong_ones(runs, store):
+    noisy, clean = runs
+    cure = memorising.correction(noisy)
+    assert cure.step == STEPS
+    assert cure.experiment.task.label_noise == 0
+    other = store.cure(noisy.id, cure.experiment, begins=cure.begins)
+    assert execute(other).state == "finished"
+    assert memorising.corrected(noisy, [clean, noisy, other]) == other
+    assert memorising.corrected(clean, [clean, noisy, other]) is None
+    before, after = memorising.answers(noisy), memorising.answers(other, of=noisy)
+    assert after.given[-1] < 0.1 < before.given[-1]
+    assert after.true[-1] > 0.9
+    steps = memorising.forgotten(other.curves(), other.meta.cured_from, 0.3)
+    assert 0 < steps < STEPS
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("given", "step"),
+    [
+        ([0.1, 0.2, 0.6, 0.9], 30),
+        ([0.1, 0.6, 0.4, 0.9], 70),  # it has to stay
+        ([0.1, 0.6, 0.9, 0.4], None),
+        ([0.1, 0.1, 0.3, 0.5], None),  # half is not more than half
+        ([0.0, 0.0, 0.0, 0.0], None),
+        ([], None),
+    ],
+)
+def test_wrong_labels_are_memorised_from_the_step_on_that_keeps_most_of_them(given, step):
+    assert memorising.memorised([0, 10, 30, 70][: len(given)], given) == step
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("errors", "places"),
+    [
+        ([0.6, 0.4, 0.5, 0.3], (1, 2, 3)),
+        ([0.6, 0.4, 0.45, 0.5, 0.44, 0.3], (1, 3, 5)),
+        ([0.6, 0.5, 0.4, 0.3], None),  # one descent
+        ([0.3, 0.4, 0.5, 0.6], None),
+        ([0.6, 0.4, 0.4 + RISE / 2, 0.3], None),  # too little to tell from chance
+        ([0.6, 0.4, 0.5, 0.5 - RISE / 2], None),  # it rose, and stays
+        ([0.5], None),
+        ([], None),
+    ],
+)
+def test_a_second_descent_needs_a_peak_between_two_better_widths(errors, places):
+    assert memorising.second_descent(errors) == places
+
+
+def curves(accuracies, *, validation=(), ended=True):
+    found = Curves()
+    events = [
+        {"event": "step", "step": n, "loss": 1.0, "accuracy": right}
+        for n, right in enumerate(accuracies, 1)
+    ]
+    events += [
+        {"event": "measured", "step": n, "split": "validation", "loss": 1.0, "accuracy": right}
+        for n, right in validation
+    ]
+    found.extend(events + [{"event": "finished", "step": len(accuracies), "seconds": 1}] * ended)
+    return found
+
+
+@pytest.mark.quick
+def test_half_of_the_wrong_labels_are_forgotten_when_half_of_the_gap_is_closed():
+    before, low, high = [1.0] * 50, [0.6] * 30, [0.95] * 40
+    since = len(before)
+    assert memorising.forgotten(curves(before + low), since, 0.4) is None
+    steps = memorising.forgotten(curves(before + low + high), since, 0.4)
+    assert steps == len(low) + 12  # of 20 batches 12 have to be good for a mean above 0.8
+    assert memorising.forgotten(curves(before + low[:5]), since, 0.4) is None
+
+
+@pytest.mark.quick
+def test_what_a_width_reached_is_the_mean_of_the_runs_that_ended():
+    ended = [curves([0.5] * 40 + [0.9] * 20, validation=[(60, right)]) for right in (0.5, 0.7)]
+    going = curves([0.1] * 60, validation=[(60, 0.1)], ended=False)
+    found = memorising.at_width(16, [*ended, going])
+    assert (found.width, found.n) == (16, 2)
+    assert found.error == pytest.approx(0.4)
+    assert found.sd == pytest.approx(0.02**0.5)
+    assert found.fitted == pytest.approx(0.9)
+    assert memorising.at_width(16, [going]) is None
+
+
+@pytest.mark.quick
+def test_the_levels_and_the_example_are_those_of_the_data():
+    base = MEMORISING.base
+    assert MEMORISING.levels(base) == {"guessing": 0.1, "true labels only": 0.7}
+    pairs = memorising.given_labels(base, 16)
+    marked = [is_wrong for _text, is_wrong in MEMORISING.example(base)]
+    assert marked == [given != true for given, true in pairs]
+    assert 0 < sum(marked) < len(marked)
+
+
+@pytest.mark.quick
+def test_a_model_that_knows_true_labels_only_is_right_on_what_noise_leaves():
+    known = memorising.mislabelled(MEMORISING.base)
+    n = MEMORISING.base.task.n_training
+    assert 1 - len(known.given) / n == pytest.approx(
+        MEMORISING.levels(MEMORISING.base)["true labels only"]
+    )
+    assert (known.given != known.true).all()
+
+
+@pytest.mark.quick
+def test_one_of_the_widths_is_the_run_of_the_page():
+    same = [arm.name for arm in BY_WIDTH.arms if BY_WIDTH.experiment(arm) == MEMORISING.base]
+    assert same == [str(MEMORISING.base.model.d_model)]
+    assert len(BY_WIDTH.arms) == len(WIDTHS)

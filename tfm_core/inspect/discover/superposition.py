@@ -1,0 +1,318 @@
+"""Five features in two dimensions, at ten sparsities: the model, its training, its exact loss.
+
+After Elhage et al. 2022, "Toy Models of Superposition" (arXiv 2209.10652), section "Demonstrating
+Superposition": x' = ReLU(W^T W x + b), and the loss is the sum over features of importance times
+squared error. Ten models, one for each sparsity, are trained side by side in one batch.
+Axes: T snapshots, S sparsities, F features, N examples; W is (F, 2), a vector for each feature.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core import byte_cache
+from tfm_core.inspect.discover.shapes import IRREGULAR, ideal, shape_of
+from tfm_core.inspect.questions import choice_question
+from tfm_core.sentences import N_, Paragraph
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Floats = npt.NDArray[np.floating[Any]]
+N_FEATURES, N_DIMENSIONS, N_SPARSITIES = 5, 2, 10
+QUESTION = choice_question(
+    Paragraph("discover/superposition-question"),
+    N_("it depends on how often a feature is there"),
+    {
+        N_("two: there are two dimensions"): Paragraph("discover/superposition-two"),
+        N_("always all five"): Paragraph("discover/superposition-five"),
+    },
+    Paragraph("discover/superposition-because"),
+)
+PAPER, ADDRESS = "Elhage et al. 2022", "https://arxiv.org/abs/2209.10652"
+DIFFERS = Paragraph("discover/superposition-differs")
+IMPORTANCE: Floats = 0.9 ** np.arange(N_FEATURES)
+DENSITIES: Floats = 20.0 ** -np.linspace(0, 1, N_SPARSITIES)
+"""How often a feature is there, 1 to 1/20; a feature that is there is uniform from 0 to 1."""
+SPARSITIES: Floats = 1 - DENSITIES
+STEPS, BATCH, RATE = 2000, 512, 1e-2
+SECONDS = 5
+"""CPU-seconds of a seed, about, on a slow processor."""
+SNAPSHOTS = np.unique(np.concatenate([[0], np.geomspace(5, STEPS, 30).round()])).astype(np.int64)
+STARTS, SEARCH_STEPS = ("right-angle", "square", "pentagon"), 300
+FINE, COARSE = (1, 64, 24, 12, 8, 7), (1, 6, 6, 5, 4, 3)
+"""Values of each feature in expectations, by how many are there: at the end, and in the search."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """The weights at a step: vectors (S, F, 2) and biases (S, F)."""
+
+    step: int
+    vectors: Floats
+    biases: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trained:
+    """A training of a seed: steps (T,), vectors (T, S, F, 2), biases (T, S, F), CPU-seconds."""
+
+    seed: int
+    steps: npt.NDArray[np.int64]
+    vectors: Floats
+    biases: Floats
+    seconds: float
+
+    @property
+    def shares(self) -> Floats:
+        """The loss (S,) at the end, as a share of that of a model that keeps nothing."""
+        return _shares(self.vectors[-1], self.biases[-1])
+
+    def formed(self, sparsity: int) -> tuple[str, int | None]:
+        """Return the shape at the end, and the first step from which on it stays.
+
+        None: it was there from the start, or it is no regular shape.
+        """
+        found = [shape_of(vectors[sparsity]) for vectors in self.vectors]
+        since = next((k for k in range(len(found), 0, -1) if found[k - 1] != found[-1]), 0)
+        is_new = since > 0 and found[-1] != IRREGULAR
+        return found[-1], int(self.steps[since]) if is_new else None
+
+
+def trained(seed: int, report: Callable[[Snapshot], None] = lambda _snapshot: None) -> Trained:
+    """Train a seed to its end, on one thread. report: gets each snapshot."""
+    import torch
+
+    torch.set_num_threads(1)  # OpenMP's waiting threads would take the processor from a training
+    begun, snapshots = time.thread_time(), []
+    for snapshot in train(seed):
+        snapshots.append(snapshot)
+        report(snapshot)
+    return so_far(seed, snapshots, time.thread_time() - begun)
+
+
+def so_far(seed: int, snapshots: Sequence[Snapshot], seconds: float = 0.0) -> Trained:
+    """Return a training as far as it came; there has to be a snapshot."""
+    return Trained(
+        seed,
+        np.array([one.step for one in snapshots], np.int64),
+        np.array([one.vectors for one in snapshots]),
+        np.array([one.biases for one in snapshots]),
+        seconds,
+    )
+
+
+def train(seed: int) -> Iterator[Snapshot]:
+    """Train the ten models of a seed; yield the weights at each of ``SNAPSHOTS``."""
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+    vectors = torch.empty(N_SPARSITIES, N_FEATURES, N_DIMENSIONS)
+    for one in vectors:
+        torch.nn.init.xavier_normal_(one, generator=generator)
+    density = _tensor(DENSITIES)[:, None, None]
+    importance = _tensor(IMPORTANCE)
+    shape = (N_SPARSITIES, BATCH, N_FEATURES)
+
+    def loss(vectors: Tensor, biases: Tensor) -> Tensor:
+        is_there = torch.rand(shape, generator=generator) < density
+        x = torch.rand(shape, generator=generator) * is_there
+        return ((outputs(x, vectors, biases) - x) ** 2 @ importance).mean(1).sum()
+
+    biases = torch.zeros(N_SPARSITIES, N_FEATURES)
+    yield from _descend(loss, vectors, biases, STEPS, SNAPSHOTS.tolist())
+
+
+def _descend(
+    loss: Callable[[Tensor, Tensor], Tensor],
+    vectors: Tensor,
+    biases: Tensor,
+    steps: int,
+    snapshots: Collection[int],
+) -> Iterator[Snapshot]:
+    """Descend with Adam, whose rate falls over the second half; yield some steps."""
+    import torch
+
+    vectors.requires_grad_()
+    biases.requires_grad_()
+    learner = torch.optim.Adam([vectors, biases], lr=RATE, fused=True)
+    for step in range(steps + 1):
+        if step in snapshots:
+            yield Snapshot(step, vectors.detach().numpy().copy(), biases.detach().numpy().copy())
+        learner.param_groups[0]["lr"] = RATE * min(1.0, 2 * (1 - step / steps))
+        learner.zero_grad()
+        loss(vectors, biases).backward()  # type: ignore[no-untyped-call]
+        learner.step()
+
+
+def outputs(x: Tensor, vectors: Tensor, biases: Tensor) -> Tensor:
+    """Return ReLU(W^T W x + b), (..., N, F), of x (..., N, F), vectors (..., F, 2), biases."""
+    return (x @ vectors @ vectors.mT + biases.unsqueeze(-2)).relu()
+
+
+@byte_cache.cached
+def _grid(n_values: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+    """Return examples (N, F), and how likely each is (S, N): a grid for every set of features.
+
+    Values are the nodes of Gauss and Legendre. n_values: of each feature, by how many are there.
+    """
+    examples, weights = [], []
+    for there in itertools.product((False, True), repeat=N_FEATURES):
+        n = sum(there)
+        nodes, shares = np.polynomial.legendre.leggauss(n_values[n])
+        places = np.array(list(itertools.product(range(len(nodes)), repeat=n)), np.int64)
+        x = np.zeros((len(places), N_FEATURES))
+        x[:, there] = (nodes[places] + 1) / 2
+        density = DENSITIES[:, None]
+        likely = density**n * (1 - density) ** (N_FEATURES - n)
+        examples.append(x)
+        weights.append(likely * (shares[places] / 2).prod(-1))
+    return _tensor(np.concatenate(examples)), _tensor(np.concatenate(weights, 1))
+
+
+def _expected(vectors: Tensor, biases: Tensor, n_values: tuple[int, ...]) -> Tensor:
+    """Return the expected loss (..., S) of vectors (..., S, F, 2)."""
+
+    x, likely = _grid(n_values)
+    errors = (outputs(x, vectors, biases) - x) ** 2 @ _tensor(IMPORTANCE)
+    return (errors * likely).sum(-1)
+
+
+def losses(vectors: Floats, biases: Floats) -> Floats:
+    """Return the expected loss (..., S) of vectors (..., S, F, 2) and biases (..., S, F)."""
+    import torch
+
+    with torch.inference_mode():
+        found: Floats = _expected(_tensor(vectors), _tensor(biases), FINE).numpy()
+    return found
+
+
+def loss_of_keeping(n: int) -> Floats:
+    """Return the loss (S,) where the n most important features are exact, the others their mean."""
+    variance = DENSITIES / 3 - DENSITIES**2 / 4
+    found: Floats = IMPORTANCE[n:].sum() * variance
+    return found
+
+
+def _shares(vectors: Floats, biases: Floats) -> Floats:
+    found: Floats = losses(vectors, biases) / loss_of_keeping(0)
+    return found
+
+
+def share_of_keeping(n: int) -> Floats:
+    """Return the loss of keeping the n most important features, of that of keeping nothing."""
+    found: Floats = loss_of_keeping(n) / loss_of_keeping(0)
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Best:
+    """The best models that are known: the share (S,) of the loss, the shape of each (S names)."""
+
+    shares: Floats
+    shapes: tuple[str, ...]
+
+
+@byte_cache.cached
+def best() -> Best:
+    """Return, for each sparsity, the best of the minima that are reached from ideal shapes.
+
+    From each of ``STARTS``, a little disturbed, all weights descend on the expected loss itself. A
+    minimum need not have the shape that it began with.
+    """
+
+    starts = np.array([ideal(name, N_FEATURES) for name in STARTS])
+    vectors = np.repeat(starts[:, None], N_SPARSITIES, 1)  # (starts, S, F, 2)
+    vectors += 0.02 * np.random.default_rng(0).normal(size=vectors.shape)
+    is_there = (starts**2).sum(-1) > 0
+    biases = np.where(is_there[:, None], 0.0, DENSITIES[:, None] / 2)  # the mean, if not kept
+    (found,) = _descend(
+        lambda vectors, biases: _expected(vectors, biases, COARSE).sum(),
+        _tensor(vectors),
+        _tensor(biases),
+        SEARCH_STEPS,
+        {SEARCH_STEPS},
+    )
+    shares = _shares(found.vectors, found.biases)
+    first = shares.argmin(0)
+    chosen = found.vectors[first, np.arange(N_SPARSITIES)]
+    return Best(shares.min(0), tuple(shape_of(one) for one in chosen))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What some seeds found at a sparsity.
+
+    best: the best shape that is known, and best_share its share of the loss. shapes: what was
+    found -> in how many seeds, the most frequent first. mean, sd: of the shares of the loss. steps:
+    at which the most frequent shape formed.
+    """
+
+    sparsity: float
+    best: str
+    best_share: float
+    shapes: Mapping[str, int]
+    mean: float
+    sd: float
+    steps: tuple[int, ...]
+
+
+def found(seeds: Sequence[Trained], known: Best) -> list[Found]:
+    """Return what seeds, at least one, found at each sparsity."""
+    rows = []
+    shares = np.array([one.shares for one in seeds])  # (seeds, S)
+    for k in range(N_SPARSITIES):
+        formed = [one.formed(k) for one in seeds]
+        shapes = dict(Counter(shape for shape, _step in formed).most_common())
+        steps = [step for shape, step in formed if shape == next(iter(shapes)) and step is not None]
+        column = shares[:, k].tolist()
+        rows.append(
+            Found(
+                float(SPARSITIES[k]),
+                known.shapes[k],
+                float(known.shares[k]),
+                shapes,
+                statistics.mean(column),
+                statistics.stdev(column) if len(column) > 1 else 0.0,
+                tuple(steps),
+            )
+        )
+    return rows
+
+
+def features(there: Collection[int], value: float) -> Floats:
+    """Return features (F,), of which some have a value and the others 0."""
+    given = np.zeros(N_FEATURES)
+    given[list(there)] = value
+    return given
+
+
+def responses(vectors: Floats, biases: Floats, x: npt.ArrayLike) -> Floats:
+    """Return the outputs (..., F) of one model, vectors (F, 2), for features x (..., F)."""
+    import torch
+
+    with torch.inference_mode():
+        given = _tensor(x).reshape(-1, N_FEATURES)
+        answered = outputs(given, _tensor(vectors), _tensor(biases)).numpy()
+    found: Floats = answered.reshape(np.shape(x))
+    return found
+
+
+def squared_error(x: npt.ArrayLike, answered: npt.ArrayLike) -> float:
+    """Return the squared error of outputs (F,), by importance: what the loss is the mean of."""
+    return float((np.subtract(answered, x) ** 2 * IMPORTANCE).sum())
+
+
+def _tensor(values: npt.ArrayLike) -> Tensor:
+    import torch
+
+    return torch.tensor(np.asarray(values), dtype=torch.float32)
