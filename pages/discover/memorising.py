@@ -253,7 +253,7 @@ def _by_width(found: Sequence[AtWidth]) -> None:
     figure.update_xaxes(type="log", tickvals=widths.tolist(), ticktext=[f"{w:.0f}" for w in widths])
     live_figure(figure, key="discover-widths", name=_("Errors by width"))
     places = memorising.second_descent(errors)
-    rule = paragraph("discover/memorising-descent", rise=f"{RISE:.0%}")
+    rule = paragraph("discover/memorising-descent", rise=f"{100 * RISE:.0f}")
     seeds = _("Seeds: {n}.", n=min(one.n for one in found))
     if places is None:
         st.markdown(_("**Shown:** no second descent.") + f" {rule} {seeds}")

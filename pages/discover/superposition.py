@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 
 import numpy as np
 import streamlit as st
@@ -109,8 +110,8 @@ def _look(running: Trainings) -> None:
     first = jobs[0].training if jobs else None
     if first is None:
         return
-    seeds = [job.future.result() for job in jobs if _is_done(job)]
-    found = core.found(seeds, best) if seeds and best is not None else []
+    seeds = tuple(job.future.result() for job in jobs if _is_done(job))
+    found = core.found(seeds, best) if seeds and best is not None else ()
     if found:
         st.markdown(_verdict(found, len(seeds)))
     left, right = st.columns(2, gap="medium")
@@ -124,7 +125,7 @@ def _look(running: Trainings) -> None:
         _table(found, len(seeds))
 
 
-def _verdict(found: list[Found], n: int) -> str:
+def _verdict(found: Sequence[Found], n: int) -> str:
     """Return what formed where features are sparsest and densest, and the rule of its name."""
     sparse, dense = found[-1], found[DENSE]
     steps = sparse.steps or (0,)
@@ -158,7 +159,7 @@ def _planes(training: Trained, *, is_done: bool) -> None:
     live_figure(figure, key="superposition-planes", name=_("Features as vectors, by sparsity"))
 
 
-def _shares(seeds: list[Trained], best: Best) -> None:
+def _shares(seeds: Sequence[Trained], best: Best) -> None:
     st.markdown(_("**Loss** as a share of that of keeping nothing"))
     references = {_("only two kept"): core.share_of_keeping(2), _("lowest known"): best.shares}
     name = _("found: mean and range, n = {n}", n=len(seeds))
@@ -172,7 +173,7 @@ def _shares(seeds: list[Trained], best: Best) -> None:
     live_figure(figure, key="superposition-shares", name=_("Loss by sparsity"))
 
 
-def _table(found: list[Found], n: int) -> None:
+def _table(found: Sequence[Found], n: int) -> None:
     rows = []
     for row in found:
         shapes = ", ".join(f"{_(LABELS[shape])} ({k})" for shape, k in row.shapes.items())

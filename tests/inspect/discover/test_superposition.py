@@ -161,13 +161,13 @@ def test_several_seeds_are_counted_by_shape_with_their_spread():
         held("nothing", "nothing", "pentagon"),
         held("square"),
     )
-    row = toy.found([one, other, two], known)[9]
+    row = toy.found((one, other, two), known)[9]
     assert row.shapes == {"pentagon": 2, "square": 1}
     assert row.steps == (10, 20)
     assert row.mean == pytest.approx(np.mean([one.shares[9], other.shares[9], two.shares[9]]))
     assert row.sd == pytest.approx(np.std([one.shares[9], other.shares[9], two.shares[9]], ddof=1))
     assert (row.best, row.best_share) == ("pentagon", 0.1)
-    assert toy.found([one], known)[0].sd == 0
+    assert toy.found((one,), known)[0].sd == 0
 
 
 def test_two_far_apart_in_a_pentagon_erase_each_other_and_one_alone_is_answered():

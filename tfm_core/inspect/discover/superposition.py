@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,7 +76,7 @@ class Trained:
     @property
     def shares(self) -> Floats:
         """The loss (S,) at the end, as a share of that of a model that keeps nothing."""
-        return _shares(self.vectors[-1], self.biases[-1])
+        return _at_end(self)
 
     def formed(self, sparsity: int) -> tuple[str, int | None]:
         """Return the shape at the end, and the first step from which on it stays.
@@ -97,7 +98,9 @@ def trained(seed: int, report: Callable[[Snapshot], None] = lambda _snapshot: No
     for snapshot in train(seed):
         snapshots.append(snapshot)
         report(snapshot)
-    return so_far(seed, snapshots, time.thread_time() - begun)
+    done = so_far(seed, snapshots, time.thread_time() - begun)
+    _at_end(done)  # here, not where a page waits
+    return done
 
 
 def so_far(seed: int, snapshots: Sequence[Snapshot], seconds: float = 0.0) -> Trained:
@@ -248,6 +251,11 @@ def best() -> Best:
     return Best(shares.min(0), tuple(shape_of(one) for one in chosen))
 
 
+@lru_cache(maxsize=64)
+def _at_end(training: Trained) -> Floats:
+    return _shares(training.vectors[-1], training.biases[-1])
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """What some seeds found at a sparsity.
@@ -266,7 +274,8 @@ class Found:
     steps: tuple[int, ...]
 
 
-def found(seeds: Sequence[Trained], known: Best) -> list[Found]:
+@lru_cache(maxsize=16)  # a page asks at each rerun, of the same trainings
+def found(seeds: tuple[Trained, ...], known: Best) -> tuple[Found, ...]:
     """Return what seeds, at least one, found at each sparsity."""
     rows = []
     shares = np.array([one.shares for one in seeds])  # (seeds, S)
@@ -286,7 +295,7 @@ def found(seeds: Sequence[Trained], known: Best) -> list[Found]:
                 tuple(steps),
             )
         )
-    return rows
+    return tuple(rows)
 
 
 def features(there: Collection[int], value: float) -> Floats:
