@@ -34,6 +34,6 @@ def chosen_run(fits: Callable[[Experiment], bool], *, key: str) -> Run | None:
         _("Model"),
         ready,
         key=key,
-        describe=lambda run: run.meta.name,
+        describe=lambda run: _(run.meta.name) if run.meta.recorded else run.meta.name,
         about=_("Fitting runs, newest first."),
     )

@@ -35,7 +35,7 @@ COLOURS: Mapping[str, str] = {
 }
 """Each role's; what is no role is grey. Roles of one colour also have their words in the row."""
 _ROW, _AROUND = 26, 90  # pixels
-_NAMED = 0.14  # of the width: shorter segments have no words in them
+_NAMED = 0.2  # of the width: shorter segments have no words in them
 
 
 def timeline(found: Timeline, names: Sequence[str], words: Mapping[str, str]) -> go.Figure:
