@@ -139,6 +139,7 @@ LEARNING: tuple[Goal, ...] = (
     _learns("qwen", 99, 40),
     _learns("mixtral", 99, 60),
     _learns("grokking", 95, 60, "right", seeds=FRESH_SEEDS),
+    _learns("adder", 95, 60, "right", seeds=FRESH_SEEDS),
     _learns("induction", 97, 60, "right", seeds=FRESH_SEEDS),
     _loses("chains", 0.03, " nats", 60, "above floor", seeds=FRESH_SEEDS),
     _learns("memorising", 95, 60, "memorised"),

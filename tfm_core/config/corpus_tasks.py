@@ -25,6 +25,7 @@ CorpusTaskName = Literal[
     "markov-chains",
     "back-copy",
     "lines",
+    "column-sums",
 ]
 MIN_CHARACTERS, MAX_CHARACTERS = 20, 200_000
 MIN_TOKENS = 20  # of which a tenth is for validation and a tenth for the test
@@ -87,6 +88,14 @@ CORPUS_TASKS: dict[str, CorpusTaskFacts] = {
         _DRAWN,
         _NEVER_SEEN,
         unit="characters",
+    ),
+    "column-sums": CorpusTaskFacts(
+        N_("Binary addition"),
+        N_("Two binary numbers and their sum, column by column, ones first."),
+        _DRAWN,
+        N_("Sums are drawn independently of those in training."),
+        unit="characters",
+        max_context=192,
     ),
     "back-copy": CorpusTaskFacts(
         N_("Copy back at x, y and z"),

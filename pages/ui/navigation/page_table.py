@@ -181,6 +181,8 @@ _ROWS = (
               script="discover/induction.py"),
     PageFacts("chains", "discover", N_("Markov chains in context"), ":material/stairs_2:",
               script="discover/chains.py"),
+    PageFacts("adder", "discover", N_("The smallest adder"), ":material/add:",
+              script="discover/adder.py"),
     PageFacts("grokking", "discover", N_("Grokking"), ":material/lightbulb:",
               script="discover/grokking.py"),
     PageFacts("sinks", "discover", N_("Attention sinks"), ":material/anchor:",

@@ -56,6 +56,7 @@ def test_every_page_that_teaches_is_on_the_path_chapter_by_chapter() -> None:
         "induction",
         "chains",
         "grokking",
+        "adder",
         "sinks",
         "specialise",
         "superposition",

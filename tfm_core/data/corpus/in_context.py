@@ -6,6 +6,7 @@ Back copies: one Markov chain for all, but some letters call for the letter befo
 bigram-backcopy task of Guo et al. 2024, arXiv 2410.13835).
 Lines: numbers x and y = w x + noise, with another w in each sequence (Garg et al. 2022, arXiv
 2208.01066, where they are real numbers, and x and w vectors).
+Column sums: see ``column_sums``.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate, pairwise
 from math import log
+
+from tfm_core.data.corpus.column_sums import BITS, columns, is_sum
 
 LETTERS = tuple(string.ascii_letters)
 STATES = tuple("abc")
@@ -234,6 +237,7 @@ GENERATORS: Mapping[str, Generator] = {
     "fixed-repeats": Generator(LETTERS, fixed_repeats, seen_before, _nothing),
     "markov-chains": Generator(STATES, chain, _all, _of_chains),
     "back-copy": Generator(ALPHABET, back_copy, _all, _of_back_copies),
+    "column-sums": Generator(BITS, columns, is_sum, _nothing),
     "lines": Generator(tuple(map(str, range(-13, 14))), line, answers, _of_lines, unit="words"),
 }
 """By the name of a task."""

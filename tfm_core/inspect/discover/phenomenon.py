@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from tfm_core.config import CorpusTaskConfig, Experiment, ImageTaskConfig, TextTaskConfig
+from tfm_core.data.corpus import column_sums
 from tfm_core.data.corpus.in_context import GENERATORS, TRIGGERS, copy_floors, floors
 from tfm_core.data.corpus.load import validation_sequences
 from tfm_core.inspect.discover.memorising import given_labels
@@ -129,6 +130,35 @@ def _labels(experiment: Experiment) -> Example:
 
 
 _LABELS = 16  # of pictures
+
+
+def _of_columns(experiment: Experiment) -> Levels:
+    task = experiment.task_as(CorpusTaskConfig)
+    found = column_sums.known(validation_sequences(task, experiment.seed))
+    return {
+        N_("guessing"): 1 / column_sums.BASE,
+        N_("no carries"): found.no_carry,
+        N_("carries of one column alone"): found.one_column,
+        N_("every bit"): 1.0,
+    }
+
+
+_COLUMNS = 5  # of an example
+
+
+def _column_sum(experiment: Experiment) -> Example:
+    """Return a sum as two numbers, and its first columns with the bits of the sum marked."""
+    task = experiment.task_as(CorpusTaskConfig)
+    (tokens,) = validation_sequences(task, experiment.seed, n=1)
+    a, b, total = column_sums.numbers(tokens)
+    width = column_sums.WIDTH
+    pieces = [(f"{a} + {b} = {total}:", False)]
+    for start in range(0, _COLUMNS * width, width):
+        *read, written = tokens[start : start + width]
+        pieces += [(" ".join(read), False), (written, True), ("·", False)]
+    return (*pieces[:-1], ("…", False))
+
+
 _ONE_LAYER = Arm("one-layer", N_("one layer"), {"model.n_layers": 1})
 INDUCTION = Phenomenon(
     name="induction",
@@ -278,7 +308,35 @@ ORDER = Phenomenon(
     levels=_of_repeats,
     example=_repeat,
 )
+ADDER = Phenomenon(
+    name="adder",
+    title=N_("The smallest adder"),
+    base=PRESETS["adder"].experiment,
+    arms=(
+        Arm("adder", N_("the adder")),
+        Arm(
+            "smaller",
+            N_("a fifth of its parameters"),
+            {"model.d_model": 3, "model.n_heads": 2, "model.d_ff": 4},
+        ),
+        Arm("blind", N_("one column in sight"), {"model.window": 1}),
+    ),
+    metrics=("validation-accuracy",),
+    question=choice_question(
+        Paragraph("discover/adder-question"),
+        N_("about 500"),
+        {
+            N_("about 50,000"): Paragraph("discover/adder-many"),
+            N_("about 5,000"): Paragraph("discover/adder-many"),
+        },
+        Paragraph("discover/adder-because"),
+    ),
+    paper="Quirke & Barez 2023",
+    address="https://arxiv.org/abs/2310.13121",
+    levels=_of_columns,
+    example=_column_sum,
+)
 PHENOMENA: Mapping[str, Phenomenon] = {
-    one.name: one for one in (INDUCTION, CHAINS, GROKKING, SINKS, ORDER, MEMORISING)
+    one.name: one for one in (INDUCTION, CHAINS, GROKKING, ADDER, SINKS, ORDER, MEMORISING)
 }
 """By the name of their page."""

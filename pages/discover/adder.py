@@ -1,0 +1,146 @@
+"""The smallest adder: when it learns the carry, where it keeps it, and all of its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from pages.components.live_figure import live_figure
+from pages.discover import recipe
+from pages.i18n import _, paragraph
+from pages.ui import show, state
+from tfm_core.inspect.discover import adder, carry
+from tfm_core.inspect.discover.phenomenon import ADDER, Phenomenon
+from tfm_core.inspect.experiments.result import ExperimentRuns
+from tfm_core.plots.training import adder as plots
+from tfm_core.runs.run import Run
+
+_IN_A_ROW = 3  # maps
+
+
+def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+    """Show when the carry is learned, what it does, and every weight."""
+    own = trained.by_arm[chosen.arms[0].name].get(chosen.base.seed)
+    run = own or recipe.shown_run(chosen, trained)  # the seed of the preset learns
+    left, right = st.columns(2, gap="medium")
+    with left:
+        recipe.curves(chosen, trained)
+    with right:
+        _table(chosen, trained)
+    if run is None or run.status.is_active or not run.has_checkpoint:
+        return
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _carry(run)
+    with right:
+        _set_by_hand(run)
+    _steps(run)
+    _weights(run)
+
+
+def _table(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+    """Show of each model what it reached with each seed."""
+    rows = []
+    for arm in chosen.arms:
+        runs = [
+            run
+            for run in trained.by_arm[arm.name].values()
+            if not run.status.is_active and run.has_checkpoint
+        ]
+        if not runs:
+            continue
+        when = [carry.learned(carry.history(run)) for run in runs]
+        rows.append(
+            [
+                _(arm.label),
+                f"{adder.n_parameters(runs[0].experiment)}",
+                ", ".join(show.percent(carry.exact(run)) for run in runs),
+                ", ".join("–" if one is None else f"{one.step:,}" for one in when),
+            ]
+        )
+    if rows:
+        show.facts(
+            rows,
+            [_("Model"), _("Parameters"), _("New sums right"), _("Carry learned by step")],
+        )
+        st.caption(paragraph("discover/adder-rule", share=f"{carry.LEARNED:.0%}"))
+
+
+def _carry(run: Run) -> None:
+    found = carry.carry_of(run)
+    st.markdown(
+        _(
+            "**The carry:** a linear probe reads it right in {share} of the columns.",
+            share=show.percent(found.told_apart),
+        )
+    )
+    figure = plots.carry(found.places, found.before, height=recipe.HEIGHT)
+    live_figure(figure, key="discover-carry", name=_("The carry of each column"))
+
+
+def _set_by_hand(run: Run) -> None:
+    found = carry.set_by_hand(run)
+    st.markdown(_("**Set the carry by hand:** the sum's bit has to flip."))
+    show.facts(
+        [
+            [_("of a sum with the other carry"), show.percent(found.other)],
+            [_("of a sum with the same carry"), show.percent(found.same)],
+        ],
+        [_("Output of attention"), _("Bit flips")],
+    )
+    st.caption(paragraph("discover/adder-by-hand"))
+
+
+def _steps(run: Run) -> None:
+    """Show what happens at the second bit of a column, from attention to the answer."""
+    found = adder.steps_of(run)
+    st.markdown(_("**At the second bit of a column, b**, on average"))
+    heads = [_("head {n}", n=n + 1) for n in range(len(found.looks))]
+    stream = [f"x{n + 1}" for n in range(found.arrives.shape[1])]
+    neurons = [f"n{n + 1}" for n in range(len(found.neurons))]
+    totals = [str(total) for total in adder.TOTALS]
+    places = [str(_(place)) for place in adder.PLACES]
+    maps = (
+        (_("1. Where the heads look"), found.looks.T, places, heads),
+        (
+            _(
+                "2. What a 1 adds to the stream ({share} explained)",
+                share=show.percent(found.explained),
+            ),
+            found.arrives,
+            places[:-1],
+            stream,
+        ),
+        (_("3. Neurons, by a + b + carry"), found.neurons, neurons, totals),
+        (_("4. Logit of 1 minus 0, by a + b + carry"), found.answer[None], ["1 − 0"], totals),
+    )
+    for column, (title, values, rows, columns) in zip(st.columns(4), maps, strict=True):
+        with column:
+            st.caption(title)
+            figure = plots.small_map(values, rows, columns, state.theme())
+            live_figure(figure, key=f"discover-step-{title[0]}", name=title)
+    st.caption(paragraph("discover/adder-steps"))
+
+
+def _weights(run: Run) -> None:
+    """Show every weight, with what it does."""
+    found = adder.weights_of(run)
+    st.markdown(_("**All {n} weights**", n=adder.n_parameters(run.experiment)))
+    for start in range(0, len(found), _IN_A_ROW):
+        _row(found[start : start + _IN_A_ROW], start)
+
+
+def _row(parts: Sequence[adder.Weights], start: int) -> None:
+    for slot, (column, part) in enumerate(zip(st.columns(_IN_A_ROW), parts, strict=False)):
+        with column:
+            st.markdown(f"{_(part.name)} · {part.values.shape[0]} × {part.values.shape[1]}")
+            rows, columns = (
+                [str(_(name)) for name in names] for names in (part.rows, part.columns)
+            )
+            figure = plots.small_map(part.values, rows, columns, state.theme())
+            live_figure(figure, key=f"discover-weights-{start + slot}", name=_(part.name))
+            st.caption(_(part.words))
+
+
+recipe.page(ADDER, look)

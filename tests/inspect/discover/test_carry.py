@@ -1,0 +1,101 @@
+"""The carry of small adders: of one that learns it, and of one that cannot see it."""
+
+import numpy as np
+import pytest
+
+from tfm_core.inspect.discover import adder, carry
+from tfm_core.inspect.discover.carry import LEARNED, Right, learned, sums_of
+from tfm_core.inspect.discover.phenomenon import ADDER
+from tfm_core.inspect.experiments.trial import changed
+from tfm_core.runs.process.execute import execute
+from tfm_core.runs.store import RunStore
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    store = RunStore(tmp_path_factory.mktemp("runs"))
+    found = {}
+    for name, more in {"adder": {}, "blind": {"model.window": 1, "training.steps": 200}}.items():
+        run = store.create(changed(ADDER.base, more), device="cpu")
+        assert execute(run).state == "finished"
+        found[name] = run
+    return found
+
+
+def test_the_carry_is_learned_late_and_whole_sums_are_right(runs):
+    seen = carry.history(runs["adder"])
+    found = learned(seen)
+    assert found is not None
+    assert found.step > 0
+    assert seen[0].carried < LEARNED
+    assert carry.exact(runs["adder"]) > 0.95
+
+
+def test_a_model_that_sees_one_column_learns_no_carry(runs):
+    run = runs["blind"]
+    seen = carry.history(run)
+    assert learned(seen) is None
+    assert carry.exact(run) < 0.3
+    known = list(ADDER.levels(run.experiment).values())
+    has = sums_of(carry.new_sums(run)).carry.mean()
+    right = has * seen[-1].carried + (1 - has) * seen[-1].others
+    assert right < known[1] + 0.05  # no better than without carries
+
+
+def test_the_carry_is_told_apart_and_flips_the_bit(runs):
+    found = carry.carry_of(runs["adder"])
+    assert 0.6 < found.told_apart <= 1
+    assert found.places[found.carried].mean() > found.places[~found.carried].mean() + 0.2
+    assert set(found.before[found.carried]) == {2, 3}
+    by_hand = carry.set_by_hand(runs["adder"])
+    assert by_hand.other > 0.95
+    assert by_hand.same < 0.05
+    blind = carry.set_by_hand(runs["blind"])
+    assert blind.other < 0.2  # there is no carry to set
+
+
+def test_every_weight_is_shown_once(runs):
+    for run in runs.values():
+        parts = adder.weights_of(run)
+        assert sum(part.values.size for part in parts) == adder.n_parameters(run.experiment)
+        for part in parts:
+            assert part.values.shape == (len(part.rows), len(part.columns))
+            assert part.words
+
+
+def test_steps_are_shares_and_the_answer_goes_up_and_down(runs):
+    found = adder.steps_of(runs["adder"])
+    assert found.looks.sum(1) == pytest.approx(1.0, abs=1e-5)
+    assert found.looks[:, -1].max() < 1e-6  # the window ends at the column before
+    assert 0.5 < found.explained <= 1
+    assert (np.sign(found.answer) == [-1, 1, -1, 1]).all()
+    assert found.neurons.shape == (12, len(adder.TOTALS))
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("shares", "step"),
+    [
+        ([0.0, 0.5, 1.0, 1.0], 20),
+        ([0.0, 1.0, 0.5, 1.0], 30),  # it was lost meanwhile
+        ([0.0, 0.5, 0.98, 0.985], None),
+        ([1.0, 1.0, 1.0], None),  # there from the start: nothing was learned
+        ([0.0, 1.0, 1.0, 0.9], None),
+        ([], None),
+    ],
+)
+def test_the_carry_is_learned_where_it_stays(shares, step):
+    found = learned([Right(10 * n, share, 1.0) for n, share in enumerate(shares)])
+    assert (None if found is None else found.step) == step
+
+
+@pytest.mark.quick
+def test_carries_are_read_from_the_bits():
+    sums = sums_of(["110100001", "000110010"])
+    assert sums.carry.tolist() == [[0, 1, 1], [0, 0, 1]]
+    assert sums.total.tolist() == [[2, 2, 1], [0, 2, 2]]
+
+
+@pytest.mark.quick
+def test_the_guess_is_the_size_of_the_preset():
+    assert adder.n_parameters(ADDER.base) == pytest.approx(500, rel=0.1)

@@ -1,0 +1,277 @@
+"""The carry of a model that adds column by column: when it is learned, where it is, what it does.
+
+At the second bit of a column a model of one layer has read both bits, and all of the columns
+before. What its attention adds there depends on these by one bit only, the carry, if it adds.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core import byte_cache
+from tfm_core.config import CorpusTaskConfig
+from tfm_core.data.corpus.column_sums import BASE, WIDTH, columns
+from tfm_core.data.corpus.task import corpus_task
+from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, model_of
+from tfm_core.inspect.progress.pictures import model_at, models_by_step
+from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tfm_core.models.build import Model
+    from tfm_core.models.text import DecoderOnly
+
+Floats = npt.NDArray[np.floating[Any]]
+Ints = npt.NDArray[np.int64]
+LEARNED = 0.99
+"""The share of digits with a carry that are right where a model has learned the carry."""
+N_SUMS = 1000
+BLOCK = "decoder.layers.0"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sums:
+    """N sums of n columns. a, b, digit, carry: (N, n); carry is that into a column."""
+
+    a: Ints
+    b: Ints
+    digit: Ints
+    carry: Ints
+
+    @property
+    def total(self) -> Ints:
+        """Return a + b + carry of each column, 0 to 3."""
+        return self.a + self.b + self.carry
+
+
+def sums_of(sequences: Sequence[Sequence[str]]) -> Sums:
+    """Return sums from their tokens; a column that is not whole is left out."""
+    n = len(sequences[0]) // WIDTH
+    whole = np.array([list(map(int, tokens[: n * WIDTH])) for tokens in sequences], np.int64)
+    a, b, digit = (whole[:, part::WIDTH] for part in range(WIDTH))
+    return Sums(a, b, digit, (digit - a - b) % BASE)
+
+
+def new_sums(run: Run) -> list[tuple[str, ...]]:
+    """Draw sums that the run was not trained on. Raises StudentError where there are none."""
+    from tfm_core.data.load import data_as
+    from tfm_core.data.text_data import TextData
+
+    experiment = run.experiment
+    context = experiment.task_as(CorpusTaskConfig).context
+    trained = {pair.tgt for pair in data_as(data_of(experiment), TextData).train.pairs}
+    rng = random.Random(f"new sums {experiment.seed}")
+    drawn = (columns(rng, context) for _ in range(20 * N_SUMS))
+    found = [tokens for tokens in drawn if tokens[:-1] not in trained][:N_SUMS]
+    if not found:
+        raise StudentError("This run was trained on all sums there are.")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """At a step: the share of the bits right, of those with a carry, and of the others."""
+
+    step: int
+    carried: float
+    others: float
+
+
+def learned(history: Sequence[Right]) -> Right | None:
+    """Return the first step from which on the carry is there, or None.
+
+    It is there where at least LEARNED of the bits with a carry are right; at the start it is not.
+    """
+    found = None
+    for one in reversed(history):
+        if one.carried < LEARNED:
+            break
+        found = one
+    return None if found is None or found == history[0] else found
+
+
+def history(run: Run) -> list[Right]:
+    """Return what was right at each step whose weights are kept."""
+    return [_right_at(str(run.folder), step) for step, _model in models_by_step(run)]
+
+
+@byte_cache.cached
+def _right_at(folder: str, step: int) -> Right:
+    run = Run(Path(folder))
+    drawn = new_sums(run)
+    sums = sums_of(drawn)
+    is_right = _answers(model_at(run, step), ids_of(run, drawn)) == sums.digit
+    has = sums.carry == 1
+    return Right(step, float(is_right[has].mean()), float(is_right[~has].mean()))
+
+
+def exact(run: Run) -> float:
+    """Return the share of new sums that the last weights write right, every bit.
+
+    They read their own bits of the sum. Raises ValueError.
+    """
+    return _exact(str(run.folder), checkpoint_mark(run))
+
+
+@byte_cache.cached
+def _exact(folder: str, mark: int) -> float:
+    import torch
+
+    run = Run(Path(folder))
+    drawn, model = new_sums(run), model_of_run(run)
+    rows, sums = ids_of(run, drawn), sums_of(drawn)
+    first = _numbers(run)("0")
+    for column in range(sums.a.shape[1]):
+        written = _answers(model, rows)[:, column]
+        rows[:, WIDTH * (column + 1)] = torch.from_numpy(written + first)
+    found = (rows[:, WIDTH::WIDTH].numpy() - first)[:, : sums.a.shape[1]]
+    return float((found == sums.digit).all(1).mean())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Carry:
+    """Where the last weights keep the carry, by a linear probe of the stream behind attention.
+
+    places: what the probe reads of each column, 0 without and 1 with a carry. before: a + b + carry
+    of the column before; carried: bool, whether there is a carry. All of all columns but the first,
+    flat, of sums that the probe was not fitted to.
+    """
+
+    places: Floats
+    before: Ints
+    carried: npt.NDArray[np.bool_]
+
+    @property
+    def told_apart(self) -> float:
+        """The share of columns on the right side of one half."""
+        return float(((self.places > 0.5) == self.carried).mean())
+
+
+@dataclass(frozen=True, slots=True)
+class SetByHand:
+    """The share of answers that flip where attention's output is that of another sum's column.
+
+    Both columns have the same two bits. other: their carries differ; same: they do not.
+    """
+
+    other: float
+    same: float
+
+
+def carry_of(run: Run) -> Carry:
+    """Return where the last weights keep the carry. Raises ValueError."""
+    return _carry_of(str(run.folder), checkpoint_mark(run))
+
+
+def set_by_hand(run: Run) -> SetByHand:
+    """Set the carry of each column to that of another sum. Raises ValueError."""
+    return _set_by_hand(str(run.folder), checkpoint_mark(run))
+
+
+@byte_cache.cached
+def _carry_of(folder: str, mark: int) -> Carry:
+    from tfm_core.probe.capture import capture
+
+    run = Run(Path(folder))
+    model, drawn = model_of_run(run), new_sums(run)
+    rows, sums = ids_of(run, drawn), sums_of(drawn)
+    with capture(model, only={"joined"}, modules={f"{BLOCK}.self_attention_norm"}) as cache:
+        _answers(model, rows)
+    (stream,) = cache.values()
+    seen = stream[:, WIDTH - 1 :: WIDTH].double().numpy()[:, : sums.a.shape[1]]
+    half = len(drawn) // 2
+
+    def flat(part: Ints, chosen: slice) -> Ints:
+        return part[chosen, 1:].ravel()
+
+    def read(chosen: slice) -> Floats:
+        a, b = (np.eye(BASE)[flat(part, chosen)] for part in (sums.a, sums.b))
+        return np.concatenate([seen[chosen, 1:].reshape(-1, seen.shape[-1]), a, b], 1)
+
+    fit, rest = slice(0, half), slice(half, None)
+    probe = np.linalg.lstsq(read(fit), flat(sums.carry, fit).astype(np.float64), rcond=None)[0]
+    before = sums.total[rest, :-1].ravel()
+    return Carry(read(rest) @ probe, before, flat(sums.carry, rest) == 1)
+
+
+@byte_cache.cached
+def _set_by_hand(folder: str, mark: int) -> SetByHand:
+    import torch
+
+    from tfm_core.inspect.knockouts.engine import twin
+
+    run = Run(Path(folder))
+    model, drawn = twin(model_of_run(run)), new_sums(run)
+    rows, sums = ids_of(run, drawn), sums_of(drawn)
+    clean = _answers(model, rows)
+    n = sums.a.shape[1]
+    attention = model.decoder.layers[0].get_submodule("self_attention")
+    kept: list[Tensor] = []
+    with attention.register_forward_hook(lambda _module, _args, out: kept.append(out)):
+        _answers(model, rows)
+    places = kept[0][:, WIDTH - 1 :: WIDTH][:, 1:n].flatten(0, 1)
+    kinds = 2 * sums.a[:, 1:].ravel() + sums.b[:, 1:].ravel()
+    carry, rng = sums.carry[:, 1:].ravel(), np.random.default_rng(0)
+
+    def flipped(differs: int) -> float:
+        """Return the share of flipped answers with other columns, whose carry differs or not."""
+        donors = np.arange(len(kinds))
+        for kind in range(BASE**2):
+            for has in range(2):
+                here = np.flatnonzero((kinds == kind) & (carry == has))
+                there = np.flatnonzero((kinds == kind) & (carry == (has ^ differs)))
+                if len(there):
+                    donors[here] = rng.choice(there, len(here))
+        given = places[torch.from_numpy(donors)].reshape(len(drawn), n - 1, -1)
+
+        def put(_module: object, _args: object, out: Tensor) -> Tensor:
+            out = out.clone()
+            out[:, 2 * WIDTH - 1 : n * WIDTH : WIDTH] = given
+            return out
+
+        with attention.register_forward_hook(put):
+            return float((_answers(model, rows) != clean)[:, 1:].mean())
+
+    return SetByHand(flipped(1), flipped(0))
+
+
+def _numbers(run: Run) -> Callable[[str], int]:
+    """Return what gives the number of a token."""
+    return corpus_task(run.experiment.task_as(CorpusTaskConfig)).tgt_vocabulary.id_of
+
+
+def ids_of(run: Run, drawn: Sequence[Sequence[str]]) -> Tensor:
+    """Return sums as ids (N, 1 + context), from <bos> on."""
+    import torch
+
+    id_of = _numbers(run)
+    return torch.tensor([[id_of("<bos>"), *map(id_of, tokens)] for tokens in drawn])
+
+
+def _answers(model: Model, rows: Tensor) -> Ints:
+    """Return the bit that a model gives each whole column (N, n), with the true ones before."""
+    import torch
+
+    n = (rows.size(1) - 1) // WIDTH
+    with torch.inference_mode():
+        logits = model(rows[:, :0], rows[:, :-1])[:, WIDTH - 1 :: WIDTH][:, :n, -BASE:]
+    answers: Ints = logits.argmax(-1).numpy()
+    return answers
+
+
+def model_of_run(run: Run) -> DecoderOnly:
+    """Return the model with its last weights. Raises ValueError."""
+    from tfm_core.models.text import DecoderOnly
+
+    model, _step = model_of(run)
+    assert isinstance(model, DecoderOnly)
+    return model
