@@ -126,7 +126,7 @@ def typed_words(tab, run):
 
 
 def drawn_digit(tab):
-    tab.get_by_role("button", name="Clear").click()
+    tab.get_by_role("button", name="Clear", exact=True).click()
     board = tab.get_by_role("img", name="Drawing pad").bounding_box()
     x, top, high = board["x"] + board["width"] / 2, board["y"], board["height"]
     tab.mouse.move(x, top + 0.2 * high)

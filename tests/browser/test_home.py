@@ -53,7 +53,7 @@ def test_a_digit_is_read_at_each_stroke_and_at_each_time_of_the_training(
     tab.main.get_by_role("button", name="Show a 8").click()
     training.press("End")
     expect(read).to_have_text("8")
-    tab.main.get_by_role("button", name="Clear").click()
+    tab.main.get_by_role("button", name="Clear", exact=True).click()
     expect(said).to_have_text("Draw a digit; the bars follow each stroke.")
     tab.main.get_by_role("button", name="Train it yourself").click()
     run = server.hold()

@@ -235,7 +235,7 @@ def test_a_run_is_paused_stepped_resumed_killed_and_resumed(
     expect(tab.state("Interrupted")).to_be_visible()
     step = run.status.step
     assert saved < step < LONG.training.steps
-    expect(tab.main.get_by_text(f"Interrupted at step {step:,}.")).to_be_visible()
+    expect(tab.main.get_by_text(f"Interrupted at step {step:,}.").first).to_be_visible()
     tab.button("Resume").click()
     wait_until(lambda: run.curves().resumed, "the run goes on from its checkpoint")
     tab.await_step(step + 1)

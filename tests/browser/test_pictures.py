@@ -62,7 +62,7 @@ def test_a_patch_asks_and_a_digit_of_ones_own_is_read_whichever_way_it_comes(
     tab.page.mouse.up()
     picture = tab.main.get_by_test_id("stImage").locator("img").first
     expect(picture).not_to_have_attribute("src", read)
-    tab.main.get_by_role("button", name="Clear").click()
+    tab.main.get_by_role("button", name="Clear", exact=True).click()
     expect(tab.main.locator(PATCHES)).to_have_count(0)
 
     # a drawn digit is read and cleared
@@ -73,7 +73,7 @@ def test_a_patch_asks_and_a_digit_of_ones_own_is_read_whichever_way_it_comes(
         pad.hover(position={"x": 144 - down, "y": 65 + 25 * down})
     tab.page.mouse.up()
     expect(tab.said("Model")).to_have_text(re.compile(r"^1, with [\d.]+ %$"))
-    tab.main.get_by_role("button", name="Clear").click()
+    tab.main.get_by_role("button", name="Clear", exact=True).click()
     expect(tab.main.locator(PATCHES)).to_have_count(0)
 
     # a file that is no picture is refused in a sentence

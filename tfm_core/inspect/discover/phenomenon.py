@@ -261,7 +261,11 @@ BY_WIDTH = Trial(
     title=N_("Double descent"),
     base=MEMORISING.base,
     arms=tuple(
-        Arm(str(width), f"d_model {width}", {"model.d_model": width, "model.d_ff": 2 * width})
+        Arm(
+            str(width),
+            N_("d_model {width}", width=width),
+            {"model.d_model": width, "model.d_ff": 2 * width},
+        )
         for width in WIDTHS
     ),
 )
