@@ -38,7 +38,7 @@ LAUNCHES = {
     "encoder-decoder": 263,
     "encoder-only": 151,
     "decoder-only": 175,
-    "label": 152,
+    "label": 164,  # its last block computes the CLS token alone
     "blanks": 180,
     "additive": 781,
     "luong": 398,
