@@ -1,4 +1,4 @@
-"""A training loop in a program of its own is watched on Train while it runs."""
+"""A training loop in another process is watched on Train while it runs."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Two widgets in one notebook, a run and a look: each draws its heads in a frame of its own."""
+"""Two widgets in one notebook, a run and a look: each draws its heads in a separate frame."""
 
 import pytest
 from playwright.sync_api import expect

@@ -16,7 +16,7 @@ def memory_of(tensor: Tensor) -> int:
     """Return where the values of a tensor lie, which its views share."""
     try:
         return tensor.untyped_storage().data_ptr()
-    except (RuntimeError, NotImplementedError):  # a tensor without a storage of its own
+    except (RuntimeError, NotImplementedError):  # a tensor without separate storage
         return id(tensor)
 
 

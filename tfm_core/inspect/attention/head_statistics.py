@@ -43,7 +43,7 @@ _OF_POSITION = ("self", "previous", "next", "above", "below", "near")
 MAX = 0.8  # a role with more names the head alone
 MUCH = 0.4  # a role with more makes it "mostly"; and at least twice what even attention gives
 SINK = 0.005  # of a row's weight that no key gets: less is rounding
-FEW = 0.2  # of the queries have to have a key that is told by its token, or its share says little
+FEW = 0.2  # of the queries have to have a key with a matching token, or the share says little
 EVEN = 0.92  # of the largest entropy there can be
 ALIGNED, SPREAD, NO_CHOICE, UNCLEAR = "aligned", "spread", "no choice", "unclear"
 

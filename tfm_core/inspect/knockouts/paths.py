@@ -127,7 +127,7 @@ def _watch_output(module: nn.Module, keep: Callable[[Tensor], None]) -> Any:
 def _outputs(
     model: nn.Module, inputs: Inputs, sublayers: dict[str, nn.Module]
 ) -> dict[str, Tensor]:
-    """Return what each sublayer hands on."""
+    """Return the output of each sublayer."""
     seen: dict[str, Tensor] = {}
     with ExitStack() as watching:
         for name, module in sublayers.items():
