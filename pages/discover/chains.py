@@ -17,7 +17,7 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     """Show the staircase on its floors, and what uniform attention in layer 1 leaves of it."""
     recipe.curves(chosen, trained)
     run = recipe.shown_run(chosen, trained)
-    if run is not None and not run.status.is_active and run.has_checkpoint:
+    if recipe.is_done(run):
         _uniform(chosen, run)
 
 

@@ -19,6 +19,7 @@ from tfm_core.plots.kinds import reference_line
 from tfm_core.plots.training import comparison as plots
 from tfm_core.plots.training.comparison import CurvePanel, RunLine
 from tfm_core.runs.run import Run
+from tfm_core.sentences import whole_percent
 
 Head = tuple[int, int]
 
@@ -37,17 +38,13 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
         return
     with right:
         _scores(run, found)
-    if run.status.is_active or not run.has_checkpoint:
+    if not recipe.is_done(run):
         return
     left, right = st.columns(2, gap="medium")
     with left:
         _without(run, found)
     with right:
         _trap(chosen, trained)
-
-
-def _name(head: Head) -> str:
-    return _("layer {layer}, head {head}", layer=head[0] + 1, head=head[1] + 1)
 
 
 def _verdict(chosen: Phenomenon, trained: ExperimentRuns) -> str:
@@ -59,7 +56,7 @@ def _verdict(chosen: Phenomenon, trained: ExperimentRuns) -> str:
         if not run.status.is_active
     }
     there = [one for one in by_seed.values() if one is not None]
-    rule = paragraph("discover/induction-rule", share=f"{THRESHOLD:.0%}")
+    rule = paragraph("discover/induction-rule", share=whole_percent(THRESHOLD))
     if not there:
         return _("**Shown:** no induction head has formed so far.") + f" {rule}"
     first = by_seed.get(trained.seed) or there[0]
@@ -68,7 +65,7 @@ def _verdict(chosen: Phenomenon, trained: ExperimentRuns) -> str:
         words = _(
             "**Shown:** the induction head formed at step {step}: {head}.",
             step=f"{first.step:,}",
-            head=_name(first.head),
+            head=recipe.head_name(*first.head),
         )
     else:
         words = _(
@@ -79,7 +76,7 @@ def _verdict(chosen: Phenomenon, trained: ExperimentRuns) -> str:
             n=len(there),
             all=len(by_seed),
             seed=trained.seed,
-            head=_name(first.head),
+            head=recipe.head_name(*first.head),
         )
     return f"{words} {rule}"
 
@@ -91,7 +88,12 @@ def _scores(run: Run, found: Formed | None) -> None:
 
     def panel(title: str, values: Floats) -> CurvePanel:
         lines = [
-            RunLine(_name((layer, head)), slot, scores.steps.astype(float), values[:, layer, head])
+            RunLine(
+                recipe.head_name(layer, head),
+                slot,
+                scores.steps.astype(float),
+                values[:, layer, head],
+            )
             for slot, (layer, head) in enumerate(heads)
         ]
         return CurvePanel(title, lines, is_share=True)
@@ -121,7 +123,7 @@ def _without(run: Run, found: Formed | None) -> None:
     for layer, head in np.ndindex(n_layers, n_heads):
         one = (layer, head)
         copied = f"{copying[one]:+.2f}" if layer == n_layers - 1 else ""
-        rows.append([_name(one), roles.get(one, ""), _right(run, [one]), copied])
+        rows.append([recipe.head_name(*one), roles.get(one, ""), _right(run, [one]), copied])
     last = _("all of layer {layer}", layer=n_layers)
     rows.append([last, "", _right(run, together), ""])
     show.facts(rows, [_("Without"), _("Role"), _("Repeat right"), _("Copying")])
@@ -138,7 +140,7 @@ def _trap(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     rows = []
     for arm in chosen.arms:
         run = trained.of_seed(trained.seed).get(arm.name)
-        if run is None or run.status.is_active or not run.has_checkpoint:
+        if not recipe.is_done(run):
             continue
         own = measured.elsewhere(run, run.experiment.task.name)
         other = measured.elsewhere(run, chosen.base.task.name)

@@ -26,6 +26,7 @@ from tfm_core.plots.kinds import reference_line
 from tfm_core.plots.training import comparison as plots
 from tfm_core.plots.training.comparison import CurvePanel, RunLine
 from tfm_core.runs.run import Run
+from tfm_core.sentences import whole_percent
 
 _SHOWN = 12  # mislabelled digits
 
@@ -55,24 +56,31 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
 def _verdict(chosen: Phenomenon, trained: ExperimentRuns) -> str:
     """Return when the wrong labels were memorised, over all seeds, and the rule."""
     runs = [one for one in _of(chosen, trained, 0) if not one.status.is_active]
-    rule = paragraph("discover/memorising-rule", share=f"{MEMORISED:.0%}")
+    rule = paragraph("discover/memorising-rule", share=whole_percent(MEMORISED))
     found = [memorising.answers(one) for one in runs]
     steps = [memorising.memorised(one.steps, one.given) for one in found]
     there = [step for step in steps if step is not None]
     rises = _rises(runs)
     if not there or not rises:
         return _("**Shown:** nothing is memorised so far.") + f" {rule}"
-    words = _(
-        "**Shown:** the wrong labels are memorised at step {step}, in {n} of {all} seeds. "
+    step = _mean(there, ",.0f")
+    words = (
+        _("**Shown:** the wrong labels are memorised at step {step}.", step=step)
+        if len(runs) == 1
+        else _(
+            "**Shown:** the wrong labels are memorised at step {step}, in {n} of {all} seeds.",
+            step=step,
+            n=len(there),
+            all=len(runs),
+        )
+    )
+    validation = _(
         "Validation accuracy is highest at step {best_step}, with {best}, and ends at {last}.",
-        step=_mean(there, ",.0f"),
-        n=len(there),
-        all=len(runs),
         best_step=_mean([one.best_step for one in rises], ",.0f"),
         best=_share([one.best for one in rises]),
         last=_share([one.last for one in rises]),
     )
-    return f"{words} {rule}"
+    return f"{words} {validation} {rule}"
 
 
 def _of(chosen: Phenomenon, trained: ExperimentRuns, arm: int) -> list[Run]:

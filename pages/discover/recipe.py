@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeGuard
 
 import streamlit as st
 
@@ -20,6 +21,7 @@ from tfm_core.plots.kinds import reference_line
 from tfm_core.runs.run import Run
 
 HEIGHT = 300  # pixels of a figure
+_NEAR = 0.15  # the words of a line so near below the highest would meet those of that
 Draw = Callable[[Phenomenon, ExperimentRuns], None]
 
 
@@ -97,18 +99,28 @@ def shown_run(chosen: Phenomenon, trained: ExperimentRuns) -> Run | None:
     return trained.of_seed(trained.seed).get(chosen.arms[0].name)
 
 
+def is_done(run: Run | None) -> TypeGuard[Run]:
+    """Whether there is a run whose training has ended and whose last weights are kept."""
+    return run is not None and not run.status.is_active and run.has_checkpoint
+
+
+def head_name(layer: int, head: int) -> str:
+    """Return what a head is called; both are counted from 0."""
+    return _("layer {layer}, head {head}", layer=layer + 1, head=head + 1)
+
+
 def curves(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     """Draw the curves of all runs, with what is known of the data."""
     figure = trials.curves(chosen, trained, height=HEIGHT)
     if figure is None:
         return
     levels = chosen.levels(chosen.base)
-    free = 1.0  # no curve goes below the lowest loss, nor above all
+    free, near = 1.0, _NEAR  # no curve goes below the lowest loss, nor above all
     if not METRICS[chosen.metrics[0]].is_share:  # what is between the levels is what matters
         lowest, highest = min(levels.values()), max(levels.values())
-        free = lowest
+        free, near = lowest, 0.0
         margin = 0.2 * (highest - lowest)
         figure.update_layout(yaxis={"range": [lowest - margin, highest + 2 * margin]})
     for label, value in levels.items():
-        reference_line(figure, y=value, words=_(label), is_below=value == free)
+        reference_line(figure, y=value, words=_(label), is_below=abs(value - free) <= near)
     live_figure(figure, key="discover-curves", name=trials.curves_name(chosen))

@@ -320,8 +320,8 @@ ADDER = Phenomenon(
         Arm("adder", N_("the adder")),
         Arm(
             "smaller",
-            N_("a fifth of its parameters"),
-            {"model.d_model": 3, "model.n_heads": 2, "model.d_ff": 4},
+            N_("half as wide"),
+            {"model.d_model": 4, "model.n_heads": 2, "model.d_ff": 4},
         ),
         Arm("blind", N_("one column in sight"), {"model.window": 1}),
     ),
