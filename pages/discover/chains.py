@@ -22,9 +22,9 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
         recipe.curves(chosen, trained)
     with right:
         _landings(chosen, trained)
-    run = recipe.shown_run(chosen, trained)
-    if run is not None and not run.status.is_active and run.has_checkpoint:
-        _uniform(run)
+        run = recipe.shown_run(chosen, trained)
+        if run is not None and not run.status.is_active and run.has_checkpoint:
+            _uniform(run)
 
 
 def _landings(chosen: Phenomenon, trained: ExperimentRuns) -> None:

@@ -50,7 +50,8 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
             _control(chosen, trained)
         with right:
             _correction(run)
-    _widths()
+    with left:
+        _widths()
 
 
 def _verdict(chosen: Phenomenon, trained: ExperimentRuns) -> str:

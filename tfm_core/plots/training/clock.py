@@ -11,13 +11,12 @@ import plotly.graph_objects as go
 
 from tfm_core.inspect.discover.neurons import Neurons
 from tfm_core.plots.kinds import lay_out, sequential
-from tfm_core.plots.palette import BLUE, GREEN, GREY, INKS, VERMILION, ThemeName
+from tfm_core.plots.palette import BLUE, GREEN, GREY, ThemeName
 from tfm_core.sentences import N_
 
 Bools = npt.NDArray[np.bool_]
-Halves = npt.NDArray[np.float32]
 STATES = (N_("new, wrong"), N_("new, right"), N_("trained, wrong"), N_("trained, right"))
-_COLOURS = (GREY, GREEN, VERMILION, BLUE)
+_COLOURS = (fill_of(GREY), fill_of(GREEN), GREY, GREEN)  # the trained ones are darker
 
 
 def sums(is_right: Bools, is_trained: Bools, *, height: int) -> go.Figure:
@@ -41,11 +40,6 @@ def sums(is_right: Bools, is_trained: Bools, *, height: int) -> go.Figure:
             ),
         )
     )
-    x, y = _borders(is_trained)
-    figure.add_scatter(
-        x=x, y=y, mode="lines", line={"color": INKS["light"], "width": 0.7}, hoverinfo="skip",
-        name=N_("outlined: trained"),
-    )  # fmt: skip
     for name, colour in zip(STATES, _COLOURS, strict=True):  # the legend
         marker = {"color": colour, "symbol": "square", "size": 10}
         figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, name=name)
@@ -57,20 +51,6 @@ def sums(is_right: Bools, is_trained: Bools, *, height: int) -> go.Figure:
         x={"title": N_("b"), "constrain": "domain", **axis},
         y={"title": N_("a"), "scaleanchor": "x", "autorange": "reversed", **axis},
     )
-
-
-def _borders(chosen: Bools) -> tuple[Halves, Halves]:
-    """Return the borders between chosen cells (n, n) and others, as lines (x, y) with gaps."""
-    padded = np.pad(chosen, 1)
-    a, b = np.nonzero(padded[1:, 1:-1] != padded[:-1, 1:-1])  # above row a, or below the last
-    across = np.stack([b - 0.5, b + 0.5, np.full(len(b), np.nan)], -1), np.repeat(a - 0.5, 3)
-    a, b = np.nonzero(padded[1:-1, 1:] != padded[1:-1, :-1])
-    down = np.repeat(b - 0.5, 3), np.stack([a - 0.5, a + 0.5, np.full(len(a), np.nan)], -1)
-    x, y = (
-        np.concatenate([one.ravel(), other.ravel()])
-        for one, other in zip(across, down, strict=True)
-    )
-    return x.astype(np.float32), y.astype(np.float32)
 
 
 def frequencies(
