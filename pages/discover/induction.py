@@ -151,8 +151,8 @@ def _trap(chosen: Phenomenon, trained: ExperimentRuns) -> None:
         rows,
         [
             _("Model"),
-            _("Score, and at random distances"),
-            _("Right, and at random distances"),
+            _("Score → at random distances"),
+            _("Right → at random distances"),
         ],
     )
     st.caption(paragraph("discover/induction-trap"))
