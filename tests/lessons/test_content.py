@@ -10,13 +10,15 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.lessons.made import finished_run
-from tfm_core.config import Experiment, TextTaskConfig
+from tfm_core.config import Experiment, ImageTaskConfig, TextTaskConfig
 from tfm_core.data.text.korean_words import VERBS
 from tfm_core.inspect.bugs.bugs import BUGS, basis, with_bug
-from tfm_core.inspect.discover.phenomenon import CHAINS
+from tfm_core.inspect.discover import roles, superposition
+from tfm_core.inspect.discover.phenomenon import CHAINS, SINKS
 from tfm_core.lessons import catalogue
 from tfm_core.lessons.checks.looked_into import HeadAligns
 from tfm_core.lessons.checks.measured import Reached
@@ -266,6 +268,74 @@ def test_add_on_a_clock(store: RunStore) -> None:
     pupil = Pupil("add-on-a-clock", store)
     questions(pupil, "clock", "late", "causal")
     assert PRESETS["grokking"].experiment.task_as(TextTaskConfig).size == 97
+
+
+def test_five_features(store: RunStore) -> None:
+    pupil = Pupil("five-features", store)
+    questions(pupil, "rare", "angle", "dense", "quiet")
+    assert 100 * (1 - superposition.SPARSITIES[-1]) ** 2 == pytest.approx(0.25)
+    trained = superposition.trained(0)
+    shapes = [trained.formed(k)[0] for k in range(superposition.N_SPARSITIES)]
+    assert (shapes[0], shapes[-1]) == ("right-angle", "pentagon")
+    assert "square" in shapes
+    vectors, biases = trained.vectors[-1, -1], trained.biases[-1, -1]
+    neighbours = np.sort(vectors @ vectors[0])[2:4]
+    assert (neighbours > 0.2).all()  # they point partly the same way
+    assert (biases < 0).all()
+    one, five = superposition.features([0], 1.0), superposition.features(range(5), 1.0)
+    alone, together = (superposition.responses(vectors, biases, given) for given in (one, five))
+    assert np.sort(alone)[:4].max() < 0.25
+    assert superposition.squared_error(five, together) > superposition.squared_error(one, alone)
+
+
+def test_by_heart(store: RunStore) -> None:
+    pupil = Pupil("by-heart", store)
+    questions(pupil, "count", "stop")
+    begun = pupil.begun()
+    assert begun == PRESETS["memorising"].experiment
+    task = begun.task_as(ImageTaskConfig)
+    assert task.label_noise == 0.3
+    pupil.trained(begun, 0.55)  # as measured
+    assert pupil.answer("noisy").is_right
+    with pytest.raises(StudentError, match="None of your finished runs has the settings"):
+        pupil.answer("clean")
+    clean = begun.replace(task=task.replace(label_noise=0.0).model_dump())
+    pupil.lesson.check(clean)
+    pupil.trained(clean, 0.7)
+    assert not pupil.answer("clean").is_right
+    pupil.trained(clean, 0.84)
+    assert pupil.answer("clean").is_right
+
+
+def test_idle_heads(store: RunStore) -> None:
+    pupil = Pupil("idle-heads", store)
+    questions(pupil, "share", "moved")
+    bigram, copying = SINKS.levels(SINKS.base).values()
+    for name, sink in (("softmax", "none"), ("zero", "zero")):
+        with pytest.raises(StudentError, match=r"Train a run|None of your finished runs"):
+            pupil.answer(name)
+        experiment, task = pupil.begun(sink=sink), pupil.lesson.task(name)
+        assert isinstance(task, Reached)
+        assert task.at_most is not None
+        assert copying < task.at_most < bigram  # no model comes below without copying
+        for loss, is_right in ((bigram, False), (2.152, True)):  # as measured, of both
+            pupil.runs.insert(0, finished_run(store, experiment, accuracy=0.3, loss=loss))
+            assert pupil.answer(name).is_right == is_right
+
+
+def test_first_roles(store: RunStore) -> None:
+    pupil = Pupil("first-roles", store)
+    questions(pupil, "rule", "first", "without", "together")
+    run = store.get("recorded-korean")
+    line = roles.timeline(run)
+    assert list(line.first()) == ["aligned", "previous"]
+    _step, first = line.first()["aligned"]
+    assert sum(head.roles[-1] == "aligned" for head in line.heads) > 1
+    assert roles.without(run, first) > 0.95
+    together = roles.timeline(store.get("recorded-induction-two-layers"))
+    taken = {role: step for role, (step, _head) in together.first().items()}
+    steps = together.steps
+    assert abs(steps.index(taken["previous"]) - steps.index(taken["induction"])) <= 2
 
 
 def test_runs_that_have_not_ended_count_for_nothing(store: RunStore) -> None:

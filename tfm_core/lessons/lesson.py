@@ -44,10 +44,11 @@ from tfm_core.reading import Unreadable, content_of
 from tfm_core.sentences import N_, StudentError, listed
 
 PAGES = (
-    "attention", "before", "build", "by-hand", "captions", "chains", "compare", "draw", "encoders",
-    "experiments", "find-the-bug", "gpt", "grokking", "induction", "knockouts", "masks", "mistakes",
-    "own-data", "parameters", "positions", "practice", "runs", "speed", "sweeps", "tensors",
-    "train", "training-step", "translate", "walk", "words",
+    "adder", "attention", "before", "build", "by-hand", "captions", "chains", "compare", "draw",
+    "encoders", "experiments", "find-the-bug", "gpt", "grokking", "induction", "knockouts", "masks",
+    "memorising", "mistakes", "own-data", "parameters", "positions", "practice", "runs", "sinks",
+    "specialise", "speed", "superposition", "sweeps", "tensors", "train", "training-step",
+    "translate", "walk", "words",
 )  # fmt: skip
 """The pages on which a lesson can work."""
 
