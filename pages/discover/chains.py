@@ -38,7 +38,8 @@ def _landings(chosen: Phenomenon, trained: ExperimentRuns) -> None:
             reached = [
                 transitions.over_runs(of_floor).words for of_floor in zip(*steps, strict=True)
             ]
-            columns[_("{arm}: from step", arm=_(arm.label))] = ["", *reached]
+            columns[_(arm.label)] = ["", *reached]
+    st.markdown(_("**Shown:** the step from which each floor is reached."))
     show.facts([*zip(*columns.values(), strict=True)], [*columns])
     st.caption(paragraph("discover/chains-rule"))
 
