@@ -92,7 +92,7 @@ def _mean(values: Sequence[float], form: str) -> str:
 
 
 def _share(values: Sequence[float]) -> str:
-    return f"{_mean([100 * value for value in values], '.1f')} %"
+    return f"{_mean([100 * value for value in values], '.1f')}\u00a0%"
 
 
 def _mislabelled(found: memorising.Answers) -> None:
@@ -291,7 +291,7 @@ def _by_width(found: Sequence[AtWidth]) -> None:
 
 def _error(one: AtWidth) -> str:
     spread = f" ± {100 * one.sd:.1f}" if one.n > 1 else ""
-    return f"{100 * one.error:.1f}{spread} %"
+    return f"{100 * one.error:.1f}{spread}\u00a0%"
 
 
 recipe.page(MEMORISING, look)
